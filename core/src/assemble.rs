@@ -1,0 +1,247 @@
+//! The assembler: stream events in, live deltas and finished items out. Pure, and bounded.
+//!
+//! How the events were cut on their way here does not matter (law 6): items depend only on the
+//! concatenation. Nothing is an item before its `Done`, and nothing is an answer before
+//! `Finished`, so a stream that breaks off cannot pass for a short answer.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::item::{CallItem, Item, Opaque, ReasoningItem, StopReason};
+use crate::stream::{Delta, StreamEvent};
+use crate::usage::Usage;
+
+/// What an assembler gives out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Assembled {
+    /// Something to show at once.
+    Delta(Delta),
+    /// An item is whole.
+    Item(Item),
+    /// The answer is whole; nothing comes after this.
+    Ended {
+        /// Why the model stopped.
+        stop: StopReason,
+        /// What it cost.
+        usage: Option<Usage>,
+        /// The provider's id of the response.
+        response_id: Option<String>,
+    },
+}
+
+/// What an assembler takes at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caps {
+    /// Bytes of all texts and arguments of one answer together.
+    pub bytes: usize,
+    /// Parts of one answer.
+    pub parts: usize,
+}
+
+impl Default for Caps {
+    fn default() -> Self {
+        Self {
+            bytes: 16 * 1024 * 1024,
+            parts: 4_096,
+        }
+    }
+}
+
+/// An answer is larger than the caps allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Overflow {
+    /// Too many bytes.
+    #[error("the answer is larger than {0} bytes")]
+    Bytes(usize),
+    /// Too many parts.
+    #[error("the answer has more than {0} parts")]
+    Parts(usize),
+}
+
+/// Assembles one answer.
+#[derive(Debug, Clone, Default)]
+pub struct Assembler {
+    caps: Caps,
+    bytes: usize,
+    parts: BTreeMap<u32, Part>,
+    usage: Option<Usage>,
+    response_id: Option<String>,
+    ended: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Part {
+    kind: PartKind,
+    text: String,
+    done: bool,
+}
+
+#[derive(Debug, Clone)]
+enum PartKind {
+    Text,
+    Refusal,
+    Reasoning,
+    Call { id: String, name: String },
+}
+
+impl Assembler {
+    /// An assembler that takes at most `caps`.
+    #[must_use]
+    pub fn new(caps: Caps) -> Self {
+        Self {
+            caps,
+            ..Self::default()
+        }
+    }
+
+    /// Takes one event. What follows from it is appended to `out`.
+    ///
+    /// Events for a part that is done, and all after the end, are ignored.
+    ///
+    /// # Errors
+    /// [`Overflow`] when the answer is larger than the caps allow.
+    pub fn push(&mut self, event: StreamEvent, out: &mut Vec<Assembled>) -> Result<(), Overflow> {
+        if self.ended {
+            return Ok(());
+        }
+        match event {
+            StreamEvent::Opened { response_id, .. } => {
+                self.response_id = response_id.or(self.response_id.take());
+            }
+            StreamEvent::Text { slot, text } => {
+                if self.extend(slot, PartKind::Text, &text)? && !text.is_empty() {
+                    out.push(Assembled::Delta(Delta::Text { slot, text }));
+                }
+            }
+            StreamEvent::Refusal { slot, text } => {
+                if self.extend(slot, PartKind::Refusal, &text)? && !text.is_empty() {
+                    out.push(Assembled::Delta(Delta::Refusal { slot, text }));
+                }
+            }
+            StreamEvent::Reasoning { slot, text } => {
+                if self.extend(slot, PartKind::Reasoning, &text)? && !text.is_empty() {
+                    out.push(Assembled::Delta(Delta::Reasoning { slot, text }));
+                }
+            }
+            StreamEvent::CallOpened { slot, id, name } => {
+                let kind = PartKind::Call {
+                    id,
+                    name: name.clone(),
+                };
+                if self.extend(slot, kind, "")? {
+                    out.push(Assembled::Delta(Delta::Call { slot, name }));
+                }
+            }
+            StreamEvent::CallArguments { slot, text } => {
+                if self.arguments(slot, &text)? && !text.is_empty() {
+                    out.push(Assembled::Delta(Delta::Arguments { slot, text }));
+                }
+            }
+            StreamEvent::Done { slot, text, opaque } => self.done(slot, text, opaque, out)?,
+            StreamEvent::Usage(usage) => self.usage = Some(usage),
+            StreamEvent::Finished { reason } => {
+                self.ended = true;
+                out.push(Assembled::Ended {
+                    stop: reason,
+                    usage: self.usage,
+                    response_id: self.response_id.take(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the answer is whole.
+    #[must_use]
+    pub fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Text to the user that has streamed and belongs to no whole item.
+    #[must_use]
+    pub fn partial(&self) -> String {
+        let open = |part: &&Part| !part.done && matches!(part.kind, PartKind::Text);
+        let texts = self.parts.values().filter(open);
+        texts.map(|part| part.text.as_str()).collect()
+    }
+
+    /// Appends to a part, opening it if it is new. Answers whether the text counted.
+    fn extend(&mut self, slot: u32, kind: PartKind, text: &str) -> Result<bool, Overflow> {
+        self.grow(text.len())?;
+        if let Some(part) = self.parts.get_mut(&slot) {
+            if part.done || core::mem::discriminant(&part.kind) != core::mem::discriminant(&kind) {
+                return Ok(false);
+            }
+            part.text.push_str(text);
+            return Ok(true);
+        }
+        if self.parts.len() >= self.caps.parts {
+            return Err(Overflow::Parts(self.caps.parts));
+        }
+        let part = Part {
+            kind,
+            text: String::from(text),
+            done: false,
+        };
+        self.parts.insert(slot, part);
+        Ok(true)
+    }
+
+    /// Appends to a call's arguments. Answers whether the text counted.
+    fn arguments(&mut self, slot: u32, text: &str) -> Result<bool, Overflow> {
+        self.grow(text.len())?;
+        match self.parts.get_mut(&slot) {
+            Some(part) if !part.done && matches!(part.kind, PartKind::Call { .. }) => {
+                part.text.push_str(text);
+                Ok(true)
+            }
+            Some(_) | None => Ok(false),
+        }
+    }
+
+    fn done(
+        &mut self,
+        slot: u32,
+        text: Option<String>,
+        opaque: Option<Opaque>,
+        out: &mut Vec<Assembled>,
+    ) -> Result<(), Overflow> {
+        let opaque_len = opaque.as_ref().map_or(0, |opaque| opaque.payload.len());
+        self.grow(text.as_ref().map_or(0, String::len).saturating_add(opaque_len))?;
+        let Some(part) = self.parts.get_mut(&slot) else {
+            return Ok(());
+        };
+        if part.done {
+            return Ok(());
+        }
+        part.done = true;
+        let text = text.unwrap_or_else(|| core::mem::take(&mut part.text));
+        let item = match &part.kind {
+            PartKind::Text if text.is_empty() => None,
+            PartKind::Text => Some(Item::Text { text: text.into() }),
+            PartKind::Refusal => Some(Item::Refusal { text: text.into() }),
+            PartKind::Reasoning if text.is_empty() && opaque.is_none() => None,
+            PartKind::Reasoning => Some(Item::Reasoning(Arc::new(ReasoningItem { text, opaque }))),
+            PartKind::Call { id, name } => Some(Item::Call(Arc::new(CallItem {
+                provider_id: id.clone(),
+                name: name.clone(),
+                arguments: if text.trim().is_empty() { String::from("{}") } else { text },
+                fault: None,
+                opaque,
+            }))),
+        };
+        out.extend(item.map(Assembled::Item));
+        Ok(())
+    }
+
+    /// Counts bytes that came in. Replacements count too, so memory stays within twice the cap.
+    fn grow(&mut self, bytes: usize) -> Result<(), Overflow> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes > self.caps.bytes {
+            return Err(Overflow::Bytes(self.caps.bytes));
+        }
+        Ok(())
+    }
+}

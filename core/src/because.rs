@@ -1,0 +1,22 @@
+//! Because: the recorded reason for a sample or a turn. There is no default.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::InputId;
+
+/// Why a turn was opened or a sample was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum Because {
+    /// The turn's own input was accepted.
+    Opened {
+        /// The input.
+        input: InputId,
+    },
+    /// Every call of the last sample has its observation.
+    ToolResults,
+    /// The last attempt failed and may be tried again, or its process is gone.
+    Retry,
+    /// The provider said that its answer is not finished.
+    Unfinished,
+}

@@ -1,0 +1,61 @@
+//! Observations: what became of a call.
+
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+/// What became of a call, as the model is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observation {
+    /// How it ended.
+    pub status: ObservationStatus,
+    /// The output shown to the model; head and tail where it was too long.
+    pub output: String,
+    /// The true size of the output in bytes.
+    pub output_bytes: u64,
+    /// How many bytes of it `output` leaves out; 0 when it is whole.
+    #[serde(default)]
+    pub omitted_bytes: u64,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ObservationStatus {
+    /// It ran and succeeded.
+    Done,
+    /// It ran and failed, or could not be run as asked.
+    Failed,
+    /// A policy, a hook or a person said no; it did not run.
+    Denied,
+    /// It was running and was told to stop.
+    Aborted,
+    /// It had started; nobody knows whether it took effect.
+    Unknown,
+    /// It never started.
+    NotStarted,
+}
+
+/// What was decided of a call before it may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It may run.
+    Allow,
+    /// It may not run.
+    Deny,
+}
+
+impl Observation {
+    /// An observation whose output is whole.
+    #[must_use]
+    pub fn new(status: ObservationStatus, output: impl Into<String>) -> Self {
+        let output = output.into();
+        Self {
+            status,
+            output_bytes: output.len() as u64,
+            omitted_bytes: 0,
+            output,
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! A list that only grows, whose snapshots are cheap.
+//!
+//! A prompt is rendered for every sample; copying the whole history each time would make a step
+//! cost more the longer the session is. Here a snapshot copies O(log n) pointers. The list is a
+//! binary counter: chunks of 1, 2, 4, ... elements, equal neighbours merged.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// A list that only grows. Cloning it takes a snapshot and copies O(log n) pointers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chain<T> {
+    chunks: Vec<Arc<Vec<T>>>,
+    len: usize,
+}
+
+impl<T> Default for Chain<T> {
+    fn default() -> Self {
+        Self {
+            chunks: Vec::new(),
+            len: 0,
+        }
+    }
+}
+
+impl<T: Clone> Chain<T> {
+    /// Appends an element: O(log n) copies on average.
+    pub fn push(&mut self, element: T) {
+        let mut chunk = alloc::vec![element];
+        while self.chunks.last().is_some_and(|last| last.len() == chunk.len()) {
+            let Some(last) = self.chunks.pop() else { break };
+            let mut merged = Vec::with_capacity(last.len().saturating_mul(2));
+            match Arc::try_unwrap(last) {
+                Ok(owned) => merged.extend(owned),
+                Err(shared) => merged.extend(shared.iter().cloned()),
+            }
+            merged.append(&mut chunk);
+            chunk = merged;
+        }
+        self.chunks.push(Arc::new(chunk));
+        self.len = self.len.saturating_add(1);
+    }
+}
+
+impl<T> Chain<T> {
+    /// How many elements there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The elements in order.
+    #[must_use]
+    pub fn iter(&self) -> ChainIter<'_, T> {
+        self.iter_from(0)
+    }
+
+    /// The elements in order from position `start`: O(log n) to get there.
+    #[must_use]
+    pub fn iter_from(&self, start: usize) -> ChainIter<'_, T> {
+        let mut skip = start;
+        let mut chunk = 0;
+        for candidate in &self.chunks {
+            if skip < candidate.len() {
+                break;
+            }
+            skip = skip.saturating_sub(candidate.len());
+            chunk += 1;
+        }
+        ChainIter {
+            chunks: self.chunks.get(chunk..).unwrap_or_default(),
+            at: skip,
+        }
+    }
+
+    /// The last element.
+    #[must_use]
+    pub fn last(&self) -> Option<&T> {
+        self.chunks.last().and_then(|chunk| chunk.last())
+    }
+}
+
+/// The elements of a [`Chain`] in order.
+#[derive(Debug, Clone)]
+pub struct ChainIter<'a, T> {
+    chunks: &'a [Arc<Vec<T>>],
+    at: usize,
+}
+
+impl<'a, T> Iterator for ChainIter<'a, T> {
+    type Item = &'a T;
+
+    fn next(&mut self) -> Option<&'a T> {
+        loop {
+            let (first, rest) = self.chunks.split_first()?;
+            if let Some(element) = first.get(self.at) {
+                self.at += 1;
+                return Some(element);
+            }
+            self.chunks = rest;
+            self.at = 0;
+        }
+    }
+}
+
+impl<'a, T> IntoIterator for &'a Chain<T> {
+    type Item = &'a T;
+    type IntoIter = ChainIter<'a, T>;
+
+    fn into_iter(self) -> ChainIter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<T: Clone> FromIterator<T> for Chain<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
+        let mut chain = Self::default();
+        for element in elements {
+            chain.push(element);
+        }
+        chain
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_a_list_at_every_length_and_from_every_start() {
+        for len in 0..70_usize {
+            let chain: Chain<usize> = (0..len).collect();
+            assert_eq!(chain.len(), len);
+            assert_eq!(chain.last().copied(), len.checked_sub(1));
+            for start in 0..=len {
+                let seen: Vec<usize> = chain.iter_from(start).copied().collect();
+                assert_eq!(seen, (start..len).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn a_snapshot_does_not_see_what_comes_later() {
+        let mut chain: Chain<u32> = (0..5).collect();
+        let snapshot = chain.clone();
+        chain.push(5);
+        chain.push(6);
+        assert_eq!(snapshot.iter().copied().collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+        assert_eq!(chain.len(), 7);
+        assert!(chain.chunks.len() <= 3);
+    }
+}

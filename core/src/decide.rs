@@ -1,0 +1,5 @@
+//! Decide.
+/// placeholder
+pub fn decide() {}
+/// placeholder
+pub fn open() {}

@@ -1,0 +1,86 @@
+//! Failures of a sample, by class.
+
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+/// Why a sample failed, in classes that a policy can act on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The key is missing, wrong, or not allowed to do this.
+    Authentication,
+    /// The model or the endpoint does not exist.
+    NotFound,
+    /// The provider refuses the request as malformed.
+    InvalidRequest,
+    /// The request is larger than the model's context.
+    ContextOverflow,
+    /// Too many requests for now.
+    RateLimit,
+    /// The account's quota or credit is used up.
+    Quota,
+    /// The provider is overloaded.
+    Overloaded,
+    /// The provider failed.
+    Server,
+    /// A content filter refused the request or cut the answer.
+    ContentFilter,
+    /// The provider cannot be reached.
+    Unavailable,
+    /// What came back is not what the protocol says.
+    Protocol,
+    /// The stream ended without its terminal event.
+    Truncated,
+    /// A size limit of ours was passed.
+    TooLarge,
+    /// Connecting, the first byte, or the next one took too long, or all of it did.
+    Timeout,
+    /// It was told to stop.
+    Cancelled,
+    /// The process that ran it is gone.
+    Restart,
+}
+
+/// Whether, and when, asking again makes sense.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Retry {
+    /// It would fail again.
+    Never,
+    /// It may succeed soon; the engine's own backoff decides when.
+    Soon,
+    /// The provider asked to wait this long, in milliseconds.
+    AfterMs(u64),
+}
+
+/// A failed sample: what happened, in words, and whether to try again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SampleFailure {
+    /// The class.
+    pub kind: FailureKind,
+    /// What happened to what, and what to do about it. Bounded and escaped; never holds a key.
+    pub message: String,
+    /// Whether asking again makes sense.
+    pub retry: Retry,
+    /// The HTTP status, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// The provider's request id, for support requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+}
+
+impl SampleFailure {
+    /// A failure without a status and request id.
+    #[must_use]
+    pub fn new(kind: FailureKind, retry: Retry, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            retry,
+            status: None,
+            request_id: None,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Limits: every loop, wait and retry of a turn has one.
+
+use serde::{Deserialize, Serialize};
+
+/// The limits of a turn. Frozen when the turn opens; times are milliseconds of wall clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Samples per turn; retried attempts of one sample count once.
+    pub samples: u32,
+    /// Calls per sample.
+    pub calls_per_sample: u32,
+    /// Calls per turn.
+    pub calls: u32,
+    /// Attempts per sample, for all causes of failure together.
+    pub attempts: u32,
+    /// How often one sample, or one repeatable call, is taken up again after a process died.
+    pub restarts: u32,
+    /// Calls that run at the same time.
+    pub parallel_calls: u32,
+    /// Tokens per turn, input and output together; 0 means no limit.
+    pub tokens: u64,
+    /// Wall-clock time per turn; 0 means no limit.
+    pub turn_ms: u64,
+    /// Inputs that may wait in a session.
+    pub queue: u32,
+    /// First backoff between attempts; it doubles with each.
+    pub backoff_ms: u64,
+    /// Longest backoff, also when the provider asks for more.
+    pub backoff_max_ms: u64,
+    /// From sending a request to the response's head.
+    pub connect_ms: u64,
+    /// From the response's head to its first event.
+    pub first_byte_ms: u64,
+    /// Between two events of a stream.
+    pub idle_ms: u64,
+    /// A whole attempt.
+    pub sample_ms: u64,
+    /// One run of a tool that names no timeout of its own, and the most it may name.
+    pub call_ms: u64,
+    /// From telling an effect to stop until it counts as stopped.
+    pub grace_ms: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            samples: 200,
+            calls_per_sample: 64,
+            calls: 2_000,
+            attempts: 5,
+            restarts: 100,
+            parallel_calls: 8,
+            tokens: 0,
+            turn_ms: 0,
+            queue: 64,
+            backoff_ms: 500,
+            backoff_max_ms: 30_000,
+            connect_ms: 60_000,
+            first_byte_ms: 120_000,
+            idle_ms: 120_000,
+            sample_ms: 900_000,
+            call_ms: 600_000,
+            grace_ms: 2_000,
+        }
+    }
+}
+
+impl Limits {
+    /// The tighter of two sets, limit by limit. For limits where 0 means none, none is widest.
+    #[must_use]
+    pub fn within(&self, ceiling: &Self) -> Self {
+        let optional = |a: u64, b: u64| match (a, b) {
+            (0, b) => b,
+            (a, 0) => a,
+            (a, b) => a.min(b),
+        };
+        Self {
+            samples: self.samples.min(ceiling.samples),
+            calls_per_sample: self.calls_per_sample.min(ceiling.calls_per_sample),
+            calls: self.calls.min(ceiling.calls),
+            attempts: self.attempts.min(ceiling.attempts),
+            restarts: self.restarts.min(ceiling.restarts),
+            parallel_calls: self.parallel_calls.min(ceiling.parallel_calls),
+            tokens: optional(self.tokens, ceiling.tokens),
+            turn_ms: optional(self.turn_ms, ceiling.turn_ms),
+            queue: self.queue.min(ceiling.queue),
+            backoff_ms: self.backoff_ms.min(ceiling.backoff_ms),
+            backoff_max_ms: self.backoff_max_ms.min(ceiling.backoff_max_ms),
+            connect_ms: self.connect_ms.min(ceiling.connect_ms),
+            first_byte_ms: self.first_byte_ms.min(ceiling.first_byte_ms),
+            idle_ms: self.idle_ms.min(ceiling.idle_ms),
+            sample_ms: self.sample_ms.min(ceiling.sample_ms),
+            call_ms: self.call_ms.min(ceiling.call_ms),
+            grace_ms: self.grace_ms.min(ceiling.grace_ms),
+        }
+    }
+}

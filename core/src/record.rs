@@ -1,0 +1,235 @@
+//! The envelope: a fact with its place in a log.
+//!
+//! On disk and on the wire an envelope is one object with the keys `v`, `session`, `seq`, `turn`,
+//! `ts`, `kind`, `body`, in this order. `kind` must come before `body`. Keys that this version
+//! does not know are refused: they would be lost in a copy.
+
+use core::fmt;
+
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, Visitor};
+use serde::ser::{SerializeStruct, Serializer};
+use serde::{Deserialize, Serialize};
+
+use crate::fact::Fact;
+use crate::id::{Seq, SessionId, TurnId};
+use crate::time::Timestamp;
+
+/// The version of fact bodies that this engine writes, and the newest that it reads.
+pub const FACT_VERSION: u32 = 1;
+
+/// A fact that is decided and not yet numbered by a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draft {
+    /// The turn it belongs to, if any.
+    pub turn: Option<TurnId>,
+    /// When it was decided.
+    pub ts: Timestamp,
+    /// The fact.
+    pub fact: Fact,
+}
+
+impl Draft {
+    /// The fact as the log numbers it.
+    #[must_use]
+    pub fn number(self, session: &SessionId, seq: Seq) -> Recorded {
+        Recorded {
+            v: FACT_VERSION,
+            session: session.clone(),
+            seq,
+            turn: self.turn,
+            ts: self.ts,
+            fact: self.fact,
+        }
+    }
+}
+
+/// A fact with its place in a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// The version of the body.
+    pub v: u32,
+    /// The session.
+    pub session: SessionId,
+    /// The position in the session's log, from 1, without gaps.
+    pub seq: Seq,
+    /// The turn it belongs to, if any.
+    pub turn: Option<TurnId>,
+    /// When it was decided.
+    pub ts: Timestamp,
+    /// The fact.
+    pub fact: Fact,
+}
+
+/// What can be told of an envelope that does not read, from its first keys alone.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct DecodeKind<K> {
+    /// The version of its body.
+    pub v: u32,
+    /// Its kind.
+    pub kind: K,
+}
+
+impl<K: AsRef<str>> DecodeKind<K> {
+    /// Whether a newer engine wrote it: a newer body version, or a kind unknown here.
+    #[must_use]
+    pub fn newer(&self) -> bool {
+        self.v > FACT_VERSION || !KINDS.contains(&self.kind.as_ref())
+    }
+}
+
+impl Serialize for Recorded {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut out = to.serialize_struct("Recorded", 7)?;
+        out.serialize_field("v", &self.v)?;
+        out.serialize_field("session", &self.session)?;
+        out.serialize_field("seq", &self.seq)?;
+        out.serialize_field("turn", &self.turn)?;
+        out.serialize_field("ts", &self.ts)?;
+        out.serialize_field("kind", self.fact.kind())?;
+        match &self.fact {
+            Fact::SessionOpened(body) => out.serialize_field("body", body)?,
+            Fact::SettingsChanged(body) => out.serialize_field("body", body)?,
+            Fact::InputQueued(body) => out.serialize_field("body", body)?,
+            Fact::TurnOpened(body) => out.serialize_field("body", body)?,
+            Fact::InputAccepted(body) => out.serialize_field("body", body)?,
+            Fact::SampleStarted(body) => out.serialize_field("body", body)?,
+            Fact::ItemAdded(body) => out.serialize_field("body", body)?,
+            Fact::SampleEnded(body) => out.serialize_field("body", body)?,
+            Fact::SampleCut(body) => out.serialize_field("body", body)?,
+            Fact::CallDecided(body) => out.serialize_field("body", body)?,
+            Fact::CallStarted(body) => out.serialize_field("body", body)?,
+            Fact::CallObserved(body) => out.serialize_field("body", body)?,
+            Fact::InterruptRequested(body) => out.serialize_field("body", body)?,
+            Fact::TurnSettled(body) => out.serialize_field("body", body)?,
+        }
+        out.end()
+    }
+}
+
+const KINDS: [&str; 14] = [
+    "SessionOpened",
+    "SettingsChanged",
+    "InputQueued",
+    "TurnOpened",
+    "InputAccepted",
+    "SampleStarted",
+    "ItemAdded",
+    "SampleEnded",
+    "SampleCut",
+    "CallDecided",
+    "CallStarted",
+    "CallObserved",
+    "InterruptRequested",
+    "TurnSettled",
+];
+
+/// Reads the body of the kind it was given.
+struct Body(Kind);
+
+#[derive(Clone, Copy, Deserialize)]
+enum Kind {
+    SessionOpened,
+    SettingsChanged,
+    InputQueued,
+    TurnOpened,
+    InputAccepted,
+    SampleStarted,
+    ItemAdded,
+    SampleEnded,
+    SampleCut,
+    CallDecided,
+    CallStarted,
+    CallObserved,
+    InterruptRequested,
+    TurnSettled,
+}
+
+impl<'de> DeserializeSeed<'de> for Body {
+    type Value = Fact;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Fact, D::Error> {
+        match self.0 {
+            Kind::SessionOpened => Deserialize::deserialize(from).map(Fact::SessionOpened),
+            Kind::SettingsChanged => Deserialize::deserialize(from).map(Fact::SettingsChanged),
+            Kind::InputQueued => Deserialize::deserialize(from).map(Fact::InputQueued),
+            Kind::TurnOpened => Deserialize::deserialize(from).map(Fact::TurnOpened),
+            Kind::InputAccepted => Deserialize::deserialize(from).map(Fact::InputAccepted),
+            Kind::SampleStarted => Deserialize::deserialize(from).map(Fact::SampleStarted),
+            Kind::ItemAdded => Deserialize::deserialize(from).map(Fact::ItemAdded),
+            Kind::SampleEnded => Deserialize::deserialize(from).map(Fact::SampleEnded),
+            Kind::SampleCut => Deserialize::deserialize(from).map(Fact::SampleCut),
+            Kind::CallDecided => Deserialize::deserialize(from).map(Fact::CallDecided),
+            Kind::CallStarted => Deserialize::deserialize(from).map(Fact::CallStarted),
+            Kind::CallObserved => Deserialize::deserialize(from).map(Fact::CallObserved),
+            Kind::InterruptRequested => {
+                Deserialize::deserialize(from).map(Fact::InterruptRequested)
+            }
+            Kind::TurnSettled => Deserialize::deserialize(from).map(Fact::TurnSettled),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
+enum Key {
+    V,
+    Session,
+    Seq,
+    Turn,
+    Ts,
+    Kind,
+    Body,
+}
+
+impl<'de> Deserialize<'de> for Recorded {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        const FIELDS: &[&str] = &["v", "session", "seq", "turn", "ts", "kind", "body"];
+        from.deserialize_struct("Recorded", FIELDS, Envelope)
+    }
+}
+
+struct Envelope;
+
+impl<'de> Visitor<'de> for Envelope {
+    type Value = Recorded;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an envelope with v, session, seq, turn, ts, kind, body")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Recorded, A::Error> {
+        let (mut v, mut session, mut seq) = (None, None, None);
+        let (mut turn, mut ts, mut kind, mut fact) = (None, None, None, None);
+        while let Some(key) = map.next_key()? {
+            match key {
+                Key::V => v = Some(version(map.next_value()?)?),
+                Key::Session => session = Some(map.next_value()?),
+                Key::Seq => seq = Some(map.next_value()?),
+                Key::Turn => turn = map.next_value()?,
+                Key::Ts => ts = Some(map.next_value()?),
+                Key::Kind => kind = Some(map.next_value()?),
+                Key::Body => {
+                    let kind = kind.ok_or_else(|| de::Error::missing_field("kind"))?;
+                    fact = Some(map.next_value_seed(Body(kind))?);
+                }
+            }
+        }
+        Ok(Recorded {
+            v: v.ok_or_else(|| de::Error::missing_field("v"))?,
+            session: session.ok_or_else(|| de::Error::missing_field("session"))?,
+            seq: seq.ok_or_else(|| de::Error::missing_field("seq"))?,
+            turn,
+            ts: ts.ok_or_else(|| de::Error::missing_field("ts"))?,
+            fact: fact.ok_or_else(|| de::Error::missing_field("body"))?,
+        })
+    }
+}
+
+/// There is one version so far; older ones will be upcast where the body is read.
+fn version<E: de::Error>(v: u32) -> Result<u32, E> {
+    if v == FACT_VERSION {
+        Ok(v)
+    } else {
+        Err(E::custom("this engine does not read this version"))
+    }
+}

@@ -1,0 +1,87 @@
+//! Render: what the model may see. A pure function of the history and the frozen settings.
+
+use alloc::sync::Arc;
+
+use crate::call::Observation;
+use crate::chain::Chain;
+use crate::context;
+use crate::digest::Digest;
+use crate::history::History;
+use crate::id::Seq;
+use crate::item::{CallItem, ReasoningItem};
+use crate::settings::Settings;
+
+/// What the model may see. Each prompt of a session extends the one before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    /// Instructions, tools, model and the like.
+    pub settings: Arc<Settings>,
+    /// The conversation, oldest first.
+    pub items: Chain<PromptItem>,
+}
+
+/// One part of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PromptItem {
+    /// A user's words.
+    User {
+        /// The text.
+        text: Arc<str>,
+    },
+    /// The model's words to the user.
+    Text {
+        /// The sample that brought it.
+        sample: Seq,
+        /// The text.
+        text: Arc<str>,
+    },
+    /// The model's refusal.
+    Refusal {
+        /// The sample that brought it.
+        sample: Seq,
+        /// The text.
+        text: Arc<str>,
+    },
+    /// The model's reasoning.
+    Reasoning {
+        /// The sample that brought it.
+        sample: Seq,
+        /// The item.
+        item: Arc<ReasoningItem>,
+    },
+    /// The model's call.
+    Call {
+        /// The sample that brought it.
+        sample: Seq,
+        /// The call's id, unique in the prompt: the provider's own where that is unique.
+        id: Arc<str>,
+        /// The item.
+        call: Arc<CallItem>,
+    },
+    /// The observation of a call. Follows the calls of its sample, in their order.
+    Result {
+        /// The call's id, as in [`PromptItem::Call`].
+        id: Arc<str>,
+        /// The observation.
+        observation: Arc<Observation>,
+    },
+}
+
+impl Prompt {
+    /// Digest of the conversation, as `SampleStarted` records it. Reads all of it.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let step = |digest: Digest, item| digest.digest(context::prompt_item(item));
+        self.items.iter().fold(Digest::EMPTY, step)
+    }
+}
+
+/// Renders what the model may see. The cost does not grow with the history but for O(log n)
+/// pointers.
+#[must_use]
+pub fn render(history: &History, settings: &Arc<Settings>) -> Prompt {
+    Prompt {
+        settings: settings.clone(),
+        items: history.items().clone(),
+    }
+}

@@ -1,0 +1,105 @@
+//! Settings: what a session's turns are run with. Recorded whole, frozen for each turn.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits::Limits;
+
+/// What a session's turns are run with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// The provider adapter's name, for example `openai`.
+    pub provider: String,
+    /// The model's name, as the provider knows it.
+    pub model: String,
+    /// The instructions: byte-stable text without a path, a date or a mode of the day.
+    pub instructions: String,
+    /// What the turns are for.
+    pub mode: Mode,
+    /// What calls may do without being asked about.
+    pub permissions: Permissions,
+    /// The tools offered, in the order in which they are shown.
+    pub tools: Vec<ToolSpec>,
+    /// The limits of each turn.
+    pub limits: Limits,
+    /// The most tokens the model may answer with, where the user sets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u64>,
+    /// The reasoning effort to ask for, in the provider's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
+}
+
+impl Settings {
+    /// The tool of this name.
+    #[must_use]
+    pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+}
+
+/// What a session's turns are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Tools may change things, as far as the permissions go.
+    Build,
+    /// Only read-only tools run, whatever the permissions say.
+    Plan,
+}
+
+/// What calls may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Permissions {
+    /// Every offered tool runs.
+    Auto,
+    /// Read-only tools run; others need a person's word.
+    Ask,
+    /// Only read-only tools run.
+    ReadOnly,
+}
+
+/// A tool as the model is shown it and as the engine treats it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolSpec {
+    /// The name the model calls it by: 1 to 64 characters of `A-Z a-z 0-9 _ -`.
+    pub name: String,
+    /// What it does, for the model.
+    pub description: String,
+    /// JSON Schema of the arguments, as JSON text (an object schema).
+    pub parameters: String,
+    /// What running it does to the world.
+    pub effect: EffectClass,
+    /// Whether it may run beside other calls.
+    pub concurrency: Concurrency,
+    /// The longest one run may take in milliseconds; `None` means the limit's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+/// What running a tool does to the world. It decides what happens after a crash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EffectClass {
+    /// It changes nothing: it may be run again.
+    ReadOnly,
+    /// Running it twice under one idempotency key is the same as once: it may be run again.
+    Idempotent,
+    /// It changes something: it is never run a second time.
+    Effectful,
+}
+
+/// Whether a tool may run beside other calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Concurrency {
+    /// Beside others.
+    Parallel,
+    /// Alone.
+    Exclusive,
+}

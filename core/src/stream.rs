@@ -1,0 +1,114 @@
+//! The live plane: what a provider streams. None of this can become a fact.
+
+use alloc::string::String;
+
+use crate::item::{Opaque, StopReason};
+use crate::usage::Usage;
+
+/// One decoded event of a provider's stream.
+///
+/// Decoders map their wire onto these. `slot` numbers the parts of one answer in the order in
+/// which they should stand; a decoder gives each part its own slot and never reuses one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StreamEvent {
+    /// The provider named its response.
+    Opened {
+        /// The provider's id of the response, for support requests.
+        response_id: Option<String>,
+        /// The model that answers, as the provider names it.
+        model: Option<String>,
+    },
+    /// More text for the user.
+    Text {
+        /// Which part.
+        slot: u32,
+        /// The text to append.
+        text: String,
+    },
+    /// More of a refusal.
+    Refusal {
+        /// Which part.
+        slot: u32,
+        /// The text to append.
+        text: String,
+    },
+    /// More readable reasoning.
+    Reasoning {
+        /// Which part.
+        slot: u32,
+        /// The text to append.
+        text: String,
+    },
+    /// A call began; its id and name are known.
+    CallOpened {
+        /// Which part.
+        slot: u32,
+        /// The provider's id; may be empty.
+        id: String,
+        /// The tool's name.
+        name: String,
+    },
+    /// More argument text of a call.
+    CallArguments {
+        /// Which part.
+        slot: u32,
+        /// The JSON text to append.
+        text: String,
+    },
+    /// A part is whole. `text`, where given, is authoritative and replaces what was streamed.
+    Done {
+        /// Which part.
+        slot: u32,
+        /// The whole text, or the whole arguments of a call.
+        text: Option<String>,
+        /// The provider's own form, to be sent back unchanged.
+        opaque: Option<Opaque>,
+    },
+    /// Token usage so far; the last one counts.
+    Usage(Usage),
+    /// The answer is whole. Parts that are not done by now are not part of it.
+    Finished {
+        /// Why the model stopped.
+        reason: StopReason,
+    },
+}
+
+/// One live delta for those who watch: text as it streams, progress of a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delta {
+    /// Text to the user.
+    Text {
+        /// Which part of the answer.
+        slot: u32,
+        /// The text to append.
+        text: String,
+    },
+    /// A refusal.
+    Refusal {
+        /// Which part of the answer.
+        slot: u32,
+        /// The text to append.
+        text: String,
+    },
+    /// Readable reasoning.
+    Reasoning {
+        /// Which part of the answer.
+        slot: u32,
+        /// The text to append.
+        text: String,
+    },
+    /// A call began to stream.
+    Call {
+        /// Which part of the answer.
+        slot: u32,
+        /// The tool's name.
+        name: String,
+    },
+    /// Argument text of a call.
+    Arguments {
+        /// Which part of the answer.
+        slot: u32,
+        /// The JSON text to append.
+        text: String,
+    },
+}

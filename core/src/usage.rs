@@ -1,0 +1,47 @@
+//! Token usage, as the provider reported it.
+
+use serde::{Deserialize, Serialize};
+
+/// Tokens of one sample, or of a turn. `None` means that the provider did not say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens of the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<u64>,
+    /// Tokens of the answer, reasoning included where the provider includes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<u64>,
+    /// The total as sent; providers differ in what they add up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<u64>,
+    /// Request tokens that came from the provider's cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_input: Option<u64>,
+    /// Answer tokens spent on reasoning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_output: Option<u64>,
+}
+
+impl Usage {
+    /// Input plus output, or the reported total where neither was reported.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        match (self.input, self.output) {
+            (None, None) => self.total.unwrap_or(0),
+            (input, output) => input.unwrap_or(0).saturating_add(output.unwrap_or(0)),
+        }
+    }
+
+    /// Adds another sample's usage; a number stays `None` while nobody reported it.
+    pub fn add(&mut self, other: &Self) {
+        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (None, None) => None,
+            (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
+        };
+        self.input = sum(self.input, other.input);
+        self.output = sum(self.output, other.output);
+        self.total = sum(self.total, other.total);
+        self.cached_input = sum(self.cached_input, other.cached_input);
+        self.reasoning_output = sum(self.reasoning_output, other.reasoning_output);
+    }
+}

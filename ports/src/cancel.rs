@@ -1,0 +1,121 @@
+//! Cancellation without a runtime: a source that is fired once, and signals that hear it.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+#[derive(Default)]
+struct Shared {
+    fired: AtomicBool,
+    next: std::sync::atomic::AtomicU64,
+    wakers: Mutex<Vec<(u64, Waker)>>,
+}
+
+/// The side that cancels.
+#[derive(Clone, Default)]
+pub struct CancelSource(Arc<Shared>);
+
+/// The side that is cancelled. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct CancelSignal(Arc<Shared>);
+
+impl CancelSource {
+    /// A source that has not fired.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Fires. Doing it again changes nothing.
+    pub fn cancel(&self) {
+        self.0.fired.store(true, Ordering::SeqCst);
+        let mut wakers = self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, waker) in wakers.drain(..) {
+            waker.wake();
+        }
+    }
+
+    /// A signal that hears this source.
+    #[must_use]
+    pub fn signal(&self) -> CancelSignal {
+        CancelSignal(self.0.clone())
+    }
+}
+
+impl CancelSignal {
+    /// Whether the source has fired.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.fired.load(Ordering::SeqCst)
+    }
+
+    /// Waits until the source fires; for ever if it never does.
+    #[must_use]
+    pub fn cancelled(&self) -> Cancelled {
+        Cancelled {
+            shared: self.0.clone(),
+            id: None,
+        }
+    }
+}
+
+impl fmt::Debug for CancelSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CancelSource").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for CancelSignal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CancelSignal").field(&self.is_cancelled()).finish()
+    }
+}
+
+/// Ends when the source fires.
+pub struct Cancelled {
+    shared: Arc<Shared>,
+    id: Option<u64>,
+}
+
+impl fmt::Debug for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Cancelled").finish_non_exhaustive()
+    }
+}
+
+impl Future for Cancelled {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.shared.fired.load(Ordering::SeqCst) {
+            return Poll::Ready(());
+        }
+        let id = match self.id {
+            Some(id) => id,
+            None => self.shared.next.fetch_add(1, Ordering::Relaxed),
+        };
+        self.id = Some(id);
+        let mut wakers = self.shared.wakers.lock().unwrap_or_else(PoisonError::into_inner);
+        match wakers.iter_mut().find(|(other, _)| *other == id) {
+            Some((_, waker)) => waker.clone_from(cx.waker()),
+            None => wakers.push((id, cx.waker().clone())),
+        }
+        // The source may have fired before the waker was in the list.
+        if self.shared.fired.load(Ordering::SeqCst) {
+            return Poll::Ready(());
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Cancelled {
+    fn drop(&mut self) {
+        if let Some(id) = self.id {
+            let mut wakers = self.shared.wakers.lock().unwrap_or_else(PoisonError::into_inner);
+            wakers.retain(|(other, _)| *other != id);
+        }
+    }
+}

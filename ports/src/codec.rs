@@ -1,0 +1,49 @@
+//! The text form of a log: one JSON object a line, as the envelope in `windlass-core` says.
+//!
+//! Stores, `windlass log`, `export` and `import` all use this, so their envelopes are
+//! byte-identical.
+
+use windlass_core::{DecodeKind, FACT_VERSION, Recorded};
+
+/// An envelope that does not read.
+#[derive(Debug, thiserror::Error)]
+pub enum CodecError {
+    /// A newer engine wrote it.
+    #[error(
+        "a fact of kind {kind} and version {v} was written by a newer engine than this one, \
+         which reads up to version {FACT_VERSION}: use that engine"
+    )]
+    Newer {
+        /// The version of its body.
+        v: u32,
+        /// Its kind.
+        kind: String,
+    },
+    /// It is not an envelope.
+    #[error("not an envelope: {0}")]
+    Malformed(#[source] serde_json::Error),
+}
+
+/// Encodes an envelope, without a line end.
+///
+/// # Errors
+/// [`CodecError::Malformed`] when the fact does not serialise, which no fact of ours does.
+pub fn encode(recorded: &Recorded) -> Result<Vec<u8>, CodecError> {
+    serde_json::to_vec(recorded).map_err(CodecError::Malformed)
+}
+
+/// Decodes an envelope.
+///
+/// # Errors
+/// [`CodecError::Newer`] when a newer engine wrote it, [`CodecError::Malformed`] when it is none.
+pub fn decode(text: &[u8]) -> Result<Recorded, CodecError> {
+    serde_json::from_slice(text).map_err(|error| {
+        match serde_json::from_slice::<DecodeKind<String>>(text) {
+            Ok(head) if head.newer() => CodecError::Newer {
+                v: head.v,
+                kind: head.kind,
+            },
+            Ok(_) | Err(_) => CodecError::Malformed(error),
+        }
+    })
+}

@@ -1,0 +1,110 @@
+//! The provider port: asks a model and streams its answer.
+
+use std::error::Error;
+
+use async_trait::async_trait;
+use windlass_core::{
+    FailureKind, Limits, Prompt, Retry, SampleFailure, Seq, SessionId, StreamEvent, TurnId,
+};
+
+/// Asks a model.
+///
+/// Laws: one request to the model per call, with no retry inside (the engine owns the one retry
+/// budget); the answer depends on the stream's bytes, not on how they were cut (law 6); a stream
+/// that ends without its terminal event is an error, never an answer; dropping the stream ends
+/// the request; no key is ever in an error, and no redirect carries a key elsewhere.
+#[async_trait]
+pub trait Provider: Send + Sync + 'static {
+    /// The adapter's name, as in `Settings::provider`.
+    fn name(&self) -> &str;
+
+    /// Sends the request and waits for the head of the response.
+    ///
+    /// # Errors
+    /// [`ProviderError`] when the request cannot be sent or is refused.
+    async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError>;
+}
+
+/// The answer of a model as it streams.
+#[async_trait]
+pub trait SampleStream: Send {
+    /// Waits for the next events and appends them to `events`: all that one read brought.
+    ///
+    /// Must be safe to drop while it waits. After [`Streaming::End`] or an error it is not called
+    /// again.
+    ///
+    /// # Errors
+    /// [`ProviderError`] when the stream breaks, ends early, is too large, or carries an error.
+    async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<Streaming, ProviderError>;
+}
+
+/// Whether more may come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Streaming {
+    /// More may come.
+    More,
+    /// The answer is whole: `Finished` is among the events given out.
+    End,
+}
+
+/// What is asked of a model.
+#[derive(Debug, Clone)]
+pub struct SampleRequest {
+    /// The session, for caches that are kept per session.
+    pub session: SessionId,
+    /// The turn.
+    pub turn: TurnId,
+    /// The run: the position of its `SampleStarted`.
+    pub started: Seq,
+    /// What the model may see.
+    pub prompt: Prompt,
+    /// The limits of the turn; an adapter applies `connect_ms` where it can tell connecting
+    /// apart. The engine applies the others.
+    pub limits: Limits,
+}
+
+/// Why a model could not be asked, or its answer not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{context}")]
+pub struct ProviderError {
+    /// The class.
+    pub kind: FailureKind,
+    /// Whether, and when, to ask again.
+    pub retry: Retry,
+    /// What was being done, what went wrong, what to do. Bounded and escaped; holds no key.
+    pub context: String,
+    /// The HTTP status, where there was one.
+    pub status: Option<u16>,
+    /// The provider's request id.
+    pub request_id: Option<String>,
+    /// The cause.
+    #[source]
+    pub source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl ProviderError {
+    /// An error without status, request id and cause.
+    #[must_use]
+    pub fn new(kind: FailureKind, retry: Retry, context: impl Into<String>) -> Self {
+        Self {
+            kind,
+            retry,
+            context: context.into(),
+            status: None,
+            request_id: None,
+            source: None,
+        }
+    }
+
+    /// The failure as it is recorded.
+    #[must_use]
+    pub fn into_failure(self) -> SampleFailure {
+        SampleFailure {
+            kind: self.kind,
+            message: self.context,
+            retry: self.retry,
+            status: self.status,
+            request_id: self.request_id,
+        }
+    }
+}

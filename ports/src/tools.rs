@@ -1,0 +1,101 @@
+//! The tool port: runs the calls of a model.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use windlass_core::{CallId, Observation, Scope, SessionId, Timestamp, ToolSpec, TurnId};
+
+use crate::cancel::CancelSignal;
+
+/// Runs tools.
+///
+/// Laws: `run` is called at most once per call and attempt; it ends within the deadline of its
+/// context, and soon after its signal is cancelled, leaving nothing running; what it returns
+/// then says `aborted`, with the output so far; output is bounded with its true size stated; a
+/// tool declared `read_only` changes nothing, one declared `idempotent` has its effect once per
+/// idempotency key.
+#[async_trait]
+pub trait ToolExecutor: Send + Sync + 'static {
+    /// The tools it runs, in the order in which a model is shown them.
+    fn tools(&self) -> Vec<ToolSpec>;
+
+    /// Runs a tool. A tool that runs and fails is an observation, not an error.
+    ///
+    /// # Errors
+    /// [`ToolError`] when the executor itself fails: the call's effect is then unknown unless
+    /// `began` says that it never began.
+    async fn run(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError>;
+}
+
+/// A call to run. Its arguments have been checked against the tool's schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolCall {
+    /// The tool's name.
+    pub name: String,
+    /// The arguments: JSON text of an object.
+    pub arguments: String,
+}
+
+/// What a tool's run is handed.
+#[derive(Clone)]
+pub struct ToolContext {
+    /// On whose behalf it runs.
+    pub scope: Scope,
+    /// The session.
+    pub session: SessionId,
+    /// The turn.
+    pub turn: TurnId,
+    /// The call.
+    pub call: CallId,
+    /// Which run of the call, from 1.
+    pub attempt: u32,
+    /// The same in each run of this call, and in no other call's.
+    pub idempotency_key: String,
+    /// Fires when the run is to stop.
+    pub cancel: CancelSignal,
+    /// When the run must have ended.
+    pub deadline: Timestamp,
+    /// How long that is from the start, in milliseconds.
+    pub timeout_ms: u64,
+    /// Takes reports of progress: live only, never recorded.
+    pub progress: Arc<dyn Progress>,
+}
+
+impl fmt::Debug for ToolContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolContext")
+            .field("session", &self.session)
+            .field("call", &self.call)
+            .field("attempt", &self.attempt)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Takes reports of progress.
+pub trait Progress: Send + Sync {
+    /// Shows `text` to whoever watches. Never blocks; may be dropped.
+    fn report(&self, text: &str);
+}
+
+/// Nobody watches.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoProgress;
+
+impl Progress for NoProgress {
+    fn report(&self, _text: &str) {}
+}
+
+/// Why a tool could not be run.
+#[derive(Debug, thiserror::Error)]
+#[error("{context}")]
+pub struct ToolError {
+    /// Whether the run had begun, so that it may have had an effect.
+    pub began: bool,
+    /// What was being done, what went wrong, what to do.
+    pub context: String,
+    /// The cause.
+    #[source]
+    pub source: Option<Box<dyn Error + Send + Sync>>,
+}

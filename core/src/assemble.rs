@@ -209,7 +209,11 @@ impl Assembler {
         out: &mut Vec<Assembled>,
     ) -> Result<(), Overflow> {
         let opaque_len = opaque.as_ref().map_or(0, |opaque| opaque.payload.len());
-        self.grow(text.as_ref().map_or(0, String::len).saturating_add(opaque_len))?;
+        self.grow(
+            text.as_ref()
+                .map_or(0, String::len)
+                .saturating_add(opaque_len),
+        )?;
         let Some(part) = self.parts.get_mut(&slot) else {
             return Ok(());
         };
@@ -227,7 +231,11 @@ impl Assembler {
             PartKind::Call { id, name } => Some(Item::Call(Arc::new(CallItem {
                 provider_id: id.clone(),
                 name: name.clone(),
-                arguments: if text.trim().is_empty() { String::from("{}") } else { text },
+                arguments: if text.trim().is_empty() {
+                    String::from("{}")
+                } else {
+                    text
+                },
                 fault: None,
                 opaque,
             }))),

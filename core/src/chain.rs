@@ -27,7 +27,11 @@ impl<T: Clone> Chain<T> {
     /// Appends an element: O(log n) copies on average.
     pub fn push(&mut self, element: T) {
         let mut chunk = alloc::vec![element];
-        while self.chunks.last().is_some_and(|last| last.len() == chunk.len()) {
+        while self
+            .chunks
+            .last()
+            .is_some_and(|last| last.len() == chunk.len())
+        {
             let Some(last) = self.chunks.pop() else { break };
             let mut merged = Vec::with_capacity(last.len().saturating_mul(2));
             match Arc::try_unwrap(last) {
@@ -151,7 +155,10 @@ mod tests {
         let snapshot = chain.clone();
         chain.push(5);
         chain.push(6);
-        assert_eq!(snapshot.iter().copied().collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+        assert_eq!(
+            snapshot.iter().copied().collect::<Vec<_>>(),
+            [0, 1, 2, 3, 4]
+        );
         assert_eq!(chain.len(), 7);
         assert!(chain.chunks.len() <= 3);
     }

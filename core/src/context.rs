@@ -16,7 +16,10 @@ pub(crate) fn item(item: &Item) -> Digest {
         Item::Text { text } => Digest::EMPTY.part(b"text").part(text.as_bytes()),
         Item::Refusal { text } => Digest::EMPTY.part(b"refusal").part(text.as_bytes()),
         Item::Reasoning(item) => {
-            let opaque = item.opaque.as_ref().map_or("", |opaque| opaque.payload.as_str());
+            let opaque = item
+                .opaque
+                .as_ref()
+                .map_or("", |opaque| opaque.payload.as_str());
             let readable = Digest::EMPTY.part(b"reasoning").part(item.text.as_bytes());
             readable.part(opaque.as_bytes())
         }
@@ -42,6 +45,8 @@ pub(crate) fn prompt_item(part: &PromptItem) -> Digest {
         PromptItem::Refusal { text, .. } => item(&Item::Refusal { text: text.clone() }),
         PromptItem::Reasoning { item: inner, .. } => item(&Item::Reasoning(inner.clone())),
         PromptItem::Call { call, .. } => item(&Item::Call(call.clone())),
-        PromptItem::Result { observation: inner, .. } => observation(inner),
+        PromptItem::Result {
+            observation: inner, ..
+        } => observation(inner),
     }
 }

@@ -73,8 +73,14 @@ mod tests {
 
     #[test]
     fn matches_the_published_test_vectors() {
-        assert_eq!(Digest::EMPTY.raw(b"a").0, 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
-        assert_eq!(Digest::EMPTY.raw(b"foobar").0, 0x343e_1662_793c_64bf_6f0d_3597_ba44_6f18);
+        assert_eq!(
+            Digest::EMPTY.raw(b"a").0,
+            0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964
+        );
+        assert_eq!(
+            Digest::EMPTY.raw(b"foobar").0,
+            0x343e_1662_793c_64bf_6f0d_3597_ba44_6f18
+        );
     }
 
     #[test]

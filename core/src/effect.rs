@@ -40,16 +40,6 @@ pub enum Demand {
     Wind,
 }
 
-/// How settled the causing fact must be before an effect may start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Gate {
-    /// The fact is decided; its append may still be under way. Only for effects that change
-    /// nothing: asking a model, running a read-only tool.
-    Decided,
-    /// The fact is durable.
-    Durable,
-}
-
 /// One thing that the world owes a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owed {
@@ -57,6 +47,9 @@ pub struct Owed {
     pub key: EffectKey,
     /// What is to be done about it.
     pub demand: Demand,
-    /// When it may start.
-    pub gate: Gate,
+    /// How far the log must be durable before it may start.
+    ///
+    /// An effect that changes something waits for the fact that causes it. Asking a model or
+    /// running a read-only tool need not, but never runs ahead by more than one sample.
+    pub needs: Seq,
 }

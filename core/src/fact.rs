@@ -21,7 +21,10 @@ use crate::usage::Usage;
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each variant is its struct, which is documented")]
+#[expect(
+    missing_docs,
+    reason = "each variant is its struct, which is documented"
+)]
 pub enum Fact {
     SessionOpened(SessionOpened),
     SettingsChanged(SettingsChanged),
@@ -43,7 +46,7 @@ pub enum Fact {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionOpened {
     /// Whose it is.
-    pub owner: Scope,
+    pub owner: Arc<Scope>,
     /// The folder that its tools work in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
@@ -86,7 +89,7 @@ pub struct SettingsChanged {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputQueued {
     /// Who said it.
-    pub scope: Scope,
+    pub scope: Arc<Scope>,
     /// What was said.
     pub text: Arc<str>,
     /// When it is meant to be heard.
@@ -105,7 +108,7 @@ pub struct TurnOpened {
     /// Why.
     pub because: Because,
     /// On whose behalf.
-    pub scope: Scope,
+    pub scope: Arc<Scope>,
     /// The fact that holds the settings that are frozen for this turn.
     pub settings: Seq,
     /// The limits of this turn: those of the settings, within those of the process.

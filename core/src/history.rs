@@ -69,7 +69,8 @@ impl History {
     pub fn apply(&mut self, recorded: &Recorded) -> Result<(), Misfit> {
         match &recorded.fact {
             Fact::InputQueued(fact) => {
-                self.waiting.insert(InputId(recorded.seq.0), fact.text.clone());
+                self.waiting
+                    .insert(InputId(recorded.seq.0), fact.text.clone());
             }
             Fact::InputAccepted(fact) => {
                 let text = self.waiting.remove(&fact.input);

@@ -16,9 +16,7 @@ pub struct SessionId(Arc<str>);
 
 /// A text that is no session id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "not a session id: use 1 to 64 characters of A-Z a-z 0-9 . _ -, not starting with . or -"
-)]
+#[error("not a session id: use 1 to 64 characters of A-Z a-z 0-9 . _ -, not starting with . or -")]
 pub struct InvalidSessionId;
 
 impl SessionId {
@@ -134,7 +132,17 @@ mod tests {
             assert!(SessionId::new(good).is_ok(), "{good}");
         }
         let long = "x".repeat(65);
-        for bad in ["", ".", "..", "-rf", "a/b", "a b", "a\0", "ä", long.as_str()] {
+        for bad in [
+            "",
+            ".",
+            "..",
+            "-rf",
+            "a/b",
+            "a b",
+            "a\0",
+            "ä",
+            long.as_str(),
+        ] {
             assert!(SessionId::new(bad).is_err(), "{bad}");
         }
     }

@@ -4,8 +4,8 @@ use alloc::string::String;
 
 use crate::call::Observation;
 use crate::effect::EffectKey;
-use crate::failure::SampleFailure;
 use crate::fact::Lineage;
+use crate::failure::SampleFailure;
 use crate::item::{Item, StopReason};
 use crate::outcome::Interrupter;
 use crate::scope::Scope;

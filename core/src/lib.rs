@@ -51,8 +51,9 @@ pub use chain::{Chain, ChainIter};
 pub use deadline::deadline;
 pub use decide::{decide, open};
 pub use digest::Digest;
-pub use effect::{Demand, EffectKey, Gate, Owed};
+pub use effect::{Demand, EffectKey, Owed};
 pub use error::{Misfit, Reject};
+pub use evolve::{evolve, opened};
 pub use fact::{
     CallDecided, CallObserved, CallStarted, Decider, Fact, InputAccepted, InputQueued,
     InterruptRequested, ItemAdded, Lineage, SampleCut, SampleEnded, SampleStarted, SessionOpened,
@@ -71,8 +72,8 @@ pub use record::{DecodeKind, Draft, FACT_VERSION, Recorded};
 pub use render::{Prompt, PromptItem, render};
 pub use scope::Scope;
 pub use session::{
-    Backoff, CallState, Concluding, Delivery, Executing, Failing, Fitness, Hold, Phase, Progress,
-    Queued, Ready, Said, Sampling, Session, Spent, Stage, Stop, Turn,
+    Backoff, CallState, Concluding, Delivery, Executing, Fitness, Hold, Phase, Progress, Queued,
+    Ready, Said, Sampling, Session, Spent, Stage, Stop, Turn,
 };
 pub use settings::{Concurrency, EffectClass, Mode, Permissions, Settings, ToolSpec};
 pub use stream::{Delta, StreamEvent};

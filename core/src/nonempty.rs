@@ -6,7 +6,11 @@ use serde::{Deserialize, Serialize};
 
 /// A list with at least one element.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Vec<T>", into = "Vec<T>", bound(serialize = "T: Clone + Serialize"))]
+#[serde(
+    try_from = "Vec<T>",
+    into = "Vec<T>",
+    bound(serialize = "T: Clone + Serialize")
+)]
 pub struct NonEmpty<T> {
     head: T,
     tail: Vec<T>,

@@ -10,12 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::because::Because;
 use crate::digest::Digest;
-use crate::failure::SampleFailure;
 use crate::id::{CallId, InputId, Seq, SessionId, TurnId};
 use crate::item::StopReason;
 use crate::limits::Limits;
 use crate::nonempty::NonEmpty;
-use crate::outcome::Interrupter;
+use crate::outcome::{Interrupter, LimitKind, Outcome};
 use crate::scope::Scope;
 use crate::settings::{Concurrency, EffectClass, Settings};
 use crate::time::Timestamp;
@@ -29,7 +28,7 @@ pub struct Session {
     /// The position that the next fact will get.
     pub next: Seq,
     /// Whose it is.
-    pub owner: Scope,
+    pub owner: Arc<Scope>,
     /// The settings for turns that open from now on.
     pub settings: Arc<Settings>,
     /// The fact that holds these settings.
@@ -37,7 +36,7 @@ pub struct Session {
     /// Inputs that no turn has accepted yet, oldest first.
     pub queue: VecDeque<Queued>,
     /// Keys of the latest inputs, oldest first; bounded by [`Session::KEYS`].
-    pub keys: VecDeque<(String, Seq)>,
+    pub keys: Arc<VecDeque<(String, Seq)>>,
     /// Whether waiting inputs open turns by themselves.
     pub hold: Hold,
     /// Digest of what the model may see so far.
@@ -62,6 +61,10 @@ impl Session {
 
 /// Whether a turn is open.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one a session, and cloned for each decision"
+)]
 pub enum Phase {
     /// None is.
     Idle,
@@ -84,7 +87,7 @@ pub struct Queued {
     /// Its id.
     pub id: InputId,
     /// Who said it.
-    pub scope: Scope,
+    pub scope: Arc<Scope>,
     /// When it is meant to be heard.
     pub delivery: Delivery,
     /// Digest of its text.
@@ -107,7 +110,7 @@ pub struct Turn {
     /// Its id.
     pub id: TurnId,
     /// On whose behalf it runs.
-    pub scope: Scope,
+    pub scope: Arc<Scope>,
     /// Its settings, frozen.
     pub settings: Arc<Settings>,
     /// Its limits, frozen.
@@ -118,10 +121,27 @@ pub struct Turn {
     pub opened_at: Timestamp,
     /// What it has taken so far.
     pub spent: Spent,
+    /// The latest run of a sample; [`Seq::ZERO`] before the first.
+    pub latest: Seq,
     /// Whether it was asked to stop.
     pub stop: Option<Stop>,
     /// Where it stands.
     pub stage: Stage,
+}
+
+impl Turn {
+    /// The limit on calls that the last answer went over, if it did. None of its calls runs.
+    #[must_use]
+    pub fn over_calls(&self) -> Option<LimitKind> {
+        let Stage::Executing(executing) = &self.stage else {
+            return None;
+        };
+        let count = u32::try_from(executing.calls.len()).unwrap_or(u32::MAX);
+        if count > self.limits.calls_per_sample {
+            return Some(LimitKind::CallsPerSample);
+        }
+        (self.spent.calls > self.limits.calls).then_some(LimitKind::Calls)
+    }
 }
 
 /// What a turn has taken.
@@ -146,6 +166,8 @@ pub struct Stop {
     pub reason: String,
     /// When.
     pub at: Timestamp,
+    /// The fact that says so.
+    pub seq: Seq,
 }
 
 /// Where an open turn stands.
@@ -166,8 +188,8 @@ pub enum Stage {
     Executing(Executing),
     /// The model has answered and asks for nothing more.
     Concluding(Concluding),
-    /// It cannot go on.
-    Failing(Failing),
+    /// It cannot go on: this outcome is to be recorded.
+    Ending(Outcome),
 }
 
 /// The model may be asked next.
@@ -186,14 +208,16 @@ pub struct Ready {
 pub struct Sampling {
     /// The run.
     pub started: Seq,
+    /// The run before this one in the same turn; [`Seq::ZERO`] for the first.
+    pub previous: Seq,
     /// Failures of this sample before this attempt.
     pub failures: u32,
     /// Restarts of this sample before this attempt.
     pub restarts: u32,
     /// Calls that it has brought so far.
     pub calls: Vec<CallState>,
-    /// Digest of the items that it has brought so far.
-    pub items: Digest,
+    /// Digest of what the model will have seen, with the items that it has brought so far.
+    pub context: Digest,
     /// What it has said to the user so far.
     pub said: Said,
 }
@@ -236,18 +260,13 @@ pub struct Concluding {
     pub said: Said,
 }
 
-/// The turn cannot go on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failing {
-    /// Why.
-    pub failure: SampleFailure,
-}
-
 /// One call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallState {
     /// Its id.
     pub id: CallId,
+    /// Digest of the provider's id of it.
+    pub provider_id: Digest,
     /// What stands against it before anything is decided.
     pub fitness: Fitness,
     /// Digest of its arguments.

@@ -70,7 +70,9 @@ impl fmt::Debug for CancelSource {
 
 impl fmt::Debug for CancelSignal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("CancelSignal").field(&self.is_cancelled()).finish()
+        f.debug_tuple("CancelSignal")
+            .field(&self.is_cancelled())
+            .finish()
     }
 }
 
@@ -98,7 +100,11 @@ impl Future for Cancelled {
             None => self.shared.next.fetch_add(1, Ordering::Relaxed),
         };
         self.id = Some(id);
-        let mut wakers = self.shared.wakers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut wakers = self
+            .shared
+            .wakers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         match wakers.iter_mut().find(|(other, _)| *other == id) {
             Some((_, waker)) => waker.clone_from(cx.waker()),
             None => wakers.push((id, cx.waker().clone())),
@@ -114,7 +120,11 @@ impl Future for Cancelled {
 impl Drop for Cancelled {
     fn drop(&mut self) {
         if let Some(id) = self.id {
-            let mut wakers = self.shared.wakers.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut wakers = self
+                .shared
+                .wakers
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             wakers.retain(|(other, _)| *other != id);
         }
     }

@@ -15,8 +15,11 @@ pub trait Hooks: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`HookError`] when the hook itself fails or takes too long.
-    async fn decide(&self, point: HookPoint, context: HookContext)
-    -> Result<HookVerdict, HookError>;
+    async fn decide(
+        &self,
+        point: HookPoint,
+        context: HookContext,
+    ) -> Result<HookVerdict, HookError>;
 }
 
 /// A point of a turn.

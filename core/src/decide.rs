@@ -1,5 +1,0 @@
-//! Decide.
-/// placeholder
-pub fn decide() {}
-/// placeholder
-pub fn open() {}

@@ -1,0 +1,124 @@
+//! Evolve: what a fact does to the state. Total over logs that an engine wrote; any other log is
+//! a misfit and changes nothing.
+
+mod calls;
+mod sample;
+mod turn;
+
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::sync::Arc;
+
+use crate::context;
+use crate::digest::Digest;
+use crate::error::Misfit;
+use crate::fact::{Fact, InputQueued, SettingsChanged};
+use crate::id::{InputId, Seq};
+use crate::record::Recorded;
+use crate::session::{Hold, Phase, Queued, Session, Turn};
+
+/// The session that a log's first fact opens.
+///
+/// # Errors
+/// [`Misfit`] when the fact is not a `SessionOpened` at position 1.
+pub fn opened(first: &Recorded) -> Result<Session, Misfit> {
+    let Fact::SessionOpened(fact) = &first.fact else {
+        return Err(misfit(first, "a log begins with SessionOpened"));
+    };
+    if first.seq != Seq::ZERO.next() {
+        return Err(misfit(first, "a log begins at position 1"));
+    }
+    Ok(Session {
+        id: first.session.clone(),
+        next: first.seq.next(),
+        owner: fact.owner.clone(),
+        settings: fact.settings.clone(),
+        settings_at: first.seq,
+        queue: VecDeque::new(),
+        keys: Arc::default(),
+        hold: Hold::Free,
+        context: Digest::EMPTY,
+        phase: Phase::Idle,
+    })
+}
+
+/// The session after one more fact.
+///
+/// # Errors
+/// [`Misfit`] when the fact does not fit: another session's, not the next position, or not
+/// possible where the session stands.
+pub fn evolve(mut session: Session, recorded: &Recorded) -> Result<Session, Misfit> {
+    apply(&mut session, recorded)?;
+    Ok(session)
+}
+
+/// As [`evolve`], in place. After a misfit the session is to be thrown away.
+pub(crate) fn apply(session: &mut Session, recorded: &Recorded) -> Result<(), Misfit> {
+    if recorded.session != session.id {
+        return Err(misfit(recorded, "it is another session's fact"));
+    }
+    if recorded.seq != session.next {
+        return Err(misfit(recorded, "it is not at the next position"));
+    }
+    match &recorded.fact {
+        Fact::SessionOpened(_) => return Err(misfit(recorded, "the session is open already")),
+        Fact::SettingsChanged(fact) => on_settings_changed(session, recorded, fact),
+        Fact::InputQueued(fact) => on_input_queued(session, recorded, fact),
+        Fact::TurnOpened(fact) => turn::on_opened(session, recorded, fact)?,
+        Fact::InputAccepted(fact) => turn::on_input_accepted(session, recorded, fact)?,
+        Fact::SampleStarted(fact) => sample::on_started(session, recorded, fact)?,
+        Fact::ItemAdded(fact) => sample::on_item_added(session, recorded, fact)?,
+        Fact::SampleEnded(fact) => sample::on_ended(session, recorded, fact)?,
+        Fact::SampleCut(fact) => sample::on_cut(session, recorded, fact)?,
+        Fact::CallDecided(fact) => calls::on_decided(session, recorded, fact)?,
+        Fact::CallStarted(fact) => calls::on_started(session, recorded, fact)?,
+        Fact::CallObserved(fact) => calls::on_observed(session, recorded, fact)?,
+        Fact::InterruptRequested(fact) => {
+            turn::on_interrupt_requested(session, recorded, fact)?;
+        }
+        Fact::TurnSettled(fact) => turn::on_settled(session, recorded, fact)?,
+    }
+    session.next = recorded.seq.next();
+    Ok(())
+}
+
+fn on_settings_changed(session: &mut Session, recorded: &Recorded, fact: &SettingsChanged) {
+    session.settings = fact.settings.clone();
+    session.settings_at = recorded.seq;
+}
+
+/// A user's word lifts the hold that an interrupt left.
+fn on_input_queued(session: &mut Session, recorded: &Recorded, fact: &InputQueued) {
+    session.queue.push_back(Queued {
+        id: InputId(recorded.seq.0),
+        scope: fact.scope.clone(),
+        delivery: fact.delivery,
+        digest: context::user(&fact.text),
+        dry_run: fact.dry_run,
+    });
+    session.hold = Hold::Free;
+    if let Some(key) = &fact.key {
+        let keys = Arc::make_mut(&mut session.keys);
+        if keys.len() >= Session::KEYS {
+            keys.pop_front();
+        }
+        keys.push_back((key.clone(), recorded.seq));
+    }
+}
+
+/// The open turn, which the fact must belong to.
+fn turn_of<'a>(session: &'a mut Session, recorded: &Recorded) -> Result<&'a mut Turn, Misfit> {
+    match &mut session.phase {
+        Phase::Idle => Err(misfit(recorded, "no turn is open")),
+        Phase::Turning(turn) if recorded.turn == Some(turn.id) => Ok(turn),
+        Phase::Turning(_) => Err(misfit(recorded, "it is another turn's fact")),
+    }
+}
+
+fn misfit(recorded: &Recorded, why: &str) -> Misfit {
+    Misfit {
+        at: recorded.seq,
+        kind: recorded.fact.kind(),
+        why: String::from(why),
+    }
+}

@@ -1,1 +1,3 @@
-//! Empty so far.
+//! The Windlass test kit: what holds adapters and the engine to their promises.
+
+pub mod store;

@@ -1,0 +1,130 @@
+//! The conformance suite of the log store port: one case for each promise in
+//! [`LogStore`]'s documentation.
+//!
+//! An adapter's `tests/conformance.rs` gives the suite a [`StoreFixture`]:
+//!
+//! ```ignore
+//! windlass_testkit::log_store_suite!(Place::new());
+//! ```
+//!
+//! The expression is evaluated once a case, so that each case works in a place of its own. What
+//! is particular to one technology (a torn tail, a full disk, a lock that another process holds)
+//! is not here: it needs that technology's own means, and the adapter tests it beside the suite.
+//!
+//! That no case passes without looking is shown by `testkit/tests/store_suite_bites`, where each
+//! one meets a store that breaks just its promise.
+
+mod appending;
+mod claiming;
+mod facts;
+mod listing;
+mod racing;
+mod reading;
+mod reopening;
+mod violation;
+mod writer;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use windlass_ports::LogStore;
+
+pub use appending::*;
+pub use claiming::*;
+pub use facts::{NASTY_TEXTS, fact_of_size, numbered_facts, sample_facts};
+pub use listing::*;
+pub use racing::*;
+pub use reading::*;
+pub use reopening::*;
+pub use violation::{Checked, Violation};
+
+/// A fresh place for one store, for example a temporary folder, and the way to open it.
+#[async_trait]
+pub trait StoreFixture: Send + Sync {
+    /// Opens the store at this place.
+    ///
+    /// The suite opens it again after it has dropped the store object before, as a process does
+    /// that starts anew. A store that declares [`Durability::Memory`] may then be empty; one that
+    /// declares more must hold all that was acknowledged.
+    ///
+    /// [`Durability::Memory`]: windlass_ports::Durability::Memory
+    async fn open(&self) -> Arc<dyn LogStore>;
+}
+
+/// One case of the suite: holds a store to one promise.
+pub type Case = fn(&dyn StoreFixture) -> Checked;
+
+/// Expands to one `#[test]` a case of the log store suite, each on a fixture of its own.
+///
+/// The argument is an expression of a type that implements
+/// [`StoreFixture`](crate::store::StoreFixture).
+#[macro_export]
+macro_rules! log_store_suite {
+    ($fixture:expr) => {
+        $crate::log_store_cases! { [$crate::log_store_tests] $fixture }
+    };
+}
+
+/// Hands the names of all cases to another macro.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! log_store_cases {
+    ([$($callback:tt)*] $($extra:tt)*) => {
+        $($callback)*! { [$($extra)*]
+            an_append_is_read_back,
+            a_wrong_position_is_a_conflict,
+            an_append_without_a_claim_is_refused,
+            an_empty_batch_is_invalid,
+            a_batch_of_another_session_is_invalid,
+            a_misnumbered_batch_is_invalid,
+            a_refused_batch_leaves_nothing,
+            a_refused_append_leaves_the_claim,
+            a_big_batch_is_whole,
+            a_fact_that_is_too_large_is_refused,
+            every_kind_of_fact_comes_back_byte_for_byte,
+            a_claim_alone_creates_nothing,
+            a_claim_tells_the_last_position,
+            epochs_grow,
+            a_released_claim_appends_nothing,
+            a_released_session_is_claimed_again,
+            a_later_claim_supersedes_the_earlier,
+            releasing_a_stale_claim_changes_nothing,
+            reading_pages,
+            an_unknown_session_is_unknown,
+            reading_needs_no_claim,
+            verifying_tells_the_end,
+            sessions_are_listed_in_order,
+            sessions_are_paged,
+            a_reader_sees_whole_batches_and_all_that_was_acknowledged,
+            appends_to_many_sessions_at_once_are_all_kept,
+            of_appends_at_one_position_one_wins,
+            of_claims_at_once_the_latest_writes,
+            an_abandoned_append_is_kept_whole_or_not_at_all,
+            reopening_keeps_what_was_acknowledged,
+            reopening_goes_on_where_it_stood,
+            a_reopened_store_needs_a_new_claim,
+        }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! log_store_tests {
+    ([$fixture:expr] $($case:ident,)*) => {
+        $(
+            #[test]
+            fn $case() -> $crate::store::Checked {
+                $crate::store::$case(&$fixture)
+            }
+        )*
+    };
+}
+
+macro_rules! table {
+    ([] $($case:ident,)*) => {
+        /// All cases with their names.
+        pub const CASES: &[(&str, Case)] = &[$((stringify!($case), $case),)*];
+    };
+}
+
+crate::log_store_cases! { [table] }

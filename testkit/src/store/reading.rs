@@ -1,0 +1,125 @@
+//! Cases of reading: by cursor, without a claim, and of nothing that is not there.
+
+#![expect(
+    clippy::missing_errors_doc,
+    reason = "each case answers a violation of its promise"
+)]
+
+use std::sync::Arc;
+
+use windlass_core::Seq;
+use windlass_ports::StoreErrorKind;
+
+use super::StoreFixture;
+use super::violation::{Checked, done, ensure, refused, run};
+use super::writer::{Writer, check_facts, session};
+
+/// A read gives the facts after its cursor, as many as asked for while there are any.
+pub fn reading_pages(at: &dyn StoreFixture) -> Checked {
+    run(async {
+        let store = at.open().await;
+        let mut writer = Writer::new(&store, "s").await?;
+        for count in [1, 3, 3] {
+            writer.append(writer.next(count)).await?;
+        }
+        for after in [0, 1, 2, 3, 4, 5, 6, 7, 8, u64::MAX] {
+            for limit in [0, 1, 2, 3, 6, 7, 8, usize::MAX] {
+                let read = store.read(&writer.id, Seq(after), limit).await;
+                let read = done(read, &format!("reading {limit} after {after}"))?;
+                let rest = writer.log.iter().filter(|fact| fact.seq > Seq(after));
+                let expected: Vec<_> = rest.take(limit).map(Arc::clone).collect();
+                ensure!(
+                    read.len() == expected.len(),
+                    "reading {limit} after {after} of 7 gave {} facts and not {}",
+                    read.len(),
+                    expected.len()
+                );
+                check_facts(&read, &expected)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// A session that was never written is unknown, and asking about it does not create it.
+pub fn an_unknown_session_is_unknown(at: &dyn StoreFixture) -> Checked {
+    run(async {
+        let store = at.open().await;
+        let mut writer = Writer::new(&store, "known").await?;
+        writer.append(writer.next(1)).await?;
+        for name in ["unknown", "know", "known.", "KNOWN"] {
+            let id = session(name)?;
+            for limit in [0, 1] {
+                let read = store.read(&id, Seq::ZERO, limit).await;
+                refused(read, &StoreErrorKind::Unknown, &format!("reading {name}"))?;
+            }
+            let verified = store.verify(&id).await;
+            refused(
+                verified,
+                &StoreErrorKind::Unknown,
+                &format!("verifying {name}"),
+            )?;
+        }
+        let sessions = done(store.sessions(None, 10).await, "listing sessions")?;
+        ensure!(
+            sessions.len() == 1,
+            "asking about sessions that are unknown created them: {sessions:?}"
+        );
+        Ok(())
+    })
+}
+
+/// Reading works with and without a claim, and does not take the claim away.
+pub fn reading_needs_no_claim(at: &dyn StoreFixture) -> Checked {
+    run(async {
+        let store = at.open().await;
+        let mut writer = Writer::new(&store, "s").await?;
+        writer.append(writer.next(3)).await?;
+        writer.check().await?;
+        done(store.verify(&writer.id).await, "verifying while claimed")?;
+        writer.append(writer.next(1)).await?;
+        done(store.release(&writer.id, writer.epoch).await, "releasing")?;
+        writer.check().await?;
+        done(
+            store.verify(&writer.id).await,
+            "verifying after the release",
+        )?;
+        Ok(())
+    })
+}
+
+/// Verifying tells where a sound log ends, and a chain, where there is one, covers every fact.
+pub fn verifying_tells_the_end(at: &dyn StoreFixture) -> Checked {
+    run(async {
+        let store = at.open().await;
+        let mut writer = Writer::new(&store, "s").await?;
+        let mut earlier = None;
+        for count in [1, 4, 2] {
+            writer.append(writer.next(count)).await?;
+            let verified = done(store.verify(&writer.id).await, "verifying")?;
+            ensure!(
+                verified.last == writer.last() && verified.torn_bytes == 0,
+                "verifying a sound log that ends at {} says {verified:?}",
+                writer.last()
+            );
+            let again = done(store.verify(&writer.id).await, "verifying again")?;
+            ensure!(
+                again == verified,
+                "verifying twice says {verified:?}, then {again:?}"
+            );
+            if let Some((bytes, chain)) = earlier {
+                ensure!(
+                    verified.bytes > bytes,
+                    "the log grew and is said to have {} bytes, {bytes} before",
+                    verified.bytes
+                );
+                ensure!(
+                    verified.chain.is_none() || verified.chain != chain,
+                    "the log grew and its chain still ends in {chain:?}"
+                );
+            }
+            earlier = Some((verified.bytes, verified.chain));
+        }
+        writer.check().await
+    })
+}

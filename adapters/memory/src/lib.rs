@@ -1,1 +1,5 @@
-//! Empty so far.
+#![doc = include_str!("../README.md")]
+
+mod store;
+
+pub use store::MemoryStore;

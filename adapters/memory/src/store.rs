@@ -1,0 +1,289 @@
+//! The store: one map of logs behind one lock, which is never held across a wait.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Bound;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_ports::{
+    Claimed, Durability, LogStore, SessionHead, StoreCapabilities, StoreError, StoreErrorKind,
+    Verified,
+};
+
+const MAX_FACT_BYTES: usize = 16 * 1024 * 1024;
+const LIMIT_BYTES: u64 = 1024 * 1024 * 1024;
+
+/// A log store in memory.
+#[derive(Debug)]
+pub struct MemoryStore {
+    limit_bytes: u64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    epoch: u64,
+    bytes: u64,
+    logs: BTreeMap<SessionId, Log>,
+}
+
+/// A session that is claimed, has facts, or both.
+#[derive(Debug, Default)]
+struct Log {
+    claim: Option<Epoch>,
+    bytes: u64,
+    facts: Vec<Arc<Recorded>>,
+}
+
+impl MemoryStore {
+    /// An empty store that holds up to 1 GiB of facts.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_limit(LIMIT_BYTES)
+    }
+
+    /// An empty store that holds up to `limit_bytes` bytes of facts in their text form.
+    #[must_use]
+    pub fn with_limit(limit_bytes: u64) -> Self {
+        Self {
+            limit_bytes,
+            state: Mutex::default(),
+        }
+    }
+
+    /// No panic can leave the state half changed, so a poisoned lock is as good as any.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[async_trait]
+impl LogStore for MemoryStore {
+    fn capabilities(&self) -> StoreCapabilities {
+        StoreCapabilities {
+            durability: Durability::Memory,
+            max_fact_bytes: MAX_FACT_BYTES,
+        }
+    }
+
+    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
+        let mut state = self.state();
+        state.epoch = state.epoch.saturating_add(1);
+        let epoch = Epoch(state.epoch);
+        let log = state.logs.entry(session.clone()).or_default();
+        log.claim = Some(epoch);
+        Ok(Claimed {
+            epoch,
+            last: log.last(),
+            repaired: None,
+        })
+    }
+
+    async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        let mut state = self.state();
+        let Some(log) = state.logs.get_mut(session) else {
+            return Ok(());
+        };
+        if log.claim == Some(epoch) {
+            log.claim = None;
+            if log.facts.is_empty() {
+                state.logs.remove(session);
+            }
+        }
+        Ok(())
+    }
+
+    async fn append(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        after: Seq,
+        facts: &[Arc<Recorded>],
+    ) -> Result<(), StoreError> {
+        let bytes = measure(session, facts)?;
+        let mut state = self.state();
+        let total = state.bytes.saturating_add(bytes);
+        let log = state
+            .logs
+            .get_mut(session)
+            .filter(|log| log.claim == Some(epoch))
+            .ok_or_else(|| not_claimed(session, epoch))?;
+        let last = log.last();
+        if after != last {
+            return Err(conflict(session, after, last));
+        }
+        check_numbers(session, after, facts)?;
+        if total > self.limit_bytes {
+            return Err(full(session, self.limit_bytes));
+        }
+        log.facts.extend_from_slice(facts);
+        log.bytes = log.bytes.saturating_add(bytes);
+        state.bytes = total;
+        Ok(())
+    }
+
+    async fn read(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, StoreError> {
+        let page = {
+            let state = self.state();
+            let log = state.written(session)?;
+            let start = usize::try_from(after.0).unwrap_or(usize::MAX);
+            let rest = log.facts.get(start..).unwrap_or_default();
+            rest.iter().take(limit).cloned().collect::<Vec<_>>()
+        };
+        Ok(page.into_iter().map(Arc::unwrap_or_clone).collect())
+    }
+
+    async fn sessions(
+        &self,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> Result<Vec<SessionHead>, StoreError> {
+        let state = self.state();
+        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let logs = state.logs.range((start, Bound::Unbounded));
+        let written = logs.filter(|(_, log)| !log.facts.is_empty());
+        let heads = written
+            .take(limit)
+            .map(|(id, _)| SessionHead { id: id.clone() });
+        Ok(heads.collect())
+    }
+
+    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
+        let state = self.state();
+        let log = state.written(session)?;
+        Ok(Verified {
+            last: log.last(),
+            bytes: log.bytes,
+            torn_bytes: 0,
+            chain: None,
+        })
+    }
+}
+
+impl State {
+    /// A session's log, which exists once it has a fact.
+    fn written(&self, session: &SessionId) -> Result<&Log, StoreError> {
+        let log = self.logs.get(session).filter(|log| !log.facts.is_empty());
+        log.ok_or_else(|| {
+            StoreError::new(
+                StoreErrorKind::Unknown,
+                format!("there is no session {session} in this memory store"),
+            )
+        })
+    }
+}
+
+impl Log {
+    fn last(&self) -> Seq {
+        self.facts.last().map_or(Seq::ZERO, |fact| fact.seq)
+    }
+}
+
+/// The bytes of the facts' text forms, each of which must be within the limit.
+fn measure(session: &SessionId, facts: &[Arc<Recorded>]) -> Result<u64, StoreError> {
+    let mut total = 0_u64;
+    for fact in facts {
+        let mut count = Count(0);
+        serde_json::to_writer(&mut count, &**fact).map_err(|error| {
+            let context = format!("fact {} of {session} has no text form", fact.seq);
+            StoreError::new(StoreErrorKind::Invalid, context).caused_by(error)
+        })?;
+        if count.0 > MAX_FACT_BYTES {
+            return Err(StoreError::new(
+                StoreErrorKind::TooLarge,
+                format!(
+                    "fact {} of {session} has {} bytes and a memory store takes {MAX_FACT_BYTES}: \
+                     nothing of the batch was kept",
+                    fact.seq, count.0
+                ),
+            ));
+        }
+        total = total.saturating_add(count.0 as u64);
+    }
+    Ok(total)
+}
+
+/// Counts what is written to it.
+struct Count(usize);
+
+impl io::Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.saturating_add(bytes.len());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Holds a batch to what may be appended after a position.
+fn check_numbers(
+    session: &SessionId,
+    after: Seq,
+    facts: &[Arc<Recorded>],
+) -> Result<(), StoreError> {
+    if facts.is_empty() {
+        return Err(invalid(format!("an append to {session} holds no fact")));
+    }
+    let mut expected = after;
+    for fact in facts {
+        expected = expected.next();
+        if fact.session != *session {
+            let context = format!("an append to {session} holds a fact of {}", fact.session);
+            return Err(invalid(context));
+        }
+        if fact.seq != expected {
+            let context = format!(
+                "an append to {session} holds position {} where {expected} must stand",
+                fact.seq
+            );
+            return Err(invalid(context));
+        }
+    }
+    Ok(())
+}
+
+fn invalid(context: String) -> StoreError {
+    StoreError::new(StoreErrorKind::Invalid, context)
+}
+
+fn not_claimed(session: &SessionId, epoch: Epoch) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::NotClaimed,
+        format!(
+            "appending to {session} under epoch {epoch}, which is not that of its latest claim: \
+             another writer took over, or the claim was released"
+        ),
+    )
+}
+
+fn conflict(session: &SessionId, after: Seq, last: Seq) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Conflict { last },
+        format!("appending to {session} after {after}, but its log ends at {last}"),
+    )
+}
+
+fn full(session: &SessionId, limit: u64) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Full,
+        format!(
+            "appending to {session} would pass the {limit} bytes that this memory store holds: \
+             use a store on disk for sessions that are this long"
+        ),
+    )
+}

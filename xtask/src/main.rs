@@ -1,2 +1,68 @@
-//! Empty so far.
-fn main() {}
+//! The project's own chores: `cargo xtask COMMAND`. One file a command.
+
+mod bench_command;
+mod demo;
+mod fix;
+mod say;
+mod step;
+mod test;
+mod tidy;
+mod verify;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::say::complain;
+use crate::step::StepFailed;
+
+/// Builds, checks and measures Windlass.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Checks everything: format, lints, the project's own rules, tests, documentation.
+    Verify,
+    /// Formats, and applies what clippy can mend by itself.
+    Fix,
+    /// Checks the project's own rules: who may depend on whom, and what files look like.
+    Tidy,
+    /// Runs all tests; installs cargo-nextest below the target folder where it is missing.
+    Test {
+        /// Handed to `cargo nextest run`, for example `-p windlass-core`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Runs a turn of the demo model in a temporary folder, then reads it back.
+    Demo,
+    /// Measures the engine against bare loops on this machine, as ratios.
+    Bench {
+        /// Handed to the measuring program; `--help` tells what it takes.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Command::Verify => verify::run(),
+        Command::Fix => fix::run(),
+        Command::Tidy => tidy::run(),
+        Command::Test { arguments } => test::run(&arguments),
+        Command::Demo => demo::run(),
+        Command::Bench { arguments } => bench_command::run(&arguments),
+    };
+    let Err(error) = done else {
+        return ExitCode::SUCCESS;
+    };
+    complain(format_args!("xtask: {error:#}"));
+    let code = error
+        .downcast_ref::<StepFailed>()
+        .and_then(|failed| u8::try_from(failed.code).ok());
+    ExitCode::from(code.unwrap_or(1).max(1))
+}

@@ -1,0 +1,256 @@
+//! The workspace as a value: its crates as cargo sees them, its files as they lie on disk.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context as _;
+use serde::Deserialize;
+
+use crate::step::cargo;
+use crate::tidy::rules::{Kind, Layer, layer};
+
+/// Endings of the names of files that are read as text.
+const READ: &[&str] = &[".rs", ".toml", ".md", ".sh", ".ci/run"];
+
+/// Folders that hold nothing of ours.
+const SKIPPED: &[&str] = &["target", ".git", ".windlass"];
+
+/// What the checks look at.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Workspace {
+    /// Our crates.
+    pub(super) packages: Vec<Package>,
+    /// Text files by their path from the root, with `/`.
+    pub(super) texts: BTreeMap<String, String>,
+    /// Every file and folder, by its path from the root.
+    pub(super) paths: BTreeSet<String>,
+}
+
+/// A crate of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Package {
+    pub(super) name: String,
+    /// Its folder, from the root.
+    pub(super) folder: String,
+    pub(super) license: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) dependencies: Vec<Dependency>,
+}
+
+/// A dependency of a crate of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Dependency {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    pub(super) default_features: bool,
+    pub(super) features: Vec<String>,
+}
+
+impl Workspace {
+    /// Asks cargo and reads the files.
+    ///
+    /// # Errors
+    /// When cargo does not answer, or a file cannot be read.
+    pub(super) fn load(root: &Path) -> anyhow::Result<Self> {
+        let output = cargo()
+            .current_dir(root)
+            .args(["metadata", "--no-deps", "--format-version", "1"])
+            .output()
+            .context("running cargo metadata")?;
+        if !output.status.success() {
+            let why = String::from_utf8_lossy(&output.stderr);
+            anyhow::bail!("cargo metadata failed: {}", why.trim());
+        }
+        let metadata = serde_json::from_slice(&output.stdout).context("reading cargo metadata")?;
+        let mut workspace = Self {
+            packages: packages(metadata)?,
+            ..Self::default()
+        };
+        workspace.collect(root, "")?;
+        Ok(workspace)
+    }
+
+    /// Our crate of this name.
+    pub(super) fn package(&self, name: &str) -> Option<&Package> {
+        self.packages.iter().find(|package| package.name == name)
+    }
+
+    fn collect(&mut self, root: &Path, folder: &str) -> anyhow::Result<()> {
+        let here = root.join(folder);
+        let entries = fs::read_dir(&here).with_context(|| format!("listing {}", here.display()))?;
+        for entry in entries {
+            let entry = entry.with_context(|| format!("listing {}", here.display()))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let path = if folder.is_empty() {
+                name.clone()
+            } else {
+                format!("{folder}/{name}")
+            };
+            let kind = entry
+                .file_type()
+                .with_context(|| format!("looking at {path}"))?;
+            if kind.is_dir() && SKIPPED.contains(&name.as_str()) {
+                continue;
+            }
+            if kind.is_dir() {
+                self.collect(root, &path)?;
+            } else if READ.iter().any(|ending| path.ends_with(ending)) {
+                let text = fs::read_to_string(entry.path())
+                    .with_context(|| format!("reading {path} as UTF-8"))?;
+                self.texts.insert(path.clone(), text);
+            }
+            self.paths.insert(path);
+        }
+        Ok(())
+    }
+}
+
+impl Package {
+    /// What this crate is, if its folder says so.
+    pub(super) fn layer(&self) -> Option<Layer> {
+        layer(&self.folder)
+    }
+
+    /// The path of its manifest.
+    pub(super) fn manifest(&self) -> String {
+        format!("{}/Cargo.toml", self.folder)
+    }
+}
+
+/// The part of cargo's answer that is of use here.
+#[derive(Debug, Deserialize)]
+pub(super) struct Metadata {
+    packages: Vec<MetadataPackage>,
+    workspace_root: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct MetadataPackage {
+    name: String,
+    manifest_path: String,
+    license: Option<String>,
+    description: Option<String>,
+    dependencies: Vec<MetadataDependency>,
+}
+
+#[derive(Debug, Deserialize)]
+struct MetadataDependency {
+    name: String,
+    kind: Option<String>,
+    uses_default_features: bool,
+    features: Vec<String>,
+}
+
+/// Our crates, from cargo's answer.
+pub(super) fn packages(metadata: Metadata) -> anyhow::Result<Vec<Package>> {
+    let root = format!("{}/", metadata.workspace_root);
+    let package = |package: MetadataPackage| {
+        let folder = package
+            .manifest_path
+            .strip_prefix(&root)
+            .and_then(|path| path.strip_suffix("/Cargo.toml"))
+            .with_context(|| format!("{} lies outside {root}", package.manifest_path))?
+            .to_owned();
+        let dependencies: anyhow::Result<Vec<_>> =
+            package.dependencies.into_iter().map(dependency).collect();
+        Ok(Package {
+            name: package.name,
+            folder,
+            license: package.license,
+            description: package.description,
+            dependencies: dependencies?,
+        })
+    };
+    metadata.packages.into_iter().map(package).collect()
+}
+
+fn dependency(dependency: MetadataDependency) -> anyhow::Result<Dependency> {
+    let kind = match dependency.kind.as_deref() {
+        None => Kind::Normal,
+        Some("dev") => Kind::Dev,
+        Some("build") => Kind::Build,
+        Some(other) => anyhow::bail!("cargo metadata names an unknown kind of dependency: {other}"),
+    };
+    Ok(Dependency {
+        name: dependency.name,
+        kind,
+        default_features: dependency.uses_default_features,
+        features: dependency.features,
+    })
+}
+
+/// Builders for the tests of the checks.
+#[cfg(test)]
+pub(super) mod build {
+    use super::*;
+
+    /// A crate that keeps all rules.
+    pub(in crate::tidy) fn package(name: &str, folder: &str) -> Package {
+        Package {
+            name: name.to_owned(),
+            folder: folder.to_owned(),
+            license: Some(crate::tidy::rules::LICENSE.to_owned()),
+            description: Some("Does one thing.".to_owned()),
+            dependencies: Vec::new(),
+        }
+    }
+
+    /// A crate with these dependencies more.
+    pub(in crate::tidy) fn with(mut package: Package, kind: Kind, names: &[&str]) -> Package {
+        package
+            .dependencies
+            .extend(names.iter().map(|name| Dependency {
+                name: (*name).to_owned(),
+                kind,
+                default_features: false,
+                features: Vec::new(),
+            }));
+        package
+    }
+
+    /// A workspace with these crates and files.
+    pub(in crate::tidy) fn workspace(packages: &[Package], texts: &[(&str, &str)]) -> Workspace {
+        let texts: BTreeMap<String, String> = texts
+            .iter()
+            .map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))
+            .collect();
+        Workspace {
+            packages: packages.to_vec(),
+            paths: texts.keys().cloned().collect(),
+            texts,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_becomes_packages() {
+        let metadata = serde_json::from_str(
+            r#"{"workspace_root": "/w", "packages": [{"name": "a", "manifest_path": "/w/x/a/Cargo.toml",
+            "license": null, "description": null, "dependencies": [
+            {"name": "b", "kind": null, "uses_default_features": true, "features": ["f"]},
+            {"name": "c", "kind": "dev", "uses_default_features": false, "features": []}]}]}"#,
+        )
+        .unwrap();
+        let packages = packages(metadata).unwrap();
+        assert_eq!(packages[0].folder, "x/a");
+        assert_eq!(packages[0].dependencies[0].kind, Kind::Normal);
+        assert_eq!(packages[0].dependencies[0].features, ["f"]);
+        assert_eq!(packages[0].dependencies[1].kind, Kind::Dev);
+    }
+
+    #[test]
+    fn a_crate_outside_the_workspace_is_an_error() {
+        let metadata = serde_json::from_str(
+            r#"{"workspace_root": "/w", "packages": [{"name": "a", "manifest_path": "/v/a/Cargo.toml",
+            "license": null, "description": null, "dependencies": []}]}"#,
+        )
+        .unwrap();
+        let error = packages(metadata).unwrap_err();
+        assert_eq!(error.to_string(), "/v/a/Cargo.toml lies outside /w/");
+    }
+}

@@ -175,6 +175,7 @@ pub fn a_big_batch_is_whole(at: &dyn StoreFixture) -> Checked {
         let mut writer = Writer::new(&store, "s").await?;
         writer.append(writer.next(1)).await?;
         writer.append(writer.next(2_000)).await?;
+        writer.check().await?;
         writer.append(writer.next(1)).await?;
         writer.check().await
     })
@@ -186,9 +187,9 @@ pub fn a_fact_that_is_too_large_is_refused(at: &dyn StoreFixture) -> Checked {
         let store = at.open().await;
         let max = store.capabilities().max_fact_bytes;
         ensure!(
-            (64 * 1024..=256 * 1024 * 1024).contains(&max),
-            "the store declares that a fact may have {max} bytes: less than 64 KiB is too little \
-             for a tool's output, more than 256 MiB is no bound"
+            (4 * 1024 * 1024..=256 * 1024 * 1024).contains(&max),
+            "the store declares that a fact may have {max} bytes: less than 4 MiB is too little \
+             for a model's answer, more than 256 MiB is no bound"
         );
         let mut writer = Writer::new(&store, "s").await?;
         writer.append(writer.next(1)).await?;

@@ -1,0 +1,394 @@
+//! A small store that keeps every promise of the port, or all but one.
+
+#![expect(clippy::unwrap_used, reason = "it is part of a test")]
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use async_trait::async_trait;
+use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_ports::{
+    Claimed, Durability, LogStore, SessionHead, StoreCapabilities, StoreError, StoreErrorKind,
+    Verified, codec,
+};
+use windlass_testkit::store::StoreFixture;
+
+const MAX_FACT_BYTES: usize = 4 * 1024 * 1024;
+
+/// The one promise that a store breaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    ReadsBackwards,
+    TakesAnyPosition,
+    NeedsNoClaim,
+    TakesEmptyBatches,
+    TakesForeignFacts,
+    TakesAnyNumbers,
+    KeepsFactsBeforeABadOne,
+    DropsTheClaimOnRefusal,
+    CutsBigBatches,
+    TakesTooLargeFacts,
+    DropsNulCharacters,
+    ShowsClaimedSessions,
+    ClaimsAtZero,
+    CountsEpochsBySession,
+    KeepsReleasedClaims,
+    ClaimsOnlyOnce,
+    KeepsEarlierClaims,
+    ReleasesAnyClaim,
+    CountsTheCursorIn,
+    IgnoresTheLimit,
+    ReadsUnknownAsEmpty,
+    ReadsOnlyWhenClaimed,
+    VerifiesWithoutLooking,
+    ChainsNothing,
+    ListsInOrderOfFileNames,
+    ListsTheCursorToo,
+    AppendsFactByFact,
+    LosesWhatComesAtOnce,
+    ChecksThenActs,
+    GivesAnEpochTwice,
+    LosesTheLastAppendOnOpening,
+    ForgetsOnOpening,
+    KeepsClaimsAcrossOpening,
+}
+
+/// A place whose stores all have the same fault.
+#[derive(Default)]
+pub(crate) struct Place {
+    fault: Option<Fault>,
+    kept: Arc<Mutex<Kept>>,
+}
+
+#[derive(Default)]
+struct Kept {
+    epoch: u64,
+    logs: BTreeMap<SessionId, Log>,
+    openings: u64,
+}
+
+#[derive(Default)]
+struct Log {
+    given: Vec<Epoch>,
+    claim: Option<Epoch>,
+    released: bool,
+    facts: Vec<Arc<Recorded>>,
+    last_batch: usize,
+}
+
+struct Reference {
+    fault: Option<Fault>,
+    kept: Arc<Mutex<Kept>>,
+    under_way: AtomicUsize,
+}
+
+impl Place {
+    pub(crate) fn sound() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn faulty(fault: Fault) -> Self {
+        Self {
+            fault: Some(fault),
+            ..Self::default()
+        }
+    }
+}
+
+#[async_trait]
+impl StoreFixture for Place {
+    async fn open(&self) -> Arc<dyn LogStore> {
+        let mut kept = self.kept.lock().unwrap();
+        let again = kept.openings > 0;
+        kept.openings += 1;
+        if again && self.fault == Some(Fault::ForgetsOnOpening) {
+            kept.logs.clear();
+        }
+        for log in kept.logs.values_mut() {
+            if self.fault != Some(Fault::KeepsClaimsAcrossOpening) {
+                log.claim = None;
+                log.given.clear();
+            }
+            if self.fault == Some(Fault::LosesTheLastAppendOnOpening) {
+                let stays = log.facts.len() - log.last_batch;
+                log.facts.truncate(stays);
+            }
+        }
+        Arc::new(Reference {
+            fault: self.fault,
+            kept: self.kept.clone(),
+            under_way: AtomicUsize::new(0),
+        })
+    }
+}
+
+impl Reference {
+    fn is(&self, fault: Fault) -> bool {
+        self.fault == Some(fault)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap()
+    }
+
+    fn shown(&self, log: &Log) -> bool {
+        !log.facts.is_empty() || (self.is(Fault::ShowsClaimedSessions) && log.claim.is_some())
+    }
+
+    /// Checks an append as far as it can be before it is written.
+    fn check(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        after: Seq,
+        facts: &[Arc<Recorded>],
+    ) -> Result<(), StoreError> {
+        let mut kept = self.kept();
+        let log = kept.logs.entry(session.clone()).or_default();
+        let claimed = log.claim == Some(epoch)
+            || (self.is(Fault::NeedsNoClaim) && log.claim.is_none())
+            || (self.is(Fault::KeepsEarlierClaims) && log.given.contains(&epoch));
+        if !claimed {
+            return Err(error(StoreErrorKind::NotClaimed));
+        }
+        let refusal = self.refusal(session, after, facts, log);
+        if refusal.is_err() && self.is(Fault::DropsTheClaimOnRefusal) {
+            log.claim = None;
+        }
+        refusal
+    }
+
+    fn refusal(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        facts: &[Arc<Recorded>],
+        log: &mut Log,
+    ) -> Result<(), StoreError> {
+        let last = log.last();
+        if after != last && !self.is(Fault::TakesAnyPosition) {
+            return Err(error(StoreErrorKind::Conflict { last }));
+        }
+        if facts.is_empty() && !self.is(Fault::TakesEmptyBatches) {
+            return Err(error(StoreErrorKind::Invalid));
+        }
+        for (index, fact) in facts.iter().enumerate() {
+            let foreign = fact.session != *session && !self.is(Fault::TakesForeignFacts);
+            let misnumbered =
+                fact.seq != after.plus(index as u64 + 1) && !self.is(Fault::TakesAnyNumbers);
+            if foreign || misnumbered {
+                if self.is(Fault::KeepsFactsBeforeABadOne) {
+                    log.facts.extend_from_slice(&facts[..index]);
+                }
+                return Err(error(StoreErrorKind::Invalid));
+            }
+            let size = codec::encode(fact).unwrap().len();
+            if size > MAX_FACT_BYTES && !self.is(Fault::TakesTooLargeFacts) {
+                return Err(error(StoreErrorKind::TooLarge));
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&self, session: &SessionId, facts: &[Arc<Recorded>]) {
+        let mut kept = self.kept();
+        let log = kept.logs.entry(session.clone()).or_default();
+        log.last_batch = facts.len();
+        log.facts.extend_from_slice(facts);
+    }
+
+    async fn write_fact_by_fact(&self, session: &SessionId, facts: &[Arc<Recorded>]) {
+        for fact in facts {
+            self.write(session, std::slice::from_ref(fact));
+            pause().await;
+        }
+    }
+
+    /// Whether another append was under way when this one began.
+    async fn beside_another(&self) -> bool {
+        let beside = self.under_way.fetch_add(1, Ordering::SeqCst) > 0;
+        pause().await;
+        self.under_way.fetch_sub(1, Ordering::SeqCst);
+        beside
+    }
+}
+
+#[async_trait]
+impl LogStore for Reference {
+    fn capabilities(&self) -> StoreCapabilities {
+        StoreCapabilities {
+            durability: Durability::Process,
+            max_fact_bytes: MAX_FACT_BYTES,
+        }
+    }
+
+    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
+        let before = self.kept().epoch;
+        if self.is(Fault::GivesAnEpochTwice) {
+            pause().await;
+        }
+        let mut kept = self.kept();
+        kept.epoch = match self.fault {
+            Some(Fault::GivesAnEpochTwice) => before + 1,
+            _ => kept.epoch + 1,
+        };
+        let mut epoch = Epoch(kept.epoch);
+        let log = kept.logs.entry(session.clone()).or_default();
+        if log.released && self.is(Fault::ClaimsOnlyOnce) {
+            return Err(error(StoreErrorKind::Locked));
+        }
+        if self.is(Fault::CountsEpochsBySession) {
+            epoch = Epoch(log.given.len() as u64 + 1);
+        }
+        log.claim = Some(epoch);
+        log.given.push(epoch);
+        let last = if self.is(Fault::ClaimsAtZero) {
+            Seq::ZERO
+        } else {
+            log.last()
+        };
+        Ok(Claimed {
+            epoch,
+            last,
+            repaired: None,
+        })
+    }
+
+    async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        let mut kept = self.kept();
+        let Some(log) = kept.logs.get_mut(session) else {
+            return Ok(());
+        };
+        let latest = log.claim == Some(epoch) || self.is(Fault::ReleasesAnyClaim);
+        if latest && !self.is(Fault::KeepsReleasedClaims) {
+            log.claim = None;
+            log.released = true;
+        }
+        Ok(())
+    }
+
+    async fn append(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        after: Seq,
+        facts: &[Arc<Recorded>],
+    ) -> Result<(), StoreError> {
+        self.check(session, epoch, after, facts)?;
+        match self.fault {
+            Some(Fault::CutsBigBatches) => {
+                self.write(session, &facts[..facts.len().min(1_000)]);
+            }
+            Some(Fault::AppendsFactByFact) => self.write_fact_by_fact(session, facts).await,
+            Some(Fault::ChecksThenActs) => {
+                pause().await;
+                self.write(session, facts);
+            }
+            Some(Fault::LosesWhatComesAtOnce) => {
+                if !self.beside_another().await {
+                    self.write(session, facts);
+                }
+            }
+            _ => self.write(session, facts),
+        }
+        Ok(())
+    }
+
+    async fn read(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, StoreError> {
+        let kept = self.kept();
+        let log = match kept.logs.get(session).filter(|log| self.shown(log)) {
+            Some(log) => log,
+            None if self.is(Fault::ReadsUnknownAsEmpty) => return Ok(Vec::new()),
+            None => return Err(error(StoreErrorKind::Unknown)),
+        };
+        if log.claim.is_none() && self.is(Fault::ReadsOnlyWhenClaimed) {
+            return Err(error(StoreErrorKind::NotClaimed));
+        }
+        let skip = match self.fault {
+            Some(Fault::CountsTheCursorIn) => after.0.saturating_sub(1),
+            _ => after.0,
+        };
+        let limit = if self.is(Fault::IgnoresTheLimit) {
+            usize::MAX
+        } else {
+            limit
+        };
+        let skip = usize::try_from(skip).unwrap();
+        let page = log.facts.iter().skip(skip).take(limit);
+        let mut page: Vec<_> = page.map(|fact| Recorded::clone(fact)).collect();
+        if self.is(Fault::ReadsBackwards) {
+            page.reverse();
+        }
+        if self.is(Fault::DropsNulCharacters) {
+            page = page.iter().map(without_nul).collect();
+        }
+        Ok(page)
+    }
+
+    async fn sessions(
+        &self,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> Result<Vec<SessionHead>, StoreError> {
+        let kept = self.kept();
+        let shown = kept.logs.iter().filter(|(_, log)| self.shown(log));
+        let mut ids: Vec<_> = shown.map(|(id, _)| id.clone()).collect();
+        if self.is(Fault::ListsInOrderOfFileNames) {
+            ids.sort_by_key(|id| format!("{id}.log"));
+        }
+        let inclusive = self.is(Fault::ListsTheCursorToo);
+        let fits =
+            |id: &SessionId| after.is_none_or(|after| id > after || (inclusive && id == after));
+        let heads = ids.into_iter().filter(fits).take(limit);
+        Ok(heads.map(|id| SessionHead { id }).collect())
+    }
+
+    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
+        let kept = self.kept();
+        let log = kept.logs.get(session).filter(|log| self.shown(log));
+        let log = log.ok_or_else(|| error(StoreErrorKind::Unknown))?;
+        let chain = if self.is(Fault::ChainsNothing) {
+            0
+        } else {
+            log.facts.len()
+        };
+        Ok(Verified {
+            last: if self.is(Fault::VerifiesWithoutLooking) {
+                Seq(1)
+            } else {
+                log.last()
+            },
+            bytes: log.facts.len() as u64,
+            torn_bytes: 0,
+            chain: Some(format!("{chain:x}")),
+        })
+    }
+}
+
+impl Log {
+    fn last(&self) -> Seq {
+        Seq(self.facts.len() as u64)
+    }
+}
+
+/// Lets everything else that could run do so.
+async fn pause() {
+    for _ in 0..16 {
+        tokio::task::yield_now().await;
+    }
+}
+
+fn without_nul(fact: &Recorded) -> Recorded {
+    let text = String::from_utf8(codec::encode(fact).unwrap()).unwrap();
+    codec::decode(text.replace("\\u0000", "").as_bytes()).unwrap()
+}
+
+fn error(kind: StoreErrorKind) -> StoreError {
+    StoreError::new(kind, "the reference store of the test kit refuses this")
+}

@@ -1,1 +1,25 @@
-//! Empty so far.
+#![doc = include_str!("../README.md")]
+
+mod arguments;
+mod bus;
+mod config;
+mod conversation;
+mod driver;
+mod effect;
+mod engine;
+mod error;
+mod event;
+mod load;
+mod subscription;
+mod toolbox;
+
+pub use config::Config;
+pub use conversation::{Conversation, Send, TurnReport};
+pub use engine::{Engine, Start};
+pub use error::{AwaitError, Ended, SendError, StartError};
+pub use event::{Event, Live, LiveKind};
+pub use load::{Loaded, load};
+pub use subscription::Subscription;
+pub use toolbox::{Toolbox, ToolboxError};
+pub use windlass_core as core;
+pub use windlass_ports as ports;

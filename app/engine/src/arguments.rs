@@ -1,0 +1,134 @@
+//! Arguments: checks what a model wrote against the tool's JSON Schema, before it is a fact.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use jsonschema::{PatternOptions, Validator};
+use serde_json::Value;
+use windlass_core::Settings;
+
+/// How many violations one message names.
+const NAMED: usize = 3;
+/// How long one violation's words may be, in characters.
+const WORDS: usize = 300;
+
+/// The compiled schemas of one set of tools.
+#[derive(Debug)]
+pub(crate) struct Checker {
+    settings: Arc<Settings>,
+    tools: HashMap<String, Validator>,
+}
+
+impl Checker {
+    /// Compiles the schemas of all tools. Nothing is fetched: a remote reference is an error.
+    /// Patterns run in linear time, as they meet text that a model wrote.
+    pub(crate) fn new(settings: &Arc<Settings>) -> Result<Self, String> {
+        let mut tools = HashMap::new();
+        for tool in &settings.tools {
+            let broken = |why: String| format!("the JSON Schema of tool {}: {why}", tool.name);
+            let schema: Value = serde_json::from_str(&tool.parameters)
+                .map_err(|error| broken(error.to_string()))?;
+            let validator = jsonschema::options()
+                .with_pattern_options(PatternOptions::regex())
+                .build(&schema)
+                .map_err(|error| broken(error.to_string()))?;
+            if tools.insert(tool.name.clone(), validator).is_some() {
+                return Err(format!("two tools are named {}", tool.name));
+            }
+        }
+        Ok(Self {
+            settings: settings.clone(),
+            tools,
+        })
+    }
+
+    /// Whether it was made for these settings.
+    pub(crate) fn is_for(&self, settings: &Arc<Settings>) -> bool {
+        Arc::ptr_eq(&self.settings, settings) || self.settings == *settings
+    }
+
+    /// What is wrong with a call's arguments, in words for the model; `None` when they fit or the
+    /// tool is unknown, which the core says itself.
+    pub(crate) fn fault(&self, tool: &str, arguments: &str) -> Option<String> {
+        let validator = self.tools.get(tool)?;
+        let value: Value = match serde_json::from_str(arguments) {
+            Ok(value) => value,
+            Err(error) => return Some(format!("They are not JSON: {error}.")),
+        };
+        let mut faults = Vec::new();
+        for error in validator.iter_errors(&value).take(NAMED) {
+            let words: String = error.to_string().chars().take(WORDS).collect();
+            let place = error.instance_path().to_string();
+            let place = if place.is_empty() {
+                "the arguments".to_owned()
+            } else {
+                place
+            };
+            faults.push(format!("{place}: {words}"));
+        }
+        if faults.is_empty() {
+            return None;
+        }
+        Some(format!(
+            "They do not fit the tool's schema: {}.",
+            faults.join("; ")
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::{Concurrency, EffectClass, Limits, Mode, Permissions, Settings, ToolSpec};
+
+    use super::*;
+
+    fn settings(parameters: &str) -> Arc<Settings> {
+        Arc::new(Settings {
+            provider: "p".into(),
+            model: "m".into(),
+            instructions: String::new(),
+            mode: Mode::Build,
+            permissions: Permissions::Auto,
+            tools: vec![ToolSpec {
+                name: "t".into(),
+                description: String::new(),
+                parameters: parameters.into(),
+                effect: EffectClass::ReadOnly,
+                concurrency: Concurrency::Parallel,
+                timeout_ms: None,
+            }],
+            limits: Limits::default(),
+            max_output_tokens: None,
+            effort: None,
+        })
+    }
+
+    #[test]
+    fn names_what_does_not_fit() {
+        let schema = r#"{"type":"object","properties":{"n":{"type":"integer"}},
+            "required":["n"],"additionalProperties":false}"#;
+        let checker = Checker::new(&settings(schema)).unwrap();
+        assert_eq!(checker.fault("t", r#"{"n":1}"#), None);
+        assert_eq!(checker.fault("other", "nonsense"), None);
+        let not_json = checker.fault("t", "{n:").unwrap();
+        assert!(not_json.starts_with("They are not JSON"), "{not_json}");
+        let missing = checker.fault("t", "{}").unwrap();
+        assert!(
+            missing.contains("\"n\" is a required property"),
+            "{missing}"
+        );
+        let wrong = checker.fault("t", r#"{"n":"x"}"#).unwrap();
+        assert!(wrong.contains("/n"), "{wrong}");
+    }
+
+    #[test]
+    fn refuses_schemas_that_do_not_compile_or_point_elsewhere() {
+        for bad in [
+            "{",
+            r#"{"type":"nonsense"}"#,
+            r#"{"$ref":"https://example.com/s.json"}"#,
+        ] {
+            assert!(Checker::new(&settings(bad)).is_err(), "{bad}");
+        }
+    }
+}

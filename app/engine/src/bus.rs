@@ -1,0 +1,77 @@
+//! Bus: publishes a session's events to any number of subscribers.
+//!
+//! Bounded: a subscriber who falls behind by more than the bound is told so and catches up from
+//! the log. Publishing never waits.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use tokio::sync::broadcast;
+use windlass_core::{Recorded, Seq};
+
+use crate::error::Ended;
+use crate::event::{Event, Live};
+
+/// Publishes a session's events.
+#[derive(Debug, Clone)]
+pub(crate) struct Bus {
+    events: broadcast::Sender<Event>,
+    durable: Arc<AtomicU64>,
+    ended: Arc<OnceLock<Arc<Ended>>>,
+}
+
+impl Bus {
+    pub(crate) fn new(bound: usize, durable: Seq) -> Self {
+        Self {
+            events: broadcast::Sender::new(bound.max(1)),
+            durable: Arc::new(AtomicU64::new(durable.0)),
+            ended: Arc::default(),
+        }
+    }
+
+    /// Publishes facts that have become durable.
+    pub(crate) fn facts(&self, facts: &[Arc<Recorded>]) {
+        let Some(last) = facts.last() else { return };
+        // Before the events: whoever subscribes and then reads this position misses nothing.
+        self.durable.store(last.seq.0, Ordering::SeqCst);
+        if self.events.receiver_count() > 0 {
+            for fact in facts {
+                let _ = self.events.send(Event::Fact(fact.clone()));
+            }
+        }
+    }
+
+    /// Publishes live deltas.
+    pub(crate) fn live(&self, live: Vec<Live>) {
+        if !live.is_empty() && self.events.receiver_count() > 0 {
+            let _ = self.events.send(Event::Live(live.into()));
+        }
+    }
+
+    /// Whether anybody listens.
+    pub(crate) fn heard(&self) -> bool {
+        self.events.receiver_count() > 0
+    }
+
+    /// Tells everybody that nothing follows.
+    pub(crate) fn end(&self, ended: Arc<Ended>) {
+        // Before the event: whoever subscribes later finds it here.
+        let ended = self.ended.get_or_init(|| ended).clone();
+        let _ = self.events.send(Event::Ended(ended));
+    }
+
+    /// Why nothing follows, once nothing does.
+    pub(crate) fn ended(&self) -> Option<Arc<Ended>> {
+        self.ended.get().cloned()
+    }
+
+    /// The last durable position.
+    pub(crate) fn durable(&self) -> Seq {
+        Seq(self.durable.load(Ordering::SeqCst))
+    }
+
+    /// Listens from now on.
+    pub(crate) fn listen(&self) -> broadcast::Receiver<Event> {
+        self.events.subscribe()
+    }
+}

@@ -1,0 +1,30 @@
+//! Config: what an engine allows at most, and the sizes of its queues.
+
+use windlass_core::{Caps, Limits};
+
+/// What an engine allows at most.
+#[derive(Debug, Clone, Copy)]
+pub struct Config {
+    /// The ceiling over every session's limits.
+    pub limits: Limits,
+    /// The largest answer of a model.
+    pub caps: Caps,
+    /// Commands that may wait for one session's driver.
+    pub mailbox: usize,
+    /// Events that a subscriber may lag behind before it is told so.
+    pub events: usize,
+    /// Facts that one read of a log brings.
+    pub page: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            caps: Caps::default(),
+            mailbox: 64,
+            events: 1_024,
+            page: 1_000,
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The driver: one task a session, its only writer.
+//!
+//! It takes inputs, decides, applies the facts, appends them, publishes what has become durable,
+//! and keeps what runs equal to what is owed. It holds no rule about turns.
+//!
+//! While one append is under way, what is decided meanwhile waits and goes out as the next: facts
+//! of many decisions share one sync. An effect starts once the log is durable as far as the core
+//! says it needs; so does an acknowledgement.
+
+mod command;
+mod effects;
+mod write;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use windlass_core::{
+    CallStarted, Epoch, Fact, History, Input, Recorded, Reject, Seq, Session, Stamped, deadline,
+    decide,
+};
+use windlass_ports::Ports;
+
+pub(crate) use command::{Ack, Acked, Command};
+
+use crate::arguments::Checker;
+use crate::bus::Bus;
+use crate::config::Config;
+use crate::effect::Effects;
+use crate::engine::Slot;
+use crate::error::Ended;
+use crate::load::Loaded;
+use write::{Writing, wrote};
+
+/// Drives one session.
+pub(crate) struct Driver {
+    ports: Ports,
+    config: Config,
+    slot: Arc<Slot>,
+    bus: Bus,
+    epoch: Epoch,
+    session: Session,
+    history: History,
+    checker: Arc<Checker>,
+    durable: Seq,
+    unsent: Vec<Arc<Recorded>>,
+    writing: Option<Writing>,
+    acks: VecDeque<(Seq, Ack)>,
+    effects: Effects,
+    /// The `CallStarted` of each call that runs or is about to.
+    starts: BTreeMap<Seq, CallStarted>,
+    closing: bool,
+}
+
+/// What a driver is made of.
+pub(crate) struct Parts {
+    pub(crate) ports: Ports,
+    pub(crate) config: Config,
+    pub(crate) slot: Arc<Slot>,
+    pub(crate) bus: Bus,
+    pub(crate) epoch: Epoch,
+    pub(crate) loaded: Loaded,
+    pub(crate) checker: Arc<Checker>,
+    /// Facts of the loaded session that are not in the log yet: its opening.
+    pub(crate) unsent: Vec<Arc<Recorded>>,
+}
+
+impl Driver {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let unsent = parts.unsent.len() as u64;
+        let last = parts.loaded.session.next.0.saturating_sub(1);
+        Self {
+            ports: parts.ports,
+            config: parts.config,
+            slot: parts.slot,
+            bus: parts.bus,
+            epoch: parts.epoch,
+            session: parts.loaded.session,
+            history: parts.loaded.history,
+            checker: parts.checker,
+            durable: Seq(last.saturating_sub(unsent)),
+            unsent: parts.unsent,
+            writing: None,
+            acks: VecDeque::new(),
+            effects: Effects::new(),
+            starts: BTreeMap::new(),
+            closing: false,
+        }
+    }
+
+    /// Drives until nobody needs the session, or it cannot go on.
+    pub(crate) async fn run(mut self, mut mailbox: mpsc::Receiver<Command>) -> Arc<Ended> {
+        let ended = match self.take(Input::Recovered) {
+            Ok(_) => self.drive(&mut mailbox).await,
+            Err(reject) => Err(Ended::Defect(reject.to_string())),
+        };
+        let ended = Arc::new(match ended {
+            Ok(()) => Ended::Closed,
+            Err(ended) => ended,
+        });
+        self.effects.keep_only(|_| false);
+        self.slot.vacate(self.epoch);
+        mailbox.close();
+        for (_, ack) in self.acks.drain(..) {
+            let _ = ack.send(Acked::Ended(ended.clone()));
+        }
+        while let Ok(command) = mailbox.try_recv() {
+            command.refuse(&ended);
+        }
+        self.release().await;
+        ended
+    }
+
+    async fn drive(&mut self, mailbox: &mut mpsc::Receiver<Command>) -> Result<(), Ended> {
+        loop {
+            self.reconcile()?;
+            self.write();
+            if self.at_rest() && self.slot.retire(self.closing) {
+                return Ok(());
+            }
+            let tick = deadline(&self.session);
+            tokio::select! {
+                result = wrote(&mut self.writing) => self.on_wrote(result)?,
+                news = self.effects.next() => self.on_news(news)?,
+                command = mailbox.recv() => self.on_command(command)?,
+                () = self.slot.changed() => {}
+                () = until(&self.ports, tick), if tick.is_some() => {
+                    self.must_take(Input::Tick)?;
+                }
+            }
+        }
+    }
+
+    /// Whether nothing runs, is being written, or waits for an acknowledgement.
+    fn at_rest(&self) -> bool {
+        self.session.turn().is_none()
+            && self.writing.is_none()
+            && self.unsent.is_empty()
+            && self.acks.is_empty()
+    }
+
+    /// Takes an input: decides, applies. Answers the last position that this led to.
+    fn take(&mut self, input: Input) -> Result<Seq, Reject> {
+        let stamped = Stamped {
+            at: self.ports.clock.now(),
+            entropy: self.ports.clock.entropy(),
+            input,
+        };
+        for draft in decide(&self.session, &self.config.limits, stamped)? {
+            let recorded = draft.number(&self.session.id, self.session.next);
+            self.apply(recorded).map_err(Reject::Defect)?;
+        }
+        Ok(Seq(self.session.next.0.saturating_sub(1)))
+    }
+
+    /// Takes an input that cannot be refused for any cause but lateness.
+    fn must_take(&mut self, input: Input) -> Result<(), Ended> {
+        match self.take(input) {
+            Ok(_) => Ok(()),
+            Err(Reject::Defect(misfit)) => {
+                tracing::error!(session = %self.session.id, %misfit, "decision does not fit");
+                Err(Ended::Defect(misfit.to_string()))
+            }
+            Err(reject) => {
+                tracing::debug!(session = %self.session.id, %reject, "input refused");
+                Ok(())
+            }
+        }
+    }
+
+    fn apply(&mut self, recorded: Recorded) -> Result<(), windlass_core::Misfit> {
+        self.session.apply(&recorded)?;
+        self.history.apply(&recorded)?;
+        if let Fact::CallStarted(fact) = &recorded.fact {
+            self.starts.insert(recorded.seq, fact.clone());
+        }
+        self.unsent.push(Arc::new(recorded));
+        Ok(())
+    }
+}
+
+/// Waits for a moment that the core asked for.
+async fn until(ports: &Ports, moment: Option<windlass_core::Timestamp>) {
+    if let Some(moment) = moment {
+        ports.clock.sleep_until(moment).await;
+    }
+}

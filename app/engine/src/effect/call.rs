@@ -1,0 +1,145 @@
+//! The call effect: runs a tool, within its time, and says what became of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+use windlass_core::{
+    CallId, EffectClass, EffectKey, Input, Observation, ObservationStatus, SessionId, TurnId,
+};
+use windlass_ports::{
+    CancelSignal, CancelSource, Clock, Progress, ToolCall, ToolContext, ToolError, ToolExecutor,
+};
+
+use super::Voice;
+use crate::bus::Bus;
+use crate::event::{Live, LiveKind};
+
+/// The longest report of progress, in bytes; the rest of it is dropped.
+const REPORT: usize = 4_096;
+
+/// What a call effect runs on.
+pub(crate) struct CallEffect {
+    pub(crate) key: EffectKey,
+    pub(crate) call: ToolCall,
+    pub(crate) context: ToolContext,
+    pub(crate) effect: EffectClass,
+    pub(crate) grace_ms: u64,
+    pub(crate) tools: Arc<dyn ToolExecutor>,
+}
+
+impl CallEffect {
+    /// Runs to the last word.
+    pub(crate) async fn run(self, voice: Voice, cancel: CancelSignal) {
+        let key = self.key;
+        let observation = self.observe(cancel).await;
+        let inputs = vec![Input::Ran { key, observation }];
+        voice.say(inputs, true).await;
+    }
+
+    /// The tool is told to stop when the turn is, or when its time is up; then it has the grace
+    /// to do so and to say how far it came.
+    async fn observe(self, cancel: CancelSignal) -> Observation {
+        let Self {
+            call,
+            mut context,
+            effect,
+            grace_ms,
+            tools,
+            ..
+        } = self;
+        let (name, timeout_ms) = (call.name.clone(), context.timeout_ms);
+        let stop = CancelSource::new();
+        context.cancel = stop.signal();
+        let mut run = tools.run(call, context);
+        let timed_out = tokio::select! {
+            ran = &mut run => return observed(ran, effect),
+            () = cancel.cancelled() => false,
+            () = tokio::time::sleep(Duration::from_millis(timeout_ms)) => true,
+        };
+        stop.cancel();
+        match (
+            timeout(Duration::from_millis(grace_ms), run).await,
+            timed_out,
+        ) {
+            (Ok(ran), false) => observed(ran, effect),
+            (Ok(ran), true) => late(observed(ran, effect), &name, timeout_ms),
+            (Err(_), _) => vanished(effect, &name),
+        }
+    }
+}
+
+fn observed(ran: Result<Observation, ToolError>, effect: EffectClass) -> Observation {
+    match ran {
+        Ok(observation) => observation,
+        Err(error) if error.began && effect != EffectClass::ReadOnly => {
+            let words = format!(
+                "Unknown: {error}. It may have taken effect or not; check before you repeat it."
+            );
+            Observation::new(ObservationStatus::Unknown, words)
+        }
+        Err(error) => Observation::new(ObservationStatus::Failed, format!("Failed: {error}.")),
+    }
+}
+
+/// What a tool says that was stopped because its time was up: it failed, nobody interrupted it.
+fn late(mut observation: Observation, name: &str, timeout_ms: u64) -> Observation {
+    match observation.status {
+        ObservationStatus::Aborted => {
+            let words = format!("Stopped: {name} ran longer than its limit of {timeout_ms} ms.\n");
+            observation.output.insert_str(0, &words);
+            observation.output_bytes = observation.output_bytes.saturating_add(words.len() as u64);
+            observation.status = ObservationStatus::Failed;
+            observation
+        }
+        ObservationStatus::Done
+        | ObservationStatus::Failed
+        | ObservationStatus::Denied
+        | ObservationStatus::Unknown
+        | ObservationStatus::NotStarted => observation,
+    }
+}
+
+/// What is said of a tool that did not stop when told to.
+fn vanished(effect: EffectClass, name: &str) -> Observation {
+    match effect {
+        EffectClass::ReadOnly => Observation::new(
+            ObservationStatus::Aborted,
+            format!("Stopped: {name} did not end in time. It changes nothing."),
+        ),
+        EffectClass::Idempotent | EffectClass::Effectful => Observation::new(
+            ObservationStatus::Unknown,
+            format!(
+                "Unknown: {name} was told to stop and did not end in time. It may have taken \
+                 effect or not; check before you repeat it."
+            ),
+        ),
+    }
+}
+
+/// Shows a tool's reports to whoever watches.
+pub(crate) struct Reports {
+    pub(crate) bus: Bus,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) session: SessionId,
+    pub(crate) turn: TurnId,
+    pub(crate) call: CallId,
+}
+
+impl Progress for Reports {
+    fn report(&self, text: &str) {
+        if !self.bus.heard() {
+            return;
+        }
+        let end = text.floor_char_boundary(REPORT);
+        self.bus.live(vec![Live {
+            session: self.session.clone(),
+            turn: self.turn,
+            ts: self.clock.now(),
+            kind: LiveKind::Progress {
+                call: self.call,
+                text: text.get(..end).unwrap_or_default().to_owned(),
+            },
+        }]);
+    }
+}

@@ -1,0 +1,157 @@
+//! Effects: what a session owes the world, run as tasks of their own. They decide nothing; each
+//! ends with exactly one last word to its driver.
+
+mod call;
+mod sample;
+
+use std::collections::{BTreeMap, HashMap};
+
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, Id, JoinSet};
+use windlass_core::{EffectKey, Input};
+use windlass_ports::{CancelSignal, CancelSource};
+
+pub(crate) use call::{CallEffect, Reports};
+pub(crate) use sample::SampleEffect;
+
+/// How many words of effects may wait for the driver. An effect that says more waits.
+const WORDS: usize = 64;
+
+/// What an effect says to its driver.
+pub(crate) struct Said {
+    pub(crate) key: EffectKey,
+    pub(crate) inputs: Vec<Input>,
+    /// Whether it was its last word.
+    pub(crate) last: bool,
+}
+
+/// Where an effect says it.
+#[derive(Clone)]
+pub(crate) struct Voice {
+    key: EffectKey,
+    words: mpsc::Sender<Said>,
+}
+
+impl Voice {
+    /// Says something. A driver that is gone hears nothing, and needs nothing.
+    async fn say(&self, inputs: Vec<Input>, last: bool) {
+        let said = Said {
+            key: self.key,
+            inputs,
+            last,
+        };
+        let _ = self.words.send(said).await;
+    }
+}
+
+/// The running effects of one session.
+pub(crate) struct Effects {
+    running: BTreeMap<EffectKey, Running>,
+    keys: HashMap<Id, EffectKey>,
+    tasks: JoinSet<()>,
+    words: mpsc::Sender<Said>,
+    heard: mpsc::Receiver<Said>,
+}
+
+struct Running {
+    cancel: CancelSource,
+    abort: AbortHandle,
+    winding: bool,
+}
+
+/// What comes from the effects.
+pub(crate) enum News {
+    /// One said something.
+    Said(Said),
+    /// One ended without its last word: it panicked.
+    Lost(EffectKey),
+}
+
+impl Effects {
+    pub(crate) fn new() -> Self {
+        let (words, heard) = mpsc::channel(WORDS);
+        Self {
+            running: BTreeMap::new(),
+            keys: HashMap::new(),
+            tasks: JoinSet::new(),
+            words,
+            heard,
+        }
+    }
+
+    /// Starts an effect. `run` is handed its voice and its cancellation.
+    pub(crate) fn start<F, R>(&mut self, key: EffectKey, run: F)
+    where
+        F: FnOnce(Voice, CancelSignal) -> R,
+        R: Future<Output = ()> + Send + 'static,
+    {
+        let cancel = CancelSource::new();
+        let voice = Voice {
+            key,
+            words: self.words.clone(),
+        };
+        let abort = self.tasks.spawn(run(voice, cancel.signal()));
+        self.keys.insert(abort.id(), key);
+        let running = Running {
+            cancel,
+            abort,
+            winding: false,
+        };
+        self.running.insert(key, running);
+    }
+
+    pub(crate) fn runs(&self, key: EffectKey) -> bool {
+        self.running.contains_key(&key)
+    }
+
+    /// Tells an effect to stop soon and say how far it came. Telling it again changes nothing.
+    pub(crate) fn wind(&mut self, key: EffectKey) {
+        if let Some(running) = self.running.get_mut(&key)
+            && !running.winding
+        {
+            running.winding = true;
+            running.cancel.cancel();
+        }
+    }
+
+    /// Ends every effect that `owed` does not name, at once and unheard.
+    pub(crate) fn keep_only(&mut self, owed: impl Fn(EffectKey) -> bool) {
+        self.running.retain(|key, running| {
+            let keep = owed(*key);
+            if !keep {
+                running.cancel.cancel();
+                running.abort.abort();
+            }
+            keep
+        });
+    }
+
+    /// Waits for news. Safe to drop while it waits; for ever when nothing runs.
+    pub(crate) async fn next(&mut self) -> News {
+        loop {
+            tokio::select! {
+                Some(said) = self.heard.recv() => {
+                    if said.last {
+                        self.running.remove(&said.key);
+                    }
+                    return News::Said(said);
+                }
+                Some(ended) = self.tasks.join_next_with_id() => {
+                    if let Some(key) = self.reap(ended) {
+                        return News::Lost(key);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The key of a task that panicked before its last word.
+    fn reap(&mut self, ended: Result<(Id, ()), tokio::task::JoinError>) -> Option<EffectKey> {
+        let (id, panicked) = match ended {
+            Ok((id, ())) => (id, false),
+            Err(error) => (error.id(), error.is_panic()),
+        };
+        let key = self.keys.remove(&id)?;
+        (panicked && self.running.remove(&key).is_some()).then_some(key)
+    }
+}

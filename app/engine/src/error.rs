@@ -1,0 +1,101 @@
+//! Errors of the engine: why a session does not start, an input is not taken, a driver ended.
+
+use std::sync::Arc;
+
+use windlass_core::{Misfit, Reject, SessionId, TurnId};
+use windlass_ports::{StoreError, StoreErrorKind};
+
+/// Why a session could not be started, resumed or reattached to.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// There is none of this id, or none that this scope may see.
+    #[error("there is no session {0}: list them with `windlass sessions`")]
+    Unknown(SessionId),
+    /// There is one of this id already.
+    #[error("session {0} exists already: resume it, or choose another id")]
+    Exists(SessionId),
+    /// Another process runs it.
+    #[error("{0}")]
+    Locked(StoreError),
+    /// Its log is not what was written.
+    #[error("{0}")]
+    Corrupt(StoreError),
+    /// Its log reads well and does not fit together.
+    #[error("session {session}: {misfit}. Run `windlass verify {session}`")]
+    Misfit {
+        /// The session.
+        session: SessionId,
+        /// What does not fit.
+        misfit: Misfit,
+    },
+    /// The settings cannot be used.
+    #[error("the settings cannot be used: {0}")]
+    Settings(String),
+    /// The store failed.
+    #[error("{0}")]
+    Store(StoreError),
+}
+
+impl From<StoreError> for StartError {
+    fn from(error: StoreError) -> Self {
+        match &error.kind {
+            StoreErrorKind::Locked => Self::Locked(error),
+            StoreErrorKind::Corrupt { .. } => Self::Corrupt(error),
+            StoreErrorKind::Unknown
+            | StoreErrorKind::NotClaimed
+            | StoreErrorKind::Conflict { .. }
+            | StoreErrorKind::Invalid
+            | StoreErrorKind::TooLarge
+            | StoreErrorKind::Newer
+            | StoreErrorKind::Full
+            | StoreErrorKind::ReadOnly
+            | StoreErrorKind::Io => Self::Store(error),
+        }
+    }
+}
+
+/// Why a session's driver ended.
+#[derive(Debug, thiserror::Error)]
+pub enum Ended {
+    /// Nobody needed it any more, or the engine was shut down.
+    #[error("the session was closed")]
+    Closed,
+    /// Another writer has taken the session over.
+    #[error("another writer has taken the session over: {0}")]
+    Superseded(StoreError),
+    /// Its log cannot be written. What was acknowledged stands; the turn goes on when the session
+    /// is opened again.
+    #[error("{0}")]
+    Store(StoreError),
+    /// The engine contradicted itself.
+    #[error("a defect of the engine ended the session, please report it: {0}")]
+    Defect(String),
+}
+
+/// Why an input was not taken.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum SendError {
+    /// It is not possible where the session stands. Nothing changed.
+    #[error("{0}")]
+    Rejected(Reject),
+    /// The settings cannot be used. Nothing changed.
+    #[error("the settings cannot be used: {0}")]
+    Settings(String),
+    /// The driver ended before the input was durable.
+    #[error("{0}")]
+    Ended(Arc<Ended>),
+}
+
+/// Why the end of a turn will not be seen.
+#[derive(Debug, thiserror::Error)]
+pub enum AwaitError {
+    /// The driver ended before the turn did.
+    #[error("{0}")]
+    Ended(Arc<Ended>),
+    /// The log cannot be read.
+    #[error("{0}")]
+    Store(StoreError),
+    /// The session has no such turn.
+    #[error("the session has no turn {0}")]
+    NoTurn(TurnId),
+}

@@ -1,0 +1,117 @@
+//! Events: what a subscriber sees.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use windlass_core::{CallId, Delta, FACT_VERSION, Recorded, Seq, SessionId, Timestamp, TurnId};
+
+use crate::error::Ended;
+
+/// What a subscriber sees.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// A durable fact. Each comes exactly once, in order.
+    Fact(Arc<Recorded>),
+    /// Live deltas. They come before the facts that they add up to, and may be missed.
+    Live(Arc<[Live]>),
+    /// Events came faster than they were taken: `missed` events were dropped. Facts among them
+    /// follow from the log; live deltas are gone.
+    Lagged {
+        /// How many.
+        missed: u64,
+    },
+    /// The session's driver ended; nothing follows.
+    Ended(Arc<Ended>),
+}
+
+/// One thing on the live plane. It is not durable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Live {
+    /// The session.
+    pub session: SessionId,
+    /// The turn.
+    pub turn: TurnId,
+    /// When it came.
+    pub ts: Timestamp,
+    /// What it is.
+    pub kind: LiveKind,
+}
+
+/// What is on the live plane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LiveKind {
+    /// A model's answer as it streams.
+    Delta {
+        /// The run: the position of its `SampleStarted`.
+        started: Seq,
+        /// The delta.
+        delta: Delta,
+    },
+    /// A tool's report.
+    Progress {
+        /// The call.
+        call: CallId,
+        /// The report.
+        text: String,
+    },
+}
+
+impl LiveKind {
+    /// The kind, as the envelope spells it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Delta { delta, .. } => match delta {
+                Delta::Text { .. } => "TextDelta",
+                Delta::Refusal { .. } => "RefusalDelta",
+                Delta::Reasoning { .. } => "ReasoningDelta",
+                Delta::Call { .. } => "CallDelta",
+                Delta::Arguments { .. } => "ArgumentsDelta",
+            },
+            Self::Progress { .. } => "CallProgress",
+        }
+    }
+}
+
+/// The envelope of a fact, with `seq` null: it is in no log.
+impl Serialize for Live {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut out = to.serialize_map(Some(7))?;
+        out.serialize_entry("v", &FACT_VERSION)?;
+        out.serialize_entry("session", &self.session)?;
+        out.serialize_entry("seq", &None::<u64>)?;
+        out.serialize_entry("turn", &self.turn)?;
+        out.serialize_entry("ts", &self.ts)?;
+        out.serialize_entry("kind", self.kind.name())?;
+        out.serialize_entry("body", &Body(&self.kind))?;
+        out.end()
+    }
+}
+
+struct Body<'a>(&'a LiveKind);
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut out = to.serialize_map(None)?;
+        match self.0 {
+            LiveKind::Progress { call, text } => {
+                out.serialize_entry("call", call)?;
+                out.serialize_entry("text", text)?;
+            }
+            LiveKind::Delta { started, delta } => {
+                out.serialize_entry("started", started)?;
+                let (slot, key, text) = match delta {
+                    Delta::Text { slot, text }
+                    | Delta::Refusal { slot, text }
+                    | Delta::Reasoning { slot, text }
+                    | Delta::Arguments { slot, text } => (slot, "text", text),
+                    Delta::Call { slot, name } => (slot, "name", name),
+                };
+                out.serialize_entry("slot", slot)?;
+                out.serialize_entry(key, text)?;
+            }
+        }
+        out.end()
+    }
+}

@@ -1,0 +1,68 @@
+//! Toolbox: several tool executors as one.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use windlass_core::{Observation, ToolSpec};
+use windlass_ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
+
+/// Several tool executors as one.
+#[derive(Default)]
+pub struct Toolbox {
+    specs: Vec<ToolSpec>,
+    owners: HashMap<String, Arc<dyn ToolExecutor>>,
+}
+
+/// Two executors offer a tool of the same name.
+#[derive(Debug, thiserror::Error)]
+#[error("two tools are named {0}: rename one of them")]
+pub struct ToolboxError(pub String);
+
+impl Toolbox {
+    /// A toolbox without tools.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an executor's tools after those that are there.
+    ///
+    /// # Errors
+    /// [`ToolboxError`] when a name is taken.
+    pub fn with(mut self, executor: Arc<dyn ToolExecutor>) -> Result<Self, ToolboxError> {
+        for spec in executor.tools() {
+            let taken = self
+                .owners
+                .insert(spec.name.clone(), executor.clone())
+                .is_some();
+            if taken {
+                return Err(ToolboxError(spec.name));
+            }
+            self.specs.push(spec);
+        }
+        Ok(self)
+    }
+}
+
+#[async_trait]
+impl ToolExecutor for Toolbox {
+    fn tools(&self) -> Vec<ToolSpec> {
+        self.specs.clone()
+    }
+
+    async fn run(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
+        match self.owners.get(&call.name) {
+            Some(executor) => executor.run(call, context).await,
+            None => Err(ToolError {
+                began: false,
+                context: format!(
+                    "no executor here offers the tool {}: start with the tools that the session \
+                     was opened with",
+                    call.name
+                ),
+                source: None,
+            }),
+        }
+    }
+}

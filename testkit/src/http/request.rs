@@ -1,0 +1,277 @@
+//! A request as the server saw it, and reading one from a socket's bytes.
+
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::wire::Dialect;
+
+/// Bytes of a request's head.
+const HEAD: usize = 64 * 1024;
+/// Bytes of a request's body.
+const BODY: usize = 64 * 1024 * 1024;
+
+/// A request as the server saw it.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Its number at this server, from 0.
+    pub number: usize,
+    /// The connection that it came over, from 1: two requests of one number shared it.
+    pub connection: u64,
+    /// The method.
+    pub method: String,
+    /// The path with its query, as sent.
+    pub path: String,
+    /// The headers in order, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+    /// The body as JSON, where it is JSON.
+    pub json: Option<Value>,
+    /// How the reply ended, once it has.
+    pub ended: Option<Ended>,
+    /// When it ended.
+    pub ended_at: Option<Instant>,
+    /// Bytes of the reply, head included, that the kernel has taken.
+    pub sent: u64,
+}
+
+/// How a reply ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// All of it was sent.
+    Whole,
+    /// The script cut it.
+    Cut,
+    /// The client closed the connection before the reply had ended. A client that only closes its
+    /// sending half counts too; clients of models do not do that.
+    HungUp,
+}
+
+/// What a request asks, whatever its dialect.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// The last words of the user.
+    pub user: Option<String>,
+    /// The calls since then: id, name, arguments.
+    pub calls: Vec<(String, String, String)>,
+    /// The results since then: id of the call, output.
+    pub results: Vec<(String, String)>,
+    /// Names of the tools that are offered.
+    pub tools: Vec<String>,
+}
+
+impl Request {
+    /// The path without its query.
+    #[must_use]
+    pub fn route(&self) -> &str {
+        self.path.split('?').next().unwrap_or_default()
+    }
+
+    /// The dialect that it wants its answer in; `None` when it asks for none.
+    #[must_use]
+    pub fn dialect(&self) -> Option<Dialect> {
+        match self.route() {
+            "/v1/chat/completions" => Some(Dialect::Chat),
+            "/v1/responses" => Some(Dialect::Responses),
+            _ => None,
+        }
+    }
+
+    /// The value of a header, by its name in lower case.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let header = self.headers.iter().find(|(other, _)| other == name);
+        header.map(|(_, value)| value.as_str())
+    }
+
+    /// What it asks, for scripts that respond by a function.
+    #[must_use]
+    pub fn asked(&self) -> Asked {
+        let mut asked = Asked::default();
+        let Some(json) = &self.json else {
+            return asked;
+        };
+        for tool in list(json, "tools") {
+            let name = tool.get("function").unwrap_or(tool).get("name");
+            asked
+                .tools
+                .extend(name.and_then(Value::as_str).map(String::from));
+        }
+        if let Some(text) = json.get("input").and_then(Value::as_str) {
+            asked.user = Some(text.into());
+        }
+        for item in list(json, "messages").iter().chain(list(json, "input")) {
+            asked.take(item);
+        }
+        asked
+    }
+}
+
+impl Asked {
+    fn take(&mut self, item: &Value) {
+        let text = |key: &str| item.get(key).map(flat).unwrap_or_default();
+        match (text("role").as_str(), text("type").as_str()) {
+            ("user", _) => {
+                self.user = Some(text("content"));
+                self.calls.clear();
+                self.results.clear();
+            }
+            ("assistant", _) => {
+                for call in list(item, "tool_calls") {
+                    let function = call.get("function").unwrap_or(&Value::Null);
+                    let text = |of: &Value, key: &str| of.get(key).map(flat).unwrap_or_default();
+                    let (name, arguments) = (text(function, "name"), text(function, "arguments"));
+                    self.calls.push((text(call, "id"), name, arguments));
+                }
+            }
+            ("tool", _) => self.results.push((text("tool_call_id"), text("content"))),
+            (_, "function_call") => {
+                self.calls
+                    .push((text("call_id"), text("name"), text("arguments")));
+            }
+            (_, "function_call_output") => self.results.push((text("call_id"), text("output"))),
+            _ => {}
+        }
+    }
+}
+
+/// The text of a content: a string, or parts that have a `text` each.
+fn flat(content: &Value) -> String {
+    if let Some(text) = content.as_str() {
+        return text.into();
+    }
+    let parts = content.as_array().map(Vec::as_slice).unwrap_or_default();
+    parts
+        .iter()
+        .filter_map(|part| part.get("text")?.as_str())
+        .collect()
+}
+
+fn list<'a>(json: &'a Value, key: &str) -> &'a [Value] {
+    json.get(key)
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+}
+
+/// What the bytes read so far are.
+pub(super) enum Parsed {
+    /// The beginning of a request.
+    Partial {
+        /// Whether the client waits for a word before it sends the body.
+        expects: bool,
+    },
+    /// A whole request, and how many bytes it takes.
+    Whole(Box<Request>, usize),
+    /// No request of ours.
+    Bad(String),
+}
+
+/// Parses one request from the beginning of `bytes`.
+pub(super) fn parse(bytes: &[u8]) -> Parsed {
+    let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else {
+        if bytes.len() > HEAD {
+            return Parsed::Bad(format!("the head of a request is larger than {HEAD} bytes"));
+        }
+        return Parsed::Partial { expects: false };
+    };
+    let (head, rest) = bytes.split_at(end);
+    let rest = rest.get(4..).unwrap_or_default();
+    let mut request = match parse_head(head) {
+        Ok(request) => request,
+        Err(why) => return Parsed::Bad(why),
+    };
+    let expects = request
+        .header("expect")
+        .is_some_and(|value| value.starts_with("100"));
+    let chunked = request
+        .header("transfer-encoding")
+        .is_some_and(|value| value.eq_ignore_ascii_case("chunked"));
+    let body = if chunked {
+        unchunk(rest)
+    } else {
+        sized(&request, rest)
+    };
+    match body {
+        Ok(Some((body, taken))) => {
+            request.json = serde_json::from_slice(&body).ok();
+            request.body = body;
+            Parsed::Whole(Box::new(request), end + 4 + taken)
+        }
+        Ok(None) => Parsed::Partial { expects },
+        Err(why) => Parsed::Bad(why),
+    }
+}
+
+fn parse_head(head: &[u8]) -> Result<Request, String> {
+    let head = str::from_utf8(head).map_err(|error| format!("a head is not text: {error}"))?;
+    let mut lines = head.split("\r\n");
+    let first = lines.next().unwrap_or_default();
+    let mut words = first.split(' ');
+    let (Some(method), Some(path), Some("HTTP/1.1"), None) =
+        (words.next(), words.next(), words.next(), words.next())
+    else {
+        return Err(format!("not a request line of HTTP/1.1: {first:?}"));
+    };
+    let mut headers = Vec::new();
+    for line in lines {
+        let (name, value) = line
+            .split_once(':')
+            .ok_or_else(|| format!("not a header: {line:?}"))?;
+        headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+    }
+    Ok(Request {
+        number: 0,
+        connection: 0,
+        method: method.into(),
+        path: path.into(),
+        headers,
+        body: Vec::new(),
+        json: None,
+        ended: None,
+        ended_at: None,
+        sent: 0,
+    })
+}
+
+/// A body and how many bytes it took; `None` while it is not whole.
+type Body = Result<Option<(Vec<u8>, usize)>, String>;
+
+fn sized(request: &Request, rest: &[u8]) -> Body {
+    let length = match request.header("content-length") {
+        Some(text) => text
+            .parse()
+            .map_err(|_| format!("not a content-length: {text:?}"))?,
+        None => 0,
+    };
+    if length > BODY {
+        return Err(format!("a body of {length} bytes is larger than {BODY}"));
+    }
+    Ok(rest.get(..length).map(|body| (body.to_vec(), length)))
+}
+
+fn unchunk(rest: &[u8]) -> Body {
+    let (mut body, mut at) = (Vec::new(), 0);
+    loop {
+        let tail = rest.get(at..).unwrap_or_default();
+        let Some(line) = tail.windows(2).position(|window| window == b"\r\n") else {
+            return Ok(None);
+        };
+        let digits = str::from_utf8(tail.get(..line).unwrap_or_default()).unwrap_or_default();
+        let digits = digits.split(';').next().unwrap_or_default().trim();
+        let size = usize::from_str_radix(digits, 16)
+            .map_err(|_| format!("not the size of a chunk: {digits:?}"))?;
+        if body.len().saturating_add(size) > BODY {
+            return Err(format!("a body is larger than {BODY} bytes"));
+        }
+        let Some(chunk) = tail.get(line + 2..line + 4 + size) else {
+            return Ok(None);
+        };
+        at += line + 4 + size;
+        if size == 0 {
+            return Ok(Some((body, at)));
+        }
+        body.extend_from_slice(chunk.get(..size).unwrap_or_default());
+    }
+}

@@ -1,0 +1,209 @@
+//! An answer as a stream of Responses events.
+//!
+//! Source of the format: the OpenAI API reference, "Streaming events" of the Responses API.
+
+use serde_json::{Value, json};
+use windlass_core::{StopReason, Usage};
+
+use crate::answer::{Answer, MODEL, Part};
+
+/// The events of an answer, the terminal one included.
+pub(super) fn events(answer: &Answer) -> Vec<String> {
+    let mut stream = Stream::default();
+    let open = response(answer, "in_progress", &[]);
+    stream.push("response.created", json!({ "response": open }));
+    stream.push("response.in_progress", json!({ "response": open }));
+    let mut output = Vec::new();
+    for (index, part) in answer.parts().iter().enumerate() {
+        let item = match part {
+            Part::Text(text) => stream.message(answer, index, text, &TEXT),
+            Part::Refusal(text) => stream.message(answer, index, text, &REFUSAL),
+            Part::Reasoning { text, encrypted } => {
+                stream.reasoning(answer, index, text, encrypted.as_deref())
+            }
+            Part::Call {
+                id,
+                name,
+                arguments,
+            } => stream.call(answer, index, [id, name, arguments]),
+        };
+        stream.push(
+            "response.output_item.done",
+            json!({ "output_index": index, "item": item }),
+        );
+        output.push(item);
+    }
+    let (kind, status) = match answer.stop_reason() {
+        StopReason::Stop => ("response.completed", "completed"),
+        StopReason::Length
+        | StopReason::ContentFilter
+        | StopReason::Unfinished
+        | StopReason::Other(_) => ("response.incomplete", "incomplete"),
+    };
+    stream.push(
+        kind,
+        json!({ "response": response(answer, status, &output) }),
+    );
+    stream.events
+}
+
+/// What differs between the two kinds of content of a message.
+struct Content {
+    part: &'static str,
+    key: &'static str,
+    delta: &'static str,
+    done: &'static str,
+}
+
+const TEXT: Content = Content {
+    part: "output_text",
+    key: "text",
+    delta: "response.output_text.delta",
+    done: "response.output_text.done",
+};
+
+const REFUSAL: Content = Content {
+    part: "refusal",
+    key: "refusal",
+    delta: "response.refusal.delta",
+    done: "response.refusal.done",
+};
+
+#[derive(Default)]
+struct Stream {
+    events: Vec<String>,
+}
+
+impl Stream {
+    fn push(&mut self, kind: &str, mut event: Value) {
+        event["type"] = kind.into();
+        event["sequence_number"] = self.events.len().into();
+        self.events
+            .push(format!("event: {kind}\ndata: {event}\n\n"));
+    }
+
+    fn added(&mut self, index: usize, item: Value) {
+        self.push(
+            "response.output_item.added",
+            json!({ "output_index": index, "item": item }),
+        );
+    }
+
+    fn message(&mut self, answer: &Answer, index: usize, text: &str, content: &Content) -> Value {
+        let id = format!("msg_{index}");
+        let item = |status: &str, parts: Value| json!({ "type": "message", "id": id, "role": "assistant", "status": status, "content": parts });
+        let part = |text: &str| match content.part {
+            "output_text" => json!({ "type": "output_text", "text": text, "annotations": [] }),
+            kind => json!({ "type": kind, content.key: text }),
+        };
+        let at = |event: Value| located(event, &id, index, "content_index");
+        self.added(index, item("in_progress", json!([])));
+        self.push(
+            "response.content_part.added",
+            at(json!({ "part": part("") })),
+        );
+        for piece in answer.pieces(text) {
+            self.push(content.delta, at(json!({ "delta": piece })));
+        }
+        self.push(content.done, at(json!({ content.key: text })));
+        self.push(
+            "response.content_part.done",
+            at(json!({ "part": part(text) })),
+        );
+        item("completed", json!([part(text)]))
+    }
+
+    fn reasoning(
+        &mut self,
+        answer: &Answer,
+        index: usize,
+        text: &str,
+        encrypted: Option<&str>,
+    ) -> Value {
+        let id = format!("rs_{index}");
+        let part = |text: &str| json!({ "type": "summary_text", "text": text });
+        let at = |event: Value| located(event, &id, index, "summary_index");
+        self.added(
+            index,
+            json!({ "type": "reasoning", "id": id, "summary": [] }),
+        );
+        let mut summary = json!([]);
+        if !text.is_empty() {
+            let added = at(json!({ "part": part("") }));
+            self.push("response.reasoning_summary_part.added", added);
+            for piece in answer.pieces(text) {
+                let delta = at(json!({ "delta": piece }));
+                self.push("response.reasoning_summary_text.delta", delta);
+            }
+            self.push(
+                "response.reasoning_summary_text.done",
+                at(json!({ "text": text })),
+            );
+            let done = at(json!({ "part": part(text) }));
+            self.push("response.reasoning_summary_part.done", done);
+            summary = json!([part(text)]);
+        }
+        let mut item = json!({ "type": "reasoning", "id": id, "summary": summary });
+        if let Some(encrypted) = encrypted {
+            item["encrypted_content"] = encrypted.into();
+        }
+        item
+    }
+
+    fn call(&mut self, answer: &Answer, index: usize, call: [&String; 3]) -> Value {
+        let [call_id, name, arguments] = call;
+        let id = format!("fc_{index}");
+        let item = |status: &str, arguments: &str| {
+            json!({
+                "type": "function_call", "id": id, "call_id": call_id, "name": name,
+                "arguments": arguments, "status": status,
+            })
+        };
+        self.added(index, item("in_progress", ""));
+        for piece in answer.pieces(arguments) {
+            let delta = json!({ "item_id": id, "output_index": index, "delta": piece });
+            self.push("response.function_call_arguments.delta", delta);
+        }
+        let done = json!({ "item_id": id, "output_index": index, "arguments": arguments });
+        self.push("response.function_call_arguments.done", done);
+        item("completed", arguments)
+    }
+}
+
+fn located(mut event: Value, id: &str, index: usize, part: &str) -> Value {
+    event["item_id"] = id.into();
+    event["output_index"] = index.into();
+    event[part] = 0.into();
+    event
+}
+
+fn response(answer: &Answer, status: &str, output: &[Value]) -> Value {
+    let reason = match answer.stop_reason() {
+        StopReason::Stop => None,
+        StopReason::Length => Some("max_output_tokens".to_owned()),
+        StopReason::ContentFilter => Some("content_filter".to_owned()),
+        StopReason::Unfinished => Some("unfinished".to_owned()),
+        StopReason::Other(word) => Some(word.clone()),
+    };
+    let ended = status != "in_progress";
+    json!({
+        "id": answer.response_id(),
+        "object": "response",
+        "created_at": 0,
+        "model": MODEL,
+        "status": status,
+        "output": output,
+        "incomplete_details": reason.filter(|_| ended).map(|reason| json!({ "reason": reason })),
+        "usage": answer.reported().filter(|_| ended).map(usage_object),
+    })
+}
+
+fn usage_object(usage: &Usage) -> Value {
+    json!({
+        "input_tokens": usage.input,
+        "input_tokens_details": { "cached_tokens": usage.cached_input },
+        "output_tokens": usage.output,
+        "output_tokens_details": { "reasoning_tokens": usage.reasoning_output },
+        "total_tokens": usage.total,
+    })
+}

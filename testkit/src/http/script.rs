@@ -1,0 +1,110 @@
+//! The script of a model server: which reply a request gets.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::json;
+
+use super::reply::Reply;
+use super::request::Request;
+use crate::answer::MODEL;
+
+/// Which reply a request gets.
+pub struct Script {
+    samples: Source,
+    models: Reply,
+}
+
+enum Source {
+    List(Mutex<VecDeque<Reply>>),
+    Function(Box<dyn Fn(&Request) -> Reply + Send + Sync>),
+}
+
+impl Script {
+    /// These replies, one a sample, in order. A sample after the last one is answered with a 400
+    /// that no client retries, and kept as a miss.
+    #[must_use]
+    pub fn list(replies: impl IntoIterator<Item = Reply>) -> Self {
+        Self::over(Source::List(Mutex::new(replies.into_iter().collect())))
+    }
+
+    /// A reply found by the request: for processes that are killed and ask again.
+    #[must_use]
+    pub fn respond(reply: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+        Self::over(Source::Function(Box::new(reply)))
+    }
+
+    /// Sets the reply to `GET /v1/models`; by default it lists the model `scripted`.
+    #[must_use]
+    pub fn models(mut self, reply: Reply) -> Self {
+        self.models = reply;
+        self
+    }
+
+    fn over(samples: Source) -> Self {
+        let listed = json!({ "id": MODEL, "object": "model", "created": 0, "owned_by": "testkit" });
+        Self {
+            samples,
+            models: Reply::json(200, &json!({ "object": "list", "data": [listed] })),
+        }
+    }
+
+    /// The reply to a request, or why there is none.
+    pub(super) fn reply(&self, request: &Request) -> Result<Reply, String> {
+        let (method, path) = (request.method.as_str(), request.route());
+        match (method, path) {
+            ("GET", "/v1/models") => return Ok(self.models.clone()),
+            ("POST", "/v1/chat/completions" | "/v1/responses") => {}
+            _ => return Err(format!("{method} {path}: this server does not serve it")),
+        }
+        match &self.samples {
+            Source::Function(reply) => Ok(reply(request)),
+            Source::List(list) => {
+                let next = list
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .pop_front();
+                let number = request.number;
+                next.ok_or_else(|| {
+                    format!(
+                        "{method} {path}: the script has run out at request {number}: add a \
+                         reply, or find out who asks once too often"
+                    )
+                })
+            }
+        }
+    }
+
+    pub(super) fn remaining(&self) -> usize {
+        match &self.samples {
+            Source::List(list) => list.lock().unwrap_or_else(PoisonError::into_inner).len(),
+            Source::Function(_) => 0,
+        }
+    }
+}
+
+impl std::fmt::Debug for Script {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Script")
+            .field("remaining", &self.remaining())
+            .finish_non_exhaustive()
+    }
+}
+
+impl From<Reply> for Script {
+    fn from(reply: Reply) -> Self {
+        Self::list([reply])
+    }
+}
+
+impl<const N: usize> From<[Reply; N]> for Script {
+    fn from(replies: [Reply; N]) -> Self {
+        Self::list(replies)
+    }
+}
+
+impl From<Vec<Reply>> for Script {
+    fn from(replies: Vec<Reply>) -> Self {
+        Self::list(replies)
+    }
+}

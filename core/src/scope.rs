@@ -37,6 +37,16 @@ impl Scope {
         }
     }
 
+    /// Whether a session of `owner` exists for this scope: the same tenant, or the system.
+    #[must_use]
+    pub fn sees(&self, owner: &Self) -> bool {
+        match (self, owner) {
+            (Self::System { .. }, _) => true,
+            (Self::Principal { .. }, Self::System { .. }) => false,
+            (Self::Principal { tenant, .. }, Self::Principal { tenant: of, .. }) => tenant == of,
+        }
+    }
+
     /// The scope of the system, with its reason.
     #[must_use]
     pub fn system(reason: impl Into<String>) -> Self {

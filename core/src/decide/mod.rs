@@ -13,7 +13,6 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::error::Reject;
-use crate::evolve::apply;
 use crate::fact::{Fact, SessionOpened};
 use crate::id::TurnId;
 use crate::input::{Input, OpenSession, Stamped};
@@ -94,7 +93,7 @@ impl Plan {
             fact,
         };
         let recorded = draft.clone().number(&self.session.id, self.session.next);
-        apply(&mut self.session, &recorded).map_err(Reject::Defect)?;
+        self.session.apply(&recorded).map_err(Reject::Defect)?;
         self.drafts.push(draft);
         Ok(())
     }

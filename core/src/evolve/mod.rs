@@ -48,12 +48,21 @@ pub fn opened(first: &Recorded) -> Result<Session, Misfit> {
 /// [`Misfit`] when the fact does not fit: another session's, not the next position, or not
 /// possible where the session stands.
 pub fn evolve(mut session: Session, recorded: &Recorded) -> Result<Session, Misfit> {
-    apply(&mut session, recorded)?;
+    session.apply(recorded)?;
     Ok(session)
 }
 
-/// As [`evolve`], in place. After a misfit the session is to be thrown away.
-pub(crate) fn apply(session: &mut Session, recorded: &Recorded) -> Result<(), Misfit> {
+impl Session {
+    /// As [`evolve`], in place. After a misfit the session is to be thrown away.
+    ///
+    /// # Errors
+    /// As [`evolve`].
+    pub fn apply(&mut self, recorded: &Recorded) -> Result<(), Misfit> {
+        apply(self, recorded)
+    }
+}
+
+fn apply(session: &mut Session, recorded: &Recorded) -> Result<(), Misfit> {
     if recorded.session != session.id {
         return Err(misfit(recorded, "it is another session's fact"));
     }

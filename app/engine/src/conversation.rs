@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use windlass_core::{
-    Because, Delivery, Fact, Input, InputId, Interrupter, Item, Outcome, Recorded, Scope, Seq,
-    Session, SessionId, Settings, Spent, TurnId,
+    Because, Delivery, Fact, Input, InputId, Interrupter, Recorded, Scope, Seq, Session, SessionId,
+    Settings, TurnId,
 };
 use windlass_ports::{LogStore, StoreError};
 
@@ -13,6 +13,7 @@ use crate::driver::{Acked, Command};
 use crate::engine::{Link, Slot};
 use crate::error::{AwaitError, Ended, SendError};
 use crate::event::Event;
+use crate::report::{TurnFold, TurnReport};
 use crate::subscription::Subscription;
 
 /// A session that is open in this engine. Dropping it stops nothing: a running turn goes on.
@@ -35,21 +36,6 @@ pub struct Send {
     pub key: Option<String>,
     /// Whether the turn only plans what its tools would do.
     pub dry_run: bool,
-}
-
-/// How a turn ended.
-#[derive(Debug, Clone)]
-pub struct TurnReport {
-    /// The turn.
-    pub turn: TurnId,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// What it took.
-    pub spent: Spent,
-    /// What the model's last answer said to the user; empty when it said nothing.
-    pub answer: String,
-    /// The terminal fact.
-    pub settled: Arc<Recorded>,
 }
 
 impl Conversation {
@@ -234,39 +220,13 @@ async fn next_fact(events: &mut Subscription) -> Result<Arc<Recorded>, AwaitErro
     }
 }
 
-/// Reads on to the turn's end, keeping what its last answer said.
+/// Reads on to the turn's end.
 async fn report(events: &mut Subscription, turn: TurnId) -> Result<TurnReport, AwaitError> {
-    let mut answer = String::new();
+    let mut fold = TurnFold::new(turn);
     loop {
         let fact = next_fact(events).await?;
-        if fact.turn != Some(turn) {
-            continue;
-        }
-        match &fact.fact {
-            Fact::SampleStarted(_) | Fact::SampleCut(_) => answer.clear(),
-            Fact::ItemAdded(added) => match &added.item {
-                Item::Text { text } | Item::Refusal { text } => answer.push_str(text),
-                Item::Reasoning(_) | Item::Call(_) => {}
-            },
-            Fact::TurnSettled(settled) => {
-                return Ok(TurnReport {
-                    turn,
-                    outcome: settled.outcome.clone(),
-                    spent: settled.spent,
-                    answer,
-                    settled: fact.clone(),
-                });
-            }
-            Fact::SessionOpened(_)
-            | Fact::SettingsChanged(_)
-            | Fact::InputQueued(_)
-            | Fact::TurnOpened(_)
-            | Fact::InputAccepted(_)
-            | Fact::SampleEnded(_)
-            | Fact::CallDecided(_)
-            | Fact::CallStarted(_)
-            | Fact::CallObserved(_)
-            | Fact::InterruptRequested(_) => {}
+        if let Some(report) = fold.take(&fact) {
+            return Ok(report);
         }
     }
 }

@@ -10,15 +10,17 @@ mod engine;
 mod error;
 mod event;
 mod load;
+mod report;
 mod subscription;
 mod toolbox;
 
 pub use config::Config;
-pub use conversation::{Conversation, Send, TurnReport};
+pub use conversation::{Conversation, Send};
 pub use engine::{Engine, Start};
 pub use error::{AwaitError, Ended, SendError, StartError};
 pub use event::{Event, Live, LiveKind};
 pub use load::{Loaded, load};
+pub use report::{TurnFold, TurnReport};
 pub use subscription::Subscription;
 pub use toolbox::{Toolbox, ToolboxError};
 pub use windlass_core as core;

@@ -234,7 +234,7 @@ fn pieces_are_chunks_and_events_can_be_repeated_left_out_and_put_in() {
     let cut_short = Reply::say("x").omit_last(1);
     let server = ModelServer::start([split, edited, cut_short]).unwrap();
     let mut socket = ask(&server, "/v1/responses", &prompt());
-    let (mut raw, whole) = (Vec::new(), "6\r\n".len());
+    let mut raw = Vec::new();
     while !raw.ends_with(b"0\r\n\r\n") {
         let mut byte = [0];
         socket.read_exact(&mut byte).unwrap();
@@ -244,7 +244,7 @@ fn pieces_are_chunks_and_events_can_be_repeated_left_out_and_put_in() {
     assert_eq!(
         text.matches("\r\n1\r\n").count(),
         "data: é\n\n".len(),
-        "{text} {whole}"
+        "{text}"
     );
 
     // The connection is kept, as clients expect.
@@ -269,9 +269,8 @@ fn an_endless_line_goes_on_until_the_client_hangs_up() {
     let mut socket = ask(&server, "/v1/responses", &prompt());
     let mut taken = vec![0; 2 * 1024 * 1024];
     socket.read_exact(&mut taken).unwrap();
-    assert!(
-        !taken[300..].contains(&b'\n') || taken.iter().filter(|b| **b == b'x').count() > 2_000_000
-    );
+    let (_, body, whole) = split(&taken).unwrap();
+    assert!(body.len() > 1_900_000 && !body.contains(&b'\n') && !whole);
     drop(socket);
     assert_eq!(ended(&server, 0), Ended::HungUp);
     assert!(server.requests()[0].sent >= 2 * 1024 * 1024);

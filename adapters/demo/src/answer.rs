@@ -1,0 +1,112 @@
+//! An answer before it is put into a dialect.
+
+use crate::request::Asked;
+use crate::script::Move;
+
+/// The one model.
+pub(crate) const MODEL: &str = "demo-script";
+
+/// Words that one event carries.
+const WORDS: usize = 4;
+
+/// An answer, with what the wire wants to know besides.
+pub(crate) struct Answer {
+    /// The part of the ids that is its own; the same request gives the same.
+    pub(crate) id: String,
+    /// What it says or calls.
+    pub(crate) content: Content,
+    /// Tokens of the request, estimated.
+    pub(crate) input_tokens: usize,
+    /// Tokens of the answer, estimated.
+    pub(crate) output_tokens: usize,
+    /// Whether a Chat stream is to end with these.
+    pub(crate) include_usage: bool,
+}
+
+/// What an answer says or calls.
+pub(crate) enum Content {
+    /// Text.
+    Text(String),
+    /// Calls.
+    Calls(Vec<Call>),
+}
+
+/// A call.
+pub(crate) struct Call {
+    /// Its id, unique in the conversation.
+    pub(crate) id: String,
+    /// The tool.
+    pub(crate) name: String,
+    /// JSON text.
+    pub(crate) arguments: String,
+}
+
+impl Answer {
+    /// The answer that makes this move.
+    pub(crate) fn new(asked: &Asked, next: Move, body: &[u8]) -> Self {
+        let (content, bytes) = match next {
+            Move::Say(text) => {
+                let bytes = text.len();
+                (Content::Text(text), bytes)
+            }
+            Move::Call { tool, arguments } => {
+                let bytes = arguments.iter().map(|text| text.len() + tool.len()).sum();
+                let call = |(number, arguments)| Call {
+                    id: format!("call_{}", asked.calls + number),
+                    name: tool.clone(),
+                    arguments,
+                };
+                (
+                    Content::Calls((1..).zip(arguments).map(call).collect()),
+                    bytes,
+                )
+            }
+        };
+        Self {
+            id: format!("demo-{:016x}", fingerprint(body)),
+            content,
+            input_tokens: body.len().div_ceil(4),
+            output_tokens: bytes.div_ceil(4),
+            include_usage: asked.include_usage,
+        }
+    }
+}
+
+/// FNV-1a, 64 bits (<http://www.isthe.com/chongo/tech/comp/fnv/>): it names a response, it
+/// protects nothing.
+fn fingerprint(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+/// A text in pieces of a few words; together they are the text.
+pub(crate) fn pieces(text: &str) -> Vec<&str> {
+    let words: Vec<&str> = text.split_inclusive(char::is_whitespace).collect();
+    let mut pieces = Vec::with_capacity(words.len().div_ceil(WORDS));
+    let mut rest = text;
+    for group in words.chunks(WORDS) {
+        let (piece, tail) = rest.split_at(group.iter().map(|word| word.len()).sum());
+        pieces.push(piece);
+        rest = tail;
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_the_text() {
+        for text in [
+            "",
+            "one",
+            "a b c d e",
+            "  über\n\n die  Brücke \u{a0}x y z ",
+            "\n",
+        ] {
+            assert_eq!(pieces(text).concat(), text);
+        }
+        assert_eq!(pieces("a b c d e"), ["a b c d ", "e"]);
+    }
+}

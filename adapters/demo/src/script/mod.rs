@@ -1,0 +1,217 @@
+//! The script: what to do next, by what is asked and by what the tools have returned.
+//!
+//! Every plan moves on by the calls that the conversation holds, whether they succeeded or not,
+//! so it ends, and a request that comes again gets the same answer.
+
+mod plan;
+mod shown;
+
+use serde_json::json;
+
+use crate::answer::MODEL;
+use crate::request::Asked;
+use plan::{Plan, Repeat};
+use shown::{Listing, excerpt, quoted, summary};
+
+/// What the model does next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Move {
+    /// It answers.
+    Say(String),
+    /// It calls a tool, once for each of these arguments.
+    Call {
+        /// The tool.
+        tool: String,
+        /// JSON texts.
+        arguments: Vec<String>,
+    },
+}
+
+/// Results quoted one by one in an answer about many.
+const RESULTS: usize = 20;
+
+/// Decides what comes next.
+pub(crate) fn next(asked: &Asked) -> Move {
+    match Plan::of(&asked.prompt) {
+        Plan::Folder => folder(asked),
+        Plan::Read { path } => read(asked, &path),
+        Plan::Search { pattern } => search(asked, &pattern),
+        Plan::Shell { command } => shell(asked, &command),
+        Plan::Write { path, content } => write(asked, &path, &content),
+        Plan::Repeat(repeat) => repeated(asked, &repeat),
+        Plan::Unclear { why } => Move::Say(format!("{why} {}", abilities(asked))),
+        Plan::Greet => Move::Say(format!("Hello! {}", abilities(asked))),
+    }
+}
+
+fn folder(asked: &Asked) -> Move {
+    let Some(listed) = asked.returned("list_dir") else {
+        return call(asked, "list_dir", json!({ "path": "." }).to_string());
+    };
+    let listing = Listing::parse(listed);
+    let Some(file) = listing.sensible_file() else {
+        let found = listing
+            .words()
+            .unwrap_or_else(|| format!("list_dir returned: {}", quoted(listed)));
+        return say(
+            &format!("{found} I saw no file there to read."),
+            &["list_dir"],
+        );
+    };
+    let found = listing.words().unwrap_or_default();
+    match asked.returned("read_file") {
+        Some(text) => {
+            let read = summary(file, text);
+            say(&format!("{found} {read}"), &["list_dir", "read_file"])
+        }
+        None if asked.offers("read_file") => {
+            call(asked, "read_file", json!({ "path": file }).to_string())
+        }
+        None => say(
+            &format!("{found} {}", not_offered(asked, "read_file")),
+            &["list_dir"],
+        ),
+    }
+}
+
+fn read(asked: &Asked, path: &str) -> Move {
+    match asked.returned("read_file") {
+        Some(text) => say(&summary(path, text), &["read_file"]),
+        None => call(asked, "read_file", json!({ "path": path }).to_string()),
+    }
+}
+
+fn search(asked: &Asked, pattern: &str) -> Move {
+    let Some(found) = asked.returned("search") else {
+        return call(asked, "search", json!({ "pattern": pattern }).to_string());
+    };
+    let hits = found
+        .lines()
+        .filter(|line| !line.starts_with('[') && !line.is_empty())
+        .count();
+    let text = format!(
+        "search for {pattern:?} returned {hits} lines:\n{}\n",
+        excerpt(found)
+    );
+    say(&text, &["search"])
+}
+
+fn shell(asked: &Asked, command: &str) -> Move {
+    match asked.returned("shell") {
+        Some(output) => {
+            let text = format!(
+                "The shell ran `{command}` and returned:\n{}\n",
+                excerpt(output)
+            );
+            say(&text, &["shell"])
+        }
+        None => call(asked, "shell", json!({ "command": command }).to_string()),
+    }
+}
+
+fn write(asked: &Asked, path: &str, content: &str) -> Move {
+    let Some(written) = asked.returned("write_file") else {
+        let arguments = json!({ "path": path, "content": content });
+        return call(asked, "write_file", arguments.to_string());
+    };
+    match asked.returned("read_file") {
+        Some(text) => {
+            let text = format!(
+                "write_file returned: {} Reading {path} back gave: {}",
+                quoted(written),
+                quoted(text)
+            );
+            say(&text, &["write_file", "read_file"])
+        }
+        None if asked.offers("read_file") => {
+            call(asked, "read_file", json!({ "path": path }).to_string())
+        }
+        None => say(
+            &format!("write_file returned: {}", quoted(written)),
+            &["write_file"],
+        ),
+    }
+}
+
+fn repeated(asked: &Asked, repeat: &Repeat) -> Move {
+    let tool = repeat.tool.as_str();
+    let outputs: Vec<&str> = asked
+        .steps
+        .iter()
+        .filter(|step| step.name == tool)
+        .map(|step| step.output.as_str())
+        .collect();
+    let left = repeat.times.saturating_sub(outputs.len());
+    if left > 0 && !asked.offers(tool) {
+        return Move::Say(not_offered(asked, tool));
+    }
+    let now = if repeat.together { left } else { left.min(1) };
+    if now > 0 {
+        let first = outputs.len() + 1;
+        let arguments = (first..first + now)
+            .map(|step| repeat.arguments_of(step))
+            .collect();
+        return Move::Call {
+            tool: tool.into(),
+            arguments,
+        };
+    }
+    let mut text = format!("I called {tool} {} times. It returned:\n", outputs.len());
+    for (step, output) in (1..).zip(outputs.iter().take(RESULTS)) {
+        text.push_str(&format!("{step}. {}\n", quoted(output)));
+    }
+    if outputs.len() > RESULTS {
+        text.push_str(&format!("and {} more.\n", outputs.len() - RESULTS));
+    }
+    say(&text, &[tool])
+}
+
+/// A call of a tool, or the honest word that it is not on offer.
+fn call(asked: &Asked, tool: &str, arguments: String) -> Move {
+    if !asked.offers(tool) {
+        return Move::Say(not_offered(asked, tool));
+    }
+    Move::Call {
+        tool: tool.into(),
+        arguments: vec![arguments],
+    }
+}
+
+/// An answer that says where its words come from.
+fn say(text: &str, tools: &[&str]) -> Move {
+    let tools = tools.join(" and ");
+    let space = if text.ends_with('\n') { "\n" } else { " " };
+    Move::Say(format!(
+        "{text}{space}(I am {MODEL}, a script and not a model: these are set phrases around what \
+         {tools} returned just now.)"
+    ))
+}
+
+fn not_offered(asked: &Asked, tool: &str) -> String {
+    format!(
+        "For this I would call {tool}, which this request does not offer. {} I am {MODEL}, a \
+         script and not a model.",
+        offered(asked)
+    )
+}
+
+fn offered(asked: &Asked) -> String {
+    if asked.tools.is_empty() {
+        "It offers no tools.".into()
+    } else {
+        format!("The tools on offer: {}.", asked.tools.join(", "))
+    }
+}
+
+fn abilities(asked: &Asked) -> String {
+    format!(
+        "I am {MODEL}, a script and not a model, behind a real HTTP endpoint on this machine. Ask \
+         me about this folder, or say `read PATH`, `search PATTERN`, `run: COMMAND`, \
+         `write PATH: TEXT` or `repeat N: TOOL JSON`, and I will call the tools for it. {} For a \
+         real model, configure a provider.",
+        offered(asked)
+    )
+}
+
+#[cfg(test)]
+mod tests;

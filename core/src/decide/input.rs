@@ -180,7 +180,8 @@ fn on_sampled(plan: &mut Plan, key: EffectKey, news: SampleNews) -> Result<(), R
 /// When the next attempt is due, if the failure and the budget allow one.
 ///
 /// Backoff doubles with each failure; half of it is spread by the input's entropy, so that many
-/// sessions do not come back at once. A provider's own delay is obeyed up to the limit.
+/// sessions do not come back at once. A provider's own delay is obeyed up to the limit. An adapter
+/// that speaks of a restart takes from the budget of restarts, so it cannot go on for ever.
 fn retry_at(
     turn: &Turn,
     sampling: &Sampling,
@@ -188,8 +189,12 @@ fn retry_at(
     at: Timestamp,
     entropy: u64,
 ) -> Option<Timestamp> {
-    let failed = sampling.failures.saturating_add(1);
-    if turn.stop.is_some() || failed >= turn.limits.attempts {
+    let spent = if failure.kind == FailureKind::Restart {
+        sampling.restarts >= turn.limits.restarts
+    } else {
+        sampling.failures.saturating_add(1) >= turn.limits.attempts
+    };
+    if turn.stop.is_some() || spent {
         return None;
     }
     let doubled = 1_u64.checked_shl(sampling.failures).unwrap_or(u64::MAX);

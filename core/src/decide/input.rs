@@ -99,8 +99,13 @@ fn on_interrupt(plan: &mut Plan, by: Interrupter, reason: String) -> Result<(), 
 }
 
 /// What ran in the process before this one runs no more. A sample is asked for again; a call is
-/// run again if that is safe, and otherwise nobody knows what became of it.
+/// run again if that is safe, and otherwise nobody knows what became of it. Nothing is taken up
+/// again in a turn whose time ran out while no process looked.
 fn on_recovered(plan: &mut Plan) -> Result<(), Reject> {
+    let late = plan.session.turn();
+    if let Some(fact) = late.and_then(|turn| proceed::overdue(plan, turn)) {
+        plan.push(fact)?;
+    }
     let Some(turn) = plan.session.turn() else {
         return Ok(());
     };

@@ -73,7 +73,7 @@ pub(super) fn open_turn(plan: &Plan) -> Option<Fact> {
 }
 
 /// Asks the turn to stop when its own deadline has passed.
-fn overdue(plan: &Plan, turn: &Turn) -> Option<Fact> {
+pub(super) fn overdue(plan: &Plan, turn: &Turn) -> Option<Fact> {
     let turn_ms = turn.limits.turn_ms;
     let late = turn_ms > 0 && plan.at >= turn.opened_at.plus_ms(turn_ms);
     let ended = matches!(turn.stage, Stage::Concluding(_) | Stage::Ending(_));

@@ -143,15 +143,51 @@ pub(super) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
     })
 }
 
+/// What is said of a call whose run never began. An earlier run of it, in a process that ended,
+/// may have taken effect all the same.
+pub(super) fn never_began(plan: &Plan, id: CallId) -> Observation {
+    let repeats = |call: &&CallState| {
+        call.id == id && matches!(call.progress, Progress::Running { attempt: 2.., .. })
+    };
+    let again = plan.session.turn().and_then(|turn| match &turn.stage {
+        Stage::Executing(executing) => executing.calls.iter().find(repeats),
+        Stage::Opening { .. }
+        | Stage::Ready(_)
+        | Stage::Sampling(_)
+        | Stage::Backoff(_)
+        | Stage::Concluding(_)
+        | Stage::Ending(_) => None,
+    });
+    match again.map(read_only) {
+        None => {
+            let words = "Not run: the turn was asked to stop before this call began.";
+            Observation::new(ObservationStatus::NotStarted, words)
+        }
+        Some(true) => {
+            let words = "Stopped: the process that ran this call ended. The tool changes nothing.";
+            Observation::new(ObservationStatus::Aborted, words)
+        }
+        Some(false) => {
+            let words = "Unknown: the process that ran this call ended before the call did, and it \
+                         was not run again. It may have taken effect or not; check before you \
+                         repeat it.";
+            Observation::new(ObservationStatus::Unknown, words)
+        }
+    }
+}
+
+fn read_only(call: &CallState) -> bool {
+    match &call.fitness {
+        Fitness::Fit { effect, .. } => *effect == EffectClass::ReadOnly,
+        Fitness::Unfit { .. } => true,
+    }
+}
+
 /// Gives up on a run that was told to stop and has not answered within its grace.
 fn abandon(plan: &Plan, turn: &Turn, call: &CallState, stop: &Stop) -> Option<Fact> {
     let late = plan.at >= stop.at.plus_ms(turn.limits.grace_ms);
-    let read_only = match &call.fitness {
-        Fitness::Fit { effect, .. } => *effect == EffectClass::ReadOnly,
-        Fitness::Unfit { .. } => true,
-    };
     late.then(|| {
-        if read_only {
+        if read_only(call) {
             let words = "Stopped: the turn was asked to stop. The tool changes nothing.";
             return observed(call, ObservationStatus::Aborted, words.into());
         }

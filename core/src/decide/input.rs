@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{Plan, calls, proceed};
-use crate::call::{Observation, ObservationStatus};
+use crate::call::Observation;
 use crate::effect::EffectKey;
 use crate::error::Reject;
 use crate::fact::{
@@ -235,12 +235,9 @@ fn on_never_began(plan: &mut Plan, key: EffectKey) -> Result<(), Reject> {
             on_sampled(plan, key, news)
         }
         EffectKey::Call { .. } => {
-            let words = "Not run: the turn was asked to stop before this call began.";
-            on_ran(
-                plan,
-                key,
-                Observation::new(ObservationStatus::NotStarted, words),
-            )
+            let call = running(plan, key)?;
+            let observation = calls::never_began(plan, call);
+            on_ran(plan, key, observation)
         }
     }
 }

@@ -4,11 +4,13 @@ mod answer;
 pub mod clock;
 mod gate;
 pub mod http;
+pub mod laws;
 mod ledger;
 pub mod provider;
 pub mod store;
 pub mod tools;
 mod wait;
+pub mod world;
 
 pub use answer::{Answer, MODEL, Part};
 pub use gate::Gate;

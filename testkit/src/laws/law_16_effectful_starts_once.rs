@@ -1,0 +1,96 @@
+//! Law 16: an effectful call starts at most once.
+//!
+//! By the log it has one `CallStarted`. In the world it begins once, and only when this fact is
+//! durable, so that no crash can make the log forget it; the same holds for the durability of
+//! idempotent calls. Of a call that changes something and did begin, nobody ever says that it
+//! did not start. The runs of a call are counted on and carry one idempotency key, which no
+//! other call has.
+//!
+//! It kills: a recovery that runs everything again, an `owed` that lets effects run ahead of the
+//! log, an observation that is a comfortable lie.
+
+use std::collections::BTreeMap;
+
+use windlass_core::{CallId, EffectClass, EffectKey, Fact, ObservationStatus, Recorded};
+
+use super::reading;
+use super::{Begun, Held, hold};
+
+/// Checks a log and the effects that were begun while it was written.
+///
+/// # Errors
+/// [`Broken`](super::Broken) with the first call that starts, or begins, once too often or too
+/// early.
+pub fn check(log: &[Recorded], begun: &[Begun]) -> Held {
+    let mut runs = BTreeMap::<CallId, u32>::new();
+    let mut keys = BTreeMap::<&str, CallId>::new();
+    for recorded in log {
+        let Fact::CallStarted(fact) = &recorded.fact else {
+            continue;
+        };
+        let run = runs.entry(fact.call).or_default();
+        *run += 1;
+        hold(16, *run == fact.attempt, || {
+            format!(
+                "{} is run {run} of call {} and says {}",
+                recorded.seq, fact.call, fact.attempt
+            )
+        })?;
+        hold(16, *run == 1 || !effectful(log, fact.call), || {
+            format!(
+                "{} starts the effectful call {} again",
+                recorded.seq, fact.call
+            )
+        })?;
+        let owner = *keys.entry(&fact.idempotency_key).or_insert(fact.call);
+        hold(16, owner == fact.call, || {
+            format!("{} uses the idempotency key of call {owner}", recorded.seq)
+        })?;
+        hold(
+            16,
+            keys.values().filter(|call| **call == fact.call).count() == 1,
+            || {
+                format!(
+                    "{} gives call {} another idempotency key",
+                    recorded.seq, fact.call
+                )
+            },
+        )?;
+    }
+    let mut in_the_world = BTreeMap::<CallId, u32>::new();
+    for one in begun {
+        let EffectKey::Call { call, started } = one.key else {
+            continue;
+        };
+        if one.class == EffectClass::ReadOnly {
+            continue;
+        }
+        hold(16, one.durable >= started, || {
+            format!("{one:?} began before its start was durable")
+        })?;
+        let times = in_the_world.entry(call).or_default();
+        *times += 1;
+        let again = one.class == EffectClass::Effectful && *times > 1;
+        hold(16, !again, || {
+            format!("{one:?} is effectful and began {times} times")
+        })?;
+    }
+    for recorded in log {
+        let Fact::CallObserved(fact) = &recorded.fact else {
+            continue;
+        };
+        let denies = fact.observation.status == ObservationStatus::NotStarted;
+        let lies = denies && in_the_world.contains_key(&fact.call);
+        hold(16, !lies, || {
+            format!(
+                "{} says that call {} never started, and it did",
+                recorded.seq, fact.call
+            )
+        })?;
+    }
+    Ok(())
+}
+
+fn effectful(log: &[Recorded], call: CallId) -> bool {
+    reading::tool(log, call).is_some_and(|(_, _, tool)| tool.effect == EffectClass::Effectful)
+}

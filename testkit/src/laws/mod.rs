@@ -1,0 +1,58 @@
+//! The laws of a turn, one file each: what it promises, and a pure check of it.
+//!
+//! A check takes what it needs (a log, a state, the effects that were begun) and answers with the
+//! first thing that breaks the law. Where it can, it works its expectation out from the log alone
+//! and never asks the core, so that a defect of the core cannot agree with itself.
+//!
+//! The numbers are those of `docs/laws.md`. Absent so far: 7, which steering brings.
+
+pub mod law_01_live_equals_fold;
+pub mod law_02_every_prefix_settles;
+pub mod law_03_running_equals_owed;
+pub mod law_04_no_key_starts_twice;
+pub mod law_05_one_observation_a_call;
+pub mod law_06_chunking_does_not_matter;
+pub mod law_08_no_sample_without_reason;
+pub mod law_09_limits_hold;
+pub mod law_10_prompts_extend;
+pub mod law_11_finishing_order_does_not_matter;
+pub mod law_12_facts_round_trip;
+pub mod law_13_decisions_fit;
+pub mod law_14_rejects_change_nothing;
+pub mod law_15_denied_calls_never_start;
+pub mod law_16_effectful_starts_once;
+
+mod begun;
+mod reading;
+
+pub use begun::{Begun, Loss};
+
+/// A law that does not hold, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("law {law} is broken: {what}")]
+pub struct Broken {
+    /// The law's number.
+    pub law: u8,
+    /// What breaks it.
+    pub what: String,
+}
+
+/// Whether a law holds.
+pub type Held = Result<(), Broken>;
+
+/// Builds the answer of a law that does not hold.
+pub(crate) fn broken(law: u8, what: impl Into<String>) -> Broken {
+    Broken {
+        law,
+        what: what.into(),
+    }
+}
+
+/// Checks that something holds.
+pub(crate) fn hold(law: u8, holds: bool, what: impl FnOnce() -> String) -> Held {
+    if holds {
+        Ok(())
+    } else {
+        Err(broken(law, what()))
+    }
+}

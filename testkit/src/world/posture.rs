@@ -1,0 +1,119 @@
+//! Postures: the settings of a simulated session, in words that a script can spell.
+
+use std::fmt;
+
+use serde_json::Value;
+use windlass_core::{Concurrency, EffectClass, Limits, Mode, Permissions, Settings, ToolSpec};
+
+use super::words::{spell, word};
+
+/// Mode, permissions and limits of a simulated session. All else of its settings is fixed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Posture {
+    /// What its turns are for.
+    pub mode: Mode,
+    /// What calls may do.
+    pub permissions: Permissions,
+    /// The limits of each turn.
+    pub limits: Limits,
+}
+
+impl Default for Posture {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Build,
+            permissions: Permissions::Auto,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// The tools of a simulated session: one of each effect and concurrency class.
+pub const TOOLS: [(&str, EffectClass, Concurrency); 6] = [
+    ("read", EffectClass::ReadOnly, Concurrency::Parallel),
+    ("look", EffectClass::ReadOnly, Concurrency::Exclusive),
+    ("put", EffectClass::Idempotent, Concurrency::Parallel),
+    ("swap", EffectClass::Idempotent, Concurrency::Exclusive),
+    ("write", EffectClass::Effectful, Concurrency::Parallel),
+    ("shell", EffectClass::Effectful, Concurrency::Exclusive),
+];
+
+impl Posture {
+    /// The settings of a session in this posture.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        let tool = |(name, effect, concurrency): &(&str, EffectClass, Concurrency)| ToolSpec {
+            name: (*name).to_owned(),
+            description: format!("simulated {name}"),
+            parameters: String::from(r#"{"type":"object"}"#),
+            effect: *effect,
+            concurrency: *concurrency,
+            timeout_ms: None,
+        };
+        Settings {
+            provider: String::from("simulated"),
+            model: String::from("simulated-1"),
+            instructions: String::from("Be brief."),
+            mode: self.mode,
+            permissions: self.permissions,
+            tools: TOOLS.iter().map(tool).collect(),
+            limits: self.limits,
+            max_output_tokens: None,
+            effort: None,
+        }
+    }
+
+    /// Sets what a word of a script names, for example `mode=plan` or `samples=2`.
+    ///
+    /// # Errors
+    /// What is wrong with the word.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match name {
+            "mode" => self.mode = word(value)?,
+            "permissions" => self.permissions = word(value)?,
+            limit => set_limit(&mut self.limits, limit, value)?,
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Posture {
+    /// Spells only what differs from the default posture.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.mode != Mode::Build {
+            write!(f, " mode={}", spell(&self.mode))?;
+        }
+        if self.permissions != Permissions::Auto {
+            write!(f, " permissions={}", spell(&self.permissions))?;
+        }
+        spell_limits("", &self.limits, f)
+    }
+}
+
+/// Sets the limit of this name.
+pub(super) fn set_limit(limits: &mut Limits, name: &str, value: &str) -> Result<(), String> {
+    let number: u64 = value.parse().map_err(|error| format!("{value}: {error}"))?;
+    let mut fields = serde_json::to_value(*limits).map_err(|error| error.to_string())?;
+    match fields.get_mut(name) {
+        Some(field) => *field = Value::from(number),
+        None => return Err(format!("there is no limit {name}")),
+    }
+    *limits = serde_json::from_value(fields).map_err(|error| format!("{name}: {error}"))?;
+    Ok(())
+}
+
+/// Spells the limits that differ from the default ones.
+pub(super) fn spell_limits(
+    prefix: &str,
+    limits: &Limits,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    let fields = |limits: &Limits| serde_json::to_value(limits).unwrap_or_default();
+    let (ours, default) = (fields(limits), fields(&Limits::default()));
+    for (name, value) in ours.as_object().into_iter().flatten() {
+        if default.get(name) != Some(value) {
+            write!(f, " {prefix}{name}={value}")?;
+        }
+    }
+    Ok(())
+}

@@ -1,1 +1,30 @@
-//! Empty so far.
+#![doc = include_str!("../README.md")]
+
+mod capture;
+mod command;
+mod config;
+mod env;
+mod error;
+mod fault;
+mod files;
+mod glob;
+mod group;
+mod lines;
+mod live;
+mod localfs;
+mod open;
+mod process;
+mod put;
+mod report;
+mod root;
+mod schema;
+mod shell;
+mod stop;
+mod text;
+mod tools_file;
+mod tree;
+
+pub use command::CommandTools;
+pub use config::LocalFsConfig;
+pub use error::SetupError;
+pub use localfs::LocalFs;

@@ -1,0 +1,173 @@
+//! Output kept in bounded memory: its head, its tail, and how much there was.
+
+use std::collections::VecDeque;
+
+use crate::text::{Visible, continues, floor, push_line};
+
+/// Output as far as it has come.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    head: Vec<u8>,
+    head_room: usize,
+    tail: VecDeque<u8>,
+    tail_room: usize,
+    total: u64,
+}
+
+/// Output as it is shown.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Shown {
+    /// Head and tail, with a line between that says what is left out.
+    pub(crate) text: String,
+    /// The true size in bytes.
+    pub(crate) total: u64,
+    /// Bytes left out.
+    pub(crate) omitted: u64,
+}
+
+impl Capture {
+    /// Keeps at most `room` bytes: one part in four of the head, the rest of the tail, since
+    /// what came last says most often how it ended.
+    pub(crate) fn new(room: usize) -> Self {
+        let head_room = room / 4;
+        Self {
+            head: Vec::new(),
+            head_room,
+            tail: VecDeque::new(),
+            tail_room: room - head_room,
+            total: 0,
+        }
+    }
+
+    /// Takes more output.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.total = self.total.saturating_add(bytes.len() as u64);
+        let to_head = bytes.len().min(self.head_room - self.head.len());
+        let (first, rest) = bytes.split_at(to_head);
+        self.head.extend_from_slice(first);
+        let rest = rest
+            .get(rest.len().saturating_sub(self.tail_room)..)
+            .unwrap_or_default();
+        let over = (self.tail.len() + rest.len()).saturating_sub(self.tail_room);
+        self.tail.drain(..over);
+        self.tail.extend(rest);
+    }
+
+    /// The output as it is shown, with a note when some of it was not UTF-8.
+    pub(crate) fn show(self) -> Shown {
+        let Self {
+            head, tail, total, ..
+        } = self;
+        let tail = Vec::from(tail);
+        let mut visible = Visible::default();
+        let mut omitted = total.saturating_sub((head.len() + tail.len()) as u64);
+        if omitted == 0 {
+            // Head and tail touch: a character may lie across.
+            visible.push(&[head, tail].concat());
+        } else {
+            let end = complete(&head);
+            let start = tail
+                .iter()
+                .take(3)
+                .take_while(|byte| continues(**byte))
+                .count();
+            omitted = omitted.saturating_add((head.len() - end + start) as u64);
+            visible.push(head.get(..end).unwrap_or_default());
+            push_line(
+                &mut visible.text,
+                &format!("[... {omitted} bytes omitted ...]\n"),
+            );
+            visible.push(tail.get(start..).unwrap_or_default());
+        }
+        let note = visible.note();
+        let mut text = visible.text;
+        if let Some(note) = note {
+            push_line(&mut text, &note);
+        }
+        Shown {
+            text,
+            total,
+            omitted,
+        }
+    }
+}
+
+/// The end of the last whole character.
+fn complete(bytes: &[u8]) -> usize {
+    let last = floor(bytes, bytes.len().saturating_sub(1));
+    let whole = std::str::from_utf8(bytes.get(last..).unwrap_or_default()).is_ok();
+    if whole { bytes.len() } else { last }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn show(room: usize, parts: &[&[u8]]) -> Shown {
+        let mut capture = Capture::new(room);
+        for part in parts {
+            capture.push(part);
+        }
+        capture.show()
+    }
+
+    #[test]
+    fn what_fits_is_shown_whole() {
+        let shown = show(8, &["ab".as_bytes(), "cä".as_bytes(), b"fg"]);
+        assert_eq!(
+            shown,
+            Shown {
+                text: "abcäfg".into(),
+                total: 7,
+                omitted: 0
+            }
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_keeps_head_and_tail_and_the_true_size() {
+        let shown = show(8, &[b"0123456789", b"abcdefghij"]);
+        let text = "01\n[... 12 bytes omitted ...]\nefghij".into();
+        assert_eq!(
+            shown,
+            Shown {
+                text,
+                total: 20,
+                omitted: 12
+            }
+        );
+    }
+
+    #[test]
+    fn how_it_was_cut_on_its_way_does_not_matter() {
+        let bytes: Vec<u8> = "aäb€c😀".repeat(40).into_bytes();
+        for room in [0, 1, 3, 7, 64, 100, 1_000] {
+            let whole = show(room, &[&bytes]);
+            let single: Vec<&[u8]> = bytes.chunks(1).collect();
+            let triple: Vec<&[u8]> = bytes.chunks(3).collect();
+            assert_eq!(whole, show(room, &single), "{room}");
+            assert_eq!(whole, show(room, &triple), "{room}");
+        }
+    }
+
+    #[test]
+    fn a_cut_splits_no_character_and_counts_what_it_drops() {
+        for room in 8..64 {
+            let shown = show(room, &["€".repeat(100).as_bytes()]);
+            assert!(!shown.text.contains('\u{fffd}'), "{room}: {}", shown.text);
+            let euros = shown.text.matches('€').count() as u64 * 3;
+            assert_eq!(euros + shown.omitted, 300, "{room}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_said() {
+        let shown = show(64, &[b"a\xff\xfeb"]);
+        assert!(
+            shown
+                .text
+                .starts_with("a\u{fffd}\u{fffd}b\n[2 bytes were not UTF-8"),
+            "{shown:?}"
+        );
+    }
+}

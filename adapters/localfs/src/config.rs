@@ -1,0 +1,44 @@
+//! What a user may set, with defaults that fit most models.
+
+use serde::{Deserialize, Serialize};
+
+/// Settings of the tools in a workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LocalFsConfig {
+    /// The most bytes of output that one observation shows; at least 1024 are.
+    pub output_bytes: usize,
+    /// The most entries that `list_dir` shows.
+    pub entries: usize,
+    /// The most matches that `search` shows.
+    pub matches: usize,
+    /// The largest file that `write_file` writes and `edit_file` takes, in bytes.
+    pub file_bytes: u64,
+    /// Names of environment variables that the shell is given beside the usual ones.
+    ///
+    /// A variable that is named here is readable to the model.
+    pub env: Vec<String>,
+    /// From telling the shell to stop until it is killed, in milliseconds. Keep it well under the
+    /// engine's own grace.
+    pub grace_ms: u64,
+}
+
+impl Default for LocalFsConfig {
+    fn default() -> Self {
+        Self {
+            output_bytes: 64 * 1024,
+            entries: 1_000,
+            matches: 200,
+            file_bytes: 16 * 1024 * 1024,
+            env: Vec::new(),
+            grace_ms: 700,
+        }
+    }
+}
+
+impl LocalFsConfig {
+    /// The bound on an observation's output, in bytes.
+    pub(crate) fn room(&self) -> usize {
+        self.output_bytes.max(1_024)
+    }
+}

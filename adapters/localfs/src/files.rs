@@ -1,0 +1,67 @@
+//! The file tools: blocking work on a workspace, one module a tool.
+
+mod edit;
+mod list;
+mod read;
+mod search;
+mod write;
+
+use serde::de::DeserializeOwned;
+use windlass_core::Observation;
+
+use crate::config::LocalFsConfig;
+use crate::fault::Fault;
+use crate::root::Root;
+use crate::stop::Stop;
+
+/// The file tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileTool {
+    /// Reads a file.
+    Read,
+    /// Lists a folder.
+    List,
+    /// Searches files.
+    Search,
+    /// Writes a file.
+    Write,
+    /// Edits a file.
+    Edit,
+}
+
+/// What a file tool works with.
+pub(crate) struct Bench<'a> {
+    /// The workspace.
+    pub(crate) root: &'a Root,
+    /// The settings.
+    pub(crate) config: &'a LocalFsConfig,
+    /// When to stop.
+    pub(crate) stop: &'a Stop,
+    /// The call's idempotency key.
+    pub(crate) key: &'a str,
+}
+
+/// Runs a file tool.
+pub(crate) fn run(tool: FileTool, arguments: &str, bench: &Bench<'_>) -> Observation {
+    let ran = bench
+        .stop
+        .check()
+        .map_err(Fault::from)
+        .and_then(|()| match tool {
+            FileTool::Read => read::run(&parse(arguments)?, bench),
+            FileTool::List => list::run(&parse(arguments)?, bench),
+            FileTool::Search => search::run(&parse(arguments)?, bench),
+            FileTool::Write => write::run(&parse(arguments)?, bench),
+            FileTool::Edit => edit::run(&parse(arguments)?, bench),
+        });
+    ran.unwrap_or_else(Fault::observation)
+}
+
+/// Reads a call's arguments.
+pub(crate) fn parse<T: DeserializeOwned>(arguments: &str) -> Result<T, Fault> {
+    serde_json::from_str(arguments).map_err(|error| {
+        Fault::Said(format!(
+            "the arguments do not fit the tool: {error}; call it again as its schema says"
+        ))
+    })
+}

@@ -1,0 +1,117 @@
+//! `edit_file`: an exact piece of text in a file replaced by another.
+
+use std::io::Read;
+
+use memchr::memmem::{Finder, find};
+use serde::Deserialize;
+use windlass_core::{Observation, ObservationStatus};
+
+use super::Bench;
+use crate::fault::Fault;
+use crate::open;
+use crate::put::{Put, put};
+use crate::root::Missing;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    path: String,
+    old: String,
+    new: String,
+    #[serde(default)]
+    replace_all: bool,
+}
+
+pub(super) fn run(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observation, Fault> {
+    let Arguments {
+        path,
+        old,
+        new,
+        replace_all,
+    } = arguments;
+    if old == new {
+        return Err(Fault::Said(String::from(
+            "`old` and `new` are the same: nothing to do",
+        )));
+    }
+    if old.is_empty() {
+        return Err(Fault::Said(String::from(
+            "`old` is empty: give the exact text to replace, or use write_file",
+        )));
+    }
+    let place = bench.root.find(path, Missing::Refuse)?;
+    let (file, before) = open::file(&place)?;
+    let most = bench.config.file_bytes;
+    let mut content = Vec::new();
+    let read = file.take(most.saturating_add(1)).read_to_end(&mut content);
+    read.map_err(|error| Fault::Said(format!("cannot read `{path}`: {error}")))?;
+    if content.len() as u64 > most {
+        return Err(Fault::Said(format!(
+            "`{path}` is larger than {most} bytes: edit it with the shell"
+        )));
+    }
+    let places: Vec<usize> = Finder::new(old).find_iter(&content).collect();
+    let first = match places.as_slice() {
+        [] => return Err(not_found(path, &content, old)),
+        [first] => *first,
+        [first, ..] if *replace_all => *first,
+        [_, ..] => {
+            return Err(Fault::Said(format!(
+                "`old` occurs {} times in `{path}`: give more of the text around it, or set \
+                 replace_all",
+                places.len()
+            )));
+        }
+    };
+    let after = replaced(&content, &places, old.len(), new.as_bytes());
+    if after.len() as u64 > most {
+        return Err(Fault::Said(format!(
+            "`{path}` would become larger than {most} bytes"
+        )));
+    }
+    put(&Put {
+        place: &place,
+        content: &after,
+        before: Some(before),
+        unchanged: true,
+        key: bench.key,
+        stop: bench.stop,
+    })?;
+    let line = memchr::memchr_iter(b'\n', content.get(..first).unwrap_or_default()).count() + 1;
+    let text = match places.len() {
+        1 => format!("edited `{path}`: 1 place, at line {line}"),
+        n => format!("edited `{path}`: {n} places, the first at line {line}"),
+    };
+    Ok(Observation::new(ObservationStatus::Done, text))
+}
+
+fn replaced(content: &[u8], places: &[usize], old_len: usize, new: &[u8]) -> Vec<u8> {
+    let mut after = Vec::with_capacity(content.len());
+    let mut from = 0;
+    for place in places {
+        after.extend_from_slice(content.get(from..*place).unwrap_or_default());
+        after.extend_from_slice(new);
+        from = place + old_len;
+    }
+    after.extend_from_slice(content.get(from..).unwrap_or_default());
+    after
+}
+
+/// Why nothing was found, with the likeliest cause where one can be told.
+fn not_found(path: &str, content: &[u8], old: &str) -> Fault {
+    let windows = old.replace("\r\n", "\n").replace('\n', "\r\n");
+    let unix = old.replace("\r\n", "\n");
+    let trimmed = old.trim();
+    let hint = if find(content, windows.as_bytes()).is_some() {
+        "its lines end in \\r\\n, write them so"
+    } else if find(content, unix.as_bytes()).is_some() {
+        "its lines end in \\n alone, write them so"
+    } else if !trimmed.is_empty() && find(content, trimmed.as_bytes()).is_some() {
+        "it occurs with other white space around it"
+    } else {
+        "read the file and copy the text exactly, with its white space"
+    };
+    Fault::Said(format!(
+        "`old` does not occur in `{path}`: {hint}; nothing was changed"
+    ))
+}

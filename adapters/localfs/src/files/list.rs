@@ -1,0 +1,145 @@
+//! `list_dir`: what is in a folder, sorted, as deep as asked.
+
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::fs::{AtFlags, FileType, readlinkat, statat};
+use serde::Deserialize;
+use windlass_core::{Observation, ObservationStatus};
+
+use super::Bench;
+use crate::fault::Fault;
+use crate::open::{self, kind_name};
+use crate::root::{Missing, folder_at};
+use crate::text::{name, push_line};
+use crate::tree::entries;
+
+/// The deepest listing.
+const DEEPEST: u32 = 16;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    #[serde(default = "here")]
+    path: String,
+    #[serde(default = "one")]
+    depth: u32,
+}
+
+pub(super) fn here() -> String {
+    String::from(".")
+}
+
+fn one() -> u32 {
+    1
+}
+
+pub(super) fn run(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observation, Fault> {
+    let place = bench.root.find(&arguments.path, Missing::Refuse)?;
+    let folder = open::folder(&place)?;
+    let mut listing = Listing {
+        bench,
+        text: String::new(),
+        left: bench.config.entries.max(1),
+        cut: false,
+    };
+    let depth = arguments.depth.clamp(1, DEEPEST);
+    match listing.folder(&folder, &arguments.path, "", depth) {
+        Ok(()) => {}
+        Err(Fault::Halted(halt)) => return Ok(halt.observation(listing.text)),
+        Err(fault @ Fault::Said(_)) => return Err(fault),
+    }
+    if listing.text.is_empty() {
+        listing.text.push_str("[the folder is empty]");
+    }
+    if listing.cut {
+        push_line(
+            &mut listing.text,
+            "[not all entries are shown; list a folder below, or use a smaller depth]",
+        );
+    }
+    Ok(Observation::new(ObservationStatus::Done, listing.text))
+}
+
+struct Listing<'a> {
+    bench: &'a Bench<'a>,
+    text: String,
+    left: usize,
+    cut: bool,
+}
+
+impl Listing<'_> {
+    fn folder(
+        &mut self,
+        folder: &OwnedFd,
+        shown: &str,
+        prefix: &str,
+        depth: u32,
+    ) -> Result<(), Fault> {
+        let found = entries(folder, shown, self.left, self.bench.stop)?;
+        for (entry, kind) in &found.kept {
+            self.bench.stop.check()?;
+            if self.left == 0 || self.text.len() >= self.bench.config.room() {
+                self.cut = true;
+                return Ok(());
+            }
+            self.left -= 1;
+            let path = format!("{prefix}{}", name(entry));
+            let entry = OsStr::from_bytes(entry);
+            self.text.push_str(&path);
+            self.text.push_str(&suffix(folder, entry, *kind));
+            self.text.push('\n');
+            if *kind == FileType::Directory && depth > 1 && entry != ".git" {
+                self.below(folder, entry, &path, depth - 1)?;
+            }
+        }
+        if found.more > 0 {
+            self.cut = true;
+            self.text
+                .push_str(&format!("{prefix}[... {} more entries]\n", found.more));
+        }
+        Ok(())
+    }
+
+    /// Lists a folder below. One that cannot be read is said and does not end the listing.
+    fn below(
+        &mut self,
+        folder: &OwnedFd,
+        entry: &OsStr,
+        path: &str,
+        depth: u32,
+    ) -> Result<(), Fault> {
+        let listed = match folder_at(folder, entry) {
+            Ok(below) => self.folder(&below, path, &format!("{path}/"), depth),
+            Err(errno) => Err(Fault::os("list", path, errno)),
+        };
+        match listed {
+            Err(Fault::Said(text)) => {
+                self.text.push_str(&format!("[{text}]\n"));
+                Ok(())
+            }
+            listed => listed,
+        }
+    }
+}
+
+/// What stands behind a name: a slash, a size, a target or a type.
+fn suffix(folder: &OwnedFd, entry: &OsStr, kind: FileType) -> String {
+    match kind {
+        FileType::Directory => String::from("/"),
+        FileType::RegularFile => match statat(folder, entry, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => format!(" ({} bytes)", stat.st_size),
+            Err(errno) => format!(" ({errno})"),
+        },
+        FileType::Symlink => match readlinkat(folder, entry, Vec::new()) {
+            Ok(target) => format!(" -> {}", name(target.to_bytes())),
+            Err(errno) => format!(" (symbolic link: {errno})"),
+        },
+        FileType::Fifo
+        | FileType::Socket
+        | FileType::CharacterDevice
+        | FileType::BlockDevice
+        | FileType::Unknown => format!(" ({})", kind_name(kind)),
+    }
+}

@@ -1,0 +1,47 @@
+//! `write_file`: a file's whole content, new or in place of the old.
+
+use serde::Deserialize;
+use windlass_core::{Observation, ObservationStatus};
+
+use super::Bench;
+use crate::fault::Fault;
+use crate::open;
+use crate::put::{Put, put};
+use crate::root::Missing;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    path: String,
+    content: String,
+}
+
+pub(super) fn run(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observation, Fault> {
+    let Arguments { path, content } = arguments;
+    let most = bench.config.file_bytes;
+    if content.len() as u64 > most {
+        return Err(Fault::Said(format!(
+            "the content has {} bytes, the limit is {most}: write it in parts with the shell",
+            content.len()
+        )));
+    }
+    let place = bench.root.find(path, Missing::Create)?;
+    let before = open::target(&place)?;
+    let done = if before.is_some() {
+        "replaced"
+    } else {
+        "created"
+    };
+    put(&Put {
+        place: &place,
+        content: content.as_bytes(),
+        before,
+        unchanged: false,
+        key: bench.key,
+        stop: bench.stop,
+    })?;
+    Ok(Observation::new(
+        ObservationStatus::Done,
+        format!("{done} `{path}` ({} bytes)", content.len()),
+    ))
+}

@@ -1,0 +1,122 @@
+//! Lines of a file, read in bounded memory however long they are.
+
+use std::io::{BufRead, BufReader, Read};
+
+use crate::fault::Fault;
+use crate::stop::Stop;
+
+const BUFFER: usize = 64 * 1024;
+/// How much of a file's start is looked at for a zero byte.
+const SNIFF: usize = 8 * 1024;
+
+/// Reads lines.
+pub(crate) struct Lines<R> {
+    reader: BufReader<R>,
+    keep: usize,
+    kept: Vec<u8>,
+}
+
+/// One line.
+pub(crate) struct Line<'a> {
+    /// Its start, as much as is kept, without the line end.
+    pub(crate) bytes: &'a [u8],
+    /// Its true length without the line end.
+    pub(crate) len: u64,
+    /// Whether it has a line end.
+    pub(crate) ended: bool,
+}
+
+impl<R: Read> Lines<R> {
+    /// Reads lines and keeps at most `keep` bytes of each.
+    pub(crate) fn new(reader: R, keep: usize) -> Self {
+        Self {
+            reader: BufReader::with_capacity(BUFFER, reader),
+            keep,
+            kept: Vec::new(),
+        }
+    }
+
+    /// Whether the file does not look like text. To be asked before the first line is read.
+    pub(crate) fn binary(&mut self) -> std::io::Result<bool> {
+        let start = self.reader.fill_buf()?;
+        let sniffed = start.get(..SNIFF.min(start.len())).unwrap_or_default();
+        Ok(memchr::memchr(0, sniffed).is_some())
+    }
+
+    /// The next line; `None` at the end of the file.
+    pub(crate) fn next(&mut self, path: &str, stop: &Stop) -> Result<Option<Line<'_>>, Fault> {
+        self.kept.clear();
+        let mut len: u64 = 0;
+        let mut ended = false;
+        while !ended {
+            stop.check()?;
+            let buffer = match self.reader.fill_buf() {
+                Ok(buffer) => buffer,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(Fault::Said(format!("cannot read `{path}`: {error}"))),
+            };
+            if buffer.is_empty() {
+                if len == 0 {
+                    return Ok(None);
+                }
+                break;
+            }
+            let end = memchr::memchr(b'\n', buffer);
+            ended = end.is_some();
+            let part = buffer
+                .get(..end.unwrap_or(buffer.len()))
+                .unwrap_or_default();
+            let room = self.keep.saturating_sub(self.kept.len()).min(part.len());
+            self.kept
+                .extend_from_slice(part.get(..room).unwrap_or_default());
+            len = len.saturating_add(part.len() as u64);
+            let used = part.len() + usize::from(ended);
+            self.reader.consume(used);
+        }
+        Ok(Some(Line {
+            bytes: &self.kept,
+            len,
+            ended,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stop::tests::never;
+
+    fn read(bytes: &[u8], keep: usize) -> Vec<(String, u64, bool)> {
+        let mut lines = Lines::new(bytes, keep);
+        let mut out = Vec::new();
+        while let Some(line) = lines.next("x", &never()).unwrap() {
+            let text = String::from_utf8_lossy(line.bytes).into_owned();
+            out.push((text, line.len, line.ended));
+        }
+        out
+    }
+
+    #[test]
+    fn lines_are_what_stands_between_line_ends() {
+        let line = |text: &str, ended| (text.to_owned(), text.len() as u64, ended);
+        assert_eq!(read(b"", 9), []);
+        assert_eq!(read(b"\n", 9), [line("", true)]);
+        assert_eq!(
+            read(b"a\n\nb\r\nc", 9),
+            [
+                line("a", true),
+                line("", true),
+                line("b\r", true),
+                line("c", false)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_long_line_is_measured_but_not_kept() {
+        let long = [vec![b'x'; 3 * BUFFER], b"\nshort".to_vec()].concat();
+        let lines = read(&long, 4);
+        assert_eq!(lines[0], ("xxxx".to_owned(), 3 * BUFFER as u64, true));
+        assert_eq!(lines[1], ("shor".to_owned(), 5, false));
+    }
+}

@@ -1,0 +1,84 @@
+//! The workspace tools as a tool executor.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use windlass_core::{Observation, ToolSpec};
+use windlass_ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
+
+use crate::config::LocalFsConfig;
+use crate::error::SetupError;
+use crate::files::{self, Bench, FileTool};
+use crate::root::Root;
+use crate::schema::{Offer, TOOLS, Tool};
+use crate::shell::shell;
+use crate::stop::Stop;
+
+/// Files and a shell inside one workspace folder.
+#[derive(Debug)]
+pub struct LocalFs {
+    root: Arc<Root>,
+    config: Arc<LocalFsConfig>,
+}
+
+impl LocalFs {
+    /// Opens a workspace folder. The folder stays open: what is later moved to its path is not
+    /// what the file tools work on.
+    ///
+    /// # Errors
+    /// [`SetupError`] when the folder does not exist or cannot be read.
+    pub fn open(root: &Path, config: LocalFsConfig) -> Result<Self, SetupError> {
+        Ok(Self {
+            root: Arc::new(Root::open(root)?),
+            config: Arc::new(config),
+        })
+    }
+
+    /// Runs blocking work on a thread for it. The thread is told when nobody waits any more.
+    async fn file(
+        &self,
+        tool: FileTool,
+        arguments: String,
+        context: ToolContext,
+    ) -> Result<Observation, ToolError> {
+        let (stop, _waiting) = Stop::new(&context);
+        let (root, config) = (self.root.clone(), self.config.clone());
+        let work = tokio::task::spawn_blocking(move || {
+            let bench = Bench {
+                root: &root,
+                config: &config,
+                stop: &stop,
+                key: &context.idempotency_key,
+            };
+            files::run(tool, &arguments, &bench)
+        });
+        work.await.map_err(|error| ToolError {
+            began: true,
+            context: format!("a file tool broke off: {error}; report this as a defect"),
+            source: Some(Box::new(error)),
+        })
+    }
+}
+
+#[async_trait]
+impl ToolExecutor for LocalFs {
+    fn tools(&self) -> Vec<ToolSpec> {
+        TOOLS.iter().map(Offer::spec).collect()
+    }
+
+    async fn run(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
+        let Some(offer) = TOOLS.iter().find(|offer| offer.name == call.name) else {
+            return Err(ToolError {
+                began: false,
+                context: format!("the workspace has no tool `{}`", call.name),
+                source: None,
+            });
+        };
+        tracing::debug!(tool = offer.name, call = %context.call, "runs a workspace tool");
+        match offer.tool {
+            Tool::File(tool) => self.file(tool, call.arguments, context).await,
+            Tool::Shell => shell(&call.arguments, &self.root, &self.config, &context).await,
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Puts content in a file's place in one step: a reader sees the old content or the new.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
+
+use rustix::fs::{
+    Access, AtFlags, Mode, OFlags, Stat, accessat, fchmod, fchown, fsync, openat, renameat, statat,
+    unlinkat,
+};
+use rustix::io::Errno;
+use rustix::process::{Gid, Uid};
+
+use crate::fault::Fault;
+use crate::root::Place;
+use crate::stop::Stop;
+
+/// Bytes that are written between two looks at whether to stop.
+const STEP: usize = 1024 * 1024;
+
+/// What to put where.
+pub(crate) struct Put<'a> {
+    /// The place; what it names is a regular file or does not exist.
+    pub(crate) place: &'a Place,
+    /// The whole content.
+    pub(crate) content: &'a [u8],
+    /// The file that stands there.
+    pub(crate) before: Option<Stat>,
+    /// Whether that file must not have changed meanwhile.
+    pub(crate) unchanged: bool,
+    /// The call's idempotency key.
+    pub(crate) key: &'a str,
+    /// When to stop. Nothing has changed then.
+    pub(crate) stop: &'a Stop,
+}
+
+/// Puts content in a file's place: written beside it, synced, renamed over it.
+///
+/// The file keeps its mode and, where that is allowed, its owner. Other names of the same file
+/// (hard links) keep the old content.
+pub(crate) fn put(put: &Put<'_>) -> Result<(), Fault> {
+    let place = put.place;
+    let Some(name) = place.name.as_deref() else {
+        return Err(Fault::os("write", &place.shown, Errno::ISDIR));
+    };
+    writable(put, name)?;
+    let beside = Beside::new(put)?;
+    fill(put, &beside)?;
+    put.stop.check()?;
+    if put.unchanged && !same(put, name) {
+        return Err(Fault::Said(format!(
+            "`{}` was changed by somebody else meanwhile; nothing was written: read it again",
+            place.shown
+        )));
+    }
+    beside.rename(name)?;
+    fsync(&place.folder).map_err(|errno| {
+        Fault::Said(format!(
+            "`{}` was written, but its folder could not be synced ({errno}): it may be lost when \
+             the machine fails",
+            place.shown
+        ))
+    })
+}
+
+/// A file that is marked read-only stays as it is, although a rename would get around that.
+fn writable(put: &Put<'_>, name: &OsStr) -> Result<(), Fault> {
+    let Some(before) = &put.before else {
+        return Ok(());
+    };
+    let access = accessat(&put.place.folder, name, Access::WRITE_OK, AtFlags::empty());
+    let marked = before.st_mode & 0o222 == 0;
+    match access {
+        Ok(()) if !marked => Ok(()),
+        Err(Errno::ROFS) => Err(Fault::os("write", &put.place.shown, Errno::ROFS)),
+        Ok(()) | Err(_) => Err(Fault::Said(format!(
+            "`{}` is read-only; nothing was changed: leave it or ask the user",
+            put.place.shown
+        ))),
+    }
+}
+
+fn same(put: &Put<'_>, name: &OsStr) -> bool {
+    let now = statat(&put.place.folder, name, AtFlags::SYMLINK_NOFOLLOW);
+    let (Ok(now), Some(before)) = (now, &put.before) else {
+        return false;
+    };
+    let marks = |stat: &Stat| {
+        (
+            stat.st_dev,
+            stat.st_ino,
+            stat.st_size,
+            stat.st_mtime,
+            stat.st_mtime_nsec,
+        )
+    };
+    marks(&now) == marks(before)
+}
+
+fn fill(put: &Put<'_>, beside: &Beside<'_>) -> Result<(), Fault> {
+    let mut file = &beside.file;
+    for part in put.content.chunks(STEP) {
+        put.stop.check()?;
+        file.write_all(part).map_err(|error| beside.fault(&error))?;
+    }
+    if let Some(before) = &put.before {
+        let (uid, gid) = (Uid::from_raw(before.st_uid), Gid::from_raw(before.st_gid));
+        // Only a privileged process may give a file away; the writer owns it otherwise.
+        let _ = fchown(file, Some(uid), Some(gid));
+        let mode = Mode::from_raw_mode(before.st_mode & 0o777);
+        fchmod(file, mode).map_err(|errno| beside.fault(&errno.into()))?;
+    }
+    file.sync_all().map_err(|error| beside.fault(&error))
+}
+
+/// The new content beside the old, removed again unless it is renamed.
+struct Beside<'a> {
+    place: &'a Place,
+    file: File,
+    name: String,
+    renamed: bool,
+}
+
+impl<'a> Beside<'a> {
+    /// The name follows from the idempotency key, so a second run of a call that died in the
+    /// first clears away what that left.
+    fn new(put: &Put<'a>) -> Result<Self, Fault> {
+        let mut hasher = DefaultHasher::new();
+        (put.key, &put.place.name).hash(&mut hasher);
+        let name = format!(".windlass-{:016x}.tmp", hasher.finish());
+        let place = put.place;
+        let fault = |errno| Fault::os("write", &place.shown, errno);
+        match unlinkat(&place.folder, &name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(fault(errno)),
+        }
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = if put.before.is_some() { 0o600 } else { 0o666 };
+        let file = openat(&place.folder, &name, flags, Mode::from_raw_mode(mode)).map_err(fault)?;
+        Ok(Self {
+            place,
+            file: File::from(file),
+            name,
+            renamed: false,
+        })
+    }
+
+    fn rename(mut self, name: &OsStr) -> Result<(), Fault> {
+        let folder = &self.place.folder;
+        let renamed = renameat(folder, &self.name, folder, name);
+        renamed.map_err(|errno| Fault::os("write", &self.place.shown, errno))?;
+        self.renamed = true;
+        Ok(())
+    }
+
+    fn fault(&self, error: &std::io::Error) -> Fault {
+        match Errno::from_io_error(error) {
+            Some(errno) => Fault::os("write", &self.place.shown, errno),
+            None => Fault::Said(format!("cannot write `{}`: {error}", self.place.shown)),
+        }
+    }
+}
+
+impl Drop for Beside<'_> {
+    fn drop(&mut self) {
+        if !self.renamed {
+            let _ = unlinkat(&self.place.folder, &self.name, AtFlags::empty());
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What a process's run is to the model: its output, how it ended, what to do.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+use windlass_core::{Observation, ObservationStatus};
+
+use crate::capture::Shown;
+use crate::process::{End, Ran};
+use crate::text::push_line;
+
+/// The observation of a run of the shell.
+pub(crate) fn shell(ran: Ran, timeout_ms: u64) -> Observation {
+    let mut shown = ran.out.show();
+    let status = ending(&mut shown, ran.end, timeout_ms);
+    if ran.held_open {
+        push_line(
+            &mut shown.text,
+            "[a background process was left running with the output open; what it writes is lost]",
+        );
+    }
+    if shown.text.is_empty() {
+        shown.text.push_str("[no output]");
+    }
+    observation(status, shown)
+}
+
+/// The observation of a run of a user's command: its stdout, and if it failed its stderr.
+pub(crate) fn command(ran: Ran, timeout_ms: u64) -> Observation {
+    let mut shown = ran.out.show();
+    let status = ending(&mut shown, ran.end, timeout_ms);
+    let err = ran.err.show();
+    if status != ObservationStatus::Done && err.total > 0 {
+        push_line(&mut shown.text, "[stderr]\n");
+        shown.text.push_str(&err.text);
+        shown.total = shown.total.saturating_add(err.total);
+        shown.omitted = shown.omitted.saturating_add(err.omitted);
+    }
+    observation(status, shown)
+}
+
+/// Says how a run ended, where it was not well.
+fn ending(shown: &mut Shown, end: End, timeout_ms: u64) -> ObservationStatus {
+    match end {
+        End::Exited(status) if status.success() => ObservationStatus::Done,
+        End::Exited(status) => {
+            push_line(&mut shown.text, &format!("[{}]", exit(status)));
+            ObservationStatus::Failed
+        }
+        End::Cancelled => {
+            push_line(
+                &mut shown.text,
+                "[stopped because it was asked to, with every process it had started]",
+            );
+            ObservationStatus::Aborted
+        }
+        End::TimedOut => {
+            let note = format!(
+                "[stopped at its time limit of {timeout_ms} ms, with every process it had \
+                 started; do less at once or allow more time]"
+            );
+            push_line(&mut shown.text, &note);
+            ObservationStatus::Failed
+        }
+    }
+}
+
+fn exit(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, None) => status.to_string(),
+    }
+}
+
+fn observation(status: ObservationStatus, shown: Shown) -> Observation {
+    Observation {
+        status,
+        output: shown.text,
+        output_bytes: shown.total,
+        omitted_bytes: shown.omitted,
+    }
+}

@@ -1,0 +1,268 @@
+//! The workspace folder, as a handle, and how a path in a model's words is found below it.
+//!
+//! A path is walked name by name, each opened relative to the handle before it and never through
+//! a symbolic link: links are read and followed here. So a link cannot lead out of the workspace,
+//! and no folder that is swapped for a link meanwhile can either. There is one code path on every
+//! kernel; `openat2` would not tell whether a link inside the workspace leads into the engine's
+//! own folder.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, mkdirat, openat, readlinkat, statat};
+use rustix::io::Errno;
+
+use crate::error::SetupError;
+use crate::fault::Fault;
+
+/// The engine's own folder, which tools neither read nor write, wherever it lies.
+const PRIVATE: &str = ".windlass";
+/// Links that one path may lead through.
+const LINKS: u32 = 40;
+/// Names that one path may have. Each costs an open handle during the walk.
+const NAMES: usize = 128;
+
+const FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+/// The workspace folder.
+#[derive(Debug)]
+pub(crate) struct Root {
+    folder: Arc<OwnedFd>,
+    path: PathBuf,
+    given: PathBuf,
+}
+
+/// Where a path leads: a name in a folder that is held open.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// The folder that holds it, or the folder itself where `name` is absent.
+    pub(crate) folder: Arc<OwnedFd>,
+    /// Its name, which is no symbolic link at the time of the walk.
+    pub(crate) name: Option<OsString>,
+    /// The path as the model wrote it.
+    pub(crate) shown: String,
+}
+
+/// What to do about folders on the way that do not exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// Refuse the path.
+    Refuse,
+    /// Create them.
+    Create,
+}
+
+impl Root {
+    /// Opens a workspace.
+    pub(crate) fn open(given: &Path) -> Result<Self, SetupError> {
+        let failed = |error: std::io::Error| {
+            let shown = given.display();
+            SetupError::new(format!(
+                "cannot open the workspace `{shown}`: {error}; name a folder that exists and \
+                 that you may read"
+            ))
+            .caused_by(error)
+        };
+        let path = given.canonicalize().map_err(failed)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = rustix::fs::open(&path, flags, Mode::empty());
+        let folder = folder.map_err(|errno| failed(errno.into()))?;
+        let given = std::path::absolute(given).map_err(failed)?;
+        Ok(Self {
+            folder: Arc::new(folder),
+            path,
+            given,
+        })
+    }
+
+    /// Its path.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Finds where a path leads.
+    pub(crate) fn find(&self, path: &str, missing: Missing) -> Result<Place, Fault> {
+        let mut walk = Walk {
+            root: self,
+            path,
+            missing,
+            stack: Vec::new(),
+            rest: self.parse(path)?,
+            links: 0,
+        };
+        let name = walk.run()?;
+        Ok(Place {
+            folder: walk.here().clone(),
+            name,
+            shown: path.to_owned(),
+        })
+    }
+
+    /// The names of a path that a model wrote.
+    fn parse(&self, path: &str) -> Result<VecDeque<OsString>, Fault> {
+        if path.contains('\0') {
+            return Err(Fault::Said(String::from(
+                "a path has no zero bytes: leave them out",
+            )));
+        }
+        let outside = || {
+            Fault::Said(format!(
+                "`{path}` is outside the workspace: use a path relative to the workspace folder, \
+                 without `..`"
+            ))
+        };
+        let relative = self.relative(Path::new(path)).ok_or_else(outside)?;
+        let mut names = VecDeque::new();
+        for component in relative.components() {
+            match component {
+                Component::Normal(name) => names.push_back(name.to_owned()),
+                Component::CurDir => {}
+                Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
+                    return Err(outside());
+                }
+            }
+        }
+        Ok(names)
+    }
+
+    /// A path relative to the workspace; `None` when it is an absolute path elsewhere.
+    fn relative<'a>(&self, path: &'a Path) -> Option<&'a Path> {
+        if path.is_relative() {
+            return Some(path);
+        }
+        let inside = path.strip_prefix(&self.path);
+        inside.or_else(|_| path.strip_prefix(&self.given)).ok()
+    }
+}
+
+/// Whether a name is the engine's own folder, also on a file system that ignores case.
+pub(crate) fn private(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(PRIVATE.as_bytes())
+}
+
+/// Opens a folder by its name, not through a link.
+pub(crate) fn folder_at(at: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
+    openat(at, name, FOLDER, Mode::empty())
+}
+
+/// One walk.
+struct Walk<'a> {
+    root: &'a Root,
+    path: &'a str,
+    missing: Missing,
+    /// The folders from below the root to where the walk stands.
+    stack: Vec<Arc<OwnedFd>>,
+    rest: VecDeque<OsString>,
+    links: u32,
+}
+
+impl Walk<'_> {
+    /// Walks to the last folder; the name in it, or `None` when the path is that folder.
+    fn run(&mut self) -> Result<Option<OsString>, Fault> {
+        while let Some(name) = self.rest.pop_front() {
+            if name == ".." {
+                // Only a link's own target says so. Up is where the walk came from.
+                self.stack.pop().ok_or_else(|| self.leads_out())?;
+                continue;
+            }
+            if private(name.as_bytes()) {
+                return Err(Fault::Said(format!(
+                    "`{}` is in `{PRIVATE}`, the engine's own state, which tools leave alone",
+                    self.path
+                )));
+            }
+            if self.stack.len() >= NAMES {
+                return Err(Fault::Said(format!("`{}` is nested too deeply", self.path)));
+            }
+            if self.rest.is_empty() {
+                match self.link(&name)? {
+                    Some(target) => self.follow(&target)?,
+                    None => return Ok(Some(name)),
+                }
+            } else {
+                self.enter(&name)?;
+            }
+        }
+        Ok(None)
+    }
+
+    fn here(&self) -> &Arc<OwnedFd> {
+        self.stack.last().unwrap_or(&self.root.folder)
+    }
+
+    fn enter(&mut self, name: &OsStr) -> Result<(), Fault> {
+        let fault = |errno| Fault::os("open", self.path, errno);
+        let opened = match folder_at(self.here(), name) {
+            Err(Errno::NOENT) if self.missing == Missing::Create => {
+                match mkdirat(self.here(), name, Mode::from_raw_mode(0o777)) {
+                    Ok(()) | Err(Errno::EXIST) => folder_at(self.here(), name),
+                    Err(errno) => return Err(Fault::os("create a folder for", self.path, errno)),
+                }
+            }
+            opened => opened,
+        };
+        match opened {
+            Ok(folder) => self.stack.push(Arc::new(folder)),
+            Err(errno @ (Errno::NOTDIR | Errno::LOOP)) => match self.link(name)? {
+                Some(target) => self.follow(&target)?,
+                None => return Err(fault(errno)),
+            },
+            Err(errno) => return Err(fault(errno)),
+        }
+        Ok(())
+    }
+
+    /// The target of a name that is a symbolic link.
+    fn link(&self, name: &OsStr) -> Result<Option<PathBuf>, Fault> {
+        let fault = |errno| Fault::os("open", self.path, errno);
+        match statat(self.here(), name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => {
+                let target = readlinkat(self.here(), name, Vec::new()).map_err(fault)?;
+                Ok(Some(PathBuf::from(OsString::from_vec(target.into_bytes()))))
+            }
+            Ok(_) | Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(fault(errno)),
+        }
+    }
+
+    /// Puts a link's target in front of what is left to walk.
+    fn follow(&mut self, target: &Path) -> Result<(), Fault> {
+        self.links += 1;
+        if self.links > LINKS {
+            return Err(Fault::Said(format!(
+                "`{}` leads through too many links",
+                self.path
+            )));
+        }
+        let relative = self.root.relative(target).ok_or_else(|| self.leads_out())?;
+        if target.is_absolute() {
+            self.stack.clear();
+        }
+        for component in relative.components().rev() {
+            match component {
+                Component::Normal(name) => self.rest.push_front(name.to_owned()),
+                Component::ParentDir => self.rest.push_front(OsString::from("..")),
+                Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+            }
+        }
+        if self.rest.len() > NAMES {
+            return Err(Fault::Said(format!("`{}` is nested too deeply", self.path)));
+        }
+        Ok(())
+    }
+
+    fn leads_out(&self) -> Fault {
+        Fault::Said(format!(
+            "`{}` leads out of the workspace through a symbolic link: only files inside the \
+             workspace can be used",
+            self.path
+        ))
+    }
+}

@@ -1,0 +1,108 @@
+//! The workspace tools as a model is shown them. Byte-stable: no path and no setting of the day.
+
+use windlass_core::{Concurrency, EffectClass, ToolSpec};
+
+use crate::files::FileTool;
+
+/// A workspace tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tool {
+    /// One that works on files.
+    File(FileTool),
+    /// The shell.
+    Shell,
+}
+
+/// A workspace tool and what is said of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Offer {
+    /// The tool.
+    pub(crate) tool: Tool,
+    /// Its name.
+    pub(crate) name: &'static str,
+    description: &'static str,
+    parameters: &'static str,
+    effect: EffectClass,
+    concurrency: Concurrency,
+}
+
+impl Offer {
+    /// The tool as the engine knows it.
+    pub(crate) fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: self.name.to_owned(),
+            description: self.description.to_owned(),
+            parameters: self.parameters.to_owned(),
+            effect: self.effect,
+            concurrency: self.concurrency,
+            timeout_ms: None,
+        }
+    }
+}
+
+/// The tools in the order in which a model is shown them.
+///
+/// What reads changes nothing and runs beside others. `write_file` puts the same whole content in
+/// place each time, so it may be run again after a crash. `edit_file` and `shell` may not: the
+/// second edit finds what the first one left, and a command may do anything. What changes files
+/// runs alone, so that what a model asks for in one answer happens in the order of asking.
+pub(crate) const TOOLS: [Offer; 6] = [
+    Offer {
+        tool: Tool::File(FileTool::Read),
+        name: "read_file",
+        description: "Reads a text file of the workspace, a page of lines at a time. The last \
+                      line in brackets says how to go on when there is more.",
+        parameters: r#"{"type":"object","properties":{"path":{"type":"string","minLength":1,"description":"Path relative to the workspace folder."},"offset":{"type":"integer","minimum":1,"description":"First line to read, counted from 1. Default 1."},"limit":{"type":"integer","minimum":1,"description":"Most lines to read. Default 2000."}},"required":["path"],"additionalProperties":false}"#,
+        effect: EffectClass::ReadOnly,
+        concurrency: Concurrency::Parallel,
+    },
+    Offer {
+        tool: Tool::File(FileTool::List),
+        name: "list_dir",
+        description: "Lists a folder of the workspace, sorted by name: folders end in /, files \
+                      show their size, symbolic links their target.",
+        parameters: r#"{"type":"object","properties":{"path":{"type":"string","description":"Folder relative to the workspace folder. Default: the workspace folder itself."},"depth":{"type":"integer","minimum":1,"maximum":16,"description":"Levels of folders to list. Default 1."}},"additionalProperties":false}"#,
+        effect: EffectClass::ReadOnly,
+        concurrency: Concurrency::Parallel,
+    },
+    Offer {
+        tool: Tool::File(FileTool::Search),
+        name: "search",
+        description: "Searches the text files of the workspace line by line with a regular \
+                      expression (no look-around, no back-references). Shows path:line: text. \
+                      Binary files and .git are left out.",
+        parameters: r#"{"type":"object","properties":{"pattern":{"type":"string","minLength":1,"description":"Regular expression that a line must match."},"path":{"type":"string","description":"Folder or file to search, relative to the workspace folder. Default: the whole workspace."},"include":{"type":"string","minLength":1,"description":"Only files whose name fits this pattern, for example *.rs; with a / it is held against the path below the searched folder, for example src/**/*.rs."},"ignore_case":{"type":"boolean","description":"Whether upper and lower case are the same. Default false."}},"required":["pattern"],"additionalProperties":false}"#,
+        effect: EffectClass::ReadOnly,
+        concurrency: Concurrency::Parallel,
+    },
+    Offer {
+        tool: Tool::File(FileTool::Write),
+        name: "write_file",
+        description: "Writes a file of the workspace: creates it, with the folders on its path, \
+                      or replaces its whole content. To change a part of a file use edit_file.",
+        parameters: r#"{"type":"object","properties":{"path":{"type":"string","minLength":1,"description":"Path relative to the workspace folder."},"content":{"type":"string","description":"The whole content."}},"required":["path","content"],"additionalProperties":false}"#,
+        effect: EffectClass::Idempotent,
+        concurrency: Concurrency::Exclusive,
+    },
+    Offer {
+        tool: Tool::File(FileTool::Edit),
+        name: "edit_file",
+        description: "Replaces a piece of text in a file of the workspace. `old` must be the \
+                      exact text, white space included, and occur exactly once unless \
+                      replace_all is set.",
+        parameters: r#"{"type":"object","properties":{"path":{"type":"string","minLength":1,"description":"Path relative to the workspace folder."},"old":{"type":"string","minLength":1,"description":"The exact text to replace."},"new":{"type":"string","description":"The text to put in its place; may be empty."},"replace_all":{"type":"boolean","description":"Replace every occurrence. Default false."}},"required":["path","old","new"],"additionalProperties":false}"#,
+        effect: EffectClass::Effectful,
+        concurrency: Concurrency::Exclusive,
+    },
+    Offer {
+        tool: Tool::Shell,
+        name: "shell",
+        description: "Runs a command line with sh in the workspace folder. Shows stdout and \
+                      stderr as they came, and the exit code when it is not 0. There is no input \
+                      and no terminal. Processes left in the background are killed when the \
+                      command line ends.",
+        parameters: r#"{"type":"object","properties":{"command":{"type":"string","minLength":1,"description":"The command line."},"timeout_ms":{"type":"integer","minimum":1,"description":"Kill it after so many milliseconds. Default and most: the limit of the session."}},"required":["command"],"additionalProperties":false}"#,
+        effect: EffectClass::Effectful,
+        concurrency: Concurrency::Exclusive,
+    },
+];

@@ -1,0 +1,102 @@
+//! `shell`: a command line run by `sh` in the workspace folder.
+
+use std::process::Command;
+
+use serde::Deserialize;
+use windlass_core::{Observation, ObservationStatus};
+use windlass_ports::{ToolContext, ToolError};
+
+use crate::config::LocalFsConfig;
+use crate::env::allowed;
+use crate::fault::Fault;
+use crate::files::parse;
+use crate::process::{Errors, Job, run};
+use crate::report;
+use crate::root::Root;
+
+/// The longest command line; the kernel takes 128 KiB in one argument.
+const LONGEST: usize = 100_000;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    command: String,
+    #[serde(default)]
+    timeout_ms: Option<u64>,
+}
+
+/// Runs a command line.
+pub(crate) async fn shell(
+    arguments: &str,
+    root: &Root,
+    config: &LocalFsConfig,
+    context: &ToolContext,
+) -> Result<Observation, ToolError> {
+    let arguments = match parse(arguments).and_then(check) {
+        Ok(arguments) => arguments,
+        Err(fault) => return Ok(fault.observation()),
+    };
+    if context.cancel.is_cancelled() {
+        return Ok(Observation::new(
+            ObservationStatus::Aborted,
+            "[not begun, because it was asked to stop]",
+        ));
+    }
+    let timeout_ms = arguments
+        .timeout_ms
+        .unwrap_or(u64::MAX)
+        .min(context.timeout_ms);
+    let mut command = Command::new("/bin/sh");
+    command
+        .arg("-c")
+        .arg(&arguments.command)
+        .current_dir(root.path());
+    command
+        .env_clear()
+        .envs(allowed(std::env::vars_os(), &config.env));
+    let job = Job {
+        command,
+        input: None,
+        errors: Errors::Merged,
+        room: config.room(),
+        timeout_ms,
+        grace_ms: config.grace_ms,
+        cancel: &context.cancel,
+        progress: &*context.progress,
+    };
+    match run(job).await {
+        Ok(ran) => Ok(report::shell(ran, timeout_ms)),
+        Err(unrun) => Err(ToolError {
+            began: unrun.began,
+            context: format!(
+                "cannot run /bin/sh in `{}`: {}; check that the folder is there and that \
+                 processes can be started",
+                root.path().display(),
+                unrun.error
+            ),
+            source: Some(Box::new(unrun.error)),
+        }),
+    }
+}
+
+fn check(arguments: Arguments) -> Result<Arguments, Fault> {
+    let Arguments {
+        command,
+        timeout_ms,
+    } = &arguments;
+    if command.contains('\0') {
+        return Err(Fault::Said(String::from(
+            "a command line has no zero bytes",
+        )));
+    }
+    if command.len() > LONGEST {
+        return Err(Fault::Said(format!(
+            "the command line is longer than {LONGEST} bytes: write a script with write_file and \
+             run that"
+        )));
+    }
+    if *timeout_ms == Some(0) {
+        return Err(Fault::Said(String::from("timeout_ms is at least 1")));
+    }
+    Ok(arguments)
+}

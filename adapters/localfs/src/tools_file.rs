@@ -1,0 +1,210 @@
+//! The tools file: what a user says of their own commands, read and checked.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
+use windlass_core::{Concurrency, EffectClass, ToolSpec};
+
+use crate::env::absolute_only;
+use crate::error::SetupError;
+
+/// Tools in one file.
+const TOOLS: usize = 128;
+/// Bytes of one file.
+const BYTES: u64 = 1024 * 1024;
+
+/// A command tool, ready to run.
+#[derive(Debug, Clone)]
+pub(crate) struct CommandTool {
+    /// The tool as the engine knows it.
+    pub(crate) spec: ToolSpec,
+    /// The program's absolute path.
+    pub(crate) program: PathBuf,
+    /// Its arguments.
+    pub(crate) arguments: Vec<String>,
+    /// Variables that it is given beside the usual ones.
+    pub(crate) env: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToolsFile {
+    tools: Vec<Entry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: String,
+    description: String,
+    parameters: Map<String, Value>,
+    command: Vec<String>,
+    #[serde(default = "effectful")]
+    effect: EffectClass,
+    #[serde(default = "exclusive")]
+    concurrency: Concurrency,
+    #[serde(default)]
+    timeout_ms: Option<u64>,
+    #[serde(default)]
+    env: Vec<String>,
+    #[serde(default)]
+    reconcile: Option<IgnoredAny>,
+}
+
+fn effectful() -> EffectClass {
+    EffectClass::Effectful
+}
+
+fn exclusive() -> Concurrency {
+    Concurrency::Exclusive
+}
+
+/// Reads a tools file.
+pub(crate) fn read(path: &Path) -> Result<Vec<CommandTool>, SetupError> {
+    let shown = path.display();
+    let failed = |error: std::io::Error| {
+        SetupError::new(format!(
+            "cannot read the tools file `{shown}`: {error}; name a file that you may read"
+        ))
+        .caused_by(error)
+    };
+    let path = path.canonicalize().map_err(failed)?;
+    let found = path.metadata().map_err(failed)?;
+    if !found.is_file() || found.len() > BYTES {
+        return Err(SetupError::new(format!(
+            "cannot use the tools file `{shown}`: it must be a regular file of at most {BYTES} \
+             bytes"
+        )));
+    }
+    let text = std::fs::read(&path).map_err(failed)?;
+    let base = path.parent().unwrap_or(Path::new("/"));
+    let search = absolute_only(&std::env::var_os("PATH").unwrap_or_default());
+    parse(&text, base, &search).map_err(|fault| match fault {
+        Bad::Json(error) => SetupError::new(format!(
+            "cannot use the tools file `{shown}`: {error}; README.md of windlass-localfs shows \
+             the format"
+        ))
+        .caused_by(error),
+        Bad::Tool(text) => SetupError::new(format!("cannot use the tools file `{shown}`: {text}")),
+    })
+}
+
+#[derive(Debug)]
+enum Bad {
+    Json(serde_json::Error),
+    Tool(String),
+}
+
+fn parse(text: &[u8], base: &Path, search: &OsStr) -> Result<Vec<CommandTool>, Bad> {
+    let file: ToolsFile = serde_json::from_slice(text).map_err(Bad::Json)?;
+    if file.tools.len() > TOOLS {
+        return Err(Bad::Tool(format!(
+            "it has more than {TOOLS} tools; leave some out"
+        )));
+    }
+    let mut names = BTreeSet::new();
+    let mut tools = Vec::new();
+    for (index, entry) in file.tools.into_iter().enumerate() {
+        let name = entry.name.clone();
+        let bad = |text: String| Bad::Tool(format!("tool {} (`{name}`): {text}", index + 1));
+        if !names.insert(name.clone()) {
+            return Err(bad(String::from(
+                "the name is taken by a tool before it; rename one",
+            )));
+        }
+        tools.push(tool(entry, base, search).map_err(bad)?);
+    }
+    Ok(tools)
+}
+
+fn tool(entry: Entry, base: &Path, search: &OsStr) -> Result<CommandTool, String> {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    let name = entry.name;
+    if !(1..=64).contains(&name.len()) || !name.bytes().all(allowed) {
+        return Err(String::from(
+            "a name has 1 to 64 characters of A-Z a-z 0-9 _ -",
+        ));
+    }
+    if entry.description.trim().is_empty() {
+        return Err(String::from(
+            "`description` is empty: say to the model what the tool does",
+        ));
+    }
+    if entry.parameters.get("type").and_then(Value::as_str) != Some("object") {
+        return Err(String::from(
+            "`parameters` must be a JSON Schema with \"type\": \"object\"",
+        ));
+    }
+    if entry.timeout_ms == Some(0) {
+        return Err(String::from("`timeout_ms` is at least 1"));
+    }
+    if entry.reconcile.is_some() {
+        return Err(String::from(
+            "`reconcile` is not supported yet: remove it; after a crash the model is told that \
+             it is unknown what became of an effectful call",
+        ));
+    }
+    if let Some(bad) = entry.env.iter().find(|name| !variable(name)) {
+        return Err(format!(
+            "`env` names variables to pass on, and `{bad}` is none that can be passed: a name \
+             has no `=` and does not begin with WINDLASS_"
+        ));
+    }
+    if entry.command.iter().any(|part| part.contains('\0')) {
+        return Err(String::from("`command` has a zero byte in it"));
+    }
+    let mut command = entry.command.into_iter();
+    let Some(program) = command.next().filter(|program| !program.is_empty()) else {
+        return Err(String::from(
+            "`command` is empty: name a program and its arguments",
+        ));
+    };
+    Ok(CommandTool {
+        spec: ToolSpec {
+            name,
+            description: entry.description,
+            parameters: Value::Object(entry.parameters).to_string(),
+            effect: entry.effect,
+            concurrency: entry.concurrency,
+            timeout_ms: entry.timeout_ms,
+        },
+        program: find(&program, base, search)?,
+        arguments: command.collect(),
+        env: entry.env,
+    })
+}
+
+fn variable(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['=', '\0']) && !name.starts_with("WINDLASS_")
+}
+
+/// A program's absolute path. Never one of the workspace, unless the user names it so.
+fn find(program: &str, base: &Path, search: &OsStr) -> Result<PathBuf, String> {
+    if program.contains('/') {
+        let path = base.join(program);
+        return if executable(&path) {
+            Ok(path)
+        } else {
+            Err(format!(
+                "`{}` is no file that may be executed",
+                path.display()
+            ))
+        };
+    }
+    let mut candidates = std::env::split_paths(search).map(|folder| folder.join(program));
+    candidates.find(|path| executable(path)).ok_or_else(|| {
+        format!(
+            "there is no program `{program}` in the folders of PATH: install it or name its path"
+        )
+    })
+}
+
+fn executable(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}

@@ -1,0 +1,68 @@
+//! The entries of a folder: sorted, in bounded memory, without the engine's own folder.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::fs::{AtFlags, Dir, FileType, statat};
+use rustix::io::Errno;
+
+use crate::fault::Fault;
+use crate::root::private;
+use crate::stop::Stop;
+
+/// The entries of a folder.
+#[derive(Debug, Default)]
+pub(crate) struct Entries {
+    /// The first in the order of their names' bytes.
+    pub(crate) kept: BTreeMap<Vec<u8>, FileType>,
+    /// How many more there are.
+    pub(crate) more: u64,
+}
+
+/// Reads a folder's entries and keeps the first `keep`.
+pub(crate) fn entries(
+    folder: &OwnedFd,
+    shown: &str,
+    keep: usize,
+    stop: &Stop,
+) -> Result<Entries, Fault> {
+    let fault = |errno: Errno| Fault::os("list", shown, errno);
+    let mut entries = Entries::default();
+    for entry in Dir::read_from(folder).map_err(fault)? {
+        stop.check()?;
+        let entry = entry.map_err(fault)?;
+        let name = entry.file_name().to_bytes();
+        if name == b"." || name == b".." || private(name) {
+            continue;
+        }
+        if entries.kept.len() >= keep {
+            entries.more = entries.more.saturating_add(1);
+            if entries
+                .kept
+                .last_key_value()
+                .is_none_or(|(last, _)| name > last.as_slice())
+            {
+                continue;
+            }
+            entries.kept.pop_last();
+        }
+        let told = entry.file_type();
+        let unknown = told == FileType::Unknown;
+        let kind = if unknown {
+            kind_at(folder, OsStr::from_bytes(name))
+        } else {
+            told
+        };
+        entries.kept.insert(name.to_vec(), kind);
+    }
+    Ok(entries)
+}
+
+/// Asks for a type that the folder itself does not tell. What is gone meanwhile has none.
+fn kind_at(folder: &OwnedFd, name: &OsStr) -> FileType {
+    statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).map_or(FileType::Unknown, |stat| {
+        FileType::from_raw_mode(stat.st_mode)
+    })
+}

@@ -1,0 +1,182 @@
+//! A workspace in a temporary folder, and calls to the tools that work in it.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::sync::Notify;
+use windlass_core::{CallId, Observation, ObservationStatus, Scope, SessionId, Timestamp, TurnId};
+use windlass_localfs::{LocalFs, LocalFsConfig};
+use windlass_ports::{CancelSource, Progress, ToolCall, ToolContext, ToolError, ToolExecutor};
+
+/// A workspace, a folder beside it that holds a secret, and the tools.
+pub(crate) struct World {
+    pub(crate) dir: TempDir,
+    pub(crate) tools: Arc<LocalFs>,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self::with(LocalFsConfig::default())
+    }
+
+    pub(crate) fn with(config: LocalFsConfig) -> Self {
+        let dir = TempDir::new().unwrap();
+        std::fs::create_dir(dir.path().join("ws")).unwrap();
+        std::fs::create_dir(dir.path().join("outside")).unwrap();
+        std::fs::write(dir.path().join("outside/secret"), "SECRET").unwrap();
+        let tools = Arc::new(LocalFs::open(&dir.path().join("ws"), config).unwrap());
+        Self { dir, tools }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> std::path::PathBuf {
+        self.dir.path().join("ws").join(name)
+    }
+
+    pub(crate) fn put(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    pub(crate) fn text(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    pub(crate) async fn call(&self, name: &str, arguments: Value) -> Observation {
+        self.call_in(name, arguments, context()).await
+    }
+
+    pub(crate) async fn call_in(
+        &self,
+        name: &str,
+        arguments: Value,
+        context: ToolContext,
+    ) -> Observation {
+        run(&*self.tools, name, arguments, context).await.unwrap()
+    }
+
+    /// A call that succeeds.
+    pub(crate) async fn done(&self, name: &str, arguments: Value) -> String {
+        let seen = self.call(name, arguments).await;
+        assert_eq!(seen.status, ObservationStatus::Done, "{}", seen.output);
+        seen.output
+    }
+
+    /// A call that fails.
+    pub(crate) async fn failed(&self, name: &str, arguments: Value) -> String {
+        let seen = self.call(name, arguments).await;
+        assert_eq!(seen.status, ObservationStatus::Failed, "{}", seen.output);
+        assert!(!seen.output.contains("SECRET"), "{}", seen.output);
+        seen.output
+    }
+
+    /// Every file below the workspace, so that nothing is left behind unseen.
+    pub(crate) fn files(&self) -> Vec<String> {
+        let mut files = Vec::new();
+        walk(&self.path(""), "", &mut files);
+        files.sort();
+        files
+    }
+}
+
+fn walk(folder: &Path, prefix: &str, files: &mut Vec<String>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        if entry.file_type().unwrap().is_dir() {
+            walk(&entry.path(), &format!("{name}/"), files);
+        } else {
+            files.push(name);
+        }
+    }
+}
+
+pub(crate) async fn run(
+    tools: &dyn ToolExecutor,
+    name: &str,
+    arguments: Value,
+    context: ToolContext,
+) -> Result<Observation, ToolError> {
+    let call = ToolCall {
+        name: name.to_owned(),
+        arguments: arguments.to_string(),
+    };
+    tools.run(call, context).await
+}
+
+pub(crate) fn context() -> ToolContext {
+    context_with(&CancelSource::new(), 60_000, Arc::new(Seen::default()))
+}
+
+pub(crate) fn context_with(cancel: &CancelSource, timeout_ms: u64, seen: Arc<Seen>) -> ToolContext {
+    ToolContext {
+        scope: Scope::local("tester"),
+        session: SessionId::new("s-1").unwrap(),
+        turn: TurnId(2),
+        call: CallId(7),
+        attempt: 1,
+        idempotency_key: String::from("s-1/7"),
+        cancel: cancel.signal(),
+        deadline: Timestamp(timeout_ms),
+        timeout_ms,
+        progress: seen,
+    }
+}
+
+/// What a tool reported while it ran.
+#[derive(Default)]
+pub(crate) struct Seen {
+    pub(crate) lines: Mutex<Vec<String>>,
+    pub(crate) news: Notify,
+}
+
+impl Seen {
+    /// Waits until a report has this text in it.
+    pub(crate) async fn wait_for(&self, text: &str) {
+        loop {
+            let news = self.news.notified();
+            if self
+                .lines
+                .lock()
+                .unwrap()
+                .iter()
+                .any(|line| line.contains(text))
+            {
+                return;
+            }
+            news.await;
+        }
+    }
+}
+
+impl Progress for Seen {
+    fn report(&self, text: &str) {
+        self.lines.lock().unwrap().push(text.to_owned());
+        self.news.notify_one();
+    }
+}
+
+/// Sees that a process dies. The kernel ends a killed process in its own time, which is short.
+pub(crate) fn dies(pid: &str) {
+    let start = Instant::now();
+    while alive(pid) {
+        assert!(start.elapsed() < Duration::from_secs(10), "{pid} lives");
+        std::thread::yield_now();
+    }
+}
+
+/// Whether a process is there; one that has died and is not reaped is not.
+fn alive(pid: &str) -> bool {
+    match std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())) {
+        Ok(stat) => !stat
+            .rsplit(')')
+            .next()
+            .unwrap()
+            .trim_start()
+            .starts_with('Z'),
+        Err(_) => false,
+    }
+}

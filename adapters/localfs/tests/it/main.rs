@@ -1,0 +1,14 @@
+//! The tools over real files and real processes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "all of this is test code"
+)]
+
+mod command;
+mod common;
+mod inside;
+mod read;
+mod schema;
+mod shell;
+mod write;

@@ -1,0 +1,339 @@
+//! `shell`: real processes, and that nothing of them is left.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::common::{Seen, World, context, context_with, dies};
+use serde_json::json;
+use windlass_core::ObservationStatus;
+use windlass_localfs::LocalFsConfig;
+use windlass_ports::CancelSource;
+
+#[tokio::test]
+async fn output_comes_in_the_order_of_writing() {
+    let world = World::new();
+    let command = "echo a; echo b >&2; echo c; pwd";
+    let said = world.done("shell", json!({"command": command})).await;
+    let here = world.path("").canonicalize().unwrap();
+    assert_eq!(said, format!("a\nb\nc\n{}\n", here.display()));
+    assert_eq!(
+        world.done("shell", json!({"command": "true"})).await,
+        "[no output]"
+    );
+    assert_eq!(
+        world.done("shell", json!({"command": "cat"})).await,
+        "[no output]"
+    );
+}
+
+#[tokio::test]
+async fn a_failure_says_its_exit_code() {
+    let world = World::new();
+    let said = world
+        .failed("shell", json!({"command": "echo so far; exit 3"}))
+        .await;
+    assert_eq!(said, "so far\n[exit code 3]");
+    let said = world
+        .failed("shell", json!({"command": "kill -9 $$"}))
+        .await;
+    assert_eq!(said, "[killed by signal 9]");
+    let said = world
+        .failed("shell", json!({"command": "no-such-program"}))
+        .await;
+    assert!(
+        said.contains("not found") && said.ends_with("[exit code 127]"),
+        "{said}"
+    );
+    let said = world
+        .failed("shell", json!({"command": "x".repeat(200_000)}))
+        .await;
+    assert!(said.contains("write a script with write_file"), "{said}");
+    let said = world.failed("shell", json!({"command": "a\0b"})).await;
+    assert!(said.contains("zero bytes"), "{said}");
+}
+
+#[tokio::test]
+async fn a_flood_is_bounded_and_measured() {
+    let world = World::new();
+    let flood = "echo first; yes | head -c 200000000; echo last";
+    let seen = world.call("shell", json!({"command": flood})).await;
+    assert_eq!(seen.status, ObservationStatus::Done, "{}", seen.output);
+    assert_eq!(seen.output_bytes, 200_000_011);
+    assert!(
+        seen.output.len() <= 64 * 1024 + 100,
+        "{}",
+        seen.output.len()
+    );
+    assert!(seen.output.starts_with("first\n") && seen.output.ends_with("last\n"));
+    let marker = format!("[... {} bytes omitted ...]", seen.omitted_bytes);
+    assert!(seen.output.contains(&marker));
+    let peak = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = peak
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
+    let peak_kb: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(peak_kb < 100_000, "{peak_kb} kB");
+}
+
+#[tokio::test]
+async fn output_that_is_no_text_is_said() {
+    let world = World::new();
+    let said = world
+        .done("shell", json!({"command": "printf 'a\\377b\\n'"}))
+        .await;
+    assert!(
+        said.starts_with("a\u{fffd}b\n[1 bytes were not UTF-8"),
+        "{said}"
+    );
+}
+
+/// The test runs itself once more with a key in its environment.
+#[test]
+fn no_key_reaches_the_shell() {
+    if std::env::var_os("OPENAI_API_KEY").is_none() {
+        let again = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "shell::no_key_reaches_the_shell"])
+            .env("OPENAI_API_KEY", "sk-SECRET")
+            .env("MY_TOKEN", "SECRET")
+            .env("WANTED", "wanted")
+            .output()
+            .unwrap();
+        assert!(
+            again.status.success(),
+            "{}",
+            String::from_utf8_lossy(&again.stdout)
+        );
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let world = World::with(LocalFsConfig {
+            env: vec![String::from("WANTED")],
+            ..LocalFsConfig::default()
+        });
+        let env = world.done("shell", json!({"command": "env"})).await;
+        assert!(!env.contains("SECRET") && !env.contains("OPENAI"), "{env}");
+        assert!(env.contains("\nPATH=") || env.starts_with("PATH="), "{env}");
+        assert!(env.contains("WANTED=wanted"), "{env}");
+    });
+}
+
+/// A leader, a child and a grandchild that all wait, one of them deaf to SIGTERM.
+const FAMILY: &str = "(trap '' TERM; sh -c 'echo $$ >> pids; while :; do sleep 60; done') & \
+                      echo $$ >> pids; sleep 60 & echo $! >> pids; \
+                      while [ $(wc -l < pids) -lt 3 ]; do :; done; echo grown; wait";
+
+fn assert_dead(world: &World) {
+    let pids = world.text("pids");
+    assert!(pids.lines().count() >= 3, "{pids}");
+    pids.lines().for_each(dies);
+}
+
+#[tokio::test]
+async fn a_time_limit_ends_the_whole_family() {
+    let world = World::new();
+    let arguments = json!({"command": FAMILY, "timeout_ms": 2_000});
+    let seen = world.call("shell", arguments).await;
+    assert_eq!(seen.status, ObservationStatus::Failed);
+    assert!(
+        seen.output
+            .starts_with("grown\n[stopped at its time limit of 2000 ms"),
+        "{seen:?}"
+    );
+    assert_dead(&world);
+}
+
+#[tokio::test]
+async fn the_contexts_limit_holds_over_the_calls_own() {
+    let world = World::new();
+    let context = context_with(&CancelSource::new(), 300, Arc::new(Seen::default()));
+    let arguments = json!({"command": "sleep 60", "timeout_ms": 60_000});
+    let seen = world.call_in("shell", arguments, context).await;
+    assert!(
+        seen.output.contains("time limit of 300 ms"),
+        "{}",
+        seen.output
+    );
+}
+
+#[tokio::test]
+async fn a_cancelled_command_ends_the_whole_family() {
+    let world = World::new();
+    let cancel = CancelSource::new();
+    let seen = Arc::new(Seen::default());
+    let context = context_with(&cancel, 60_000, seen.clone());
+    let arguments = json!({"command": FAMILY});
+    let (observed, ()) = tokio::join!(world.call_in("shell", arguments, context), async {
+        seen.wait_for("grown").await;
+        cancel.cancel();
+    });
+    assert_eq!(observed.status, ObservationStatus::Aborted);
+    assert!(
+        observed
+            .output
+            .starts_with("grown\n[stopped because it was asked to")
+    );
+    assert_dead(&world);
+}
+
+/// A workspace whose shell has the time that a busy machine takes.
+fn patient() -> World {
+    World::with(LocalFsConfig {
+        grace_ms: 20_000,
+        ..LocalFsConfig::default()
+    })
+}
+
+#[tokio::test]
+async fn a_cancelled_command_may_clean_up() {
+    let world = patient();
+    let (cancel, seen) = (CancelSource::new(), Arc::new(Seen::default()));
+    let context = context_with(&cancel, 60_000, seen.clone());
+    let command = "trap 'echo cleaned; exit 0' TERM; echo ready; while :; do sleep 0.05; done";
+    let (observed, ()) = tokio::join!(
+        world.call_in("shell", json!({"command": command}), context),
+        async {
+            seen.wait_for("ready").await;
+            cancel.cancel();
+        }
+    );
+    assert_eq!(observed.status, ObservationStatus::Aborted);
+    let cleaned = observed.output.starts_with("ready\n") && observed.output.contains("cleaned\n[");
+    assert!(cleaned, "{}", observed.output);
+}
+
+/// The shell dies of the signal at once; its child, which does not, has the grace all the same.
+#[tokio::test]
+async fn a_child_may_clean_up_after_the_shell_has_gone() {
+    let world = patient();
+    let (cancel, seen) = (CancelSource::new(), Arc::new(Seen::default()));
+    let context = context_with(&cancel, 60_000, seen.clone());
+    world.put(
+        "child",
+        "trap 'sleep 0.1; echo cleaned; exit 0' TERM; echo ready; while :; do sleep 0.05; done",
+    );
+    let command = "sh child; echo never";
+    let (observed, ()) = tokio::join!(
+        world.call_in("shell", json!({"command": command}), context),
+        async {
+            seen.wait_for("ready").await;
+            cancel.cancel();
+        }
+    );
+    assert_eq!(observed.status, ObservationStatus::Aborted);
+    assert!(
+        observed.output.contains("cleaned\n["),
+        "{}",
+        observed.output
+    );
+    assert!(!observed.output.contains("never"), "{}", observed.output);
+}
+
+#[tokio::test]
+async fn a_dropped_call_ends_the_whole_family() {
+    let world = World::new();
+    let seen = Arc::new(Seen::default());
+    let context = context_with(&CancelSource::new(), 60_000, seen.clone());
+    let tools = world.tools.clone();
+    let running = tokio::spawn(async move {
+        crate::common::run(&*tools, "shell", json!({"command": FAMILY}), context).await
+    });
+    seen.wait_for("grown").await;
+    running.abort();
+    assert!(running.await.unwrap_err().is_cancelled());
+    assert_dead(&world);
+}
+
+#[tokio::test]
+async fn what_is_left_in_the_background_neither_hangs_nor_lives() {
+    let world = World::new();
+    let command = "sleep 60 & echo $! > pid; echo done";
+    let said = world.done("shell", json!({"command": command})).await;
+    assert_eq!(said, "done\n");
+    dies(&world.text("pid"));
+}
+
+/// A process that has left the group is out of reach; the call ends all the same and says so.
+#[tokio::test]
+async fn what_leaves_the_group_does_not_hang_the_call() {
+    let world = World::new();
+    let command =
+        "setsid sh -c 'echo $$ > pid; sleep 60' & while [ ! -s pid ]; do :; done; echo ok";
+    let said = world.done("shell", json!({"command": command})).await;
+    assert!(
+        said.starts_with("ok\n[a background process was left running"),
+        "{said}"
+    );
+    let pid: i32 = world.text("pid").trim().parse().unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process_group(pid, rustix::process::Signal::KILL).unwrap();
+}
+
+#[tokio::test]
+async fn closed_pipes_do_not_end_a_command() {
+    let world = World::new();
+    let command = "exec 1>&- 2>&-; echo lost; echo kept > file";
+    assert_eq!(
+        world.done("shell", json!({"command": command})).await,
+        "[no output]"
+    );
+    assert_eq!(world.text("file"), "kept\n");
+}
+
+#[tokio::test]
+async fn progress_is_bounded() {
+    let world = World::new();
+    let seen = Arc::new(Seen::default());
+    let context = context_with(&CancelSource::new(), 60_000, seen.clone());
+    let flood = json!({"command": "yes | head -c 20000000"});
+    world.call_in("shell", flood, context).await;
+    let lines = seen.lines.lock().unwrap();
+    assert!(!lines.is_empty() && lines.len() < 300, "{}", lines.len());
+    assert!(lines.iter().all(|line| line.len() <= 1_024));
+}
+
+#[tokio::test]
+async fn a_workspace_that_is_gone_is_no_observation() {
+    let world = World::new();
+    std::fs::remove_dir(world.path("")).unwrap();
+    let ran = crate::common::run(
+        &*world.tools,
+        "shell",
+        json!({"command": "true"}),
+        context(),
+    )
+    .await;
+    let error = ran.unwrap_err();
+    assert!(
+        !error.began && error.context.contains("cannot run /bin/sh in"),
+        "{error}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_at_once_leave_no_zombie() {
+    let world = World::new();
+    let mut running = Vec::new();
+    for n in 0..40 {
+        let tools = world.tools.clone();
+        running.push(tokio::spawn(async move {
+            let command = json!({"command": format!("echo {n}; echo $$")});
+            crate::common::run(&*tools, "shell", command, context())
+                .await
+                .unwrap()
+        }));
+    }
+    for (n, call) in running.into_iter().enumerate() {
+        let seen = tokio::time::timeout(Duration::from_secs(60), call)
+            .await
+            .unwrap()
+            .unwrap();
+        let (first, pid) = seen.output.split_once('\n').unwrap();
+        assert_eq!(first, n.to_string());
+        assert!(!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists());
+    }
+}

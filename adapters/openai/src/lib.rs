@@ -1,1 +1,152 @@
-//! Empty so far.
+#![doc = include_str!("../README.md")]
+
+mod chat;
+mod classify;
+mod client;
+mod config;
+mod decode;
+mod error;
+mod prefix;
+mod reported;
+mod request;
+mod responses;
+mod retry_after;
+mod sse;
+mod stream;
+mod wire;
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use reqwest::{Method, Url};
+use serde_json::Value;
+use windlass_core::{FailureKind, Retry};
+use windlass_ports::{Provider, ProviderError, SampleRequest, SampleStream};
+
+use crate::client::Wire;
+use crate::stream::Answer;
+
+pub use config::{Api, OPENAI_BASE_URL, OpenAiConfig, Secret};
+pub use decode::Decoder;
+pub use error::{ERROR_BODY_BYTES, Origin};
+pub use prefix::Bodies;
+pub use sse::{SseCaps, SseError, SseEvent, SseParser};
+
+/// How much of a list of models is read, in bytes.
+const MODELS_BYTES: usize = 8 * 1024 * 1024;
+
+/// OpenAI, or a server that speaks one of its two protocols.
+pub struct OpenAi {
+    api: Api,
+    endpoint: String,
+    wire: Wire,
+    url: Url,
+    origin: Origin,
+    bodies: Bodies,
+    caps: SseCaps,
+}
+
+impl OpenAi {
+    /// A provider as configured. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// [`ProviderError`] of kind `InvalidRequest` when the configuration cannot be used: a base
+    /// URL that is none, a key with a line break, no root certificates for HTTPS.
+    pub fn new(config: &OpenAiConfig) -> Result<Self, ProviderError> {
+        let wire = Wire::new(config)?;
+        let (url, origin) = match config.api {
+            Api::Chat => wire.call(&["chat", "completions"]),
+            Api::Responses => wire.call(&["responses"]),
+        };
+        let endpoint = config.base_url.trim().trim_end_matches('/').to_owned();
+        Ok(Self {
+            api: config.api,
+            bodies: Bodies::new(config.api, endpoint.as_str()),
+            endpoint,
+            wire,
+            url,
+            origin,
+            caps: SseCaps::default(),
+        })
+    }
+
+    /// The same with other caps on its streams.
+    #[must_use]
+    pub fn with_caps(mut self, caps: SseCaps) -> Self {
+        self.caps = caps;
+        self
+    }
+
+    /// The ids of the models that the endpoint offers: shows that it is there and that the key
+    /// is good, without sampling.
+    ///
+    /// # Errors
+    /// [`ProviderError`] when the endpoint cannot be reached within `wait`, refuses, or answers
+    /// with something else than a list of models.
+    pub async fn models(&self, wait: Duration) -> Result<Vec<String>, ProviderError> {
+        let (url, origin) = self.wire.call(&["models"]);
+        let listing = async {
+            let (mut response, origin) = self
+                .wire
+                .send(Method::GET, url, &origin, None, wait)
+                .await?;
+            let mut body = Vec::new();
+            while let Some(bytes) = response.chunk().await.map_err(|e| origin.broken(e))? {
+                if body.len().saturating_add(bytes.len()) > MODELS_BYTES {
+                    return Err(origin.no_models());
+                }
+                body.extend_from_slice(&bytes);
+            }
+            listed(&body).ok_or_else(|| origin.no_models())
+        };
+        tokio::time::timeout(wait, listing)
+            .await
+            .unwrap_or_else(|_| {
+                Err(origin.error(FailureKind::Timeout, Retry::Soon, origin.slow(wait)))
+            })
+    }
+}
+
+impl fmt::Debug for OpenAi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenAi")
+            .field("api", &self.api)
+            .field("endpoint", &self.endpoint)
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Provider for OpenAi {
+    fn name(&self) -> &str {
+        self.api.name()
+    }
+
+    async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {
+        let body = self.bodies.body(&request.session, &request.prompt)?;
+        let wait = Duration::from_millis(request.limits.connect_ms);
+        let body = Some(("text/event-stream", body));
+        let (response, origin) = self
+            .wire
+            .send(Method::POST, self.url.clone(), &self.origin, body, wait)
+            .await?;
+        let model = &request.prompt.settings.model;
+        let decoder = Decoder::new(self.api, &self.endpoint, model, self.caps);
+        Ok(Box::new(Answer::new(response, decoder, origin)))
+    }
+}
+
+/// The ids in a list of models: `{"data": [..]}`, `{"models": [..]}` or a bare list.
+fn listed(body: &[u8]) -> Option<Vec<String>> {
+    let value: Value = serde_json::from_slice(body).ok()?;
+    let list = value
+        .get("data")
+        .or_else(|| value.get("models"))
+        .unwrap_or(&value);
+    let id = |model: &Value| {
+        let id = model.get("id").or_else(|| model.get("name"))?;
+        Some(id.as_str()?.to_owned())
+    };
+    Some(list.as_array()?.iter().filter_map(id).collect())
+}

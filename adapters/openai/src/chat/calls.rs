@@ -1,0 +1,139 @@
+//! The tool calls of a Chat Completions answer while they stream.
+//!
+//! A call is known by its `index`. Servers leave the index out, repeat the id, send the id late,
+//! or use one index twice; each of these has its rule here.
+
+use windlass_core::StreamEvent;
+
+use super::wire::ToolDelta;
+use crate::wire::{given, is_json};
+
+/// The calls of one answer, in the order in which they appeared.
+#[derive(Debug, Default)]
+pub(super) struct Calls(Vec<Call>);
+
+#[derive(Debug)]
+struct Call {
+    slot: u32,
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: String,
+    /// Whether it has been given out; until then its arguments are held back.
+    opened: bool,
+}
+
+impl Calls {
+    /// Takes a delta. A call that begins with it gets the slot `next`.
+    pub(super) fn push(
+        &mut self,
+        delta: ToolDelta<'_>,
+        next: &mut u32,
+        out: &mut Vec<StreamEvent>,
+    ) {
+        let id = given(delta.id).unwrap_or_default();
+        let (name, arguments) = delta.function.map_or((None, None), |function| {
+            (given(function.name), given(function.arguments))
+        });
+        let name = name.unwrap_or_default();
+        let at = self
+            .find(delta.index, &id, !name.is_empty())
+            .unwrap_or_else(|| {
+                self.0.push(Call::new(*next, delta.index));
+                *next = next.saturating_add(1);
+                self.0.len() - 1
+            });
+        let Some(call) = self.0.get_mut(at) else {
+            return;
+        };
+        if call.id.is_empty() {
+            call.id = id;
+        }
+        if call.name.is_empty() {
+            call.name = name;
+        }
+        if let Some(text) = arguments {
+            call.arguments.push_str(&text);
+            if call.opened {
+                out.push(StreamEvent::CallArguments {
+                    slot: call.slot,
+                    text,
+                });
+            }
+        }
+        if !call.id.is_empty() && !call.name.is_empty() {
+            call.open(out);
+        }
+    }
+
+    /// Gives out what was held back, and the slots of the calls that are whole.
+    ///
+    /// `cut` says that the answer may end in the middle of a call: then only calls whose
+    /// arguments are whole JSON count.
+    pub(super) fn finish(self, cut: bool, out: &mut Vec<StreamEvent>) -> Vec<u32> {
+        let mut whole = Vec::new();
+        for mut call in self.0 {
+            if cut && !is_json(&call.arguments) {
+                continue;
+            }
+            call.open(out);
+            whole.push(call.slot);
+        }
+        whole
+    }
+
+    /// A call without a name, which nobody could run or send back.
+    pub(super) fn nameless(&self) -> bool {
+        self.0.iter().any(|call| call.name.is_empty())
+    }
+
+    /// The call that a delta belongs to, unless it begins one.
+    fn find(&self, index: Option<u64>, id: &str, named: bool) -> Option<usize> {
+        let latest = |fits: &dyn Fn(&Call) -> bool| self.0.iter().rposition(fits);
+        let Some(index) = index else {
+            if id.is_empty() {
+                return self.0.len().checked_sub(1);
+            }
+            return latest(&|call| call.id == id)
+                .or_else(|| self.0.len().checked_sub(1).filter(|_| !named));
+        };
+        let at = latest(&|call| call.index == Some(index))?;
+        let other = self
+            .0
+            .get(at)
+            .is_some_and(|call| !id.is_empty() && !call.id.is_empty() && call.id != id && named);
+        (!other).then_some(at)
+    }
+}
+
+impl Call {
+    fn new(slot: u32, index: Option<u64>) -> Self {
+        Self {
+            slot,
+            index,
+            id: String::new(),
+            name: String::new(),
+            arguments: String::new(),
+            opened: false,
+        }
+    }
+
+    fn open(&mut self, out: &mut Vec<StreamEvent>) {
+        if self.opened {
+            return;
+        }
+        self.opened = true;
+        out.push(StreamEvent::CallOpened {
+            slot: self.slot,
+            id: self.id.clone(),
+            name: self.name.clone(),
+        });
+        if !self.arguments.is_empty() {
+            let text = self.arguments.clone();
+            out.push(StreamEvent::CallArguments {
+                slot: self.slot,
+                text,
+            });
+        }
+    }
+}

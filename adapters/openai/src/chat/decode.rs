@@ -1,0 +1,195 @@
+//! Chat Completions events to stream events. Pure.
+//!
+//! Parts are closed only at the true end (`[DONE]`, or the stream's end after a
+//! `finish_reason`): some servers repeat the reason and send more after it.
+
+use serde_json::Value;
+use windlass_core::{StopReason, StreamEvent};
+use windlass_ports::Streaming;
+
+use super::calls::Calls;
+use super::wire::{Choice, Chunk, Delta, mend};
+use crate::error::Fault;
+use crate::reported::Reported;
+use crate::wire::{Text, given};
+
+/// Decodes one answer.
+#[derive(Debug, Default)]
+pub(crate) struct ChatDecoder {
+    opened: bool,
+    next_slot: u32,
+    text: Option<u32>,
+    refusal: Option<u32>,
+    reasoning: Option<u32>,
+    calls: Calls,
+    finish: Option<String>,
+    ignored: u64,
+}
+
+impl ChatDecoder {
+    /// How many events meant nothing to it.
+    pub(crate) fn ignored(&self) -> u64 {
+        self.ignored
+    }
+
+    /// Takes the data of one event.
+    pub(crate) fn event(
+        &mut self,
+        name: &[u8],
+        data: &[u8],
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<Streaming, Fault> {
+        let data = data.trim_ascii();
+        if data == b"[DONE]" {
+            self.close(out)?;
+            return Ok(Streaming::End);
+        }
+        if data.first() != Some(&b'{') {
+            // Keep-alives; an answer's chunk is an object.
+            self.ignored += 1;
+            return Ok(Streaming::More);
+        }
+        if name == b"error" {
+            return Err(Fault::Reported(Reported::parse(data).unwrap_or_default()));
+        }
+        if let Ok(chunk) = serde_json::from_slice::<Chunk<'_>>(data) {
+            return self.chunk(chunk, out);
+        }
+        let text = String::from_utf8_lossy(data);
+        let not_json = |error: serde_json::Error| {
+            Fault::Protocol(format!("an event of the stream is not JSON ({error})"))
+        };
+        let mended = mend(serde_json::from_str::<Value>(&text).map_err(not_json)?).to_string();
+        let chunk = serde_json::from_str(&mended).map_err(|error| {
+            Fault::Protocol(format!(
+                "an event of the stream is no chunk of an answer ({error})"
+            ))
+        })?;
+        self.chunk(chunk, out)
+    }
+
+    /// Ends the stream without `[DONE]`, which many servers leave out.
+    pub(crate) fn end(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
+        if self.finish.is_none() {
+            return Err(Fault::Truncated);
+        }
+        self.close(out)
+    }
+
+    fn chunk(&mut self, chunk: Chunk<'_>, out: &mut Vec<StreamEvent>) -> Result<Streaming, Fault> {
+        if let Some(error) = chunk.error {
+            return Err(reported(error.get()));
+        }
+        if !self.opened {
+            self.open(chunk.id, chunk.model, out);
+        }
+        let usage = chunk.usage.or(chunk.x_groq.and_then(|groq| groq.usage));
+        if let Some(usage) = usage {
+            out.push(StreamEvent::Usage(usage.into()));
+        }
+        match chunk.choices.0 {
+            Some(choice) => self.choice(choice, out)?,
+            None if usage.is_none() => self.ignored += 1,
+            None => {}
+        }
+        Ok(Streaming::More)
+    }
+
+    fn open(&mut self, id: Option<Text<'_>>, model: Option<Text<'_>>, out: &mut Vec<StreamEvent>) {
+        if let Some(id) = given(id) {
+            self.opened = true;
+            out.push(StreamEvent::Opened {
+                response_id: Some(id),
+                model: given(model),
+            });
+        }
+    }
+
+    fn choice(&mut self, choice: Choice<'_>, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
+        if let Some(error) = choice.error {
+            return Err(reported(error.get()));
+        }
+        if let Some(delta) = choice.delta {
+            self.delta(delta, out);
+        }
+        if let Some(reason) = given(choice.finish_reason) {
+            self.finish = Some(reason);
+        }
+        Ok(())
+    }
+
+    fn delta(&mut self, mut delta: Delta<'_>, out: &mut Vec<StreamEvent>) {
+        if let Some(text) = delta.take_reasoning() {
+            let slot = slot(&mut self.reasoning, &mut self.next_slot);
+            out.push(StreamEvent::Reasoning { slot, text });
+        }
+        if let Some(text) = given(delta.content) {
+            let slot = slot(&mut self.text, &mut self.next_slot);
+            out.push(StreamEvent::Text { slot, text });
+        }
+        if let Some(text) = given(delta.refusal) {
+            let slot = slot(&mut self.refusal, &mut self.next_slot);
+            out.push(StreamEvent::Refusal { slot, text });
+        }
+        for call in delta.tool_calls.into_iter().flatten() {
+            self.calls.push(call, &mut self.next_slot, out);
+        }
+    }
+
+    fn close(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
+        // Without a reason the server still says that it is done; whether it was cut off inside
+        // it does not say.
+        let reason = self.finish.take();
+        let stop = match reason.as_deref() {
+            Some("stop" | "tool_calls" | "function_call" | "end_turn" | "eos") | None => {
+                StopReason::Stop
+            }
+            Some("length" | "max_tokens" | "model_length") => StopReason::Length,
+            Some("content_filter" | "content-filter") => StopReason::ContentFilter,
+            Some(broken @ ("error" | "insufficient_system_resource")) => {
+                return Err(Fault::Reported(Reported {
+                    message: String::from("the provider gave up on the answer"),
+                    code: broken.to_owned(),
+                    ..Reported::default()
+                }));
+            }
+            Some(other) => StopReason::Other(other.to_owned()),
+        };
+        let calls = std::mem::take(&mut self.calls);
+        if calls.nameless() {
+            let what = "a call of the answer has no name";
+            return Err(Fault::Protocol(what.to_owned()));
+        }
+        let cut = reason.is_none() || stop != StopReason::Stop;
+        let mut slots: Vec<u32> = [self.reasoning, self.text, self.refusal]
+            .into_iter()
+            .flatten()
+            .collect();
+        slots.extend(calls.finish(cut, out));
+        slots.sort_unstable();
+        let done = |slot| StreamEvent::Done {
+            slot,
+            text: None,
+            opaque: None,
+        };
+        out.extend(slots.into_iter().map(done));
+        out.push(StreamEvent::Finished { reason: stop });
+        Ok(())
+    }
+}
+
+fn slot(kept: &mut Option<u32>, next: &mut u32) -> u32 {
+    *kept.get_or_insert_with(|| {
+        let slot = *next;
+        *next = next.saturating_add(1);
+        slot
+    })
+}
+
+fn reported(error: &str) -> Fault {
+    Fault::Reported(Reported::parse(error.as_bytes()).unwrap_or_default())
+}
+
+#[cfg(test)]
+#[path = "decode_tests.rs"]
+mod tests;

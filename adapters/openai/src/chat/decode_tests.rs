@@ -1,0 +1,245 @@
+//! Tests of the Chat Completions decoder on streams made by hand.
+
+use super::*;
+
+/// Decodes events; the end of the list is the end of the stream.
+fn run(events: &[&str]) -> Result<Vec<StreamEvent>, Fault> {
+    let mut decoder = ChatDecoder::default();
+    let mut out = Vec::new();
+    for event in events {
+        if decoder.event(b"", event.as_bytes(), &mut out)? == Streaming::End {
+            return Ok(out);
+        }
+    }
+    decoder.end(&mut out)?;
+    Ok(out)
+}
+
+fn delta(delta: &str) -> String {
+    format!(r#"{{"choices":[{{"index":0,"delta":{delta}}}]}}"#)
+}
+
+fn finish(reason: &str) -> String {
+    format!(r#"{{"choices":[{{"index":0,"delta":{{}},"finish_reason":"{reason}"}}]}}"#)
+}
+
+fn done(slot: u32) -> StreamEvent {
+    StreamEvent::Done {
+        slot,
+        text: None,
+        opaque: None,
+    }
+}
+
+fn opened(slot: u32, id: &str, name: &str) -> StreamEvent {
+    StreamEvent::CallOpened {
+        slot,
+        id: id.into(),
+        name: name.into(),
+    }
+}
+
+fn arguments(slot: u32, text: &str) -> StreamEvent {
+    StreamEvent::CallArguments {
+        slot,
+        text: text.into(),
+    }
+}
+
+const STOP: StreamEvent = StreamEvent::Finished {
+    reason: StopReason::Stop,
+};
+
+#[test]
+fn parts_close_at_the_end_in_their_order() {
+    let events = run(&[
+        r#"{"id":"r1","model":"m","choices":[{"delta":{"role":"assistant","reasoning":"hm"}}]}"#,
+        &delta(r#"{"content":"a\n"}"#),
+        &delta(r#"{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":""}}]}"#),
+        &delta(r#"{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}"#),
+        &finish("tool_calls"),
+        r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4}}"#,
+        "[DONE]",
+    ]);
+    let usage = windlass_core::Usage {
+        input: Some(3),
+        output: Some(4),
+        ..Default::default()
+    };
+    assert_eq!(
+        events.unwrap(),
+        [
+            StreamEvent::Opened {
+                response_id: Some("r1".into()),
+                model: Some("m".into())
+            },
+            StreamEvent::Reasoning {
+                slot: 0,
+                text: "hm".into()
+            },
+            StreamEvent::Text {
+                slot: 1,
+                text: "a\n".into()
+            },
+            opened(2, "c", "f"),
+            arguments(2, "{}"),
+            StreamEvent::Usage(usage),
+            done(0),
+            done(1),
+            done(2),
+            STOP,
+        ]
+    );
+}
+
+#[test]
+fn an_end_without_a_reason_is_no_answer_and_done_is_one() {
+    assert!(matches!(
+        run(&[&delta(r#"{"content":"a"}"#)]),
+        Err(Fault::Truncated)
+    ));
+    assert!(matches!(run(&[]), Err(Fault::Truncated)));
+    let events = run(&[&delta(r#"{"content":"a"}"#), "[DONE]"]).unwrap();
+    assert_eq!(events.last(), Some(&STOP));
+}
+
+#[test]
+fn of_an_answer_cut_by_length_only_whole_calls_come_out() {
+    let events = run(&[
+        &delta(r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}"#),
+        &delta(
+            r#"{"tool_calls":[{"index":1,"id":"b","function":{"name":"f","arguments":"{\"x"}}]}"#,
+        ),
+        &finish("length"),
+    ])
+    .unwrap();
+    assert!(
+        events.contains(&done(0)) && !events.contains(&done(1)),
+        "{events:?}"
+    );
+    assert_eq!(
+        events.last(),
+        Some(&StreamEvent::Finished {
+            reason: StopReason::Length
+        })
+    );
+}
+
+#[test]
+fn calls_are_told_apart_in_every_dialect() {
+    // No index: by id, else the last one.
+    let events = run(&[
+        &delta(r#"{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{"}}]}"#),
+        &delta(r#"{"tool_calls":[{"function":{"arguments":"}"}}]}"#),
+        &delta(r#"{"tool_calls":[{"id":"b","function":{"name":"g","arguments":"{}"}}]}"#),
+        &delta(r#"{"tool_calls":[{"id":"a","function":{"arguments":" "}}]}"#),
+        &finish("tool_calls"),
+    ])
+    .unwrap();
+    let calls = [opened(0, "a", "f"), arguments(0, "{"), arguments(0, "}")];
+    assert_eq!(events[..3], calls);
+    assert_eq!(
+        events[3..6],
+        [opened(1, "b", "g"), arguments(1, "{}"), arguments(0, " ")]
+    );
+    // One index twice: another id with a name is another call, without one it is not.
+    let events = run(&[
+        &delta(r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}"#),
+        &delta(r#"{"tool_calls":[{"index":0,"id":"x","function":{"arguments":" "}}]}"#),
+        &delta(r#"{"tool_calls":[{"index":0,"id":"b","function":{"name":"f","arguments":"{}"}}]}"#),
+        &finish("stop"),
+    ])
+    .unwrap();
+    assert_eq!(events[2..4], [arguments(0, " "), opened(1, "b", "f")]);
+}
+
+#[test]
+fn a_late_id_is_waited_for() {
+    let events = run(&[
+        &delta(r#"{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{"}}]}"#),
+        &delta(r#"{"tool_calls":[{"index":0,"id":"late","function":{"arguments":"}"}}]}"#),
+        &finish("tool_calls"),
+    ])
+    .unwrap();
+    assert_eq!(events[..2], [opened(0, "late", "f"), arguments(0, "{}")]);
+}
+
+#[test]
+fn values_of_unexpected_types_are_understood() {
+    let events = run(&[
+        r#"{"id":7,"choices":[{"index":"0","delta":{"content":[{"type":"text","text":"a"},
+            {"type":"thinking","thinking":[{"text":"t"}]}]}}]}"#,
+        &delta(
+            r#"{"tool_calls":[{"index":0,"id":1,"function":{"name":"f","arguments":{"k":1}}}]}"#,
+        ),
+        r#"{"choices":null,"usage":{"prompt_tokens":1.0,"input_tokens":9}}"#,
+        &finish("stop"),
+    ])
+    .unwrap();
+    let usage = windlass_core::Usage {
+        input: Some(1),
+        ..Default::default()
+    };
+    assert_eq!(
+        events[..6],
+        [
+            StreamEvent::Opened {
+                response_id: Some("7".into()),
+                model: None
+            },
+            StreamEvent::Reasoning {
+                slot: 0,
+                text: "t".into()
+            },
+            StreamEvent::Text {
+                slot: 1,
+                text: "a".into()
+            },
+            opened(2, "1", "f"),
+            arguments(2, r#"{"k":1}"#),
+            StreamEvent::Usage(usage),
+        ]
+    );
+}
+
+#[test]
+fn other_choices_and_what_follows_the_end_are_ignored() {
+    let both =
+        r#"{"choices":[{"index":1,"delta":{"content":"b"}},{"index":0,"delta":{"content":"a"}}]}"#;
+    let events = run(&[both, &finish("stop"), "[DONE]", "{broken"]).unwrap();
+    assert_eq!(
+        events,
+        [
+            StreamEvent::Text {
+                slot: 0,
+                text: "a".into()
+            },
+            done(0),
+            STOP
+        ]
+    );
+}
+
+#[test]
+fn errors_in_the_stream_are_errors() {
+    let error = r#"{"error":{"message":"m","code":"c"}}"#;
+    assert!(matches!(run(&[&finish("stop"), error]), Err(Fault::Reported(e)) if e.code == "c"));
+    assert!(matches!(run(&[r#"{"error":"m"}"#]), Err(Fault::Reported(e)) if e.message == "m"));
+    assert!(matches!(run(&[&finish("error")]), Err(Fault::Reported(_))));
+    assert!(matches!(run(&[r#"{"choices":["#]), Err(Fault::Protocol(_))));
+    let nameless = delta(r#"{"tool_calls":[{"index":0,"id":"a"}]}"#);
+    assert!(matches!(
+        run(&[&nameless, &finish("stop")]),
+        Err(Fault::Protocol(_))
+    ));
+}
+
+#[test]
+fn events_that_mean_nothing_are_counted() {
+    let mut decoder = ChatDecoder::default();
+    let mut out = Vec::new();
+    for event in ["", "ping", r#"{"choices":[]}"#, r#"{"new":1}"#] {
+        decoder.event(b"", event.as_bytes(), &mut out).unwrap();
+    }
+    assert_eq!((decoder.ignored(), out.len()), (4, 0));
+}

@@ -1,0 +1,240 @@
+//! The chunks of a Chat Completions stream, borrowed from the event. Unknown fields are skipped
+//! without being built; choices other than the first are too.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::wire::{Text, WireUsage, repair, repair_arguments, repair_usage};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Chunk<'a> {
+    #[serde(borrow)]
+    pub(super) id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) model: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) choices: Answer<'a>,
+    pub(super) usage: Option<WireUsage>,
+    pub(super) x_groq: Option<Groq>,
+    #[serde(borrow)]
+    pub(super) error: Option<&'a RawValue>,
+}
+
+/// Groq's own field, where it puts the usage on some models.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Groq {
+    pub(super) usage: Option<WireUsage>,
+}
+
+/// Choice 0 of a chunk: the answer.
+#[derive(Debug, Default)]
+pub(super) struct Answer<'a>(pub(super) Option<Choice<'a>>);
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Choice<'a> {
+    index: Option<u64>,
+    #[serde(borrow)]
+    pub(super) delta: Option<Delta<'a>>,
+    #[serde(borrow)]
+    pub(super) finish_reason: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) error: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Delta<'a> {
+    #[serde(borrow)]
+    pub(super) content: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) refusal: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) reasoning_content: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) reasoning: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) reasoning_text: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) thinking: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) reasoning_details: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) tool_calls: Option<Vec<ToolDelta<'a>>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ToolDelta<'a> {
+    pub(super) index: Option<u64>,
+    #[serde(borrow)]
+    pub(super) id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) function: Option<FunctionDelta<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct FunctionDelta<'a> {
+    #[serde(borrow)]
+    pub(super) name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) arguments: Option<Text<'a>>,
+}
+
+impl<'a> Delta<'a> {
+    /// The readable reasoning of this chunk. Several servers send one text under two names, so
+    /// the first that holds any counts.
+    pub(super) fn take_reasoning(&mut self) -> Option<String> {
+        let named = [
+            self.reasoning_content.take(),
+            self.reasoning.take(),
+            self.reasoning_text.take(),
+            self.thinking.take(),
+        ];
+        let named = named.into_iter().flatten().find(|text| !text.0.is_empty());
+        named.map(Text::into_string).or_else(|| {
+            let details: Value = serde_json::from_str(self.reasoning_details?.get()).ok()?;
+            let text = |detail: &Value| {
+                let text = detail.get("text").or_else(|| detail.get("summary"))?;
+                Some(text.as_str()?.to_owned())
+            };
+            let texts: String = details.as_array()?.iter().filter_map(text).collect();
+            (!texts.is_empty()).then_some(texts)
+        })
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Answer<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Choices;
+        impl<'de> Visitor<'de> for Choices {
+            type Value = Answer<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of choices")
+            }
+
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(Answer(None))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+                while let Some(choice) = list.next_element::<Choice<'de>>()? {
+                    if choice.index.unwrap_or(0) == 0 {
+                        while list.next_element::<IgnoredAny>()?.is_some() {}
+                        return Ok(Answer(Some(choice)));
+                    }
+                }
+                Ok(Answer(None))
+            }
+        }
+        from.deserialize_any(Choices)
+    }
+}
+
+/// Rewrites a chunk whose fields are not of the documented types, as far as its meaning is clear.
+pub(super) fn mend(mut chunk: Value) -> Value {
+    repair(&mut chunk, &["id", "model"], &[]);
+    if let Some(usage) = chunk.get_mut("usage") {
+        repair_usage(usage);
+    }
+    if let Some(groq) = chunk.get_mut("x_groq") {
+        match groq.get_mut("usage") {
+            Some(usage) => repair_usage(usage),
+            None => *groq = Value::Null,
+        }
+    }
+    if let Some(choices) = chunk.get_mut("choices") {
+        match choices {
+            Value::Array(list) => list.iter_mut().for_each(mend_choice),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Object(_) => *choices = Value::Null,
+        }
+    }
+    chunk
+}
+
+fn mend_choice(choice: &mut Value) {
+    if !choice.is_object() {
+        *choice = Value::Object(serde_json::Map::new());
+    }
+    repair(choice, &["finish_reason"], &["index"]);
+    let Some(delta) = choice.get_mut("delta") else {
+        return;
+    };
+    if !delta.is_object() {
+        *delta = Value::Null;
+        return;
+    }
+    let parts = delta
+        .get_mut("content")
+        .and_then(Value::as_array_mut)
+        .map(std::mem::take);
+    if let (Some(parts), Some(fields)) = (parts, delta.as_object_mut()) {
+        let (mut text, mut thinking) = (String::new(), String::new());
+        for part in &parts {
+            match part.get("thinking") {
+                Some(thought) => gather(thought, &mut thinking),
+                None => gather(part, &mut text),
+            }
+        }
+        fields.insert("content".into(), text.into());
+        if !thinking.is_empty() {
+            fields.insert("thinking".into(), thinking.into());
+        }
+    }
+    let texts = [
+        "content",
+        "refusal",
+        "reasoning_content",
+        "reasoning",
+        "reasoning_text",
+        "thinking",
+    ];
+    repair(delta, &texts, &[]);
+    let Some(calls) = delta.get_mut("tool_calls") else {
+        return;
+    };
+    match calls {
+        Value::Array(calls) => {
+            calls.retain(Value::is_object);
+            for call in calls {
+                repair(call, &["id"], &["index"]);
+                if let Some(function) = call.get_mut("function") {
+                    repair_arguments(function);
+                    repair(function, &["name", "arguments"], &[]);
+                    if !function.is_object() {
+                        *function = Value::Null;
+                    }
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+            *calls = Value::Null;
+        }
+    }
+}
+
+/// Gathers the texts of a content part, or of a list of them.
+fn gather(part: &Value, into: &mut String) {
+    match part {
+        Value::String(text) => into.push_str(text),
+        Value::Array(parts) => parts.iter().for_each(|part| gather(part, into)),
+        Value::Object(fields) => {
+            if let Some(text) = fields.get("text") {
+                gather(text, into);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

@@ -1,0 +1,338 @@
+//! The one mapping from what went wrong to a `ProviderError`: class, retry, and words that are
+//! bounded, escaped, and free of secrets.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{HeaderMap, LOCATION};
+use windlass_core::{FailureKind, Retry};
+use windlass_ports::ProviderError;
+
+use crate::classify::{classify, retry};
+use crate::config::Secret;
+use crate::reported::Reported;
+use crate::retry_after::retry_after_ms;
+
+/// How much of a body that is not a stream is read, in bytes.
+pub const ERROR_BODY_BYTES: usize = 64 * 1024;
+
+/// How many characters of a provider's own words are passed on.
+const SHOWN_CHARS: usize = 600;
+
+/// What a decoder found wrong, before it is put into words.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The stream carries an error.
+    Reported(Reported),
+    /// The stream is not what the protocol says.
+    Protocol(String),
+    /// The stream ended without its terminal event.
+    Truncated,
+    /// The stream, or what it holds, is larger than our caps.
+    TooLarge(String),
+    /// The body is no event stream: its first bytes.
+    NotAStream(Vec<u8>),
+}
+
+/// Which request an error belongs to, and what must not be shown of it.
+#[derive(Clone, Default)]
+pub struct Origin {
+    endpoint: String,
+    secrets: Arc<Vec<Secret>>,
+    keyed: bool,
+    status: Option<u16>,
+    request_id: Option<String>,
+}
+
+impl Origin {
+    /// Requests to `endpoint`, which is shown; `secrets` are not, wherever they turn up.
+    #[must_use]
+    pub fn new(endpoint: impl Into<String>, secrets: Vec<Secret>, keyed: bool) -> Self {
+        Self {
+            endpoint: endpoint.into(),
+            secrets: Arc::new(secrets),
+            keyed,
+            status: None,
+            request_id: None,
+        }
+    }
+
+    /// The same for one response.
+    #[must_use]
+    pub fn answered(&self, status: u16, headers: &HeaderMap) -> Self {
+        let id = ["x-request-id", "request-id", "apim-request-id"];
+        let id = id.iter().find_map(|name| headers.get(*name)?.to_str().ok());
+        Self {
+            status: Some(status),
+            request_id: id.map(|id| self.shown(id).chars().take(200).collect()),
+            ..self.clone()
+        }
+    }
+
+    /// The error of a response that is not a success.
+    #[must_use]
+    pub fn refused(&self, headers: &HeaderMap, body: &[u8]) -> ProviderError {
+        let status = self.status.unwrap_or(0);
+        if (300..400).contains(&status) {
+            return self.redirected(headers);
+        }
+        let reported = Reported::parse(body).unwrap_or_else(|| Reported {
+            message: plain(body),
+            ..Reported::default()
+        });
+        let kind = classify(Some(status), &reported);
+        let retry = match headers.get("x-should-retry").map(|value| value.as_bytes()) {
+            Some(b"false") => Retry::Never,
+            Some(_) | None => match (retry(kind, Some(status)), retry_after_ms(headers)) {
+                (Retry::Never, _) => Retry::Never,
+                (_, Some(ms)) => Retry::AfterMs(ms),
+                (soon, None) => soon,
+            },
+        };
+        let said = self.words(&reported);
+        let context = format!(
+            "{} answered {status}{said}{}",
+            self.endpoint,
+            self.advice(kind)
+        );
+        self.error(kind, retry, context)
+    }
+
+    /// The error of a stream that a decoder refused.
+    pub(crate) fn fault(&self, fault: Fault) -> ProviderError {
+        let at = &self.endpoint;
+        match fault {
+            Fault::Reported(reported) => {
+                let kind = classify(None, &reported);
+                let said = self.words(&reported);
+                let advice = self.advice(kind);
+                let context = format!("{at} broke off its answer with an error{said}{advice}");
+                self.error(kind, retry(kind, None), context)
+            }
+            Fault::Protocol(what) => {
+                let context = format!("reading the answer of {at}: {}", self.shown(&what));
+                self.error(FailureKind::Protocol, Retry::Soon, context)
+            }
+            Fault::Truncated => {
+                let context = format!(
+                    "the answer of {at} ended without its closing event, so it may be cut off; \
+                     it is not taken for an answer"
+                );
+                self.error(FailureKind::Truncated, Retry::Soon, context)
+            }
+            Fault::TooLarge(what) => {
+                let context = format!("reading the answer of {at}: {}", self.shown(&what));
+                self.error(FailureKind::TooLarge, Retry::Never, context)
+            }
+            Fault::NotAStream(body) => self.not_a_stream(&body),
+        }
+    }
+
+    /// The error of a request that got no response, or whose response broke.
+    pub(crate) fn unreachable(&self, error: reqwest::Error) -> ProviderError {
+        let error = error.without_url();
+        let mut cause: &dyn Error = &error;
+        while let Some(deeper) = cause.source() {
+            cause = deeper;
+        }
+        let context = format!(
+            "cannot reach {}: {}; check that the server runs and that the base URL is right",
+            self.endpoint,
+            self.shown(&cause.to_string())
+        );
+        let kind = if error.is_timeout() {
+            FailureKind::Timeout
+        } else {
+            FailureKind::Unavailable
+        };
+        let mut mapped = self.error(kind, Retry::Soon, context);
+        mapped.source = Some(Box::new(error));
+        mapped
+    }
+
+    /// The error of a body that broke off below the protocol.
+    pub(crate) fn broken(&self, error: reqwest::Error) -> ProviderError {
+        let mut mapped = self.fault(Fault::Truncated);
+        mapped.source = Some(Box::new(error.without_url()));
+        mapped
+    }
+
+    /// An error with this request's status and id.
+    pub(crate) fn error(
+        &self,
+        kind: FailureKind,
+        retry: Retry,
+        context: impl Into<String>,
+    ) -> ProviderError {
+        let mut error = ProviderError::new(kind, retry, context);
+        error.status = self.status;
+        error.request_id.clone_from(&self.request_id);
+        error
+    }
+
+    /// That the head of a response did not come in time.
+    pub(crate) fn slow(&self, wait: Duration) -> String {
+        let ms = wait.as_millis();
+        format!(
+            "{} did not answer within {ms} ms; check that it runs",
+            self.endpoint
+        )
+    }
+
+    /// That a response is compressed although that was not asked for.
+    pub(crate) fn coded(&self) -> String {
+        let at = &self.endpoint;
+        format!("{at} answered with a compressed body although it was asked not to")
+    }
+
+    /// The error of an answer that is no list of models.
+    pub(crate) fn no_models(&self) -> ProviderError {
+        let at = &self.endpoint;
+        let context = format!("{at} answered with no list of models; check the base URL");
+        self.error(FailureKind::Protocol, Retry::Never, context)
+    }
+
+    fn redirected(&self, headers: &HeaderMap) -> ProviderError {
+        let to = headers
+            .get(LOCATION)
+            .and_then(|to| to.to_str().ok())
+            .unwrap_or("nowhere");
+        let to = to.split(['?', '#']).next().unwrap_or_default();
+        let context = format!(
+            "{} redirects to {}, which is not followed so that the key goes nowhere else; \
+             set the base URL to the endpoint itself",
+            self.endpoint,
+            self.shown(to)
+        );
+        self.error(FailureKind::Protocol, Retry::Never, context)
+    }
+
+    fn not_a_stream(&self, body: &[u8]) -> ProviderError {
+        if let Some(reported) = Reported::parse(body).filter(|_| says_error(body)) {
+            return self.fault(Fault::Reported(reported));
+        }
+        let what = if is_html(body) {
+            "an HTML page"
+        } else {
+            "a body that is no event stream"
+        };
+        let context = format!(
+            "{} answered with {what}{}; check that the base URL is that of an \
+             OpenAI-compatible API, which often ends in /v1, and that it can stream",
+            self.endpoint,
+            self.quoted(&plain(body))
+        );
+        self.error(FailureKind::Protocol, Retry::Never, context)
+    }
+
+    fn advice(&self, kind: FailureKind) -> &'static str {
+        match kind {
+            FailureKind::Authentication if self.keyed => "; check the API key and its rights",
+            FailureKind::Authentication => "; no API key was sent: set one",
+            FailureKind::NotFound => "; check the model's name and the base URL",
+            FailureKind::ContextOverflow => "; the conversation is too long for this model",
+            FailureKind::Quota => "; check the account's plan and billing",
+            FailureKind::InvalidRequest
+            | FailureKind::RateLimit
+            | FailureKind::Overloaded
+            | FailureKind::Server
+            | FailureKind::ContentFilter
+            | FailureKind::Unavailable
+            | FailureKind::Protocol
+            | FailureKind::Truncated
+            | FailureKind::TooLarge
+            | FailureKind::Timeout
+            | FailureKind::Cancelled
+            | FailureKind::Restart => "",
+        }
+    }
+
+    fn words(&self, reported: &Reported) -> String {
+        let mut words = self.quoted(&reported.message);
+        let code = if reported.code.is_empty() {
+            &reported.class
+        } else {
+            &reported.code
+        };
+        if !code.is_empty() {
+            words.push_str(&format!(" ({})", self.shown(code)));
+        }
+        words
+    }
+
+    fn quoted(&self, text: &str) -> String {
+        let text = self.shown(text);
+        if text.is_empty() {
+            String::new()
+        } else {
+            format!(": {text}")
+        }
+    }
+
+    /// A foreign text, made fit to be shown: without secrets, without control characters, short.
+    fn shown(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for secret in self
+            .secrets
+            .iter()
+            .map(Secret::expose)
+            .filter(|secret| !secret.is_empty())
+        {
+            text = text.replace(secret, "[redacted]");
+        }
+        let mut shown = String::new();
+        let mut chars = text.trim().chars();
+        for c in chars.by_ref().take(SHOWN_CHARS) {
+            if c.is_control() || is_bidi(c) {
+                shown.extend(c.escape_default());
+            } else {
+                shown.push(c);
+            }
+        }
+        if chars.next().is_some() {
+            shown.push_str(" [...]");
+        }
+        shown
+    }
+}
+
+/// Characters that change the direction of the text around them.
+fn is_bidi(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn is_html(body: &[u8]) -> bool {
+    body.trim_ascii_start().starts_with(b"<")
+}
+
+fn says_error(body: &[u8]) -> bool {
+    let value: Option<serde_json::Value> = serde_json::from_slice(body).ok();
+    let value = value.as_ref().map(|value| value.get(0).unwrap_or(value));
+    let error = value.and_then(|value| value.get("error").or_else(|| value.get("detail")));
+    error.is_some_and(|error| !error.is_null())
+}
+
+/// A body in words: the title of a page, or the text itself.
+fn plain(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    if !is_html(body) {
+        return text.into_owned();
+    }
+    let lower = text.to_ascii_lowercase();
+    let title = lower
+        .find("<title>")
+        .map(|at| at + "<title>".len())
+        .and_then(|from| {
+            let to = lower.get(from..)?.find("</title>")?;
+            text.get(from..from + to)
+        });
+    match title {
+        Some(title) => format!("a page titled \"{}\"", title.trim()),
+        None => String::from("a page without a title"),
+    }
+}
+
+#[cfg(test)]
+#[path = "error_tests.rs"]
+mod tests;

@@ -1,0 +1,263 @@
+//! Tests of request bodies: their exact bytes, that async-openai's types read them, and that the
+//! remembered prefix never shows.
+
+use async_openai::types::chat::CreateChatCompletionRequest;
+use async_openai::types::responses::CreateResponse;
+use windlass_core::{
+    CallItem, Concurrency, EffectClass, Limits, Mode, Observation, ObservationStatus, Opaque,
+    Permissions, ReasoningItem, Seq, ToolSpec,
+};
+
+use super::*;
+
+const ENDPOINT: &str = "http://host/v1";
+
+fn settings(model: &str) -> Settings {
+    Settings {
+        provider: "openai".into(),
+        model: model.into(),
+        instructions: "Be brief.".into(),
+        mode: Mode::Build,
+        permissions: Permissions::Auto,
+        tools: vec![ToolSpec {
+            name: "echo".into(),
+            description: "Says it again.".into(),
+            parameters: r#"{"type":"object","properties":{"b":{},"a":{}}}"#.into(),
+            effect: EffectClass::ReadOnly,
+            concurrency: Concurrency::Parallel,
+            timeout_ms: None,
+        }],
+        limits: Limits::default(),
+        max_output_tokens: Some(100),
+        effort: Some("low".into()),
+    }
+}
+
+fn reasoning(endpoint: &str, payload: &str) -> PromptItem {
+    let opaque = Opaque {
+        provider: "openai-responses".into(),
+        endpoint: endpoint.into(),
+        model: "o9".into(),
+        payload: payload.into(),
+    };
+    let item = ReasoningItem {
+        text: "hm".into(),
+        opaque: Some(opaque),
+    };
+    PromptItem::Reasoning {
+        sample: Seq(3),
+        item: Arc::new(item),
+    }
+}
+
+fn call(sample: u64, id: &str, name: &str, arguments: &str) -> PromptItem {
+    let call = CallItem {
+        provider_id: id.into(),
+        name: name.into(),
+        arguments: arguments.into(),
+        fault: None,
+        opaque: None,
+    };
+    PromptItem::Call {
+        sample: Seq(sample),
+        id: id.into(),
+        call: Arc::new(call),
+    }
+}
+
+fn result(id: &str, output: &str) -> PromptItem {
+    let observation = Arc::new(Observation::new(ObservationStatus::Done, output));
+    PromptItem::Result {
+        id: id.into(),
+        observation,
+    }
+}
+
+fn user(text: &str) -> PromptItem {
+    PromptItem::User { text: text.into() }
+}
+
+fn said(sample: u64, text: &str) -> PromptItem {
+    PromptItem::Text {
+        sample: Seq(sample),
+        text: text.into(),
+    }
+}
+
+const ENCRYPTED: &str = r#"{"type":"reasoning","id":"rs","summary":[],"encrypted_content":"x"}"#;
+
+fn conversation() -> Vec<PromptItem> {
+    vec![
+        user("hi \"you\""),
+        reasoning(ENDPOINT, ENCRYPTED),
+        said(3, "Let me see."),
+        call(3, "c1", "echo", r#"{"a":1}"#),
+        call(3, "c2", "no such/tool", "not json"),
+        result("c1", "1"),
+        result("c2", ""),
+        said(9, "Done."),
+        user("thanks"),
+    ]
+}
+
+fn prompt(settings: Settings, items: &[PromptItem]) -> Prompt {
+    Prompt {
+        settings: Arc::new(settings),
+        items: items.iter().cloned().collect(),
+    }
+}
+
+fn body(api: Api, prompt: &Prompt) -> String {
+    let session = SessionId::new("s").unwrap();
+    let body = Bodies::new(api, ENDPOINT).body(&session, prompt).unwrap();
+    String::from_utf8(body).unwrap()
+}
+
+#[test]
+fn a_chat_body_is_exactly_this() {
+    let body = body(Api::Chat, &prompt(settings("o9"), &conversation()));
+    let expected = concat!(
+        r#"{"model":"o9","stream":true,"stream_options":{"include_usage":true},"#,
+        r#""max_completion_tokens":100,"reasoning_effort":"low","#,
+        r#""tools":[{"type":"function","function":{"name":"echo","description":"Says it again.","#,
+        r#""parameters":{"type":"object","properties":{"b":{},"a":{}}}}}],"#,
+        r#""messages":[{"role":"system","content":"Be brief."},"#,
+        r#"{"role":"user","content":"hi \"you\""},"#,
+        r#"{"role":"assistant","content":"Let me see.","tool_calls":["#,
+        r#"{"id":"c1","type":"function","function":{"name":"echo","arguments":"{\"a\":1}"}},"#,
+        r#"{"id":"c2","type":"function","function":{"name":"no_such_tool","#,
+        r#""arguments":"{\"not_a_json_object\":\"not json\"}"}}]},"#,
+        r#"{"role":"tool","tool_call_id":"c1","content":"1"},"#,
+        r#"{"role":"tool","tool_call_id":"c2","content":""},"#,
+        r#"{"role":"assistant","content":"Done."},"#,
+        r#"{"role":"user","content":"thanks"}]}"#,
+    );
+    assert_eq!(body, expected);
+    let read: CreateChatCompletionRequest = serde_json::from_str(&body).unwrap();
+    assert_eq!(read.messages.len(), 7);
+}
+
+#[test]
+fn a_responses_body_is_exactly_this() {
+    let body = body(Api::Responses, &prompt(settings("o9"), &conversation()));
+    let expected = concat!(
+        r#"{"model":"o9","stream":true,"store":false,"include":["reasoning.encrypted_content"],"#,
+        r#""instructions":"Be brief.","max_output_tokens":100,"reasoning":{"effort":"low"},"#,
+        r#""tools":[{"type":"function","name":"echo","description":"Says it again.","#,
+        r#""parameters":{"type":"object","properties":{"b":{},"a":{}}},"strict":false}],"#,
+        r#""input":[{"type":"message","role":"user","content":"hi \"you\""},"#,
+        r#"{"type":"reasoning","id":"rs","summary":[],"encrypted_content":"x"},"#,
+        r#"{"type":"message","role":"assistant","content":"Let me see."},"#,
+        r#"{"type":"function_call","call_id":"c1","name":"echo","arguments":"{\"a\":1}"},"#,
+        r#"{"type":"function_call","call_id":"c2","name":"no_such_tool","#,
+        r#""arguments":"{\"not_a_json_object\":\"not json\"}"},"#,
+        r#"{"type":"function_call_output","call_id":"c1","output":"1"},"#,
+        r#"{"type":"function_call_output","call_id":"c2","output":""},"#,
+        r#"{"type":"message","role":"assistant","content":"Done."},"#,
+        r#"{"type":"message","role":"user","content":"thanks"}]}"#,
+    );
+    assert_eq!(body, expected);
+    serde_json::from_str::<CreateResponse>(&body).unwrap();
+}
+
+#[test]
+fn reasoning_goes_back_only_where_it_came_from_and_only_if_it_is_whole() {
+    let sent = |model: &str, item: PromptItem| {
+        body(
+            Api::Responses,
+            &prompt(settings(model), &[user("hi"), item]),
+        )
+        .contains(r#""id":"rs""#)
+    };
+    assert!(sent("o9", reasoning(ENDPOINT, ENCRYPTED)));
+    assert!(!sent("o8", reasoning(ENDPOINT, ENCRYPTED)));
+    assert!(!sent("o9", reasoning("http://other/v1", ENCRYPTED)));
+    assert!(!sent(
+        "o9",
+        reasoning(ENDPOINT, r#"{"type":"reasoning","id":"rs","summary":[]}"#)
+    ));
+    let open = r#"{"type":"reasoning","id":"rs","content":[{"type":"reasoning_text","text":"t"}]}"#;
+    assert!(sent("o9", reasoning(ENDPOINT, open)));
+}
+
+#[test]
+fn families_that_do_not_reason_are_not_asked_for_it() {
+    let asked = |model: &str| {
+        body(Api::Responses, &prompt(settings(model), &[])).contains("encrypted_content")
+    };
+    assert!(asked("gpt-5.2") && asked("o3") && asked("openai/gpt-oss-20b"));
+    assert!(!asked("gpt-4o-mini") && !asked("openai/gpt-4.1") && !asked("gpt-5-chat-latest"));
+}
+
+#[test]
+fn ids_that_are_too_long_stay_the_same_for_call_and_result() {
+    let long = "x".repeat(80);
+    let items = [call(2, &long, "echo", "{}"), result(&long, "1")];
+    let body = body(Api::Responses, &prompt(settings("m"), &items));
+    let read: serde_json::Value = serde_json::from_str(&body).unwrap();
+    let id = read["input"][0]["call_id"].as_str().unwrap();
+    assert!(
+        id.len() <= 64 && read["input"][1]["call_id"] == id,
+        "{body}"
+    );
+}
+
+#[test]
+fn a_schema_that_is_not_json_is_named() {
+    let mut settings = settings("m");
+    settings.tools[0].parameters = "{".into();
+    let session = SessionId::new("s").unwrap();
+    let bodies = Bodies::new(Api::Chat, ENDPOINT);
+    let error = bodies.body(&session, &prompt(settings, &[])).unwrap_err();
+    assert!(error.context.contains("tool echo"), "{error}");
+}
+
+#[test]
+fn a_remembered_prefix_changes_nothing() {
+    let session = SessionId::new("s").unwrap();
+    let items = conversation();
+    for api in [Api::Chat, Api::Responses] {
+        let bodies = Bodies::new(api, ENDPOINT);
+        let mut growing = prompt(settings("o9"), &[]);
+        for item in &items {
+            growing.items.push(item.clone());
+            let sent = bodies.body(&session, &growing).unwrap();
+            assert_eq!(String::from_utf8(sent).unwrap(), body(api, &growing));
+        }
+        // A conversation that was rewritten at the same length, one that is shorter, and other
+        // settings are each written anew.
+        let mut rewritten = items.clone();
+        rewritten[2] = said(3, "Other words.");
+        for prompt in [
+            prompt(settings("o9"), &rewritten),
+            prompt(settings("o9"), &items[..3]),
+            prompt(settings("o8"), &items),
+        ] {
+            let sent = bodies.body(&session, &prompt).unwrap();
+            assert_eq!(String::from_utf8(sent).unwrap(), body(api, &prompt));
+        }
+    }
+}
+
+#[test]
+fn what_is_remembered_is_bounded() {
+    let bodies = Bodies::new(Api::Chat, ENDPOINT);
+    let small = prompt(settings("m"), &[user("hi")]);
+    for n in 0..MOST_SESSIONS + 10 {
+        bodies
+            .body(&SessionId::new(&format!("s{n}")).unwrap(), &small)
+            .unwrap();
+    }
+    assert_eq!(bodies.kept.lock().unwrap().prefixes.len(), MOST_SESSIONS);
+    let large = prompt(settings("m"), &[user(&"x".repeat(MOST_BYTES / 2))]);
+    for name in ["a", "b", "c"] {
+        bodies.body(&SessionId::new(name).unwrap(), &large).unwrap();
+    }
+    let kept = bodies.kept.lock().unwrap();
+    let bytes: usize = kept
+        .prefixes
+        .iter()
+        .map(|(_, prefix)| prefix.bytes.len())
+        .sum();
+    assert!(kept.bytes <= MOST_BYTES && kept.bytes == bytes);
+}

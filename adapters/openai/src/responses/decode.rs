@@ -1,0 +1,336 @@
+//! Responses events to stream events. Pure.
+//!
+//! The `type` inside the data decides what an event is; the SSE event name counts only where the
+//! data has none, for some servers send one that does not match.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use windlass_core::{Opaque, StopReason, StreamEvent};
+use windlass_ports::Streaming;
+
+use super::DIALECT;
+use super::items::{Items, Name};
+use super::wire::{Event, Response, WireItem, mend_event, mend_item, mend_response};
+use crate::error::Fault;
+use crate::reported::Reported;
+use crate::wire::given;
+
+/// Decodes one answer.
+#[derive(Debug)]
+pub(crate) struct ResponsesDecoder {
+    endpoint: String,
+    model: String,
+    opened: bool,
+    items: Items,
+    ignored: u64,
+}
+
+impl ResponsesDecoder {
+    /// A decoder that marks opaque items as made by `model` at `endpoint`.
+    pub(crate) fn new(endpoint: &str, model: &str) -> Self {
+        Self {
+            endpoint: endpoint.to_owned(),
+            model: model.to_owned(),
+            opened: false,
+            items: Items::default(),
+            ignored: 0,
+        }
+    }
+
+    /// How many events meant nothing to it.
+    pub(crate) fn ignored(&self) -> u64 {
+        self.ignored
+    }
+
+    /// Takes the data of one event.
+    pub(crate) fn event(
+        &mut self,
+        name: &[u8],
+        data: &[u8],
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<Streaming, Fault> {
+        let data = data.trim_ascii();
+        if data.first() != Some(&b'{') {
+            // `[DONE]`, keep-alives; an event is an object.
+            self.ignored += 1;
+            return Ok(Streaming::More);
+        }
+        if let Ok(event) = serde_json::from_slice::<Event<'_>>(data) {
+            return self.take(name, event, data, out);
+        }
+        let text = String::from_utf8_lossy(data);
+        let mended = mend(&text, mend_event)?;
+        let event = read(&mended)?;
+        self.take(name, event, mended.as_bytes(), out)
+    }
+
+    fn take(
+        &mut self,
+        name: &[u8],
+        mut event: Event<'_>,
+        data: &[u8],
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<Streaming, Fault> {
+        let kind = event.kind.take();
+        let sent = std::str::from_utf8(name).unwrap_or_default();
+        match kind.as_ref().map_or(sent, |kind| &kind.0) {
+            "response.output_text.delta" => self.text(event, false, out)?,
+            "response.refusal.delta" => self.text(event, true, out)?,
+            "response.output_text.done" | "response.refusal.done" => self.text_done(event, out)?,
+            "response.reasoning_text.delta" | "response.reasoning.delta" => {
+                self.reasoning(event, false, out)?;
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_summary.delta" => {
+                self.reasoning(event, true, out)?;
+            }
+            "response.reasoning_text.done" | "response.reasoning.done" => {
+                self.reasoning_done(event, false)?;
+            }
+            "response.reasoning_summary_text.done" | "response.reasoning_summary.done" => {
+                self.reasoning_done(event, true)?;
+            }
+            "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
+                let delta = given(event.delta.take());
+                if let (Some(call), Some(text)) = (self.items.call(name_of(&event))?, delta) {
+                    call.delta(text, out);
+                }
+            }
+            "response.function_call_arguments.done" | "response.custom_tool_call_input.done" => {
+                let arguments = event.arguments.take().or(event.input.take());
+                if let Some(call) = self.items.call(name_of(&event))? {
+                    call.whole(arguments);
+                }
+            }
+            "response.output_item.added" => self.added(&event, out)?,
+            "response.output_item.done" => self.done(event.output_index, event.item, out)?,
+            "response.created" | "response.in_progress" | "response.queued" if !self.opened => {
+                if let Some(raw) = event.response {
+                    let text = fit::<Response<'_>>(raw.get(), mend_response)?;
+                    self.open(read(&text)?, out);
+                }
+            }
+            "response.completed"
+            | "response.incomplete"
+            | "response.done"
+            | "response.failed"
+            | "response.cancelled" => {
+                let ended = kind.as_ref().map_or(sent, |kind| &kind.0).to_owned();
+                return self.terminal(&ended, event, out);
+            }
+            "error" | "response.error" => {
+                return Err(Fault::Reported(Reported::parse(data).unwrap_or_default()));
+            }
+            "response.created"
+            | "response.in_progress"
+            | "response.queued"
+            | "response.content_part.added"
+            | "response.content_part.done"
+            | "response.reasoning_summary_part.added"
+            | "response.reasoning_summary_part.done"
+            | "response.output_text.annotation.added"
+            | "keepalive" => {}
+            _ => self.ignored += 1,
+        }
+        Ok(Streaming::More)
+    }
+
+    fn text(
+        &mut self,
+        mut event: Event<'_>,
+        refusal: bool,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<(), Fault> {
+        let Some(text) = given(event.delta.take()) else {
+            return Ok(());
+        };
+        let at = event.content_index.unwrap_or(0);
+        if let Some(piece) = self.items.piece(name_of(&event), at, refusal)? {
+            piece.delta(text, out);
+        }
+        Ok(())
+    }
+
+    fn text_done(&mut self, mut event: Event<'_>, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
+        let refusal = event.refusal.is_some();
+        let text = event.refusal.take().or(event.text.take());
+        let at = event.content_index.unwrap_or(0);
+        if let Some(piece) = self.items.piece(name_of(&event), at, refusal)? {
+            piece.whole(text, out);
+        }
+        Ok(())
+    }
+
+    fn reasoning(
+        &mut self,
+        mut event: Event<'_>,
+        summary: bool,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<(), Fault> {
+        let Some(text) = event.delta.take().filter(|text| !text.0.is_empty()) else {
+            return Ok(());
+        };
+        let part = part_of(&event, summary);
+        if let Some(thought) = self.items.thought(name_of(&event))? {
+            thought.delta(part, &text.0, out);
+        }
+        Ok(())
+    }
+
+    fn reasoning_done(&mut self, mut event: Event<'_>, summary: bool) -> Result<(), Fault> {
+        let text = event.text.take();
+        let part = part_of(&event, summary);
+        if let Some(thought) = self.items.thought(name_of(&event))? {
+            thought.whole(part, text);
+        }
+        Ok(())
+    }
+
+    fn added(&mut self, event: &Event<'_>, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
+        let Some(raw) = event.item else { return Ok(()) };
+        let text = fit::<WireItem<'_>>(raw.get(), mend_item)?;
+        self.items.added(event.output_index, &read(&text)?, out)
+    }
+
+    fn done(
+        &mut self,
+        index: Option<u64>,
+        raw: Option<&RawValue>,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<(), Fault> {
+        let Some(raw) = raw else { return Ok(()) };
+        let opaque = Opaque {
+            provider: DIALECT.to_owned(),
+            endpoint: self.endpoint.clone(),
+            model: self.model.clone(),
+            payload: raw.get().to_owned(),
+        };
+        let text = fit::<WireItem<'_>>(raw.get(), mend_item)?;
+        self.items.done(index, read(&text)?, opaque, out)
+    }
+
+    fn open(&mut self, response: Response<'_>, out: &mut Vec<StreamEvent>) {
+        if let Some(id) = given(response.id).filter(|_| !self.opened) {
+            self.opened = true;
+            let model = given(response.model);
+            out.push(StreamEvent::Opened {
+                response_id: Some(id),
+                model,
+            });
+        }
+    }
+
+    fn terminal(
+        &mut self,
+        ended: &str,
+        event: Event<'_>,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<Streaming, Fault> {
+        let raw = event.response.map_or("{}", RawValue::get);
+        let text = fit::<Response<'_>>(raw, mend_response)?;
+        self.ended(ended, read(&text)?, out)?;
+        Ok(Streaming::End)
+    }
+
+    fn ended(
+        &mut self,
+        ended: &str,
+        mut response: Response<'_>,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<(), Fault> {
+        let status = given(response.status.take()).unwrap_or_default();
+        if matches!(ended, "response.failed" | "response.cancelled")
+            || matches!(status.as_str(), "failed" | "cancelled")
+        {
+            let reported = response
+                .error
+                .and_then(|error| Reported::parse(error.get().as_bytes()));
+            return Err(Fault::Reported(reported.unwrap_or_else(|| Reported {
+                message: format!("the response ended as {status}"),
+                ..Reported::default()
+            })));
+        }
+        let details = response.incomplete_details.take().unwrap_or_default();
+        let incomplete = ended == "response.incomplete" || status == "incomplete";
+        let reason = match given(details.reason).as_deref() {
+            _ if !incomplete => StopReason::Stop,
+            Some("max_output_tokens" | "max_tokens" | "length") => StopReason::Length,
+            Some("content_filter") => StopReason::ContentFilter,
+            Some(other) => StopReason::Other(other.to_owned()),
+            None => StopReason::Other(String::from("incomplete")),
+        };
+        if self.items.is_empty() {
+            self.whole_output(response.output, out)?;
+        }
+        self.items.finish(incomplete, out);
+        if let Some(usage) = response.usage {
+            out.push(StreamEvent::Usage(usage.into()));
+        }
+        self.open(response, out);
+        out.push(StreamEvent::Finished { reason });
+        Ok(())
+    }
+
+    /// Takes the items from the terminal event, where no event before it brought any.
+    fn whole_output(
+        &mut self,
+        output: Option<&RawValue>,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<(), Fault> {
+        let items: Option<Vec<&RawValue>> =
+            output.and_then(|output| serde_json::from_str(output.get()).ok());
+        for (index, item) in (0..).zip(items.into_iter().flatten()) {
+            self.done(Some(index), Some(item), out)?;
+        }
+        Ok(())
+    }
+}
+
+fn name_of<'a>(event: &'a Event<'_>) -> Name<'a> {
+    Name {
+        index: event.output_index,
+        id: event.item_id.as_ref().map_or("", |id| &id.0),
+    }
+}
+
+/// Which part of a reasoning an event speaks of; raw text stands before summaries.
+fn part_of(event: &Event<'_>, summary: bool) -> (bool, u64) {
+    let index = if summary {
+        event.summary_index
+    } else {
+        event.content_index
+    };
+    (summary, index.unwrap_or(0))
+}
+
+/// A JSON text that reads as `T`: itself, or mended where it is not of the documented types.
+fn fit<'a, T: Deserialize<'a>>(
+    text: &'a str,
+    mender: fn(Value) -> Value,
+) -> Result<Cow<'a, str>, Fault> {
+    if serde_json::from_str::<T>(text).is_ok() {
+        return Ok(Cow::Borrowed(text));
+    }
+    mend(text, mender).map(Cow::Owned)
+}
+
+fn mend(text: &str, mender: fn(Value) -> Value) -> Result<String, Fault> {
+    let value = serde_json::from_str(text).map_err(|error| not_json(&error))?;
+    Ok(mender(value).to_string())
+}
+
+fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Fault> {
+    serde_json::from_str(text).map_err(|error| not_json(&error))
+}
+
+fn not_json(error: &serde_json::Error) -> Fault {
+    Fault::Protocol(format!(
+        "an event of the stream is not as documented ({error})"
+    ))
+}
+
+#[cfg(test)]
+#[path = "decode_tests.rs"]
+mod tests;

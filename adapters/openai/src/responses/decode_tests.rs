@@ -1,0 +1,255 @@
+//! Tests of the Responses decoder on streams made by hand.
+
+use super::*;
+
+fn run(events: &[&str]) -> Result<Vec<StreamEvent>, Fault> {
+    let mut decoder = ResponsesDecoder::new("http://host/v1", "m");
+    let mut out = Vec::new();
+    for event in events {
+        if decoder.event(b"", event.as_bytes(), &mut out)? == Streaming::End {
+            return Ok(out);
+        }
+    }
+    Err(Fault::Truncated)
+}
+
+const COMPLETED: &str =
+    r#"{"type":"response.completed","response":{"id":"r","status":"completed"}}"#;
+
+fn done(slot: u32, text: Option<&str>) -> StreamEvent {
+    StreamEvent::Done {
+        slot,
+        text: text.map(Into::into),
+        opaque: None,
+    }
+}
+
+fn opened(slot: u32, id: &str, name: &str) -> StreamEvent {
+    StreamEvent::CallOpened {
+        slot,
+        id: id.into(),
+        name: name.into(),
+    }
+}
+
+fn arguments(slot: u32, text: &str) -> StreamEvent {
+    StreamEvent::CallArguments {
+        slot,
+        text: text.into(),
+    }
+}
+
+fn text(slot: u32, text: &str) -> StreamEvent {
+    StreamEvent::Text {
+        slot,
+        text: text.into(),
+    }
+}
+
+fn closed(events: &[StreamEvent]) -> Vec<u32> {
+    let slot = |event: &StreamEvent| match event {
+        StreamEvent::Done { slot, .. } => Some(*slot),
+        StreamEvent::Opened { .. }
+        | StreamEvent::Text { .. }
+        | StreamEvent::Refusal { .. }
+        | StreamEvent::Reasoning { .. }
+        | StreamEvent::CallOpened { .. }
+        | StreamEvent::CallArguments { .. }
+        | StreamEvent::Usage(_)
+        | StreamEvent::Finished { .. } => None,
+    };
+    events.iter().filter_map(slot).collect()
+}
+
+#[test]
+fn a_whole_answer_with_reasoning_text_and_a_call() {
+    let reasoning =
+        r#"{"type":"reasoning","id":"rs","summary":[{"text":"why"}],"encrypted_content":"x"}"#;
+    let reasoning_done =
+        format!(r#"{{"type":"response.output_item.done","output_index":0,"item":{reasoning}}}"#);
+    let events = run(&[
+        r#"{"type":"response.created","response":{"id":"r","model":"m-1"}}"#,
+        r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"reasoning","id":"rs"}}"#,
+        r#"{"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":0,"delta":"why"}"#,
+        &reasoning_done,
+        r#"{"type":"response.output_text.delta","output_index":1,"content_index":0,"delta":"hi"}"#,
+        r#"{"type":"response.output_item.done","output_index":1,"item":{"type":"message","id":"ms","content":[{"type":"output_text","text":"hi"}]}}"#,
+        r#"{"type":"response.output_item.added","output_index":2,"item":{"type":"function_call","id":"fc","call_id":"c","name":"f","arguments":""}}"#,
+        r#"{"type":"response.function_call_arguments.delta","output_index":2,"delta":"{}"}"#,
+        r#"{"type":"response.output_item.done","output_index":2,"item":{"type":"function_call","id":"fc","call_id":"c","name":"f","arguments":"{}","status":"completed"}}"#,
+        r#"{"type":"response.completed","response":{"id":"r","usage":{"input_tokens":1,"output_tokens":2,"output_tokens_details":{"reasoning_tokens":1}}}}"#,
+    ]);
+    let opaque = Opaque {
+        provider: "openai-responses".into(),
+        endpoint: "http://host/v1".into(),
+        model: "m".into(),
+        payload: reasoning.into(),
+    };
+    let usage = windlass_core::Usage {
+        input: Some(1),
+        output: Some(2),
+        reasoning_output: Some(1),
+        ..Default::default()
+    };
+    assert_eq!(
+        events.unwrap(),
+        [
+            StreamEvent::Opened {
+                response_id: Some("r".into()),
+                model: Some("m-1".into())
+            },
+            StreamEvent::Reasoning {
+                slot: 0,
+                text: "why".into()
+            },
+            StreamEvent::Done {
+                slot: 0,
+                text: Some("why".into()),
+                opaque: Some(opaque)
+            },
+            text(1, "hi"),
+            done(1, Some("hi")),
+            opened(2, "c", "f"),
+            arguments(2, "{}"),
+            done(2, Some("{}")),
+            StreamEvent::Usage(usage),
+            StreamEvent::Finished {
+                reason: StopReason::Stop
+            },
+        ]
+    );
+}
+
+#[test]
+fn only_the_terminal_event_ends_an_answer() {
+    let item = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"message","content":[{"text":"a"}]}}"#;
+    assert!(matches!(run(&[item, "[DONE]"]), Err(Fault::Truncated)));
+}
+
+#[test]
+fn items_close_in_the_order_of_their_indices() {
+    let call = |index: u32| {
+        format!(
+            r#"{{"type":"response.output_item.done","output_index":{index},"item":{{"type":"function_call","call_id":"c{index}","name":"f","arguments":"{{}}"}}}}"#
+        )
+    };
+    let added = r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"c0","name":"f"}}"#;
+    let events = run(&[added, &call(1), &call(0), COMPLETED]).unwrap();
+    assert_eq!(closed(&events), [0, 1]);
+}
+
+#[test]
+fn the_whole_item_outweighs_what_streamed() {
+    let events = run(&[
+        r#"{"type":"response.output_text.delta","output_index":0,"delta":"Hell"}"#,
+        r#"{"type":"response.output_text.done","output_index":0,"text":"Hello!"}"#,
+        r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"message","content":[{"text":"Hello"}]}}"#,
+        COMPLETED,
+    ]);
+    assert!(events.unwrap().contains(&done(0, Some("Hello"))));
+    let events = run(&[
+        r#"{"type":"response.output_text.delta","output_index":0,"delta":"Hell"}"#,
+        r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"message"}}"#,
+        COMPLETED,
+    ]);
+    assert!(events.unwrap().contains(&done(0, None)));
+}
+
+#[test]
+fn items_without_index_or_announcement_are_survived() {
+    let events = run(&[
+        r#"{"type":"response.output_text.delta","delta":"a"}"#,
+        r#"{"type":"response.output_text.delta","delta":"b"}"#,
+        r#"{"type":"response.output_item.done","item":{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}}"#,
+        COMPLETED,
+    ])
+    .unwrap();
+    assert_eq!(
+        events[..3],
+        [text(0, "a"), text(0, "b"), opened(1, "c", "f")]
+    );
+    assert_eq!(closed(&events), [0, 1]);
+}
+
+#[test]
+fn items_that_only_the_terminal_event_holds_are_taken() {
+    let events = run(&[
+        r#"{"type":"response.completed","response":{"output":[{"type":"message","content":[{"text":"a"},{"refusal":"b"}]},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}]}}"#,
+    ])
+    .unwrap();
+    assert_eq!(closed(&events), [0, 1, 2]);
+}
+
+#[test]
+fn arguments_before_the_announcement_are_held_back() {
+    let events = run(&[
+        r#"{"type":"response.function_call_arguments.delta","output_index":0,"delta":"{}"}"#,
+        r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"c","name":"f"}}"#,
+        COMPLETED,
+    ])
+    .unwrap();
+    assert_eq!(
+        events[..3],
+        [opened(0, "c", "f"), arguments(0, "{}"), done(0, None)]
+    );
+}
+
+#[test]
+fn tools_of_the_provider_are_not_ours_to_run() {
+    let events = run(&[
+        r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"web_search_call","id":"w","call_id":"c","name":"f","arguments":"{}"}}"#,
+        COMPLETED,
+    ])
+    .unwrap();
+    assert!(closed(&events).is_empty());
+}
+
+#[test]
+fn of_an_answer_cut_by_length_only_whole_calls_come_out() {
+    let incomplete = r#"{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}}}"#;
+    let events = run(&[
+        r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","call_id":"a","name":"f","arguments":"{}","status":"completed"}}"#,
+        r#"{"type":"response.output_item.done","output_index":1,"item":{"type":"function_call","call_id":"b","name":"f","arguments":"{","status":"incomplete"}}"#,
+        r#"{"type":"response.output_item.added","output_index":2,"item":{"type":"function_call","call_id":"c","name":"f"}}"#,
+        incomplete,
+    ])
+    .unwrap();
+    assert_eq!(closed(&events), [0]);
+    assert_eq!(
+        events.last(),
+        Some(&StreamEvent::Finished {
+            reason: StopReason::Length
+        })
+    );
+}
+
+#[test]
+fn failures_are_errors() {
+    let failed = r#"{"type":"response.failed","response":{"status":"failed","error":{"code":"c","message":"m"}}}"#;
+    assert!(matches!(run(&[failed]), Err(Fault::Reported(e)) if e.code == "c"));
+    let flat = r#"{"type":"error","code":"c","message":"m"}"#;
+    assert!(matches!(run(&[flat]), Err(Fault::Reported(e)) if e.message == "m"));
+    let done = r#"{"type":"response.done","response":{"status":"cancelled"}}"#;
+    assert!(matches!(run(&[done]), Err(Fault::Reported(_))));
+    assert!(matches!(run(&["{\"type\":"]), Err(Fault::Protocol(_))));
+}
+
+#[test]
+fn unknown_events_are_counted_and_a_type_outweighs_the_event_name() {
+    let mut decoder = ResponsesDecoder::new("", "");
+    let mut out = Vec::new();
+    decoder
+        .event(
+            b"error",
+            br#"{"type":"vendor.note","delta":{"a":1}}"#,
+            &mut out,
+        )
+        .unwrap();
+    decoder.event(b"", b"ping", &mut out).unwrap();
+    assert_eq!((decoder.ignored(), out.len()), (2, 0));
+    let delta = br#"{"delta":"a"}"#;
+    decoder
+        .event(b"response.output_text.delta", delta, &mut out)
+        .unwrap();
+    assert_eq!(out, [text(0, "a")]);
+}

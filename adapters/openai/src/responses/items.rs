@@ -1,0 +1,363 @@
+//! The output items of one response: which item an event speaks of, and when each is given out.
+//!
+//! An event names its item by `output_index`, by `item_id`, or not at all. Items are closed in
+//! the order of their indices, whichever is whole first.
+
+use windlass_core::{Opaque, StreamEvent};
+
+use super::parts::{Calling, Piece, Slots, Thought, close_pieces};
+use super::wire::WireItem;
+use crate::error::Fault;
+use crate::wire::given;
+
+/// How many items one response may have.
+const MOST: usize = 4_096;
+
+/// What kind of item an event speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A message to the user.
+    Message,
+    /// A reasoning.
+    Reasoning,
+    /// A call that is ours to run.
+    Call,
+    /// Anything else, such as a tool that the provider runs itself.
+    Foreign,
+}
+
+impl Kind {
+    pub(super) fn of(name: &str) -> Self {
+        match name {
+            "message" => Self::Message,
+            "reasoning" => Self::Reasoning,
+            "function_call" | "custom_tool_call" => Self::Call,
+            _ => Self::Foreign,
+        }
+    }
+}
+
+/// How an event names its item.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Name<'a> {
+    pub(super) index: Option<u64>,
+    pub(super) id: &'a str,
+}
+
+/// The items of one response.
+#[derive(Debug, Default)]
+pub(super) struct Items {
+    items: Vec<Item>,
+    slots: Slots,
+}
+
+#[derive(Debug)]
+struct Item {
+    /// Its place: its `output_index`, or one after all before it.
+    place: u64,
+    indexed: bool,
+    id: String,
+    /// Whether an event has announced it, other than a delta.
+    announced: bool,
+    stage: Stage,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Message(Vec<Piece>),
+    Reasoning(Thought),
+    Call(Calling),
+    /// Whole: what is left to say of it when its turn comes.
+    Closed(Vec<StreamEvent>),
+    Given,
+}
+
+impl Items {
+    /// Whether no event has spoken of an item.
+    pub(super) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// A piece of a message that is still open.
+    pub(super) fn piece(
+        &mut self,
+        name: Name<'_>,
+        at: u64,
+        refusal: bool,
+    ) -> Result<Option<&mut Piece>, Fault> {
+        let item = self.locate(name, Kind::Message)?;
+        let Some(item) = self.items.get_mut(item) else {
+            return Ok(None);
+        };
+        let Stage::Message(pieces) = &mut item.stage else {
+            return Ok(None);
+        };
+        let known = pieces
+            .iter()
+            .position(|piece| piece.at == at && piece.refusal == refusal);
+        let known = match known {
+            Some(known) => known,
+            None if pieces.len() >= MOST => return Err(too_many()),
+            None => {
+                pieces.push(Piece::new(at, refusal, &mut self.slots));
+                pieces.len() - 1
+            }
+        };
+        Ok(pieces.get_mut(known))
+    }
+
+    /// A reasoning that is still open.
+    pub(super) fn thought(&mut self, name: Name<'_>) -> Result<Option<&mut Thought>, Fault> {
+        let item = self.locate(name, Kind::Reasoning)?;
+        Ok(match self.items.get_mut(item).map(|item| &mut item.stage) {
+            Some(Stage::Reasoning(thought)) => Some(thought),
+            Some(Stage::Message(_) | Stage::Call(_) | Stage::Closed(_) | Stage::Given) | None => {
+                None
+            }
+        })
+    }
+
+    /// A call that is still open.
+    pub(super) fn call(&mut self, name: Name<'_>) -> Result<Option<&mut Calling>, Fault> {
+        let item = self.locate(name, Kind::Call)?;
+        Ok(match self.items.get_mut(item).map(|item| &mut item.stage) {
+            Some(Stage::Call(call)) => Some(call),
+            Some(Stage::Message(_) | Stage::Reasoning(_) | Stage::Closed(_) | Stage::Given)
+            | None => None,
+        })
+    }
+
+    /// Takes `output_item.added`.
+    pub(super) fn added(
+        &mut self,
+        index: Option<u64>,
+        item: &WireItem<'_>,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<(), Fault> {
+        let at = self.announced(index, item)?;
+        let Some(kept) = self.items.get_mut(at) else {
+            return Ok(());
+        };
+        match &mut kept.stage {
+            Stage::Call(call) => call.named(item, out),
+            Stage::Message(_) | Stage::Reasoning(_) | Stage::Closed(_) | Stage::Given => {}
+        }
+        Ok(())
+    }
+
+    /// Takes `output_item.done`: the whole item, which outweighs what has streamed.
+    pub(super) fn done(
+        &mut self,
+        index: Option<u64>,
+        mut item: WireItem<'_>,
+        opaque: Opaque,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<(), Fault> {
+        let at = self.announced(index, &item)?;
+        let Some(kept) = self.items.get_mut(at) else {
+            return Ok(());
+        };
+        let status = given(item.status.take()).unwrap_or_default();
+        kept.stage = match std::mem::replace(&mut kept.stage, Stage::Given) {
+            Stage::Message(mut pieces) => {
+                Self::contents(&mut pieces, &mut item, &mut self.slots, out)?;
+                Stage::Closed(close_pieces(pieces))
+            }
+            Stage::Reasoning(thought) => {
+                Stage::Closed(thought.close(Some(item), Some(opaque), out))
+            }
+            // A call that was cut off is not given out.
+            Stage::Call(_) if matches!(status.as_str(), "incomplete" | "failed") => {
+                Stage::Closed(Vec::new())
+            }
+            Stage::Call(mut call) => {
+                call.named(&item, out);
+                let arguments = item.arguments.take().filter(|text| !text.0.is_empty());
+                call.whole(arguments.or(item.input.take()));
+                Stage::Closed(call.close(out))
+            }
+            // The same item once more.
+            Stage::Closed(closing) => Stage::Closed(closing),
+            Stage::Given => Stage::Given,
+        };
+        self.give(out);
+        Ok(())
+    }
+
+    /// Ends the response: what is still open stands as it has streamed. When the answer was cut
+    /// off, open calls do not.
+    pub(super) fn finish(&mut self, cut: bool, out: &mut Vec<StreamEvent>) {
+        for item in &mut self.items {
+            item.stage = match std::mem::replace(&mut item.stage, Stage::Given) {
+                Stage::Message(pieces) => Stage::Closed(close_pieces(pieces)),
+                Stage::Reasoning(thought) => Stage::Closed(thought.close(None, None, out)),
+                Stage::Call(_) if cut => Stage::Closed(Vec::new()),
+                Stage::Call(call) => Stage::Closed(call.close(out)),
+                Stage::Closed(closing) => Stage::Closed(closing),
+                Stage::Given => Stage::Given,
+            };
+        }
+        self.give(out);
+    }
+
+    /// Gives out what is whole, up to the first item that is not.
+    fn give(&mut self, out: &mut Vec<StreamEvent>) {
+        let waits = |item: &&mut Item| !matches!(item.stage, Stage::Given);
+        while let Some(item) = self
+            .items
+            .iter_mut()
+            .filter(waits)
+            .min_by_key(|item| item.place)
+        {
+            let Stage::Closed(closing) = &mut item.stage else {
+                return;
+            };
+            out.append(closing);
+            item.stage = Stage::Given;
+        }
+    }
+
+    fn contents(
+        pieces: &mut Vec<Piece>,
+        item: &mut WireItem<'_>,
+        slots: &mut Slots,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<(), Fault> {
+        let contents = item.content.take().unwrap_or_default();
+        let mut whole: Vec<(u64, bool)> = Vec::new();
+        for (at, content) in (0_u64..).zip(contents) {
+            for (refusal, text) in [(false, content.text), (true, content.refusal)] {
+                if text.as_ref().is_none_or(|text| text.0.is_empty()) {
+                    continue;
+                }
+                let known = pieces
+                    .iter()
+                    .position(|p| p.at == at && p.refusal == refusal);
+                let known = known.unwrap_or_else(|| {
+                    pieces.push(Piece::new(at, refusal, slots));
+                    pieces.len() - 1
+                });
+                if pieces.len() > MOST {
+                    return Err(too_many());
+                }
+                if let Some(piece) = pieces.get_mut(known) {
+                    piece.whole(text, out);
+                    whole.push((at, refusal));
+                }
+            }
+        }
+        if !whole.is_empty() {
+            // The item is the authority: a piece that it does not hold is none.
+            pieces.retain(|piece| whole.contains(&(piece.at, piece.refusal)));
+        }
+        Ok(())
+    }
+
+    /// The item that an announcement (`added`, `done`) speaks of, new or known.
+    fn announced(&mut self, index: Option<u64>, item: &WireItem<'_>) -> Result<usize, Fault> {
+        let kind = Kind::of(item.kind.as_ref().map_or("", |kind| &kind.0));
+        let id = item.id.as_ref().map_or("", |id| &id.0);
+        let call_id = item.call_id.as_ref().map_or("", |id| &id.0);
+        let known = self.items.iter().rposition(|kept| {
+            let named = match index {
+                Some(index) => kept.indexed && kept.place == index,
+                None => !id.is_empty() && kept.id == id || kept.is_call(call_id),
+            };
+            // Only what streamed before its announcement may turn out to be it without a name.
+            let unnamed = !kept.announced && !kept.indexed && kept.id.is_empty();
+            kept.kind == kind && (named && kept.is_still(id, call_id) || unnamed && kept.open())
+        });
+        let at = match known {
+            Some(at) => at,
+            None => self.push(index, id, kind)?,
+        };
+        if let Some(kept) = self.items.get_mut(at) {
+            kept.announced = true;
+            if !id.is_empty() {
+                id.clone_into(&mut kept.id);
+            }
+        }
+        Ok(at)
+    }
+
+    /// The open item that a delta speaks of; it is begun if there is none.
+    fn locate(&mut self, name: Name<'_>, kind: Kind) -> Result<usize, Fault> {
+        let latest = |fits: &dyn Fn(&Item) -> bool| {
+            self.items
+                .iter()
+                .rposition(|item| item.kind == kind && fits(item))
+        };
+        let by_index = name
+            .index
+            .and_then(|index| latest(&|item| item.indexed && item.place == index));
+        let by_id = || {
+            let known = !name.id.is_empty();
+            latest(&|item| known && item.id == name.id && (name.index.is_none() || !item.indexed))
+        };
+        let by_kind = || {
+            let unnamed = name.index.is_none() && name.id.is_empty();
+            latest(&|item| unnamed && item.open())
+        };
+        match by_index.or_else(by_id).or_else(by_kind) {
+            Some(at) => Ok(at),
+            None => self.push(name.index, name.id, kind),
+        }
+    }
+
+    fn push(&mut self, index: Option<u64>, id: &str, kind: Kind) -> Result<usize, Fault> {
+        if self.items.len() >= MOST {
+            return Err(too_many());
+        }
+        let after = self
+            .items
+            .iter()
+            .map(|item| item.place.saturating_add(1))
+            .max();
+        let stage = match kind {
+            Kind::Message => Stage::Message(Vec::new()),
+            Kind::Reasoning => Stage::Reasoning(Thought::new(&mut self.slots)),
+            Kind::Call => Stage::Call(Calling::new(&mut self.slots)),
+            Kind::Foreign => Stage::Given,
+        };
+        self.items.push(Item {
+            place: index.or(after).unwrap_or(0),
+            indexed: index.is_some(),
+            id: id.to_owned(),
+            announced: false,
+            stage,
+            kind,
+        });
+        Ok(self.items.len() - 1)
+    }
+}
+
+impl Item {
+    fn open(&self) -> bool {
+        !matches!(self.stage, Stage::Closed(_) | Stage::Given)
+    }
+
+    fn is_call(&self, call_id: &str) -> bool {
+        match &self.stage {
+            Stage::Call(call) => !call_id.is_empty() && call.id() == call_id,
+            Stage::Message(_) | Stage::Reasoning(_) | Stage::Closed(_) | Stage::Given => false,
+        }
+    }
+
+    /// Whether an announcement under its index still means it. Some servers change an item's id
+    /// from event to event, others use one index for several items: a call with another call id
+    /// is another call, and what is closed is met again only under its own id.
+    fn is_still(&self, id: &str, call_id: &str) -> bool {
+        match &self.stage {
+            Stage::Call(call) => call_id.is_empty() || call.id().is_empty() || call.id() == call_id,
+            Stage::Message(_) | Stage::Reasoning(_) => true,
+            Stage::Closed(_) | Stage::Given => !id.is_empty() && self.id == id,
+        }
+    }
+}
+
+fn too_many() -> Fault {
+    Fault::TooLarge(format!(
+        "the response has more than {MOST} items or parts of one"
+    ))
+}

@@ -1,0 +1,10 @@
+//! Responses: its requests and its streams.
+
+pub(crate) mod decode;
+pub(crate) mod items;
+pub(crate) mod parts;
+pub(crate) mod request;
+pub(crate) mod wire;
+
+/// The name of this dialect in the provenance of opaque items.
+pub(crate) const DIALECT: &str = "openai-responses";

@@ -1,0 +1,162 @@
+//! The events and items of a Responses stream, borrowed from the event. Unknown fields are
+//! skipped without being built.
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::wire::{Text, WireUsage, repair, repair_arguments, repair_usage};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Event<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) delta: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) text: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) refusal: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) arguments: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) input: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) item_id: Option<Text<'a>>,
+    pub(super) output_index: Option<u64>,
+    pub(super) content_index: Option<u64>,
+    pub(super) summary_index: Option<u64>,
+    #[serde(borrow)]
+    pub(super) item: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) response: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Response<'a> {
+    #[serde(borrow)]
+    pub(super) id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) model: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) status: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) incomplete_details: Option<Incomplete<'a>>,
+    pub(super) usage: Option<WireUsage>,
+    #[serde(borrow)]
+    pub(super) error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) output: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Incomplete<'a> {
+    #[serde(borrow)]
+    pub(super) reason: Option<Text<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct WireItem<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) call_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) arguments: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) input: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) status: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) content: Option<Vec<WirePart<'a>>>,
+    #[serde(borrow)]
+    pub(super) summary: Option<Vec<WirePart<'a>>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct WirePart<'a> {
+    #[serde(borrow)]
+    pub(super) text: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) refusal: Option<Text<'a>>,
+}
+
+/// Rewrites an event whose fields are not of the documented types.
+pub(super) fn mend_event(mut event: Value) -> Value {
+    let texts = [
+        "type",
+        "delta",
+        "text",
+        "refusal",
+        "arguments",
+        "input",
+        "item_id",
+    ];
+    repair(
+        &mut event,
+        &texts,
+        &["output_index", "content_index", "summary_index"],
+    );
+    event
+}
+
+/// The same for a response.
+pub(super) fn mend_response(mut response: Value) -> Value {
+    repair(&mut response, &["id", "model", "status"], &[]);
+    if let Some(usage) = response.get_mut("usage") {
+        repair_usage(usage);
+    }
+    if let Some(details) = response.get_mut("incomplete_details") {
+        repair(details, &["reason"], &[]);
+        if !details.is_object() {
+            *details = Value::Null;
+        }
+    }
+    response
+}
+
+/// The same for an item.
+pub(super) fn mend_item(mut item: Value) -> Value {
+    let texts = [
+        "type",
+        "id",
+        "call_id",
+        "name",
+        "arguments",
+        "input",
+        "status",
+    ];
+    repair_arguments(&mut item);
+    repair(&mut item, &texts, &[]);
+    for name in ["content", "summary"] {
+        let Some(parts) = item.get_mut(name) else {
+            continue;
+        };
+        match parts {
+            Value::Array(list) => {
+                for part in list {
+                    if let Value::String(text) = part {
+                        *part = serde_json::json!({ "text": text });
+                    } else if !part.is_object() {
+                        *part = serde_json::json!({});
+                    }
+                    repair(part, &["text", "refusal"], &[]);
+                }
+            }
+            Value::String(text) => *parts = serde_json::json!([{ "text": text }]),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+                *parts = Value::Null;
+            }
+        }
+    }
+    item
+}

@@ -1,0 +1,120 @@
+//! When the provider wants to be asked again: `retry-after-ms`, and `Retry-After` in seconds or as
+//! a date (RFC 9110, section 10.2.3). A date is measured against the response's own `Date`.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
+
+/// The longest wait that is believed, in milliseconds: a day.
+const LONGEST_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// The wait that the headers ask for, in milliseconds.
+pub(crate) fn retry_after_ms(headers: &HeaderMap) -> Option<u64> {
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    if let Some(ms) = text("retry-after-ms").and_then(|text| decimal_ms(text, 1.0)) {
+        return Some(ms);
+    }
+    let asked = text(RETRY_AFTER.as_str())?;
+    if let Some(ms) = decimal_ms(asked, 1000.0) {
+        return Some(ms);
+    }
+    let moment = http_date(asked)?;
+    let now = text(DATE.as_str()).and_then(http_date).or_else(|| {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+        Some(since.as_secs())
+    })?;
+    let wait = moment.saturating_sub(now).saturating_mul(1000);
+    Some(wait.min(LONGEST_MS))
+}
+
+fn decimal_ms(text: &str, unit: f64) -> Option<u64> {
+    let number: f64 = text.parse().ok()?;
+    if !number.is_finite() || number < 0.0 {
+        return None;
+    }
+    // A cast of a float saturates.
+    Some(((number * unit).ceil() as u64).min(LONGEST_MS))
+}
+
+/// Seconds since the Unix epoch of an IMF-fixdate such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+fn http_date(text: &str) -> Option<u64> {
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    let mut words = text.split_ascii_whitespace().skip(1);
+    let day: u64 = words.next()?.parse().ok()?;
+    let month = words.next()?;
+    let month = MONTHS.iter().position(|name| *name == month)? as u64 + 1;
+    let year: u64 = words.next()?.parse().ok()?;
+    let mut clock = words
+        .next()?
+        .split(':')
+        .map(|part| part.parse::<u64>().ok());
+    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
+    let zone = words.next()?;
+    let sane = (1..=31).contains(&day) && hour < 24 && minute < 60 && second < 61;
+    if zone != "GMT" || !sane || !(1970..=9999).contains(&year) {
+        return None;
+    }
+    // Days from civil, with the year beginning in March so that the leap day comes last.
+    let (shifted_year, shifted_month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
+    let leaps = shifted_year / 4 - shifted_year / 100 + shifted_year / 400;
+    let days = shifted_year * 365 + leaps + (153 * shifted_month + 2) / 5 + day - 1;
+    let days = days.checked_sub(719_468)?;
+    Some(days * 86_400 + hour * 3_600 + minute * 60 + second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reqwest::header::{HeaderName, HeaderValue};
+
+    fn asked(pairs: &[(&'static str, &'static str)]) -> Option<u64> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.insert(
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            );
+        }
+        retry_after_ms(&headers)
+    }
+
+    #[test]
+    fn reads_all_forms() {
+        assert_eq!(asked(&[]), None);
+        assert_eq!(asked(&[("retry-after", "3")]), Some(3_000));
+        assert_eq!(asked(&[("retry-after", "0.25")]), Some(250));
+        assert_eq!(
+            asked(&[("retry-after-ms", "120"), ("retry-after", "3")]),
+            Some(120)
+        );
+        assert_eq!(asked(&[("retry-after", "-1")]), None);
+        assert_eq!(asked(&[("retry-after", "1e300")]), Some(LONGEST_MS));
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+        let later = "Sun, 06 Nov 1994 08:50:07 GMT";
+        assert_eq!(
+            asked(&[("retry-after", later), ("date", date)]),
+            Some(30_000)
+        );
+        assert_eq!(asked(&[("retry-after", date), ("date", later)]), Some(0));
+        assert_eq!(asked(&[("retry-after", "soon")]), None);
+    }
+
+    #[test]
+    fn counts_days_as_the_calendar_does() {
+        assert_eq!(http_date("Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
+        assert_eq!(
+            http_date("Sun, 06 Nov 1994 08:49:37 GMT"),
+            Some(784_111_777)
+        );
+        assert_eq!(
+            http_date("Tue, 29 Feb 2000 12:00:00 GMT"),
+            Some(951_825_600)
+        );
+    }
+}

@@ -1,0 +1,401 @@
+//! Server-sent events, parsed from bytes: pure, bounded, and without copies where an event lies
+//! whole in one chunk. The rules are those of the WHATWG HTML standard, section 9.2.6.
+
+use std::fmt;
+
+use memchr::memchr2;
+
+/// What a parser takes at most, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SseCaps {
+    /// One line.
+    pub line: usize,
+    /// The data of one event.
+    pub event: usize,
+    /// A whole stream.
+    pub stream: u64,
+}
+
+impl Default for SseCaps {
+    fn default() -> Self {
+        Self {
+            line: 8 * 1024 * 1024,
+            event: 8 * 1024 * 1024,
+            stream: 256 * 1024 * 1024,
+        }
+    }
+}
+
+/// A stream is larger than the caps allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SseError {
+    /// A line has more bytes than this.
+    Line(usize),
+    /// An event's data has more bytes than this.
+    Event(usize),
+    /// The stream has more bytes than this.
+    Stream(u64),
+}
+
+impl fmt::Display for SseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(cap) => write!(f, "a line of the stream is longer than {cap} bytes"),
+            Self::Event(cap) => write!(f, "an event of the stream is larger than {cap} bytes"),
+            Self::Stream(cap) => write!(f, "the stream is larger than {cap} bytes"),
+        }
+    }
+}
+
+impl std::error::Error for SseError {}
+
+/// One event. Its bytes are as sent; a decoder decides what to make of broken UTF-8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SseEvent<'a> {
+    /// The value of its `event` field; empty when it has none.
+    pub name: &'a [u8],
+    /// Its data, lines joined by LF.
+    pub data: &'a [u8],
+}
+
+/// Parses one stream.
+#[derive(Debug, Default)]
+pub struct SseParser {
+    caps: SseCaps,
+    total: u64,
+    /// A line that began in an earlier chunk.
+    line: Vec<u8>,
+    /// Whether a line has ended yet: a byte order mark counts only before the first.
+    begun: bool,
+    /// Whether the last byte was a CR, so that an LF now belongs to it.
+    after_cr: bool,
+    name: Vec<u8>,
+    data: Vec<u8>,
+    has_data: bool,
+    /// Whether `name` and `data` have been given out and are to be forgotten.
+    dispatched: bool,
+    last_id: Vec<u8>,
+    retry_ms: Option<u64>,
+}
+
+impl SseParser {
+    /// A parser that takes at most `caps`.
+    #[must_use]
+    pub fn new(caps: SseCaps) -> Self {
+        Self {
+            caps,
+            ..Self::default()
+        }
+    }
+
+    /// The id of the last event that carried one.
+    #[must_use]
+    pub fn last_id(&self) -> &[u8] {
+        &self.last_id
+    }
+
+    /// The reconnection time that the stream asked for, in milliseconds.
+    #[must_use]
+    pub fn retry_ms(&self) -> Option<u64> {
+        self.retry_ms
+    }
+
+    /// Parses `input` up to its next event. Answers how many bytes it has used, and the event.
+    ///
+    /// To be called again with the rest until no event comes back; by then all is used.
+    ///
+    /// # Errors
+    /// [`SseError`] when the stream is larger than the caps allow.
+    pub fn next<'x>(
+        &'x mut self,
+        input: &'x [u8],
+    ) -> Result<(usize, Option<SseEvent<'x>>), SseError> {
+        self.forget();
+        let mut at = 0;
+        while let Some(rest) = input.get(at..).filter(|rest| !rest.is_empty()) {
+            if std::mem::take(&mut self.after_cr) && rest.first() == Some(&b'\n') {
+                at += 1;
+                continue;
+            }
+            let Some(end) = memchr2(b'\n', b'\r', rest) else {
+                self.carry(rest)?;
+                at = input.len();
+                break;
+            };
+            let (line, tail) = rest.split_at(end);
+            at += end + 1;
+            self.after_cr = tail.first() == Some(&b'\r');
+            if self.line.is_empty() && self.begun {
+                if let Some((data, blank)) = self.alone(line, input.get(at..).unwrap_or_default()) {
+                    self.check(data.len(), line.len())?;
+                    self.dispatched = true;
+                    self.count(at + blank)?;
+                    return Ok((
+                        at + blank,
+                        Some(SseEvent {
+                            name: &self.name,
+                            data,
+                        }),
+                    ));
+                }
+                if self.take(line)? {
+                    self.count(at)?;
+                    return Ok((at, Some(self.event())));
+                }
+            } else {
+                self.carry(line)?;
+                if self.take_carried()? {
+                    self.count(at)?;
+                    return Ok((at, Some(self.event())));
+                }
+            }
+        }
+        self.count(at)?;
+        Ok((at, None))
+    }
+
+    /// Ends the stream: gives out an event whose closing blank line is missing.
+    ///
+    /// The standard drops such an event. Here it is given out, because a JSON text that was cut
+    /// does not parse, so a cut one cannot pass for a whole one.
+    ///
+    /// # Errors
+    /// [`SseError`] when the last event is larger than the caps allow.
+    pub fn finish(&mut self) -> Result<Option<SseEvent<'_>>, SseError> {
+        self.forget();
+        let ended = !self.line.is_empty() && self.take_carried()?;
+        if ended || self.has_data {
+            return Ok(Some(self.event()));
+        }
+        Ok(None)
+    }
+
+    /// The data of an event that is this one line, if the blank line after it is there too, and
+    /// how many bytes the blank line takes. This is nearly every event of nearly every stream.
+    fn alone<'x>(&mut self, line: &'x [u8], after: &[u8]) -> Option<(&'x [u8], usize)> {
+        if self.has_data {
+            return None;
+        }
+        let data = line.strip_prefix(b"data:")?;
+        let lf = usize::from(self.after_cr && after.first() == Some(&b'\n'));
+        let end = after.get(lf)?;
+        if !matches!(end, b'\n' | b'\r') {
+            return None;
+        }
+        self.after_cr = *end == b'\r';
+        Some((data.strip_prefix(b" ").unwrap_or(data), lf + 1))
+    }
+
+    fn event(&mut self) -> SseEvent<'_> {
+        self.dispatched = true;
+        SseEvent {
+            name: &self.name,
+            data: &self.data,
+        }
+    }
+
+    fn forget(&mut self) {
+        if std::mem::take(&mut self.dispatched) {
+            self.name.clear();
+            self.data.clear();
+            self.has_data = false;
+        }
+    }
+
+    fn carry(&mut self, part: &[u8]) -> Result<(), SseError> {
+        if self.line.len().saturating_add(part.len()) > self.caps.line {
+            return Err(SseError::Line(self.caps.line));
+        }
+        self.line.extend_from_slice(part);
+        Ok(())
+    }
+
+    fn count(&mut self, used: usize) -> Result<(), SseError> {
+        self.total = self.total.saturating_add(used as u64);
+        if self.total > self.caps.stream {
+            return Err(SseError::Stream(self.caps.stream));
+        }
+        Ok(())
+    }
+
+    fn check(&self, data: usize, line: usize) -> Result<(), SseError> {
+        if line > self.caps.line {
+            return Err(SseError::Line(self.caps.line));
+        }
+        if data > self.caps.event {
+            return Err(SseError::Event(self.caps.event));
+        }
+        Ok(())
+    }
+
+    fn take_carried(&mut self) -> Result<bool, SseError> {
+        let mut line = std::mem::take(&mut self.line);
+        let bom = if self.begun {
+            None
+        } else {
+            line.strip_prefix(b"\xef\xbb\xbf")
+        };
+        self.begun = true;
+        let ended = self.take(bom.unwrap_or(&line));
+        line.clear();
+        self.line = line;
+        ended
+    }
+
+    /// Takes a whole line. Answers whether it ends an event.
+    fn take(&mut self, line: &[u8]) -> Result<bool, SseError> {
+        if line.is_empty() {
+            if !self.has_data {
+                self.name.clear();
+            }
+            return Ok(self.has_data);
+        }
+        let colon = memchr::memchr(b':', line).unwrap_or(line.len());
+        let (field, value) = line.split_at(colon);
+        let value = value.strip_prefix(b":").unwrap_or(value);
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match field {
+            b"data" => {
+                self.check(self.data.len().saturating_add(value.len()), line.len())?;
+                if self.has_data {
+                    self.data.push(b'\n');
+                }
+                self.data.extend_from_slice(value);
+                self.has_data = true;
+            }
+            b"event" => {
+                self.check(0, line.len())?;
+                self.name.clear();
+                self.name.extend_from_slice(value);
+            }
+            b"id" if !value.contains(&0) => {
+                self.check(0, line.len())?;
+                self.last_id.clear();
+                self.last_id.extend_from_slice(value);
+            }
+            b"retry" if value.iter().all(u8::is_ascii_digit) => {
+                let digits = std::str::from_utf8(value).ok();
+                self.retry_ms = digits.and_then(|text| text.parse().ok()).or(self.retry_ms);
+            }
+            // A comment, or a field that the standard does not name.
+            _ => self.check(0, line.len())?,
+        }
+        Ok(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parse(chunks: &[&[u8]], flush: bool) -> Vec<(String, String)> {
+        let mut parser = SseParser::default();
+        let mut events = Vec::new();
+        let mut keep = |event: SseEvent<'_>| {
+            let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+            events.push((text(event.name), text(event.data)));
+        };
+        for chunk in chunks {
+            let mut rest = *chunk;
+            loop {
+                let (used, event) = parser.next(rest).unwrap();
+                let Some(event) = event else { break };
+                keep(event);
+                rest = &rest[used..];
+            }
+        }
+        if flush && let Some(event) = parser.finish().unwrap() {
+            keep(event);
+        }
+        events
+    }
+
+    fn whole(text: &str) -> Vec<(String, String)> {
+        parse(&[text.as_bytes()], false)
+    }
+
+    fn event(name: &str, data: &str) -> (String, String) {
+        (name.into(), data.into())
+    }
+
+    #[test]
+    fn reads_every_line_end_and_a_byte_order_mark() {
+        for text in [
+            "data: a\n\ndata: b\n\n",
+            "data: a\r\n\r\ndata: b\r\n\r\n",
+            "data: a\r\rdata: b\r\r",
+            "\u{feff}data:a\n\ndata:b\r\n\n",
+        ] {
+            assert_eq!(whole(text), [event("", "a"), event("", "b")], "{text:?}");
+        }
+    }
+
+    #[test]
+    fn joins_lines_and_ignores_comments_and_unknown_fields() {
+        let text = ": hi\nevent: x\ndata: 1\nfoo: 2\ndata\ndata:3\n\n";
+        assert_eq!(whole(text), [event("x", "1\n\n3")]);
+    }
+
+    #[test]
+    fn an_event_without_data_is_none_and_its_name_is_forgotten() {
+        assert_eq!(whole("event: x\n\ndata: 1\n\n"), [event("", "1")]);
+    }
+
+    #[test]
+    fn a_name_belongs_to_one_event() {
+        assert_eq!(
+            whole("event: x\ndata: 1\n\ndata: 2\n\n"),
+            [event("x", "1"), event("", "2")]
+        );
+    }
+
+    #[test]
+    fn keeps_id_and_retry() {
+        let mut parser = SseParser::default();
+        parser.next(b"id: 7\nretry: 250\ndata: x\n\n").unwrap();
+        assert_eq!(parser.last_id(), b"7");
+        assert_eq!(parser.retry_ms(), Some(250));
+    }
+
+    #[test]
+    fn an_unterminated_event_comes_only_at_the_end() {
+        assert_eq!(parse(&[b"data: 1"], false), []);
+        assert_eq!(parse(&[b"data: 1"], true), [event("", "1")]);
+        assert_eq!(parse(&[b"data: 1\n"], true), [event("", "1")]);
+        assert_eq!(parse(&[b"event: x\n"], true), []);
+    }
+
+    #[test]
+    fn everything_is_bounded() {
+        let caps = SseCaps {
+            line: 10,
+            event: 6,
+            stream: 40,
+        };
+        let mut parser = SseParser::new(caps);
+        assert_eq!(parser.next(b"data: 123456\n\n"), Err(SseError::Line(10)));
+        let mut parser = SseParser::new(caps);
+        assert_eq!(parser.next(b":2345678901"), Err(SseError::Line(10)));
+        let mut parser = SseParser::new(caps);
+        assert_eq!(
+            parser.next(b"data:1234\ndata:5678\n\n"),
+            Err(SseError::Event(6))
+        );
+        let mut parser = SseParser::new(caps);
+        assert_eq!(parser.next(&b":\n".repeat(21)), Err(SseError::Stream(40)));
+    }
+
+    proptest! {
+        #[test]
+        fn how_it_was_cut_does_not_matter(
+            lines in prop::collection::vec("(data|event|id|retry|:)?:? ?[a-c\u{e9}]{0,4}", 0..12),
+            ends in prop::collection::vec(prop::sample::select(vec!["\n", "\r", "\r\n", "\n\n"]), 12),
+            size in 1_usize..9,
+        ) {
+            let text: String = lines.iter().zip(&ends).flat_map(|(l, e)| [l.as_str(), e]).collect();
+            let chunks: Vec<&[u8]> = text.as_bytes().chunks(size).collect();
+            prop_assert_eq!(parse(&chunks, true), parse(&[text.as_bytes()], true));
+        }
+    }
+}

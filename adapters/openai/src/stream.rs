@@ -1,0 +1,92 @@
+//! One answer as it streams: bytes from the network, events to the engine.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::FutureExt as _;
+use reqwest::Response;
+use windlass_core::StreamEvent;
+use windlass_ports::{ProviderError, SampleStream, Streaming};
+
+use crate::decode::Decoder;
+use crate::error::Origin;
+
+/// How long, and how many bytes, a finished answer's connection is given to come to its end.
+const DRAIN: (Duration, usize) = (Duration::from_secs(1), 64 * 1024);
+
+/// How many chunks that have arrived already one call takes.
+const CHUNKS: usize = 64;
+
+/// One answer.
+pub(crate) struct Answer {
+    /// Gone once the answer is whole or broken.
+    response: Option<Response>,
+    decoder: Decoder,
+    origin: Origin,
+}
+
+impl Answer {
+    pub(crate) fn new(response: Response, decoder: Decoder, origin: Origin) -> Self {
+        Self {
+            response: Some(response),
+            decoder,
+            origin,
+        }
+    }
+
+    /// Lets the connection come to its end in the background, so that it can be used again.
+    fn release(&mut self) {
+        tracing::debug!(ignored = self.decoder.ignored(), "the answer is whole");
+        let Some(mut response) = self.response.take() else {
+            return;
+        };
+        if let Some(Ok(None) | Err(_)) = response.chunk().now_or_never() {
+            return;
+        }
+        tokio::spawn(async move {
+            let (time, mut room) = DRAIN;
+            let drain = async {
+                while let Ok(Some(bytes)) = response.chunk().await {
+                    match room.checked_sub(bytes.len()) {
+                        Some(left) => room = left,
+                        None => return,
+                    }
+                }
+            };
+            let _ = tokio::time::timeout(time, drain).await;
+        });
+    }
+}
+
+#[async_trait]
+impl SampleStream for Answer {
+    /// A read that brought only keep-alives appends nothing: the answer lives, and has no news.
+    async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<Streaming, ProviderError> {
+        let Some(response) = &mut self.response else {
+            return Ok(Streaming::End);
+        };
+        let mut read = response.chunk().await;
+        for _ in 0..CHUNKS {
+            match read {
+                Ok(Some(bytes)) => match self.decoder.push(&bytes, events, &self.origin)? {
+                    Streaming::More => {}
+                    Streaming::End => {
+                        self.release();
+                        return Ok(Streaming::End);
+                    }
+                },
+                Ok(None) => {
+                    self.response = None;
+                    self.decoder.end(events, &self.origin)?;
+                    return Ok(Streaming::End);
+                }
+                Err(error) => return Err(self.origin.broken(error)),
+            }
+            match response.chunk().now_or_never() {
+                Some(more) => read = more,
+                None => break,
+            }
+        }
+        Ok(Streaming::More)
+    }
+}

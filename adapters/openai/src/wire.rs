@@ -1,0 +1,153 @@
+//! What both protocols share on the wire: borrowed texts, usage, and a repair for values that
+//! are not of the documented type.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::Value;
+use windlass_core::Usage;
+
+/// A text that is borrowed from the event wherever it holds no escape.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+
+impl Text<'_> {
+    pub(crate) fn into_string(self) -> String {
+        self.0.into_owned()
+    }
+}
+
+/// The text, unless it is missing or empty.
+pub(crate) fn given(text: Option<Text<'_>>) -> Option<String> {
+    text.filter(|text| !text.0.is_empty())
+        .map(Text::into_string)
+}
+
+/// Token usage under the names of either protocol.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct WireUsage {
+    prompt_tokens: Option<u64>,
+    input_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    total_tokens: Option<u64>,
+    prompt_tokens_details: Option<InputDetails>,
+    input_tokens_details: Option<InputDetails>,
+    completion_tokens_details: Option<OutputDetails>,
+    output_tokens_details: Option<OutputDetails>,
+    /// Where GitHub Copilot puts it.
+    reasoning_tokens: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+struct InputDetails {
+    cached_tokens: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+struct OutputDetails {
+    reasoning_tokens: Option<u64>,
+}
+
+impl From<WireUsage> for Usage {
+    fn from(wire: WireUsage) -> Self {
+        let input_details = wire.prompt_tokens_details.or(wire.input_tokens_details);
+        let output_details = wire
+            .completion_tokens_details
+            .or(wire.output_tokens_details);
+        Self {
+            input: wire.prompt_tokens.or(wire.input_tokens),
+            output: wire.completion_tokens.or(wire.output_tokens),
+            total: wire.total_tokens,
+            cached_input: input_details.and_then(|details| details.cached_tokens),
+            reasoning_output: output_details
+                .and_then(|details| details.reasoning_tokens)
+                .or(wire.reasoning_tokens),
+        }
+    }
+}
+
+/// Rewrites the usual deviations of an object's fields into the documented types: numbers for
+/// texts, texts or floats for counts. What cannot be rewritten is dropped.
+pub(crate) fn repair(object: &mut Value, texts: &[&str], counts: &[&str]) {
+    let Some(fields) = object.as_object_mut() else {
+        return;
+    };
+    for name in texts {
+        if let Some(value) = fields.get_mut(*name) {
+            match value {
+                Value::String(_) | Value::Null => {}
+                Value::Bool(_) | Value::Number(_) => *value = Value::String(value.to_string()),
+                Value::Array(_) | Value::Object(_) => *value = Value::Null,
+            }
+        }
+    }
+    for name in counts {
+        if let Some(value) = fields.get_mut(*name) {
+            *value = count(value).map_or(Value::Null, Value::from);
+        }
+    }
+}
+
+/// Rewrites a call's arguments that come as an object instead of its text.
+pub(crate) fn repair_arguments(object: &mut Value) {
+    if let Some(value) = object
+        .get_mut("arguments")
+        .filter(|value| value.is_object())
+    {
+        *value = Value::String(value.to_string());
+    }
+}
+
+/// The same as [`repair`] for a usage object.
+pub(crate) fn repair_usage(usage: &mut Value) {
+    if !usage.is_object() {
+        *usage = Value::Null;
+        return;
+    }
+    let names = [
+        "prompt_tokens",
+        "completion_tokens",
+        "total_tokens",
+        "input_tokens",
+        "output_tokens",
+        "reasoning_tokens",
+    ];
+    repair(usage, &[], &names);
+    for name in [
+        "prompt_tokens_details",
+        "completion_tokens_details",
+        "input_tokens_details",
+        "output_tokens_details",
+    ] {
+        if let Some(details) = usage.get_mut(name) {
+            repair(details, &[], &["cached_tokens", "reasoning_tokens"]);
+            if !details.is_object() {
+                *details = Value::Null;
+            }
+        }
+    }
+}
+
+fn count(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(number) => number.as_u64().or_else(|| {
+            // A cast of a float saturates.
+            number
+                .as_f64()
+                .filter(|float| *float >= 0.0)
+                .map(|float| float as u64)
+        }),
+        Value::String(text) => text.parse().ok(),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Whether a text is whole JSON.
+pub(crate) fn is_json(text: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}

@@ -1,0 +1,410 @@
+//! Recorded provider bodies, where they are at hand beside the workspace: what the decoders make
+//! of them is held against what their collection says of them. The bodies are no part of this
+//! project; without them each test says that it was skipped.
+
+use std::path::PathBuf;
+
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+use windlass_core::{Assembled, Assembler, Caps, FailureKind, Item, StopReason, Usage};
+use windlass_openai::{Api, Decoder, Origin, SseCaps, SseEvent, SseParser};
+use windlass_ports::{ProviderError, Streaming};
+
+struct Case {
+    id: String,
+    row: Value,
+    bytes: Vec<u8>,
+}
+
+/// The cases of a kind, or `None` where the collection is absent.
+fn cases(kind: &str) -> Option<Vec<Case>> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/wire");
+    let Ok(index) = std::fs::read_to_string(folder.join("index.jsonl")) else {
+        println!(
+            "skipped: there is no collection of wire bodies at {}",
+            folder.display()
+        );
+        return None;
+    };
+    let rows = index
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let wanted = |row: &Value| {
+        let ours = ["chat", "responses", "sse"]
+            .map(Value::from)
+            .contains(&row["api"]);
+        row["kind"] == kind && ours
+    };
+    let case = |row: Value| Case {
+        id: row["id"].as_str().unwrap().to_owned(),
+        bytes: std::fs::read(folder.join(row["file"].as_str().unwrap())).unwrap(),
+        row,
+    };
+    Some(rows.filter(wanted).map(case).collect())
+}
+
+#[derive(Debug, Default, PartialEq)]
+struct Decoded {
+    text: String,
+    reasoning: String,
+    refusal: String,
+    /// Text that streamed but belongs to no whole item.
+    partial: String,
+    calls: Vec<(String, String, String)>,
+    ended: Option<(StopReason, Option<Usage>)>,
+    error: Option<FailureKind>,
+}
+
+fn decode(api: Api, bytes: &[u8], size: usize) -> Decoded {
+    let mut decoder = Decoder::new(api, "http://host/v1", "model", SseCaps::default());
+    let origin = Origin::default();
+    let mut events = Vec::new();
+    let mut run = || -> Result<(), ProviderError> {
+        for chunk in bytes.chunks(size) {
+            if decoder.push(chunk, &mut events, &origin)? == Streaming::End {
+                return Ok(());
+            }
+        }
+        decoder.end(&mut events, &origin)
+    };
+    let error = run().err().map(|error| error.kind);
+    let mut assembler = Assembler::new(Caps::default());
+    let mut out = Vec::new();
+    for event in events {
+        assembler.push(event, &mut out).unwrap();
+    }
+    let mut decoded = Decoded {
+        error,
+        partial: assembler.partial(),
+        ..Decoded::default()
+    };
+    for assembled in out {
+        match assembled {
+            Assembled::Delta(_) => {}
+            Assembled::Item(Item::Text { text }) => decoded.text.push_str(&text),
+            Assembled::Item(Item::Refusal { text }) => decoded.refusal.push_str(&text),
+            Assembled::Item(Item::Reasoning(item)) => decoded.reasoning.push_str(&item.text),
+            Assembled::Item(Item::Call(call)) => decoded.calls.push((
+                call.provider_id.clone(),
+                call.name.clone(),
+                call.arguments.clone(),
+            )),
+            Assembled::Ended { stop, usage, .. } => decoded.ended = Some((stop, usage)),
+        }
+    }
+    assert!(
+        decoded.error.is_none() || decoded.ended.is_none(),
+        "both ended and failed"
+    );
+    decoded
+}
+
+fn api(case: &Case) -> Api {
+    if case.row["api"] == "chat" {
+        Api::Chat
+    } else {
+        Api::Responses
+    }
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or_default()
+}
+
+fn squeezed(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+fn json_or_text(text: &str) -> Value {
+    let text = if text.trim().is_empty() { "{}" } else { text };
+    serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
+}
+
+fn stop(finish: &str) -> StopReason {
+    match finish {
+        "length" | "incomplete:max_output_tokens" => StopReason::Length,
+        "content_filter" | "incomplete:content_filter" => StopReason::ContentFilter,
+        _ => StopReason::Stop,
+    }
+}
+
+/// What is wrong with a decoded answer, if anything.
+fn differs(case: &Case, got: &Decoded) -> Option<String> {
+    let expect = &case.row["expect"];
+    let outcome = text(expect, "outcome");
+    let accepted: Vec<&str> = case.row["accept_outcomes"]
+        .as_array()
+        .map_or(vec![outcome], |list| {
+            list.iter().filter_map(Value::as_str).collect()
+        });
+    let got_outcome = match (&got.ended, got.error) {
+        (Some((StopReason::Length | StopReason::ContentFilter | StopReason::Other(_), _)), _)
+            if case.row["api"] == "responses" =>
+        {
+            "incomplete"
+        }
+        (Some(_), _) if outcome == "complete_without_finish" => outcome,
+        (Some(_), _) => "complete",
+        (None, Some(FailureKind::Truncated)) => "truncated",
+        (None, Some(FailureKind::Protocol)) => "protocol_error",
+        (None, Some(_)) => "error",
+        (None, None) => "neither ended nor failed",
+    };
+    if !accepted.contains(&got_outcome) {
+        return Some(format!("outcome {got_outcome}, not one of {accepted:?}"));
+    }
+    let Some((reason, usage)) = &got.ended else {
+        return None;
+    };
+    if got.text != text(expect, "text") {
+        return Some(format!("text {:?}, not {}", got.text, expect["text"]));
+    }
+    if got.refusal != text(expect, "refusal") {
+        return Some(format!(
+            "refusal {:?}, not {}",
+            got.refusal, expect["refusal"]
+        ));
+    }
+    // Of this one the collection counts the delta and the whole item as two parts, because the
+    // delta names its item by id alone. The id ties them together: it was said once.
+    let twice = case.id == "responses-openai-021";
+    let said = squeezed(text(expect, "reasoning"));
+    if squeezed(&got.reasoning) != said && !(twice && squeezed(&got.reasoning).repeat(2) == said) {
+        return Some(format!(
+            "reasoning {:?}, not {}",
+            got.reasoning, expect["reasoning"]
+        ));
+    }
+    if outcome == "complete" || outcome == "incomplete" {
+        let wanted = stop(text(expect, "finish"));
+        if *reason != wanted {
+            return Some(format!("stopped for {reason:?}, not {wanted:?}"));
+        }
+    }
+    calls_differ(expect, got, reason).or_else(|| usage_differs(expect, usage.as_ref()))
+}
+
+fn calls_differ(expect: &Value, got: &Decoded, reason: &StopReason) -> Option<String> {
+    let cut = *reason != StopReason::Stop;
+    let mut wanted = Vec::new();
+    for call in expect["tool_calls"].as_array().unwrap() {
+        // Of an answer that was cut off, a call whose arguments are not whole is not given out.
+        let arguments = text(call, "arguments");
+        if cut && serde_json::from_str::<Value>(arguments).is_err() {
+            continue;
+        }
+        wanted.push((
+            text(call, "id"),
+            text(call, "name"),
+            json_or_text(arguments),
+        ));
+    }
+    let calls = got.calls.iter();
+    let calls: Vec<_> = calls
+        .map(|(id, name, text)| (id.as_str(), name.as_str(), json_or_text(text)))
+        .collect();
+    (calls != wanted).then(|| format!("calls {calls:?}, not {wanted:?}"))
+}
+
+fn usage_differs(expect: &Value, got: Option<&Usage>) -> Option<String> {
+    let wanted = &expect["usage"];
+    let got = got.map(|usage| {
+        [
+            usage.input,
+            usage.output,
+            usage.total,
+            usage.cached_input,
+            usage.reasoning_output,
+        ]
+    });
+    let names = [
+        "input",
+        "output",
+        "total",
+        "cached_input",
+        "reasoning_output",
+    ];
+    let wanted = (!wanted.is_null()).then(|| names.map(|name| wanted[name].as_u64()));
+    (got != wanted).then(|| format!("usage {got:?}, not {wanted:?}"))
+}
+
+#[test]
+fn streams_mean_what_they_say() {
+    let Some(cases) = cases("stream") else { return };
+    let mut wrong = Vec::new();
+    let mut counts = std::collections::BTreeMap::new();
+    for case in &cases {
+        let got = decode(api(case), &case.bytes, usize::MAX);
+        wrong.extend(differs(case, &got).map(|what| format!("{}: {what}", case.id)));
+        let label = format!(
+            "{} {}",
+            text(&case.row, "api"),
+            text(&case.row["expect"], "outcome")
+        );
+        *counts.entry(label).or_insert(0) += 1;
+    }
+    println!("{} streams: {counts:?}", cases.len());
+    assert!(!cases.is_empty());
+    assert!(
+        wrong.is_empty(),
+        "{} of {} wrong:\n{}",
+        wrong.len(),
+        cases.len(),
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn how_a_stream_was_cut_into_chunks_does_not_matter() {
+    let Some(cases) = cases("stream") else { return };
+    let mut runs = 0;
+    for case in &cases {
+        let whole = decode(api(case), &case.bytes, usize::MAX);
+        for size in [1, 2, 3, 7] {
+            assert_eq!(
+                decode(api(case), &case.bytes, size),
+                whole,
+                "{} by {size}",
+                case.id
+            );
+            runs += 1;
+        }
+    }
+    println!("{runs} runs of {} streams", cases.len());
+}
+
+#[test]
+fn a_broken_stream_is_never_a_shorter_answer() {
+    let Some(cases) = cases("stream") else { return };
+    let (mut cuts, mut files) = (0, 0);
+    for case in cases.iter().filter(|case| case.bytes.len() <= 16 * 1024) {
+        let whole = decode(api(case), &case.bytes, usize::MAX);
+        // Some servers end without [DONE], so the end of a stream after a reason to finish is the
+        // end of the answer. These repeat the reason and send more after it.
+        let more = case.row["quirks"]
+            .as_array()
+            .unwrap()
+            .contains(&"content_after_finish".into());
+        files += 1;
+        // Small ones at each byte; of larger ones a sample keeps the test short.
+        let step = if case.bytes.len() <= 2 * 1024 { 1 } else { 61 };
+        for at in (0..case.bytes.len()).step_by(step) {
+            let cut = decode(api(case), &case.bytes[..at], usize::MAX);
+            cuts += 1;
+            assert!(
+                case.row["api"] == "chat"
+                    || cut.calls.iter().all(|call| whole.calls.contains(call)),
+                "{} cut at {at}: {:?}",
+                case.id,
+                cut.calls
+            );
+            if cut.ended.is_none() {
+                assert!(cut.error.is_some(), "{} cut at {at}", case.id);
+                assert!(
+                    case.row["api"] != "chat" || cut.calls.is_empty(),
+                    "{}",
+                    case.id
+                );
+                continue;
+            }
+            if !more && whole.ended.is_some() {
+                assert_eq!(cut.text, whole.text, "{} cut at {at}", case.id);
+                assert_eq!(cut.calls, whole.calls, "{} cut at {at}", case.id);
+            }
+        }
+    }
+    println!("{cuts} cuts of {files} streams");
+}
+
+#[test]
+fn framing_follows_the_standard() {
+    let Some(cases) = cases("sse_framing") else {
+        return;
+    };
+    let pairs = |expect: &Value| -> Vec<(String, String)> {
+        let events = expect["events"].as_array().unwrap().iter();
+        events
+            .map(|event| (text(event, "event").into(), text(event, "data").into()))
+            .collect()
+    };
+    for case in &cases {
+        for size in [usize::MAX, 1, 2, 3, 7] {
+            let got = frames(&case.bytes, size);
+            let flushed = &case.row["expect_if_flushed"];
+            let right =
+                got == pairs(&case.row["expect"]) || !flushed.is_null() && got == pairs(flushed);
+            assert!(right, "{} by {size}: {got:?}", case.id);
+        }
+    }
+    println!("{} framings", cases.len());
+    assert!(!cases.is_empty());
+}
+
+fn frames(bytes: &[u8], size: usize) -> Vec<(String, String)> {
+    let mut parser = SseParser::new(SseCaps::default());
+    let mut events = Vec::new();
+    let mut keep = |event: SseEvent<'_>| {
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        let name = if event.name.is_empty() {
+            b"message"
+        } else {
+            event.name
+        };
+        events.push((text(name), text(event.data)));
+    };
+    for chunk in bytes.chunks(size) {
+        let mut rest = chunk;
+        loop {
+            let (used, event) = parser.next(rest).unwrap();
+            let Some(event) = event else { break };
+            keep(event);
+            rest = &rest[used..];
+        }
+    }
+    if let Some(event) = parser.finish().unwrap() {
+        keep(event);
+    }
+    events
+}
+
+#[test]
+fn refusals_are_classed_by_their_meaning() {
+    let Some(cases) = cases("error_body") else {
+        return;
+    };
+    let mut wrong = Vec::new();
+    for case in &cases {
+        let status = u16::try_from(case.row["http_status"].as_u64().unwrap()).unwrap();
+        let headers = HeaderMap::new();
+        let origin = Origin::new("http://host/v1", Vec::new(), true).answered(status, &headers);
+        let error = origin.refused(&headers, &case.bytes);
+        let wanted = match text(&case.row["expect"], "meaning") {
+            "auth" => FailureKind::Authentication,
+            "not_found" => FailureKind::NotFound,
+            "context_overflow" => FailureKind::ContextOverflow,
+            "invalid_request" => FailureKind::InvalidRequest,
+            "rate_limit" => FailureKind::RateLimit,
+            "quota" => FailureKind::Quota,
+            "overloaded" => FailureKind::Overloaded,
+            "server" => FailureKind::Server,
+            other => panic!("{}: unknown meaning {other}", case.id),
+        };
+        let message = text(&case.row["expect"]["error"], "message");
+        let head: String = message.chars().take(100).collect();
+        if error.kind != wanted || !error.context.contains(&head) {
+            wrong.push(format!(
+                "{}: {:?}, not {wanted:?}: {}",
+                case.id, error.kind, error.context
+            ));
+        }
+        assert_eq!(error.status, Some(status), "{}", case.id);
+    }
+    println!("{} refusals", cases.len());
+    assert!(!cases.is_empty());
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}

@@ -2,6 +2,12 @@
 //! of them is held against what their collection says of them. The bodies are no part of this
 //! project; without them each test says that it was skipped.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test may stop, and counts aloud"
+)]
+
 use std::path::PathBuf;
 
 use reqwest::header::HeaderMap;

@@ -1,5 +1,7 @@
 //! Whole exchanges over a socket on this machine: what is sent, what comes of what is answered.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop")]
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;

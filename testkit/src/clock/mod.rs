@@ -199,7 +199,11 @@ impl Drop for Sleep<'_> {
 mod tests {
     use super::*;
 
-    crate::clock_suite!(suite::Subject::manual(ManualClock::new(Timestamp(5), 1)));
+    mod laws {
+        use super::*;
+
+        crate::clock_suite!(suite::Subject::manual(ManualClock::new(Timestamp(5), 1)));
+    }
 
     #[tokio::test]
     async fn wakes_those_who_are_due_and_forgets_those_who_left() {

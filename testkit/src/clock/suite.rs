@@ -1,7 +1,8 @@
-//! The laws of a clock, as one function each; [`clock_suite!`](crate::clock_suite) makes tests
-//! of them.
+//! The laws of a clock, as one case each; [`clock_suite!`](crate::clock_suite) makes tests of
+//! them. That each case finds its fault is shown at the end of this file.
 
 use std::collections::BTreeSet;
+use std::future::{Future, pending, ready};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -10,6 +11,10 @@ use windlass_core::Timestamp;
 use windlass_ports::Clock;
 
 use super::ManualClock;
+use crate::store::{Checked, Violation};
+
+/// The longest a case may take. Far above what any takes: it only ends a clock that hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Makes one test for each law of [`Clock`]. The expression makes a fresh
 /// [`Subject`].
@@ -25,37 +30,27 @@ use super::ManualClock;
 #[macro_export]
 macro_rules! clock_suite {
     ($subject:expr) => {
-        #[test]
-        fn clock_now_never_goes_back() {
-            $crate::clock::suite::now_never_goes_back($subject);
-        }
-
-        #[test]
-        fn clock_sleep_ends_not_before_its_moment() {
-            $crate::clock::suite::sleep_ends_not_before_its_moment($subject);
-        }
-
-        #[test]
-        fn clock_sleep_until_the_past_ends_at_once() {
-            $crate::clock::suite::sleep_until_the_past_ends_at_once($subject);
-        }
-
-        #[test]
-        fn clock_sleep_may_be_dropped() {
-            $crate::clock::suite::sleep_may_be_dropped($subject);
-        }
-
-        #[test]
-        fn clock_entropy_does_not_repeat() {
-            $crate::clock::suite::entropy_does_not_repeat($subject);
-        }
-
-        #[test]
-        fn clock_entropy_is_foreseeable_only_where_it_says_so() {
-            $crate::clock::suite::entropy_is_foreseeable_only_where_it_says_so(|| $subject);
+        $crate::clock_suite! { @cases $subject,
+            now_never_goes_back,
+            sleep_ends_not_before_its_moment,
+            sleep_until_the_past_ends_at_once,
+            sleep_may_be_dropped,
+            entropy_does_not_repeat,
+            entropy_is_foreseeable_only_where_it_says_so,
         }
     };
+    (@cases $subject:expr, $($case:ident,)*) => {
+        $(
+            #[test]
+            fn $case() -> $crate::store::Checked {
+                $crate::clock::suite::$case(&|| $subject)
+            }
+        )*
+    };
 }
+
+/// Makes a clock under test.
+pub type Make<'a> = &'a dyn Fn() -> Subject;
 
 /// A clock under test, and what makes its time pass.
 pub struct Subject {
@@ -87,20 +82,35 @@ impl Subject {
         }
     }
 
-    fn sleep_until(&self, moment: Timestamp) {
-        let sleeping = self.clock.sleep_until(moment);
-        match &self.time {
-            Time::Passes => block_on(sleeping),
-            Time::Moved(clock) => thread::scope(|scope| {
-                scope.spawn(|| {
-                    block_on(clock.wait_sleepers(1));
-                    while clock.now() < moment {
-                        clock.advance(1);
-                    }
-                });
-                block_on(sleeping);
-            }),
-        }
+    /// Sleeps, and meanwhile moves the time of a clock that does not pass by itself.
+    fn sleep_until(&self, moment: Timestamp) -> Checked {
+        let moving = async {
+            if let Time::Moved(clock) = &self.time {
+                clock.wait_sleepers(1).await;
+                while clock.now() < moment {
+                    clock.advance(1);
+                }
+            }
+            pending::<()>().await;
+        };
+        block_on(async {
+            tokio::select! {
+                biased;
+                () = self.clock.sleep_until(moment) => {}
+                () = moving => {}
+            }
+        })
+    }
+
+    /// Whether a sleep ends at its first poll; it is dropped after that.
+    fn ends_at_once(&self, moment: Timestamp) -> Result<bool, Violation> {
+        block_on(async {
+            tokio::select! {
+                biased;
+                () = self.clock.sleep_until(moment) => true,
+                () = ready(()) => false,
+            }
+        })
     }
 }
 
@@ -111,105 +121,200 @@ impl std::fmt::Debug for Subject {
 }
 
 /// `now` never goes back, whichever thread asks.
-pub fn now_never_goes_back(subject: Subject) {
+///
+/// # Errors
+/// A violation when it does.
+pub fn now_never_goes_back(make: Make<'_>) -> Checked {
+    let subject = make();
     let clock = &*subject.clock;
-    thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                let mut last = clock.now();
-                for _ in 0..20_000 {
-                    let now = clock.now();
-                    assert!(now >= last, "now went back from {last} to {now}");
-                    last = now;
-                }
-            });
+    let watch = || {
+        let mut last = clock.now();
+        for _ in 0..20_000 {
+            let now = clock.now();
+            ensure(now >= last, || {
+                format!("now went back from {last} to {now}")
+            })?;
+            last = now;
         }
-    });
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(watch)).collect();
+        let join = |thread: thread::ScopedJoinHandle<'_, Checked>| {
+            thread
+                .join()
+                .unwrap_or_else(|_| Err(Violation::new("now panicked")))
+        };
+        threads.into_iter().try_for_each(join)
+    })
 }
 
 /// `sleep_until` ends not before its moment.
-pub fn sleep_ends_not_before_its_moment(subject: Subject) {
+///
+/// # Errors
+/// A violation when it does.
+pub fn sleep_ends_not_before_its_moment(make: Make<'_>) -> Checked {
+    let subject = make();
     for ms in [1, 5, 30] {
         let moment = subject.clock.now().plus_ms(ms);
-        subject.sleep_until(moment);
+        subject.sleep_until(moment)?;
         let now = subject.clock.now();
-        assert!(now >= moment, "slept until {moment} and woke at {now}");
+        ensure(now >= moment, || {
+            format!("slept until {moment} and woke at {now}")
+        })?;
     }
+    Ok(())
 }
 
-/// `sleep_until` a moment that has passed ends at once: at its first poll.
-pub fn sleep_until_the_past_ends_at_once(subject: Subject) {
+/// `sleep_until` a moment that has passed ends at its first poll.
+///
+/// # Errors
+/// A violation when it waits.
+pub fn sleep_until_the_past_ends_at_once(make: Make<'_>) -> Checked {
+    let subject = make();
     let now = subject.clock.now();
     for moment in [Timestamp(0), Timestamp(now.0.saturating_sub(1)), now] {
-        let ended = block_on(async {
-            tokio::select! {
-                biased;
-                () = subject.clock.sleep_until(moment) => true,
-                () = std::future::ready(()) => false,
-            }
-        });
-        assert!(ended, "sleeping until {moment} at {now} waited");
+        let ended = subject.ends_at_once(moment)?;
+        ensure(ended, || format!("sleeping until {moment} at {now} waited"))?;
     }
+    Ok(())
 }
 
-/// A sleep that is dropped leaves the clock as it was, and others sleep on.
-pub fn sleep_may_be_dropped(subject: Subject) {
-    let far = Timestamp(u64::MAX);
-    let ended = block_on(async {
-        tokio::select! {
-            biased;
-            () = subject.clock.sleep_until(far) => true,
-            () = std::future::ready(()) => false,
-        }
-    });
-    assert!(!ended, "sleeping until the end of time ended");
+/// A sleep that is dropped leaves the clock as it was, and later ones sleep as long as they must.
+///
+/// # Errors
+/// A violation when one ends too early.
+pub fn sleep_may_be_dropped(make: Make<'_>) -> Checked {
+    let subject = make();
+    for _ in 0..100 {
+        let far = Timestamp(u64::MAX);
+        let ended = subject.ends_at_once(far)?;
+        ensure(!ended, || "sleeping until the end of time ended".into())?;
+    }
     let moment = subject.clock.now().plus_ms(2);
-    subject.sleep_until(moment);
-    assert!(
-        subject.clock.now() >= moment,
-        "a sleep after a dropped one ended too early"
-    );
+    subject.sleep_until(moment)?;
+    let now = subject.clock.now();
+    ensure(now >= moment, || {
+        format!("after dropped sleeps one until {moment} woke at {now}")
+    })
 }
 
-/// `entropy` does not repeat; among 10,000 numbers of 64 bits a chance repetition has
+/// `entropy` does not repeat: among 10,000 numbers of 64 bits a chance repetition has
 /// a probability below 3 in 10^12.
-pub fn entropy_does_not_repeat(subject: Subject) {
+///
+/// # Errors
+/// A violation when it does.
+pub fn entropy_does_not_repeat(make: Make<'_>) -> Checked {
+    let subject = make();
     let mut seen = BTreeSet::new();
-    for _ in 0..10_000 {
+    (0..10_000).try_for_each(|_| {
         let number = subject.clock.entropy();
-        assert!(seen.insert(number), "entropy gave {number} twice");
-    }
+        ensure(seen.insert(number), || {
+            format!("entropy gave {number} twice")
+        })
+    })
 }
 
 /// Two real clocks give different numbers; two manual ones of the same seed give the same.
-pub fn entropy_is_foreseeable_only_where_it_says_so(make: impl Fn() -> Subject) {
+///
+/// # Errors
+/// A violation when it is the other way round.
+pub fn entropy_is_foreseeable_only_where_it_says_so(make: Make<'_>) -> Checked {
     let (one, two) = (make(), make());
-    let draw = |subject: &Subject| (0..4).map(|_| subject.clock.entropy()).collect::<Vec<_>>();
+    let draw =
+        |subject: &Subject| -> Vec<u64> { (0..4).map(|_| subject.clock.entropy()).collect() };
+    let same = draw(&one) == draw(&two);
     match one.time {
-        Time::Passes => assert_ne!(draw(&one), draw(&two), "two clocks drew the same numbers"),
-        Time::Moved(_) => assert_eq!(draw(&one), draw(&two), "one seed drew different numbers"),
+        Time::Passes => ensure(!same, || "two clocks drew the same numbers".into()),
+        Time::Moved(_) => ensure(same, || "one seed drew different numbers".into()),
     }
 }
 
-/// Runs on a runtime with timers, as a clock may need one; a clock that hangs fails the test
-/// after a minute.
-fn block_on<T>(future: impl Future<Output = T>) -> T {
+fn ensure(holds: bool, words: impl FnOnce() -> String) -> Checked {
+    if holds {
+        Ok(())
+    } else {
+        Err(Violation::new(words()))
+    }
+}
+
+/// Runs on a runtime with timers, as a clock may need one.
+fn block_on<T>(future: impl Future<Output = T>) -> Result<T, Violation> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build();
-    let outcome = runtime.map(|runtime| {
-        runtime.block_on(async { tokio::time::timeout(Duration::from_secs(60), future).await })
-    });
-    match outcome {
-        Ok(Ok(value)) => value,
-        other => {
-            #[expect(clippy::panic, reason = "a conformance suite fails by panicking")]
-            {
-                panic!(
-                    "the clock did not answer: {:?}",
-                    other.map(|inner| inner.map(|_| ()))
-                )
+        .build()
+        .map_err(|error| Violation::new(format!("no runtime for the case: {error}")))?;
+    let bounded = async { tokio::time::timeout(PATIENCE, future).await };
+    runtime
+        .block_on(bounded)
+        .map_err(|_| Violation::new(format!("the clock did not answer within {PATIENCE:?}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use async_trait::async_trait;
+
+    use super::*;
+
+    /// A clock that breaks each law in turn: its time and its numbers go round, and its sleeps
+    /// are as long as the test says.
+    struct Broken {
+        ticks: AtomicU64,
+        sleep: Sleep,
+    }
+
+    #[derive(Clone, Copy)]
+    enum Sleep {
+        None,
+        Yields,
+    }
+
+    #[async_trait]
+    impl Clock for Broken {
+        fn now(&self) -> Timestamp {
+            Timestamp(1_000 - self.ticks.fetch_add(1, Ordering::SeqCst) % 1_000)
+        }
+
+        async fn sleep_until(&self, _: Timestamp) {
+            match self.sleep {
+                Sleep::None => {}
+                Sleep::Yields => tokio::task::yield_now().await,
             }
+        }
+
+        fn entropy(&self) -> u64 {
+            7
+        }
+    }
+
+    #[test]
+    fn every_case_finds_its_fault() {
+        let broken = |sleep| {
+            move || {
+                Subject::real(Broken {
+                    ticks: AtomicU64::new(0),
+                    sleep,
+                })
+            }
+        };
+        type Case = fn(Make<'_>) -> Checked;
+        let cases: [(Case, Sleep, &str); 6] = [
+            (now_never_goes_back, Sleep::None, "went back"),
+            (sleep_ends_not_before_its_moment, Sleep::None, "woke at"),
+            (sleep_until_the_past_ends_at_once, Sleep::Yields, "waited"),
+            (sleep_may_be_dropped, Sleep::None, "end of time"),
+            (entropy_does_not_repeat, Sleep::None, "twice"),
+            (
+                entropy_is_foreseeable_only_where_it_says_so,
+                Sleep::None,
+                "same numbers",
+            ),
+        ];
+        for (case, sleep, words) in cases {
+            let violation = case(&broken(sleep)).unwrap_err();
+            assert!(violation.to_string().contains(words), "{violation}");
         }
     }
 }

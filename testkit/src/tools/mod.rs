@@ -1,6 +1,7 @@
 //! Tools that run from a script, in process, and count what they do.
 
 mod counter;
+pub mod suite;
 mod tool;
 
 use std::fmt;
@@ -217,5 +218,7 @@ impl Drop for Ending {
     }
 }
 
+#[cfg(test)]
+mod suite_tests;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,254 @@
+//! The tool suite: scripted tools pass it, and each case finds the fault that it is there for.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use windlass_core::{EffectClass, Timestamp};
+
+use super::suite::{Talkative, ToolFixture};
+use super::*;
+use crate::store::Checked;
+
+/// A clock whose time passes.
+struct Passing;
+
+#[async_trait]
+impl Clock for Passing {
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        Timestamp(since.as_millis().try_into().unwrap())
+    }
+
+    async fn sleep_until(&self, moment: Timestamp) {
+        tokio::time::sleep(Duration::from_millis(moment.since_ms(self.now()))).await;
+    }
+
+    fn entropy(&self) -> u64 {
+        0
+    }
+}
+
+/// A fault to plant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    None,
+    BadName,
+    FailsCalls,
+    UnknownBegins,
+    DeafToCancel,
+    NoDeadline,
+    EndsAtOnce,
+    Unbounded,
+    ReaderWrites,
+    CountsTwice,
+}
+
+/// Scripted tools, with a fault where one is planted.
+struct Fixture {
+    fault: Fault,
+    tools: ScriptedTools,
+    counter: CounterTool,
+    written: Arc<AtomicU32>,
+}
+
+impl Fixture {
+    fn new(fault: Fault) -> Self {
+        let counter = CounterTool::new("count", EffectClass::Idempotent);
+        let written = Arc::new(AtomicU32::new(0));
+        let (writes, twice) = (written.clone(), written.clone());
+        let large = Observation {
+            status: ObservationStatus::Done,
+            output: "x".repeat(if fault == Fault::Unbounded {
+                1_000
+            } else {
+                100
+            }),
+            output_bytes: 1_000,
+            omitted_bytes: 900,
+        };
+        let look = ScriptedTool::new(
+            if fault == Fault::BadName {
+                "look around"
+            } else {
+                "look"
+            },
+            EffectClass::ReadOnly,
+        );
+        let failed = Observation::new(ObservationStatus::Failed, "no");
+        let look = if fault == Fault::FailsCalls {
+            look.observes(failed)
+        } else if fault == Fault::ReaderWrites {
+            look.runs(move |_, _| {
+                writes.fetch_add(1, Ordering::SeqCst);
+                Ok(Observation::new(ObservationStatus::Done, ""))
+            })
+        } else {
+            look.says("two files")
+        };
+        let mut count = counter.tool();
+        if fault == Fault::CountsTwice {
+            count = count.runs(move |_, _| {
+                twice.fetch_add(1, Ordering::SeqCst);
+                Ok(Observation::new(ObservationStatus::Done, ""))
+            });
+        }
+        let endless = ScriptedTool::new("wait", EffectClass::ReadOnly);
+        let endless = if fault == Fault::EndsAtOnce {
+            endless.says("over already")
+        } else {
+            endless.stalls()
+        };
+        let large = ScriptedTool::new("talk", EffectClass::ReadOnly).observes(large);
+        let tools = ScriptedTools::new([look, count, endless, large]);
+        let tools = if fault == Fault::NoDeadline {
+            tools
+        } else {
+            tools.with_clock(Passing)
+        };
+        Self {
+            fault,
+            tools,
+            counter,
+            written,
+        }
+    }
+}
+
+/// Does what the tools do, but for what only the executor itself can get wrong.
+struct Faulty(ScriptedTools, Fault);
+
+#[async_trait]
+impl ToolExecutor for Faulty {
+    fn tools(&self) -> Vec<ToolSpec> {
+        self.0.tools()
+    }
+
+    async fn run(
+        &self,
+        call: ToolCall,
+        mut context: ToolContext,
+    ) -> Result<Observation, ToolError> {
+        if self.1 == Fault::DeafToCancel {
+            context.cancel = windlass_ports::CancelSource::new().signal();
+        }
+        let began = self.1 == Fault::UnknownBegins;
+        self.0
+            .run(call, context)
+            .await
+            .map_err(|error| ToolError { began, ..error })
+    }
+}
+
+fn call(name: &str) -> ToolCall {
+    ToolCall {
+        name: name.into(),
+        arguments: "{}".into(),
+    }
+}
+
+impl ToolFixture for Fixture {
+    fn executor(&self) -> Arc<dyn ToolExecutor> {
+        Arc::new(Faulty(self.tools.clone(), self.fault))
+    }
+
+    fn calls(&self) -> Vec<ToolCall> {
+        let names = self.tools.tools();
+        vec![call(&names[0].name), call("count")]
+    }
+
+    fn endless(&self) -> ToolCall {
+        call("wait")
+    }
+
+    fn talkative(&self) -> Talkative {
+        Talkative {
+            call: call("talk"),
+            bytes: 1_000,
+            most: 100,
+        }
+    }
+
+    fn world(&self) -> String {
+        format!(
+            "{} {}",
+            self.counter.total(),
+            self.written.load(Ordering::SeqCst)
+        )
+    }
+
+    fn patience(&self) -> Duration {
+        // These hang, and the case is to find that.
+        let hangs = [Fault::DeafToCancel, Fault::NoDeadline].contains(&self.fault);
+        if hangs {
+            Duration::from_millis(400)
+        } else {
+            Duration::from_secs(20)
+        }
+    }
+}
+
+mod scripted_tools {
+    use super::*;
+
+    crate::tool_suite!(Fixture::new(Fault::None));
+}
+
+#[test]
+fn every_case_finds_its_fault() {
+    type Case = fn(&dyn ToolFixture) -> Checked;
+    let cases: [(Case, Fault, &str); 10] = [
+        (suite::tools_are_well_formed, Fault::BadName, "no name"),
+        (
+            suite::a_call_is_observed,
+            Fault::FailsCalls,
+            "ended as Failed",
+        ),
+        (
+            suite::an_unknown_tool_does_not_begin,
+            Fault::UnknownBegins,
+            "began",
+        ),
+        (
+            suite::a_call_that_is_cancelled_before_it_starts_changes_nothing,
+            Fault::DeafToCancel,
+            "ended as Done",
+        ),
+        (
+            suite::a_running_call_ends_soon_after_it_is_cancelled,
+            Fault::DeafToCancel,
+            "did not end",
+        ),
+        (
+            suite::a_running_call_ends_at_its_deadline,
+            Fault::NoDeadline,
+            "did not end",
+        ),
+        (
+            suite::a_dropped_call_leaves_the_executor_in_order,
+            Fault::EndsAtOnce,
+            "ended at once",
+        ),
+        (
+            suite::output_is_bounded_and_its_size_is_true,
+            Fault::Unbounded,
+            "are the most",
+        ),
+        (
+            suite::what_only_reads_changes_nothing,
+            Fault::ReaderWrites,
+            "look changed",
+        ),
+        (
+            suite::what_is_idempotent_has_its_effect_once_per_key,
+            Fault::CountsTwice,
+            "changed something more",
+        ),
+    ];
+    for (case, fault, words) in cases {
+        let violation = case(&Fixture::new(fault)).unwrap_err();
+        assert!(
+            violation.to_string().contains(words),
+            "{fault:?}: {violation}"
+        );
+    }
+}

@@ -1,1 +1,19 @@
-//! Empty so far.
+#![doc = include_str!("../README.md")]
+
+mod commit;
+mod error;
+mod folder;
+#[cfg(test)]
+mod half_append;
+mod heads;
+mod open;
+mod pool;
+mod queue;
+mod read;
+mod record;
+mod scan;
+mod store;
+mod watchdog;
+mod witness;
+
+pub use store::SledStore;

@@ -1,0 +1,129 @@
+//! Errors: one mapping for each source, so that every message names the folder and the remedy.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use windlass_core::{Seq, SessionId};
+use windlass_ports::{StoreError, StoreErrorKind};
+
+pub(crate) const RESTORE: &str = "copy the folder away before anything else, then restore it \
+     from a backup; sessions and positions before the damage can still be exported";
+
+/// Why a record could not be had.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The database failed.
+    Sled(sled::Error),
+    /// What the database holds is not what was written.
+    Bad(String),
+}
+
+impl From<sled::Error> for Fault {
+    fn from(error: sled::Error) -> Self {
+        Self::Sled(error)
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sled(error) => write!(f, "the database says: {error}"),
+            Self::Bad(what) => f.write_str(what),
+        }
+    }
+}
+
+/// An operating system's error while `doing` something to `path`.
+pub(crate) fn io_error(doing: &str, path: &Path, error: io::Error) -> StoreError {
+    let (kind, remedy) = io_kind(&error);
+    let context = format!("{doing} {}: {error}; {remedy}", path.display());
+    StoreError::new(kind, context).caused_by(error)
+}
+
+/// The database's error while `doing` something to the store in `dir`.
+pub(crate) fn sled_error(doing: &str, dir: &Path, error: sled::Error) -> StoreError {
+    let dir = dir.display();
+    let (kind, remedy) = match &error {
+        sled::Error::Io(io) => io_kind(io),
+        sled::Error::Corruption { .. } => (damaged(Seq::ZERO), RESTORE),
+        sled::Error::Unsupported(_) | sled::Error::CollectionNotFound(_) => (
+            damaged(Seq::ZERO),
+            "its files are not as this store writes them; restore the folder from a backup",
+        ),
+        sled::Error::ReportableBug(_) => (
+            StoreErrorKind::Io,
+            "end this process and open the store again",
+        ),
+    };
+    let context = format!("{doing} the sled store {dir}: {error}; {remedy}");
+    StoreError::new(kind, context).caused_by(error)
+}
+
+/// A log of a session is not what was written.
+pub(crate) fn corrupt(dir: &Path, session: &SessionId, after: Seq, what: &str) -> StoreError {
+    let dir = dir.display();
+    StoreError::new(
+        damaged(after),
+        format!(
+            "the log of session {session} in the sled store {dir} is damaged after position \
+             {after}: {what}; {RESTORE}"
+        ),
+    )
+}
+
+/// The store as a whole is not what was written.
+pub(crate) fn corrupt_store(dir: &Path, what: &str) -> StoreError {
+    let dir = dir.display();
+    StoreError::new(
+        damaged(Seq::ZERO),
+        format!("the sled store {dir} is damaged: {what}"),
+    )
+}
+
+/// A fault met in a session's log after position `after`.
+pub(crate) fn fault(dir: &Path, session: &SessionId, after: Seq, fault: Fault) -> StoreError {
+    match fault {
+        Fault::Sled(sled::Error::Corruption { .. }) => {
+            corrupt(dir, session, after, "the database cannot read a page")
+        }
+        Fault::Sled(error) => sled_error(&format!("reading session {session} in"), dir, error),
+        Fault::Bad(what) => corrupt(dir, session, after, &what),
+    }
+}
+
+fn damaged(after: Seq) -> StoreErrorKind {
+    StoreErrorKind::Corrupt {
+        after,
+        offset: None,
+    }
+}
+
+fn io_kind(error: &io::Error) -> (StoreErrorKind, &'static str) {
+    const FULL: [io::ErrorKind; 3] = [
+        io::ErrorKind::StorageFull,
+        io::ErrorKind::QuotaExceeded,
+        io::ErrorKind::FileTooLarge,
+    ];
+    const BARRED: [io::ErrorKind; 2] = [
+        io::ErrorKind::ReadOnlyFilesystem,
+        io::ErrorKind::PermissionDenied,
+    ];
+    if FULL.contains(&error.kind()) {
+        return (
+            StoreErrorKind::Full,
+            "free space on its disk or raise the quota, then open the store again",
+        );
+    }
+    if BARRED.contains(&error.kind()) {
+        return (
+            StoreErrorKind::ReadOnly,
+            "this store writes even to be read: give this user the right to write there, or name \
+             another folder",
+        );
+    }
+    (
+        StoreErrorKind::Io,
+        "look to the disk and the kernel's log, then open the store again",
+    )
+}

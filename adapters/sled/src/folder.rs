@@ -1,0 +1,200 @@
+//! The folder of a store: `lock`, `witness`, and `db/`, which is sled's own.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use windlass_ports::{StoreError, StoreErrorKind};
+
+use crate::error::io_error;
+
+/// Where things are.
+#[derive(Debug, Clone)]
+pub(crate) struct Folder {
+    pub(crate) dir: PathBuf,
+}
+
+/// What there is of the database before it is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DataFile {
+    /// There is not even a folder for it.
+    Never,
+    Gone,
+    Present {
+        bytes: u64,
+    },
+}
+
+impl Folder {
+    /// The folder given to sled.
+    pub(crate) fn database(&self) -> PathBuf {
+        self.dir.join("db")
+    }
+
+    /// The one file in which sled keeps everything.
+    pub(crate) fn data_file(&self) -> PathBuf {
+        self.database().join("db")
+    }
+
+    pub(crate) fn witness(&self) -> PathBuf {
+        self.dir.join("witness")
+    }
+
+    /// The folder in which a new database is made.
+    pub(crate) fn unfinished(&self) -> PathBuf {
+        self.dir.join("db.new")
+    }
+
+    /// Makes the folder, for its owner alone.
+    pub(crate) fn create(&self) -> Result<(), StoreError> {
+        create(&self.dir)
+    }
+
+    /// Makes an empty folder for a new database. What is in the way never held a fact.
+    pub(crate) fn begin_database(&self) -> Result<PathBuf, StoreError> {
+        let dir = self.unfinished();
+        match fs::remove_dir_all(&dir) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(io_error("removing the unfinished", &dir, error)),
+        }
+        create(&dir)?;
+        Ok(dir)
+    }
+
+    /// Gives a new database its place, once all of it is on the disk.
+    pub(crate) fn finish_database(&self) -> Result<(), StoreError> {
+        let dir = self.unfinished();
+        self.sync(&dir)?;
+        let renamed = fs::rename(&dir, self.database());
+        renamed.map_err(|error| io_error("renaming the new", &dir, error))?;
+        self.sync(&self.database())
+    }
+
+    /// Becomes the one process, and the one store object in it, that has this folder.
+    ///
+    /// The lock is the kernel's and ends with the process.
+    pub(crate) fn lock(&self) -> Result<File, StoreError> {
+        let path = self.dir.join("lock");
+        let mut options = OpenOptions::new();
+        options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600);
+        let opened = options.open(&path);
+        let mut file = opened.map_err(|error| io_error("opening the lock file", &path, error))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(self.locked(&path)),
+            Err(error) => return Err(io_error("locking", &path, error.into())),
+        }
+        // The holder's number is a courtesy in the message of whoever comes second; a full disk
+        // does not keep the store from opening.
+        let number = format!("{}\n", std::process::id());
+        let noted = file
+            .set_len(0)
+            .and_then(|()| file.write_all(number.as_bytes()));
+        if let Err(error) = noted {
+            tracing::debug!(%error, "the lock file does not name its holder");
+        }
+        Ok(file)
+    }
+
+    pub(crate) fn data(&self) -> Result<DataFile, StoreError> {
+        let path = self.data_file();
+        match fs::metadata(&path) {
+            Ok(meta) if meta.len() == 0 => Ok(DataFile::Gone),
+            Ok(meta) => Ok(DataFile::Present { bytes: meta.len() }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                match self.database().symlink_metadata() {
+                    Ok(_) => Ok(DataFile::Gone),
+                    Err(_) => Ok(DataFile::Never),
+                }
+            }
+            Err(error) => Err(io_error("looking at", &path, error)),
+        }
+    }
+
+    /// Removes what a kill in the middle of opening leaves: sled takes a half-written snapshot
+    /// for its newest one and never opens again, though the one before is whole.
+    pub(crate) fn clear_half_snapshots(&self) -> Result<(), StoreError> {
+        for path in files(&self.database())? {
+            if path.to_string_lossy().ends_with(".generating") {
+                let removed = fs::remove_file(&path);
+                removed.map_err(|error| io_error("removing", &path, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Syncs every file and folder of a database and the folders above it, and makes the files
+    /// their owner's alone.
+    pub(crate) fn sync(&self, database: &Path) -> Result<(), StoreError> {
+        let blobs = database.join("blobs");
+        for path in files(database)?.into_iter().chain(files(&blobs)?) {
+            sync_file(&path).map_err(|error| io_error("syncing", &path, error))?;
+        }
+        let parent = self
+            .dir
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        for path in [&*blobs, database, &*self.dir, parent] {
+            let synced = File::open(path).and_then(|dir| dir.sync_all());
+            synced.map_err(|error| io_error("syncing the folder", path, error))?;
+        }
+        Ok(())
+    }
+
+    fn locked(&self, path: &Path) -> StoreError {
+        let holder = fs::read_to_string(path).unwrap_or_default();
+        let holder = match holder.trim().parse::<u32>() {
+            Ok(number) => format!("process {number}"),
+            Err(_) => "another process".to_owned(),
+        };
+        StoreError::new(
+            StoreErrorKind::Locked,
+            format!(
+                "the sled store {} is open in {holder}, and only one can have it: end that one, \
+                 or use a store of your own",
+                self.dir.display()
+            ),
+        )
+    }
+}
+
+fn create(dir: &Path) -> Result<(), StoreError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    made.map_err(|error| io_error("creating the folder", dir, error))
+}
+
+fn sync_file(path: &Path) -> io::Result<()> {
+    let file = OpenOptions::new().read(true).write(true).open(path)?;
+    if file.metadata()?.permissions().mode() & 0o077 != 0 {
+        file.set_permissions(Permissions::from_mode(0o600))?;
+    }
+    file.sync_all()
+}
+
+fn files(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let list = || -> io::Result<Vec<PathBuf>> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(dir)? {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                files.push(entry.path());
+            }
+        }
+        files.sort();
+        Ok(files)
+    };
+    match list() {
+        Ok(files) => Ok(files),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(io_error("listing", dir, error)),
+    }
+}

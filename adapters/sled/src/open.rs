@@ -1,0 +1,317 @@
+//! Opening: the lock, the witness, the database under a watchdog, and each held against the
+//! others before anything is served.
+//!
+//! A store is made in this order: the database with the store's number in it, in a folder of
+//! another name; its sync, with all its files and folders; its right name; then the witness. A
+//! database without facts and without a witness is therefore one whose making was cut short, and
+//! is finished; one with facts and without a witness is refused.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use sled::Db;
+use windlass_core::{Seq, SessionId};
+use windlass_ports::{StoreError, StoreErrorKind};
+
+use crate::error::{Fault, RESTORE, corrupt_store, fault, io_error, sled_error};
+use crate::folder::{DataFile, Folder};
+use crate::heads::Heads;
+use crate::queue::Shared;
+use crate::record::{GENESIS, STORE_KEY};
+use crate::scan::{self, Bounds};
+use crate::watchdog::{Silence, within};
+use crate::witness::{Loaded, Statement, StoreId, Witness};
+
+const SEGMENT_BYTES: usize = 8 * 1024 * 1024;
+const CACHE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// How long opening may take, and how much longer for each so many bytes of the database.
+const OPEN_BASE: Duration = Duration::from_secs(30);
+const OPEN_BYTES_A_SECOND: u64 = 10 * 1024 * 1024;
+
+/// How long to wait for a database object of this process that was just dropped.
+const LET_GO: Duration = Duration::from_secs(5);
+
+/// So many sessions are held against the witness when the store is opened, the latest first; the
+/// others when they are first touched.
+const CHECKED_AT_ONCE: usize = 1_024;
+
+const PAGE: Bounds = Bounds {
+    last: Seq(u64::MAX),
+    facts: 1_024,
+    bytes: 16 * 1024 * 1024,
+};
+
+/// What to do about a missing witness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Refuse.
+    Open,
+    /// Check every log and write a new witness.
+    Rebuild,
+}
+
+/// Opens or makes a store. `bound` is the time that it may take, if not the usual.
+pub(crate) fn open(
+    dir: PathBuf,
+    mode: Mode,
+    bound: Option<Duration>,
+) -> Result<(Shared, Witness), StoreError> {
+    let folder = Folder { dir };
+    if mode == Mode::Open {
+        folder.create()?;
+    }
+    let lock = folder.lock()?;
+    let data = folder.data()?;
+    let usual = match data {
+        DataFile::Never | DataFile::Gone => OPEN_BASE,
+        DataFile::Present { bytes } => OPEN_BASE + Duration::from_secs(bytes / OPEN_BYTES_A_SECOND),
+    };
+    let bound = bound.unwrap_or(usual);
+    let inside = folder.clone();
+    let opened = within(bound, move || assemble(&inside, mode, data, lock));
+    opened.unwrap_or_else(|silence| Err(silent(&folder, bound, &silence)))
+}
+
+fn assemble(
+    folder: &Folder,
+    mode: Mode,
+    data: DataFile,
+    lock: File,
+) -> Result<(Shared, Witness), StoreError> {
+    let witness = match mode {
+        Mode::Open => Loaded::read(folder)?,
+        Mode::Rebuild => None,
+    };
+    match (&witness, data, mode) {
+        (_, DataFile::Present { .. }, _) => {}
+        (None, DataFile::Never, Mode::Open) => make(folder)?,
+        (Some(_), DataFile::Never | DataFile::Gone, _)
+        | (None, DataFile::Gone, _)
+        | (None, DataFile::Never, Mode::Rebuild) => {
+            let file = folder.data_file();
+            let what = format!(
+                "its database file {} is gone or empty; {RESTORE}",
+                file.display()
+            );
+            return Err(corrupt_store(&folder.dir, &what));
+        }
+    }
+    folder.clear_half_snapshots()?;
+    let db = open_database(folder, folder.database())?;
+    let (witness, heads) = match (witness, mode) {
+        (Some(loaded), Mode::Open | Mode::Rebuild) => hold_against(folder, &db, loaded)?,
+        (None, Mode::Open) => witness_new(folder, &db)?,
+        (None, Mode::Rebuild) => rebuild(folder, &db)?,
+    };
+    // What the database shows from here on is on the disk, including what sled did to open it.
+    folder.sync(&folder.database())?;
+    let path = folder.data_file();
+    let data = OpenOptions::new().read(true).write(true).open(&path);
+    let data = data.map_err(|error| io_error("opening the database file", &path, error))?;
+    let shared = Shared {
+        dir: folder.dir.clone(),
+        db,
+        data,
+        heads: Mutex::new(heads),
+        _lock: lock,
+    };
+    Ok((shared, witness))
+}
+
+/// Makes a database with nothing in it but its number.
+fn make(folder: &Folder) -> Result<(), StoreError> {
+    let db = open_database(folder, folder.begin_database()?)?;
+    keep_id(folder, &db)?;
+    drop(db);
+    folder.finish_database()
+}
+
+fn open_database(folder: &Folder, path: PathBuf) -> Result<Db, StoreError> {
+    let begun = Instant::now();
+    loop {
+        match database(&path) {
+            Ok(db) => return Ok(db),
+            // We hold the folder, so it is an object of this process that is still being dropped:
+            // sled lets go of its file a moment after its last handle.
+            Err(sled::Error::Io(error)) if is_held(&error) => {
+                if begun.elapsed() > LET_GO {
+                    return Err(StoreError::new(
+                        StoreErrorKind::Locked,
+                        format!(
+                            "the database in {} is held by a process that does not use this \
+                             store's lock: {error}; end it",
+                            folder.dir.display()
+                        ),
+                    ));
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            Err(error) => return Err(sled_error("opening", &folder.dir, error)),
+        }
+    }
+}
+
+/// Opens the database in a folder, as every store object does.
+pub(crate) fn database(path: &Path) -> sled::Result<Db> {
+    let config = sled::Config::new()
+        .path(path)
+        .segment_size(SEGMENT_BYTES)
+        .cache_capacity(CACHE_BYTES);
+    config.open()
+}
+
+/// Sled has no kind for it.
+fn is_held(error: &std::io::Error) -> bool {
+    error.to_string().contains("could not acquire lock")
+}
+
+fn hold_against(folder: &Folder, db: &Db, loaded: Loaded) -> Result<(Witness, Heads), StoreError> {
+    match stored_id(folder, db)? {
+        Some(id) if id == loaded.id => {}
+        Some(_) => {
+            let what = "its database belongs to another store than its witness; put back what \
+                        belongs together";
+            return Err(corrupt_store(&folder.dir, what));
+        }
+        None => {
+            let what = format!("its witness knows it and its database is empty; {RESTORE}");
+            return Err(corrupt_store(&folder.dir, &what));
+        }
+    }
+    let witness = Witness::resume(folder, &loaded)?;
+    let mut heads = Heads::witnessed(loaded.heads);
+    for session in loaded.latest.iter().take(CHECKED_AT_ONCE) {
+        match heads.admit(db, &folder.dir, session) {
+            Ok(_) => {}
+            // One session's damage does not keep the others from being read; but a database that
+            // ends before the witness has gone back as a whole, and must not be gone on with.
+            Err(error) => {
+                let what = format!(
+                    "it has gone back behind its witness ({}), so appends to any session may be \
+                     lost",
+                    error.context
+                );
+                return Err(corrupt_store(&folder.dir, &what));
+            }
+        }
+    }
+    Ok((witness, heads))
+}
+
+fn witness_new(folder: &Folder, db: &Db) -> Result<(Witness, Heads), StoreError> {
+    let any = scan::session_after(db, None);
+    let any = any.map_err(|found| sled_fault(folder, found))?;
+    if any.is_some() {
+        let what = format!(
+            "its witness {} is gone, so nobody can say whether the database is whole; restore \
+             the witness from a backup, or, if you know the database to be whole, rebuild it \
+             with `SledStore::rebuild_witness`, which checks every log first",
+            folder.witness().display()
+        );
+        return Err(corrupt_store(&folder.dir, &what));
+    }
+    let id = keep_id(folder, db)?;
+    folder.sync(&folder.database())?;
+    let witness = Witness::create(folder, id, std::iter::empty())?;
+    Ok((witness, Heads::default()))
+}
+
+fn rebuild(folder: &Folder, db: &Db) -> Result<(Witness, Heads), StoreError> {
+    let mut heads = BTreeMap::new();
+    let mut after = None;
+    loop {
+        let next = scan::session_after(db, after.as_ref());
+        let Some(session) = next.map_err(|found| sled_fault(folder, found))? else {
+            break;
+        };
+        let whole = |found| fault(&folder.dir, &session, Seq::ZERO, found);
+        if let Some(tail) = scan::tail(db, &session).map_err(whole)?
+            && tail.seq > Seq::ZERO
+        {
+            check_whole(folder, db, &session, tail.seq)?;
+            heads.insert(session.clone(), (tail.seq, tail.link));
+        }
+        after = Some(session);
+    }
+    let id = keep_id(folder, db)?;
+    folder.sync(&folder.database())?;
+    let statements = heads.iter().map(|(session, (seq, link))| Statement {
+        session: session.clone(),
+        seq: *seq,
+        link: *link,
+    });
+    let witness = Witness::create(folder, id, statements)?;
+    Ok((witness, Heads::witnessed(heads)))
+}
+
+fn check_whole(folder: &Folder, db: &Db, session: &SessionId, last: Seq) -> Result<(), StoreError> {
+    let (mut at, mut link) = (Seq::ZERO, GENESIS);
+    while at < last {
+        let page = scan::page(db, session, (at, link), Bounds { last, ..PAGE });
+        let page = page.map_err(|(after, found)| fault(&folder.dir, session, after, found))?;
+        at = at.plus(page.texts.len() as u64);
+        link = page.link;
+    }
+    Ok(())
+}
+
+fn stored_id(folder: &Folder, db: &Db) -> Result<Option<StoreId>, StoreError> {
+    let row = db.get(STORE_KEY);
+    let row = row.map_err(|error| sled_error("opening", &folder.dir, error))?;
+    match row.map(|id| StoreId::try_from(&*id)) {
+        None => Ok(None),
+        Some(Ok(id)) => Ok(Some(id)),
+        Some(Err(_)) => Err(corrupt_store(&folder.dir, "its number is no number")),
+    }
+}
+
+/// The number in the database, drawn now if it has none.
+fn keep_id(folder: &Folder, db: &Db) -> Result<StoreId, StoreError> {
+    if let Some(id) = stored_id(folder, db)? {
+        return Ok(id);
+    }
+    let mut id = StoreId::default();
+    for half in id.chunks_mut(8) {
+        // The standard library's hash keys are the one source of chance it has.
+        let drawn = RandomState::new().hash_one(std::process::id());
+        half.copy_from_slice(&drawn.to_le_bytes());
+    }
+    let kept = db.insert(STORE_KEY, &id).and_then(|_| db.flush());
+    kept.map_err(|error| sled_error("making", &folder.dir, error))?;
+    Ok(id)
+}
+
+fn sled_fault(folder: &Folder, found: Fault) -> StoreError {
+    match found {
+        Fault::Sled(error) => sled_error("opening", &folder.dir, error),
+        Fault::Bad(what) => corrupt_store(&folder.dir, &what),
+    }
+}
+
+fn silent(folder: &Folder, bound: Duration, silence: &Silence) -> StoreError {
+    let dir = folder.dir.display();
+    match silence {
+        Silence::Late => corrupt_store(
+            &folder.dir,
+            &format!(
+                "its database did not open within {} s, as happens when its file is damaged; the \
+                 attempt goes on in this process and keeps the store locked, so end the process; \
+                 {RESTORE}",
+                bound.as_secs_f32()
+            ),
+        ),
+        Silence::Panicked(said) => corrupt_store(
+            &folder.dir,
+            &format!("its database panicked while it was opened ({said}); {RESTORE}"),
+        ),
+        Silence::NoThread(error) => StoreError::new(
+            StoreErrorKind::Io,
+            format!("opening the sled store {dir}: no thread to do it on: {error}"),
+        ),
+    }
+}

@@ -1,0 +1,39 @@
+//! The readers: a few threads on which the database is read, so that a read which never ends
+//! costs one of them and neither a runtime's thread nor its end.
+
+use std::io;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use crate::queue::Shared;
+
+const READERS: usize = 3;
+
+/// A read.
+pub(crate) type Job = Box<dyn FnOnce(&Shared) + Send>;
+
+/// Starts the readers. They end when the sender is dropped; each then drops its `alive`.
+pub(crate) fn start(shared: &Arc<Shared>, alive: &Sender<()>) -> io::Result<Sender<Job>> {
+    let (jobs, queue) = channel::<Job>();
+    let queue = Arc::new(Mutex::new(queue));
+    for number in 0..READERS {
+        let (shared, queue, alive) = (shared.clone(), queue.clone(), alive.clone());
+        let read = move || {
+            while let Some(job) = next(&queue) {
+                job(&shared);
+            }
+            drop((queue, shared));
+            drop(alive);
+        };
+        thread::Builder::new()
+            .name(format!("windlass-sled-read-{number}"))
+            .spawn(read)?;
+    }
+    Ok(jobs)
+}
+
+fn next(queue: &Mutex<Receiver<Job>>) -> Option<Job> {
+    let queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+    queue.recv().ok()
+}

@@ -1,0 +1,71 @@
+//! A bound on work that may never end: it runs on a thread of its own, and is left behind when
+//! its time is up.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Silence {
+    /// The time was up. The thread goes on with all that it owns.
+    Late,
+    /// The work panicked, with this message.
+    Panicked(String),
+    /// There is no thread to run it on.
+    NoThread(String),
+}
+
+/// Runs `work` and waits for its answer, at most so long.
+pub(crate) fn within<T: Send + 'static>(
+    bound: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Silence> {
+    let (answer, answered) = mpsc::sync_channel(1);
+    let run = move || {
+        let done = catch_unwind(AssertUnwindSafe(work));
+        // Nobody may wait any more; what was made is then dropped here.
+        let _ = answer.send(done);
+    };
+    thread::Builder::new()
+        .name("windlass-sled-open".to_owned())
+        .spawn(run)
+        .map_err(|error| Silence::NoThread(error.to_string()))?;
+    match answered.recv_timeout(bound) {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(panic)) => Err(Silence::Panicked(message(&*panic))),
+        Err(RecvTimeoutError::Timeout) => Err(Silence::Late),
+        Err(RecvTimeoutError::Disconnected) => Err(Silence::Panicked(String::new())),
+    }
+}
+
+/// What a panic said.
+pub(crate) fn message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("no message").chars().take(300).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_that_never_ends_is_left_behind() {
+        let (_hold, never) = mpsc::channel::<()>();
+        let late = within(Duration::from_millis(20), move || never.recv().is_ok());
+        assert_eq!(late, Err(Silence::Late));
+    }
+
+    #[test]
+    fn work_that_panics_says_why() {
+        let panicked = within::<()>(Duration::from_secs(30), || panic!("page {}", 7));
+        assert_eq!(panicked, Err(Silence::Panicked("page 7".to_owned())));
+    }
+
+    #[test]
+    fn work_that_ends_answers() {
+        assert_eq!(within(Duration::from_secs(30), || 7), Ok(7));
+    }
+}

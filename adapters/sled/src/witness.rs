@@ -1,0 +1,372 @@
+//! The witness: a file beside the database that says where each session's log ends.
+//!
+//! It is a header and entries of one size. An entry says that a session's log reached a position
+//! with a link. Entries are written only for appends whose database sync is done, so whatever
+//! part of them a crash leaves is true, and the database is never behind it. The entries that the
+//! header counts (the base) were synced before the file took its name, so they must all be whole;
+//! those after it are appended without a sync of their own (one follows within a second), so the
+//! damaged among them are passed over.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::time::{Duration, Instant};
+
+use windlass_core::{Seq, SessionId};
+use windlass_ports::StoreError;
+
+use crate::error::{corrupt_store, io_error};
+use crate::folder::Folder;
+use crate::record::Link;
+
+const MAGIC: &[u8; 16] = b"windlass-sled-1\n";
+const HEADER: usize = 16 + 16 + 8 + 4;
+const ENTRY: usize = 1 + 64 + 8 + 32 + 4;
+
+/// The witness is synced when it was written to so long ago.
+const SYNC_AFTER: Duration = Duration::from_secs(1);
+
+/// The file is written anew when it has this many entries more than sessions, and twice as many.
+const SLACK: u64 = 16 * 1024;
+
+/// A number that a store draws when it is made.
+pub(crate) type StoreId = [u8; 16];
+
+/// Where a session's log ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Statement {
+    pub(crate) session: SessionId,
+    pub(crate) seq: Seq,
+    pub(crate) link: Link,
+}
+
+/// A witness as it was read.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) id: StoreId,
+    /// The last statement on each session.
+    pub(crate) heads: BTreeMap<SessionId, (Seq, Link)>,
+    /// The sessions spoken of last, newest first.
+    pub(crate) latest: Vec<SessionId>,
+    bytes: u64,
+    passed_over: u64,
+}
+
+/// The witness of an open store.
+#[derive(Debug)]
+pub(crate) struct Witness {
+    folder: Folder,
+    id: StoreId,
+    file: File,
+    bytes: u64,
+    written: Option<Instant>,
+}
+
+impl Loaded {
+    /// Reads the witness of a folder; `None` when it has none.
+    pub(crate) fn read(folder: &Folder) -> Result<Option<Self>, StoreError> {
+        let path = folder.witness();
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(io_error("reading the witness", &path, error)),
+        };
+        let loaded = Self::parse(&bytes).ok_or_else(|| {
+            let what = format!(
+                "its witness {} is damaged, so nobody can say whether the database is whole; \
+                 restore the witness from a backup, or, if you know the database to be whole, \
+                 rebuild it with `SledStore::rebuild_witness`, which checks every log first",
+                path.display()
+            );
+            corrupt_store(&folder.dir, &what)
+        })?;
+        Ok(Some(loaded))
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let (header, entries) = bytes.split_at_checked(HEADER)?;
+        let (covered, crc) = header.split_last_chunk::<4>()?;
+        let rest = covered.strip_prefix(MAGIC)?;
+        let (id, base) = rest.split_first_chunk::<16>()?;
+        let base = u64::from_le_bytes(base.try_into().ok()?);
+        if crc32c::crc32c(covered) != u32::from_le_bytes(*crc) {
+            return None;
+        }
+        let mut loaded = Self {
+            id: *id,
+            heads: BTreeMap::new(),
+            latest: Vec::new(),
+            bytes: HEADER as u64,
+            passed_over: 0,
+        };
+        let mut count = 0_u64;
+        for entry in entries.chunks(ENTRY) {
+            match decode(id, entry) {
+                Some(statement) => loaded.add(statement),
+                None if count < base => return None,
+                None => loaded.passed_over += 1,
+            }
+            count += 1;
+            loaded.bytes += entry.len() as u64;
+        }
+        if count < base {
+            return None;
+        }
+        loaded.latest.reverse();
+        Some(loaded)
+    }
+
+    fn add(&mut self, statement: Statement) {
+        let Statement { session, seq, link } = statement;
+        // Statements are in no order that a crash must keep; each is true of its position.
+        let head = self.heads.entry(session.clone()).or_insert((seq, link));
+        if head.0 < seq {
+            *head = (seq, link);
+        }
+        self.latest.push(session);
+    }
+}
+
+impl Witness {
+    /// Goes on with a witness that was read.
+    pub(crate) fn resume(folder: &Folder, loaded: &Loaded) -> Result<Self, StoreError> {
+        if loaded.passed_over > 0 {
+            tracing::warn!(
+                store = %folder.dir.display(),
+                entries = loaded.passed_over,
+                "the witness had unreadable entries at its end, as a power loss leaves them"
+            );
+            let heads = loaded.heads.iter();
+            let statements = heads.map(|(session, (seq, link))| Statement {
+                session: session.clone(),
+                seq: *seq,
+                link: *link,
+            });
+            return Self::create(folder, loaded.id, statements);
+        }
+        let path = folder.witness();
+        let opened = OpenOptions::new().read(true).write(true).open(&path);
+        let file = opened.map_err(|error| io_error("opening the witness", &path, error))?;
+        Ok(Self {
+            folder: folder.clone(),
+            id: loaded.id,
+            file,
+            bytes: loaded.bytes,
+            written: None,
+        })
+    }
+
+    /// Writes a witness in one piece, in place of any before it.
+    pub(crate) fn create(
+        folder: &Folder,
+        id: StoreId,
+        statements: impl Iterator<Item = Statement>,
+    ) -> Result<Self, StoreError> {
+        let mut entries = Vec::new();
+        let mut count = 0_u64;
+        for statement in statements {
+            encode(&id, &statement, &mut entries);
+            count += 1;
+        }
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend_from_slice(&id);
+        bytes.extend_from_slice(&count.to_le_bytes());
+        bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
+        bytes.append(&mut entries);
+
+        let path = folder.witness();
+        let replaced = replace(folder, &bytes);
+        let file = replaced.map_err(|error| io_error("writing the witness", &path, error))?;
+        Ok(Self {
+            folder: folder.clone(),
+            id,
+            file,
+            bytes: bytes.len() as u64,
+            written: None,
+        })
+    }
+
+    /// Puts statements at the end. A failure in the middle leaves no trace: the next goes over it.
+    pub(crate) fn state(&mut self, statements: &[Statement]) -> Result<(), StoreError> {
+        let mut entries = Vec::with_capacity(statements.len() * ENTRY);
+        for statement in statements {
+            encode(&self.id, statement, &mut entries);
+        }
+        let written = self.file.write_all_at(&entries, self.bytes);
+        written.map_err(|error| io_error("writing the witness", &self.folder.witness(), error))?;
+        self.bytes += entries.len() as u64;
+        self.written.get_or_insert_with(Instant::now);
+        Ok(())
+    }
+
+    /// Whether it has grown so much that it is time to write it anew.
+    pub(crate) fn overgrown(&self, sessions: usize) -> bool {
+        let entries = self.bytes / ENTRY as u64;
+        let sessions = sessions as u64;
+        entries > sessions + SLACK && entries > 2 * sessions
+    }
+
+    /// Its own number of the store.
+    pub(crate) fn id(&self) -> StoreId {
+        self.id
+    }
+
+    /// How long until it wants a sync; `None` when it wants none.
+    pub(crate) fn due(&self) -> Option<Duration> {
+        self.written
+            .map(|since| SYNC_AFTER.saturating_sub(since.elapsed()))
+    }
+
+    /// Syncs what was written.
+    pub(crate) fn sync(&mut self) -> Result<(), StoreError> {
+        let synced = self.file.sync_data();
+        synced.map_err(|error| io_error("syncing the witness", &self.folder.witness(), error))?;
+        self.written = None;
+        Ok(())
+    }
+}
+
+fn replace(folder: &Folder, bytes: &[u8]) -> io::Result<File> {
+    let (path, new) = (folder.witness(), folder.dir.join("witness.new"));
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600);
+    let mut file = options.open(&new)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&new, &path)?;
+    File::open(&folder.dir)?.sync_all()?;
+    Ok(file)
+}
+
+fn encode(id: &StoreId, statement: &Statement, to: &mut Vec<u8>) {
+    let from = to.len();
+    let session = statement.session.as_str().as_bytes();
+    let mut padded = [0; 64];
+    padded
+        .iter_mut()
+        .zip(session)
+        .for_each(|(to, from)| *to = *from);
+    to.push(u8::try_from(session.len()).unwrap_or(u8::MAX));
+    to.extend_from_slice(&padded);
+    to.extend_from_slice(&statement.seq.0.to_le_bytes());
+    to.extend_from_slice(&statement.link);
+    let crc = to
+        .get(from..)
+        .map(|entry| crc(id, entry))
+        .unwrap_or_default();
+    to.extend_from_slice(&crc.to_le_bytes());
+}
+
+fn decode(id: &StoreId, entry: &[u8]) -> Option<Statement> {
+    if entry.len() != ENTRY {
+        return None;
+    }
+    let (covered, sum) = entry.split_last_chunk::<4>()?;
+    if crc(id, covered) != u32::from_le_bytes(*sum) {
+        return None;
+    }
+    let (len, rest) = covered.split_first()?;
+    let (padded, rest) = rest.split_first_chunk::<64>()?;
+    let (seq, link) = rest.split_first_chunk::<8>()?;
+    let session = std::str::from_utf8(padded.get(..usize::from(*len))?).ok()?;
+    Some(Statement {
+        session: SessionId::new(session).ok()?,
+        seq: Seq(u64::from_le_bytes(*seq)),
+        link: link.try_into().ok()?,
+    })
+}
+
+/// The store's number goes in, so that an entry of another store's witness is none.
+fn crc(id: &StoreId, covered: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(id), covered)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: StoreId = [7; 16];
+
+    fn statement(session: &str, seq: u64) -> Statement {
+        Statement {
+            session: SessionId::new(session).unwrap(),
+            seq: Seq(seq),
+            link: [u8::try_from(seq % 251).unwrap(); 32],
+        }
+    }
+
+    fn folder() -> (tempfile::TempDir, Folder) {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder {
+            dir: place.path().to_owned(),
+        };
+        (place, folder)
+    }
+
+    fn bytes_of(base: &[Statement], rest: &[Statement]) -> Vec<u8> {
+        let (_place, folder) = folder();
+        let mut witness = Witness::create(&folder, ID, base.iter().cloned()).unwrap();
+        witness.state(rest).unwrap();
+        witness.sync().unwrap();
+        fs::read(folder.witness()).unwrap()
+    }
+
+    #[test]
+    fn says_what_was_stated_last() {
+        let base = [statement("a", 3), statement(&"x".repeat(64), 9)];
+        let bytes = bytes_of(&base, &[statement("a", 5), statement("b", 1)]);
+        let loaded = Loaded::parse(&bytes).unwrap();
+        let ends: Vec<_> = loaded
+            .heads
+            .iter()
+            .map(|(id, (seq, _))| (id.as_str(), seq.0))
+            .collect();
+        assert_eq!(ends, [("a", 5), ("b", 1), (&*"x".repeat(64), 9)]);
+        assert_eq!(loaded.latest[0].as_str(), "b");
+        assert_eq!(loaded.bytes, bytes.len() as u64);
+    }
+
+    #[test]
+    fn a_torn_end_is_passed_over_and_a_torn_base_is_not() {
+        let bytes = bytes_of(
+            &[statement("a", 3)],
+            &[statement("a", 5), statement("b", 1)],
+        );
+        let base_end = HEADER + ENTRY;
+        for len in 0..bytes.len() {
+            let loaded = Loaded::parse(&bytes[..len]);
+            assert_eq!(loaded.is_some(), len >= base_end, "cut to {len}");
+        }
+        for bit in 0..bytes.len() * 8 {
+            let mut bytes = bytes.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let loaded = Loaded::parse(&bytes);
+            assert_eq!(loaded.is_some(), bit / 8 >= base_end, "bit {bit}");
+            let heads = loaded.map(|loaded| loaded.heads).unwrap_or_default();
+            let known = [("a", 3), ("a", 5), ("b", 1)];
+            let says_no_other =
+                |(id, (seq, _)): (&SessionId, &(Seq, Link))| known.contains(&(id.as_str(), seq.0));
+            assert!(heads.iter().all(says_no_other), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_failed_statement_leaves_no_trace() {
+        let (_place, folder) = folder();
+        let mut witness = Witness::create(&folder, ID, std::iter::empty()).unwrap();
+        witness
+            .file
+            .write_all_at(&[1; ENTRY / 2], witness.bytes)
+            .unwrap();
+        witness.state(&[statement("a", 1)]).unwrap();
+        let loaded = Loaded::read(&folder).unwrap().unwrap();
+        assert_eq!(loaded.heads.len(), 1);
+        assert_eq!(loaded.passed_over, 0);
+    }
+}

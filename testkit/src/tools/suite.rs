@@ -58,9 +58,7 @@ pub struct Talkative {
 }
 
 /// Expands to one `#[test]` for each case of the tool suite. The expression makes a fresh
-/// [`ToolFixture`](suite::ToolFixture) for each.
-///
-/// [`ToolFixture`](suite::ToolFixture): crate::tools::suite::ToolFixture
+/// [`ToolFixture`](crate::tools::suite::ToolFixture) for each.
 #[macro_export]
 macro_rules! tool_suite {
     ($fixture:expr) => {

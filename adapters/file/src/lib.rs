@@ -1,1 +1,17 @@
-//! Empty so far.
+#![doc = include_str!("../README.md")]
+
+mod codec;
+mod disk;
+mod error;
+mod judge;
+mod marks;
+mod places;
+mod pool;
+mod reader;
+mod scan;
+mod slot;
+mod store;
+mod window;
+mod writer;
+
+pub use store::FileStore;

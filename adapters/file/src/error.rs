@@ -1,0 +1,163 @@
+//! Errors: how the operating system's are classed, and the store's own are worded.
+
+use std::io;
+use std::path::Path;
+
+use rustix::io::Errno;
+use windlass_core::{Epoch, Seq, SessionId};
+use windlass_ports::{StoreError, StoreErrorKind};
+
+use crate::scan::Damage;
+
+/// Classes an error of the operating system.
+pub(crate) fn from_io(error: io::Error, doing: &str, path: &Path) -> StoreError {
+    let errno = Errno::from_io_error(&error);
+    let (kind, advice) = match errno {
+        Some(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => (
+            StoreErrorKind::Full,
+            "make room on the disk, or raise the quota, and go on",
+        ),
+        Some(Errno::ROFS | Errno::ACCESS | Errno::PERM) => (
+            StoreErrorKind::ReadOnly,
+            "allow this user to write there, or name another store",
+        ),
+        _ => (
+            StoreErrorKind::Io,
+            "look at the disk and the folder, then try again",
+        ),
+    };
+    let context = format!("{doing} {} failed: {error}; {advice}", path.display());
+    StoreError::new(kind, context).caused_by(error)
+}
+
+pub(crate) fn locked(session: &SessionId, path: &Path) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Locked,
+        format!(
+            "session {session} is being written by another process, which holds the lock on {}: \
+             wait until it ends, or end it",
+            path.display()
+        ),
+    )
+}
+
+pub(crate) fn unknown(session: &SessionId, path: &Path) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Unknown,
+        format!(
+            "there is no session {session}: {} holds no fact",
+            path.display()
+        ),
+    )
+}
+
+pub(crate) fn not_claimed(session: &SessionId, epoch: Epoch) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::NotClaimed,
+        format!(
+            "appending to {session} under epoch {epoch}, which is not that of its latest claim: \
+             another writer took over, or the claim was released"
+        ),
+    )
+}
+
+pub(crate) fn conflict(session: &SessionId, after: Seq, last: Seq) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Conflict { last },
+        format!("appending to {session} after {after}, but its log ends at {last}"),
+    )
+}
+
+pub(crate) fn poisoned(session: &SessionId) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Io,
+        format!(
+            "an earlier write to {session} could not be made durable, so this claim writes \
+             nothing more: claim the session again to learn what was kept"
+        ),
+    )
+}
+
+pub(crate) fn too_large(session: &SessionId, what: &str, bytes: usize, most: u64) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::TooLarge,
+        format!(
+            "{what} of {session} has {bytes} bytes and a file store takes {most}: nothing of it \
+             was kept"
+        ),
+    )
+}
+
+pub(crate) fn newer(session: &SessionId, path: &Path, format: u32) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Newer,
+        format!(
+            "the log of {session} in {} has format {format}, which a newer engine wrote: use \
+             that engine",
+            path.display()
+        ),
+    )
+}
+
+pub(crate) fn damaged(session: &SessionId, path: &Path, damage: &Damage) -> StoreError {
+    corrupt(session, path, damage.after, damage.offset, &damage.what)
+}
+
+pub(crate) fn corrupt(
+    session: &SessionId,
+    path: &Path,
+    after: Seq,
+    offset: u64,
+    what: &str,
+) -> StoreError {
+    let kind = StoreErrorKind::Corrupt {
+        after,
+        offset: Some(offset),
+    };
+    let context = format!(
+        "the log of {session} in {} is damaged at byte {offset}, after position {after}: {what}; \
+         what stands before can be read, the rest must come from a copy",
+        path.display()
+    );
+    StoreError::new(kind, context)
+}
+
+pub(crate) fn busy(session: &SessionId) -> StoreError {
+    let mut error = StoreError::new(
+        StoreErrorKind::Io,
+        format!("too many operations on {session} wait for the disk: wait for some to end"),
+    );
+    error.retry = windlass_ports::StoreRetry::Now;
+    error
+}
+
+/// A thread of the store ended before it answered, which happens only as the process ends.
+pub(crate) fn gone(session: &SessionId) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Io,
+        format!("the store closed before it answered about {session}: open it again"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_system_are_classed() {
+        for (errno, kind) in [
+            (Errno::NOSPC, StoreErrorKind::Full),
+            (Errno::DQUOT, StoreErrorKind::Full),
+            (Errno::FBIG, StoreErrorKind::Full),
+            (Errno::ROFS, StoreErrorKind::ReadOnly),
+            (Errno::ACCESS, StoreErrorKind::ReadOnly),
+            (Errno::PERM, StoreErrorKind::ReadOnly),
+            (Errno::IO, StoreErrorKind::Io),
+            (Errno::NOENT, StoreErrorKind::Io),
+        ] {
+            let error = from_io(errno.into(), "writing", Path::new("/logs/s.log"));
+            assert_eq!(error.kind, kind);
+            assert!(error.context.starts_with("writing /logs/s.log failed: "));
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Places: where a store's files are, who may see them, and how they come to stay there.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::io::Errno;
+use windlass_core::SessionId;
+
+/// How often a lock is tried anew because the file was replaced meanwhile.
+const TRIES: u32 = 16;
+
+/// The folder of a store.
+#[derive(Debug)]
+pub(crate) struct Places {
+    root: PathBuf,
+    /// Whether the entries of the folders are known to be durable.
+    synced: AtomicBool,
+}
+
+/// What came of trying to lock a file.
+pub(crate) enum Locked {
+    /// It is ours until the file is closed.
+    Ours(File),
+    /// Another holds it.
+    Theirs,
+}
+
+impl Places {
+    pub(crate) fn new(root: PathBuf) -> Self {
+        Self {
+            root,
+            synced: AtomicBool::new(false),
+        }
+    }
+
+    /// The folder that holds a file a session.
+    pub(crate) fn sessions(&self) -> PathBuf {
+        self.root.join("sessions")
+    }
+
+    /// A session's file.
+    pub(crate) fn log(&self, session: &SessionId) -> PathBuf {
+        self.sessions().join(format!("{session}.log"))
+    }
+
+    /// Creates the folders where they are missing, each for the owner alone.
+    pub(crate) fn create(&self) -> io::Result<()> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(self.sessions())
+    }
+
+    /// Makes the entry of a new file durable, and, the first time, those of the folders above.
+    ///
+    /// Who created these, and whether that process lived to sync them, is not known, so all of
+    /// the filesystem's are synced. A parent that this user may not open was there before.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        File::open(self.sessions())?.sync_all()?;
+        if self.synced.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        File::open(&self.root)?.sync_all()?;
+        let root = fs::canonicalize(&self.root)?;
+        let device = fs::metadata(&root)?.dev();
+        for parent in root.ancestors().skip(1) {
+            let Ok(folder) = File::open(parent) else {
+                break;
+            };
+            if folder.metadata()?.dev() != device {
+                break;
+            }
+            folder.sync_all()?;
+        }
+        self.synced.store(true, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Opens a session's file for writing, creating it, and takes the lock on it.
+    ///
+    /// An empty file is removed when its claim ends, so the file that was locked may not be the
+    /// one that now has the name; then it is tried anew.
+    pub(crate) fn lock(&self, path: &Path) -> io::Result<Locked> {
+        for _ in 0..TRIES {
+            let file = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .mode(0o600)
+                .custom_flags(flags(OFlags::NOFOLLOW))
+                .open(path)?;
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {}
+                Err(Errno::WOULDBLOCK) => return Ok(Locked::Theirs),
+                Err(error) => return Err(error.into()),
+            }
+            let ours = file.metadata()?;
+            match fs::symlink_metadata(path) {
+                Ok(named) if (named.dev(), named.ino()) == (ours.dev(), ours.ino()) => {
+                    return Ok(Locked::Ours(file));
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Locked::Theirs)
+    }
+
+    /// Opens a session's file for reading; nothing when there is none.
+    pub(crate) fn open(&self, session: &SessionId) -> io::Result<Option<File>> {
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(flags(OFlags::NOFOLLOW));
+        match options.open(self.log(session)) {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// All sessions that have a file, in the order of their ids, after `after`.
+    pub(crate) fn list(&self, after: Option<&SessionId>) -> io::Result<Vec<SessionId>> {
+        let entries = match fs::read_dir(self.sessions()) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut ids = Vec::new();
+        for entry in entries {
+            let name = entry?.file_name();
+            let id = name.to_str().and_then(|name| name.strip_suffix(".log"));
+            let id = id.and_then(|id| SessionId::new(id).ok());
+            ids.extend(id.filter(|id| after.is_none_or(|after| id > after)));
+        }
+        ids.sort_unstable();
+        Ok(ids)
+    }
+}
+
+/// Open flags as the standard library takes them.
+fn flags(flags: OFlags) -> i32 {
+    i32::try_from(flags.bits()).unwrap_or_default()
+}

@@ -1,0 +1,21 @@
+//! Holds the file store to the promises of the log store port.
+
+#![expect(clippy::unwrap_used, reason = "it is part of a test")]
+
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use windlass_file::FileStore;
+use windlass_ports::LogStore;
+use windlass_testkit::store::StoreFixture;
+
+struct Folder(TempDir);
+
+#[async_trait::async_trait]
+impl StoreFixture for Folder {
+    async fn open(&self) -> Arc<dyn LogStore> {
+        Arc::new(FileStore::open(self.0.path().join("store")).unwrap())
+    }
+}
+
+windlass_testkit::log_store_suite!(Folder(TempDir::new().unwrap()));

@@ -19,8 +19,9 @@ use crate::folder::Folder;
 use crate::heads::Seen;
 use crate::queue::{Append, Request, Shared, Stopped};
 use crate::record::{self, Link};
+use crate::statement::Statement;
 use crate::watchdog::message;
-use crate::witness::{Statement, Witness};
+use crate::witness::Witness;
 
 const GROUP_BYTES: usize = 8 * 1024 * 1024;
 const GROUP_APPENDS: usize = 1_024;
@@ -137,7 +138,8 @@ impl Committer {
         let repaired = match head.seen {
             Seen::Not | Seen::Whole => None,
             Seen::Torn { bytes } => {
-                self.guarded(&doing, |shared| cut(shared, session, head.seq))?;
+                let cut = self.guarded(&doing, |shared| cut(shared, session, head.seq));
+                cut.inspect_err(|error| self.stopped.stop(error))?;
                 shared.heads().set(session, head.seq, head.link);
                 Some(Repair {
                     kept: head.seq,

@@ -15,7 +15,7 @@ use windlass_ports::StoreError;
 use crate::error::{Fault, corrupt, fault};
 use crate::record::{GENESIS, Link};
 use crate::scan;
-use crate::witness::Statement;
+use crate::statement::Statement;
 
 /// Where a log ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod check;
 mod commit;
 mod error;
 mod folder;
@@ -12,6 +13,7 @@ mod queue;
 mod read;
 mod record;
 mod scan;
+mod statement;
 mod store;
 mod watchdog;
 mod witness;

@@ -23,8 +23,9 @@ use crate::heads::Heads;
 use crate::queue::Shared;
 use crate::record::{GENESIS, STORE_KEY};
 use crate::scan::{self, Bounds};
+use crate::statement::{Statement, StoreId};
 use crate::watchdog::{Silence, within};
-use crate::witness::{Loaded, Statement, StoreId, Witness};
+use crate::witness::{Loaded, Witness};
 
 const SEGMENT_BYTES: usize = 8 * 1024 * 1024;
 const CACHE_BYTES: u64 = 64 * 1024 * 1024;
@@ -35,10 +36,6 @@ const OPEN_BYTES_A_SECOND: u64 = 10 * 1024 * 1024;
 
 /// How long to wait for a database object of this process that was just dropped.
 const LET_GO: Duration = Duration::from_secs(5);
-
-/// So many sessions are held against the witness when the store is opened, the latest first; the
-/// others when they are first touched.
-const CHECKED_AT_ONCE: usize = 1_024;
 
 const PAGE: Bounds = Bounds {
     last: Seq(u64::MAX),
@@ -185,7 +182,7 @@ fn hold_against(folder: &Folder, db: &Db, loaded: Loaded) -> Result<(Witness, He
     }
     let witness = Witness::resume(folder, &loaded)?;
     let mut heads = Heads::witnessed(loaded.heads);
-    for session in loaded.latest.iter().take(CHECKED_AT_ONCE) {
+    for session in &loaded.latest {
         match heads.admit(db, &folder.dir, session) {
             Ok(_) => {}
             // One session's damage does not keep the others from being read; but a database that

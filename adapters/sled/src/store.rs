@@ -14,9 +14,10 @@ use tokio::time::timeout;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
     Claimed, Durability, LogStore, SessionHead, StoreCapabilities, StoreError, StoreErrorKind,
-    StoreRetry, Verified, codec,
+    StoreRetry, Verified,
 };
 
+use crate::check::texts;
 use crate::commit::Committer;
 use crate::error::{corrupt_store, io_error};
 use crate::open::{self, Mode};
@@ -26,9 +27,6 @@ use crate::read::{Cursor, Stretch, decode, sessions, stretch};
 use crate::record::MAX_FACT_BYTES;
 use crate::watchdog::message;
 use crate::witness::Witness;
-
-/// The most of one append, and so of one batch in the database.
-const MAX_APPEND_BYTES: usize = 64 * 1024 * 1024;
 
 /// Requests that wait for the committer, and reads that wait for a reader.
 const WAITING: usize = 4_096;
@@ -196,61 +194,6 @@ impl SledStore {
         self.read_with(&doing, move |shared| stretch(shared, &id, cursor))
             .await
     }
-
-    fn check(
-        &self,
-        session: &SessionId,
-        after: Seq,
-        facts: &[Arc<Recorded>],
-    ) -> Result<(Vec<Vec<u8>>, usize), StoreError> {
-        let doing = || {
-            let dir = self.dir.display();
-            format!("appending to session {session} in the sled store {dir}")
-        };
-        let invalid =
-            |what: String| StoreError::new(StoreErrorKind::Invalid, format!("{}: {what}", doing()));
-        if facts.is_empty() {
-            return Err(invalid("there is nothing to append".to_owned()));
-        }
-        let mut texts = Vec::with_capacity(facts.len());
-        let mut bytes = 0_usize;
-        let mut expected = after.0;
-        for fact in facts {
-            let next = expected.checked_add(1).filter(|next| *next == fact.seq.0);
-            let Some(next) = next.filter(|_| fact.session == *session) else {
-                return Err(invalid(format!(
-                    "a fact of session {} with position {} where {session}'s position after \
-                     {expected} must stand; this is a bug of the caller",
-                    fact.session, fact.seq
-                )));
-            };
-            expected = next;
-            let text = codec::encode(fact);
-            let text = text.map_err(|error| invalid(format!("position {next}: {error}")))?;
-            if text.len() > MAX_FACT_BYTES {
-                return Err(too_large(
-                    &doing(),
-                    &format!(
-                        "the fact at position {next} has {} bytes and at most {MAX_FACT_BYTES} are \
-                     taken; cut what it carries",
-                        text.len()
-                    ),
-                ));
-            }
-            bytes = bytes.saturating_add(text.len());
-            if bytes > MAX_APPEND_BYTES {
-                return Err(too_large(
-                    &doing(),
-                    &format!(
-                        "its facts have more than {MAX_APPEND_BYTES} bytes together; append them in \
-                     parts"
-                    ),
-                ));
-            }
-            texts.push(text);
-        }
-        Ok((texts, bytes))
-    }
 }
 
 #[async_trait]
@@ -274,6 +217,10 @@ impl LogStore for SledStore {
     }
 
     async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        if self.stopped.check().is_err() {
+            // No claim appends any more: there is nothing to give back.
+            return Ok(());
+        }
         let doing = format!("releasing session {session}");
         let session = session.clone();
         let release = |answer, room| Request::Release {
@@ -292,7 +239,7 @@ impl LogStore for SledStore {
         after: Seq,
         facts: &[Arc<Recorded>],
     ) -> Result<(), StoreError> {
-        let (texts, bytes) = self.check(session, after, facts)?;
+        let (texts, bytes) = texts(&self.dir, session, after, facts)?;
         let doing = format!("appending to session {session}");
         let session = session.clone();
         let append = |answer, room| {
@@ -407,8 +354,4 @@ impl Drop for SledStore {
             ),
         }
     }
-}
-
-fn too_large(doing: &str, what: &str) -> StoreError {
-    StoreError::new(StoreErrorKind::TooLarge, format!("{doing}: {what}"))
 }

@@ -7,7 +7,7 @@
 //! those after it are appended without a sync of their own (one follows within a second), so the
 //! damaged among them are passed over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -19,10 +19,10 @@ use windlass_ports::StoreError;
 use crate::error::{corrupt_store, io_error};
 use crate::folder::Folder;
 use crate::record::Link;
+use crate::statement::{ENTRY, Statement, StoreId, decode, encode};
 
 const MAGIC: &[u8; 16] = b"windlass-sled-1\n";
 const HEADER: usize = 16 + 16 + 8 + 4;
-const ENTRY: usize = 1 + 64 + 8 + 32 + 4;
 
 /// The witness is synced when it was written to so long ago.
 const SYNC_AFTER: Duration = Duration::from_secs(1);
@@ -30,16 +30,9 @@ const SYNC_AFTER: Duration = Duration::from_secs(1);
 /// The file is written anew when it has this many entries more than sessions, and twice as many.
 const SLACK: u64 = 16 * 1024;
 
-/// A number that a store draws when it is made.
-pub(crate) type StoreId = [u8; 16];
-
-/// Where a session's log ends.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Statement {
-    pub(crate) session: SessionId,
-    pub(crate) seq: Seq,
-    pub(crate) link: Link,
-}
+/// So many sessions are held against the witness when the store is opened; the others when they
+/// are first touched.
+const LATEST: usize = 1_024;
 
 /// A witness as it was read.
 #[derive(Debug)]
@@ -47,8 +40,8 @@ pub(crate) struct Loaded {
     pub(crate) id: StoreId,
     /// The last statement on each session.
     pub(crate) heads: BTreeMap<SessionId, (Seq, Link)>,
-    /// The sessions spoken of last, newest first.
-    pub(crate) latest: Vec<SessionId>,
+    /// The sessions spoken of last, up to [`LATEST`].
+    pub(crate) latest: BTreeSet<SessionId>,
     bytes: u64,
     passed_over: u64,
 }
@@ -96,7 +89,7 @@ impl Loaded {
         let mut loaded = Self {
             id: *id,
             heads: BTreeMap::new(),
-            latest: Vec::new(),
+            latest: BTreeSet::new(),
             bytes: HEADER as u64,
             passed_over: 0,
         };
@@ -113,18 +106,26 @@ impl Loaded {
         if count < base {
             return None;
         }
-        loaded.latest.reverse();
+        for statement in entries
+            .chunks(ENTRY)
+            .rev()
+            .filter_map(|entry| decode(id, entry))
+        {
+            if loaded.latest.len() == LATEST {
+                break;
+            }
+            loaded.latest.insert(statement.session);
+        }
         Some(loaded)
     }
 
     fn add(&mut self, statement: Statement) {
         let Statement { session, seq, link } = statement;
         // Statements are in no order that a crash must keep; each is true of its position.
-        let head = self.heads.entry(session.clone()).or_insert((seq, link));
+        let head = self.heads.entry(session).or_insert((seq, link));
         if head.0 < seq {
             *head = (seq, link);
         }
-        self.latest.push(session);
     }
 }
 
@@ -244,49 +245,6 @@ fn replace(folder: &Folder, bytes: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-fn encode(id: &StoreId, statement: &Statement, to: &mut Vec<u8>) {
-    let from = to.len();
-    let session = statement.session.as_str().as_bytes();
-    let mut padded = [0; 64];
-    padded
-        .iter_mut()
-        .zip(session)
-        .for_each(|(to, from)| *to = *from);
-    to.push(u8::try_from(session.len()).unwrap_or(u8::MAX));
-    to.extend_from_slice(&padded);
-    to.extend_from_slice(&statement.seq.0.to_le_bytes());
-    to.extend_from_slice(&statement.link);
-    let crc = to
-        .get(from..)
-        .map(|entry| crc(id, entry))
-        .unwrap_or_default();
-    to.extend_from_slice(&crc.to_le_bytes());
-}
-
-fn decode(id: &StoreId, entry: &[u8]) -> Option<Statement> {
-    if entry.len() != ENTRY {
-        return None;
-    }
-    let (covered, sum) = entry.split_last_chunk::<4>()?;
-    if crc(id, covered) != u32::from_le_bytes(*sum) {
-        return None;
-    }
-    let (len, rest) = covered.split_first()?;
-    let (padded, rest) = rest.split_first_chunk::<64>()?;
-    let (seq, link) = rest.split_first_chunk::<8>()?;
-    let session = std::str::from_utf8(padded.get(..usize::from(*len))?).ok()?;
-    Some(Statement {
-        session: SessionId::new(session).ok()?,
-        seq: Seq(u64::from_le_bytes(*seq)),
-        link: link.try_into().ok()?,
-    })
-}
-
-/// The store's number goes in, so that an entry of another store's witness is none.
-fn crc(id: &StoreId, covered: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c(id), covered)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -328,7 +286,7 @@ mod tests {
             .map(|(id, (seq, _))| (id.as_str(), seq.0))
             .collect();
         assert_eq!(ends, [("a", 5), ("b", 1), (&*"x".repeat(64), 9)]);
-        assert_eq!(loaded.latest[0].as_str(), "b");
+        assert_eq!(loaded.latest.len(), 3);
         assert_eq!(loaded.bytes, bytes.len() as u64);
     }
 
@@ -354,6 +312,38 @@ mod tests {
                 |(id, (seq, _)): (&SessionId, &(Seq, Link))| known.contains(&(id.as_str(), seq.0));
             assert!(heads.iter().all(says_no_other), "bit {bit}");
         }
+    }
+
+    #[test]
+    fn the_sessions_spoken_of_last_are_known() {
+        let base: Vec<_> = (0..3_000)
+            .map(|n| statement(&format!("s{n:04}"), 1))
+            .collect();
+        let rest: Vec<_> = (0..100)
+            .map(|n| statement(&format!("s{n:04}"), 2))
+            .collect();
+        let loaded = Loaded::parse(&bytes_of(&base, &rest)).unwrap();
+        assert_eq!(loaded.heads.len(), 3_000);
+        assert_eq!(loaded.latest.len(), LATEST);
+        assert!(
+            rest.iter()
+                .all(|spoken| loaded.latest.contains(&spoken.session))
+        );
+    }
+
+    #[test]
+    fn it_is_written_anew_when_it_has_grown_and_says_the_same() {
+        let (_place, folder) = folder();
+        let mut witness = Witness::create(&folder, ID, std::iter::empty()).unwrap();
+        let many: Vec<_> = (1..=SLACK + 20).map(|seq| statement("a", seq)).collect();
+        witness.state(&many[..20]).unwrap();
+        assert!(!witness.overgrown(1));
+        witness.state(&many[20..]).unwrap();
+        assert!(witness.overgrown(1));
+        let before = Loaded::read(&folder).unwrap().unwrap();
+        let last = many[many.len() - 1..].iter().cloned();
+        assert!(!Witness::create(&folder, ID, last).unwrap().overgrown(1));
+        assert_eq!(Loaded::read(&folder).unwrap().unwrap().heads, before.heads);
     }
 
     #[test]

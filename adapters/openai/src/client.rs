@@ -41,7 +41,10 @@ impl Wire {
         secrets.extend(config.api_key.clone());
         let keyed = config.api_key.is_some() || !config.headers.is_empty();
         if base.scheme() == "http" && keyed && !is_loopback(&base) {
-            tracing::warn!(base_url = %base, "the API key is sent without encryption");
+            tracing::warn!(
+                host = base.host_str(),
+                "the API key is sent without encryption"
+            );
         }
         Ok(Self {
             client: client(&base)?,
@@ -50,6 +53,14 @@ impl Wire {
             secrets,
             keyed,
         })
+    }
+
+    /// The endpoint as it is named to people and in the provenance of items: without a query,
+    /// which may hold a key.
+    pub(crate) fn endpoint(&self) -> String {
+        let mut shown = self.base.clone();
+        shown.set_query(None);
+        shown.as_str().trim_end_matches('/').to_owned()
     }
 
     /// The address of a call, and how its errors are worded.

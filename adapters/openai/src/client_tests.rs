@@ -76,6 +76,13 @@ fn paths_are_joined_and_queries_kept() {
 }
 
 #[test]
+fn the_endpoint_is_named_without_its_query() {
+    let named = |url: &str| Wire::new(&config().with_base_url(url)).unwrap().endpoint();
+    assert_eq!(named("http://h/v1/?key=k"), "http://h/v1");
+    assert_eq!(named("http://h"), "http://h");
+}
+
+#[test]
 fn loopback_is_recognised() {
     let is = |url: &str| is_loopback(&Url::parse(url).unwrap());
     assert!(is("http://127.0.0.1:1/v1") && is("http://[::1]/") && is("http://localhost/"));

@@ -13,6 +13,7 @@ mod responses;
 mod retry_after;
 mod sse;
 mod stream;
+mod template;
 mod wire;
 
 use std::fmt;
@@ -59,7 +60,7 @@ impl OpenAi {
             Api::Chat => wire.call(&["chat", "completions"]),
             Api::Responses => wire.call(&["responses"]),
         };
-        let endpoint = config.base_url.trim().trim_end_matches('/').to_owned();
+        let endpoint = wire.endpoint();
         Ok(Self {
             api: config.api,
             bodies: Bodies::new(config.api, endpoint.as_str()),

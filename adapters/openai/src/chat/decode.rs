@@ -11,6 +11,7 @@ use super::calls::Calls;
 use super::wire::{Choice, Chunk, Delta, mend};
 use crate::error::Fault;
 use crate::reported::Reported;
+use crate::template::Template;
 use crate::wire::{Text, given};
 
 /// Decodes one answer.
@@ -23,6 +24,8 @@ pub(crate) struct ChatDecoder {
     reasoning: Option<u32>,
     calls: Calls,
     finish: Option<String>,
+    /// What the last event looked like, if it was a delta of text and nothing else.
+    like: Option<Template>,
     ignored: u64,
 }
 
@@ -39,6 +42,16 @@ impl ChatDecoder {
         data: &[u8],
         out: &mut Vec<StreamEvent>,
     ) -> Result<Streaming, Fault> {
+        if name != b"error"
+            && let (Some(like), Some(slot)) = (&self.like, self.text)
+            && let Some(text) = like.read(data)
+        {
+            if !text.is_empty() {
+                out.push(StreamEvent::Text { slot, text });
+            }
+            return Ok(Streaming::More);
+        }
+        self.like = None;
         let data = data.trim_ascii();
         if data == b"[DONE]" {
             self.close(out)?;
@@ -53,7 +66,12 @@ impl ChatDecoder {
             return Err(Fault::Reported(Reported::parse(data).unwrap_or_default()));
         }
         if let Ok(chunk) = serde_json::from_slice::<Chunk<'_>>(data) {
-            return self.chunk(chunk, out);
+            let plain = chunk.only_text();
+            self.chunk(chunk, out)?;
+            if let (true, Some(StreamEvent::Text { text, .. })) = (plain, out.last()) {
+                self.like = Template::learn(data, "content", text);
+            }
+            return Ok(Streaming::More);
         }
         let text = String::from_utf8_lossy(data);
         let not_json = |error: serde_json::Error| {

@@ -243,3 +243,36 @@ fn events_that_mean_nothing_are_counted() {
     }
     assert_eq!((decoder.ignored(), out.len()), (4, 0));
 }
+
+#[test]
+fn a_run_of_deltas_is_read_as_each_alone() {
+    let chunk = |delta: &str, rest: &str| {
+        format!(r#"{{"id":"r","choices":[{{"index":0,"delta":{delta}}}]{rest}}}"#)
+    };
+    let events = [
+        chunk(r#"{"content":"a"}"#, ""),
+        chunk(r#"{"content":"b\n\u00e9"}"#, ""),
+        chunk(r#"{"content":""}"#, ""),
+        chunk(r#"{"content":"c","refusal":"d"}"#, ""),
+        chunk(r#"{"content":"e"}"#, r#","usage":{"prompt_tokens":1}"#),
+        chunk(r#"{"content":"f"}"#, ""),
+        chunk(r#"{"content":"g"}"#, ""),
+        chunk(r#"{"reasoning":"h"}"#, ""),
+    ];
+    let read = |forget: bool| {
+        let mut decoder = ChatDecoder::default();
+        let mut out = Vec::new();
+        let mut recognised = 0;
+        for event in &events {
+            if forget {
+                decoder.like = None;
+            }
+            recognised += usize::from(decoder.like.is_some());
+            decoder.event(b"", event.as_bytes(), &mut out).unwrap();
+        }
+        (out, recognised)
+    };
+    let (run, recognised) = read(false);
+    assert_eq!(run, read(true).0);
+    assert!(recognised >= 5, "{recognised}");
+}

@@ -88,6 +88,44 @@ pub(super) struct FunctionDelta<'a> {
     pub(super) arguments: Option<Text<'a>>,
 }
 
+impl Chunk<'_> {
+    /// Whether the chunk says nothing but a text: any other like it does so too.
+    pub(super) fn only_text(&self) -> bool {
+        let Self {
+            id: _,
+            model: _,
+            choices,
+            usage,
+            x_groq,
+            error,
+        } = self;
+        let Answer(Some(Choice {
+            index: _,
+            delta: Some(delta),
+            finish_reason,
+            error: broken,
+        })) = choices
+        else {
+            return false;
+        };
+        let none = |text: &Option<Text<'_>>| text.as_ref().is_none_or(|text| text.0.is_empty());
+        let given = |text: &Option<Text<'_>>| !none(text);
+        usage.is_none()
+            && x_groq.is_none()
+            && error.is_none()
+            && broken.is_none()
+            && none(finish_reason)
+            && given(&delta.content)
+            && none(&delta.refusal)
+            && none(&delta.reasoning_content)
+            && none(&delta.reasoning)
+            && none(&delta.reasoning_text)
+            && none(&delta.thinking)
+            && delta.reasoning_details.is_none()
+            && delta.tool_calls.is_none()
+    }
+}
+
 impl<'a> Delta<'a> {
     /// The readable reasoning of this chunk. Several servers send one text under two names, so
     /// the first that holds any counts.

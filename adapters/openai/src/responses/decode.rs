@@ -16,6 +16,7 @@ use super::items::{Items, Name};
 use super::wire::{Event, Response, WireItem, mend_event, mend_item, mend_response};
 use crate::error::Fault;
 use crate::reported::Reported;
+use crate::template::Template;
 use crate::wire::given;
 
 /// Decodes one answer.
@@ -25,6 +26,8 @@ pub(crate) struct ResponsesDecoder {
     model: String,
     opened: bool,
     items: Items,
+    /// What the last event looked like and which slot it added to, if it was a delta of text.
+    like: Option<(Template, u32)>,
     ignored: u64,
 }
 
@@ -36,6 +39,7 @@ impl ResponsesDecoder {
             model: model.to_owned(),
             opened: false,
             items: Items::default(),
+            like: None,
             ignored: 0,
         }
     }
@@ -52,6 +56,15 @@ impl ResponsesDecoder {
         data: &[u8],
         out: &mut Vec<StreamEvent>,
     ) -> Result<Streaming, Fault> {
+        if let Some((like, slot)) = &self.like
+            && let Some(text) = like.read(data)
+        {
+            if !text.is_empty() {
+                out.push(StreamEvent::Text { slot: *slot, text });
+            }
+            return Ok(Streaming::More);
+        }
+        self.like = None;
         let data = data.trim_ascii();
         if data.first() != Some(&b'{') {
             // `[DONE]`, keep-alives; an event is an object.
@@ -59,7 +72,15 @@ impl ResponsesDecoder {
             return Ok(Streaming::More);
         }
         if let Ok(event) = serde_json::from_slice::<Event<'_>>(data) {
-            return self.take(name, event, data, out);
+            let before = out.len();
+            let plain = event.is_text();
+            let streaming = self.take(name, event, data, out)?;
+            if let (true, [StreamEvent::Text { slot, text }]) =
+                (plain, out.get(before..).unwrap_or_default())
+            {
+                self.like = Template::learn(data, "delta", text).map(|like| (like, *slot));
+            }
+            return Ok(streaming);
         }
         let text = String::from_utf8_lossy(data);
         let mended = mend(&text, mend_event)?;

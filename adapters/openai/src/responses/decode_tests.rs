@@ -253,3 +253,36 @@ fn unknown_events_are_counted_and_a_type_outweighs_the_event_name() {
         .unwrap();
     assert_eq!(out, [text(0, "a")]);
 }
+
+#[test]
+fn a_run_of_deltas_is_read_as_each_alone() {
+    let delta = |number: u32, text: &str| {
+        format!(
+            r#"{{"type":"response.output_text.delta","sequence_number":{number},"output_index":0,"delta":"{text}","obfuscation":"{text}"}}"#
+        )
+    };
+    let done = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"message","content":[{"text":"x"}]}}"#;
+    let mut events: Vec<String> = (8..12).map(|number| delta(number, "ab")).collect();
+    events.extend([
+        delta(12, "c\\n"),
+        delta(13, ""),
+        done.into(),
+        delta(14, "late"),
+    ]);
+    let read = |forget: bool| {
+        let mut decoder = ResponsesDecoder::new("", "");
+        let mut out = Vec::new();
+        let mut recognised = 0;
+        for event in &events {
+            if forget {
+                decoder.like = None;
+            }
+            recognised += usize::from(decoder.like.is_some());
+            decoder.event(b"", event.as_bytes(), &mut out).unwrap();
+        }
+        (out, recognised)
+    };
+    let (run, recognised) = read(false);
+    assert_eq!(run, read(true).0);
+    assert!(recognised >= 4, "{recognised}");
+}

@@ -33,6 +33,15 @@ pub(super) struct Event<'a> {
     pub(super) response: Option<&'a RawValue>,
 }
 
+impl Event<'_> {
+    /// Whether the event says itself that it is a delta of text: then any other like it is one.
+    pub(super) fn is_text(&self) -> bool {
+        self.kind
+            .as_ref()
+            .is_some_and(|kind| kind.0 == "response.output_text.delta")
+    }
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Response<'a> {

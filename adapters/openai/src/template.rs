@@ -1,0 +1,199 @@
+//! Recognising the next text delta by the last one.
+//!
+//! The events of a stream are alike but for the text, a running number and padding. So once an
+//! event has been read as JSON, the next is compared with it byte for byte around these gaps,
+//! which costs a fraction of reading it. Whatever does not match is read as JSON as ever.
+
+use memchr::{memchr2, memmem};
+
+/// An event with gaps.
+#[derive(Debug)]
+pub(crate) struct Template {
+    head: Vec<u8>,
+    /// Each gap with the bytes that follow it.
+    gaps: Vec<(Gap, Vec<u8>)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Gap {
+    /// The inside of the text that is wanted.
+    Text,
+    /// The inside of a text that nobody reads.
+    Padding,
+    /// The digits of a number that nobody reads.
+    Number,
+}
+
+impl Template {
+    /// Learns from an event whose field `key` was read as `text`; `None` when that field cannot
+    /// be told for certain.
+    pub(crate) fn learn(data: &[u8], key: &str, text: &str) -> Option<Self> {
+        let wanted = field(data, key, "\"")?;
+        let mut gaps = vec![(wanted, Gap::Text)];
+        gaps.extend(field(data, "obfuscation", "\"").map(|at| (at, Gap::Padding)));
+        gaps.extend(field(data, "sequence_number", "").map(|at| (at, Gap::Number)));
+        gaps.sort_unstable_by_key(|(at, _)| *at);
+        let mut template = Self {
+            head: data.get(..gaps.first()?.0)?.to_vec(),
+            gaps: Vec::with_capacity(gaps.len()),
+        };
+        let mut next = gaps.iter().skip(1).map(|(at, _)| *at).chain([data.len()]);
+        for (at, gap) in &gaps {
+            let end = at + gap.len(data.get(*at..)?)?;
+            template
+                .gaps
+                .push((*gap, data.get(end..next.next()?)?.to_vec()));
+        }
+        // What it reads of the event that it was learned from shows whether it is right.
+        (template.read(data).as_deref() == Some(text)).then_some(template)
+    }
+
+    /// The text of an event that is like the one that was learned.
+    pub(crate) fn read(&self, data: &[u8]) -> Option<String> {
+        let mut at = self.head.len();
+        if !data.starts_with(&self.head) {
+            return None;
+        }
+        let mut text = None;
+        for (gap, literal) in &self.gaps {
+            let rest = data.get(at..)?;
+            let len = gap.len(rest)?;
+            if !rest.get(len..)?.starts_with(literal) {
+                return None;
+            }
+            if *gap == Gap::Text {
+                text = Some(at..at + len);
+            }
+            at += len + literal.len();
+        }
+        if at != data.len() {
+            return None;
+        }
+        let text = text?;
+        let quoted = data.get(text.start.checked_sub(1)?..=text.end)?;
+        serde_json::from_slice(quoted).ok()
+    }
+}
+
+impl Gap {
+    /// How many bytes the gap takes.
+    fn len(self, bytes: &[u8]) -> Option<usize> {
+        match self {
+            Self::Text => inside(bytes),
+            Self::Padding => {
+                let len = inside(bytes)?;
+                let plain = |b: &u8| (0x20..0x7f).contains(b) && *b != b'\\';
+                bytes.get(..len)?.iter().all(plain).then_some(len)
+            }
+            Self::Number => {
+                let len = bytes.iter().take_while(|b| b.is_ascii_digit()).count();
+                let canonical = len == 1 || bytes.first() != Some(&b'0');
+                ((1..=15).contains(&len) && canonical).then_some(len)
+            }
+        }
+    }
+}
+
+/// The length of a JSON text's inside, up to its closing quote.
+fn inside(bytes: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let found = at + memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        if bytes.get(found) == Some(&b'"') {
+            return Some(found);
+        }
+        at = found + 2;
+    }
+}
+
+/// Where the value of a field begins, behind `open`, if there is exactly one such field.
+fn field(data: &[u8], key: &str, open: &str) -> Option<usize> {
+    let name = format!("\"{key}\":");
+    let mut found = memmem::find_iter(data, name.as_bytes());
+    let at = found.next()?;
+    if found.next().is_some() || !matches!(data.get(at.checked_sub(1)?), Some(b'{' | b',')) {
+        return None;
+    }
+    let value = at + name.len();
+    data.get(value..)?
+        .starts_with(open.as_bytes())
+        .then_some(value + open.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const EVENT: &str = r#"{"n":"d","sequence_number":7,"delta":"a","obfuscation":"xY","at":[0]}"#;
+
+    fn with(number: &str, text: &str, padding: &str) -> String {
+        let event = EVENT.replace(":7,", &format!(":{number},"));
+        let event = event.replace(r#""delta":"a""#, &format!(r#""delta":{text}"#));
+        event.replace("xY", padding)
+    }
+
+    #[test]
+    fn reads_what_differs_only_in_its_gaps() {
+        let template = Template::learn(EVENT.as_bytes(), "delta", "a").unwrap();
+        let read = |event: &str| template.read(event.as_bytes());
+        assert_eq!(
+            read(&with("81", r#""b\n\"c\"""#, "")).as_deref(),
+            Some("b\n\"c\"")
+        );
+        assert_eq!(read(&with("8", "\"\"", "zz")).as_deref(), Some(""));
+        for other in [
+            with("-8", "\"b\"", ""),
+            with("08", "\"b\"", ""),
+            with("", "\"b\"", ""),
+            with("8", "null", ""),
+            with("8", "\"b\u{1}\"", ""),
+            with("8", r#""\x""#, ""),
+            with("8", "\"b\"", "\\u0041"),
+            with("8", r#""b","delta":"c""#, ""),
+            with("8", "\"b\"", "").replace("\"d\"", "\"e\""),
+            with("8", "\"b\"", "") + " ",
+            String::new(),
+        ] {
+            assert_eq!(read(&other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn does_not_learn_what_it_cannot_tell() {
+        for (event, text) in [
+            (r#"{"delta":"a","x":{"delta":"a"}}"#, "a"),
+            (r#"{"delta":"a"}"#, "b"),
+            (r#"{"delta": "a"}"#, "a"),
+            (r#"{"x\"delta":"a"}"#, "a"),
+            (r#"{"delta":"a"#, "a"),
+        ] {
+            assert!(
+                Template::learn(event.as_bytes(), "delta", text).is_none(),
+                "{event}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn says_what_json_says(first in "\\PC{0,8}", second in "(\\PC|[\"\\\\\n\t\u{1}]){0,8}") {
+            let event = |text: &str| serde_json::json!({"a": {"delta": text}, "b": 1}).to_string();
+            let template = Template::learn(event(&first).as_bytes(), "delta", &first);
+            prop_assume!(template.is_some());
+            let read = template.and_then(|template| template.read(event(&second).as_bytes()));
+            prop_assert_eq!(read, Some(second));
+        }
+
+        #[test]
+        fn says_nothing_of_what_json_refuses(raw in "[ -~\u{1}\u{e9}]{0,10}") {
+            let template = Template::learn(EVENT.as_bytes(), "delta", "a");
+            let event = with("8", &format!("\"{raw}\""), "");
+            let value = serde_json::from_str::<serde_json::Value>(&event).ok();
+            let read = template.and_then(|template| template.read(event.as_bytes()));
+            if let Some(read) = read {
+                prop_assert_eq!(value.map(|value| value["delta"].clone()), Some(read.into()));
+            }
+        }
+    }
+}

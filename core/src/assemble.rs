@@ -225,6 +225,7 @@ impl Assembler {
         let item = match &part.kind {
             PartKind::Text if text.is_empty() => None,
             PartKind::Text => Some(Item::Text { text: text.into() }),
+            PartKind::Refusal if text.is_empty() => None,
             PartKind::Refusal => Some(Item::Refusal { text: text.into() }),
             PartKind::Reasoning if text.is_empty() && opaque.is_none() => None,
             PartKind::Reasoning => Some(Item::Reasoning(Arc::new(ReasoningItem { text, opaque }))),

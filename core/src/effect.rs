@@ -1,5 +1,7 @@
 //! Effects: what the world owes a state. Keys say which run is meant.
 
+use core::fmt;
+
 use crate::id::{CallId, Seq};
 
 /// One run of one effect. `started` is the position of the fact that caused this run, so a
@@ -18,6 +20,15 @@ pub enum EffectKey {
         /// The `CallStarted`.
         started: Seq,
     },
+}
+
+impl fmt::Display for EffectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sample { started } => write!(f, "the sample at {started}"),
+            Self::Call { call, started } => write!(f, "the run at {started} of call {call}"),
+        }
+    }
 }
 
 impl EffectKey {

@@ -9,7 +9,7 @@ use crate::id::Seq;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Reject {
     /// The answer of a run that is no longer waited for.
-    #[error("the answer of {0:?} came late: that run is no longer waited for")]
+    #[error("the answer of {0} came late: that run is no longer waited for")]
     Stale(EffectKey),
     /// Nothing is running that could be interrupted.
     #[error("no turn is running, so there is nothing to interrupt")]

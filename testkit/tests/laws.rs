@@ -1,7 +1,16 @@
-//! The laws, over random worlds of answers, failures, crashes and interrupts.
+//! The laws, over random worlds of answers, failures, crashes and interrupts, over random facts,
+//! and over random streams.
+
+use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use windlass_testkit::world::{Machine, Script, check_all, random};
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use windlass_core::{Assembled, Caps, Fact, Opaque, Overflow, StopReason, StreamEvent, Usage};
+use windlass_ports::codec;
+use windlass_testkit::laws::law_06_chunking_does_not_matter::{self as law_06, assemble};
+use windlass_testkit::laws::law_12_facts_round_trip;
+use windlass_testkit::world::{self, Machine, Script, check_all, facts, random};
 
 proptest! {
     // What fails is printed as a script, which belongs into `tests/turns.rs`.
@@ -18,5 +27,197 @@ proptest! {
     fn scripts_read_as_they_are_written(script in random::script(20)) {
         let read: Result<Script, String> = script.to_string().parse();
         prop_assert_eq!(read, Ok(script));
+    }
+
+    #[test]
+    fn facts_round_trip(recorded in facts::recorded()) {
+        if let Err(broken) = law_12_facts_round_trip::check(codec::encode, &recorded) {
+            return Err(TestCaseError::fail(broken.to_string()));
+        }
+    }
+
+    #[test]
+    fn chunking_does_not_matter(events in stream(), size in 1..5_usize, bytes in 0..60_usize) {
+        let cut = law_06::cut(&events, size);
+        for caps in [Caps::default(), Caps { bytes, parts: 3 }] {
+            if let Err(broken) = law_06::check(assemble, caps, &events, &cut) {
+                return Err(TestCaseError::fail(broken.to_string()));
+            }
+        }
+    }
+
+    #[test]
+    fn an_answer_keeps_within_its_caps(events in stream(), bytes in 0..40_usize, parts in 0..4_usize) {
+        let answer = assemble(Caps { bytes, parts }, &events);
+        let shown: usize = answer.shown.values().map(String::len).sum();
+        let named: usize = events.iter().map(name_len).sum();
+        prop_assert!(shown <= bytes + named);
+        prop_assert!(answer.shown.len() <= parts);
+        match answer.overflow {
+            None => {}
+            Some(Overflow::Bytes(cap)) => prop_assert_eq!(cap, bytes),
+            Some(Overflow::Parts(cap)) => prop_assert_eq!(cap, parts),
+        }
+    }
+
+    #[test]
+    fn nothing_follows_the_end_of_an_answer(events in stream()) {
+        let answer = assemble(Caps::default(), &events);
+        let end = |part: &Assembled| matches!(part, Assembled::Ended { .. });
+        let ends = answer.parts.iter().filter(|part| end(part)).count();
+        let finished = events.iter().any(|event| matches!(event, StreamEvent::Finished { .. }));
+        prop_assert_eq!(ends, usize::from(finished));
+        prop_assert!(!finished || answer.parts.last().is_some_and(end));
+    }
+}
+
+/// Random worlds are worth what they reach.
+#[test]
+fn random_worlds_reach_everything() {
+    let mut runner = TestRunner::deterministic();
+    let strategy = random::script(60);
+    let mut reached = BTreeSet::new();
+    for _ in 0..256 {
+        let script = strategy.new_tree(&mut runner).unwrap().current();
+        let world = world::run(Machine::CORE, &script).unwrap();
+        for recorded in world.log() {
+            reached.insert(recorded.fact.kind().to_owned());
+            if let Fact::TurnSettled(fact) = &recorded.fact {
+                let told = world::outcome(&fact.outcome);
+                let class: Vec<&str> = told.splitn(3, ": ").take(2).collect();
+                reached.insert(class.join(": "));
+                reached.extend(class.first().map(|class| (*class).to_owned()));
+            }
+            if let Fact::CallObserved(fact) = &recorded.fact {
+                reached.insert(format!("{:?}", fact.observation.status));
+            }
+            if let Fact::CallStarted(fact) = &recorded.fact
+                && fact.attempt > 1
+            {
+                reached.insert(String::from("a call again"));
+            }
+        }
+        let rejects = world.rejects().iter().map(|reject| format!("{reject:?}"));
+        let word = |reject: String| {
+            reject
+                .split(['(', ' '])
+                .next()
+                .unwrap_or_default()
+                .to_owned()
+        };
+        reached.extend(rejects.map(word));
+    }
+    for wanted in [
+        "SessionOpened",
+        "SettingsChanged",
+        "InputQueued",
+        "TurnOpened",
+        "InputAccepted",
+        "SampleStarted",
+        "ItemAdded",
+        "SampleEnded",
+        "SampleCut",
+        "CallDecided",
+        "CallStarted",
+        "CallObserved",
+        "InterruptRequested",
+        "TurnSettled",
+        "completed",
+        "no answer",
+        "refused",
+        "interrupted by person",
+        "interrupted by shutdown",
+        "exhausted: samples",
+        "exhausted: calls_per_sample",
+        "exhausted: calls",
+        "exhausted: tokens",
+        "exhausted: output_tokens",
+        "exhausted: wall_clock",
+        "failed",
+        "failed: restart",
+        "failed: content_filter",
+        "Done",
+        "Failed",
+        "Denied",
+        "Aborted",
+        "Unknown",
+        "NotStarted",
+        "a call again",
+        "Stale",
+        "Idle",
+        "NothingWaits",
+        "Stopping",
+        "QueueFull",
+        "Empty",
+        "Duplicate",
+    ] {
+        assert!(
+            reached.contains(wanted),
+            "{wanted} is not among {reached:?}"
+        );
+    }
+}
+
+/// A stream of any events in any order, well-formed or not.
+fn stream() -> impl Strategy<Value = Vec<StreamEvent>> {
+    let words = || "[a-zä]{0,9}";
+    let slot = || 0..4_u32;
+    let event = prop_oneof![
+        4 => (slot(), words()).prop_map(|(slot, text)| StreamEvent::Text { slot, text }),
+        1 => (slot(), words()).prop_map(|(slot, text)| StreamEvent::Refusal { slot, text }),
+        1 => (slot(), words()).prop_map(|(slot, text)| StreamEvent::Reasoning { slot, text }),
+        2 => (slot(), words(), words())
+            .prop_map(|(slot, id, name)| StreamEvent::CallOpened { slot, id, name }),
+        3 => (slot(), words()).prop_map(|(slot, text)| StreamEvent::CallArguments { slot, text }),
+        3 => (slot(), prop::option::of(words()), any::<bool>()).prop_map(done),
+        1 => prop::option::of(words())
+            .prop_map(|response_id| StreamEvent::Opened { response_id, model: None }),
+        1 => any::<u64>().prop_map(|total| StreamEvent::Usage(Usage {
+            total: Some(total),
+            ..Usage::default()
+        })),
+        1 => Just(StreamEvent::Finished { reason: StopReason::Stop }),
+    ];
+    prop::collection::vec(event, 0..20)
+}
+
+fn done((slot, text, opaque): (u32, Option<String>, bool)) -> StreamEvent {
+    let opaque = opaque.then(|| Opaque {
+        provider: String::from("p"),
+        endpoint: String::from("e"),
+        model: String::from("m"),
+        payload: String::from("{}"),
+    });
+    StreamEvent::Done { slot, text, opaque }
+}
+
+/// Names of calls are shown, and are not counted as text.
+fn name_len(event: &StreamEvent) -> usize {
+    if let StreamEvent::CallOpened { name, .. } = event {
+        return name.len() + 1;
+    }
+    0
+}
+
+/// Some servers open a refusal with every answer and never fill it.
+#[test]
+fn an_empty_part_is_no_item() {
+    let part = |event: StreamEvent| [event, done((0, None, false))];
+    let (slot, text) = (0, String::new());
+    for events in [
+        part(StreamEvent::Text {
+            slot,
+            text: text.clone(),
+        }),
+        part(StreamEvent::Refusal {
+            slot,
+            text: text.clone(),
+        }),
+        part(StreamEvent::Reasoning {
+            slot,
+            text: text.clone(),
+        }),
+    ] {
+        assert_eq!(assemble(Caps::default(), &events).parts, []);
     }
 }

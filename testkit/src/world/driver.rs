@@ -186,12 +186,13 @@ impl World {
         self.reconcile()
     }
 
-    /// Kills the process. Up to `lose` facts that are not durable are lost; a new process folds
-    /// the rest and recovers.
+    /// Kills the process. Up to `lose` facts that are not durable are lost; `away_ms` later a new
+    /// process folds the rest and recovers.
     ///
     /// # Errors
     /// [`Broken`] when what is left does not fold, or the recovery does not fit.
-    pub fn crash(&mut self, lose: usize) -> Held {
+    pub fn crash(&mut self, lose: usize, away_ms: u64) -> Held {
+        self.now = self.now.plus_ms(away_ms);
         let lag = usize::try_from(self.last().0.saturating_sub(self.durable.0)).unwrap_or(0);
         self.log
             .truncate(self.log.len().saturating_sub(lose.min(lag)));

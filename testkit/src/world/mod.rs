@@ -13,6 +13,7 @@ mod simulate;
 mod transcript;
 mod words;
 
+pub mod facts;
 pub mod fair;
 pub mod random;
 

@@ -92,9 +92,11 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
         "never" => Step::Never(number(rest)?),
         "sync" => Step::Sync,
         "crash" => {
-            let (lose, _) = option("lose=", rest);
+            let (lose, rest) = option("lose=", rest);
+            let (away, _) = option("away=", rest);
             Step::Crash {
                 lose: lose.map_or(Ok(0), |lose| number(&lose))?,
+                away_ms: away.map_or(Ok(0), |away| number(&away))?,
             }
         }
         status => {

@@ -43,7 +43,7 @@ fn opening() -> impl Strategy<Value = Opening> {
     })
 }
 
-fn posture() -> impl Strategy<Value = Posture> {
+pub(super) fn posture() -> impl Strategy<Value = Posture> {
     let mode = prop_oneof![8 => Just(Mode::Build), 1 => Just(Mode::Plan)];
     let permissions = prop_oneof![
         8 => Just(Permissions::Auto),
@@ -59,7 +59,7 @@ fn posture() -> impl Strategy<Value = Posture> {
 }
 
 /// Limits small enough to be reached, each the default now and then.
-fn limits() -> impl Strategy<Value = Limits> {
+pub(super) fn limits() -> impl Strategy<Value = Limits> {
     let ours = Limits::default();
     let count = |default: u32, most: u32| prop_oneof![Just(default), 0..=most];
     let ms = |default: u64, most: u64| prop_oneof![Just(default), 0..=most];
@@ -120,8 +120,13 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..8_usize).prop_map(Step::Late),
         1 => (0..4_usize).prop_map(Step::Never),
         6 => Just(Step::Sync),
-        3 => (0..6_usize).prop_map(|lose| Step::Crash { lose }),
+        3 => crash(),
     ]
+}
+
+fn crash() -> impl Strategy<Value = Step> {
+    let away_ms = prop_oneof![2 => Just(0), 1 => 0..5_000_u64];
+    (0..6_usize, away_ms).prop_map(|(lose, away_ms)| Step::Crash { lose, away_ms })
 }
 
 fn words() -> impl Strategy<Value = String> {

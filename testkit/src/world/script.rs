@@ -111,11 +111,13 @@ pub enum Step {
     Never(usize),
     /// `sync`: all facts become durable.
     Sync,
-    /// `crash [lose=N]`: the process dies, up to this many facts that are not durable are lost,
-    /// and a new process takes over.
+    /// `crash [lose=N] [away=MS]`: the process dies, up to this many facts that are not durable
+    /// are lost, and some time later a new process takes over.
     Crash {
         /// How many facts are lost.
         lose: usize,
+        /// Until a new process takes over.
+        away_ms: u64,
     },
 }
 
@@ -230,8 +232,16 @@ impl fmt::Display for Step {
             Self::Late(nth) => write!(f, "late {nth}"),
             Self::Never(nth) => write!(f, "never {nth}"),
             Self::Sync => f.write_str("sync"),
-            Self::Crash { lose: 0 } => f.write_str("crash"),
-            Self::Crash { lose } => write!(f, "crash lose={lose}"),
+            Self::Crash { lose, away_ms } => {
+                f.write_str("crash")?;
+                if *lose > 0 {
+                    write!(f, " lose={lose}")?;
+                }
+                if *away_ms > 0 {
+                    write!(f, " away={away_ms}")?;
+                }
+                Ok(())
+            }
         }
     }
 }

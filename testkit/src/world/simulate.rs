@@ -165,7 +165,7 @@ impl World {
                 }
             }
             Step::Sync => self.sync(),
-            Step::Crash { lose } => self.crash(*lose),
+            Step::Crash { lose, away_ms } => self.crash(*lose, *away_ms),
         }
     }
 

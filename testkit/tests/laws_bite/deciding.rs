@@ -1,0 +1,252 @@
+//! What kills a wrong decision: laws 9 and 13 to 16.
+
+use std::sync::Arc;
+
+use windlass_core::{
+    Digest, Fact, Input, Limits, Mode, ObservationStatus, Permissions, Phase, Recorded, Session,
+    Stamped, decide, owed,
+};
+use windlass_testkit::laws::law_14_rejects_change_nothing::{self as law_14, Standing};
+use windlass_testkit::laws::{
+    law_09_limits_hold, law_15_denied_calls_never_start, law_16_effectful_starts_once,
+};
+use windlass_testkit::world::{Machine, Script, World, check_all, run};
+
+use super::{Decided, ONE_CALL, find, kills, kills_log, needs_nothing};
+
+fn turning(session: &Session, change: impl FnOnce(&mut windlass_core::Turn)) -> Session {
+    let mut session = session.clone();
+    if let Phase::Turning(turn) = &mut session.phase {
+        change(turn);
+    }
+    session
+}
+
+/// A decision that looks at no limit of the turn or of the process.
+fn limitless(session: &Session, _: &Limits, input: Stamped<Input>) -> Decided {
+    let wide = Limits {
+        samples: u32::MAX,
+        attempts: u32::MAX,
+        restarts: u32::MAX,
+        parallel_calls: u32::MAX,
+        queue: u32::MAX,
+        backoff_max_ms: u64::MAX,
+        ..Limits::default()
+    };
+    let mut session = turning(session, |turn| turn.limits = wide);
+    Arc::make_mut(&mut session.settings).limits = wide;
+    decide(&session, &wide, input)
+}
+
+#[test]
+fn law_09_kills_a_decision_that_looks_at_no_limit() {
+    for script in [
+        "open samples=1\nsend hello\ncall read {}\nend stop\ndone 0 ok",
+        "open attempts=1\nsend hello\nfail server soon\nwait 500",
+        "open restarts=0\nsend hello\ncrash",
+        "open restarts=0\nsend hello\ncall read {}\nend stop\ncrash",
+        "open parallel_calls=1\nsend hello\ncall read {}\ncall read {}\nend stop",
+        "open tokens=5\nsend hello\ncall read {}\nend stop tokens=6\ndone 0 ok",
+        "open turn_ms=9\nsend hello\nwait 9\nfail server soon\nwait 500",
+        "open backoff_max_ms=9\nsend hello\nfail rate_limit after=10",
+        "open ceiling.samples=1\nsend hello\nend stop\nsend hello",
+    ] {
+        let mutant = Machine {
+            decide: limitless,
+            ..Machine::CORE
+        };
+        let script: Script = script.parse().unwrap();
+        check_all(Machine::CORE, &script).unwrap();
+        let killer = law_of(mutant, &script);
+        assert_eq!(killer, Some(9), "{script}");
+    }
+}
+
+/// The law by whose check of the log a mutant dies, when nothing but the log is looked at.
+fn law_of(mutant: Machine, script: &Script) -> Option<u8> {
+    let world = run(mutant, script).unwrap();
+    let verdict = law_09_limits_hold::check(world.log(), &script.opening.ceiling);
+    verdict.err().map(|broken| broken.law)
+}
+
+#[test]
+fn law_09_kills_an_exhaustion_that_is_none() {
+    let script = "open samples=1\nsend hello\ncall read {}\nend stop\ndone 0 ok";
+    let law = |log: &[Recorded]| law_09_limits_hold::check(log, &Limits::default());
+    kills_log(script, law, |log| {
+        let at = find(log, "TurnOpened", 0);
+        if let Fact::TurnOpened(fact) = &mut log[at].fact {
+            fact.limits.samples = 2;
+        }
+        let Fact::SessionOpened(fact) = &mut log[0].fact else {
+            return;
+        };
+        Arc::make_mut(&mut fact.settings).limits.samples = 2;
+    });
+}
+
+#[test]
+fn law_13_kills_a_decision_that_says_a_thing_twice() {
+    fn stutters(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
+        let mut drafts = decide(session, limits, input)?;
+        drafts.extend(drafts.last().cloned());
+        Ok(drafts)
+    }
+    kills(
+        13,
+        Machine {
+            decide: stutters,
+            ..Machine::CORE
+        },
+        "send hello",
+    );
+}
+
+#[test]
+fn law_14_kills_an_answer_that_is_taken_without_a_look_at_its_key() {
+    fn takes_any(session: &Session, limits: &Limits, mut input: Stamped<Input>) -> Decided {
+        if let Input::Sampled { key, .. } = &mut input.input {
+            *key = owed(session).first().map_or(*key, |one| one.key);
+        }
+        decide(session, limits, input)
+    }
+    let script = "send hello\ncall read {}\nend stop\ndone 0 ok\nlate 0";
+    kills(
+        14,
+        Machine {
+            decide: takes_any,
+            ..Machine::CORE
+        },
+        script,
+    );
+}
+
+#[test]
+fn law_14_kills_a_key_that_is_forgotten() {
+    fn forgets(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
+        let mut session = session.clone();
+        session.keys = Arc::default();
+        decide(&session, limits, input)
+    }
+    kills(
+        14,
+        Machine {
+            decide: forgets,
+            ..Machine::CORE
+        },
+        "send key=k a\nsend key=k a",
+    );
+}
+
+#[test]
+fn law_14_kills_a_reject_that_leaves_a_trace() {
+    let world = |script: &str| -> World {
+        let script: Script = script.parse().unwrap();
+        run(Machine::CORE, &script).unwrap()
+    };
+    let standing = |world: &World| Standing {
+        last: world.last(),
+        session: world.session().clone(),
+        running: std::collections::BTreeMap::new(),
+        begun: 0,
+    };
+    let (before, after) = (standing(&world("")), standing(&world("send hello")));
+    law_14::check(&before, &[], &Input::Continue, true, &before).unwrap();
+    law_14::check(&before, &[], &Input::Continue, true, &after).unwrap_err();
+}
+
+#[test]
+fn law_15_kills_a_policy_that_allows_too_much() {
+    fn lax(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
+        let session = turning(session, |turn| {
+            let settings = Arc::make_mut(&mut turn.settings);
+            settings.mode = Mode::Build;
+            settings.permissions = Permissions::Auto;
+            turn.dry_run = false;
+        });
+        decide(&session, limits, input)
+    }
+    let mutant = Machine {
+        decide: lax,
+        ..Machine::CORE
+    };
+    let call = "\ncall write {}\nend stop";
+    kills(15, mutant, &format!("open mode=plan\nsend hello{call}"));
+    kills(
+        15,
+        mutant,
+        &format!("open permissions=read_only\nsend hello{call}"),
+    );
+    kills(
+        15,
+        mutant,
+        &format!("open permissions=ask\nsend hello{call}"),
+    );
+    kills(15, mutant, &format!("send dry hello{call}"));
+}
+
+#[test]
+fn law_15_kills_a_start_without_a_decision_about_these_arguments() {
+    let law = law_15_denied_calls_never_start::check;
+    kills_log(ONE_CALL, law, |log| {
+        log.remove(find(log, "CallDecided", 0));
+    });
+    kills_log(ONE_CALL, law, |log| {
+        let at = find(log, "CallDecided", 0);
+        if let Fact::CallDecided(fact) = &mut log[at].fact {
+            fact.arguments = Digest::EMPTY;
+        }
+    });
+}
+
+#[test]
+fn law_16_kills_an_effect_that_runs_ahead_of_the_log() {
+    let mutant = Machine {
+        owed: needs_nothing,
+        ..Machine::CORE
+    };
+    kills(16, mutant, "open lazy\nsend hello\ncall write {}\nend stop");
+}
+
+#[test]
+fn law_16_kills_a_second_start() {
+    let law = |log: &[Recorded]| law_16_effectful_starts_once::check(log, &[]);
+    kills_log(ONE_CALL, law, |log| {
+        let at = find(log, "CallStarted", 0);
+        let mut again = log[at].clone();
+        if let Fact::CallStarted(fact) = &mut again.fact {
+            fact.attempt = 2;
+        }
+        log.insert(at + 1, again);
+    });
+}
+
+#[test]
+fn law_16_kills_another_idempotency_key_for_a_repeat() {
+    let law = |log: &[Recorded]| law_16_effectful_starts_once::check(log, &[]);
+    let script = "send hello\ncall put {}\nend stop\ncrash";
+    kills_log(script, law, |log| {
+        let at = find(log, "CallStarted", 1);
+        if let Fact::CallStarted(fact) = &mut log[at].fact {
+            fact.idempotency_key.push('x');
+        }
+    });
+}
+
+#[test]
+fn law_16_kills_a_comfortable_lie() {
+    fn denies(session: &Session, limits: &Limits, mut input: Stamped<Input>) -> Decided {
+        if let Input::Ran { observation, .. } = &mut input.input {
+            observation.status = ObservationStatus::NotStarted;
+        }
+        decide(session, limits, input)
+    }
+    kills(
+        16,
+        Machine {
+            decide: denies,
+            ..Machine::CORE
+        },
+        ONE_CALL,
+    );
+}

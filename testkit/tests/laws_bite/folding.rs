@@ -1,0 +1,194 @@
+//! What kills a wrong fold, a wrong `owed`, a wrong `deadline` and a wrong history: laws 1 to 4, 10 and 11.
+
+use std::sync::Arc;
+
+use windlass_core::{
+    Demand, Digest, Fact, History, Hold, Input, Limits, Misfit, Owed, Recorded, Session, Stage,
+    Stamped, Timestamp, decide, evolve, owed,
+};
+use windlass_testkit::laws::{law_10_prompts_extend, law_11_finishing_order_does_not_matter};
+use windlass_testkit::world::Machine;
+
+use super::{Decided, ONE_CALL, TWO_CALLS, find, kills, kills_log, log, needs_nothing};
+
+#[test]
+fn law_01_kills_a_state_that_no_fact_made() {
+    fn lifts_the_hold(session: Session, fact: &Recorded) -> Result<Session, Misfit> {
+        let mut session = evolve(session, fact)?;
+        session.hold = Hold::Free;
+        Ok(session)
+    }
+    let evolve = lifts_the_hold;
+    let script = "send hello\ninterrupt person\nfail cancelled never";
+    kills(
+        1,
+        Machine {
+            evolve,
+            ..Machine::CORE
+        },
+        script,
+    );
+}
+
+#[test]
+fn law_02_kills_a_deadline_that_forgets_the_backoff() {
+    fn never(_: &Session) -> Option<Timestamp> {
+        None
+    }
+    let deadline = never;
+    kills(
+        2,
+        Machine {
+            deadline,
+            ..Machine::CORE
+        },
+        "send hello\nfail server soon",
+    );
+}
+
+#[test]
+fn law_02_kills_a_tick_that_does_nothing() {
+    fn deaf(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
+        if input.input == Input::Tick {
+            return Ok(Vec::new());
+        }
+        decide(session, limits, input)
+    }
+    kills(
+        2,
+        Machine {
+            decide: deaf,
+            ..Machine::CORE
+        },
+        "send hello\nfail server soon",
+    );
+}
+
+#[test]
+fn law_03_kills_an_owed_that_forgets_a_call() {
+    fn first_only(session: &Session) -> Vec<Owed> {
+        owed(session).into_iter().take(1).collect()
+    }
+    kills(
+        3,
+        Machine {
+            owed: first_only,
+            ..Machine::CORE
+        },
+        TWO_CALLS,
+    );
+}
+
+#[test]
+fn law_03_kills_an_owed_that_never_winds_down() {
+    fn keeps_running(session: &Session) -> Vec<Owed> {
+        let run = |one| Owed {
+            demand: Demand::Run,
+            ..one
+        };
+        owed(session).into_iter().map(run).collect()
+    }
+    let owed = keeps_running;
+    kills(
+        3,
+        Machine {
+            owed,
+            ..Machine::CORE
+        },
+        "send hello\ninterrupt person",
+    );
+}
+
+#[test]
+fn law_03_kills_a_sample_that_runs_ahead_of_the_log() {
+    let script = "send hello\ncall read {}\nend stop\ndone 0 ok";
+    kills(
+        3,
+        Machine {
+            owed: needs_nothing,
+            ..Machine::CORE
+        },
+        script,
+    );
+}
+
+#[test]
+fn law_04_kills_a_recovery_without_a_fact() {
+    fn goes_on(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
+        let asked = session.turn().map(|turn| &turn.stage);
+        if let (Input::Recovered, Some(Stage::Sampling(_))) = (&input.input, asked) {
+            return Ok(Vec::new());
+        }
+        decide(session, limits, input)
+    }
+    let decide = goes_on;
+    kills(
+        4,
+        Machine {
+            decide,
+            ..Machine::CORE
+        },
+        "send hello\ncrash",
+    );
+}
+
+/// What a mutant history makes of the log of a script, by law 10.
+#[track_caller]
+fn kills_history(mutant: fn(&mut History, &Recorded) -> Result<(), Misfit>, script: &str) {
+    let log = log(script);
+    law_10_prompts_extend::check(History::apply, &log).unwrap();
+    law_10_prompts_extend::check(mutant, &log).unwrap_err();
+}
+
+#[test]
+fn law_10_kills_a_history_that_forgets_a_settled_turn() {
+    fn forgets(history: &mut History, fact: &Recorded) -> Result<(), Misfit> {
+        if let Fact::TurnSettled(_) = &fact.fact {
+            *history = History::default();
+        }
+        history.apply(fact)
+    }
+    kills_history(forgets, "send a\ntext hi\nend stop\nsend b");
+}
+
+#[test]
+fn law_10_kills_a_history_that_shows_another_result() {
+    fn embellishes(history: &mut History, fact: &Recorded) -> Result<(), Misfit> {
+        let mut fact = fact.clone();
+        if let Fact::CallObserved(observed) = &mut fact.fact {
+            Arc::make_mut(&mut observed.observation).output.push('!');
+        }
+        history.apply(&fact)
+    }
+    kills_history(embellishes, ONE_CALL);
+}
+
+#[test]
+fn law_10_kills_a_digest_of_something_else() {
+    let law = |log: &[Recorded]| law_10_prompts_extend::check(History::apply, log);
+    kills_log(ONE_CALL, law, |log| {
+        let at = find(log, "SampleStarted", 1);
+        if let Fact::SampleStarted(fact) = &mut log[at].fact {
+            fact.digest = Digest::EMPTY;
+        }
+    });
+}
+
+#[test]
+fn law_11_kills_results_that_show_when_they_came() {
+    fn dates(history: &mut History, fact: &Recorded) -> Result<(), Misfit> {
+        let mut fact = fact.clone();
+        if let Fact::CallObserved(observed) = &mut fact.fact {
+            let output = &mut Arc::make_mut(&mut observed.observation).output;
+            output.push_str(&fact.seq.to_string());
+        }
+        history.apply(&fact)
+    }
+    let log = log(TWO_CALLS);
+    law_11_finishing_order_does_not_matter::check(&Machine::CORE, &log).unwrap();
+    let mutant = Machine {
+        remember: dates,
+        ..Machine::CORE
+    };
+    law_11_finishing_order_does_not_matter::check(&mutant, &log).unwrap_err();
+}

@@ -1,0 +1,61 @@
+//! Each law is shown to bite: it lets the core pass and kills a mutant of it.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "it is all test code, also what its tests share"
+)]
+
+mod deciding;
+mod folding;
+mod recording;
+
+use windlass_core::{Draft, Owed, Recorded, Reject, Seq, Session, owed};
+use windlass_testkit::laws::Held;
+use windlass_testkit::world::{Machine, Script, check_all, run};
+
+type Decided = Result<Vec<Draft>, Reject>;
+
+/// Checks that the core passes a script and that `mutant` breaks this law by it.
+#[track_caller]
+fn kills(law: u8, mutant: Machine, script: &str) {
+    let script: Script = script.parse().unwrap();
+    check_all(Machine::CORE, &script).unwrap();
+    match check_all(mutant, &script) {
+        Ok(_) => panic!("the mutant lives"),
+        Err(broken) => assert_eq!(broken.law, law, "{broken}"),
+    }
+}
+
+/// Checks that a law lets the log of a script pass, and not what `tamper` makes of it.
+#[track_caller]
+fn kills_log(script: &str, law: fn(&[Recorded]) -> Held, tamper: fn(&mut Vec<Recorded>)) {
+    let mut log = log(script);
+    law(&log).unwrap();
+    tamper(&mut log);
+    law(&log).unwrap_err();
+}
+
+fn log(script: &str) -> Vec<Recorded> {
+    let script: Script = script.parse().unwrap();
+    run(Machine::CORE, &script).unwrap().log().to_vec()
+}
+
+/// The position in a log of the nth fact of a kind.
+fn find(log: &[Recorded], kind: &str, nth: usize) -> usize {
+    let mut found = (0..log.len()).filter(|at| log[*at].fact.kind() == kind);
+    found.nth(nth).unwrap()
+}
+
+const ONE_CALL: &str = "send hello\ncall write {}\nend stop\ndone 0 ok\ntext hi\nend stop";
+
+const TWO_CALLS: &str =
+    "send hello\ncall read {}\ncall read {}\nend stop\ndone 1 b\ndone 0 a\ntext hi\nend stop";
+
+fn needs_nothing(session: &Session) -> Vec<Owed> {
+    let need = |one| Owed {
+        needs: Seq::ZERO,
+        ..one
+    };
+    owed(session).into_iter().map(need).collect()
+}

@@ -1,0 +1,372 @@
+//! Limits: each ends the turn with an outcome of its own, or refuses an input.
+
+use expect_test::expect;
+
+use super::check;
+
+#[test]
+fn samples_are_limited() {
+    check(
+        r#"
+            open samples=1
+            send hello
+            call read {}
+            end stop
+            done 0 ok
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > call read {}
+               6 ItemAdded call read {}
+            > end stop
+               7 SampleEnded stop
+               8 CallDecided call 6 allow: the tool is read-only
+               9 CallStarted call 6 attempt 1
+                 run call 6@9
+            > done 0 ok
+              10 CallObserved call 6 done: ok
+              11 TurnSettled exhausted: samples
+        "#]],
+    );
+}
+
+#[test]
+fn calls_of_one_answer_are_limited() {
+    check(
+        r#"
+            open calls_per_sample=1
+            send hello
+            call read {"n":1}
+            call read {"n":2}
+            end stop
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > call read {"n":1}
+               6 ItemAdded call read {"n":1}
+            > call read {"n":2}
+               7 ItemAdded call read {"n":2}
+            > end stop
+               8 SampleEnded stop
+               9 CallObserved call 6 not_started: Not run: the answer asks for more calls than the limit allows.
+              10 CallObserved call 7 not_started: Not run: the answer asks for more calls than the limit allows.
+              11 TurnSettled exhausted: calls_per_sample
+        "#]],
+    );
+}
+
+#[test]
+fn calls_of_a_turn_are_limited() {
+    check(
+        r#"
+            open calls=1
+            send hello
+            call read {"n":1}
+            end stop
+            done 0 ok
+            call read {"n":2}
+            end stop
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > call read {"n":1}
+               6 ItemAdded call read {"n":1}
+            > end stop
+               7 SampleEnded stop
+               8 CallDecided call 6 allow: the tool is read-only
+               9 CallStarted call 6 attempt 1
+                 run call 6@9
+            > done 0 ok
+              10 CallObserved call 6 done: ok
+              11 SampleStarted sample 2 attempt 1 because tool results
+                 run sample@11
+            > call read {"n":2}
+              12 ItemAdded call read {"n":2}
+            > end stop
+              13 SampleEnded stop
+              14 CallObserved call 12 not_started: Not run: the answer asks for more calls than the limit allows.
+              15 TurnSettled exhausted: calls
+        "#]],
+    );
+}
+
+#[test]
+fn tokens_are_limited() {
+    check(
+        r#"
+            open tokens=10
+            send hello
+            call read {}
+            end stop tokens=10
+            done 0 ok
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > call read {}
+               6 ItemAdded call read {}
+            > end stop tokens=10
+               7 SampleEnded stop, 10 tokens
+               8 CallDecided call 6 allow: the tool is read-only
+               9 CallStarted call 6 attempt 1
+                 run call 6@9
+            > done 0 ok
+              10 CallObserved call 6 done: ok
+              11 TurnSettled exhausted: tokens
+        "#]],
+    );
+}
+
+#[test]
+fn the_process_allows_less_than_the_session() {
+    check(
+        r#"
+            open ceiling.samples=1
+            send hello
+            call read {}
+            end stop
+            done 0 ok
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > call read {}
+               6 ItemAdded call read {}
+            > end stop
+               7 SampleEnded stop
+               8 CallDecided call 6 allow: the tool is read-only
+               9 CallStarted call 6 attempt 1
+                 run call 6@9
+            > done 0 ok
+              10 CallObserved call 6 done: ok
+              11 TurnSettled exhausted: samples
+        "#]],
+    );
+}
+
+#[test]
+fn waiting_inputs_are_limited() {
+    check(
+        r#"
+            open queue=1
+            send one
+            send two
+            send three
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send one
+               2 InputQueued "one"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > send two
+               6 InputQueued "two"
+            > send three
+                 rejected: 1 inputs wait already, which is the limit: let the running turn end first
+        "#]],
+    );
+}
+
+#[test]
+fn a_deadline_stops_a_sample() {
+    check(
+        r#"
+            open turn_ms=100
+            send hello
+            wait 99
+            wait 1
+            fail cancelled never
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > wait 99
+            > wait 1
+               6 InterruptRequested by deadline: the turn has run for 100 ms, which is its limit
+                 wind sample@5
+            > fail cancelled never
+               7 SampleCut cancelled, no further attempt
+               8 TurnSettled exhausted: wall_clock
+        "#]],
+    );
+}
+
+#[test]
+fn a_deadline_stops_a_backoff() {
+    check(
+        r#"
+            open turn_ms=100
+            send hello
+            fail server soon
+            wait 100
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > fail server soon
+               6 SampleCut server, next attempt in 250 ms
+            > wait 100
+               7 InterruptRequested by deadline: the turn has run for 100 ms, which is its limit
+               8 TurnSettled exhausted: wall_clock
+        "#]],
+    );
+}
+
+#[test]
+fn an_answer_that_is_whole_by_the_deadline_counts() {
+    check(
+        r#"
+            open turn_ms=100
+            send hello
+            text Hi!
+            wait 99
+            end stop
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > text Hi!
+               6 ItemAdded text "Hi!"
+            > wait 99
+            > end stop
+               7 SampleEnded stop
+               8 TurnSettled completed
+        "#]],
+    );
+}
+
+#[test]
+fn a_deadline_that_passed_while_no_process_ran_takes_nothing_up_again() {
+    check(
+        r#"
+            open turn_ms=100
+            send hello
+            call put {}
+            end stop
+            crash away=100
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > call put {}
+               6 ItemAdded call put {}
+            > end stop
+               7 SampleEnded stop
+               8 CallDecided call 6 allow: the permissions allow it
+               9 CallStarted call 6 attempt 1
+                 run call 6@9
+            > crash away=100
+                 the log ends at 9
+              10 InterruptRequested by deadline: the turn has run for 100 ms, which is its limit
+              11 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
+              12 TurnSettled exhausted: wall_clock
+        "#]],
+    );
+}
+
+#[test]
+fn unfinished_for_ever_is_limited() {
+    check(
+        r#"
+            open samples=2
+            send hello
+            end unfinished
+            end unfinished
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > end unfinished
+               6 SampleEnded unfinished
+               7 SampleStarted sample 2 attempt 1 because unfinished
+                 run sample@7
+            > end unfinished
+               8 SampleEnded unfinished
+               9 TurnSettled exhausted: samples
+        "#]],
+    );
+}
+
+#[test]
+fn a_clock_that_jumps_back_only_waits_longer() {
+    check(
+        r#"
+            send hello
+            fail server soon
+            back 5000
+            wait 250
+            wait 5000
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > fail server soon
+               6 SampleCut server, next attempt in 250 ms
+            > back 5000
+            > wait 250
+            > wait 5000
+               7 SampleStarted sample 1 attempt 2 because retry
+                 run sample@7
+        "#]],
+    );
+}

@@ -1,10 +1,12 @@
 //! The engine over fakes: what a conversation promises, with every race decided by the test.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::sync::Arc;
 
 use serde_json::json;
 use windlass::core::{
-    EffectClass, Fact, Interrupter, Lineage, Limits, Mode, OpenSession, Outcome, Permissions,
+    EffectClass, Fact, Interrupter, Limits, Lineage, Mode, OpenSession, Outcome, Permissions,
     Scope, Seq, SessionId, Settings, Timestamp,
 };
 use windlass::ports::{LogStore, Ports, ToolExecutor};
@@ -112,7 +114,9 @@ async fn a_turn_with_two_tools_settles_and_the_log_tells_it() {
     let kinds: Vec<&str> = log.iter().map(|fact| fact.fact.kind()).collect();
     assert_eq!(kinds.first(), Some(&"SessionOpened"));
     assert_eq!(kinds.last(), Some(&"TurnSettled"));
-    let loaded = windlass::load(world.store.as_ref(), &id(), 3).await.unwrap();
+    let loaded = windlass::load(world.store.as_ref(), &id(), 3)
+        .await
+        .unwrap();
     assert_eq!(loaded.session, conversation.state().await.unwrap());
 }
 
@@ -121,7 +125,10 @@ async fn an_interrupt_reaches_the_stream_and_the_next_turn_works() {
     let world = World::new(vec![stall(), say("second")], vec![]);
     let conversation = world.open().await;
     let input = conversation.send(send("first")).await.unwrap();
-    conversation.interrupt(Interrupter::Person, "enough").await.unwrap();
+    conversation
+        .interrupt(Interrupter::Person, "enough")
+        .await
+        .unwrap();
     let report = conversation.await_input(input).await.unwrap();
     let interrupted = Outcome::Interrupted {
         by: Interrupter::Person,
@@ -203,7 +210,9 @@ async fn shutdown_settles_what_runs_and_lets_go() {
     conversation.send(send("a")).await.unwrap();
     world.engine.shutdown("the test is over").await;
     let log = world.store.read(&id(), Seq::ZERO, 100).await.unwrap();
-    assert!(matches!(&log.last().unwrap().fact, Fact::TurnSettled(settled)
-        if matches!(settled.outcome, Outcome::Interrupted { by: Interrupter::Shutdown, .. })));
+    assert!(
+        matches!(&log.last().unwrap().fact, Fact::TurnSettled(settled)
+        if matches!(settled.outcome, Outcome::Interrupted { by: Interrupter::Shutdown, .. }))
+    );
     let _ = &world.clock;
 }

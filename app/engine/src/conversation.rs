@@ -130,6 +130,25 @@ impl Conversation {
         }
     }
 
+    /// Waits until all that is decided so far is durable. Answers the last position.
+    ///
+    /// # Errors
+    /// [`Ended`] when the driver ends first.
+    pub async fn flush(&self) -> Result<Seq, Arc<Ended>> {
+        let (ack, acked) = oneshot::channel();
+        let sent = self
+            .attached
+            .link
+            .mailbox
+            .send(Command::Flush { ack })
+            .await;
+        match (sent, acked.await) {
+            (Ok(()), Ok(Acked::Durable(last))) => Ok(last),
+            (Ok(()), Ok(Acked::Ended(ended))) => Err(ended),
+            (Ok(()) | Err(_), _) => Err(self.ended().await),
+        }
+    }
+
     /// Up to `limit` facts of the log after position `after`, oldest first.
     ///
     /// # Errors

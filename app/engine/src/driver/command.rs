@@ -33,6 +33,8 @@ pub(crate) enum Command {
     },
     /// For the state as decided so far.
     State { answer: oneshot::Sender<Session> },
+    /// To answer once all that is decided so far is durable.
+    Flush { ack: Ack },
     /// To end once nothing runs.
     Close,
 }
@@ -41,7 +43,7 @@ impl Command {
     /// Answers that nobody will act on it.
     pub(super) fn refuse(self, ended: &Arc<Ended>) {
         match self {
-            Self::Take { ack, .. } => {
+            Self::Take { ack, .. } | Self::Flush { ack } => {
                 let _ = ack.send(Acked::Ended(ended.clone()));
             }
             Self::State { .. } | Self::Close => {}
@@ -55,6 +57,11 @@ impl Driver {
             Some(Command::Take { input, first, ack }) => self.on_take(*input, first, ack),
             Some(Command::State { answer }) => {
                 let _ = answer.send(self.session.clone());
+                Ok(())
+            }
+            Some(Command::Flush { ack }) => {
+                let last = Seq(self.session.next.0.saturating_sub(1));
+                self.acknowledge_at(last, ack);
                 Ok(())
             }
             Some(Command::Close) => {
@@ -90,13 +97,18 @@ impl Driver {
             }
         };
         let _ = first.send(begins);
-        if is_durable(self, ends) {
-            let _ = ack.send(Acked::Durable(ends));
+        self.acknowledge_at(ends, ack);
+        Ok(())
+    }
+
+    /// Answers once this position is durable, which it may be already.
+    fn acknowledge_at(&mut self, seq: Seq, ack: Ack) {
+        if is_durable(self, seq) {
+            let _ = ack.send(Acked::Durable(seq));
         } else {
             // Positions only grow but for duplicates, which are older and then wait a little
             // longer than they must.
-            self.acks.push_back((ends, ack));
+            self.acks.push_back((seq, ack));
         }
-        Ok(())
     }
 }

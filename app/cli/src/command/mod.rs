@@ -1,0 +1,46 @@
+//! Commands, one a file.
+
+mod doctor;
+mod export;
+mod import;
+mod log;
+mod prompt;
+mod run;
+mod sessions;
+mod show;
+mod turn;
+mod verify;
+
+use windlass::core::Scope;
+
+use crate::args::{Args, Command};
+use crate::exit::{Exit, Failure};
+
+/// Does what the command says.
+pub(crate) async fn run(args: Args) -> Result<Exit, Failure> {
+    match args.command {
+        Command::Run(args) => run::run(args).await,
+        Command::Resume(args) => run::resume(args).await,
+        Command::Sessions(args) => sessions::sessions(args).await,
+        Command::Show(args) => show::show(args).await,
+        Command::Log(args) => log::log(args).await,
+        Command::Verify(args) => verify::verify(args).await,
+        Command::Export(args) => export::export(args).await,
+        Command::Import(args) => import::import(args).await,
+        Command::Doctor(args) => doctor::doctor(args).await,
+    }
+}
+
+/// The scope of the person at the terminal.
+fn me() -> Scope {
+    let user = std::env::var("USER").ok().filter(|user| !user.is_empty());
+    Scope::local(user.unwrap_or_else(|| "user".to_owned()))
+}
+
+/// A failure to write to standard output.
+fn closed(error: std::io::Error) -> Failure {
+    Failure::new(
+        Exit::Failed,
+        format!("standard output cannot be written to: {error}"),
+    )
+}

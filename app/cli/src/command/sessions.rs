@@ -1,0 +1,104 @@
+//! `windlass sessions`: what a store holds.
+
+use serde_json::json;
+use windlass::core::{Fact, Outcome, Seq, SessionId};
+use windlass::ports::LogStore;
+
+use super::closed;
+use crate::args::Listing;
+use crate::exit::{Exit, Failure};
+use crate::present::{first_words, line, outcome_name, visible};
+use crate::wiring::Site;
+
+/// How many sessions, or facts, are read at a time.
+const PAGE: usize = 1_000;
+
+/// One session in a list.
+#[derive(Default)]
+struct Summary {
+    turns: u64,
+    facts: u64,
+    open: bool,
+    outcome: Option<Outcome>,
+    prompt: String,
+    trouble: Option<String>,
+}
+
+pub(super) async fn sessions(args: Listing) -> Result<Exit, Failure> {
+    let store = Site::new(&args.place)?.open().await?;
+    let mut after: Option<SessionId> = None;
+    loop {
+        let heads = store.sessions(after.as_ref(), PAGE).await?;
+        for head in &heads {
+            let summary = summary(store.as_ref(), &head.id).await;
+            let text = if args.json {
+                object(&head.id, &summary)
+            } else {
+                row(&head.id, &summary)
+            };
+            line(&text).map_err(closed)?;
+        }
+        if heads.len() < PAGE {
+            return Ok(Exit::Completed);
+        }
+        after = heads.last().map(|head| head.id.clone());
+    }
+}
+
+/// A session whose log does not read is listed with its trouble.
+async fn summary(store: &dyn LogStore, id: &SessionId) -> Summary {
+    let mut summary = Summary::default();
+    let mut after = Seq::ZERO;
+    loop {
+        let facts = match store.read(id, after, PAGE).await {
+            Ok(facts) => facts,
+            Err(error) => {
+                summary.trouble = Some(error.to_string());
+                return summary;
+            }
+        };
+        for fact in &facts {
+            after = fact.seq;
+            summary.facts = fact.seq.0;
+            if let Fact::TurnOpened(_) = &fact.fact {
+                summary.turns += 1;
+                summary.open = true;
+            }
+            if let Fact::TurnSettled(settled) = &fact.fact {
+                summary.open = false;
+                summary.outcome = Some(settled.outcome.clone());
+            }
+            if let Fact::InputQueued(queued) = &fact.fact
+                && summary.prompt.is_empty()
+            {
+                summary.prompt = first_words(&queued.text, 60);
+            }
+        }
+        if facts.len() < PAGE {
+            return summary;
+        }
+    }
+}
+
+fn state(summary: &Summary) -> &'static str {
+    match (&summary.trouble, summary.open, &summary.outcome) {
+        (Some(_), _, _) => "unreadable",
+        (None, true, _) => "unfinished",
+        (None, false, Some(outcome)) => outcome_name(outcome),
+        (None, false, None) => "new",
+    }
+}
+
+fn row(id: &SessionId, summary: &Summary) -> String {
+    let words = summary.trouble.as_deref().unwrap_or(&summary.prompt);
+    let (state, turns) = (state(summary), summary.turns);
+    visible(&format!("{id}  {state:<11}  {turns:>3} turns  {words}"))
+}
+
+fn object(id: &SessionId, summary: &Summary) -> String {
+    let object = json!({
+        "session": id, "state": state(summary), "turns": summary.turns, "facts": summary.facts,
+        "prompt": summary.prompt, "trouble": summary.trouble,
+    });
+    object.to_string()
+}

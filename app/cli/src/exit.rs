@@ -1,0 +1,168 @@
+//! Exit codes: what a script may rely on.
+
+use std::process::ExitCode;
+
+use windlass::core::{FailureKind, Interrupter, Outcome};
+use windlass::ports::{StoreError, StoreErrorKind};
+use windlass::{AwaitError, Ended, SendError, StartError};
+
+/// How the command ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// 0: completed.
+    Completed,
+    /// 1: failed.
+    Failed,
+    /// 2: the command's words are off, or name what is not there.
+    Usage,
+    /// 3: blocked or denied by policy.
+    Blocked,
+    /// 4: the provider's configuration or authentication.
+    Provider,
+    /// 5: the store: locked, corrupt, full.
+    Store,
+    /// 6: a limit is exhausted, or there is no answer.
+    Exhausted,
+    /// 130: interrupted (SIGINT).
+    Interrupted,
+    /// 143: terminated (SIGTERM).
+    Terminated,
+}
+
+impl Exit {
+    /// The number.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Completed => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Blocked => 3,
+            Self::Provider => 4,
+            Self::Store => 5,
+            Self::Exhausted => 6,
+            Self::Interrupted => 130,
+            Self::Terminated => 143,
+        }
+    }
+
+    /// The code of a turn's outcome.
+    pub(crate) fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Completed => Self::Completed,
+            Outcome::NoAnswer | Outcome::Refused | Outcome::Exhausted { .. } => Self::Exhausted,
+            Outcome::Blocked { .. } => Self::Blocked,
+            Outcome::Interrupted { by, .. } => match by {
+                Interrupter::Person => Self::Interrupted,
+                Interrupter::Shutdown => Self::Terminated,
+                Interrupter::Deadline => Self::Exhausted,
+            },
+            Outcome::Failed { failure, .. } => match failure {
+                FailureKind::Authentication | FailureKind::NotFound => Self::Provider,
+                FailureKind::InvalidRequest
+                | FailureKind::ContextOverflow
+                | FailureKind::RateLimit
+                | FailureKind::Quota
+                | FailureKind::Overloaded
+                | FailureKind::Server
+                | FailureKind::ContentFilter
+                | FailureKind::Unavailable
+                | FailureKind::Protocol
+                | FailureKind::Truncated
+                | FailureKind::TooLarge
+                | FailureKind::Timeout
+                | FailureKind::Cancelled
+                | FailureKind::Restart => Self::Failed,
+            },
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// How the command ends.
+    pub(crate) exit: Exit,
+    /// What was being done, what went wrong, what to do.
+    pub(crate) message: String,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self {
+            exit,
+            message: message.into(),
+        }
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let exit = match &error.kind {
+            StoreErrorKind::Unknown => Exit::Usage,
+            StoreErrorKind::Locked
+            | StoreErrorKind::NotClaimed
+            | StoreErrorKind::Conflict { .. }
+            | StoreErrorKind::Invalid
+            | StoreErrorKind::TooLarge
+            | StoreErrorKind::Corrupt { .. }
+            | StoreErrorKind::Newer
+            | StoreErrorKind::Full
+            | StoreErrorKind::ReadOnly
+            | StoreErrorKind::Io => Exit::Store,
+        };
+        Self::new(exit, error.to_string())
+    }
+}
+
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Store(error) | StartError::Locked(error) | StartError::Corrupt(error) => {
+                error.into()
+            }
+            StartError::Unknown(_) | StartError::Exists(_) | StartError::Settings(_) => {
+                Self::usage(error.to_string())
+            }
+            StartError::Misfit { .. } => Self::new(Exit::Store, error.to_string()),
+        }
+    }
+}
+
+impl From<&Ended> for Failure {
+    fn from(ended: &Ended) -> Self {
+        let exit = match ended {
+            Ended::Closed | Ended::Defect(_) => Exit::Failed,
+            Ended::Superseded(_) | Ended::Store(_) => Exit::Store,
+        };
+        Self::new(exit, ended.to_string())
+    }
+}
+
+impl From<SendError> for Failure {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::Ended(ended) => Self::from(&*ended),
+            SendError::Rejected(_) | SendError::Settings(_) => Self::usage(error.to_string()),
+        }
+    }
+}
+
+impl From<AwaitError> for Failure {
+    fn from(error: AwaitError) -> Self {
+        match error {
+            AwaitError::Ended(ended) => Self::from(&*ended),
+            AwaitError::Store(error) => error.into(),
+            AwaitError::NoTurn(_) => Self::usage(error.to_string()),
+        }
+    }
+}

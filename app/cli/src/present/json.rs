@@ -1,0 +1,68 @@
+//! JSON: one envelope a line, durable facts and live deltas alike.
+
+use std::io::{self, Write as _};
+
+use serde_json::json;
+use windlass::core::{FACT_VERSION, SessionId, Timestamp};
+use windlass::ports::codec;
+use windlass::{Event, TurnReport};
+
+use super::Present;
+use crate::exit::{Exit, Failure};
+
+/// Prints envelopes.
+#[derive(Debug, Default)]
+pub(crate) struct Json;
+
+impl Present for Json {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        match event {
+            Event::Fact(fact) => {
+                let text = codec::encode(fact).map_err(io::Error::other)?;
+                out.write_all(&text)?;
+                out.write_all(b"\n")?;
+            }
+            Event::Live(all) => {
+                for live in all.iter() {
+                    serde_json::to_writer(&mut out, live)?;
+                    out.write_all(b"\n")?;
+                }
+            }
+            Event::Lagged { .. } | Event::Ended(_) => {}
+        }
+        out.flush()
+    }
+
+    /// The terminal fact has been printed as an event: it is the last line.
+    fn settled(&mut self, _report: &TurnReport) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// A last line that reads as a terminal fact. Its `seq` is null: it is in no log. The turn
+    /// itself, if there is one, is unfinished and can be resumed.
+    fn failed(
+        &mut self,
+        failure: &Failure,
+        session: Option<&SessionId>,
+        at: Timestamp,
+    ) -> io::Result<()> {
+        let class = match failure.exit {
+            Exit::Store => "store",
+            Exit::Provider => "authentication",
+            Exit::Usage => "invalid_request",
+            Exit::Completed
+            | Exit::Failed
+            | Exit::Blocked
+            | Exit::Exhausted
+            | Exit::Interrupted
+            | Exit::Terminated => "process",
+        };
+        let line = json!({
+            "v": FACT_VERSION, "session": session, "seq": null, "turn": null, "ts": at,
+            "kind": "TurnSettled",
+            "body": {"outcome": "failed", "failure": class, "message": failure.message},
+        });
+        super::line(&line.to_string())
+    }
+}

@@ -1,0 +1,105 @@
+//! Places: the workspace, and the store that a URL names.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use windlass::ports::LogStore;
+use windlass_file::FileStore;
+use windlass_memory::MemoryStore;
+use windlass_sled::SledStore;
+
+use crate::args::Place;
+use crate::exit::{Exit, Failure};
+
+/// The folder of our own state in a workspace.
+const STATE: &str = ".windlass";
+
+/// Where a command works.
+#[derive(Debug, Clone)]
+pub(crate) struct Site {
+    /// The folder that the tools work in; absolute.
+    pub(crate) workspace: PathBuf,
+    /// Where the logs are kept.
+    pub(crate) store: StoreUrl,
+}
+
+/// Where logs are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum StoreUrl {
+    /// A folder of plain append-only logs.
+    File(PathBuf),
+    /// A folder of the embedded database sled.
+    Sled(PathBuf),
+    /// Nowhere: it goes with the process.
+    Memory,
+}
+
+impl Site {
+    /// Reads where a command is to work.
+    pub(crate) fn new(place: &Place) -> Result<Self, Failure> {
+        let shown = place.workspace.display();
+        let workspace = place.workspace.canonicalize().map_err(|error| {
+            Failure::usage(format!("the workspace {shown} cannot be opened: {error}"))
+        })?;
+        if !workspace.is_dir() {
+            return Err(Failure::usage(format!(
+                "the workspace {shown} is not a folder"
+            )));
+        }
+        let store = match &place.store {
+            None => StoreUrl::File(workspace.join(STATE)),
+            Some(url) => StoreUrl::parse(url)?,
+        };
+        Ok(Self { workspace, store })
+    }
+
+    /// Opens the store.
+    pub(crate) async fn open(&self) -> Result<Arc<dyn LogStore>, Failure> {
+        // Opening reads files and may wait for a lock: not on an async thread.
+        let url = self.store.clone();
+        let opened = tokio::task::spawn_blocking(move || -> Result<Arc<dyn LogStore>, Failure> {
+            match url {
+                StoreUrl::File(path) => Ok(Arc::new(FileStore::open(path)?)),
+                StoreUrl::Sled(path) => Ok(Arc::new(SledStore::open(path)?)),
+                StoreUrl::Memory => Ok(Arc::new(MemoryStore::new())),
+            }
+        });
+        opened
+            .await
+            .map_err(|error| Failure::new(Exit::Store, format!("opening the store: {error}")))?
+    }
+}
+
+impl StoreUrl {
+    fn parse(url: &str) -> Result<Self, Failure> {
+        let (scheme, path) = url.split_once(':').unwrap_or((url, ""));
+        match (scheme, path) {
+            ("memory", "") => Ok(Self::Memory),
+            ("file", path) if !path.is_empty() => Ok(Self::File(absolute(path)?)),
+            ("sled", path) if !path.is_empty() => Ok(Self::Sled(absolute(path)?)),
+            _ => Err(Failure::usage(format!(
+                "{url:?} is no store: use file:PATH, sled:PATH or memory:"
+            ))),
+        }
+    }
+}
+
+fn absolute(path: &str) -> Result<PathBuf, Failure> {
+    std::path::absolute(Path::new(path))
+        .map_err(|error| Failure::usage(format!("the store's path {path:?}: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn store_urls() {
+        assert_eq!(StoreUrl::parse("memory:").unwrap(), StoreUrl::Memory);
+        let file = StoreUrl::parse("file:/a/b").unwrap();
+        assert_eq!(file, StoreUrl::File(PathBuf::from("/a/b")));
+        for bad in ["", "file:", "sled", "ftp:/x", "memory:x", "/a/b"] {
+            assert!(StoreUrl::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

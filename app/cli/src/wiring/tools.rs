@@ -1,0 +1,42 @@
+//! Tools: those of the workspace, and the user's own commands.
+//!
+//! Command tools come from the command line or the user's own configuration folder, never from a
+//! workspace: opening a repository must not run its code.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use windlass::Toolbox;
+use windlass_localfs::{CommandTools, LocalFs, LocalFsConfig};
+
+use crate::exit::Failure;
+
+/// The tools of a workspace, with the user's own beside them.
+pub(crate) fn toolbox(workspace: &Path, file: Option<&Path>) -> Result<Toolbox, Failure> {
+    let usage = |error: &dyn std::fmt::Display| Failure::usage(error.to_string());
+    let local = LocalFs::open(workspace, LocalFsConfig::default()).map_err(|e| usage(&e))?;
+    let toolbox = Toolbox::new()
+        .with(Arc::new(local))
+        .map_err(|e| usage(&e))?;
+    let file = match file {
+        Some(file) => file.to_owned(),
+        None => match configured() {
+            Some(file) if file.is_file() => file,
+            Some(_) | None => return Ok(toolbox),
+        },
+    };
+    let commands = CommandTools::load(&file, workspace).map_err(|e| usage(&e))?;
+    toolbox.with(Arc::new(commands)).map_err(|e| usage(&e))
+}
+
+/// `windlass/tools.json` in the user's configuration folder (XDG Base Directory).
+fn configured() -> Option<PathBuf> {
+    let folder = |name: &str| {
+        env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|p| p.is_absolute())
+    };
+    let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")))?;
+    Some(config.join("windlass").join("tools.json"))
+}

@@ -1,0 +1,109 @@
+//! What tests of the built command share: a folder of its own, a clean environment, one way to
+//! run it.
+
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A workspace for one test.
+pub(crate) struct Place {
+    dir: TempDir,
+}
+
+/// A finished command.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self {
+            dir: TempDir::new().unwrap(),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// A command in this workspace that sees no key and no configuration of whoever tests.
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+        command
+            .args(words)
+            .current_dir(self.dir.path())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.dir.path().join("home"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) fn run(&self, words: &[&str]) -> Done {
+        done(self.command(words).output().unwrap())
+    }
+
+    /// The log of a session, as `windlass log` prints it.
+    pub(crate) fn log(&self, session: &str) -> Vec<Value> {
+        lines(&self.run(&["log", session]).out)
+    }
+
+    /// Writes a tool `count` that appends its idempotency key to a file, and answers the path of
+    /// its definition.
+    pub(crate) fn counter(&self, effect: &str) -> String {
+        let tools = serde_json::json!({"tools": [{
+            "name": "count",
+            "description": "Counts.",
+            "parameters": {"type": "object", "properties": {"n": {"type": "integer"}},
+                "required": ["n"], "additionalProperties": false},
+            "command": ["sh", "-c",
+                "echo $WINDLASS_IDEMPOTENCY_KEY >> counter && wc -l < counter"],
+            "effect": effect,
+            "concurrency": "exclusive",
+        }]});
+        let path = self.file("tools.json");
+        std::fs::write(&path, tools.to_string()).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// The lines of the counter's file.
+    pub(crate) fn counted(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.file("counter")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+pub(crate) fn done(output: Output) -> Done {
+    Done {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// One JSON value a line.
+pub(crate) fn lines(text: &str) -> Vec<Value> {
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// The kinds of a log.
+pub(crate) fn kinds(log: &[Value]) -> Vec<&str> {
+    log.iter()
+        .filter_map(|fact| fact["kind"].as_str())
+        .collect()
+}

@@ -1,0 +1,240 @@
+//! The command as people use it: whole turns over real sockets, in a real folder.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command};
+
+use common::{Place, done, kinds, lines};
+use serde_json::json;
+use windlass_testkit::http::{ModelServer, Reply, Script};
+
+#[test]
+fn the_first_command_of_the_readme_tells_one_story_everywhere() {
+    let place = Place::new();
+    std::fs::write(place.file("README.md"), "# A winch\n\nIt lifts.\n").unwrap();
+    let run = place.run(&["run", "What is in this folder?", "--session", "s"]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(
+        run.out.contains("README.md") && run.out.contains("A winch"),
+        "{}",
+        run.out
+    );
+    let log = place.log("s");
+    let calls = kinds(&log)
+        .iter()
+        .filter(|kind| **kind == "CallStarted")
+        .count();
+    assert!(calls >= 2);
+    let listed = place.run(&["sessions"]).out;
+    assert!(listed.contains("completed") && listed.contains("What is in this folder?"));
+    let shown = place.run(&["show", "s"]).out;
+    assert!(
+        shown.contains("list_dir") && shown.contains("It lifts."),
+        "{shown}"
+    );
+    assert_eq!(place.run(&["verify"]).code, 0);
+    assert_eq!(place.run(&["doctor"]).code, 0);
+}
+
+#[test]
+fn any_openai_compatible_server_completes_a_tool_turn_in_both_dialects() {
+    for api in ["openai", "openai-chat"] {
+        let place = Place::new();
+        std::fs::write(place.file("note.txt"), "the word is winch").unwrap();
+        let server = ModelServer::start(Script::respond(|request| {
+            match request.asked().results.first() {
+                None => Reply::call("read_file", json!({"path": "note.txt"})),
+                Some((_, result)) => Reply::say(format!("I read: {result}")),
+            }
+        }))
+        .unwrap();
+        let mut command = place.command(&["run", "read it", "--provider", api, "--model", "m"]);
+        command
+            .env("OPENAI_BASE_URL", server.base_url())
+            .env("OPENAI_API_KEY", "sk-test");
+        let run = done(command.output().unwrap());
+        assert_eq!(run.code, 0, "{api}: {}", run.err);
+        assert!(run.out.contains("the word is winch"), "{api}: {}", run.out);
+        let request = server.samples().pop().unwrap();
+        assert_eq!(request.header("authorization"), Some("Bearer sk-test"));
+        assert!(!place.run(&["sessions"]).out.contains("sk-test"));
+    }
+}
+
+#[test]
+fn json_ends_with_the_terminal_fact_and_streams_deltas_before_it() {
+    let place = Place::new();
+    let run = place.run(&["run", "hello", "--json", "--session", "s"]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let printed = lines(&run.out);
+    assert_eq!(printed.last().unwrap()["kind"], "TurnSettled");
+    assert!(
+        printed
+            .iter()
+            .any(|line| line["kind"] == "TextDelta" && line["seq"].is_null())
+    );
+    let facts: Vec<_> = printed
+        .iter()
+        .filter(|line| line["seq"].is_u64())
+        .cloned()
+        .collect();
+    assert_eq!(facts, place.log("s"));
+    let streamed: String = printed
+        .iter()
+        .filter(|line| line["kind"] == "TextDelta")
+        .filter_map(|line| line["body"]["text"].as_str())
+        .collect();
+    let again = place.run(&["resume", "s"]);
+    assert_eq!((again.code, again.out), (0, format!("{streamed}\n")));
+}
+
+#[test]
+fn a_session_goes_on_and_keeps_what_it_was_opened_with() {
+    let place = Place::new();
+    let words = [
+        "run",
+        "write a.txt: one",
+        "--session",
+        "s",
+        "--permissions",
+        "read-only",
+    ];
+    assert_eq!(place.run(&words).code, 0);
+    assert!(!place.file("a.txt").exists(), "the permissions forbid it");
+    let again = place.run(&["resume", "s", "write a.txt: two"]);
+    assert_eq!(again.code, 0, "{}", again.err);
+    assert!(
+        !place.file("a.txt").exists(),
+        "and still do after a restart"
+    );
+    let widened = place.run(&["resume", "s", "write a.txt: three", "--permissions", "auto"]);
+    assert_eq!(widened.code, 0, "{}", widened.err);
+    assert_eq!(
+        std::fs::read_to_string(place.file("a.txt")).unwrap(),
+        "three\n"
+    );
+}
+
+#[test]
+fn a_dry_run_changes_nothing_and_records_what_it_would_have_done() {
+    let place = Place::new();
+    let run = place.run(&["run", "write a.txt: one", "--session", "s", "--dry-run"]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(!place.file("a.txt").exists());
+    let text = place.run(&["log", "s"]).out;
+    assert!(
+        text.contains("not_started") && text.contains("dry run"),
+        "{text}"
+    );
+}
+
+#[test]
+fn limits_have_their_own_exit_code() {
+    let place = Place::new();
+    let tools = place.counter("read_only");
+    let prompt = r#"repeat 5: count {"n":1}"#;
+    let words = [
+        "run",
+        prompt,
+        "--tools",
+        &tools,
+        "--max-samples",
+        "2",
+        "--session",
+        "s",
+    ];
+    let run = place.run(&words);
+    assert_eq!(run.code, 6, "{}", run.err);
+    let slow = [
+        "run",
+        "run: sleep 30",
+        "--deadline",
+        "300ms",
+        "--session",
+        "t",
+    ];
+    let run = place.run(&slow);
+    assert_eq!(run.code, 6, "{}", run.err);
+    assert!(place.run(&["log", "t"]).out.contains("wall_clock"));
+}
+
+#[test]
+fn export_and_import_keep_every_byte_on_every_store() {
+    let place = Place::new();
+    assert_eq!(place.run(&["run", "hello", "--session", "s"]).code, 0);
+    let exported = place.run(&["export", "s"]).out;
+    std::fs::write(place.file("s.jsonl"), &exported).unwrap();
+    for store in ["sled:other-sled", "file:other-file"] {
+        let import = place.run(&["import", "s.jsonl", "--store", store]);
+        assert_eq!(import.code, 0, "{store}: {}", import.err);
+        assert_eq!(place.run(&["export", "s", "--store", store]).out, exported);
+        assert_eq!(place.run(&["verify", "--store", store]).code, 0);
+        let twice = place.run(&["import", "s.jsonl", "--store", store]);
+        assert_eq!(twice.code, 2, "{}", twice.err);
+        let resumed = place.run(&["resume", "s", "hello again", "--store", store]);
+        assert_eq!(resumed.code, 0, "{}", resumed.err);
+    }
+    let torn: String = exported
+        .lines()
+        .skip(1)
+        .map(|line| format!("{line}\n"))
+        .collect();
+    std::fs::write(place.file("torn.jsonl"), torn).unwrap();
+    let refused = place.run(&["import", "torn.jsonl", "--store", "file:third"]);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    assert_eq!(place.run(&["sessions", "--store", "file:third"]).out, "");
+}
+
+fn signal(child: &Child, name: &str) {
+    let pid = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-s", name, &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+}
+
+#[test]
+fn a_signal_ends_with_a_durable_terminal_fact_and_the_next_turn_works() {
+    for (name, code, by) in [("INT", 130, "person"), ("TERM", 143, "shutdown")] {
+        for prompt in ["run: echo started; sleep 60", "stall"] {
+            let place = Place::new();
+            let server = ModelServer::start(Script::list([Reply::say("x y").stall_after(150)]));
+            let server = server.unwrap();
+            let base_url = server.base_url();
+            let mut words = vec!["run", prompt, "--json", "--session", "s"];
+            let stalls = prompt == "stall";
+            if stalls {
+                words.extend(["--provider", "openai-chat", "--base-url", &base_url]);
+            }
+            let mut child = place.command(&words).spawn().unwrap();
+            let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
+            let awaited = if stalls {
+                "SampleStarted"
+            } else {
+                "CallProgress"
+            };
+            for line in out.by_ref() {
+                if line.unwrap().contains(awaited) {
+                    break;
+                }
+            }
+            signal(&child, name);
+            let last = out.map(Result::unwrap).last().unwrap();
+            assert_eq!(child.wait().unwrap().code(), Some(code), "{prompt} {name}");
+            let last = &lines(&last)[0];
+            assert_eq!(last["kind"], "TurnSettled");
+            assert_eq!(last["body"]["by"], by);
+            assert!(last["seq"].is_u64(), "it is in the log");
+            let flags = ["--provider", "demo", "--model", "demo-script"];
+            let next = place.run(&[&["resume", "s", "hello"][..], &flags].concat());
+            assert_eq!(next.code, 0, "{}", next.err);
+            assert_eq!(place.run(&["verify", "s"]).code, 0);
+        }
+    }
+}

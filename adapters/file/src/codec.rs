@@ -60,14 +60,9 @@ pub(crate) fn read_file_head(id: &SessionId, bytes: &[u8]) -> FileHead {
     if bytes.starts_with(&expected) {
         return FileHead::Ours(expected.len());
     }
-    let line = bytes
-        .split(|byte| *byte == b'\n')
-        .next()
-        .unwrap_or_default();
-    let Some((text, crc)) = std::str::from_utf8(line)
-        .ok()
-        .and_then(|line| line.rsplit_once(' '))
-    else {
+    let end = bytes.iter().position(|byte| *byte == b'\n');
+    let line = end.and_then(|end| std::str::from_utf8(bytes.get(..end)?).ok());
+    let Some((text, crc)) = line.and_then(|line| line.rsplit_once(' ')) else {
         return FileHead::Unreadable;
     };
     if crc != format!("{:08x}", crc32c::crc32c(text.as_bytes())) {

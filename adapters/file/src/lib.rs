@@ -3,6 +3,8 @@
 mod codec;
 mod disk;
 mod error;
+#[cfg(test)]
+mod faults;
 mod judge;
 mod marks;
 mod places;

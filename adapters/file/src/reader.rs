@@ -17,8 +17,8 @@ use crate::scan::{Found, Scan, Unit};
 
 /// How often, and after which pause, what looks damaged is looked at again. Another process may
 /// be in the middle of a write; one write takes far less than these together.
-const LOOKS: u32 = 5;
-const PAUSE: Duration = Duration::from_millis(2);
+const LOOKS: u32 = 4;
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// A session's log, to be read.
 pub(crate) struct Reader<'a> {

@@ -200,7 +200,9 @@ impl Slot {
 
     fn claim(&self, writer: &mut Option<Writer>) -> Result<Claimed, StoreError> {
         let epoch = Epoch(self.shared.epochs.fetch_add(1, Ordering::SeqCst) + 1);
-        let (path, file) = match writer.take() {
+        let taken = writer.take();
+        let fresh = taken.is_none();
+        let (path, file) = match taken {
             Some(mut held) if !held.is_poisoned() => {
                 let claimed = held.take_over(epoch);
                 *writer = Some(held);
@@ -216,11 +218,15 @@ impl Slot {
                     Locked::Ours(file) => self.shared.disk.take(file),
                     Locked::Theirs => return Err(error::locked(&self.session, &path)),
                 };
-                places.sync().map_err(at)?;
                 (path, file)
             }
         };
         let (recovered, claimed) = Writer::recover(&self.session, path, file, epoch)?;
+        if fresh {
+            let folder = self.shared.places.sessions();
+            let synced = self.shared.places.sync();
+            synced.map_err(|error| error::from_io(error, "making durable", &folder))?;
+        }
         *writer = Some(recovered);
         Ok(claimed)
     }

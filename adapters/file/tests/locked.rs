@@ -1,0 +1,172 @@
+//! One writer: a session that another process writes is refused, and readable all the same.
+
+#![expect(clippy::unwrap_used, reason = "it is a test")]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+use windlass_core::{Seq, SessionId};
+use windlass_file::FileStore;
+use windlass_ports::{LogStore, StoreErrorKind, StoreRetry};
+use windlass_testkit::store::numbered_facts;
+
+const FOLDER: &str = "WINDLASS_FILE_TEST_FOLDER";
+
+fn id() -> SessionId {
+    SessionId::new("s").unwrap()
+}
+
+fn open(dir: &Path) -> FileStore {
+    FileStore::open(dir.to_path_buf()).unwrap()
+}
+
+/// Not a test of its own: run in a child process, it claims, appends, says so, and holds on until
+/// it is killed.
+#[tokio::test]
+async fn child_holds_a_claim() {
+    let Some(dir) = std::env::var_os(FOLDER) else {
+        return;
+    };
+    let store = open(Path::new(&dir));
+    let claimed = store.claim(&id()).await.unwrap();
+    let facts = numbered_facts(&id(), claimed.last, 2);
+    store
+        .append(&id(), claimed.epoch, claimed.last, &facts)
+        .await
+        .unwrap();
+    println!("\nholding");
+    std::future::pending::<()>().await;
+}
+
+/// A child process that holds the claim.
+struct Holder(Child);
+
+impl Holder {
+    fn start(dir: &Path) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "child_holds_a_claim", "--nocapture"])
+            .env(FOLDER, dir)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let holding = lines.map_while(Result::ok).any(|line| line == "holding");
+        let holder = Self(child);
+        assert!(holding, "the child process ended before it held the claim");
+        holder
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_another_process_writes_is_locked_and_readable() {
+    let dir = TempDir::new().unwrap();
+    let holder = Holder::start(dir.path());
+    let store = open(dir.path());
+    let error = store.claim(&id()).await.unwrap_err();
+    assert_eq!(
+        (error.kind, error.retry),
+        (StoreErrorKind::Locked, StoreRetry::Later)
+    );
+    assert!(
+        error.context.contains("another process"),
+        "{}",
+        error.context
+    );
+    assert_eq!(store.read(&id(), Seq::ZERO, 9).await.unwrap().len(), 2);
+    assert_eq!(store.verify(&id()).await.unwrap().last, Seq(2));
+    assert_eq!(store.sessions(None, 9).await.unwrap().len(), 1);
+    let other = SessionId::new("other").unwrap();
+    store.claim(&other).await.unwrap();
+
+    // The lock ends with the process, however it ends.
+    drop(holder);
+    let claimed = store.claim(&id()).await.unwrap();
+    assert_eq!((claimed.last, claimed.repaired), (Seq(2), None));
+    let facts = numbered_facts(&id(), Seq(2), 1);
+    store
+        .append(&id(), claimed.epoch, Seq(2), &facts)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_second_store_object_is_another_writer_too() {
+    let dir = TempDir::new().unwrap();
+    let (first, second) = (open(dir.path()), open(dir.path()));
+    let epoch = first.claim(&id()).await.unwrap().epoch;
+    assert_eq!(
+        second.claim(&id()).await.unwrap_err().kind,
+        StoreErrorKind::Locked
+    );
+    let facts = numbered_facts(&id(), Seq::ZERO, 1);
+    first.append(&id(), epoch, Seq::ZERO, &facts).await.unwrap();
+    assert_eq!(
+        second.claim(&id()).await.unwrap_err().kind,
+        StoreErrorKind::Locked
+    );
+    first.release(&id(), epoch).await.unwrap();
+    assert_eq!(second.claim(&id()).await.unwrap().last, Seq(1));
+    assert_eq!(
+        first.claim(&id()).await.unwrap_err().kind,
+        StoreErrorKind::Locked
+    );
+    drop(second);
+    assert_eq!(first.claim(&id()).await.unwrap().last, Seq(1));
+}
+
+#[tokio::test]
+async fn files_are_the_owners_alone_and_a_claim_alone_leaves_none() {
+    let dir = TempDir::new().unwrap();
+    let root = dir.path().join("deep/store");
+    let store = open(&root);
+    assert!(!root.exists(), "opening alone created the folder");
+    let epoch = store.claim(&id()).await.unwrap().epoch;
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let log = root.join("sessions/s.log");
+    assert_eq!(mode(&log), 0o600);
+    for folder in ["deep", "deep/store", "deep/store/sessions"] {
+        assert_eq!(mode(&dir.path().join(folder)), 0o700, "{folder}");
+    }
+    store.release(&id(), epoch).await.unwrap();
+    assert!(!log.exists(), "a session that was only claimed left a file");
+}
+
+#[tokio::test]
+async fn no_file_stays_open_for_a_session_that_was_released() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    let logs_open = || {
+        let fds = fs::read_dir("/proc/self/fd").unwrap().flatten();
+        let targets = fds.filter_map(|fd| fs::read_link(fd.path()).ok());
+        targets
+            .filter(|target| target.starts_with(dir.path()))
+            .count()
+    };
+    let epoch = store.claim(&id()).await.unwrap().epoch;
+    let facts = numbered_facts(&id(), Seq::ZERO, 1);
+    store.append(&id(), epoch, Seq::ZERO, &facts).await.unwrap();
+    assert_eq!(logs_open(), 1);
+    store.release(&id(), epoch).await.unwrap();
+    assert_eq!(logs_open(), 0);
+}
+
+#[tokio::test]
+async fn what_is_no_folder_is_refused_with_its_name() {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, "x").unwrap();
+    let error = FileStore::open(file).unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Io);
+    assert!(error.context.contains("is no folder"), "{}", error.context);
+}

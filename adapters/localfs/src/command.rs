@@ -83,7 +83,7 @@ impl ToolExecutor for CommandTools {
             errors: Errors::Apart(STDERR),
             room: self.config.room(),
             timeout_ms,
-            grace_ms: self.config.grace_ms,
+            grace_ms: self.config.grace_ms(),
             cancel: &context.cancel,
             progress: &*context.progress,
         };

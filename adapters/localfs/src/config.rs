@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LocalFsConfig {
-    /// The most bytes of output that one observation shows; at least 1024 are.
+    /// The most bytes of output that one observation shows; at least 1024 are. Bytes that are not
+    /// UTF-8 take up to three times their room.
     pub output_bytes: usize,
     /// The most entries that `list_dir` shows.
     pub entries: usize,
@@ -40,5 +41,10 @@ impl LocalFsConfig {
     /// The bound on an observation's output, in bytes.
     pub(crate) fn room(&self) -> usize {
         self.output_bytes.max(1_024)
+    }
+
+    /// The time from telling a process to stop until it is killed: at most a minute.
+    pub(crate) fn grace_ms(&self) -> u64 {
+        self.grace_ms.min(60_000)
     }
 }

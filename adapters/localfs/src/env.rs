@@ -39,16 +39,18 @@ pub(crate) fn allowed(
     let wanted = |name: &OsStr| {
         PASSED.iter().any(|passed| name == *passed) || named.iter().any(|n| name == n.as_str())
     };
+    let cleaned = |(name, value): (OsString, OsString)| {
+        let value = if name == "PATH" {
+            absolute_only(&value)
+        } else {
+            value
+        };
+        // An empty search path would be the workspace; without one the shell has its own.
+        (name != "PATH" || !value.is_empty()).then_some((name, value))
+    };
     let mut passed: Vec<_> = vars
         .filter(|(name, _)| wanted(name))
-        .map(|(name, value)| {
-            let value = if name == "PATH" {
-                absolute_only(&value)
-            } else {
-                value
-            };
-            (name, value)
-        })
+        .filter_map(cleaned)
         .collect();
     // Nobody is there to answer; without this git asks on the terminal and waits.
     passed.push((OsString::from("GIT_TERMINAL_PROMPT"), OsString::from("0")));

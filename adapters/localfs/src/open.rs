@@ -21,6 +21,28 @@ pub(crate) fn file(place: &Place) -> Result<(File, Stat), Fault> {
     file_at(&place.folder, name).map_err(|refused| refused.fault("read", &place.shown))
 }
 
+/// A file or a folder, opened.
+#[derive(Debug)]
+pub(crate) enum Opened {
+    /// A regular file.
+    File(File),
+    /// A folder.
+    Folder(OwnedFd),
+}
+
+/// Opens what a place names, be it a file or a folder.
+pub(crate) fn either(place: &Place) -> Result<Opened, Fault> {
+    let Some(name) = &place.name else {
+        return folder(place).map(Opened::Folder);
+    };
+    let stat = statat(&place.folder, name, AtFlags::SYMLINK_NOFOLLOW)
+        .map_err(|errno| Fault::os("open", &place.shown, errno))?;
+    match FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+        true => folder(place).map(Opened::Folder),
+        false => file(place).map(|(file, _)| Opened::File(file)),
+    }
+}
+
 /// Opens a regular file by its name in a folder, not through a link.
 pub(crate) fn file_at(folder: &OwnedFd, name: &OsStr) -> Result<(File, Stat), Refused> {
     regular(&statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?)?;

@@ -170,3 +170,48 @@ impl Drop for Beside<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::open;
+    use crate::root::{Missing, Root};
+    use crate::stop::tests::never;
+
+    /// What is read, changed by somebody else, and then written.
+    fn race(unchanged: bool, meanwhile: impl FnOnce(&std::path::Path)) -> (String, bool) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        std::fs::write(&path, "old").unwrap();
+        let place = Root::open(dir.path())
+            .unwrap()
+            .find("f", Missing::Refuse)
+            .unwrap();
+        let before = open::target(&place).unwrap();
+        meanwhile(&path);
+        let written = put(&Put {
+            place: &place,
+            content: b"mine",
+            before,
+            unchanged,
+            key: "k",
+            stop: &never(),
+        });
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+        (std::fs::read_to_string(&path).unwrap(), written.is_ok())
+    }
+
+    #[test]
+    fn an_edit_does_not_write_over_what_somebody_else_wrote() {
+        let theirs = |path: &std::path::Path| std::fs::write(path, "theirs").unwrap();
+        assert_eq!(race(true, theirs), (String::from("theirs"), false));
+        let replaced = |path: &std::path::Path| {
+            let beside = path.with_extension("new");
+            std::fs::write(&beside, "new").unwrap();
+            std::fs::rename(beside, path).unwrap();
+        };
+        assert_eq!(race(true, replaced), (String::from("new"), false));
+        assert_eq!(race(true, |_| ()), (String::from("mine"), true));
+        assert_eq!(race(false, theirs), (String::from("mine"), true));
+    }
+}

@@ -13,7 +13,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, mkdirat, openat, readlinkat, statat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fsync, mkdirat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
 use crate::error::SetupError;
@@ -202,7 +202,10 @@ impl Walk<'_> {
         let opened = match folder_at(self.here(), name) {
             Err(Errno::NOENT) if self.missing == Missing::Create => {
                 match mkdirat(self.here(), name, Mode::from_raw_mode(0o777)) {
-                    Ok(()) | Err(Errno::EXIST) => folder_at(self.here(), name),
+                    Ok(()) | Err(Errno::EXIST) => {
+                        fsync(self.here()).map_err(fault)?;
+                        folder_at(self.here(), name)
+                    }
                     Err(errno) => return Err(Fault::os("create a folder for", self.path, errno)),
                 }
             }

@@ -60,7 +60,7 @@ pub(crate) async fn shell(
         errors: Errors::Merged,
         room: config.room(),
         timeout_ms,
-        grace_ms: config.grace_ms,
+        grace_ms: config.grace_ms(),
         cancel: &context.cancel,
         progress: &*context.progress,
     };

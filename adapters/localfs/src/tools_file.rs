@@ -196,7 +196,9 @@ fn find(program: &str, base: &Path, search: &OsStr) -> Result<PathBuf, String> {
             ))
         };
     }
-    let mut candidates = std::env::split_paths(search).map(|folder| folder.join(program));
+    let mut candidates = std::env::split_paths(search)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(program));
     candidates.find(|path| executable(path)).ok_or_else(|| {
         format!(
             "there is no program `{program}` in the folders of PATH: install it or name its path"
@@ -207,4 +209,28 @@ fn find(program: &str, base: &Path, search: &OsStr) -> Result<PathBuf, String> {
 fn executable(path: &Path) -> bool {
     path.metadata()
         .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_never_looked_for_in_the_current_folder() {
+        // From here, this relative folder is `/bin`, so only its being relative speaks against it.
+        let up = "../".repeat(std::env::current_dir().unwrap().components().count());
+        let relative = format!("{up}bin");
+        assert!(executable(&Path::new(&relative).join("sh")));
+        let base = Path::new("/");
+        assert!(find("sh", base, OsStr::new(&relative)).is_err());
+        assert!(find("sh", base, OsStr::new("")).is_err());
+        assert_eq!(
+            find("sh", base, OsStr::new("/bin")),
+            Ok(PathBuf::from("/bin/sh"))
+        );
+        assert_eq!(
+            find("bin/sh", base, OsStr::new("")),
+            Ok(PathBuf::from("/bin/sh"))
+        );
+    }
 }

@@ -14,7 +14,7 @@ use super::{Bench, list};
 use crate::fault::Fault;
 use crate::glob::Glob;
 use crate::lines::Lines;
-use crate::open;
+use crate::open::{self, Opened};
 use crate::root::{Missing, folder_at};
 use crate::text::{Visible, floor, name, push_line};
 use crate::tree::entries;
@@ -70,13 +70,9 @@ pub(super) fn run(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observatio
         full: false,
     };
     let place = bench.root.find(&arguments.path, Missing::Refuse)?;
-    let searched = match open::folder(&place) {
-        Ok(folder) => search.folder(&folder, "", DEEPEST),
-        // Not a folder, or none: the file's own error says more.
-        Err(_) => {
-            let (file, _) = open::file(&place)?;
-            search.file(file, &arguments.path)
-        }
+    let searched = match open::either(&place)? {
+        Opened::Folder(folder) => search.folder(&folder, "", DEEPEST),
+        Opened::File(file) => search.file(file, &arguments.path),
     };
     match searched {
         Ok(()) => Ok(search.done()),

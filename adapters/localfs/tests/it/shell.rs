@@ -161,6 +161,19 @@ async fn the_contexts_limit_holds_over_the_calls_own() {
 }
 
 #[tokio::test]
+async fn limits_beyond_all_measure_do_no_harm() {
+    let world = World::with(LocalFsConfig {
+        grace_ms: u64::MAX,
+        output_bytes: 0,
+        ..LocalFsConfig::default()
+    });
+    let context = context_with(&CancelSource::new(), u64::MAX, Arc::new(Seen::default()));
+    let arguments = json!({"command": "echo fine", "timeout_ms": u64::MAX});
+    let seen = world.call_in("shell", arguments, context).await;
+    assert_eq!(seen.output, "fine\n");
+}
+
+#[tokio::test]
 async fn a_cancelled_command_ends_the_whole_family() {
     let world = World::new();
     let cancel = CancelSource::new();

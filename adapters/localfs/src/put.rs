@@ -176,7 +176,7 @@ mod tests {
     use super::*;
     use crate::open;
     use crate::root::{Missing, Root};
-    use crate::stop::tests::never;
+    use crate::stop::tests::{asked, never};
 
     /// What is read, changed by somebody else, and then written.
     fn race(unchanged: bool, meanwhile: impl FnOnce(&std::path::Path)) -> (String, bool) {
@@ -199,6 +199,25 @@ mod tests {
         });
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
         (std::fs::read_to_string(&path).unwrap(), written.is_ok())
+    }
+
+    #[test]
+    fn a_stop_just_before_the_end_changes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Root::open(dir.path())
+            .unwrap()
+            .find("f", Missing::Refuse)
+            .unwrap();
+        let written = put(&Put {
+            place: &place,
+            content: b"",
+            before: None,
+            unchanged: false,
+            key: "k",
+            stop: &asked(),
+        });
+        assert!(matches!(written, Err(Fault::Halted(_))));
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -98,6 +98,13 @@ pub(crate) mod tests {
         }
     }
 
+    /// A stop that has been asked for.
+    pub(crate) fn asked() -> Stop {
+        let stop = never();
+        stop.abandoned.store(true, Ordering::SeqCst);
+        stop
+    }
+
     #[test]
     fn each_reason_to_stop_is_told_apart() {
         let source = CancelSource::new();

@@ -2,8 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crate::common::World;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -205,17 +208,7 @@ async fn a_folder_swapped_for_a_link_leads_nowhere() {
     world.put("real/secret", "inside");
     symlink(world.dir.path().join("outside"), world.path("link")).unwrap();
     let over = Arc::new(AtomicBool::new(false));
-    let swapper = {
-        let (over, real, link) = (over.clone(), world.path("real"), world.path("link"));
-        std::thread::spawn(move || {
-            let mut swaps = 0;
-            while !over.load(Ordering::SeqCst) {
-                renameat_with(CWD, &real, CWD, &link, RenameFlags::EXCHANGE).unwrap();
-                swaps += 1;
-            }
-            swaps
-        })
-    };
+    let swapper = swap(over.clone(), world.path("real"), world.path("link"));
     let mut reads = 0;
     for n in 0..2_000 {
         let seen = world
@@ -237,4 +230,46 @@ async fn a_folder_swapped_for_a_link_leads_nowhere() {
             .count(),
         1
     );
+}
+
+/// A file is swapped for a FIFO all the time while it is read: no read waits for a writer.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_swapped_for_a_fifo_does_not_block() {
+    let world = World::new();
+    world.put("file", "inside");
+    world.done("shell", json!({"command": "mkfifo fifo"})).await;
+    let over = Arc::new(AtomicBool::new(false));
+    let swapper = swap(over.clone(), world.path("file"), world.path("fifo"));
+    let mut reads = 0;
+    for _ in 0..4_000 {
+        let read = world.call("read_file", json!({"path": "file"}));
+        let Ok(seen) = tokio::time::timeout(Duration::from_secs(20), read).await else {
+            over.store(true, Ordering::SeqCst);
+            swapper.join().unwrap();
+            // Opened both ways, either lets a reader that waits go on.
+            for name in ["file", "fifo"] {
+                let _ = fs::OpenOptions::new()
+                    .read(true)
+                    .write(true)
+                    .open(world.path(name));
+            }
+            panic!("a read waits for a FIFO");
+        };
+        reads += u32::from(seen.status == ObservationStatus::Done);
+    }
+    over.store(true, Ordering::SeqCst);
+    assert!(swapper.join().unwrap() > 10);
+    assert!(reads > 0);
+}
+
+/// Swaps two names until it is over.
+fn swap(over: Arc<AtomicBool>, one: PathBuf, other: PathBuf) -> JoinHandle<u64> {
+    std::thread::spawn(move || {
+        let mut swaps = 0;
+        while !over.load(Ordering::SeqCst) {
+            renameat_with(CWD, &one, CWD, &other, RenameFlags::EXCHANGE).unwrap();
+            swaps += 1;
+        }
+        swaps
+    })
 }

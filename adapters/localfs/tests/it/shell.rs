@@ -1,7 +1,7 @@
 //! `shell`: real processes, and that nothing of them is left.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::common::{Seen, World, context, context_with, dies};
 use serde_json::json;
@@ -276,11 +276,13 @@ async fn what_leaves_the_group_does_not_hang_the_call() {
     let world = World::new();
     let command =
         "setsid sh -c 'echo $$ > pid; sleep 60' & while [ ! -s pid ]; do :; done; echo ok";
+    let start = Instant::now();
     let said = world.done("shell", json!({"command": command})).await;
     assert!(
         said.starts_with("ok\n[a background process was left running"),
         "{said}"
     );
+    assert!(start.elapsed() < Duration::from_secs(30));
     let pid: i32 = world.text("pid").trim().parse().unwrap();
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     rustix::process::kill_process_group(pid, rustix::process::Signal::KILL).unwrap();

@@ -241,7 +241,7 @@ async fn a_file_swapped_for_a_fifo_does_not_block() {
     let over = Arc::new(AtomicBool::new(false));
     let swapper = swap(over.clone(), world.path("file"), world.path("fifo"));
     let mut reads = 0;
-    for _ in 0..4_000 {
+    for _ in 0..20_000 {
         let read = world.call("read_file", json!({"path": "file"}));
         let Ok(seen) = tokio::time::timeout(Duration::from_secs(20), read).await else {
             over.store(true, Ordering::SeqCst);

@@ -269,6 +269,23 @@ mod tests {
     }
 
     #[test]
+    fn the_readme_shows_heads_that_read() {
+        let readme = include_str!("../README.md");
+        let (_, log) = readme.split_once("```text\n").unwrap();
+        let lines: Vec<_> = log.lines().take(3).collect();
+        let demo = SessionId::new("demo").unwrap();
+        let first = format!("{}\n", lines[0]);
+        let start = first.len() as u64;
+        assert_eq!(
+            read_file_head(&demo, first.as_bytes()),
+            FileHead::Ours(first.len())
+        );
+        let head = read_head(start, lines[1].as_bytes()).unwrap();
+        let second = start + HEAD as u64 + u64::from(head.len) + 1;
+        assert_eq!(read_head(second, lines[2].as_bytes()).unwrap().index, 2);
+    }
+
+    #[test]
     fn a_file_head_tells_whose_log_it_is() {
         let head = file_head(&id());
         assert_eq!(read_file_head(&id(), &head), FileHead::Ours(head.len()));

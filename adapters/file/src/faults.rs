@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rustix::io::Errno;
@@ -25,6 +25,8 @@ struct Faults {
     cut_fails: AtomicI64,
     /// The most bytes that one write takes; 0 means all.
     at_once: AtomicU64,
+    /// Whether the next sync panics, which stands for any defect.
+    panics: AtomicBool,
     calls: Mutex<Vec<String>>,
 }
 
@@ -69,6 +71,10 @@ impl LogFile for FaultyFile {
     }
 
     fn sync(&self) -> io::Result<()> {
+        assert!(
+            !self.0.panics.swap(false, Ordering::SeqCst),
+            "a defect, for a test"
+        );
         if self.0.sync_fails_in.fetch_sub(1, Ordering::SeqCst) == 0 {
             self.0.note("sync fails".to_owned());
             return Err(Errno::IO.into());
@@ -216,6 +222,22 @@ async fn after_a_failed_sync_the_claim_writes_nothing_more() {
     assert_eq!(claimed.last, Seq(4));
     bench.append(claimed.epoch, 4, 1).await.unwrap();
     assert_eq!(bench.last().await, 5);
+}
+
+#[tokio::test]
+async fn a_defect_costs_a_claim_and_no_fact() {
+    let bench = Bench::new();
+    let epoch = bench.claim().await;
+    bench.append(epoch, 0, 3).await.unwrap();
+    bench.faults.panics.store(true, Ordering::SeqCst);
+    assert_eq!(bench.append(epoch, 3, 1).await, Err(StoreErrorKind::Io));
+    let claimed = bench.store.claim(&bench.id).await.unwrap();
+    assert_eq!(claimed.last, Seq(bench.last().await));
+    assert!(claimed.last >= Seq(3));
+    bench
+        .append(claimed.epoch, claimed.last.0, 1)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -75,7 +76,9 @@ impl Queue {
     /// Runs slots until the store closes and none is left.
     fn work(&self) {
         while let Some(slot) = self.next() {
-            if slot.run() {
+            // A panic is a defect; it must not leave a session whose operations wait for ever.
+            let run = catch_unwind(AssertUnwindSafe(|| slot.run()));
+            if run.unwrap_or_else(|_| slot.abandon()) {
                 self.push(slot);
             }
         }

@@ -129,8 +129,23 @@ impl Slot {
             }
         }
         self.write(&mut writer, &mut together);
+        self.end_run(writer.is_some())
+    }
+
+    /// Gives the claim up after a run that panicked; what it was doing is answered as an error.
+    /// Answers as [`Self::run`] does.
+    pub(crate) fn abandon(&self) -> bool {
+        tracing::error!(session = %self.session, "the writer of a session panicked");
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        self.note_end(None);
+        *writer = None;
+        self.end_run(false)
+    }
+
+    /// Notes how a run ended. Answers whether more came meanwhile.
+    fn end_run(&self, claimed: bool) -> bool {
         let mut inbox = self.inbox();
-        inbox.claimed = writer.is_some();
+        inbox.claimed = claimed;
         inbox.scheduled = !inbox.waiting.is_empty();
         inbox.scheduled
     }

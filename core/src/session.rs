@@ -41,6 +41,8 @@ pub struct Session {
     pub hold: Hold,
     /// Digest of what the model may see so far.
     pub context: Digest,
+    /// The latest run of a sample, in whichever turn; [`Seq::ZERO`] before the first.
+    pub latest: Seq,
     /// Whether a turn is open.
     pub phase: Phase,
 }
@@ -121,8 +123,6 @@ pub struct Turn {
     pub opened_at: Timestamp,
     /// What it has taken so far.
     pub spent: Spent,
-    /// The latest run of a sample; [`Seq::ZERO`] before the first.
-    pub latest: Seq,
     /// Whether it was asked to stop.
     pub stop: Option<Stop>,
     /// Where it stands.
@@ -208,7 +208,7 @@ pub struct Ready {
 pub struct Sampling {
     /// The run.
     pub started: Seq,
-    /// The run before this one in the same turn; [`Seq::ZERO`] for the first.
+    /// The run before this one, in whichever turn; [`Seq::ZERO`] for the first.
     pub previous: Seq,
     /// Failures of this sample before this attempt.
     pub failures: u32,

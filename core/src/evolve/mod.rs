@@ -38,6 +38,7 @@ pub fn opened(first: &Recorded) -> Result<Session, Misfit> {
         keys: Arc::default(),
         hold: Hold::Free,
         context: Digest::EMPTY,
+        latest: Seq::ZERO,
         phase: Phase::Idle,
     })
 }

@@ -26,7 +26,7 @@ pub(super) fn on_started(
     recorded: &Recorded,
     fact: &SampleStarted,
 ) -> Result<(), Misfit> {
-    let context = session.context;
+    let (context, previous) = (session.context, session.latest);
     let turn = turn_of(session, recorded)?;
     let (because, failures, restarts) = match &turn.stage {
         Stage::Ready(ready) => (ready.because, ready.failures, ready.restarts),
@@ -56,14 +56,14 @@ pub(super) fn on_started(
     }
     turn.stage = Stage::Sampling(Sampling {
         started: recorded.seq,
-        previous: turn.latest,
+        previous,
         failures,
         restarts,
         calls: Vec::new(),
         context,
         said: Said::Nothing,
     });
-    turn.latest = recorded.seq;
+    session.latest = recorded.seq;
     Ok(())
 }
 

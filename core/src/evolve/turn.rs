@@ -43,7 +43,6 @@ pub(super) fn on_opened(
         dry_run: fact.dry_run,
         opened_at: recorded.ts,
         spent: Spent::default(),
-        latest: Seq::ZERO,
         stop: None,
         stage: Stage::Opening { input },
     });

@@ -51,7 +51,7 @@ pub fn check(
     Ok(())
 }
 
-/// What is owed by the log alone, and the sample before the latest one of the open turn.
+/// What is owed by the log alone, and the sample before the latest one, in whichever turn.
 fn expected(log: &[Recorded]) -> (BTreeMap<EffectKey, Demand>, Seq) {
     let mut sample = None;
     let (mut latest, mut before) = (Seq::ZERO, Seq::ZERO);
@@ -61,7 +61,6 @@ fn expected(log: &[Recorded]) -> (BTreeMap<EffectKey, Demand>, Seq) {
         match &recorded.fact {
             Fact::TurnOpened(_) | Fact::TurnSettled(_) => {
                 (sample, calls, demand) = (None, BTreeMap::new(), Demand::Run);
-                (latest, before) = (Seq::ZERO, Seq::ZERO);
             }
             Fact::SampleStarted(_) => {
                 sample = Some(recorded.seq);

@@ -21,7 +21,7 @@ pub enum Reject {
     #[error("the turn has been asked to stop already")]
     Stopping,
     /// Too many inputs wait.
-    #[error("{waiting} inputs wait already, which is the limit: let the running turn end first")]
+    #[error("no more inputs may wait ({waiting} do): let the turns before them end first")]
     QueueFull {
         /// How many wait.
         waiting: u32,

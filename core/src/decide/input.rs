@@ -67,8 +67,10 @@ fn on_send(
     {
         return Err(Reject::Duplicate(*seq));
     }
+    // What opens a turn at once does not wait, so a limit of 0 only refuses what would.
+    let opens = plan.session.queue.is_empty() && plan.session.turn().is_none();
     let waiting = u32::try_from(plan.session.queue.len()).unwrap_or(u32::MAX);
-    if waiting >= plan.session.settings.limits.within(&plan.ceiling).queue {
+    if !opens && waiting >= plan.session.settings.limits.within(&plan.ceiling).queue {
         return Err(Reject::QueueFull { waiting });
     }
     plan.push(Fact::InputQueued(InputQueued {

@@ -29,15 +29,12 @@ pub fn check(log: &[Recorded], ceiling: &Limits) -> Held {
         match &recorded.fact {
             Fact::SettingsChanged(_) => settings = recorded.seq,
             Fact::InputQueued(_) => {
+                let waits = queue > 0 || turn.is_some();
                 queue += 1;
                 let limits = reading::settings(log, settings).map(|found| found.limits);
                 let limit = limits.map_or(0, |limits| limits.queue.min(ceiling.queue));
-                over(
-                    recorded,
-                    "waiting inputs",
-                    u64::from(queue),
-                    u64::from(limit),
-                )?;
+                let waiting = if waits { u64::from(queue) } else { 0 };
+                over(recorded, "waiting inputs", waiting, u64::from(limit))?;
             }
             Fact::InputAccepted(_) => queue = queue.saturating_sub(1),
             Fact::TurnOpened(fact) => {

@@ -192,7 +192,7 @@ fn waiting_inputs_are_limited() {
             > send two
                6 InputQueued "two"
             > send three
-                 rejected: 1 inputs wait already, which is the limit: let the running turn end first
+                 rejected: no more inputs may wait (1 do): let the turns before them end first
         "#]],
     );
 }
@@ -367,6 +367,42 @@ fn a_clock_that_jumps_back_only_waits_longer() {
             > wait 5000
                7 SampleStarted sample 1 attempt 2 because retry
                  run sample@7
+        "#]],
+    );
+}
+
+#[test]
+fn an_input_that_opens_a_turn_at_once_does_not_wait() {
+    check(
+        r#"
+            open queue=0
+            send one
+            send two
+            text First.
+            end stop
+            send three
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send one
+               2 InputQueued "one"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > send two
+                 rejected: no more inputs may wait (0 do): let the turns before them end first
+            > text First.
+               6 ItemAdded text "First."
+            > end stop
+               7 SampleEnded stop
+               8 TurnSettled completed
+            > send three
+               9 InputQueued "three"
+              10 TurnOpened because opened by input 9
+              11 InputAccepted input 9
+              12 SampleStarted sample 1 attempt 1 because opened by input 9
+                 run sample@12
         "#]],
     );
 }

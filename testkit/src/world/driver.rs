@@ -33,7 +33,7 @@ pub struct World {
     pub(super) session: Session,
     pub(super) history: History,
     pub(super) running: BTreeMap<EffectKey, Demand>,
-    /// Runs of this process that have ended, for answers that come late.
+    /// Runs that have ended, also with their process, for answers that come late.
     pub(super) past: Vec<EffectKey>,
     pub(super) begun: Vec<Begun>,
     pub(super) losses: Vec<Loss>,
@@ -203,8 +203,10 @@ impl World {
             kept: self.durable,
         });
         self.life += 1;
+        self.past.extend(self.running.keys());
         self.running.clear();
-        self.past.clear();
+        // A position that was lost comes back as something else.
+        self.past.retain(|key| key.started() <= self.durable);
         self.transcript
             .push(format!("     the log ends at {}", self.durable));
         self.take(Input::Recovered)

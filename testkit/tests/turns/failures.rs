@@ -203,3 +203,86 @@ fn attempts_at_a_sample_count_as_one_sample() {
         "#]],
     );
 }
+
+#[test]
+fn a_providers_own_delay_does_not_shorten_the_backoff() {
+    check(
+        r#"
+            send hello
+            fail rate_limit after=1
+            wait 249
+            wait 1
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > fail rate_limit after=1
+               6 SampleCut rate_limit, next attempt in 250 ms
+            > wait 249
+            > wait 1
+               7 SampleStarted sample 1 attempt 2 because retry
+                 run sample@7
+        "#]],
+    );
+}
+
+#[test]
+fn a_failure_that_calls_itself_a_restart_is_limited_as_one() {
+    check(
+        r#"
+            open restarts=1
+            send hello
+            fail restart soon
+            wait 250
+            fail restart soon
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > fail restart soon
+               6 SampleCut restart, next attempt in 250 ms
+            > wait 250
+               7 SampleStarted sample 1 attempt 2 because retry
+                 run sample@7
+            > fail restart soon
+               8 SampleCut restart, no further attempt
+               9 TurnSettled failed: restart: the provider said so
+        "#]],
+    );
+}
+
+#[test]
+fn a_failure_after_an_interrupt_has_no_further_attempt() {
+    check(
+        r#"
+            send hello
+            interrupt person
+            fail server soon
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > interrupt person
+               6 InterruptRequested by person: enough
+                 wind sample@5
+            > fail server soon
+               7 SampleCut server, no further attempt
+               8 TurnSettled interrupted by person
+        "#]],
+    );
+}

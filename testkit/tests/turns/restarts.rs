@@ -513,3 +513,95 @@ fn a_repeat_that_never_began_does_not_hide_the_first_run() {
         "#]],
     );
 }
+
+#[test]
+fn no_sample_runs_ahead_of_the_log_by_more_than_one() {
+    check(
+        r#"
+            open lazy
+            send one
+            send two
+            send three
+            text First.
+            end stop
+            sync
+            text Second.
+            end stop
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send one
+               2 InputQueued "one"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > send two
+               6 InputQueued "two"
+            > send three
+               7 InputQueued "three"
+            > text First.
+               8 ItemAdded text "First."
+            > end stop
+               9 SampleEnded stop
+              10 TurnSettled completed
+              11 TurnOpened because opened by input 6
+              12 InputAccepted input 6
+              13 SampleStarted sample 1 attempt 1 because opened by input 6
+            > sync
+                 run sample@13
+            > text Second.
+              14 ItemAdded text "Second."
+            > end stop
+              15 SampleEnded stop
+              16 TurnSettled completed
+              17 TurnOpened because opened by input 7
+              18 InputAccepted input 7
+              19 SampleStarted sample 1 attempt 1 because opened by input 7
+                 run sample@19
+        "#]],
+    );
+}
+
+#[test]
+fn an_answer_from_before_a_restart_is_refused() {
+    check(
+        r#"
+            send hello
+            call read {}
+            end stop
+            crash
+            late 1
+            late 0
+            done 0 ok
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > call read {}
+               6 ItemAdded call read {}
+            > end stop
+               7 SampleEnded stop
+               8 CallDecided call 6 allow: the tool is read-only
+               9 CallStarted call 6 attempt 1
+                 run call 6@9
+            > crash
+                 the log ends at 9
+              10 CallStarted call 6 attempt 2
+                 run call 6@10
+            > late 1
+                 rejected: the answer of the run at 9 of call 6 came late: that run is no longer waited for
+            > late 0
+                 rejected: the answer of the sample at 5 came late: that run is no longer waited for
+            > done 0 ok
+              11 CallObserved call 6 done: ok
+              12 SampleStarted sample 2 attempt 1 because tool results
+                 run sample@12
+        "#]],
+    );
+}

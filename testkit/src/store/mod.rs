@@ -3,7 +3,7 @@
 //!
 //! An adapter's `tests/conformance.rs` gives the suite a [`StoreFixture`]:
 //!
-//! ```ignore
+//! ```text
 //! windlass_testkit::log_store_suite!(Place::new());
 //! ```
 //!

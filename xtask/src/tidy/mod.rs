@@ -14,9 +14,9 @@ mod workspace;
 
 use std::fmt;
 
-use crate::say::{complain, say};
 use crate::step::root;
 use crate::tidy::workspace::Workspace;
+use xtask::say::{complain, say};
 
 /// Checks the rules.
 ///

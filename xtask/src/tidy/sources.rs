@@ -76,6 +76,9 @@ fn holds(line: &str, rule: &Forbidden) -> bool {
         match (rule.before, before) {
             (Before::Anything, _) | (_, None) => true,
             (Before::NoWord, Some(before)) => !before.is_alphanumeric() && before != '_',
+            (Before::NoQuote, Some(before)) => {
+                !before.is_alphanumeric() && !"_\"`".contains(before)
+            }
             (Before::NoPath, Some(before)) => {
                 !before.is_alphanumeric() && !"_-./~*}>$".contains(before)
             }
@@ -144,7 +147,7 @@ mod tests {
     #[test]
     fn each_forbidden_text_is_found_where_its_rule_looks() {
         for rule in FORBIDDEN {
-            let text = format!("//! A.\nlet x = \"{}x\";\n", rule.text);
+            let text = format!("//! A.\nlet x = {}x;\n", rule.text);
             assert!(
                 findings("a.rs", &text)[0].starts_with("a.rs:2: it holds"),
                 "{rule:?}"
@@ -162,6 +165,12 @@ mod tests {
     #[test]
     fn parts_of_longer_words_and_paths_are_fine() {
         let text = concat!("//! PHOTO", "DO, dir/wo", "rk/x, ../tm", "p/x.\n");
+        assert_eq!(findings("a.rs", text), [""; 0]);
+    }
+
+    #[test]
+    fn a_quoted_mark_is_fine() {
+        let text = concat!("//! Finds `TO", "DO` and \"FIX", "ME\".\n");
         assert_eq!(findings("a.rs", text), [""; 0]);
     }
 

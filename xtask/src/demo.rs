@@ -6,8 +6,8 @@ use std::process::Command;
 
 use anyhow::Context as _;
 
-use crate::say::say;
 use crate::step::{cargo, step};
+use xtask::say::say;
 
 /// What lies in the folder that the demo is about.
 const FILES: &[(&str, &str)] = &[

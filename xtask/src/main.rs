@@ -3,7 +3,6 @@
 mod bench_command;
 mod demo;
 mod fix;
-mod say;
 mod step;
 mod test;
 mod tidy;
@@ -13,8 +12,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::say::complain;
 use crate::step::StepFailed;
+use xtask::say::complain;
 
 /// Builds, checks and measures Windlass.
 #[derive(Debug, Parser)]

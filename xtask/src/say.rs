@@ -4,11 +4,11 @@ use std::fmt::Display;
 use std::io::Write;
 
 /// Writes a line to standard output.
-pub(crate) fn say(line: impl Display) {
+pub fn say(line: impl Display) {
     let _closed = writeln!(std::io::stdout().lock(), "{line}");
 }
 
 /// Writes a line to standard error.
-pub(crate) fn complain(line: impl Display) {
+pub fn complain(line: impl Display) {
     let _closed = writeln!(std::io::stderr().lock(), "{line}");
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 
-use crate::say::say;
+use xtask::say::say;
 
 /// A step that ended with another code than 0.
 #[derive(Debug)]

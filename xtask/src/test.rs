@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 
-use crate::say::say;
 use crate::step::{cargo, root, step};
+use xtask::say::say;
 
 /// The version of cargo-nextest that is built where there is none.
 const NEXTEST: &str = "0.9.143";

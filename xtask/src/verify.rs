@@ -23,7 +23,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     step(
         "documentation",
         cargo()
-            .args(["doc", "--workspace", "--no-deps"])
+            .args(["doc", "--workspace", "--no-deps", "--lib"])
             .env("RUSTDOCFLAGS", "-D warnings"),
     )
 }

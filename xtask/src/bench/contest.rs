@@ -1,0 +1,252 @@
+//! One contestant on one course, in a process of its own, and what it took.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
+use windlass_openai::Api;
+
+use crate::bench::bare::Bare;
+use crate::bench::engine::{Contender, Keep};
+use crate::bench::kit;
+use crate::bench::meter::Meter;
+use crate::bench::script::Script;
+use crate::bench::scripted::Scripted;
+use crate::say::say;
+
+/// What is run.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Course {
+    /// Who runs.
+    #[arg(long, value_enum)]
+    pub(crate) who: Who,
+    /// The base address of the model server.
+    #[arg(long, default_value = "")]
+    pub(crate) url: String,
+    /// The model's name, which is the script.
+    #[arg(long)]
+    pub(crate) script: String,
+    /// Turns that are measured, each a session of its own.
+    #[arg(long)]
+    pub(crate) turns: usize,
+    /// Turns before these.
+    #[arg(long)]
+    pub(crate) warmup: usize,
+    /// An empty folder, for those who write.
+    #[arg(long)]
+    pub(crate) dir: PathBuf,
+}
+
+/// Who runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Who {
+    /// The bare loop.
+    Bare,
+    /// The bare loop with one sync for each message.
+    BareSynced,
+    /// The engine with a log in memory.
+    Engine,
+    /// The engine with the file log.
+    EngineFile,
+    /// The engine with a log in memory and a scripted provider: no server, no wire.
+    EngineAlone,
+}
+
+/// What turns came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Answers of the model.
+    pub(crate) samples: u64,
+    /// Tool calls.
+    pub(crate) calls: u64,
+    /// Text deltas.
+    pub(crate) deltas: u64,
+}
+
+impl Tally {
+    /// Adds another turn.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.samples += other.samples;
+        self.calls += other.calls;
+        self.deltas += other.deltas;
+    }
+}
+
+/// What a course took.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Took {
+    pub(crate) wall_ns: u64,
+    /// Processor time of the process.
+    pub(crate) cpu_ns: u64,
+    pub(crate) samples: u64,
+    pub(crate) calls: u64,
+    pub(crate) deltas: u64,
+    /// Processor time of each step, all turns together; empty unless the contestant is alone.
+    pub(crate) steps_ns: Vec<u64>,
+}
+
+/// Who runs, ready to.
+enum Runner {
+    Bare { bare: Bare, dir: Option<PathBuf> },
+    Engine(Box<Contender>),
+    Alone(Script),
+}
+
+/// Runs a course in this process and prints what it took as one line of JSON.
+///
+/// # Errors
+/// At the first thing that goes wrong.
+pub(crate) fn run(course: &Course) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let took = runtime.block_on(go(course))?;
+    say(serde_json::to_string(&took)?);
+    Ok(())
+}
+
+/// Runs a course in a process of its own.
+///
+/// # Errors
+/// When that process fails.
+pub(crate) fn spawn(course: &Course) -> anyhow::Result<Took> {
+    let who = course
+        .who
+        .to_possible_value()
+        .context("a contestant without a name")?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command
+        .arg("contest")
+        .args(["--who", who.get_name(), "--url", &course.url]);
+    command.args([
+        "--script",
+        &course.script,
+        "--turns",
+        &course.turns.to_string(),
+    ]);
+    command.args(["--warmup", &course.warmup.to_string()]);
+    command
+        .arg("--dir")
+        .arg(&course.dir)
+        .stderr(Stdio::inherit());
+    let output = command.output().context("starting a contestant")?;
+    anyhow::ensure!(
+        output.status.success(),
+        "{} failed on {course:?}",
+        who.get_name()
+    );
+    serde_json::from_slice(&output.stdout).context("reading what a contestant took")
+}
+
+async fn go(course: &Course) -> anyhow::Result<Took> {
+    let runner = Runner::new(course)?;
+    let mut unmetered = Vec::new();
+    for number in 0..course.warmup {
+        runner
+            .turn(course, &format!("warmup-{number}"), &mut unmetered)
+            .await?;
+    }
+    let mut tally = Tally::default();
+    let mut steps_ns = Vec::new();
+    let meter = Meter::start()?;
+    for number in 0..course.turns {
+        tally.add(
+            runner
+                .turn(course, &format!("turn-{number}"), &mut steps_ns)
+                .await?,
+        );
+    }
+    let reading = meter.read()?;
+    Ok(Took {
+        wall_ns: reading.wall_ns,
+        cpu_ns: reading.cpu_ns(),
+        samples: tally.samples,
+        calls: tally.calls,
+        deltas: tally.deltas,
+        steps_ns,
+    })
+}
+
+impl Runner {
+    fn new(course: &Course) -> anyhow::Result<Self> {
+        let engine = |keep: Keep| -> anyhow::Result<Self> {
+            let provider = kit::provider(&course.url, Api::Chat)?;
+            Ok(Self::Engine(Box::new(Contender::new(
+                provider,
+                keep,
+                &course.script,
+            ))))
+        };
+        let bare = |dir: Option<&Path>| -> anyhow::Result<Self> {
+            Ok(Self::Bare {
+                bare: Bare::new(&course.url)?,
+                dir: dir.map(Path::to_owned),
+            })
+        };
+        match course.who {
+            Who::Bare => bare(None),
+            Who::BareSynced => bare(Some(&course.dir)),
+            Who::Engine => engine(Keep::Nothing),
+            Who::EngineFile => engine(Keep::In(kit::file(&course.dir)?)),
+            Who::EngineAlone => {
+                let script = Script::parse(&course.script);
+                Ok(Self::Alone(script.with_context(|| {
+                    format!("no script: {}", course.script)
+                })?))
+            }
+        }
+    }
+
+    async fn turn(
+        &self,
+        course: &Course,
+        name: &str,
+        steps_ns: &mut Vec<u64>,
+    ) -> anyhow::Result<Tally> {
+        let mut seen = 0_usize;
+        let mut on_text = |text: &str| seen = std::hint::black_box(seen.wrapping_add(text.len()));
+        match self {
+            Self::Bare { bare, dir } => {
+                let file = dir.as_ref().map(|dir| dir.join(name));
+                bare.turn(&course.script, file.as_deref(), &mut on_text)
+                    .await
+            }
+            Self::Engine(contender) => Ok(contender.turn(name, &mut on_text).await?.tally),
+            Self::Alone(script) => {
+                let provider = Arc::new(Scripted::new(*script));
+                let contender = Contender::new(provider.clone(), Keep::Nothing, &course.script);
+                let told = contender.turn(name, &mut on_text).await?;
+                add_steps(steps_ns, &provider.marks());
+                Ok(told.tally)
+            }
+        }
+    }
+}
+
+/// Adds the time between each two marks to that step's.
+fn add_steps(steps_ns: &mut Vec<u64>, marks: &[u64]) {
+    let steps = marks.iter().zip(marks.iter().skip(1));
+    for (number, (from, to)) in steps.enumerate() {
+        let step_ns = to.saturating_sub(*from);
+        match steps_ns.get_mut(number) {
+            Some(sum) => *sum = sum.saturating_add(step_ns),
+            None => steps_ns.push(step_ns),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_of_several_turns_are_added_up() {
+        let mut steps = Vec::new();
+        add_steps(&mut steps, &[10, 30, 60]);
+        add_steps(&mut steps, &[5, 6, 8, 11]);
+        assert_eq!(steps, [21, 32, 3]);
+    }
+}

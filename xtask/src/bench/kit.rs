@@ -1,0 +1,38 @@
+//! The adapters of the contestants, made as the reference app makes them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use windlass_file::FileStore;
+use windlass_openai::{Api, OpenAi, OpenAiConfig};
+use windlass_ports::{LogStore, Provider};
+use windlass_sled::SledStore;
+
+/// A provider that asks the server at this base address.
+///
+/// # Errors
+/// When it cannot be made.
+pub(crate) fn provider(base_url: &str, api: Api) -> anyhow::Result<Arc<dyn Provider>> {
+    let config = OpenAiConfig::new(api)
+        .with_base_url(base_url)
+        .with_api_key("none");
+    let provider = OpenAi::new(&config).with_context(|| format!("asking {base_url}"))?;
+    Ok(Arc::new(provider))
+}
+
+/// The file store in this folder.
+///
+/// # Errors
+/// When it cannot be opened.
+pub(crate) fn file(dir: &Path) -> anyhow::Result<Arc<dyn LogStore>> {
+    Ok(Arc::new(FileStore::open(dir.to_owned())?))
+}
+
+/// The sled store in this folder.
+///
+/// # Errors
+/// When it cannot be opened.
+pub(crate) fn sled(dir: &Path) -> anyhow::Result<Arc<dyn LogStore>> {
+    Ok(Arc::new(SledStore::open(dir.to_owned())?))
+}

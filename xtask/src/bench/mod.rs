@@ -1,0 +1,69 @@
+//! The bench: the engine against bare loops, in one run on one machine, as ratios.
+//!
+//! Each contestant runs in a process of its own against one loopback model server, which is a
+//! process too, so that `getrusage` counts the contestant alone. Contestants take turns in going
+//! first, round by round, and what counts is the median of the rounds' ratios: a machine that is
+//! slow, or grows slow during the run, slows both sides. Absent on purpose: absolute times as
+//! targets, and tests that take the time.
+
+mod bare;
+mod contest;
+mod echo;
+mod engine;
+mod kit;
+mod measures;
+mod meter;
+pub mod peer;
+mod rounds;
+mod script;
+mod scripted;
+mod server;
+mod wire;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::bench::contest::Course;
+use crate::bench::measures::Plan;
+use crate::say::complain;
+
+/// Measures the engine against bare loops on this machine, as ratios.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask bench", bin_name = "cargo xtask bench")]
+struct Arguments {
+    #[command(flatten)]
+    plan: Plan,
+    #[command(subcommand)]
+    role: Option<Role>,
+}
+
+/// What this program is when it starts itself.
+#[derive(Debug, Subcommand)]
+enum Role {
+    /// Serves scripted answers until its standard input ends.
+    #[command(hide = true)]
+    Server,
+    /// Runs one contestant over one course and prints what it took.
+    #[command(hide = true)]
+    Contest(Course),
+}
+
+/// Runs the program.
+#[must_use]
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = match arguments.role {
+        None => measures::run(&arguments.plan),
+        Some(Role::Server) => server::run().map(|()| true),
+        Some(Role::Contest(course)) => contest::run(&course).map(|()| true),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            complain(format_args!("bench: {error:#}"));
+            ExitCode::from(2)
+        }
+    }
+}

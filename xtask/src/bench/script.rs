@@ -1,0 +1,175 @@
+//! Scripts: what the model server answers, as a pure function of a request.
+//!
+//! The model's name is the script. `tools-N` asks for the tool `echo` N times, once an answer,
+//! and then says two words; `text-T` says T words, one a delta. A script keeps no state: how far
+//! a turn is stands in the request, as the results after the last user message.
+
+use anyhow::Context as _;
+use bytes::Bytes;
+use serde::Deserialize;
+
+/// The most steps or words of a script.
+const MOST: usize = 1_000_000;
+
+/// What is echoed.
+pub(crate) const PAYLOAD: &str = "thirty-two bytes that come again";
+
+/// A script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Script {
+    /// So many calls, one an answer, then two words.
+    Tools(usize),
+    /// So many words.
+    Text(usize),
+}
+
+/// What one request gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Answer {
+    /// The call of this number.
+    Call(usize),
+    /// So many words.
+    Words(usize),
+}
+
+#[derive(Deserialize)]
+struct Request<'a> {
+    #[serde(borrow)]
+    model: std::borrow::Cow<'a, str>,
+    messages: Vec<Message<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    role: std::borrow::Cow<'a, str>,
+}
+
+impl Script {
+    /// Reads a script's name.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        let (kind, count) = name.split_once('-')?;
+        let count = count.parse().ok().filter(|count| *count <= MOST)?;
+        match kind {
+            "tools" => Some(Self::Tools(count)),
+            "text" => Some(Self::Text(count)),
+            _ => None,
+        }
+    }
+
+    /// The answer when `results` tool results follow the last user message.
+    pub(crate) fn answer(self, results: usize) -> Answer {
+        match self {
+            Self::Tools(steps) if results < steps => Answer::Call(results),
+            Self::Tools(_) => Answer::Words(2),
+            Self::Text(words) => Answer::Words(words),
+        }
+    }
+}
+
+/// What the body of a request to Chat Completions asks for.
+///
+/// # Errors
+/// When it is no such body, or names no script.
+pub(crate) fn asked(body: &[u8]) -> anyhow::Result<Answer> {
+    let request: Request<'_> = serde_json::from_slice(body).context("reading the request")?;
+    let script = Script::parse(&request.model)
+        .with_context(|| format!("{:?} is no script: tools-N or text-T", request.model))?;
+    let since = request
+        .messages
+        .iter()
+        .rev()
+        .take_while(|message| message.role != "user");
+    Ok(script.answer(since.filter(|message| message.role == "tool").count()))
+}
+
+/// The events of an answer, in the dialect of Chat Completions.
+pub(crate) fn events(answer: Answer) -> Bytes {
+    let mut events = String::new();
+    event(&mut events, r#"{"role":"assistant","content":""}"#, None);
+    let stop = match answer {
+        Answer::Call(number) => {
+            let head = format!(
+                r#"{{"tool_calls":[{{"index":0,"id":"call_{number}","type":"function","function":{{"name":"echo","arguments":""}}}}]}}"#
+            );
+            event(&mut events, &head, None);
+            for piece in [r#"{\"text\":\""#.to_owned(), format!(r#"{PAYLOAD}\"}}"#)] {
+                let delta = format!(
+                    r#"{{"tool_calls":[{{"index":0,"function":{{"arguments":"{piece}"}}}}]}}"#
+                );
+                event(&mut events, &delta, None);
+            }
+            "tool_calls"
+        }
+        Answer::Words(words) => {
+            for _ in 0..words {
+                event(&mut events, r#"{"content":" word"}"#, None);
+            }
+            "stop"
+        }
+    };
+    event(&mut events, "{}", Some(stop));
+    events.push_str(
+        "data: {\"id\":\"chatcmpl-bench\",\"object\":\"chat.completion.chunk\",\"created\":1,\
+         \"model\":\"bench\",\"choices\":[],\"usage\":{\"prompt_tokens\":7,\
+         \"completion_tokens\":3,\"total_tokens\":10}}\n\ndata: [DONE]\n\n",
+    );
+    events.into()
+}
+
+fn event(events: &mut String, delta: &str, stop: Option<&str>) {
+    let stop = stop.map_or_else(|| "null".to_owned(), |stop| format!("\"{stop}\""));
+    events.push_str(
+        r#"data: {"id":"chatcmpl-bench","object":"chat.completion.chunk","created":1,"model":"bench","choices":[{"index":0,"delta":"#,
+    );
+    events.push_str(delta);
+    events.push_str(r#","finish_reason":"#);
+    events.push_str(&stop);
+    events.push_str("}]}\n\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_script_or_refused() {
+        assert_eq!(Script::parse("tools-3"), Some(Script::Tools(3)));
+        assert_eq!(Script::parse("text-10000"), Some(Script::Text(10_000)));
+        for name in ["tools", "tools-", "tools--1", "text-1000001", "gpt-4"] {
+            assert_eq!(Script::parse(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn only_results_since_the_last_prompt_count() {
+        let body = |model: &str| {
+            format!(
+                r#"{{"model":"{model}","messages":[{{"role":"user","content":"a"}},
+                {{"role":"tool","content":"\"role\":\"tool\""}},{{"role":"user"}},
+                {{"role":"assistant"}},{{"role":"tool"}}],"stream":true}}"#
+            )
+        };
+        assert_eq!(asked(body("tools-3").as_bytes()).unwrap(), Answer::Call(1));
+        assert_eq!(asked(body("tools-1").as_bytes()).unwrap(), Answer::Words(2));
+        assert_eq!(asked(body("text-9").as_bytes()).unwrap(), Answer::Words(9));
+        let error = asked(body("gpt").as_bytes()).unwrap_err();
+        assert_eq!(error.to_string(), "\"gpt\" is no script: tools-N or text-T");
+    }
+
+    #[test]
+    fn every_event_is_json_and_the_last_is_done() {
+        for answer in [Answer::Call(4), Answer::Words(3)] {
+            let bytes = events(answer);
+            let text = std::str::from_utf8(&bytes).unwrap();
+            let mut data = Vec::new();
+            for event in text.split_terminator("\n\n") {
+                data.push(event.strip_prefix("data: ").unwrap());
+            }
+            assert_eq!(data.pop(), Some("[DONE]"));
+            for event in data {
+                serde_json::from_str::<serde_json::Value>(event).unwrap();
+            }
+        }
+    }
+}

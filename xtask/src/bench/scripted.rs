@@ -1,0 +1,98 @@
+//! A provider that answers by script in this process, with no wire in between.
+//!
+//! Whoever asks it again has paid for one step of a turn and for nothing else, so it notes what
+//! the process has taken each time it is asked.
+
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use windlass_core::{FailureKind, Retry, StopReason, StreamEvent, Usage};
+use windlass_ports::{Provider, ProviderError, SampleRequest, SampleStream, Streaming};
+
+use crate::bench::meter::process_ns;
+use crate::bench::script::{Answer, PAYLOAD, Script};
+
+/// Answers one session's samples by a script.
+#[derive(Debug)]
+pub(crate) struct Scripted {
+    script: Script,
+    marks: Mutex<Vec<u64>>,
+}
+
+impl Scripted {
+    /// At the beginning of a script.
+    pub(crate) fn new(script: Script) -> Self {
+        Self {
+            script,
+            marks: Mutex::default(),
+        }
+    }
+
+    /// What the process had taken when it was asked, for each time.
+    pub(crate) fn marks(&self) -> Vec<u64> {
+        self.marks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+#[async_trait]
+impl Provider for Scripted {
+    fn name(&self) -> &'static str {
+        "scripted"
+    }
+
+    async fn sample(&self, _: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {
+        let mark = process_ns().map_err(|error| {
+            ProviderError::new(
+                FailureKind::InvalidRequest,
+                Retry::Never,
+                format!("{error:#}"),
+            )
+        })?;
+        let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = self.script.answer(marks.len());
+        marks.push(mark);
+        Ok(Box::new(Whole(answer)))
+    }
+}
+
+/// An answer that comes in one piece.
+struct Whole(Answer);
+
+#[async_trait]
+impl SampleStream for Whole {
+    async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<Streaming, ProviderError> {
+        let slot = 0;
+        match self.0 {
+            Answer::Call(number) => {
+                let (id, name) = (format!("call_{number}"), "echo".to_owned());
+                events.push(StreamEvent::CallOpened { slot, id, name });
+                let text = format!(r#"{{"text":"{PAYLOAD}"}}"#);
+                events.push(StreamEvent::CallArguments { slot, text });
+            }
+            Answer::Words(words) => {
+                let word = || StreamEvent::Text {
+                    slot,
+                    text: " word".to_owned(),
+                };
+                events.extend(std::iter::repeat_with(word).take(words));
+            }
+        }
+        events.push(StreamEvent::Done {
+            slot,
+            text: None,
+            opaque: None,
+        });
+        events.push(StreamEvent::Usage(Usage {
+            input: Some(7),
+            output: Some(3),
+            ..Usage::default()
+        }));
+        events.push(StreamEvent::Finished {
+            reason: StopReason::Stop,
+        });
+        Ok(Streaming::End)
+    }
+}

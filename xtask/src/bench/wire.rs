@@ -1,0 +1,114 @@
+//! The wire as the bare loop sees it: Chat Completions with plain serde types, nothing kept back.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// What the bare loop tells the model it is.
+pub(crate) const INSTRUCTIONS: &str =
+    "You are measured. Call the tool echo for as long as you are asked to, then answer.";
+
+/// What it is asked.
+pub(crate) const PROMPT: &str = "Go through the script.";
+
+/// The schema of the arguments of `echo`.
+pub(crate) const ECHO_SCHEMA: &str =
+    r#"{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}"#;
+
+/// What `echo` is for.
+pub(crate) const ECHO_DESCRIPTION: &str = "Gives the text back.";
+
+/// A request.
+#[derive(Debug, Serialize)]
+pub(crate) struct Request<'a> {
+    pub(crate) model: &'a str,
+    pub(crate) stream: bool,
+    pub(crate) stream_options: StreamOptions,
+    pub(crate) messages: &'a [Message],
+    pub(crate) tools: &'a RawValue,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct StreamOptions {
+    pub(crate) include_usage: bool,
+}
+
+/// One message of the history.
+#[derive(Debug, Serialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub(crate) enum Message {
+    System {
+        content: String,
+    },
+    User {
+        content: String,
+    },
+    Assistant {
+        content: Option<String>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<Call>,
+    },
+    Tool {
+        tool_call_id: String,
+        content: String,
+    },
+}
+
+/// A call in the history.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Call {
+    pub(crate) id: String,
+    pub(crate) r#type: &'static str,
+    pub(crate) function: Function,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Function {
+    pub(crate) name: String,
+    pub(crate) arguments: String,
+}
+
+/// One event of a streamed answer.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Chunk {
+    pub(crate) choices: Vec<Choice>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Choice {
+    pub(crate) delta: ChunkDelta,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct ChunkDelta {
+    pub(crate) content: Option<String>,
+    #[serde(default)]
+    pub(crate) tool_calls: Vec<CallDelta>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct CallDelta {
+    pub(crate) index: usize,
+    pub(crate) id: Option<String>,
+    pub(crate) function: FunctionDelta,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct FunctionDelta {
+    pub(crate) name: Option<String>,
+    #[serde(default)]
+    pub(crate) arguments: String,
+}
+
+/// The arguments of `echo`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct EchoArguments {
+    pub(crate) text: String,
+}
+
+/// The tools of a request, as JSON.
+pub(crate) fn tools() -> anyhow::Result<Box<RawValue>> {
+    let tools = format!(
+        r#"[{{"type":"function","function":{{"name":"echo","description":"{ECHO_DESCRIPTION}","parameters":{ECHO_SCHEMA}}}}}]"#
+    );
+    Ok(RawValue::from_string(tools)?)
+}

@@ -218,7 +218,7 @@ mod tests {
             .await
             .unwrap();
         assert_eq!((tally.samples, tally.calls, tally.deltas), (4, 3, 2));
-        assert_eq!(said, " word word");
+        assert_eq!(said, " Every turn");
         // The prompt, three times a call and its result, the answer.
         assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 8);
     }

@@ -310,7 +310,7 @@ mod tests {
             ("turns", 5),
             ("tools", 15),
             ("deltas", 10),
-            ("final_len", 10),
+            ("final_len", 11),
         ] {
             assert_eq!(line[field], number, "{field}: {line}");
         }
@@ -333,7 +333,7 @@ mod tests {
             );
             let line = peer(&format!("--mode resume --model tools-2 {place}"));
             assert_eq!(line["tools"], 2, "{store}: {line}");
-            assert_eq!(line["final_len"], 10, "{store}: {line}");
+            assert_eq!(line["final_len"], " Every turn".len(), "{store}: {line}");
         }
     }
 

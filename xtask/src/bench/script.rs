@@ -11,6 +11,22 @@ use serde::Deserialize;
 /// The most steps or words of a script.
 const MOST: usize = 1_000_000;
 
+/// What is said, over and over, as it stands in JSON: no two deltas in a row are the same bytes.
+const WORDS: [&str; 12] = [
+    " Every",
+    " turn",
+    " is",
+    " a",
+    " fold",
+    " of",
+    " its",
+    " log",
+    r",\n",
+    " \u{e9}tats",
+    r#" \"unis\""#,
+    ".",
+];
+
 /// What is echoed.
 pub(crate) const PAYLOAD: &str = "thirty-two bytes that come again";
 
@@ -102,8 +118,8 @@ pub(crate) fn events(answer: Answer) -> Bytes {
             "tool_calls"
         }
         Answer::Words(words) => {
-            for _ in 0..words {
-                event(&mut events, r#"{"content":" word"}"#, None);
+            for word in WORDS.iter().cycle().take(words) {
+                event(&mut events, &format!(r#"{{"content":"{word}"}}"#), None);
             }
             "stop"
         }
@@ -159,7 +175,7 @@ mod tests {
 
     #[test]
     fn every_event_is_json_and_the_last_is_done() {
-        for answer in [Answer::Call(4), Answer::Words(3)] {
+        for answer in [Answer::Call(4), Answer::Words(30)] {
             let bytes = events(answer);
             let text = std::str::from_utf8(&bytes).unwrap();
             let mut data = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::text::{Visible, continues, floor, push_line};
+use crate::text::{Visible, continues, end_within, floor, push_line, start_within, width};
 
 /// Output as far as it has come.
 #[derive(Debug)]
@@ -26,8 +26,8 @@ pub(crate) struct Shown {
 }
 
 impl Capture {
-    /// Keeps at most `room` bytes: one part in four of the head, the rest of the tail, since
-    /// what came last says most often how it ended.
+    /// Keeps and shows at most `room` bytes beside the remarks: one part in four of the head, the
+    /// rest of the tail, since what came last says most often how it ended.
     pub(crate) fn new(room: usize) -> Self {
         let head_room = room / 4;
         Self {
@@ -55,29 +55,28 @@ impl Capture {
 
     /// The output as it is shown, with a note when some of it was not UTF-8.
     pub(crate) fn show(self) -> Shown {
-        let Self {
-            head, tail, total, ..
-        } = self;
-        let tail = Vec::from(tail);
+        let total = self.total;
         let mut visible = Visible::default();
-        let mut omitted = total.saturating_sub((head.len() + tail.len()) as u64);
-        if omitted == 0 {
-            // Head and tail touch: a character may lie across.
-            visible.push(&[head, tail].concat());
+        let mut omitted = 0;
+        let kept = [self.head.as_slice(), &Vec::from(self.tail)].concat();
+        // Head and tail may touch, with a character across; what is not UTF-8 takes more room.
+        if kept.len() as u64 == total && width(&kept) <= self.head_room + self.tail_room {
+            visible.push(&kept);
         } else {
-            let end = complete(&head);
-            let start = tail
-                .iter()
-                .take(3)
-                .take_while(|byte| continues(**byte))
-                .count();
-            omitted = omitted.saturating_add((head.len() - end + start) as u64);
-            visible.push(head.get(..end).unwrap_or_default());
+            let (head, tail) = kept.split_at(self.head.len());
+            let head = head.get(..complete(head)).unwrap_or_default();
+            let continued = tail.iter().take(3).take_while(|byte| continues(**byte));
+            let tail = tail.get(continued.count()..).unwrap_or_default();
+            let head = head.get(..start_within(head, self.head_room));
+            let tail = tail.get(end_within(tail, self.tail_room)..);
+            let (head, tail) = (head.unwrap_or_default(), tail.unwrap_or_default());
+            omitted = total.saturating_sub((head.len() + tail.len()) as u64);
+            visible.push(head);
             push_line(
                 &mut visible.text,
                 &format!("[... {omitted} bytes omitted ...]\n"),
             );
-            visible.push(tail.get(start..).unwrap_or_default());
+            visible.push(tail);
         }
         let note = visible.note();
         let mut text = visible.text;
@@ -157,6 +156,21 @@ mod tests {
             assert!(!shown.text.contains('\u{fffd}'), "{room}: {}", shown.text);
             let euros = shown.text.matches('€').count() as u64 * 3;
             assert_eq!(euros + shown.omitted, 300, "{room}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_fits_whatever_it_is() {
+        let remarks = show(0, &[&[0xff; 9]]).text.len();
+        for room in 0..64 {
+            for part in [&b"\xff"[..], b"a\xff", b"\xe2\x82", "€".as_bytes(), b"ab"] {
+                for times in [1, 7, 12, 500] {
+                    let shown = show(room, &[&part.repeat(times)]);
+                    let most = room + remarks + 64;
+                    assert!(shown.text.len() <= most, "{room} {part:?} {times}");
+                    assert!(shown.omitted <= shown.total, "{room} {part:?} {times}");
+                }
+            }
         }
     }
 

@@ -81,7 +81,7 @@ impl ToolExecutor for CommandTools {
             command,
             input: Some(call.arguments.into_bytes()),
             errors: Errors::Apart(STDERR),
-            room: self.config.room(),
+            room: self.config.room().saturating_sub(STDERR),
             timeout_ms,
             grace_ms: self.config.grace_ms(),
             cancel: &context.cancel,

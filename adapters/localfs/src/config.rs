@@ -2,12 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The least that an observation may show, in bytes.
+pub(crate) const LEAST: usize = 1_024;
+/// Set aside in each observation for the remarks on it, in bytes; more than all of them take.
+const REMARKS: usize = 512;
+
 /// Settings of the tools in a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LocalFsConfig {
-    /// The most bytes of output that one observation shows; at least 1024 are. Bytes that are not
-    /// UTF-8 take up to three times their room.
+    /// The most bytes that one observation shows, remarks about what is left out included; at
+    /// least 1024 are.
     pub output_bytes: usize,
     /// The most entries that `list_dir` shows.
     pub entries: usize,
@@ -38,9 +43,9 @@ impl Default for LocalFsConfig {
 }
 
 impl LocalFsConfig {
-    /// The bound on an observation's output, in bytes.
+    /// The bound on what an observation shows beside the remarks on it, in bytes.
     pub(crate) fn room(&self) -> usize {
-        self.output_bytes.max(1_024)
+        self.output_bytes.max(LEAST) - REMARKS
     }
 
     /// The time from telling a process to stop until it is killed: at most a minute.

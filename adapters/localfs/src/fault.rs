@@ -3,6 +3,8 @@
 use rustix::io::Errno;
 use windlass_core::{Observation, ObservationStatus};
 
+use crate::capture::Capture;
+use crate::config::LEAST;
 use crate::stop::Halt;
 
 /// Why a call ended otherwise than asked.
@@ -41,8 +43,40 @@ impl Fault {
     /// The observation that says so.
     pub(crate) fn observation(self) -> Observation {
         match self {
-            Self::Said(text) => Observation::new(ObservationStatus::Failed, text),
+            Self::Said(text) => said(ObservationStatus::Failed, text),
             Self::Halted(halt) => halt.observation(String::new()),
         }
+    }
+}
+
+/// An observation of a few words. A path or a pattern in them may be long; then its middle is
+/// left out.
+pub(crate) fn said(status: ObservationStatus, text: String) -> Observation {
+    if text.len() <= LEAST {
+        return Observation::new(status, text);
+    }
+    let mut capture = Capture::new(LEAST / 2);
+    capture.push(text.as_bytes());
+    let shown = capture.show();
+    Observation {
+        status,
+        output: shown.text,
+        output_bytes: shown.total,
+        omitted_bytes: shown.omitted,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_word_keeps_its_ends() {
+        let fault = Fault::os("read", &"x".repeat(4_000), Errno::NOENT);
+        let seen = fault.observation();
+        assert!(seen.output.len() <= LEAST, "{}", seen.output.len());
+        assert!(seen.output.starts_with("cannot read `xxx"), "{seen:?}");
+        assert!(seen.output.ends_with("what there is"), "{seen:?}");
+        assert!(seen.omitted_bytes > 3_000, "{seen:?}");
     }
 }

@@ -1,6 +1,7 @@
 //! Bytes made text that a model can read, with what was changed on the way made visible.
 
 use std::fmt::Write;
+use std::str::Utf8Chunk;
 
 /// Text from bytes, and how many of them were not UTF-8.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -52,6 +53,47 @@ pub(crate) fn name(bytes: &[u8]) -> String {
     text
 }
 
+/// How long bytes are as text.
+pub(crate) fn width(bytes: &[u8]) -> usize {
+    bytes.utf8_chunks().map(|chunk| wide(&chunk)).sum()
+}
+
+fn wide(chunk: &Utf8Chunk<'_>) -> usize {
+    let broken = if chunk.invalid().is_empty() {
+        0
+    } else {
+        '\u{fffd}'.len_utf8()
+    };
+    chunk.valid().len() + broken
+}
+
+/// The end of the longest start of `bytes` that is at most `room` long as text.
+pub(crate) fn start_within(bytes: &[u8], mut room: usize) -> usize {
+    let mut end = 0;
+    for chunk in bytes.utf8_chunks() {
+        if wide(&chunk) > room {
+            return end + chunk.valid().floor_char_boundary(room);
+        }
+        room -= wide(&chunk);
+        end += chunk.valid().len() + chunk.invalid().len();
+    }
+    end
+}
+
+/// Where the longest end of `bytes` starts that is at most `room` long as text.
+pub(crate) fn end_within(bytes: &[u8], room: usize) -> usize {
+    let mut over = width(bytes).saturating_sub(room);
+    let mut start = 0;
+    for chunk in bytes.utf8_chunks() {
+        if over <= chunk.valid().len() {
+            return start + chunk.valid().ceil_char_boundary(over);
+        }
+        over = over.saturating_sub(wide(&chunk));
+        start += chunk.valid().len() + chunk.invalid().len();
+    }
+    start
+}
+
 /// The end of the longest start of `bytes` that splits no character and is at most `max` long.
 pub(crate) fn floor(bytes: &[u8], max: usize) -> usize {
     let mut end = max.min(bytes.len());
@@ -100,6 +142,21 @@ mod tests {
     fn names_show_what_cannot_be_shown() {
         assert_eq!(name("grün.txt".as_bytes()), "grün.txt");
         assert_eq!(name(b"a\nb\xff"), "a\\nb\\xff");
+    }
+
+    #[test]
+    fn starts_and_ends_fit_as_text_and_are_as_long_as_they_may() {
+        let bytes = b"a\xff\xe2\x82b\xe2\x82\xacc\xf0\x9f";
+        let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let all = shown(bytes);
+        assert_eq!(width(bytes), all.len());
+        for room in 0..=all.len() {
+            let start = shown(bytes.get(..start_within(bytes, room)).unwrap());
+            assert_eq!(start, all[..all.floor_char_boundary(room)], "{room}");
+            let end = shown(bytes.get(end_within(bytes, room)..).unwrap());
+            let from = all.ceil_char_boundary(all.len() - room);
+            assert_eq!(end, all[from..], "{room}");
+        }
     }
 
     #[test]

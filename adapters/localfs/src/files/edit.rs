@@ -7,7 +7,7 @@ use serde::Deserialize;
 use windlass_core::{Observation, ObservationStatus};
 
 use super::Bench;
-use crate::fault::Fault;
+use crate::fault::{Fault, said};
 use crate::open;
 use crate::put::{Put, put};
 use crate::root::Missing;
@@ -82,7 +82,7 @@ pub(super) fn run(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observatio
         1 => format!("edited `{path}`: 1 place, at line {line}"),
         n => format!("edited `{path}`: {n} places, the first at line {line}"),
     };
-    Ok(Observation::new(ObservationStatus::Done, text))
+    Ok(said(ObservationStatus::Done, text))
 }
 
 fn replaced(content: &[u8], places: &[usize], old_len: usize, new: &[u8]) -> Vec<u8> {

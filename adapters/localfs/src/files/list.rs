@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observatio
         Err(Fault::Halted(halt)) => return Ok(halt.observation(listing.text)),
         Err(fault @ Fault::Said(_)) => return Err(fault),
     }
-    if listing.text.is_empty() {
+    if listing.text.is_empty() && !listing.cut {
         listing.text.push_str("[the folder is empty]");
     }
     if listing.cut {
@@ -80,26 +80,32 @@ impl Listing<'_> {
         let found = entries(folder, shown, self.left, self.bench.stop)?;
         for (entry, kind) in &found.kept {
             self.bench.stop.check()?;
-            if self.left == 0 || self.text.len() >= self.bench.config.room() {
+            let path = format!("{prefix}{}", name(entry));
+            let entry = OsStr::from_bytes(entry);
+            if self.left == 0 || !self.line(&format!("{path}{}", suffix(folder, entry, *kind))) {
                 self.cut = true;
                 return Ok(());
             }
             self.left -= 1;
-            let path = format!("{prefix}{}", name(entry));
-            let entry = OsStr::from_bytes(entry);
-            self.text.push_str(&path);
-            self.text.push_str(&suffix(folder, entry, *kind));
-            self.text.push('\n');
             if *kind == FileType::Directory && depth > 1 && entry != ".git" {
                 self.below(folder, entry, &path, depth - 1)?;
             }
         }
         if found.more > 0 {
             self.cut = true;
-            self.text
-                .push_str(&format!("{prefix}[... {} more entries]\n", found.more));
+            self.line(&format!("{prefix}[... {} more entries]", found.more));
         }
         Ok(())
+    }
+
+    /// Adds a line, if there is room for it.
+    fn line(&mut self, line: &str) -> bool {
+        let fits = self.text.len() + line.len() < self.bench.config.room();
+        if fits {
+            self.text.push_str(line);
+            self.text.push('\n');
+        }
+        fits
     }
 
     /// Lists a folder below. One that cannot be read is said and does not end the listing.
@@ -116,7 +122,7 @@ impl Listing<'_> {
         };
         match listed {
             Err(Fault::Said(text)) => {
-                self.text.push_str(&format!("[{text}]\n"));
+                self.cut |= !self.line(&format!("[{text}]"));
                 Ok(())
             }
             listed => listed,

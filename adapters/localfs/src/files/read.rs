@@ -8,10 +8,13 @@ use crate::fault::Fault;
 use crate::lines::Lines;
 use crate::open;
 use crate::root::Missing;
-use crate::text::{Visible, floor, push_line};
+use crate::text::{Visible, floor, push_line, width};
 
 /// How far past a page lines are counted, in bytes: enough to say how long most files are.
 const COUNTED: u64 = 64 * 1024 * 1024;
+
+/// The longest remark on a line that is cut, with its line end, in bytes.
+const CUT: usize = 64;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -46,6 +49,7 @@ pub(super) fn run(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observatio
     let place = bench.root.find(path, Missing::Refuse)?;
     let (file, stat) = open::file(&place)?;
     let room = bench.config.room();
+    // Broken bytes take three times their room, and still one line has to fit on a page.
     let mut lines = Lines::new(file, room / 4);
     if lines
         .binary()
@@ -66,7 +70,7 @@ pub(super) fn run(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observatio
             continue;
         }
         let wanted = number - offset < limit && !page.full;
-        if wanted && page.visible.text.len() + line.bytes.len() < room {
+        if wanted && page.visible.text.len() + width(line.bytes) + CUT <= room {
             page.take(line.bytes, line.len, line.ended, number);
             continue;
         }

@@ -173,7 +173,7 @@ impl Search<'_> {
     }
 
     fn done(mut self) -> Observation {
-        if self.matches == 0 {
+        if self.matches == 0 && !self.full {
             let files = self.files;
             self.text = format!("[no line in {files} text files matches]");
         }

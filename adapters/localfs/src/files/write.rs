@@ -4,7 +4,7 @@ use serde::Deserialize;
 use windlass_core::{Observation, ObservationStatus};
 
 use super::Bench;
-use crate::fault::Fault;
+use crate::fault::{Fault, said};
 use crate::open;
 use crate::put::{Put, put};
 use crate::root::Missing;
@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observatio
         key: bench.key,
         stop: bench.stop,
     })?;
-    Ok(Observation::new(
+    Ok(said(
         ObservationStatus::Done,
         format!("{done} `{path}` ({} bytes)", content.len()),
     ))

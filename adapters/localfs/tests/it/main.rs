@@ -5,8 +5,10 @@
     reason = "all of this is test code"
 )]
 
+mod bounds;
 mod command;
 mod common;
+mod conformance;
 mod inside;
 mod read;
 mod schema;

@@ -2,72 +2,34 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop")]
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use serde_json::json;
 use windlass_core::{
     Assembled, Assembler, Caps, Chain, FailureKind, Item, Limits, Mode, Permissions, Prompt,
     PromptItem, Retry, Seq, SessionId, Settings, TurnId,
 };
 use windlass_openai::{Api, OpenAi, OpenAiConfig, SseCaps};
 use windlass_ports::{Provider, ProviderError, SampleRequest, Streaming};
+use windlass_testkit::Gate;
+use windlass_testkit::http::{Cut, Ended, Framing, ModelServer, Reply, Request, Script};
 
-/// Answers one connection after the other with the given bytes, then closes it. Gives out the
-/// requests as they were sent.
-fn serve(answers: Vec<Vec<u8>>) -> (SocketAddr, Receiver<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let (sender, requests) = channel();
-    std::thread::spawn(move || {
-        for answer in answers {
-            let (mut socket, _) = listener.accept().unwrap();
-            sender.send(request(&mut socket)).unwrap();
-            // The other side may hang up first, for example at an endless line.
-            let _ = socket.write_all(&answer);
-        }
-    });
-    (address, requests)
+/// A stream that ends with its connection, so that only its last event says that it is whole.
+fn stream(body: &str) -> Reply {
+    Reply::stream(body)
+        .framed(Framing::Close)
+        .header("x-request-id", "req_7")
 }
 
-/// Reads one request, head and body.
-fn request(socket: &mut TcpStream) -> String {
-    let mut bytes = Vec::new();
-    let mut chunk = [0; 4096];
-    loop {
-        let text = String::from_utf8_lossy(&bytes).to_ascii_lowercase();
-        if let Some(end) = text.find("\r\n\r\n") {
-            let length = text.split("content-length: ").nth(1);
-            let length = length
-                .and_then(|rest| rest.split("\r\n").next())
-                .unwrap_or("0");
-            if bytes.len() >= end + 4 + length.parse::<usize>().unwrap() {
-                return String::from_utf8(bytes).unwrap();
-            }
-        }
-        let read = socket.read(&mut chunk).unwrap();
-        assert!(read > 0, "the request broke off");
-        bytes.extend_from_slice(&chunk[..read]);
-    }
+fn serve(script: impl Into<Script>) -> ModelServer {
+    ModelServer::start(script).unwrap()
 }
 
-/// An answer that lasts until the connection closes.
-fn answer(head: &str, body: &str) -> Vec<u8> {
-    format!("HTTP/1.1 {head}\r\nconnection: close\r\n\r\n{body}").into_bytes()
-}
-
-fn stream(body: &str) -> Vec<u8> {
-    answer(
-        "200 OK\r\ncontent-type: text/event-stream\r\nx-request-id: req_7",
-        body,
-    )
-}
-
-fn provider(api: Api, address: SocketAddr) -> OpenAi {
+fn provider(api: Api, base_url: impl Into<String>) -> OpenAi {
     let config = OpenAiConfig::new(api)
-        .with_base_url(format!("http://{address}/v1"))
+        .with_base_url(base_url)
         .with_api_key("sk-secret-123");
     OpenAi::new(&config).unwrap()
 }
@@ -123,14 +85,16 @@ async fn ask(provider: &OpenAi, request: SampleRequest) -> Result<Vec<Item>, Pro
     Ok(out.into_iter().filter_map(item).collect())
 }
 
-async fn failure(api: Api, answer: Vec<u8>) -> ProviderError {
-    let (address, _requests) = serve(vec![answer]);
-    ask(&provider(api, address), hello()).await.unwrap_err()
+async fn failure(api: Api, reply: Reply) -> ProviderError {
+    let server = serve(reply);
+    let asked = ask(&provider(api, server.base_url()), hello()).await;
+    assert!(server.misses().is_empty(), "{:?}", server.misses());
+    asked.unwrap_err()
 }
 
-async fn tool_turn(api: Api, first: &str, second: &str) -> Vec<String> {
-    let (address, requests) = serve(vec![stream(first), stream(second)]);
-    let provider = provider(api, address);
+async fn tool_turn(api: Api, first: &str, second: &str) -> Vec<Request> {
+    let server = serve([stream(first), stream(second)]);
+    let provider = provider(api, server.base_url());
     let items = ask(&provider, hello()).await.unwrap();
     let [Item::Call(call)] = items.as_slice() else {
         panic!("{items:?}")
@@ -158,7 +122,12 @@ async fn tool_turn(api: Api, first: &str, second: &str) -> Vec<String> {
             text: "It is 42.".into()
         }]
     );
-    requests.iter().take(2).collect()
+    assert!(server.misses().is_empty(), "{:?}", server.misses());
+    server.requests()
+}
+
+fn body(request: &Request) -> &str {
+    str::from_utf8(&request.body).unwrap()
 }
 
 #[tokio::test]
@@ -176,26 +145,17 @@ async fn a_tool_turn_over_chat_completions() {
         ),
     )
     .await;
-    assert!(
-        sent[0].starts_with("POST /v1/chat/completions HTTP/1.1\r\n"),
-        "{}",
-        sent[0]
+    let [first, second] = sent.as_slice() else {
+        panic!("{sent:?}")
+    };
+    assert_eq!(
+        (first.method.as_str(), first.path.as_str()),
+        ("POST", "/v1/chat/completions")
     );
-    assert!(
-        sent[0].contains("authorization: Bearer sk-secret-123\r\n"),
-        "{}",
-        sent[0]
-    );
-    assert!(
-        sent[0].contains("accept: text/event-stream\r\n"),
-        "{}",
-        sent[0]
-    );
-    assert!(
-        sent[1].contains(r#"{"role":"tool","tool_call_id":"c","content":"42"}"#),
-        "{}",
-        sent[1]
-    );
+    assert_eq!(first.header("authorization"), Some("Bearer sk-secret-123"));
+    assert_eq!(first.header("accept"), Some("text/event-stream"));
+    let result = r#"{"role":"tool","tool_call_id":"c","content":"42"}"#;
+    assert!(body(second).contains(result), "{}", body(second));
 }
 
 #[tokio::test]
@@ -217,34 +177,27 @@ async fn a_tool_turn_over_responses() {
         ),
     )
     .await;
-    assert!(
-        sent[0].starts_with("POST /v1/responses HTTP/1.1\r\n"),
-        "{}",
-        sent[0]
+    let [first, second] = sent.as_slice() else {
+        panic!("{sent:?}")
+    };
+    assert_eq!(
+        (first.method.as_str(), first.path.as_str()),
+        ("POST", "/v1/responses")
     );
     let result = r#"{"type":"function_call_output","call_id":"c","output":"42"}"#;
-    assert!(sent[1].contains(result), "{}", sent[1]);
+    assert!(body(second).contains(result), "{}", body(second));
 }
 
 #[tokio::test]
 async fn a_connection_is_used_again() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let server = std::thread::spawn(move || {
-        let (mut socket, _) = listener.accept().unwrap();
-        for _ in 0..2 {
-            request(&mut socket);
-            let body = "data: {\"choices\":[{\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
-            let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
-            let chunk = format!("{head}{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
-            socket.write_all(chunk.as_bytes()).unwrap();
-        }
-    });
-    let provider = provider(Api::Chat, address);
+    let server = serve(Script::respond(|_| Reply::say("a")));
+    let provider = provider(Api::Chat, server.base_url());
+    let items = [Item::Text { text: "a".into() }];
     for _ in 0..2 {
-        assert_eq!(ask(&provider, hello()).await.unwrap(), []);
+        assert_eq!(ask(&provider, hello()).await.unwrap(), items);
     }
-    server.join().unwrap();
+    let over: Vec<u64> = server.requests().iter().map(|r| r.connection).collect();
+    assert_eq!(over, [1, 1]);
 }
 
 #[tokio::test]
@@ -256,19 +209,20 @@ async fn a_cut_stream_is_no_answer() {
         (FailureKind::Truncated, Retry::Soon)
     );
     assert_eq!(error.request_id.as_deref(), Some("req_7"));
-    let promised = "200 OK\r\ncontent-length: 1000";
-    let error = failure(Api::Responses, answer(promised, delta)).await;
-    assert_eq!(
-        (error.kind, error.status),
-        (FailureKind::Truncated, Some(200))
-    );
+    for (framing, cut) in [
+        (Framing::Length, Cut::Fin),
+        (Framing::Chunked, Cut::Fin),
+        (Framing::Chunked, Cut::Rst),
+    ] {
+        let promised = Reply::say("one two three").framed(framing);
+        let error = failure(Api::Responses, promised.cut_after(400, cut)).await;
+        assert_eq!(error.kind, FailureKind::Truncated, "{framing:?} {cut:?}");
+    }
 }
 
 #[tokio::test]
 async fn a_page_is_no_stream() {
-    let page = "<html><head><title>Sign in</title></head></html>";
-    let head = "200 OK\r\ncontent-type: text/html";
-    let error = failure(Api::Responses, answer(head, page)).await;
+    let error = failure(Api::Responses, Reply::html()).await;
     assert_eq!(
         (error.kind, error.retry),
         (FailureKind::Protocol, Retry::Never)
@@ -281,32 +235,32 @@ async fn a_page_is_no_stream() {
 
 #[tokio::test]
 async fn a_compressed_body_is_refused() {
-    let head = "200 OK\r\ncontent-encoding: gzip";
-    let error = failure(Api::Chat, answer(head, "\u{1f}\u{8b}")).await;
+    let reply = Reply::stream("\u{1f}\u{8b}").claiming_encoding("gzip");
+    let error = failure(Api::Chat, reply).await;
     assert_eq!(error.kind, FailureKind::Protocol);
 }
 
 #[tokio::test]
 async fn an_endless_line_ends() {
-    let body = format!("data: {}", "x".repeat(200_000));
-    let (address, _requests) = serve(vec![stream(&body)]);
+    let server = serve(Reply::endless_line());
     let caps = SseCaps {
         line: 100_000,
         ..SseCaps::default()
     };
-    let provider = provider(Api::Chat, address).with_caps(caps);
+    let provider = provider(Api::Chat, server.base_url()).with_caps(caps);
     let error = ask(&provider, hello()).await.unwrap_err();
     assert_eq!(
         (error.kind, error.retry),
         (FailureKind::TooLarge, Retry::Never)
     );
     assert!(error.context.contains("100000"), "{error}");
+    assert_eq!(server.ended(0).await, Ended::HungUp);
 }
 
 #[tokio::test]
 async fn a_refusal_keeps_its_status_and_hides_the_key() {
-    let head = "401 Unauthorized\r\nx-request-id: req_9";
-    let error = failure(Api::Chat, answer(head, "no: sk-secret-123 (\u{1b}[1m)")).await;
+    let reply = Reply::raw(401, "no: sk-secret-123 (\u{1b}[1m)").header("x-request-id", "req_9");
+    let error = failure(Api::Chat, reply).await;
     assert_eq!(
         (error.kind, error.status),
         (FailureKind::Authentication, Some(401))
@@ -321,16 +275,16 @@ async fn a_refusal_keeps_its_status_and_hides_the_key() {
 
 #[tokio::test]
 async fn a_refusal_without_an_end_is_read_in_part() {
-    let error = failure(Api::Chat, answer("500 Oops", &"x".repeat(1_000_000))).await;
+    let reply = Reply::filled("", b'x', u64::MAX).status(500);
+    let error = failure(Api::Chat, reply).await;
     assert_eq!((error.kind, error.status), (FailureKind::Server, Some(500)));
     assert!(error.context.len() < 1_000, "{error}");
 }
 
 #[tokio::test]
 async fn a_wait_that_is_asked_for_is_passed_on() {
-    let head = "429 Too Many Requests\r\nretry-after: 7";
-    let body = r#"{"error":{"message":"slow down","code":"rate_limit_exceeded"}}"#;
-    let error = failure(Api::Responses, answer(head, body)).await;
+    let reply = Reply::error(429, "rate_limit_exceeded", "slow down").header("retry-after", "7");
+    let error = failure(Api::Responses, reply).await;
     assert_eq!(
         (error.kind, error.retry),
         (FailureKind::RateLimit, Retry::AfterMs(7_000))
@@ -342,8 +296,8 @@ async fn a_redirect_is_not_followed() {
     let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
     elsewhere.set_nonblocking(true).unwrap();
     let to = elsewhere.local_addr().unwrap();
-    let head = format!("307 Temporary Redirect\r\nlocation: http://{to}/v1/chat/completions");
-    let error = failure(Api::Chat, answer(&head, "")).await;
+    let location = format!("http://{to}/v1/chat/completions");
+    let error = failure(Api::Chat, Reply::redirect(307, &location)).await;
     assert_eq!(
         (error.kind, error.status),
         (FailureKind::Protocol, Some(307))
@@ -359,9 +313,12 @@ async fn nobody_there_is_unavailable() {
         .unwrap()
         .local_addr()
         .unwrap();
-    let error = ask(&provider(Api::Chat, address), hello())
-        .await
-        .unwrap_err();
+    let error = ask(
+        &provider(Api::Chat, format!("http://{address}/v1")),
+        hello(),
+    )
+    .await
+    .unwrap_err();
     assert_eq!(
         (error.kind, error.retry),
         (FailureKind::Unavailable, Retry::Soon)
@@ -374,11 +331,10 @@ async fn nobody_there_is_unavailable() {
 
 #[tokio::test]
 async fn a_head_that_does_not_come_is_a_timeout() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
+    let server = serve(Reply::say("too late").head_after(&Gate::new()));
     let mut request = hello();
     request.limits.connect_ms = 20;
-    let error = ask(&provider(Api::Chat, address), request)
+    let error = ask(&provider(Api::Chat, server.base_url()), request)
         .await
         .unwrap_err();
     assert_eq!(
@@ -390,19 +346,16 @@ async fn a_head_that_does_not_come_is_a_timeout() {
 
 #[tokio::test]
 async fn models_are_listed() {
-    let body = r#"{"object":"list","data":[{"id":"m-1"},{"id":"m-2"}]}"#;
-    let (address, requests) = serve(vec![answer("200 OK", body), answer("200 OK", "<html>")]);
-    let provider = provider(Api::Responses, address);
+    let listed = |reply| serve(Script::list([]).models(reply));
+    let models = json!({"object": "list", "data": [{"id": "m-1"}, {"id": "m-2"}]});
+    let (good, page) = (listed(Reply::json(200, &models)), listed(Reply::html()));
     let wait = Duration::from_secs(30);
-    assert_eq!(provider.models(wait).await.unwrap(), ["m-1", "m-2"]);
-    assert!(
-        requests
-            .recv()
-            .unwrap()
-            .starts_with("GET /v1/models HTTP/1.1\r\n")
-    );
-    assert_eq!(
-        provider.models(wait).await.unwrap_err().kind,
-        FailureKind::Protocol
-    );
+    let ask = async |server: &ModelServer| {
+        let provider = provider(Api::Responses, server.base_url());
+        provider.models(wait).await
+    };
+    assert_eq!(ask(&good).await.unwrap(), ["m-1", "m-2"]);
+    assert_eq!(good.requests()[0].method, "GET");
+    assert_eq!(good.requests()[0].path, "/v1/models");
+    assert_eq!(ask(&page).await.unwrap_err().kind, FailureKind::Protocol);
 }

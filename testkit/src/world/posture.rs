@@ -28,7 +28,8 @@ impl Default for Posture {
     }
 }
 
-/// The tools of a simulated session: one of each effect and concurrency class.
+/// The tools of a simulated session: one of each effect and concurrency class. The exclusive ones
+/// name a timeout of their own.
 pub const TOOLS: [(&str, EffectClass, Concurrency); 6] = [
     ("read", EffectClass::ReadOnly, Concurrency::Parallel),
     ("look", EffectClass::ReadOnly, Concurrency::Exclusive),
@@ -48,7 +49,10 @@ impl Posture {
             parameters: String::from(r#"{"type":"object"}"#),
             effect: *effect,
             concurrency: *concurrency,
-            timeout_ms: None,
+            timeout_ms: match concurrency {
+                Concurrency::Parallel => None,
+                Concurrency::Exclusive => Some(5_000),
+            },
         };
         Settings {
             provider: String::from("simulated"),

@@ -1,6 +1,7 @@
 //! Inputs: what a user says while a turn runs, after an interrupt, twice, or not at all.
 
 use expect_test::expect;
+use windlass_testkit::world::transcript;
 
 use super::check;
 
@@ -281,4 +282,17 @@ fn settings_change_between_turns() {
                  run sample@24
         "#]],
     );
+}
+
+/// The memory of keys is bounded: a key may come again once 64 others came after it.
+#[test]
+fn a_key_is_forgotten_once_many_came_after_it() {
+    let sends = |keys: std::ops::RangeInclusive<u32>| -> String {
+        keys.map(|key| format!("send key={key} hello\n")).collect()
+    };
+    let told = |script: String| transcript(&format!("open queue=99 ceiling.queue=99\n{script}"));
+    let known = told(sends(0..=63) + "send key=0 again").unwrap_or_default();
+    assert!(known.ends_with("rejected: an input with this key was queued at 2 already\n"));
+    let forgotten = told(sends(0..=64) + "send key=0 again").unwrap_or_default();
+    assert!(forgotten.ends_with("InputQueued \"again\", key 0\n"));
 }

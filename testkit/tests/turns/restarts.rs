@@ -605,3 +605,60 @@ fn an_answer_from_before_a_restart_is_refused() {
         "#]],
     );
 }
+
+#[test]
+fn a_restart_past_the_deadline_still_lets_the_input_in() {
+    check(
+        r#"
+            open lazy turn_ms=10
+            send hello
+            crash lose=2 away=10
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > crash lose=2 away=10
+                 the log ends at 3
+               4 InputAccepted input 2
+               5 InterruptRequested by deadline: the turn has run for 10 ms, which is its limit
+               6 TurnSettled exhausted: wall_clock
+        "#]],
+    );
+}
+
+#[test]
+fn a_restart_past_the_deadline_keeps_an_answer_that_was_whole() {
+    check(
+        r#"
+            open lazy turn_ms=10
+            send hello
+            text Hi!
+            sync
+            end stop
+            crash lose=1 away=10
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > text Hi!
+               6 ItemAdded text "Hi!"
+            > sync
+            > end stop
+               7 SampleEnded stop
+               8 TurnSettled completed
+            > crash lose=1 away=10
+                 the log ends at 7
+               8 TurnSettled completed
+        "#]],
+    );
+}

@@ -192,15 +192,11 @@ pub enum Stage {
     Ending(Outcome),
 }
 
-/// The model may be asked next.
+/// The model may be asked next, for a new sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ready {
     /// Why.
     pub because: Because,
-    /// Failures of this sample so far.
-    pub failures: u32,
-    /// Restarts of this sample so far.
-    pub restarts: u32,
 }
 
 /// The model has been asked.

@@ -43,13 +43,10 @@ fn next(plan: &Plan) -> Option<Fact> {
         | (Stage::Concluding(_) | Stage::Ending(_), Some(stop)) => {
             Some(settle(turn, stopped(stop)))
         }
-        (Stage::Ready(ready), None) => {
-            let tries = ready.failures.saturating_add(ready.restarts);
-            Some(match spent(turn, tries) {
-                Some(limit) => settle(turn, Outcome::Exhausted { limit }),
-                None => sample(plan, turn, ready.because, tries),
-            })
-        }
+        (Stage::Ready(ready), None) => Some(match spent(turn) {
+            Some(limit) => settle(turn, Outcome::Exhausted { limit }),
+            None => sample(plan, turn, ready.because, 0),
+        }),
         (Stage::Backoff(backoff), None) if plan.at < backoff.until => None,
         (Stage::Backoff(backoff), None) => {
             let tries = backoff.failures.saturating_add(backoff.restarts);
@@ -86,10 +83,10 @@ pub(super) fn overdue(plan: &Plan, turn: &Turn) -> Option<Fact> {
     })
 }
 
-/// The limit that stands against another sample, if one does. Retried attempts are of the same
-/// sample, so the count of samples does not stand against them.
-fn spent(turn: &Turn, tries: u32) -> Option<LimitKind> {
-    if tries == 0 && turn.spent.samples >= turn.limits.samples {
+/// The limit that stands against another sample, if one does. It is not asked about a further
+/// attempt, which is of the same sample.
+fn spent(turn: &Turn) -> Option<LimitKind> {
+    if turn.spent.samples >= turn.limits.samples {
         return Some(LimitKind::Samples);
     }
     let tokens = turn.limits.tokens;

@@ -91,8 +91,6 @@ pub(super) fn on_observed(
         Some(limit) => Stage::Ending(Outcome::Exhausted { limit }),
         None => Stage::Ready(Ready {
             because: Because::ToolResults,
-            failures: 0,
-            restarts: 0,
         }),
     };
     session.context = context;

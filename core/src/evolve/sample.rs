@@ -29,7 +29,7 @@ pub(super) fn on_started(
     let (context, previous) = (session.context, session.latest);
     let turn = turn_of(session, recorded)?;
     let (because, failures, restarts) = match &turn.stage {
-        Stage::Ready(ready) => (ready.because, ready.failures, ready.restarts),
+        Stage::Ready(ready) => (ready.because, 0, 0),
         Stage::Backoff(backoff) => (Because::Retry, backoff.failures, backoff.restarts),
         Stage::Opening { .. }
         | Stage::Sampling(_)
@@ -172,8 +172,6 @@ pub(super) fn on_ended(
         Some(calls) => Stage::Executing(Executing { calls }),
         None if fact.stop == StopReason::Unfinished => Stage::Ready(Ready {
             because: Because::Unfinished,
-            failures: 0,
-            restarts: 0,
         }),
         None => Stage::Concluding(Concluding {
             stop: fact.stop.clone(),

@@ -60,8 +60,6 @@ pub(super) fn on_input_accepted(
     };
     turn.stage = Stage::Ready(Ready {
         because: Because::Opened { input },
-        failures: 0,
-        restarts: 0,
     });
     let queued = session.queue.pop_front();
     match queued {

@@ -2,15 +2,19 @@
 //! and over random streams.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use windlass_core::{Assembled, Caps, Fact, Opaque, Overflow, StopReason, StreamEvent, Usage};
+use windlass_core::{
+    Assembled, CallItem, Caps, Fact, Observation, ObservationStatus, Opaque, Overflow, Prompt,
+    PromptItem, ReasoningItem, Seq, StopReason, StreamEvent, Usage,
+};
 use windlass_ports::codec;
 use windlass_testkit::laws::law_06_chunking_does_not_matter::{self as law_06, assemble};
 use windlass_testkit::laws::law_12_facts_round_trip;
-use windlass_testkit::world::{self, Machine, Script, check_all, facts, random};
+use windlass_testkit::world::{self, Machine, Posture, Script, check_all, facts, random};
 
 proptest! {
     // What fails is printed as a script, which belongs into `tests/turns.rs`.
@@ -199,25 +203,68 @@ fn name_len(event: &StreamEvent) -> usize {
     0
 }
 
-/// Some servers open a refusal with every answer and never fill it.
+/// `SampleStarted` says what was shown by its digest alone.
 #[test]
-fn an_empty_part_is_no_item() {
-    let part = |event: StreamEvent| [event, done((0, None, false))];
-    let (slot, text) = (0, String::new());
-    for events in [
-        part(StreamEvent::Text {
-            slot,
-            text: text.clone(),
+fn a_digest_tells_conversations_apart() {
+    let user = |text: &str| PromptItem::User { text: text.into() };
+    let sample = Seq(5);
+    let call = |name: &str, arguments: &str| PromptItem::Call {
+        sample,
+        id: "c1".into(),
+        call: Arc::new(CallItem {
+            provider_id: String::from("c1"),
+            name: name.into(),
+            arguments: arguments.into(),
+            fault: None,
+            opaque: None,
         }),
-        part(StreamEvent::Refusal {
-            slot,
-            text: text.clone(),
+    };
+    let result = |output: &str| PromptItem::Result {
+        id: "c1".into(),
+        observation: Arc::new(Observation::new(ObservationStatus::Done, output)),
+    };
+    let reasoning = |text: &str, payload: Option<&str>| PromptItem::Reasoning {
+        sample,
+        item: Arc::new(ReasoningItem {
+            text: text.into(),
+            opaque: payload.map(|payload| Opaque {
+                provider: String::from("p"),
+                endpoint: String::from("e"),
+                model: String::from("m"),
+                payload: payload.into(),
+            }),
         }),
-        part(StreamEvent::Reasoning {
-            slot,
-            text: text.clone(),
-        }),
-    ] {
-        assert_eq!(assemble(Caps::default(), &events).parts, []);
-    }
+    };
+    let conversations = [
+        vec![],
+        vec![user("a")],
+        vec![user("b")],
+        vec![user("a"), user("b")],
+        vec![user("b"), user("a")],
+        vec![user("ab")],
+        vec![PromptItem::Text {
+            sample,
+            text: "a".into(),
+        }],
+        vec![PromptItem::Refusal {
+            sample,
+            text: "a".into(),
+        }],
+        vec![reasoning("a", None)],
+        vec![reasoning("a", Some("b"))],
+        vec![reasoning("a", Some("c"))],
+        vec![call("read", "{}")],
+        vec![call("read", "{ }")],
+        vec![call("look", "{}")],
+        vec![result("a")],
+        vec![result("b")],
+    ];
+    let settings = Arc::new(Posture::default().settings());
+    let digest = |items: &Vec<PromptItem>| {
+        let items = items.iter().cloned().collect();
+        let settings = settings.clone();
+        Prompt { settings, items }.digest()
+    };
+    let digests: BTreeSet<_> = conversations.iter().map(digest).collect();
+    assert_eq!(digests.len(), conversations.len());
 }

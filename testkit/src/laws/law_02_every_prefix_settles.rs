@@ -5,12 +5,14 @@
 //! open, and no input waits unless it is held for a user's word. This takes a bounded number of
 //! steps.
 //!
-//! It kills: a deadline that forgets the end of a backoff, a stage from which a recovery knows
+//! The deadline is exact: a tick before it does nothing, and a tick at it does something.
+//!
+//! It kills: a deadline that forgets the end of a backoff or comes too late, a stage from which a recovery knows
 //! no way on.
 
-use windlass_core::{History, Limits, Recorded};
+use windlass_core::{History, Input, Limits, Recorded, Session, Stamped, Timestamp};
 
-use super::{Broken, Held, broken};
+use super::{Broken, Held, broken, hold};
 use crate::world::{Machine, World, fair};
 
 /// Checks every prefix of a log.
@@ -37,7 +39,31 @@ pub fn check(machine: Machine, ceiling: &Limits, log: &[Recorded]) -> Held {
     Ok(())
 }
 
-fn placed(broken: Broken, session: &windlass_core::Session) -> Broken {
+/// Checks that the deadline of a state, in which nothing is due, is the first moment at which a
+/// tick does something; without a deadline, none ever does.
+///
+/// # Errors
+/// [`Broken`] when a tick does something too early, or nothing at its time.
+pub fn check_deadline(machine: &Machine, ceiling: &Limits, session: &Session) -> Held {
+    let leads_on = |at: u64| {
+        let tick = Stamped {
+            at: Timestamp(at),
+            entropy: 0,
+            input: Input::Tick,
+        };
+        (machine.decide)(session, ceiling, tick).is_ok_and(|drafts| !drafts.is_empty())
+    };
+    let deadline = (machine.deadline)(session);
+    let before = deadline.map_or(u64::MAX, |at| at.0.saturating_sub(1));
+    hold(2, !leads_on(before), || {
+        format!("a tick at {before} does something, and the deadline is {deadline:?}")
+    })?;
+    hold(2, deadline.is_none_or(|at| leads_on(at.0)), || {
+        format!("a tick at the deadline {deadline:?} does nothing")
+    })
+}
+
+fn placed(broken: Broken, session: &Session) -> Broken {
     let what = format!("resumed before position {}: {}", session.next, broken.what);
     Broken { what, ..broken }
 }

@@ -205,6 +205,7 @@ impl World {
     /// [`Broken`] with the first law that does not hold.
     pub fn check_now(&self) -> Held {
         law_01_live_equals_fold::check(&self.log, &self.session, &self.history)?;
+        law_02_every_prefix_settles::check_deadline(&self.machine, &self.ceiling, &self.session)?;
         law_03_running_equals_owed::check(&self.log, self.durable, &self.owed(), &self.running)?;
         law_04_no_key_starts_twice::check(&self.begun, &self.losses)?;
         law_05_one_observation_a_call::check(&self.log)?;

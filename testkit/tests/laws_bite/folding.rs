@@ -47,6 +47,19 @@ fn law_02_kills_a_deadline_that_forgets_the_backoff() {
 }
 
 #[test]
+fn law_02_kills_a_deadline_that_comes_late() {
+    fn late(session: &Session) -> Option<Timestamp> {
+        windlass_core::deadline(session).map(|at| at.plus_ms(1))
+    }
+    let deadline = late;
+    let mutant = Machine {
+        deadline,
+        ..Machine::CORE
+    };
+    kills(2, mutant, "send hello\ninterrupt person");
+}
+
+#[test]
 fn law_02_kills_a_tick_that_does_nothing() {
     fn deaf(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
         if input.input == Input::Tick {

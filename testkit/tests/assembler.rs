@@ -84,7 +84,7 @@ fn a_part_ends_once_and_nothing_is_added_to_it() {
 
 #[test]
 fn what_is_partial_belongs_to_no_whole_item() {
-    let events = [text(0, "whole"), done(0, None), text(1, "half")];
+    let events = [text(0, "who"), done(0, Some("whole")), text(1, "half")];
     assert_eq!(answer(&events).partial, "half");
 }
 

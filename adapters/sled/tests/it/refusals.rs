@@ -1,10 +1,6 @@
 //! What the surroundings refuse: another process has the store, the folder may not be written to,
 //! the disk is full. Each is a typed error, and nothing acknowledged is lost.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "all of it is tests")]
-
-mod child;
-
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -12,6 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::child;
 use windlass_core::{Seq, SessionId};
 use windlass_ports::{LogStore, StoreError, StoreErrorKind, StoreRetry};
 use windlass_sled::SledStore;
@@ -57,7 +54,7 @@ fn a_second_process_is_refused_and_told_who_has_it() {
     let own = tempfile::tempdir().unwrap();
     let place = own.path().join("store");
     let store = SledStore::open(place.clone()).unwrap();
-    let mut opener = child::command(&child::program(), "opener", &place);
+    let mut opener = child::command(&child::program(), "refusals::opener", &place);
     let said = said_by(&mut opener);
     let holder = format!("process {}", std::process::id());
     assert!(said.starts_with("refused Locked"), "{said}");
@@ -81,7 +78,7 @@ fn a_folder_that_may_not_be_written_to_is_read_only() {
     fs::create_dir(barred).unwrap();
     fs::set_permissions(barred, fs::Permissions::from_mode(0o555)).unwrap();
 
-    let mut opener = child::command(&program, "opener", &place);
+    let mut opener = child::command(&program, "refusals::opener", &place);
     // Permissions do not bind the superuser, so a child of another user tries.
     if rustix::process::geteuid().is_root() {
         opener.uid(NOBODY).gid(NOBODY).env("TMPDIR", "/tmp");
@@ -137,7 +134,7 @@ async fn a_full_disk_is_said_and_loses_nothing() {
     let limit = "trap '' XFSZ; ulimit -f 40000; exec \"$@\"";
     limited.args(["-c", limit, "sh"]).arg(child::program());
     limited
-        .args(child::only("filler"))
+        .args(child::only("refusals::filler"))
         .env("WINDLASS_SLED_TEST_PLACE", &place);
     limited.stdin(Stdio::null()).stdout(Stdio::piped());
     let output = limited.output().unwrap();

@@ -1,15 +1,12 @@
 //! A database or a witness that is not what was written: never a shorter or another log, never a
 //! hang, always a typed error that says what to do.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "all of it is tests")]
-
-mod child;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::child;
 use windlass_core::{Recorded, Seq, SessionId};
 use windlass_ports::{LogStore, StoreError, StoreErrorKind};
 use windlass_sled::SledStore;
@@ -261,7 +258,7 @@ fn flipped(sound: &Path, file: &str, at: usize) -> i32 {
     let mut bytes = fs::read(&path).unwrap();
     bytes[at] ^= 1 << (at % 8);
     fs::write(&path, bytes).unwrap();
-    let mut inspector = child::command(&child::program(), "inspector", &place.store());
+    let mut inspector = child::command(&child::program(), "damage::inspector", &place.store());
     let output = inspector.output().unwrap();
     let code = output.status.code();
     let said = String::from_utf8_lossy(&output.stderr);

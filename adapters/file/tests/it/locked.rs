@@ -1,7 +1,5 @@
 //! One writer: a session that another process writes is refused, and readable all the same.
 
-#![expect(clippy::unwrap_used, reason = "it is a test")]
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -48,7 +46,7 @@ struct Holder(Child);
 impl Holder {
     fn start(dir: &Path) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "child_holds_a_claim", "--nocapture"])
+            .args(["--exact", "locked::child_holds_a_claim", "--nocapture"])
             .env(FOLDER, dir)
             .stdout(Stdio::piped())
             .spawn()

@@ -3,16 +3,13 @@
 //! The writers are this very program as a child, which says on its standard output what was
 //! acknowledged to it.
 
-#![expect(clippy::unwrap_used, reason = "all of it is tests")]
-
-mod child;
-
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::thread;
 
+use crate::child;
 use tokio::task::JoinSet;
 use windlass_core::{Recorded, Seq, SessionId};
 use windlass_ports::LogStore;
@@ -116,7 +113,7 @@ async fn what_was_acknowledged_survives_kills() {
     for lines in [
         40, 1, 0, 7, 2, 0, 90, 3, 0, 25, 0, 11, 60, 5, 0, 33, 4, 0, 150, 17,
     ] {
-        let (mut writer, said) = start("writer", &place);
+        let (mut writer, said) = start("kill::writer", &place);
         let mut count = 0;
         for line in said {
             // What the child had said before it died counts too, so this reads to the end.
@@ -181,7 +178,7 @@ async fn a_batch_over_many_segments_is_whole_or_absent() {
     let mut acknowledged = 0;
     let size = || std::fs::metadata(place.join("db/db")).map_or(0, |meta| meta.len());
     for grown_mib in [0, 1, 9, 5, 14] {
-        let (mut writer, said) = start("big_writer", &place);
+        let (mut writer, said) = start("kill::big_writer", &place);
         let mut dead = false;
         for line in said {
             if let Some(last) = line.strip_prefix("acknowledged s0 ") {

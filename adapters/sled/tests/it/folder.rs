@@ -1,8 +1,6 @@
 //! What lies in a store's folder: files of their owner alone, and no value outside the database's
 //! one file, since what sled moves out of it is never synced.
 
-#![expect(clippy::unwrap_used, reason = "all of it is tests")]
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -1,7 +1,5 @@
 //! A folder that cannot be written to: claims say so, reading works.
 
-#![expect(clippy::unwrap_used, reason = "it is a test")]
-
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

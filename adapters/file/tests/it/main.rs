@@ -1,0 +1,11 @@
+//! The store over real files and real processes: what it survives and what it refuses.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "all of this is test code"
+)]
+
+mod damage;
+mod locked;
+mod read_only;

@@ -2,7 +2,7 @@
 //!
 //! A *turn* is one cycle from a user's input to a settled outcome. This crate holds what is
 //! true of turns and nothing else: which facts there are, which facts an input leads to
-//! ([`decide`]), what a fact does to the state ([`Session::evolve`]), what the world owes a state
+//! ([`decide`]), what a fact does to the state ([`evolve`]), what the world owes a state
 //! ([`owed`]), when to look again ([`deadline`]), and what the model may see ([`History`],
 //! [`render`]).
 //!

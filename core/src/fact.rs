@@ -44,6 +44,7 @@ pub enum Fact {
 
 /// A session began. Always the first fact, and only that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SessionOpened {
     /// Whose it is.
     pub owner: Arc<Scope>,
@@ -80,6 +81,7 @@ pub enum Lineage {
 
 /// The settings were replaced, for turns that open from here on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SettingsChanged {
     /// All of the settings.
     pub settings: Arc<Settings>,
@@ -87,6 +89,7 @@ pub struct SettingsChanged {
 
 /// A user said something. Acknowledged to the caller once this is durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct InputQueued {
     /// Who said it.
     pub scope: Arc<Scope>,
@@ -104,6 +107,7 @@ pub struct InputQueued {
 
 /// A turn began. Its id is this fact's position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TurnOpened {
     /// Why.
     pub because: Because,
@@ -120,6 +124,7 @@ pub struct TurnOpened {
 
 /// An input was let in: from here on the model may see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct InputAccepted {
     /// The input.
     pub input: InputId,
@@ -127,6 +132,7 @@ pub struct InputAccepted {
 
 /// The model was asked. The run is named by this fact's position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SampleStarted {
     /// Which sample of the turn, from 1.
     pub sample: u32,
@@ -140,6 +146,7 @@ pub struct SampleStarted {
 
 /// An item of the model's answer is whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ItemAdded {
     /// The `SampleStarted` of the run that brought it.
     pub started: Seq,
@@ -149,6 +156,7 @@ pub struct ItemAdded {
 
 /// The answer is whole; its items stand.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SampleEnded {
     /// The `SampleStarted` of the run.
     pub started: Seq,
@@ -164,6 +172,7 @@ pub struct SampleEnded {
 
 /// The answer broke off; its items do not stand.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SampleCut {
     /// The `SampleStarted` of the run.
     pub started: Seq,
@@ -179,6 +188,7 @@ pub struct SampleCut {
 
 /// It was decided whether a call may run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CallDecided {
     /// The call.
     pub call: CallId,
@@ -202,6 +212,7 @@ pub enum Decider {
 
 /// A tool is about to run. The run is named by this fact's position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CallStarted {
     /// The call.
     pub call: CallId,
@@ -215,6 +226,7 @@ pub struct CallStarted {
 
 /// A call has ended. Exactly one a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CallObserved {
     /// The call.
     pub call: CallId,
@@ -224,6 +236,7 @@ pub struct CallObserved {
 
 /// The turn was asked to stop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct InterruptRequested {
     /// Who asked.
     pub by: Interrupter,

@@ -37,6 +37,9 @@ pub(super) fn on_started(
         | Stage::Concluding(_)
         | Stage::Ending(_) => return Err(misfit(recorded, "the turn is not ready to sample")),
     };
+    if turn.stop.is_some() {
+        return Err(misfit(recorded, "the turn was asked to stop"));
+    }
     if fact.because != because {
         return Err(misfit(recorded, "its reason is not the one the log gives"));
     }

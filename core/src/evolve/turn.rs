@@ -5,7 +5,7 @@ use crate::because::Because;
 use crate::error::Misfit;
 use crate::fact::{InputAccepted, InterruptRequested, TurnOpened, TurnSettled};
 use crate::id::{Seq, TurnId};
-use crate::outcome::Outcome;
+use crate::outcome::{Interrupter, LimitKind, Outcome};
 use crate::record::Recorded;
 use crate::session::{Hold, Phase, Ready, Session, Spent, Stage, Stop, Turn};
 
@@ -32,8 +32,15 @@ pub(super) fn on_opened(
     let Because::Opened { input } = fact.because else {
         return Err(misfit(recorded, "a turn is opened by an input"));
     };
-    if session.queue.front().is_none_or(|next| next.id != input) {
-        return Err(misfit(recorded, "its input is not the oldest that waits"));
+    match session.queue.front() {
+        Some(next) if next.id == input => {
+            if next.scope != fact.scope || next.dry_run != fact.dry_run {
+                return Err(misfit(recorded, "it is not opened as its input asks"));
+            }
+        }
+        Some(_) | None => {
+            return Err(misfit(recorded, "its input is not the oldest that waits"));
+        }
     }
     session.phase = Phase::Turning(Turn {
         id: TurnId(recorded.seq.0),
@@ -102,6 +109,12 @@ pub(super) fn on_settled(
         Stage::Opening { .. } => return Err(misfit(recorded, "its input was not let in")),
         Stage::Ready(_) | Stage::Backoff(_) | Stage::Concluding(_) | Stage::Ending(_) => {}
     }
+    if fact.spent != turn.spent {
+        return Err(misfit(recorded, "it does not say what the turn took"));
+    }
+    if !ends_so(turn, &fact.outcome) {
+        return Err(misfit(recorded, "the turn does not end in this way"));
+    }
     let asked_at = turn.stop.as_ref().map_or(Seq::ZERO, |stop| stop.seq);
     let spoken_since = |last: &crate::session::Queued| last.id.0 > asked_at.0;
     session.hold = match &fact.outcome {
@@ -116,4 +129,36 @@ pub(super) fn on_settled(
     };
     session.phase = Phase::Idle;
     Ok(())
+}
+
+/// Whether a turn that stands here can end like this.
+fn ends_so(turn: &Turn, outcome: &Outcome) -> bool {
+    let asked = turn.stop.as_ref().map(|stop| stop.by);
+    match outcome {
+        Outcome::Interrupted { by, .. } => asked == Some(*by),
+        Outcome::Exhausted {
+            limit: LimitKind::WallClock,
+        } => asked == Some(Interrupter::Deadline),
+        Outcome::Exhausted {
+            limit:
+                LimitKind::Samples
+                | LimitKind::CallsPerSample
+                | LimitKind::Calls
+                | LimitKind::Tokens
+                | LimitKind::OutputTokens,
+        }
+        | Outcome::Completed
+        | Outcome::NoAnswer
+        | Outcome::Refused
+        | Outcome::Blocked { .. }
+        | Outcome::Failed { .. } => match &turn.stage {
+            Stage::Ending(owed) => asked.is_none() && owed == outcome,
+            Stage::Concluding(_) => asked.is_none(),
+            Stage::Ready(_) => asked.is_none() && matches!(outcome, Outcome::Exhausted { .. }),
+            Stage::Opening { .. }
+            | Stage::Sampling(_)
+            | Stage::Backoff(_)
+            | Stage::Executing(_) => false,
+        },
+    }
 }

@@ -1,0 +1,100 @@
+//! A log that an engine did not write does not fold, however well it reads.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test fails by panicking, and forges one kind of fact"
+)]
+
+use windlass_core::{
+    Fact, Interrupter, Misfit, Outcome, Recorded, Scope, Seq, Session, evolve, opened,
+};
+use windlass_testkit::world::{Machine, Script, check_all};
+
+const TURN: &str = "send hello\ncall write {}\nend stop\ndone 0 written\ntext hi\nend stop\n";
+
+fn log() -> Vec<Recorded> {
+    let script: Script = TURN.parse().unwrap();
+    let world = check_all(Machine::CORE, &script).unwrap();
+    let log = world.log().to_vec();
+    assert!(
+        matches!(log.last().unwrap().fact, Fact::TurnSettled(_)),
+        "{log:#?}"
+    );
+    log
+}
+
+fn fold(log: &[Recorded]) -> Result<Session, Misfit> {
+    let (first, rest) = log.split_first().unwrap();
+    rest.iter().try_fold(opened(first)?, evolve)
+}
+
+/// The log with one fact changed does not fold, and the misfit names the place.
+fn refused(mut log: Vec<Recorded>, forge: impl Fn(&mut Fact) -> bool) {
+    let at = log
+        .iter_mut()
+        .position(|recorded| forge(&mut recorded.fact))
+        .unwrap();
+    let misfit = fold(&log).unwrap_err();
+    assert_eq!(misfit.at, Seq(at as u64 + 1), "{misfit}");
+}
+
+#[test]
+fn as_it_was_written_it_folds() {
+    assert!(fold(&log()).is_ok());
+}
+
+#[test]
+fn an_end_that_the_turn_does_not_come_to() {
+    let nobody_asked = Outcome::Interrupted {
+        by: Interrupter::Person,
+        reason: "no".into(),
+    };
+    refused(log(), |fact| match fact {
+        Fact::TurnSettled(settled) => {
+            settled.outcome = nobody_asked.clone();
+            true
+        }
+        _ => false,
+    });
+}
+
+#[test]
+fn totals_that_do_not_add_up() {
+    refused(log(), |fact| match fact {
+        Fact::TurnSettled(settled) => {
+            settled.spent.calls += 1;
+            true
+        }
+        _ => false,
+    });
+}
+
+#[test]
+fn a_turn_for_somebody_else() {
+    refused(log(), |fact| match fact {
+        Fact::TurnOpened(turn) => {
+            turn.scope = Scope::system("forged").into();
+            true
+        }
+        _ => false,
+    });
+}
+
+#[test]
+fn a_call_that_runs_twice() {
+    let mut log = log();
+    let at = log
+        .iter()
+        .position(|r| matches!(r.fact, Fact::CallStarted(_)))
+        .unwrap();
+    let mut again = log[at].clone();
+    if let Fact::CallStarted(started) = &mut again.fact {
+        started.attempt = 2;
+    }
+    log.insert(at + 1, again);
+    for (n, recorded) in log.iter_mut().enumerate() {
+        recorded.seq = Seq(n as u64 + 1);
+    }
+    assert_eq!(fold(&log).unwrap_err().at, Seq(at as u64 + 2));
+}

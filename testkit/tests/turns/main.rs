@@ -6,6 +6,7 @@
 
 mod answers;
 mod calls;
+mod durability;
 mod failures;
 mod inputs;
 mod interrupts;

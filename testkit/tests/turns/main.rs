@@ -12,6 +12,7 @@ mod inputs;
 mod interrupts;
 mod limits;
 mod policy;
+mod restarted_calls;
 mod restarts;
 
 use expect_test::Expect;

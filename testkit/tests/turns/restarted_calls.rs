@@ -1,0 +1,260 @@
+//! Restarts while tools run: again if that is safe, else unknown.
+
+use expect_test::expect;
+
+use super::check;
+
+#[test]
+fn a_restart_runs_a_read_only_call_again() {
+    check(
+        r#"
+            send hello
+            call read {}
+            end stop
+            crash
+            done 0 ok
+            text Hi!
+            end stop
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > call read {}
+               6 ItemAdded call read {}
+            > end stop
+               7 SampleEnded stop
+               8 CallDecided call 6 allow: the tool is read-only
+               9 CallStarted call 6 attempt 1
+                 run call 6@9
+            > crash
+                 the log ends at 9
+              10 CallStarted call 6 attempt 2
+                 run call 6@10
+            > done 0 ok
+              11 CallObserved call 6 done: ok
+              12 SampleStarted sample 2 attempt 1 because tool results
+                 run sample@12
+            > text Hi!
+              13 ItemAdded text "Hi!"
+            > end stop
+              14 SampleEnded stop
+              15 TurnSettled completed
+        "#]],
+    );
+}
+
+#[test]
+fn a_restart_runs_an_idempotent_call_again_under_the_same_key() {
+    check(
+        r#"
+            send hello
+            call put {}
+            end stop
+            crash
+            done 0 ok
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > call put {}
+               6 ItemAdded call put {}
+            > end stop
+               7 SampleEnded stop
+               8 CallDecided call 6 allow: the permissions allow it
+               9 CallStarted call 6 attempt 1
+                 run call 6@9
+            > crash
+                 the log ends at 9
+              10 CallStarted call 6 attempt 2
+                 run call 6@10
+            > done 0 ok
+              11 CallObserved call 6 done: ok
+              12 SampleStarted sample 2 attempt 1 because tool results
+                 run sample@12
+        "#]],
+    );
+}
+
+#[test]
+fn a_restart_does_not_run_an_effectful_call_again() {
+    check(
+        r#"
+            send hello
+            call write {}
+            end stop
+            crash
+            text I will check.
+            end stop
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > call write {}
+               6 ItemAdded call write {}
+            > end stop
+               7 SampleEnded stop
+               8 CallDecided call 6 allow: the permissions allow it
+               9 CallStarted call 6 attempt 1
+                 run call 6@9
+            > crash
+                 the log ends at 9
+              10 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
+              11 SampleStarted sample 2 attempt 1 because tool results
+                 run sample@11
+            > text I will check.
+              12 ItemAdded text "I will check."
+            > end stop
+              13 SampleEnded stop
+              14 TurnSettled completed
+        "#]],
+    );
+}
+
+#[test]
+fn a_restart_keeps_what_was_observed() {
+    check(
+        r#"
+            send hello
+            call write {"n":1}
+            call write {"n":2}
+            call shell {"n":3}
+            end stop
+            done 1 two
+            crash
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > call write {"n":1}
+               6 ItemAdded call write {"n":1}
+            > call write {"n":2}
+               7 ItemAdded call write {"n":2}
+            > call shell {"n":3}
+               8 ItemAdded call shell {"n":3}
+            > end stop
+               9 SampleEnded stop
+              10 CallDecided call 6 allow: the permissions allow it
+              11 CallDecided call 7 allow: the permissions allow it
+              12 CallDecided call 8 allow: the permissions allow it
+              13 CallStarted call 6 attempt 1
+              14 CallStarted call 7 attempt 1
+                 run call 6@13
+                 run call 7@14
+            > done 1 two
+              15 CallObserved call 7 done: two
+            > crash
+                 the log ends at 15
+              16 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
+              17 CallStarted call 8 attempt 1
+                 run call 8@17
+        "#]],
+    );
+}
+
+#[test]
+fn restarts_of_a_call_are_limited() {
+    check(
+        r#"
+            open restarts=1
+            send hello
+            call put {}
+            end stop
+            crash
+            crash
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > call put {}
+               6 ItemAdded call put {}
+            > end stop
+               7 SampleEnded stop
+               8 CallDecided call 6 allow: the permissions allow it
+               9 CallStarted call 6 attempt 1
+                 run call 6@9
+            > crash
+                 the log ends at 9
+              10 CallStarted call 6 attempt 2
+                 run call 6@10
+            > crash
+                 the log ends at 10
+              11 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
+              12 SampleStarted sample 2 attempt 1 because tool results
+                 run sample@12
+        "#]],
+    );
+}
+
+#[test]
+fn a_repeat_that_never_began_does_not_hide_the_first_run() {
+    check(
+        r#"
+            open lazy
+            send hello
+            call put {}
+            call read {}
+            end stop
+            sync
+            crash
+            never 0
+            interrupt person
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > call put {}
+               6 ItemAdded call put {}
+            > call read {}
+               7 ItemAdded call read {}
+            > end stop
+               8 SampleEnded stop
+               9 CallDecided call 6 allow: the permissions allow it
+              10 CallDecided call 7 allow: the tool is read-only
+              11 CallStarted call 6 attempt 1
+              12 CallStarted call 7 attempt 1
+                 run call 7@12
+            > sync
+                 run call 6@11
+            > crash
+                 the log ends at 12
+              13 CallStarted call 6 attempt 2
+              14 CallStarted call 7 attempt 2
+                 run call 7@14
+            > never 0
+              15 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did, and it was not run again. It may have taken effect or not; check before you repeat it.
+            > interrupt person
+              16 InterruptRequested by person: enough
+                 wind call 7@14
+        "#]],
+    );
+}

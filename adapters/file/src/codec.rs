@@ -160,15 +160,40 @@ fn head_crc(offset: u64, head: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&offset.to_le_bytes()), fields)
 }
 
+/// What stands between the numbers of a head, and where.
+const SEPARATORS: [(usize, u8); 7] = [
+    (8, b' '),
+    (17, b'/'),
+    (26, b' '),
+    (35, b' '),
+    (44, b' '),
+    (53, b' '),
+    (86, b' '),
+];
+
+/// The value of a hexadecimal digit as heads have them: in lower case.
+fn digit(byte: u8) -> Option<u32> {
+    match byte {
+        b'0'..=b'9' => Some(u32::from(byte - b'0')),
+        b'a'..=b'f' => Some(u32::from(byte - b'a') + 10),
+        _ => None,
+    }
+}
+
 /// Reads a record's head that stands at `offset`; nothing when there is none.
 pub(crate) fn read_head(offset: u64, bytes: &[u8]) -> Option<Head> {
     let bytes = bytes.get(..HEAD)?;
-    if !looks_like_a_head(bytes) {
+    if SEPARATORS
+        .iter()
+        .any(|(at, byte)| bytes.get(*at) != Some(byte))
+    {
         return None;
     }
     let number = |at: usize| {
-        let text = std::str::from_utf8(bytes.get(at..at + 8)?).ok()?;
-        u32::from_str_radix(text, 16).ok()
+        let digits = bytes.get(at..at + 8)?;
+        digits
+            .iter()
+            .try_fold(0_u32, |number, byte| Some(number << 4 | digit(*byte)?))
     };
     if number(0)? != head_crc(offset, bytes) {
         return None;
@@ -189,10 +214,12 @@ pub(crate) fn read_head(offset: u64, bytes: &[u8]) -> Option<Head> {
 
 /// Whether these bytes may be a head, or the beginning of one.
 pub(crate) fn looks_like_a_head(bytes: &[u8]) -> bool {
-    let fits = |(at, byte): (usize, &u8)| match at {
-        8 | 26 | 35 | 44 | 53 | 86 => *byte == b' ',
-        17 => *byte == b'/',
-        _ => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+    let fits = |(at, byte): (usize, &u8)| {
+        let separator = SEPARATORS.iter().find(|(place, _)| *place == at);
+        separator.map_or_else(
+            || digit(*byte).is_some(),
+            |(_, separator)| separator == byte,
+        )
     };
     bytes.iter().take(HEAD).enumerate().all(fits)
 }

@@ -6,6 +6,8 @@ mod client;
 mod config;
 mod decode;
 mod error;
+#[cfg(test)]
+mod expected;
 mod prefix;
 mod reported;
 mod request;

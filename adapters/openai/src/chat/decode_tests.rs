@@ -1,6 +1,7 @@
 //! Tests of the Chat Completions decoder on streams made by hand.
 
 use super::*;
+use crate::expected::{arguments, opened};
 
 /// Decodes events; the end of the list is the end of the stream.
 fn run(events: &[&str]) -> Result<Vec<StreamEvent>, Fault> {
@@ -28,21 +29,6 @@ fn done(slot: u32) -> StreamEvent {
         slot,
         text: None,
         opaque: None,
-    }
-}
-
-fn opened(slot: u32, id: &str, name: &str) -> StreamEvent {
-    StreamEvent::CallOpened {
-        slot,
-        id: id.into(),
-        name: name.into(),
-    }
-}
-
-fn arguments(slot: u32, text: &str) -> StreamEvent {
-    StreamEvent::CallArguments {
-        slot,
-        text: text.into(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tests of the Responses decoder on streams made by hand.
 
 use super::*;
+use crate::expected::{arguments, opened};
 
 fn run(events: &[&str]) -> Result<Vec<StreamEvent>, Fault> {
     let mut decoder = ResponsesDecoder::new("http://host/v1", "m");
@@ -21,21 +22,6 @@ fn done(slot: u32, text: Option<&str>) -> StreamEvent {
         slot,
         text: text.map(Into::into),
         opaque: None,
-    }
-}
-
-fn opened(slot: u32, id: &str, name: &str) -> StreamEvent {
-    StreamEvent::CallOpened {
-        slot,
-        id: id.into(),
-        name: name.into(),
-    }
-}
-
-fn arguments(slot: u32, text: &str) -> StreamEvent {
-    StreamEvent::CallArguments {
-        slot,
-        text: text.into(),
     }
 }
 

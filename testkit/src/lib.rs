@@ -2,6 +2,7 @@
 
 mod answer;
 pub mod clock;
+pub mod faulty;
 mod gate;
 pub mod http;
 pub mod laws;

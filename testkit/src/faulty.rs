@@ -1,0 +1,440 @@
+//! A log store in memory whose faults are scripted.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Bound;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_ports::codec::{self, CodecError};
+use windlass_ports::{
+    Claimed, Durability, LogStore, SessionHead, StoreCapabilities, StoreError, StoreErrorKind,
+    Verified,
+};
+
+use crate::gate::Gate;
+
+/// The largest fact that it takes.
+const MAX_FACT_BYTES: usize = 4 * 1024 * 1024;
+
+/// A log store in memory that fails where a script says so, and otherwise keeps every promise of
+/// the port. Clones are the same store.
+///
+/// It outlives the runtime that used it, as a disk outlives a process: [`reopen`](Self::reopen)
+/// gives the store that the next process opens over the same logs.
+///
+/// ```
+/// use windlass_ports::StoreErrorKind;
+/// use windlass_testkit::Gate;
+/// use windlass_testkit::faulty::{Fault, FaultyStore};
+///
+/// let (stuck, lost) = (Gate::new(), StoreErrorKind::Io);
+/// let store = FaultyStore::responding(move |operation, number| match number {
+///     2 => vec![Fault::Wait(stuck.clone())],
+///     3 => vec![Fault::FailAfter(lost.clone())],
+///     _ => Vec::new(),
+/// });
+/// assert_eq!(store.reopen().appends(), 0);
+/// ```
+#[derive(Clone)]
+pub struct FaultyStore {
+    disk: Arc<Mutex<Disk>>,
+    script: Arc<Script>,
+    opening: u64,
+}
+
+type Script = dyn Fn(Operation, usize) -> Vec<Fault> + Send + Sync;
+
+/// What a store is asked to do that may fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// To claim a session.
+    Claim,
+    /// To release one.
+    Release,
+    /// To append.
+    Append,
+    /// To read a page.
+    Read,
+}
+
+/// What happens to an operation, in the order of a script's answer.
+#[derive(Debug, Clone)]
+pub enum Fault {
+    /// It waits at this gate and has done nothing yet. Dropped there, it never happened.
+    Wait(Gate),
+    /// It fails and has done nothing.
+    Fail(StoreErrorKind),
+    /// It is done, and waits at this gate before it says so. Dropped there, it happened.
+    WaitAfter(Gate),
+    /// It is done, and says that it failed.
+    FailAfter(StoreErrorKind),
+}
+
+#[derive(Default)]
+struct Disk {
+    opening: u64,
+    epoch: u64,
+    counts: BTreeMap<&'static str, usize>,
+    logs: BTreeMap<SessionId, Log>,
+}
+
+#[derive(Default)]
+struct Log {
+    claim: Option<Epoch>,
+    /// The facts as they come back from their text form.
+    facts: Vec<Arc<Recorded>>,
+    bytes: u64,
+}
+
+impl Default for FaultyStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl FaultyStore {
+    /// An empty store without a fault.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::responding(|_, _| Vec::new())
+    }
+
+    /// An empty store that asks a function for the faults of each operation, which it numbers
+    /// from 1, each kind by itself and over all openings.
+    #[must_use]
+    pub fn responding(
+        script: impl Fn(Operation, usize) -> Vec<Fault> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            disk: Arc::default(),
+            script: Arc::new(script),
+            opening: 0,
+        }
+    }
+
+    /// The store as the next process opens it: nothing is claimed, and stores that were opened
+    /// before append nothing more.
+    #[must_use]
+    pub fn reopen(&self) -> Self {
+        let mut disk = self.disk();
+        disk.opening += 1;
+        for log in disk.logs.values_mut() {
+            log.claim = None;
+        }
+        disk.logs.retain(|_, log| !log.facts.is_empty());
+        Self {
+            opening: disk.opening,
+            ..self.clone()
+        }
+    }
+
+    /// How many appends were asked for, also those that failed.
+    #[must_use]
+    pub fn appends(&self) -> usize {
+        self.disk().count(Operation::Append)
+    }
+
+    /// Whether somebody holds a session.
+    #[must_use]
+    pub fn claimed(&self, session: &SessionId) -> bool {
+        let disk = self.disk();
+        let log = disk.logs.get(session);
+        log.is_some_and(|log| log.claim.is_some())
+    }
+
+    /// The facts of a session as they would be read now; none when there is no such session.
+    #[must_use]
+    pub fn log(&self, session: &SessionId) -> Vec<Recorded> {
+        let facts = match self.disk().logs.get(session) {
+            Some(log) => log.facts.clone(),
+            None => Vec::new(),
+        };
+        facts.into_iter().map(Arc::unwrap_or_clone).collect()
+    }
+
+    fn disk(&self) -> MutexGuard<'_, Disk> {
+        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The faults of the next operation of this kind. The script is asked outside the lock, so
+    /// that it may look at the store.
+    fn faults(&self, operation: Operation) -> Vec<Fault> {
+        let number = {
+            let mut disk = self.disk();
+            let count = disk.counts.entry(operation.name()).or_default();
+            *count += 1;
+            *count
+        };
+        (self.script)(operation, number)
+    }
+
+    /// Does something, with the faults of an operation before and after it.
+    async fn with_faults<T>(
+        &self,
+        operation: Operation,
+        act: impl FnOnce(&mut Disk) -> Result<T, StoreError> + Send,
+    ) -> Result<T, StoreError>
+    where
+        T: Send,
+    {
+        let mut after = Vec::new();
+        for fault in self.faults(operation) {
+            match fault {
+                Fault::Wait(gate) => gate.pass().await,
+                Fault::Fail(kind) => return Err(scripted(kind)),
+                Fault::WaitAfter(_) | Fault::FailAfter(_) => after.push(fault),
+            }
+        }
+        let done = act(&mut self.disk())?;
+        for fault in after {
+            match fault {
+                Fault::WaitAfter(gate) => gate.pass().await,
+                Fault::FailAfter(kind) => return Err(scripted(kind)),
+                Fault::Wait(_) | Fault::Fail(_) => {}
+            }
+        }
+        Ok(done)
+    }
+}
+
+impl Operation {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Claim => "claim",
+            Self::Release => "release",
+            Self::Append => "append",
+            Self::Read => "read",
+        }
+    }
+}
+
+impl Disk {
+    fn count(&self, operation: Operation) -> usize {
+        self.counts.get(operation.name()).copied().unwrap_or(0)
+    }
+
+    fn written(&self, session: &SessionId) -> Result<&Log, StoreError> {
+        let log = self.logs.get(session).filter(|log| !log.facts.is_empty());
+        log.ok_or_else(|| {
+            let context = format!("there is no session {session} in this scripted store");
+            StoreError::new(StoreErrorKind::Unknown, context)
+        })
+    }
+
+    fn append(
+        &mut self,
+        session: &SessionId,
+        epoch: Epoch,
+        after: Seq,
+        facts: &[Arc<Recorded>],
+    ) -> Result<(), StoreError> {
+        let refused = |kind, why: &str| {
+            let context = format!("appending to {session} after {after}: {why}");
+            Err(StoreError::new(kind, context))
+        };
+        let log = self.logs.get_mut(session);
+        let Some(log) = log.filter(|log| log.claim == Some(epoch)) else {
+            return refused(StoreErrorKind::NotClaimed, "this writer was superseded");
+        };
+        let last = log.last();
+        if after != last {
+            return refused(StoreErrorKind::Conflict { last }, "that is not the end");
+        }
+        let (mut kept, mut bytes) = (Vec::new(), 0);
+        for (index, fact) in (1..).zip(facts) {
+            if fact.session != *session || fact.seq != after.plus(index) {
+                return refused(StoreErrorKind::Invalid, "a fact does not belong there");
+            }
+            let unread = |error: CodecError| {
+                let context = format!("fact {} of {session} does not come back", fact.seq);
+                StoreError::new(StoreErrorKind::Invalid, context).caused_by(error)
+            };
+            let text = codec::encode(fact).map_err(unread)?;
+            if text.len() > MAX_FACT_BYTES {
+                return refused(StoreErrorKind::TooLarge, "a fact is too large");
+            }
+            kept.push(Arc::new(codec::decode(&text).map_err(unread)?));
+            bytes += text.len() as u64;
+        }
+        if kept.is_empty() {
+            return refused(StoreErrorKind::Invalid, "it holds no fact");
+        }
+        log.facts.extend(kept);
+        log.bytes += bytes;
+        Ok(())
+    }
+}
+
+impl Log {
+    fn last(&self) -> Seq {
+        Seq(self.facts.len() as u64)
+    }
+}
+
+fn scripted(kind: StoreErrorKind) -> StoreError {
+    let context = format!("the script says that the store fails: {kind:?}");
+    StoreError::new(kind, context)
+}
+
+impl fmt::Debug for FaultyStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FaultyStore")
+            .field("opening", &self.opening)
+            .field("sessions", &self.disk().logs.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl LogStore for FaultyStore {
+    fn capabilities(&self) -> StoreCapabilities {
+        StoreCapabilities {
+            durability: Durability::Process,
+            max_fact_bytes: MAX_FACT_BYTES,
+        }
+    }
+
+    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
+        let opening = self.opening;
+        self.with_faults(Operation::Claim, |disk| {
+            if disk.opening != opening {
+                let context = format!("claiming {session}: the store was opened again since");
+                return Err(StoreError::new(StoreErrorKind::Locked, context));
+            }
+            disk.epoch += 1;
+            let epoch = Epoch(disk.epoch);
+            let log = disk.logs.entry(session.clone()).or_default();
+            log.claim = Some(epoch);
+            Ok(Claimed {
+                epoch,
+                last: log.last(),
+                repaired: None,
+            })
+        })
+        .await
+    }
+
+    async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        self.with_faults(Operation::Release, |disk| {
+            if let Some(log) = disk.logs.get_mut(session)
+                && log.claim == Some(epoch)
+            {
+                log.claim = None;
+                if log.facts.is_empty() {
+                    disk.logs.remove(session);
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn append(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        after: Seq,
+        facts: &[Arc<Recorded>],
+    ) -> Result<(), StoreError> {
+        self.with_faults(Operation::Append, |disk| {
+            disk.append(session, epoch, after, facts)
+        })
+        .await
+    }
+
+    async fn read(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, StoreError> {
+        self.with_faults(Operation::Read, |disk| {
+            let log = disk.written(session)?;
+            let start = usize::try_from(after.0).unwrap_or(usize::MAX);
+            let rest = log.facts.get(start..).unwrap_or_default();
+            let page = rest.iter().take(limit);
+            Ok(page.map(|fact| Recorded::clone(fact)).collect())
+        })
+        .await
+    }
+
+    async fn sessions(
+        &self,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> Result<Vec<SessionHead>, StoreError> {
+        let disk = self.disk();
+        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let logs = disk.logs.range((start, Bound::Unbounded));
+        let written = logs.filter(|(_, log)| !log.facts.is_empty());
+        let heads = written.map(|(id, _)| SessionHead { id: id.clone() });
+        Ok(heads.take(limit).collect())
+    }
+
+    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
+        let disk = self.disk();
+        let log = disk.written(session)?;
+        Ok(Verified {
+            last: log.last(),
+            bytes: log.bytes,
+            torn_bytes: 0,
+            chain: None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::store::{StoreFixture, numbered_facts};
+    use crate::within;
+
+    struct Place(FaultyStore);
+
+    #[async_trait]
+    impl StoreFixture for Place {
+        async fn open(&self) -> Arc<dyn LogStore> {
+            Arc::new(self.0.reopen())
+        }
+    }
+
+    crate::log_store_suite!(Place(FaultyStore::new()));
+
+    fn now<T>(future: impl Future<Output = T>) -> Option<T> {
+        within(Duration::from_millis(1), future)
+    }
+
+    #[test]
+    fn faults_come_where_the_script_says() {
+        let (before, after) = (Gate::new(), Gate::new());
+        let gates = (before.clone(), after.clone());
+        let store = FaultyStore::responding(move |operation, number| match (operation, number) {
+            (Operation::Append, 1) => vec![Fault::Fail(StoreErrorKind::Io)],
+            (Operation::Append, 2) => vec![Fault::Wait(gates.0.clone())],
+            (Operation::Append, 3) => vec![Fault::WaitAfter(gates.1.clone())],
+            (Operation::Claim, 2) => vec![Fault::FailAfter(StoreErrorKind::Io)],
+            _ => Vec::new(),
+        });
+        let id = SessionId::new("s").unwrap();
+        let facts = numbered_facts(&id, Seq::ZERO, 1);
+        let epoch = now(store.claim(&id)).unwrap().unwrap().epoch;
+        let append = || now(store.append(&id, epoch, Seq::ZERO, &facts));
+        assert!(append().unwrap().is_err());
+        assert!(append().is_none(), "it waits");
+        assert_eq!(store.log(&id).len(), 0, "and has not happened");
+        assert!(append().is_none(), "it waits");
+        assert_eq!(store.log(&id).len(), 1, "and has happened");
+        let lost = now(store.claim(&id)).unwrap();
+        assert!(
+            lost.is_err() && store.claimed(&id),
+            "it happened and says not"
+        );
+        let stale = now(store.append(&id, epoch, Seq(1), &facts)).unwrap();
+        assert_eq!(stale.unwrap_err().kind, StoreErrorKind::NotClaimed);
+        assert_eq!(store.appends(), 4);
+    }
+}

@@ -134,6 +134,7 @@ impl From<StartError> for Failure {
                 Self::usage(error.to_string())
             }
             StartError::Misfit { .. } => Self::new(Exit::Store, error.to_string()),
+            StartError::Shut(_) => Self::new(Exit::Failed, error.to_string()),
         }
     }
 }
@@ -141,7 +142,7 @@ impl From<StartError> for Failure {
 impl From<&Ended> for Failure {
     fn from(ended: &Ended) -> Self {
         let exit = match ended {
-            Ended::Closed | Ended::Defect(_) => Exit::Failed,
+            Ended::Closed | Ended::Abandoned | Ended::Defect(_) => Exit::Failed,
             Ended::Superseded(_) | Ended::Store(_) => Exit::Store,
         };
         Self::new(exit, ended.to_string())
@@ -152,7 +153,7 @@ impl From<SendError> for Failure {
     fn from(error: SendError) -> Self {
         match error {
             SendError::Ended(ended) => Self::from(&*ended),
-            SendError::Rejected(_) | SendError::Settings(_) => Self::usage(error.to_string()),
+            SendError::Rejected(_) | SendError::Settings(_) | SendError::TooLarge(_) => Self::usage(error.to_string()),
         }
     }
 }

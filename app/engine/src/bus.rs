@@ -3,10 +3,10 @@
 //! Bounded: a subscriber who falls behind by more than the bound is told so and catches up from
 //! the log. Publishing never waits.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 use windlass_core::{Recorded, Seq};
 
 use crate::error::Ended;
@@ -17,7 +17,7 @@ use crate::event::{Event, Live};
 pub(crate) struct Bus {
     events: broadcast::Sender<Event>,
     durable: Arc<AtomicU64>,
-    ended: Arc<OnceLock<Arc<Ended>>>,
+    ended: watch::Sender<Option<Arc<Ended>>>,
 }
 
 impl Bus {
@@ -25,7 +25,7 @@ impl Bus {
         Self {
             events: broadcast::Sender::new(bound.max(1)),
             durable: Arc::new(AtomicU64::new(durable.0)),
-            ended: Arc::default(),
+            ended: watch::Sender::new(None),
         }
     }
 
@@ -53,16 +53,31 @@ impl Bus {
         self.events.receiver_count() > 0
     }
 
-    /// Tells everybody that nothing follows.
+    /// Tells everybody that nothing follows. Only the first time counts.
     pub(crate) fn end(&self, ended: Arc<Ended>) {
         // Before the event: whoever subscribes later finds it here.
-        let ended = self.ended.get_or_init(|| ended).clone();
-        let _ = self.events.send(Event::Ended(ended));
+        let first = self.ended.send_if_modified(|said| {
+            let first = said.is_none();
+            said.get_or_insert_with(|| ended.clone());
+            first
+        });
+        if first {
+            let _ = self.events.send(Event::Ended(ended));
+        }
     }
 
     /// Why nothing follows, once nothing does.
     pub(crate) fn ended(&self) -> Option<Arc<Ended>> {
-        self.ended.get().cloned()
+        self.ended.borrow().clone()
+    }
+
+    /// Waits until nothing follows, and says why.
+    pub(crate) async fn gone(&self) -> Arc<Ended> {
+        let mut ended = self.ended.subscribe();
+        let said = ended.wait_for(Option::is_some).await;
+        let said = said.ok().and_then(|said| said.clone());
+        // This bus keeps its own sender, so there is always something said.
+        said.unwrap_or_else(|| Arc::new(Ended::Abandoned))
     }
 
     /// The last durable position.

@@ -15,6 +15,8 @@ pub struct Config {
     pub events: usize,
     /// Facts that one read of a log brings.
     pub page: usize,
+    /// How long a shutdown waits for its sessions to come to rest, in milliseconds.
+    pub shutdown_ms: u64,
 }
 
 impl Default for Config {
@@ -25,6 +27,7 @@ impl Default for Config {
             mailbox: 64,
             events: 1_024,
             page: 1_000,
+            shutdown_ms: 10_000,
         }
     }
 }

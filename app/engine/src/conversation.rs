@@ -10,10 +10,10 @@ use windlass_core::{
 use windlass_ports::{LogStore, StoreError};
 
 use crate::driver::{Acked, Command};
-use crate::engine::{Link, Slot};
 use crate::error::{AwaitError, Ended, SendError};
 use crate::event::Event;
 use crate::report::{TurnFold, TurnReport};
+use crate::slot::{Link, Slot};
 use crate::subscription::Subscription;
 
 /// A session that is open in this engine. Dropping it stops nothing: a running turn goes on.
@@ -61,7 +61,8 @@ impl Conversation {
 
     /// Sends an input. It has a turn of its own, after those that wait before it.
     ///
-    /// Returns once the input is durable: from then on it is not lost.
+    /// Returns once the input is durable: from then on it is not lost. A caller who goes away
+    /// before that does not know whether it was taken; sending it again with the same key tells.
     ///
     /// # Errors
     /// [`SendError`] when it is refused, or the driver ends first.
@@ -189,8 +190,9 @@ impl Conversation {
         report(&mut events, turn).await
     }
 
-    /// Lets the session go once no turn runs, and waits for that. Others that are attached to it
-    /// here see it end.
+    /// Lets the session go once no turn runs, and waits for that. Until then it takes no further
+    /// inputs; a turn that runs may still be watched and interrupted. Others that are attached to
+    /// it here see it end.
     pub async fn close(&self) {
         let _ = self.attached.link.mailbox.send(Command::Close).await;
         self.ended().await;
@@ -218,14 +220,7 @@ impl Conversation {
 
     /// Waits for the driver's end and says why.
     async fn ended(&self) -> Arc<Ended> {
-        let mut events = self.subscribe(None);
-        loop {
-            match events.next().await {
-                Ok(Event::Ended(ended)) => return ended,
-                Ok(Event::Fact(_) | Event::Live(_) | Event::Lagged { .. }) => {}
-                Err(error) => return Arc::new(Ended::Store(error)),
-            }
-        }
+        self.attached.link.bus.gone().await
     }
 }
 
@@ -265,6 +260,6 @@ impl Attached {
 
 impl Drop for Attached {
     fn drop(&mut self) {
-        self.slot.let_go();
+        self.slot.let_go(self.link.epoch);
     }
 }

@@ -1,22 +1,26 @@
 //! Engine: many sessions on one set of ports, each with at most one driver here.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use tokio::sync::{Notify, mpsc};
-use windlass_core::{
-    Epoch, History, Input, Interrupter, OpenSession, Scope, Seq, SessionId, Stamped, open, opened,
-};
-use windlass_ports::{Claimed, Ports};
+use futures_util::future::join_all;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use windlass_core::{History, OpenSession, Scope, Seq, SessionId, Stamped, open, opened};
+use windlass_ports::{CancelSource, Claimed, Ports, StoreError, StoreErrorKind};
 
 use crate::arguments::Checker;
 use crate::bus::Bus;
 use crate::config::Config;
 use crate::conversation::{Attached, Conversation};
-use crate::driver::{Command, Driver, Parts};
+use crate::driver::{Driver, Parts};
 use crate::error::{Ended, StartError};
 use crate::load::{Loaded, load};
+use crate::slot::{Link, Slot, Stay};
 
 /// How a session is opened.
 #[derive(Debug, Clone)]
@@ -35,35 +39,12 @@ pub struct Engine {
     inner: Arc<Inner>,
 }
 
-struct Inner {
+pub(crate) struct Inner {
     ports: Ports,
     config: Config,
     slots: Mutex<HashMap<SessionId, Arc<Slot>>>,
-}
-
-/// The place of one session in an engine.
-pub(crate) struct Slot {
-    id: SessionId,
-    engine: Weak<Inner>,
-    /// Held while the session is being opened or leaves.
-    gate: tokio::sync::Mutex<()>,
-    state: Mutex<State>,
-    change: Notify,
-}
-
-#[derive(Default)]
-struct State {
-    link: Option<Link>,
-    attached: usize,
-}
-
-/// The way to a driver.
-#[derive(Clone)]
-pub(crate) struct Link {
-    /// The claim of the driver that it leads to.
-    epoch: Epoch,
-    pub(crate) mailbox: mpsc::Sender<Command>,
-    pub(crate) bus: Bus,
+    /// Nothing is opened any more.
+    shut: AtomicBool,
 }
 
 impl Engine {
@@ -75,6 +56,7 @@ impl Engine {
                 ports,
                 config,
                 slots: Mutex::default(),
+                shut: AtomicBool::new(false),
             }),
         }
     }
@@ -82,12 +64,35 @@ impl Engine {
     /// Opens a session, or attaches to it if it runs here already.
     ///
     /// A session that exists goes on where its log stands: what was running when its last process
-    /// ended is taken up by the rules of the core.
+    /// ended is taken up by the rules of the core. A caller who goes away while it waits changes
+    /// nothing.
     ///
     /// # Errors
     /// [`StartError`]: unknown (also when `scope` may not see it), existing, locked, corrupt,
-    /// unusable settings, or a failing store.
+    /// unusable settings, a failing store, or an engine that was shut down.
     pub async fn open(
+        &self,
+        id: &SessionId,
+        scope: &Scope,
+        start: Start,
+    ) -> Result<Conversation, StartError> {
+        let (engine, session, scope) = (self.clone(), id.clone(), scope.clone());
+        // A task of its own: a caller who goes away must not leave a claim without a driver.
+        let opening = async move { engine.open_whole(&session, &scope, start).await };
+        match tokio::spawn(opening).await {
+            Ok(opened) => opened,
+            Err(error) => {
+                let context = format!(
+                    "opening session {id}: {error}, which is a defect of the store adapter \
+                     unless the runtime is shutting down"
+                );
+                let error = StoreError::new(StoreErrorKind::Io, context);
+                Err(StartError::Store(error))
+            }
+        }
+    }
+
+    async fn open_whole(
         &self,
         id: &SessionId,
         scope: &Scope,
@@ -100,7 +105,11 @@ impl Engine {
                 // It left while this one waited; there is a new one to be had.
                 continue;
             }
-            let opened = self.open_in(&slot, scope, start).await;
+            let opened = if self.inner.shut.load(Ordering::SeqCst) {
+                Err(StartError::Shut(id.clone()))
+            } else {
+                self.open_in(&slot, scope, start).await
+            };
             if opened.is_err() {
                 self.inner.forget_if_empty(&slot);
             }
@@ -117,7 +126,6 @@ impl Engine {
         let ports = &self.inner.ports;
         if let Some(link) = slot.attach() {
             let conversation = self.conversation(slot, link);
-            // A driver that has ended meanwhile has let the session go: it is opened anew.
             if let Ok(state) = conversation.state().await {
                 return match start {
                     Start::New(_) => Err(StartError::Exists(slot.id.clone())),
@@ -128,6 +136,8 @@ impl Engine {
                 };
             }
         }
+        // A driver that has ended meanwhile lets the session go: it is opened anew.
+        slot.emptied().await;
         let claim = ports.store.claim(&slot.id).await?;
         if let Some(repair) = &claim.repaired {
             tracing::warn!(
@@ -200,29 +210,37 @@ impl Engine {
 
     fn spawn(&self, slot: &Arc<Slot>, parts: Parts) -> Conversation {
         let (mailbox, commands) = mpsc::channel(self.inner.config.mailbox.max(1));
-        let bus = parts.bus.clone();
+        let (bus, epoch, kill) = (parts.bus.clone(), parts.epoch, CancelSource::new());
         let link = Link {
-            epoch: parts.epoch,
+            epoch,
             mailbox,
             bus: bus.clone(),
+            kill: kill.clone(),
         };
         slot.enter(link.clone());
-        let (store, epoch) = (parts.ports.store.clone(), parts.epoch);
+        let store = parts.ports.store.clone();
         let driver = Driver::new(parts);
-        let slot_of_driver = slot.clone();
+        let mut stay = Stay::new(slot.clone(), epoch, bus);
         tokio::spawn(async move {
-            let run = std::panic::AssertUnwindSafe(driver.run(commands)).catch_unwind();
-            let ended = match run.await {
+            let killed = kill.signal();
+            let run = AssertUnwindSafe(driver.run(commands)).catch_unwind();
+            let ended = tokio::select! {
+                ended = run => ended,
+                () = killed.cancelled() => Ok(Arc::new(Ended::Abandoned)),
+            };
+            let slot = stay.slot.clone();
+            stay.ended = match ended {
                 Ok(ended) => ended,
                 Err(_) => {
-                    slot_of_driver.vacate(epoch);
-                    let _ = store.release(&slot_of_driver.id, epoch).await;
-                    Arc::new(Ended::Defect("the driver panicked".to_owned()))
+                    let why = "the driver, or an adapter that it called, panicked";
+                    stay.ended = Arc::new(Ended::Defect(why.to_owned()));
+                    let _ = store.release(&slot.id, epoch).await;
+                    stay.ended.clone()
                 }
             };
             // Before leaving: whoever opens the session now may be waiting for this.
-            bus.end(ended);
-            slot_of_driver.leave().await;
+            drop(stay);
+            slot.leave().await;
         });
         self.conversation(slot, link)
     }
@@ -237,125 +255,51 @@ impl Engine {
         )
     }
 
-    /// Asks every running turn to stop, and waits until each session is at rest and let go.
+    /// Opens nothing more, asks every running turn to stop, and waits until each session is at
+    /// rest and let go: all of them at once, for at most [`Config::shutdown_ms`].
     ///
-    /// Each has its grace; a turn that was asked to stop settles within it.
-    pub async fn shutdown(&self, reason: &str) {
-        let slots: Vec<Arc<Slot>> = {
-            let slots = self
-                .inner
-                .slots
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            slots.values().cloned().collect()
-        };
-        for slot in slots {
-            let Some(link) = slot.attach() else { continue };
-            let conversation = self.conversation(&slot, link);
-            let _ = conversation
-                .take(Input::Interrupt {
-                    by: Interrupter::Shutdown,
-                    reason: reason.to_owned(),
-                })
-                .await;
-            conversation.close().await;
-        }
+    /// Answers with the sessions that did not come to rest, as happens when their store does not
+    /// answer. Their drivers are dropped where they stand; what they acknowledged is in the log,
+    /// and they go on from there when they are opened again.
+    pub async fn shutdown(&self, reason: &str) -> Vec<SessionId> {
+        // Before looking: an opening that is not seen here sees this.
+        self.inner.shut.store(true, Ordering::SeqCst);
+        let slots: Vec<Arc<Slot>> = self.inner.slots().values().cloned().collect();
+        let limit = Duration::from_millis(self.inner.config.shutdown_ms);
+        let shutting = slots.into_iter().map(|slot| async move {
+            if timeout(limit, slot.shut(reason)).await.is_ok() {
+                return None;
+            }
+            tracing::error!(session = %slot.id, "not at rest in time: its driver is dropped");
+            slot.kill();
+            Some(slot.id.clone())
+        });
+        join_all(shutting).await.into_iter().flatten().collect()
     }
 }
 
 impl Inner {
+    fn slots(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Slot>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn slot(self: &Arc<Self>, id: &SessionId) -> Arc<Slot> {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        let slot = slots.entry(id.clone()).or_insert_with(|| {
-            Arc::new(Slot {
-                id: id.clone(),
-                engine: Arc::downgrade(self),
-                gate: tokio::sync::Mutex::default(),
-                state: Mutex::default(),
-                change: Notify::new(),
-            })
-        });
-        slot.clone()
+        let new = || Arc::new(Slot::new(id.clone(), Arc::downgrade(self)));
+        self.slots().entry(id.clone()).or_insert_with(new).clone()
     }
 
     fn holds(&self, slot: &Arc<Slot>) -> bool {
-        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        slots
-            .get(&slot.id)
-            .is_some_and(|held| Arc::ptr_eq(held, slot))
+        let slots = self.slots();
+        let held = slots.get(&slot.id);
+        held.is_some_and(|held| Arc::ptr_eq(held, slot))
     }
 
-    fn forget_if_empty(&self, slot: &Slot) {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        if slot.link().is_none() {
+    /// Forgets a slot without a driver. Another slot of the same session stays.
+    pub(crate) fn forget_if_empty(&self, slot: &Arc<Slot>) {
+        let mut slots = self.slots();
+        let held = slots.get(&slot.id);
+        if held.is_some_and(|held| Arc::ptr_eq(held, slot)) && slot.link().is_none() {
             slots.remove(&slot.id);
         }
-    }
-}
-
-impl Slot {
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The way to the driver that is here.
-    fn link(&self) -> Option<Link> {
-        self.state().link.clone()
-    }
-
-    /// The way to the driver that is here, counted as a use, so that it stays.
-    pub(crate) fn attach(&self) -> Option<Link> {
-        let mut state = self.state();
-        let link = state.link.clone()?;
-        state.attached = state.attached.saturating_add(1);
-        Some(link)
-    }
-
-    /// A driver takes this place, with its first user.
-    fn enter(&self, link: Link) {
-        let mut state = self.state();
-        state.link = Some(link);
-        state.attached = state.attached.saturating_add(1);
-    }
-
-    /// Counts one user less.
-    pub(crate) fn let_go(&self) {
-        let mut state = self.state();
-        state.attached = state.attached.saturating_sub(1);
-        drop(state);
-        self.change.notify_one();
-    }
-
-    /// Whether a driver at rest may end: nobody uses it, or it is told to. No one finds it here
-    /// afterwards.
-    pub(crate) fn retire(&self, told: bool) -> bool {
-        let mut state = self.state();
-        let ends = told || state.attached == 0;
-        if ends {
-            state.link = None;
-        }
-        ends
-    }
-
-    /// Waits until a user has left.
-    pub(crate) async fn changed(&self) {
-        self.change.notified().await;
-    }
-
-    /// Takes the driver of this claim out, if it is still here.
-    pub(crate) fn vacate(&self, epoch: Epoch) {
-        let mut state = self.state();
-        if state.link.as_ref().is_some_and(|link| link.epoch == epoch) {
-            state.link = None;
-        }
-    }
-
-    /// Takes the slot out of its engine, unless another driver has entered it.
-    async fn leave(&self) {
-        let Some(engine) = self.engine.upgrade() else {
-            return;
-        };
-        let _gate = self.gate.lock().await;
-        engine.forget_if_empty(self);
     }
 }

@@ -34,6 +34,9 @@ pub enum StartError {
     /// The store failed.
     #[error("{0}")]
     Store(StoreError),
+    /// The engine was shut down.
+    #[error("session {0} is not opened: the engine is shut down")]
+    Shut(SessionId),
 }
 
 impl From<StoreError> for StartError {
@@ -67,6 +70,10 @@ pub enum Ended {
     /// is opened again.
     #[error("{0}")]
     Store(StoreError),
+    /// Its driver was dropped where it stood: its runtime went away, or a shutdown ran out of
+    /// time. What was acknowledged stands; the turn goes on when the session is opened again.
+    #[error("the session's driver was dropped: open the session again to go on")]
+    Abandoned,
     /// The engine contradicted itself.
     #[error("a defect of the engine ended the session, please report it: {0}")]
     Defect(String),
@@ -81,7 +88,10 @@ pub enum SendError {
     /// The settings cannot be used. Nothing changed.
     #[error("the settings cannot be used: {0}")]
     Settings(String),
-    /// The driver ended before the input was durable.
+    /// It is larger than a fact may be. Nothing changed.
+    #[error("the input has {0} bytes, which is more than the store takes: say less")]
+    TooLarge(usize),
+    /// The driver ended before the input was durable, or takes no more inputs as it is closing.
     #[error("{0}")]
     Ended(Arc<Ended>),
 }

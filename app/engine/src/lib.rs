@@ -11,6 +11,8 @@ mod error;
 mod event;
 mod load;
 mod report;
+mod size;
+mod slot;
 mod subscription;
 mod toolbox;
 

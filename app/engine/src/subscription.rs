@@ -59,7 +59,7 @@ impl Subscription {
         self.cursor
     }
 
-    /// The next event. After [`Event::Ended`] it never ends again.
+    /// The next event. After [`Event::Ended`] comes only the same again.
     ///
     /// Safe to drop while it waits.
     ///
@@ -75,7 +75,10 @@ impl Subscription {
                 self.fill().await?;
                 continue;
             }
-            if let (true, Some(ended)) = (self.events.is_empty(), self.bus.ended()) {
+            // In this order: once it has ended, nothing comes that is not there already.
+            if let Some(ended) = self.bus.ended()
+                && self.events.is_empty()
+            {
                 return Ok(Event::Ended(ended));
             }
             match self.events.recv().await {

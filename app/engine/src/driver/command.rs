@@ -9,6 +9,12 @@ use super::Driver;
 use super::write::is_durable;
 use crate::arguments::Checker;
 use crate::error::{Ended, SendError};
+use crate::size;
+
+/// The longest reason for a stop, in bytes; the rest of it is dropped.
+const REASON: usize = 1_024;
+/// Acknowledgements beyond which those that nobody waits for any more are dropped.
+const ACKS: usize = 256;
 
 /// Where an acknowledgement goes.
 pub(crate) type Ack = oneshot::Sender<Acked>;
@@ -35,8 +41,10 @@ pub(crate) enum Command {
     State { answer: oneshot::Sender<Session> },
     /// To answer once all that is decided so far is durable.
     Flush { ack: Ack },
-    /// To end once nothing runs.
+    /// To end once nothing runs, and to take nothing more until then.
     Close,
+    /// To ask what runs to stop, and then to end.
+    Shutdown { reason: String },
 }
 
 impl Command {
@@ -46,7 +54,7 @@ impl Command {
             Self::Take { ack, .. } | Self::Flush { ack } => {
                 let _ = ack.send(Acked::Ended(ended.clone()));
             }
-            Self::State { .. } | Self::Close => {}
+            Self::State { .. } | Self::Close | Self::Shutdown { .. } => {}
         }
     }
 }
@@ -68,6 +76,12 @@ impl Driver {
                 self.closing = true;
                 Ok(())
             }
+            Some(Command::Shutdown { mut reason }) => {
+                size::cut(&mut reason, REASON);
+                self.closing = true;
+                self.stopping.get_or_insert(reason);
+                Ok(())
+            }
             // The slot holds a sender as long as the driver is in it.
             None => Err(Ended::Closed),
         }
@@ -79,12 +93,13 @@ impl Driver {
         first: oneshot::Sender<Seq>,
         ack: Ack,
     ) -> Result<(), Ended> {
-        if let Input::Configure { settings } = &input
-            && let Err(why) = Checker::new(&Arc::new(settings.clone()))
-        {
-            let _ = ack.send(Acked::Refused(SendError::Settings(why)));
-            return Ok(());
-        }
+        let input = match self.checked(input) {
+            Ok(input) => input,
+            Err(error) => {
+                let _ = ack.send(Acked::Refused(error));
+                return Ok(());
+            }
+        };
         let next = self.session.next;
         let (begins, ends) = match self.take(input) {
             Ok(last) => (next, last),
@@ -101,11 +116,49 @@ impl Driver {
         Ok(())
     }
 
+    /// The input, if it may be decided at all. What is no rule about turns is looked at here:
+    /// schemas, sizes, and whether the session is about to be let go.
+    fn checked(&self, mut input: Input) -> Result<Input, SendError> {
+        match &mut input {
+            Input::Send { .. } | Input::Continue if self.closing => {
+                return Err(SendError::Ended(Arc::new(Ended::Closed)));
+            }
+            Input::Send { text, key, .. } => {
+                let key = key.as_deref().unwrap_or_default();
+                if !self.size.fits(&[text, key]) {
+                    return Err(SendError::TooLarge(text.len().saturating_add(key.len())));
+                }
+            }
+            Input::Configure { settings } => {
+                let settings = Arc::new(settings.clone());
+                Checker::new(&settings).map_err(SendError::Settings)?;
+                let bytes = serde_json::to_vec(&*settings).map_or(usize::MAX, |text| text.len());
+                if !self.size.holds(bytes) {
+                    let why =
+                        format!("they have {bytes} bytes, which is more than the store takes");
+                    return Err(SendError::Settings(why));
+                }
+            }
+            Input::Interrupt { reason, .. } => size::cut(reason, REASON),
+            Input::Continue
+            | Input::Recovered
+            | Input::Tick
+            | Input::Sampled { .. }
+            | Input::Ran { .. }
+            | Input::NeverBegan { .. } => {}
+        }
+        Ok(input)
+    }
+
     /// Answers once this position is durable, which it may be already.
     fn acknowledge_at(&mut self, seq: Seq, ack: Ack) {
         if is_durable(self, seq) {
             let _ = ack.send(Acked::Durable(seq));
         } else {
+            if self.acks.len() >= ACKS {
+                // Callers who went away while the store does not answer.
+                self.acks.retain(|(_, ack)| !ack.is_closed());
+            }
             // Positions only grow but for duplicates, which are older and then wait a little
             // longer than they must.
             self.acks.push_back((seq, ack));

@@ -12,6 +12,7 @@ use super::Driver;
 use crate::arguments::Checker;
 use crate::effect::{CallEffect, News, Reports, SampleEffect};
 use crate::error::Ended;
+use crate::event::{Live, LiveKind};
 
 impl Driver {
     /// Starts what is owed and does not run, winds down what is to end, ends what is not owed.
@@ -76,7 +77,7 @@ impl Driver {
             clock: self.ports.clock.clone(),
             checker: self.checker.clone(),
             bus: self.bus.clone(),
-            caps: self.config.caps,
+            caps: self.size.caps(self.config.caps),
         };
         self.effects
             .start(key, |voice, cancel| effect.run(voice, cancel));
@@ -90,6 +91,19 @@ impl Driver {
         let effect = class(&self.session, id)?;
         let fact = self.starts.remove(&started)?;
         let clock = self.ports.clock.clone();
+        let reports = Arc::new(Reports::new(
+            Live {
+                session: self.session.id.clone(),
+                turn: turn.id,
+                ts: clock.now(),
+                kind: LiveKind::Progress {
+                    call: id,
+                    text: String::new(),
+                },
+            },
+            self.bus.clone(),
+            clock.clone(),
+        ));
         let effect = CallEffect {
             key,
             call: ToolCall {
@@ -106,14 +120,10 @@ impl Driver {
                 cancel: CancelSignal::default(),
                 deadline: clock.now().plus_ms(fact.timeout_ms),
                 timeout_ms: fact.timeout_ms,
-                progress: Arc::new(Reports {
-                    bus: self.bus.clone(),
-                    clock,
-                    session: self.session.id.clone(),
-                    turn: turn.id,
-                    call: id,
-                }),
+                progress: reports.clone(),
             },
+            reports,
+            size: self.size,
             effect,
             grace_ms: turn.limits.grace_ms,
             tools: self.ports.tools.clone(),

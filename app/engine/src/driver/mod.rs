@@ -13,11 +13,12 @@ mod write;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 use windlass_core::{
-    CallStarted, Epoch, Fact, History, Input, Recorded, Reject, Seq, Session, Stamped, deadline,
-    decide,
+    CallStarted, Epoch, Fact, History, Input, Interrupter, Recorded, Reject, Seq, Session, Stamped,
+    deadline, decide,
 };
 use windlass_ports::Ports;
 
@@ -27,9 +28,10 @@ use crate::arguments::Checker;
 use crate::bus::Bus;
 use crate::config::Config;
 use crate::effect::Effects;
-use crate::engine::Slot;
 use crate::error::Ended;
 use crate::load::Loaded;
+use crate::size::Size;
+use crate::slot::Slot;
 use write::{Writing, wrote};
 
 /// Drives one session.
@@ -49,8 +51,17 @@ pub(crate) struct Driver {
     effects: Effects,
     /// The `CallStarted` of each call that runs or is about to.
     starts: BTreeMap<Seq, CallStarted>,
+    /// What a fact may hold.
+    size: Size,
+    /// It ends once nothing runs.
     closing: bool,
+    /// Why every turn is asked to stop, once it is.
+    stopping: Option<String>,
 }
+
+/// Facts that may wait for the append before them. Beyond that no more commands are taken; what
+/// effects say is bounded by itself.
+const BACKLOG: usize = 16_384;
 
 /// What a driver is made of.
 pub(crate) struct Parts {
@@ -68,6 +79,7 @@ pub(crate) struct Parts {
 impl Driver {
     pub(crate) fn new(parts: Parts) -> Self {
         let unsent = parts.unsent.len() as u64;
+        let size = Size::of(parts.ports.store.capabilities());
         let last = parts.loaded.session.next.0.saturating_sub(1);
         Self {
             ports: parts.ports,
@@ -84,7 +96,9 @@ impl Driver {
             acks: VecDeque::new(),
             effects: Effects::new(),
             starts: BTreeMap::new(),
+            size,
             closing: false,
+            stopping: None,
         }
     }
 
@@ -98,8 +112,8 @@ impl Driver {
             Ok(()) => Ended::Closed,
             Err(ended) => ended,
         });
-        self.effects.keep_only(|_| false);
-        self.slot.vacate(self.epoch);
+        // Nobody attaches from here on; whoever asks is told, and waits for the end.
+        self.slot.retire(true);
         mailbox.close();
         for (_, ack) in self.acks.drain(..) {
             let _ = ack.send(Acked::Ended(ended.clone()));
@@ -107,12 +121,21 @@ impl Driver {
         while let Ok(command) = mailbox.try_recv() {
             command.refuse(&ended);
         }
+        // Before the session is let go: what still runs must not meet its next run.
+        let limits = self
+            .session
+            .turn()
+            .map_or(self.config.limits, |turn| turn.limits);
+        self.effects
+            .end(Duration::from_millis(limits.grace_ms))
+            .await;
         self.release().await;
         ended
     }
 
     async fn drive(&mut self, mailbox: &mut mpsc::Receiver<Command>) -> Result<(), Ended> {
         loop {
+            self.stop()?;
             self.reconcile()?;
             self.write();
             if self.at_rest() && self.slot.retire(self.closing) {
@@ -122,12 +145,26 @@ impl Driver {
             tokio::select! {
                 result = wrote(&mut self.writing) => self.on_wrote(result)?,
                 news = self.effects.next() => self.on_news(news)?,
-                command = mailbox.recv() => self.on_command(command)?,
+                command = mailbox.recv(), if self.unsent.len() < BACKLOG => {
+                    self.on_command(command)?;
+                }
                 () = self.slot.changed() => {}
                 () = until(&self.ports, tick), if tick.is_some() => {
                     self.must_take(Input::Tick)?;
                 }
             }
+        }
+    }
+
+    /// Asks the turn to stop that runs while the engine is being shut down.
+    fn stop(&mut self) -> Result<(), Ended> {
+        let runs = self.session.turn().is_some_and(|turn| turn.stop.is_none());
+        match &self.stopping {
+            Some(reason) if runs => self.must_take(Input::Interrupt {
+                by: Interrupter::Shutdown,
+                reason: reason.clone(),
+            }),
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -173,6 +210,9 @@ impl Driver {
         self.history.apply(&recorded)?;
         if let Fact::CallStarted(fact) = &recorded.fact {
             self.starts.insert(recorded.seq, fact.clone());
+        }
+        if let Fact::TurnSettled(_) = &recorded.fact {
+            self.starts.clear();
         }
         self.unsent.push(Arc::new(recorded));
         Ok(())

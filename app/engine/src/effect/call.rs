@@ -1,12 +1,11 @@
 //! The call effect: runs a tool, within its time, and says what became of it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windlass_core::{
-    CallId, EffectClass, EffectKey, Input, Observation, ObservationStatus, SessionId, TurnId,
-};
+use windlass_core::{EffectClass, EffectKey, Input, Observation, ObservationStatus};
 use windlass_ports::{
     CancelSignal, CancelSource, Clock, Progress, ToolCall, ToolContext, ToolError, ToolExecutor,
 };
@@ -14,6 +13,7 @@ use windlass_ports::{
 use super::Voice;
 use crate::bus::Bus;
 use crate::event::{Live, LiveKind};
+use crate::size::Size;
 
 /// The longest report of progress, in bytes; the rest of it is dropped.
 const REPORT: usize = 4_096;
@@ -26,13 +26,30 @@ pub(crate) struct CallEffect {
     pub(crate) effect: EffectClass,
     pub(crate) grace_ms: u64,
     pub(crate) tools: Arc<dyn ToolExecutor>,
+    pub(crate) reports: Arc<Reports>,
+    pub(crate) size: Size,
+}
+
+/// One run of a tool. When it ends, however that comes, whatever the tool has left behind is told
+/// to stop, and its reports are heard no more.
+struct Run {
+    stop: CancelSource,
+    reports: Arc<Reports>,
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        self.reports.over.store(true, Ordering::SeqCst);
+    }
 }
 
 impl CallEffect {
     /// Runs to the last word.
     pub(crate) async fn run(self, voice: Voice, cancel: CancelSignal) {
         let key = self.key;
-        let observation = self.observe(cancel).await;
+        let size = self.size;
+        let observation = size.bounded(self.observe(cancel).await);
         let inputs = vec![Input::Ran { key, observation }];
         voice.say(inputs, true).await;
     }
@@ -46,18 +63,21 @@ impl CallEffect {
             effect,
             grace_ms,
             tools,
+            reports,
             ..
         } = self;
         let (name, timeout_ms) = (call.name.clone(), context.timeout_ms);
         let stop = CancelSource::new();
         context.cancel = stop.signal();
+        // Before the run: a tool that is dropped while it runs is dropped first, then told.
+        let guard = Run { stop, reports };
         let mut run = tools.run(call, context);
         let timed_out = tokio::select! {
             ran = &mut run => return observed(ran, effect),
             () = cancel.cancelled() => false,
             () = tokio::time::sleep(Duration::from_millis(timeout_ms)) => true,
         };
-        stop.cancel();
+        guard.stop.cancel();
         match (
             timeout(Duration::from_millis(grace_ms), run).await,
             timed_out,
@@ -117,29 +137,39 @@ fn vanished(effect: EffectClass, name: &str) -> Observation {
     }
 }
 
-/// Shows a tool's reports to whoever watches.
+/// Shows a tool's reports to whoever watches, as long as it runs.
 pub(crate) struct Reports {
-    pub(crate) bus: Bus,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) session: SessionId,
-    pub(crate) turn: TurnId,
-    pub(crate) call: CallId,
+    /// The report without its words.
+    blank: Live,
+    bus: Bus,
+    clock: Arc<dyn Clock>,
+    over: AtomicBool,
+}
+
+impl Reports {
+    /// Reports that look like `blank`.
+    pub(crate) fn new(blank: Live, bus: Bus, clock: Arc<dyn Clock>) -> Self {
+        let over = AtomicBool::new(false);
+        Self {
+            blank,
+            bus,
+            clock,
+            over,
+        }
+    }
 }
 
 impl Progress for Reports {
     fn report(&self, text: &str) {
-        if !self.bus.heard() {
+        if self.over.load(Ordering::SeqCst) || !self.bus.heard() {
             return;
         }
-        let end = text.floor_char_boundary(REPORT);
-        self.bus.live(vec![Live {
-            session: self.session.clone(),
-            turn: self.turn,
-            ts: self.clock.now(),
-            kind: LiveKind::Progress {
-                call: self.call,
-                text: text.get(..end).unwrap_or_default().to_owned(),
-            },
-        }]);
+        let mut live = self.blank.clone();
+        live.ts = self.clock.now();
+        if let LiveKind::Progress { text: words, .. } = &mut live.kind {
+            let end = text.floor_char_boundary(REPORT);
+            text.get(..end).unwrap_or_default().clone_into(words);
+        }
+        self.bus.live(vec![live]);
     }
 }

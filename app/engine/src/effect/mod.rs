@@ -5,9 +5,11 @@ mod call;
 mod sample;
 
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, Id, JoinSet};
+use tokio::time::timeout;
 use windlass_core::{EffectKey, Input};
 use windlass_ports::{CancelSignal, CancelSource};
 
@@ -57,6 +59,10 @@ struct Running {
     cancel: CancelSource,
     abort: AbortHandle,
     winding: bool,
+}
+
+async fn joined(tasks: &mut JoinSet<()>) {
+    while tasks.join_next().await.is_some() {}
 }
 
 /// What comes from the effects.
@@ -124,6 +130,21 @@ impl Effects {
             }
             keep
         });
+    }
+
+    /// Tells every effect to stop, and waits until none runs. Those that still run after `grace`
+    /// are dropped. Nobody hears what they say.
+    pub(crate) async fn end(&mut self, grace: Duration) {
+        self.heard.close();
+        for running in self.running.values() {
+            running.cancel.cancel();
+        }
+        let tasks = &mut self.tasks;
+        if timeout(grace, joined(tasks)).await.is_err() {
+            tasks.abort_all();
+            // One that blocks its thread cannot be dropped; it is not waited for without end.
+            let _ = timeout(grace, joined(tasks)).await;
+        }
     }
 
     /// Waits for news. Safe to drop while it waits; for ever when nothing runs.

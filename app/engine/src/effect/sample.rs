@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, timeout_at};
 use windlass_core::{
     Assembled, Assembler, Caps, EffectKey, FailureKind, Input, Item, Retry, SampleFailure,
@@ -15,6 +16,10 @@ use super::Voice;
 use crate::arguments::Checker;
 use crate::bus::Bus;
 use crate::event::{Live, LiveKind};
+use crate::size;
+
+/// The longest message of a failure, in bytes; the rest of it is dropped.
+const MESSAGE: usize = 8 * 1_024;
 
 /// What a sampling effect runs on.
 pub(crate) struct SampleEffect {
@@ -37,10 +42,13 @@ impl SampleEffect {
         };
         let news = match ended {
             Ok(news) => news,
-            Err(failure) => vec![SampleNews::Failed {
-                failure,
-                partial: assembler.partial(),
-            }],
+            Err(mut failure) => {
+                size::cut(&mut failure.message, MESSAGE);
+                vec![SampleNews::Failed {
+                    failure,
+                    partial: assembler.partial(),
+                }]
+            }
         };
         voice.say(self.inputs(news), true).await;
     }
@@ -60,8 +68,8 @@ impl SampleEffect {
         voice: &Voice,
     ) -> Result<Vec<SampleNews>, SampleFailure> {
         let limits = &self.request.limits;
-        let end = Instant::now() + Duration::from_millis(limits.sample_ms);
-        let within = |ms: u64| (Instant::now() + Duration::from_millis(ms)).min(end);
+        let end = after_ms(limits.sample_ms);
+        let within = |ms: u64| after_ms(ms).min(end);
         let head = self.provider.sample(self.request.clone());
         let mut stream = timeout_at(within(limits.connect_ms), head)
             .await
@@ -82,6 +90,14 @@ impl SampleEffect {
                 Streaming::More => voice.say(self.inputs(news), false).await,
             }
             (wait_ms, what) = (limits.idle_ms, "the provider's stream has stood still");
+            // A stream that always has something ready must still be stopped, and still ends.
+            consume_budget().await;
+            if Instant::now() >= end {
+                return Err(timeout(
+                    "the model has answered, without an end,",
+                    limits.sample_ms,
+                ));
+            }
         }
     }
 
@@ -157,6 +173,14 @@ impl SampleEffect {
         }
         Item::Call(call)
     }
+}
+
+/// The moment so many milliseconds from now; without one that can be told, in 30 years.
+fn after_ms(ms: u64) -> Instant {
+    let now = Instant::now();
+    let far = Duration::from_hours(24 * 365 * 30);
+    now.checked_add(Duration::from_millis(ms).min(far))
+        .unwrap_or(now)
 }
 
 fn timeout(what: &str, ms: u64) -> SampleFailure {

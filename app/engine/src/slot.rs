@@ -1,0 +1,176 @@
+//! Slot: the place of one session in an engine. It knows the driver that is there and who uses it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tokio::sync::{Notify, mpsc};
+use windlass_core::{Epoch, SessionId};
+use windlass_ports::CancelSource;
+
+use crate::bus::Bus;
+use crate::driver::Command;
+use crate::engine::Inner;
+use crate::error::Ended;
+
+/// The place of one session in an engine.
+pub(crate) struct Slot {
+    pub(crate) id: SessionId,
+    engine: Weak<Inner>,
+    /// Held while the session is being opened, shut down, or leaves.
+    pub(crate) gate: tokio::sync::Mutex<()>,
+    state: Mutex<State>,
+    change: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    link: Option<Link>,
+    /// The driver is on its way out: nobody attaches to it any more.
+    leaving: bool,
+    /// Users of this driver; those of one before it do not count.
+    attached: usize,
+}
+
+/// The way to a driver.
+#[derive(Clone)]
+pub(crate) struct Link {
+    /// The claim of the driver that it leads to.
+    pub(crate) epoch: Epoch,
+    pub(crate) mailbox: mpsc::Sender<Command>,
+    pub(crate) bus: Bus,
+    /// Drops the driver where it stands.
+    pub(crate) kill: CancelSource,
+}
+
+impl Slot {
+    pub(crate) fn new(id: SessionId, engine: Weak<Inner>) -> Self {
+        Self {
+            id,
+            engine,
+            gate: tokio::sync::Mutex::default(),
+            state: Mutex::default(),
+            change: Notify::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The way to the driver that is here, also when it is on its way out.
+    pub(crate) fn link(&self) -> Option<Link> {
+        self.state().link.clone()
+    }
+
+    /// The way to the driver that is here, counted as a use, so that it stays.
+    pub(crate) fn attach(&self) -> Option<Link> {
+        let mut state = self.state();
+        if state.leaving {
+            return None;
+        }
+        let link = state.link.clone()?;
+        state.attached = state.attached.saturating_add(1);
+        Some(link)
+    }
+
+    /// A driver takes this place, with its first user.
+    pub(crate) fn enter(&self, link: Link) {
+        *self.state() = State {
+            link: Some(link),
+            leaving: false,
+            attached: 1,
+        };
+    }
+
+    /// Counts one user of the driver of this claim less.
+    pub(crate) fn let_go(&self, epoch: Epoch) {
+        let mut state = self.state();
+        if state.link.as_ref().is_some_and(|link| link.epoch == epoch) {
+            state.attached = state.attached.saturating_sub(1);
+            drop(state);
+            self.change.notify_one();
+        }
+    }
+
+    /// Whether a driver at rest may end: nobody uses it, or it is told to. No one attaches to it
+    /// afterwards.
+    pub(crate) fn retire(&self, told: bool) -> bool {
+        let mut state = self.state();
+        state.leaving |= told || state.attached == 0;
+        state.leaving
+    }
+
+    /// Waits until a user has left.
+    pub(crate) async fn changed(&self) {
+        self.change.notified().await;
+    }
+
+    /// Waits until a driver that is here has let the session go.
+    pub(crate) async fn emptied(&self) {
+        if let Some(link) = self.link() {
+            link.bus.gone().await;
+        }
+    }
+
+    /// Has the driver that is here ask its turn to stop, and waits until it has ended.
+    pub(crate) async fn shut(&self, reason: &str) {
+        // Whoever is opening the session now has done so first.
+        let _gate = self.gate.lock().await;
+        let Some(link) = self.link() else { return };
+        let reason = reason.to_owned();
+        let _ = link.mailbox.send(Command::Shutdown { reason }).await;
+        link.bus.gone().await;
+    }
+
+    /// Drops the driver that is here where it stands, if there is one.
+    pub(crate) fn kill(&self) {
+        if let Some(link) = self.link() {
+            link.kill.cancel();
+        }
+    }
+
+    /// Takes the driver of this claim out, if it is still here.
+    fn vacate(&self, epoch: Epoch) {
+        let mut state = self.state();
+        if state.link.as_ref().is_some_and(|link| link.epoch == epoch) {
+            *state = State::default();
+        }
+    }
+
+    /// Takes the slot out of its engine, unless another driver has entered it.
+    pub(crate) async fn leave(self: &Arc<Self>) {
+        let Some(engine) = self.engine.upgrade() else {
+            return;
+        };
+        let _gate = self.gate.lock().await;
+        engine.forget_if_empty(self);
+    }
+}
+
+/// A driver's stay in a slot. Its end is the driver's end, however that comes: everybody who
+/// listens is told, also when the task is dropped with its runtime.
+pub(crate) struct Stay {
+    pub(crate) slot: Arc<Slot>,
+    pub(crate) epoch: Epoch,
+    pub(crate) bus: Bus,
+    pub(crate) ended: Arc<Ended>,
+}
+
+impl Stay {
+    /// Begins a driver's stay. Until somebody says otherwise, it will have been abandoned.
+    pub(crate) fn new(slot: Arc<Slot>, epoch: Epoch, bus: Bus) -> Self {
+        Self {
+            slot,
+            epoch,
+            bus,
+            ended: Arc::new(Ended::Abandoned),
+        }
+    }
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        // Before the word: whoever waits for it opens the session anew.
+        self.slot.vacate(self.epoch);
+        self.bus.end(self.ended.clone());
+    }
+}

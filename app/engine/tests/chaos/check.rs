@@ -1,0 +1,184 @@
+//! The promises, checked over what a world has left.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::atomic::Ordering;
+
+use windlass::core::{EffectKey, Fact, History, ObservationStatus, Recorded, SessionId};
+use windlass::ports::codec;
+use windlass_testkit::laws::{
+    Begun, law_04_no_key_starts_twice, law_05_one_observation_a_call,
+    law_08_no_sample_without_reason, law_09_limits_hold, law_10_prompts_extend,
+    law_15_denied_calls_never_start, law_16_effectful_starts_once,
+};
+
+use crate::world::{Time, World, limits};
+
+/// What happened in all worlds together, to show that it did.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    facts: u64,
+    acknowledged: u64,
+    settled: u64,
+    interrupted: u64,
+    cut: u64,
+    observed: BTreeMap<ObservationStatus, u64>,
+    crashes: u64,
+    supersessions: u64,
+    watched: u64,
+    lags: u64,
+}
+
+impl Tally {
+    pub(crate) fn assert_that_much_happened(&self, time: Time) {
+        assert!(self.acknowledged > 100 && self.crashes > 20, "{self:?}");
+        assert!(self.settled > 100 && self.watched > 100, "{self:?}");
+        assert!(self.interrupted > 10 && self.cut > 10, "{self:?}");
+        for status in [ObservationStatus::Done, ObservationStatus::Unknown] {
+            assert!(
+                self.observed.get(&status).is_some_and(|count| *count > 5),
+                "{self:?}"
+            );
+        }
+        assert!(time == Time::Threads || self.lags > 5, "{self:?}");
+    }
+
+    fn count(&mut self, log: &[Recorded]) {
+        self.facts += log.len() as u64;
+        for recorded in log {
+            match &recorded.fact {
+                Fact::TurnSettled(_) => self.settled += 1,
+                Fact::InterruptRequested(_) => self.interrupted += 1,
+                Fact::SampleCut(_) => self.cut += 1,
+                Fact::CallObserved(fact) => {
+                    *self.observed.entry(fact.observation.status).or_default() += 1;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+pub(crate) fn all(world: &World, tally: &mut Tally) {
+    let broken = world.seen.broken.lock().unwrap();
+    assert!(broken.is_empty(), "{broken:#?}");
+    tally.crashes += world.seen.crashes.load(Ordering::SeqCst);
+    tally.supersessions += world.seen.supersessions.load(Ordering::SeqCst);
+    for id in &world.sessions {
+        let log = world.store.log(id);
+        laws(world, id, &log);
+        inputs(world, id, &log, tally);
+        watched(world, id, &log, tally);
+        tally.count(&log);
+    }
+}
+
+fn laws(world: &World, id: &SessionId, log: &[Recorded]) {
+    let begun = world.seen.begun.lock().unwrap();
+    let ours = begun.iter().filter(|(session, _)| session == id);
+    let begun: Vec<Begun> = ours.map(|(_, begun)| *begun).collect();
+    for one in &begun {
+        let EffectKey::Call { call, started } = one.key else {
+            panic!("{one:?} is no call");
+        };
+        let at = log.get(usize::try_from(started.0).unwrap() - 1);
+        let starts = |fact: &Fact| matches!(fact, Fact::CallStarted(fact) if fact.call == call);
+        assert!(
+            at.is_some_and(|at| starts(&at.fact)),
+            "{one:?} is not in the log any more"
+        );
+    }
+    law_04_no_key_starts_twice::check(&begun, &[]).unwrap();
+    law_05_one_observation_a_call::check(log).unwrap();
+    law_08_no_sample_without_reason::check(log).unwrap();
+    law_09_limits_hold::check(log, &limits(world.time)).unwrap();
+    law_10_prompts_extend::check(History::apply, log).unwrap();
+    law_15_denied_calls_never_start::check(log).unwrap();
+    law_16_effectful_starts_once::check(log, &begun).unwrap();
+    for (at, recorded) in (1..).zip(log) {
+        assert_eq!(recorded.seq.0, at);
+    }
+    let opened = log
+        .iter()
+        .filter(|one| matches!(one.fact, Fact::TurnOpened(_)))
+        .count();
+    let settled = log
+        .iter()
+        .filter(|one| matches!(one.fact, Fact::TurnSettled(_)))
+        .count();
+    assert_eq!(opened, settled, "every turn of {id} ends once");
+}
+
+/// Every acknowledged input is in the log once, and every input in the log had its turn.
+fn inputs(world: &World, id: &SessionId, log: &[Recorded], tally: &mut Tally) {
+    let mut queued: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    let mut accepted = 0;
+    for recorded in log {
+        match &recorded.fact {
+            Fact::InputQueued(fact) => queued.entry(&*fact.text).or_default().push(recorded.seq.0),
+            Fact::InputAccepted(_) => accepted += 1,
+            _ => {}
+        }
+    }
+    let inputs: usize = queued.values().map(Vec::len).sum();
+    assert_eq!(inputs, accepted, "every input of {id} had its turn");
+    let sent = world.seen.sent.lock().unwrap();
+    let ours: Vec<_> = sent.iter().filter(|sent| sent.session == *id).collect();
+    for one in &ours {
+        let at = queued.get(one.text.as_str()).map_or(&[][..], Vec::as_slice);
+        assert!(at.len() <= 1, "{:?} is in {id} at {at:?}", one.text);
+        if let Some(input) = one.acknowledged {
+            tally.acknowledged += 1;
+            assert_eq!(
+                at,
+                [input.0],
+                "{:?} was acknowledged as {input} in {id}",
+                one.text
+            );
+        }
+    }
+    for text in queued.keys() {
+        assert!(
+            ours.iter().any(|sent| sent.text == **text),
+            "nobody sent {text:?}"
+        );
+    }
+}
+
+/// Each subscriber saw each fact after its cursor once, in order, and what it saw is in the log.
+fn watched(world: &World, id: &SessionId, log: &[Recorded], tally: &mut Tally) {
+    let watched = world.seen.watched.lock().unwrap();
+    for one in watched.iter().filter(|one| one.session == *id) {
+        tally.watched += 1;
+        tally.lags += one.lags.load(Ordering::SeqCst);
+        let facts = one.facts.lock().unwrap();
+        for (seq, fact) in (one.after.next().0..).zip(facts.iter()) {
+            assert_eq!(
+                fact.seq.0, seq,
+                "a subscriber of {id} after {} skipped",
+                one.after
+            );
+            let logged = log.get(usize::try_from(seq).unwrap() - 1);
+            assert_eq!(
+                logged,
+                Some(&**fact),
+                "what a subscriber of {id} saw is in the log"
+            );
+        }
+    }
+}
+
+/// The logs, for whoever has to find out.
+pub(crate) fn tell(world: &World) -> String {
+    let mut told = String::new();
+    for id in &world.sessions {
+        let _ = writeln!(told, "{id}:");
+        for recorded in world.store.log(id) {
+            let text = codec::encode(&recorded).unwrap();
+            let text = String::from_utf8_lossy(&text);
+            let short: String = text.chars().take(240).collect();
+            let _ = writeln!(told, "  {short}");
+        }
+    }
+    told
+}

@@ -1,0 +1,188 @@
+//! The lives of a world: processes that die, and a last one in which all is fair.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+use windlass::core::{Mode, Permissions, SessionId, Settings};
+use windlass::ports::Ports;
+use windlass::{Config, Engine, Start};
+
+use crate::ports::WorldClock;
+use crate::tools::{ChaosTools, Counters};
+use crate::world::{Time, World, limits, pause};
+use crate::{model, tools, user};
+
+/// How long anything may take in the fair world: virtual, or as the machine goes.
+const FAIR: Duration = Duration::from_secs(3_600);
+
+/// Lives a few lives of chaos, then a fair one.
+pub(crate) fn live(world: &World) {
+    let counters = Counters::new();
+    for _ in 0..=world.luck.below(3) {
+        chaos(world, &counters);
+    }
+    world.fair.store(true, Ordering::SeqCst);
+    let runtime = runtime(world.time);
+    runtime.block_on(settle(world, engine(world, &counters)));
+    for counter in [
+        &counters.effectful,
+        &counters.exclusive,
+        &counters.idempotent,
+    ] {
+        assert_eq!(counter.repeated(), Vec::new(), "calls took effect twice");
+    }
+}
+
+pub(crate) fn settings(time: Time) -> Settings {
+    Settings {
+        provider: "scripted".into(),
+        model: "m".into(),
+        instructions: "Be brief.".into(),
+        mode: Mode::Build,
+        permissions: Permissions::Auto,
+        tools: tools::specs(),
+        limits: limits(time),
+        max_output_tokens: None,
+        effort: None,
+    }
+}
+
+fn runtime(time: Time) -> Runtime {
+    match time {
+        Time::Virtual => Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build(),
+        Time::Threads => Builder::new_multi_thread()
+            .worker_threads(3)
+            .enable_time()
+            .build(),
+    }
+    .unwrap()
+}
+
+/// The engine of a new process, over what the last one left.
+fn engine(world: &World, counters: &Counters) -> Engine {
+    let ports = Ports {
+        provider: Arc::new(model::provider(world)),
+        store: Arc::new(world.store.reopen()),
+        tools: Arc::new(ChaosTools::new(world, counters)),
+        clock: Arc::new(WorldClock::new(world)),
+    };
+    let config = Config {
+        limits: limits(world.time),
+        mailbox: 2,
+        // Small, so that a lazy subscriber lags and pages.
+        events: 16,
+        page: 7,
+        ..Config::default()
+    };
+    Engine::new(ports, config)
+}
+
+/// One process: its users live in it until it dies, or is shut down.
+fn chaos(world: &World, counters: &Counters) {
+    let runtime = runtime(world.time);
+    let dies_after = world.luck.below(6_000);
+    let gentle = world.luck.percent(25);
+    let began = std::time::Instant::now();
+    let passed = runtime.block_on(async {
+        let at = tokio::time::Instant::now();
+        let engine = engine(world, counters);
+        let mut users = tokio::task::JoinSet::new();
+        for id in &world.sessions {
+            for _ in 0..=world.luck.below(2) {
+                users.spawn(user::live(world.clone(), engine.clone(), id.clone()));
+            }
+        }
+        let all = async { while users.join_next().await.is_some() {} };
+        tokio::select! {
+            () = all => {}
+            () = death(world.time, dies_after) => {}
+        }
+        if gentle {
+            let left = timeout(FAIR, engine.shutdown("the process ends")).await;
+            assert!(left.is_ok(), "the shutdown does not end");
+        }
+        at.elapsed()
+    });
+    // What runs is dropped where it stands.
+    runtime.shutdown_background();
+    world
+        .seen
+        .crashes
+        .fetch_add(u64::from(!gentle), Ordering::SeqCst);
+    world.seen.life.fetch_add(1, Ordering::SeqCst);
+    let passed = passed.max(began.elapsed());
+    let ms = u64::try_from(passed.as_millis()).unwrap() + 1;
+    world.began.fetch_add(ms, Ordering::SeqCst);
+}
+
+async fn death(time: Time, ms: u64) {
+    match time {
+        Time::Virtual => pause(time, ms).await,
+        Time::Threads => {
+            for _ in 0..ms * 8 {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+}
+
+/// Everything that waits is gone on with, until each session is at rest.
+async fn settle(world: &World, engine: Engine) {
+    for id in &world.sessions {
+        if world.store.log(id).is_empty() {
+            continue;
+        }
+        let settled = timeout(FAIR, settle_one(world, &engine, id)).await;
+        assert!(
+            settled.is_ok(),
+            "session {id} does not settle in a fair world"
+        );
+    }
+    let left = timeout(FAIR, engine.shutdown("done")).await;
+    assert_eq!(
+        left.ok(),
+        Some(Vec::new()),
+        "a fair shutdown leaves sessions"
+    );
+    for id in &world.sessions {
+        assert!(!world.store.claimed(id), "session {id} is not let go");
+    }
+}
+
+async fn settle_one(world: &World, engine: &Engine, id: &SessionId) {
+    let conversation = engine.open(id, &user::me(), Start::Existing).await.unwrap();
+    loop {
+        let state = conversation.state().await.unwrap();
+        match state.turn() {
+            Some(turn) => {
+                // A turn is known before it is durable; then there is nothing to wait on yet.
+                conversation.flush().await.unwrap();
+                conversation.await_turn(turn.id).await.unwrap();
+            }
+            None if state.queue.is_empty() => break,
+            None => {
+                // It may have gone on by itself meanwhile.
+                let _ = conversation.go_on().await;
+            }
+        }
+    }
+    let last = conversation.flush().await.unwrap();
+    let state = conversation.state().await.unwrap();
+    let log = world.store.log(id);
+    assert_eq!(
+        log.len() as u64,
+        last.0,
+        "all that is decided is in the log"
+    );
+    let (folded, _) = windlass_testkit::laws::law_01_live_equals_fold::fold(&log).unwrap();
+    assert_eq!(
+        folded, state,
+        "the live state of {id} is not the fold of its log"
+    );
+}

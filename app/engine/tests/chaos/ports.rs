@@ -1,0 +1,83 @@
+//! The store that fails, and the clock that follows the runtime's time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::time::Instant;
+use windlass::core::{Seq, Timestamp};
+use windlass::ports::{Clock, StoreErrorKind};
+use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
+
+use crate::luck::Luck;
+use crate::world::{Time, World, opening};
+
+/// A store that fails, waits, loses answers and turns writers away.
+pub(crate) fn store(time: Time, luck: Luck, fair: Arc<AtomicBool>) -> FaultyStore {
+    FaultyStore::responding(move |operation, _| {
+        if fair.load(Ordering::SeqCst) {
+            return Vec::new();
+        }
+        match operation {
+            Operation::Append => append(time, &luck),
+            Operation::Claim if luck.percent(10) => vec![Fault::Fail(StoreErrorKind::Io)],
+            Operation::Claim if luck.percent(3) => vec![Fault::FailAfter(StoreErrorKind::Io)],
+            Operation::Read if luck.percent(4) => vec![Fault::Fail(StoreErrorKind::Io)],
+            Operation::Release if luck.percent(10) => vec![Fault::Fail(StoreErrorKind::Io)],
+            Operation::Claim | Operation::Read | Operation::Release => {
+                if luck.percent(30) {
+                    vec![Fault::Wait(opening(time, luck.below(20)))]
+                } else {
+                    Vec::new()
+                }
+            }
+        }
+    })
+}
+
+fn append(time: Time, luck: &Luck) -> Vec<Fault> {
+    match luck.below(200) {
+        0 => vec![Fault::Fail(StoreErrorKind::Full)],
+        1 => vec![Fault::FailAfter(StoreErrorKind::Io)],
+        2 => vec![Fault::Fail(StoreErrorKind::Conflict { last: Seq(1) })],
+        3 => vec![Fault::Wait(opening(time, 3_000))],
+        4..60 => vec![Fault::Wait(opening(time, luck.below(60)))],
+        60..100 => vec![Fault::WaitAfter(opening(time, luck.below(60)))],
+        _ => Vec::new(),
+    }
+}
+
+/// A clock that goes on from process to process.
+pub(crate) struct WorldClock {
+    began: Timestamp,
+    at: Instant,
+    luck: Luck,
+}
+
+impl WorldClock {
+    pub(crate) fn new(world: &World) -> Self {
+        Self {
+            began: Timestamp(world.began.load(Ordering::SeqCst)),
+            at: Instant::now(),
+            luck: world.luck.clone(),
+        }
+    }
+}
+
+#[async_trait]
+impl Clock for WorldClock {
+    fn now(&self) -> Timestamp {
+        let ms = u64::try_from(self.at.elapsed().as_millis()).unwrap();
+        self.began.plus_ms(ms)
+    }
+
+    async fn sleep_until(&self, moment: Timestamp) {
+        let ms = moment.since_ms(self.began);
+        tokio::time::sleep_until(self.at + Duration::from_millis(ms)).await;
+    }
+
+    fn entropy(&self) -> u64 {
+        self.luck.draw()
+    }
+}

@@ -1,0 +1,147 @@
+//! The world of a seed: what outlives its processes.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use windlass::core::{InputId, Limits, Recorded, Seq, SessionId};
+use windlass_testkit::Gate;
+use windlass_testkit::faulty::FaultyStore;
+use windlass_testkit::laws::Begun;
+
+use crate::luck::Luck;
+use crate::ports;
+
+/// What a delay is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Time {
+    /// Time that is paused and jumps when nothing runs.
+    Virtual,
+    /// A number of yields, on several threads.
+    Threads,
+}
+
+/// What outlives the processes.
+#[derive(Clone)]
+pub(crate) struct World {
+    pub(crate) time: Time,
+    pub(crate) luck: Luck,
+    pub(crate) store: FaultyStore,
+    pub(crate) sessions: Vec<SessionId>,
+    /// Whether everybody behaves from now on.
+    pub(crate) fair: Arc<AtomicBool>,
+    /// The wall clock, in milliseconds, when the running process began.
+    pub(crate) began: Arc<AtomicU64>,
+    pub(crate) seen: Arc<Seen>,
+}
+
+/// What has been seen.
+#[derive(Default)]
+pub(crate) struct Seen {
+    pub(crate) life: AtomicU64,
+    /// What was sent, acknowledged or not.
+    pub(crate) sent: Mutex<Vec<Sent>>,
+    pub(crate) watched: Mutex<Vec<Arc<Watched>>>,
+    /// Tools that change something, as they began.
+    pub(crate) begun: Mutex<Vec<(SessionId, Begun)>>,
+    /// Broken promises that were seen at once.
+    pub(crate) broken: Mutex<Vec<String>>,
+    pub(crate) crashes: AtomicU64,
+    pub(crate) supersessions: AtomicU64,
+}
+
+/// Something that a user sent.
+pub(crate) struct Sent {
+    pub(crate) session: SessionId,
+    /// No other input has it, but one with the same key.
+    pub(crate) text: String,
+    pub(crate) acknowledged: Option<InputId>,
+}
+
+/// What one subscriber saw.
+pub(crate) struct Watched {
+    pub(crate) session: SessionId,
+    pub(crate) after: Seq,
+    pub(crate) facts: Mutex<Vec<Arc<Recorded>>>,
+    /// How often it was told that it lagged.
+    pub(crate) lags: AtomicU64,
+    /// Whether it was told the end.
+    pub(crate) ended: AtomicBool,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64, time: Time) -> Self {
+        let luck = Luck::new(seed);
+        let fair = Arc::new(AtomicBool::new(false));
+        let sessions = (0..=luck.below(3)).map(|n| SessionId::new(&format!("s{n}")).unwrap());
+        let sessions = sessions.collect();
+        Self {
+            time,
+            store: ports::store(time, luck.clone(), fair.clone()),
+            luck,
+            sessions,
+            fair,
+            began: Arc::new(AtomicU64::new(1_000_000)),
+            seen: Arc::default(),
+        }
+    }
+
+    pub(crate) fn is_fair(&self) -> bool {
+        self.fair.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn broke(&self, what: impl Into<String>) {
+        self.seen.broken.lock().unwrap().push(what.into());
+    }
+}
+
+/// The limits of every turn: tight, so that they are met. On threads, where time is real, nothing
+/// waits for long.
+pub(crate) fn limits(time: Time) -> Limits {
+    let (backoff_ms, backoff_max_ms) = match time {
+        Time::Virtual => (50, 500),
+        Time::Threads => (0, 1),
+    };
+    Limits {
+        samples: 8,
+        calls_per_sample: 5,
+        calls: 20,
+        attempts: 3,
+        restarts: 4,
+        parallel_calls: 3,
+        turn_ms: 200_000,
+        queue: 6,
+        backoff_ms,
+        backoff_max_ms,
+        connect_ms: 1_000,
+        first_byte_ms: 1_000,
+        idle_ms: 1_000,
+        sample_ms: 5_000,
+        call_ms: 2_000,
+        grace_ms: 100,
+        ..Limits::default()
+    }
+}
+
+/// Waits: so many milliseconds of virtual time, or some yields.
+pub(crate) async fn pause(time: Time, ms: u64) {
+    match time {
+        Time::Virtual => tokio::time::sleep(Duration::from_millis(ms)).await,
+        Time::Threads => {
+            for _ in 0..ms % 23 {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+}
+
+/// A gate that opens by itself after a while.
+pub(crate) fn opening(time: Time, ms: u64) -> Gate {
+    let gate = Gate::new();
+    let opened = gate.clone();
+    tokio::spawn(async move {
+        pause(time, ms).await;
+        opened.open();
+    });
+    gate
+}

@@ -92,8 +92,9 @@ impl Places {
                 .create(true)
                 .truncate(false)
                 .mode(0o600)
-                .custom_flags(flags(OFlags::NOFOLLOW))
+                .custom_flags(flags(OFlags::NOFOLLOW | OFlags::NONBLOCK))
                 .open(path)?;
+            regular(&file)?;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {}
                 Err(Errno::WOULDBLOCK) => return Ok(Locked::Theirs),
@@ -115,9 +116,11 @@ impl Places {
     /// Opens a session's file for reading; nothing when there is none.
     pub(crate) fn open(&self, session: &SessionId) -> io::Result<Option<File>> {
         let mut options = OpenOptions::new();
-        options.read(true).custom_flags(flags(OFlags::NOFOLLOW));
+        // Without waiting, because opening a FIFO waits for its other end.
+        let how = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        options.read(true).custom_flags(flags(how));
         match options.open(self.log(session)) {
-            Ok(file) => Ok(Some(file)),
+            Ok(file) => regular(&file).map(|()| Some(file)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -140,6 +143,14 @@ impl Places {
         ids.sort_unstable();
         Ok(ids)
     }
+}
+
+/// Refuses a FIFO, a device or a folder, which could hold a reader for ever.
+fn regular(file: &File) -> io::Result<()> {
+    if file.metadata()?.is_file() {
+        return Ok(());
+    }
+    Err(io::Error::other("it is no regular file"))
 }
 
 /// Open flags as the standard library takes them.

@@ -225,7 +225,9 @@ pub(crate) fn sessions(
             session: &id,
             known_end: known_end(&id),
         };
-        if reader.exists()? {
+        // One file that cannot be opened must not hide the others: it is listed, and reading it
+        // says what is wrong.
+        if reader.exists().unwrap_or(true) {
             heads.push(SessionHead { id });
         }
     }

@@ -9,3 +9,4 @@
 mod damage;
 mod locked;
 mod read_only;
+mod stranger;

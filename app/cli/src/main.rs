@@ -9,6 +9,7 @@ mod signals;
 mod watch;
 mod wiring;
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -17,16 +18,17 @@ use tracing_subscriber::EnvFilter;
 
 use crate::args::Args;
 use crate::exit::{Exit, Failure};
+use crate::present::{Json, Present as _};
 
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return refuse(&error),
     };
-    let filter = EnvFilter::try_from_env("WINDLASS_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
     tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_env_filter(filter())
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .without_time()
         .init();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -36,8 +38,9 @@ fn main() -> ExitCode {
     let result = match runtime {
         Ok(runtime) => {
             let result = runtime.block_on(command::run(args));
-            // A tool that does not end must not hold the process.
-            runtime.shutdown_background();
+            // What still runs is dropped, which kills tools; what does not end must not hold the
+            // process.
+            runtime.shutdown_timeout(signals::GRACE);
             result
         }
         Err(error) => Err(Failure::new(
@@ -54,6 +57,29 @@ fn main() -> ExitCode {
     }
 }
 
+/// What is logged. A filter that does not read must not silently hide what was asked for.
+fn filter() -> EnvFilter {
+    let filter = std::env::var("WINDLASS_LOG").unwrap_or_else(|_| "warn".to_owned());
+    EnvFilter::try_new(&filter).unwrap_or_else(|error| {
+        present::complain(&format!(
+            "WINDLASS_LOG is no filter such as windlass=debug, so only warnings are logged: {error}"
+        ));
+        EnvFilter::new("warn")
+    })
+}
+
+/// Whether the words ask for a turn with `--json`, though they do not parse.
+fn asks_for_json() -> bool {
+    let mut words = std::env::args_os().skip(1);
+    let turns = words
+        .next()
+        .is_some_and(|word| word == "run" || word == "resume");
+    turns
+        && words
+            .take_while(|word| word != "--")
+            .any(|word| word == "--json")
+}
+
 /// Help and the version are no errors; everything else about the words of a command is usage.
 fn refuse(error: &clap::Error) -> ExitCode {
     let _ = error.print();
@@ -61,6 +87,12 @@ fn refuse(error: &clap::Error) -> ExitCode {
     if asked {
         Exit::Completed.into()
     } else {
+        if asks_for_json() {
+            let failure = Failure::usage(error.to_string());
+            let now = windlass::ports::Clock::now(&wiring::clock());
+            // Standard output may be what failed.
+            let _ = Json.failed(&failure, None, now);
+        }
         Exit::Usage.into()
     }
 }

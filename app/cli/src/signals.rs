@@ -1,15 +1,24 @@
-//! Signals: the first asks the turn to stop, the second ends the process at once.
+//! Signals: the first asks the turn to stop, the second ends the process.
+
+use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
 use windlass::core::Interrupter;
 
 use crate::exit::{Exit, Failure};
 
-/// Listens to SIGINT, SIGTERM and SIGHUP.
+/// How long the process may take to end after the second signal, for its tools to be killed.
+pub(crate) const GRACE: Duration = Duration::from_millis(500);
+
+/// The first signal.
 pub(crate) struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hang_up: Signal,
+    first: mpsc::Receiver<Came>,
+}
+
+/// The second signal.
+pub(crate) struct Again {
+    second: oneshot::Receiver<Came>,
 }
 
 /// A signal that came.
@@ -24,21 +33,61 @@ pub(crate) struct Came {
 }
 
 impl Signals {
-    pub(crate) fn listen() -> Result<Self, Failure> {
+    /// Listens to SIGINT, SIGTERM and SIGHUP from here on, whatever else the process waits for.
+    pub(crate) fn listen() -> Result<(Self, Again), Failure> {
         let listen = |kind: SignalKind| {
             signal(kind).map_err(|error| {
                 Failure::new(Exit::Failed, format!("listening for signals: {error}"))
             })
         };
-        Ok(Self {
+        let mut heard = Heard {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
             hang_up: listen(SignalKind::hangup())?,
-        })
+        };
+        let (tell_first, first) = mpsc::channel(1);
+        let (tell_second, second) = oneshot::channel();
+        tokio::spawn(async move {
+            // Whoever has stopped listening does not want to know.
+            let _ = tell_first.send(heard.next().await).await;
+            let came = heard.next().await;
+            let _ = tell_second.send(came);
+            tokio::time::sleep(GRACE).await;
+            // Something holds the process, such as an output that nobody reads. The log is
+            // durable up to its last fact: nothing is lost by going now.
+            std::process::exit(i32::from(came.exit.code()));
+        });
+        Ok((Self { first }, Again { second }))
     }
 
-    /// Waits for the next one. Safe to drop while it waits.
+    /// Waits for the first signal. Safe to drop while it waits.
     pub(crate) async fn next(&mut self) -> Came {
+        match self.first.recv().await {
+            Some(came) => came,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Again {
+    /// Waits for the second signal.
+    pub(crate) async fn came(self) -> Came {
+        match self.second.await {
+            Ok(came) => came,
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+/// The signals of the process.
+struct Heard {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+}
+
+impl Heard {
+    async fn next(&mut self) -> Came {
         let (name, by, exit) = tokio::select! {
             _ = self.interrupt.recv() => ("SIGINT", Interrupter::Person, Exit::Interrupted),
             _ = self.terminate.recv() => ("SIGTERM", Interrupter::Shutdown, Exit::Terminated),

@@ -3,7 +3,7 @@
 use std::io;
 
 use windlass::core::{Because, Fact, InputId, Interrupter, Outcome, Recorded, TurnId};
-use windlass::{Conversation, Event, Subscription, TurnFold, TurnReport};
+use windlass::{Conversation, Ended, Event, Subscription, TurnFold, TurnReport};
 
 use crate::exit::{Exit, Failure};
 use crate::present::Present;
@@ -56,7 +56,7 @@ impl Watch<'_> {
             }
             let fact = match event {
                 Event::Fact(fact) => fact,
-                Event::Ended(ended) => return Err(Failure::from(&*ended)),
+                Event::Ended(ended) => return Err(self.unfinished(&ended)),
                 Event::Live(_) | Event::Lagged { .. } => continue,
             };
             if fold.is_none() && self.opens(&fact) {
@@ -99,11 +99,18 @@ impl Watch<'_> {
         }
     }
 
+    /// The driver ended before the turn did.
+    fn unfinished(&self, ended: &Ended) -> Failure {
+        let mut failure = Failure::from(ended);
+        let more = format!(
+            ". What was acknowledged is in the log, and the turn goes on with: windlass resume {}",
+            self.conversation.id()
+        );
+        failure.message.push_str(&more);
+        failure
+    }
+
     async fn on_signal(&self, came: Came, troubles: &mut Troubles) -> Result<(), Failure> {
-        if troubles.signal.is_some() {
-            // The log is durable up to its last fact: nothing is lost by going at once.
-            std::process::exit(i32::from(came.exit.code()));
-        }
         troubles.signal = Some(came);
         self.stop(came.by, &format!("{} was received", came.name))
             .await

@@ -1,12 +1,19 @@
 //! `windlass doctor`: is everything there that a turn needs?
 
-use windlass::ports::ToolExecutor as _;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::Path;
+
+use windlass::ports::{Durability, ToolExecutor as _};
 
 use super::closed;
 use crate::args::Doctor;
 use crate::exit::{Exit, Failure};
 use crate::present::{complain, line, visible};
 use crate::wiring::{self, Site};
+
+/// How many bytes are written to see whether there is room.
+const PROBE: usize = 4096;
 
 pub(super) async fn doctor(args: Doctor) -> Result<Exit, Failure> {
     let site = Site::new(&args.place)?;
@@ -36,23 +43,57 @@ pub(super) async fn doctor(args: Doctor) -> Result<Exit, Failure> {
     Ok(worst)
 }
 
-/// Opens the store and lists a session, which reads and changes nothing.
+/// Looks whether the store can be written to and read. A store that is not there is not created.
 async fn store(site: &Site) -> Result<String, Failure> {
+    if let Some(path) = site.store.path() {
+        writable(path)?;
+    }
+    if !site.store.exists() {
+        return Ok(format!(
+            "{}, to be created by the first session",
+            site.store
+        ));
+    }
     let store = site.open().await?;
     store.sessions(None, 1).await?;
-    let durability = store.capabilities().durability;
+    let survives = match store.capabilities().durability {
+        Durability::Memory => "as long as the process",
+        Durability::Process => "the end of the process",
+        Durability::Power => "a power cut",
+    };
     Ok(format!(
-        "{:?}, an acknowledged fact survives: {durability:?}",
+        "{}, what is acknowledged survives {survives}",
         site.store
     ))
+}
+
+/// Writes a file where the store is or would be, and removes it.
+fn writable(path: &Path) -> Result<(), Failure> {
+    let Some(folder) = path.ancestors().find(|folder| folder.exists()) else {
+        return Ok(());
+    };
+    let probe = folder.join(format!(".windlass-doctor-{}.tmp", std::process::id()));
+    let written = File::create_new(&probe).and_then(|mut file| file.write_all(&[0; PROBE]));
+    let removed = fs::remove_file(&probe);
+    written.and(removed).map_err(|error| {
+        let words = format!(
+            "the store cannot be written to in {}: {error}; make room, allow this user to write \
+             there, or name another place with --store",
+            folder.display()
+        );
+        Failure::new(Exit::Store, words)
+    })
 }
 
 async fn provider(args: &Doctor) -> Result<String, Failure> {
     let chosen = wiring::choose(&args.shape, None)?;
     let models = wiring::reach(&chosen).await?;
     Ok(format!(
-        "{}, reached; it names {} models",
+        "{}, reached; it names {}",
         chosen.name.as_str(),
-        models.len()
+        match models.len() {
+            1 => "1 model".to_owned(),
+            many => format!("{many} models"),
+        }
     ))
 }

@@ -16,8 +16,8 @@ use crate::wiring::Site;
 const LOOK: Duration = Duration::from_millis(100);
 
 pub(super) async fn log(args: Log) -> Result<Exit, Failure> {
-    let store = Site::new(&args.place)?.open().await?;
-    let mut signals = Signals::listen()?;
+    let store = Site::new(&args.place)?.open_to_read().await?;
+    let (mut signals, _again) = Signals::listen()?;
     let mut after = Seq(args.after);
     loop {
         let facts = store.read(&args.session, after, 1_000).await?;

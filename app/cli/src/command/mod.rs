@@ -5,6 +5,7 @@ mod export;
 mod import;
 mod log;
 mod prompt;
+mod remark;
 mod run;
 mod sessions;
 mod show;

@@ -3,20 +3,25 @@
 use std::io::Read as _;
 
 use crate::exit::Failure;
+use crate::signals::Signals;
 
 /// The longest prompt, in bytes.
 const LONGEST: u64 = 1024 * 1024;
 
 /// The prompt's text. `-` reads standard input.
-pub(crate) fn read(prompt: &str) -> Result<String, Failure> {
+///
+/// Whoever types it may take their time: a signal ends the wait.
+pub(crate) async fn read(prompt: &str, signals: &mut Signals) -> Result<String, Failure> {
     let text = if prompt == "-" {
-        let mut bytes = Vec::new();
-        let mut input = std::io::stdin().take(LONGEST + 1);
-        input
-            .read_to_end(&mut bytes)
-            .map_err(|error| Failure::usage(format!("standard input cannot be read: {error}")))?;
-        String::from_utf8(bytes)
-            .map_err(|_| Failure::usage("the prompt on standard input is not UTF-8 text"))?
+        tokio::select! {
+            read = tokio::task::spawn_blocking(input) => {
+                read.map_err(|error| unreadable(&error))??
+            }
+            came = signals.next() => {
+                let words = format!("{} was received before a prompt was read", came.name);
+                return Err(Failure::new(came.exit, words));
+            }
+        }
     } else {
         prompt.to_owned()
     };
@@ -30,6 +35,20 @@ pub(crate) fn read(prompt: &str) -> Result<String, Failure> {
         return Err(missing());
     }
     Ok(text)
+}
+
+fn input() -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    std::io::stdin()
+        .take(LONGEST + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| unreadable(&error))?;
+    String::from_utf8(bytes)
+        .map_err(|_| Failure::usage("the prompt on standard input is not UTF-8 text"))
+}
+
+fn unreadable(error: &dyn std::fmt::Display) -> Failure {
+    Failure::usage(format!("standard input cannot be read: {error}"))
 }
 
 /// There is no prompt.

@@ -7,7 +7,7 @@ use windlass::ports::LogStore;
 use super::closed;
 use crate::args::Listing;
 use crate::exit::{Exit, Failure};
-use crate::present::{first_words, line, outcome_name, visible};
+use crate::present::{first_words, line, outcome_name, tell, visible};
 use crate::wiring::Site;
 
 /// How many sessions, or facts, are read at a time.
@@ -25,7 +25,8 @@ struct Summary {
 }
 
 pub(super) async fn sessions(args: Listing) -> Result<Exit, Failure> {
-    let store = Site::new(&args.place)?.open().await?;
+    let site = Site::new(&args.place)?;
+    let store = site.open_to_read().await?;
     let mut after: Option<SessionId> = None;
     loop {
         let heads = store.sessions(after.as_ref(), PAGE).await?;
@@ -37,6 +38,9 @@ pub(super) async fn sessions(args: Listing) -> Result<Exit, Failure> {
                 row(&head.id, &summary)
             };
             line(&text).map_err(closed)?;
+        }
+        if after.is_none() && heads.is_empty() {
+            tell(&format!("there are no sessions in {}", site.store));
         }
         if heads.len() < PAGE {
             return Ok(Exit::Completed);

@@ -9,7 +9,7 @@ use crate::present::{line, story};
 use crate::wiring::Site;
 
 pub(super) async fn show(args: One) -> Result<Exit, Failure> {
-    let store = Site::new(&args.place)?.open().await?;
+    let store = Site::new(&args.place)?.open_to_read().await?;
     let mut after = Seq::ZERO;
     loop {
         let facts = store.read(&args.session, after, 1_000).await?;

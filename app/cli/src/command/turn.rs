@@ -6,7 +6,8 @@ use windlass::core::{Fact, Lineage, OpenSession, Phase, Seq, Session, SessionId,
 use windlass::ports::{Clock as _, LogStore, StoreErrorKind};
 use windlass::{Conversation, Event, Send, Start, StartError, TurnFold};
 
-use crate::args::Shape;
+use super::{prompt, remark};
+use crate::args::{Place, Shape};
 use crate::exit::{Exit, Failure};
 use crate::present::{Human, Json, Present, tell};
 use crate::signals::Signals;
@@ -16,10 +17,12 @@ use crate::wiring::{self, Rig, Site};
 /// A turn that is asked for.
 pub(crate) struct Task {
     pub(crate) session: Option<SessionId>,
-    pub(crate) must_exist: bool,
+    /// Whether the session must exist, and a prompt may be left out.
+    pub(crate) resumes: bool,
+    /// The prompt; `-` stands for standard input.
     pub(crate) prompt: Option<String>,
     pub(crate) dry_run: bool,
-    pub(crate) site: Site,
+    pub(crate) place: Place,
     pub(crate) shape: Shape,
 }
 
@@ -34,7 +37,19 @@ pub(crate) async fn run(task: Task) -> Result<Exit, Failure> {
         Some(id) => id.clone(),
         None => new_id(at.0, wiring::clock().entropy())?,
     };
-    let result = attempt(&task, &id, present.as_mut()).await;
+    // From here on a signal is an interrupt, not the end of the process.
+    let (signals, again) = Signals::listen()?;
+    let result = tokio::select! {
+        result = attempt(&task, &id, signals, present.as_mut()) => result,
+        came = again.came() => Err(Failure::new(
+            came.exit,
+            format!(
+                "{} was received again, so the turn was not waited for. What was acknowledged is \
+                 in the log; go on with: windlass resume {id}",
+                came.name
+            ),
+        )),
+    };
     if let Err(failure) = &result {
         let now = wiring::clock().now();
         // Standard output may be what failed.
@@ -43,25 +58,41 @@ pub(crate) async fn run(task: Task) -> Result<Exit, Failure> {
     result
 }
 
-async fn attempt(task: &Task, id: &SessionId, present: &mut dyn Present) -> Result<Exit, Failure> {
-    // From here on a signal is an interrupt, not the end of the process.
-    let signals = Signals::listen()?;
-    let store = task.site.open().await?;
+async fn attempt(
+    task: &Task,
+    id: &SessionId,
+    mut signals: Signals,
+    present: &mut dyn Present,
+) -> Result<Exit, Failure> {
+    let prompt = match &task.prompt {
+        Some(text) => Some(prompt::read(text, &mut signals).await?),
+        None if task.resumes => None,
+        None => return Err(prompt::missing()),
+    };
+    let site = Site::new(&task.place)?;
+    let store = match task.resumes {
+        true => site.open_to_read().await?,
+        false => site.open().await?,
+    };
     let recorded = recorded(store.as_ref(), task, id).await?;
-    let rig = rig(task, store.clone(), recorded.as_ref())?;
+    let rig = rig(task, &site, store.clone(), recorded.as_ref())?;
     let start = match &recorded {
         Some(_) => Start::Existing,
         None => Start::New(Box::new(OpenSession {
             owner: super::me(),
-            workspace: Some(task.site.workspace.display().to_string()),
+            workspace: Some(site.workspace.display().to_string()),
             settings: rig.settings.clone(),
             lineage: Lineage::Root,
         })),
     };
-    announce(task, id, &rig, recorded.is_some());
     let conversation = rig.engine.open(id, &super::me(), start).await?;
+    announce(task, id, &rig, recorded.is_some());
+    if let Some(session) = &recorded {
+        remark::on_changes(store.as_ref(), session, &rig.settings, &site.workspace).await?;
+    }
     let exit = follow(
         task,
+        prompt,
         &conversation,
         &rig,
         recorded.as_ref(),
@@ -85,21 +116,24 @@ async fn recorded(
     }
     match windlass::load(store, id, 1_000).await {
         Ok(loaded) => Ok(Some(loaded.session)),
-        Err(StartError::Unknown(_)) if !task.must_exist => Ok(None),
-        Err(StartError::Store(error))
-            if error.kind == StoreErrorKind::Unknown && !task.must_exist =>
-        {
+        Err(StartError::Unknown(_)) if !task.resumes => Ok(None),
+        Err(StartError::Store(error)) if error.kind == StoreErrorKind::Unknown && !task.resumes => {
             Ok(None)
         }
         Err(error) => Err(error.into()),
     }
 }
 
-fn rig(task: &Task, store: Arc<dyn LogStore>, recorded: Option<&Session>) -> Result<Rig, Failure> {
+fn rig(
+    task: &Task,
+    site: &Site,
+    store: Arc<dyn LogStore>,
+    recorded: Option<&Session>,
+) -> Result<Rig, Failure> {
     let settings = recorded.map(|session| &*session.settings);
     let provider = settings.map(|settings| settings.provider.as_str());
     let chosen = wiring::choose(&task.shape, provider)?;
-    let toolbox = wiring::toolbox(&task.site.workspace, task.shape.tools.as_deref())?;
+    let toolbox = wiring::toolbox(&site.workspace, task.shape.tools.as_deref())?;
     let tools = windlass::ports::ToolExecutor::tools(&toolbox);
     let settings = match settings {
         None => wiring::fresh(&task.shape, chosen.name, tools),
@@ -125,6 +159,7 @@ fn announce(task: &Task, id: &SessionId, rig: &Rig, exists: bool) {
 
 async fn follow(
     task: &Task,
+    prompt: Option<String>,
     conversation: &Conversation,
     rig: &Rig,
     recorded: Option<&Session>,
@@ -134,7 +169,7 @@ async fn follow(
     if recorded.is_some() {
         conversation.configure(rig.settings.clone()).await?;
     }
-    let (awaited, events) = match &task.prompt {
+    let (awaited, events) = match prompt {
         Some(text) => {
             // Before sending, so that no delta is missed.
             let from = if recorded.is_some() {
@@ -145,7 +180,7 @@ async fn follow(
             let events = conversation.subscribe(from);
             let sent = conversation.send(Send {
                 scope: super::me(),
-                text: text.clone(),
+                text,
                 key: None,
                 dry_run: task.dry_run,
             });

@@ -6,11 +6,12 @@ use windlass::ports::LogStore;
 use super::closed;
 use crate::args::Verify;
 use crate::exit::{Exit, Failure};
-use crate::present::{complain, line};
+use crate::present::{complain, line, tell};
 use crate::wiring::Site;
 
 pub(super) async fn verify(args: Verify) -> Result<Exit, Failure> {
-    let store = Site::new(&args.place)?.open().await?;
+    let site = Site::new(&args.place)?;
+    let store = site.open_to_read().await?;
     if let Some(id) = &args.session {
         line(&check(store.as_ref(), id).await?).map_err(closed)?;
         return Ok(Exit::Completed);
@@ -28,11 +29,15 @@ pub(super) async fn verify(args: Verify) -> Result<Exit, Failure> {
                 }
             }
         }
+        if after.is_none() && heads.is_empty() {
+            tell(&format!("there are no sessions in {}", site.store));
+        }
         let Some(last) = heads.last() else { break };
         after = Some(last.id.clone());
     }
     match bad {
         0 => Ok(Exit::Completed),
+        1 => Err(Failure::new(Exit::Store, "1 session is not in order")),
         bad => Err(Failure::new(
             Exit::Store,
             format!("{bad} sessions are not in order"),

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use windlass::core::{
-    CallId, Delta, Fact, Item, ObservationStatus, Outcome, Recorded, SessionId, Timestamp,
+    CallId, Delta, Fact, Item, LimitKind, Mode, ObservationStatus, Outcome, Recorded, SessionId,
+    Timestamp,
 };
 use windlass::{Event, LiveKind, TurnReport};
 
@@ -63,9 +64,16 @@ impl Human {
                 };
                 tell(&words);
             }
+            // Without another attempt it is the end of the turn, which says it once.
             Fact::SampleCut(cut) => {
                 self.end_line();
-                tell(&format!("! {}", first_words(&cut.failure.message, 600)));
+                if let Some(due) = cut.retry_at {
+                    tell(&format!("! {}", first_words(&cut.failure.message, 600)));
+                    let wait_s = due.0.saturating_sub(recorded.ts.0).div_ceil(1_000);
+                    if wait_s > 1 {
+                        tell(&format!("  asking again in {wait_s} s"));
+                    }
+                }
             }
             Fact::SessionOpened(_)
             | Fact::SettingsChanged(_)
@@ -129,6 +137,8 @@ impl Present for Human {
         }
         if report.outcome != Outcome::Completed {
             tell(&format!("windlass: {}", outcome_words(&report.outcome)));
+            let session = &report.settled.session;
+            tell(&format!("  to go on: windlass resume {session} PROMPT"));
         }
         io::stdout().flush()
     }
@@ -161,8 +171,34 @@ pub(crate) fn outcome_words(outcome: &Outcome) -> String {
         Outcome::Refused => "the model refused".to_owned(),
         Outcome::Interrupted { reason, .. } => format!("interrupted: {reason}"),
         Outcome::Blocked { reason } => format!("blocked: {reason}"),
-        Outcome::Exhausted { limit } => format!("a limit of the turn is exhausted: {limit:?}"),
+        Outcome::Exhausted { limit } => {
+            format!("a limit of the turn is exhausted: {}", limit_words(*limit))
+        }
         Outcome::Failed { message, .. } => format!("failed: {message}"),
+    }
+}
+
+/// A limit in words, with the flag that sets it.
+fn limit_words(limit: LimitKind) -> &'static str {
+    match limit {
+        LimitKind::Samples => "it has asked the model as often as it may (--max-samples)",
+        LimitKind::CallsPerSample => "the model asked for too many tool calls at once",
+        LimitKind::Calls => "it has run as many tool calls as it may",
+        LimitKind::Tokens => "it has used as many tokens as it may",
+        LimitKind::OutputTokens => "the answer was cut off at the limit of output tokens",
+        LimitKind::WallClock => "its time is over (--deadline)",
+    }
+}
+
+/// What became of a call, in words.
+fn status_words(status: ObservationStatus) -> &'static str {
+    match status {
+        ObservationStatus::Done => "returned",
+        ObservationStatus::Failed => "failed",
+        ObservationStatus::Denied => "was denied",
+        ObservationStatus::Aborted => "was stopped",
+        ObservationStatus::Unknown => "has an unknown outcome",
+        ObservationStatus::NotStarted => "was not started",
     }
 }
 
@@ -179,8 +215,13 @@ pub(crate) fn story(recorded: &Recorded) -> Option<String> {
         Fact::SettingsChanged(changed) => {
             let settings = &changed.settings;
             format!(
-                "settings: {} {}, {:?}",
-                settings.provider, settings.model, settings.mode
+                "settings: {} {}, {} mode",
+                settings.provider,
+                settings.model,
+                match settings.mode {
+                    Mode::Build => "build",
+                    Mode::Plan => "plan",
+                }
             )
         }
         Fact::InputQueued(queued) => format!("user: {}", queued.text),
@@ -201,14 +242,16 @@ pub(crate) fn story(recorded: &Recorded) -> Option<String> {
             )
         }
         Fact::CallObserved(observed) => format!(
-            "call {} {:?}: {}",
-            observed.call, observed.observation.status, observed.observation.output
+            "call {} {}: {}",
+            observed.call,
+            status_words(observed.observation.status),
+            observed.observation.output
         ),
         Fact::InterruptRequested(interrupt) => format!("asked to stop: {}", interrupt.reason),
         Fact::TurnSettled(settled) => {
             let spent = &settled.spent;
             format!(
-                "turn {} {} ({} samples, {} calls, {} tokens)",
+                "turn {}: {} ({} samples, {} calls, {} tokens)",
                 recorded.turn.map_or(0, |turn| turn.0),
                 outcome_words(&settled.outcome),
                 spent.samples,

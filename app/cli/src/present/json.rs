@@ -2,13 +2,26 @@
 
 use std::io::{self, Write as _};
 
-use serde_json::json;
-use windlass::core::{FACT_VERSION, SessionId, Timestamp};
+use serde::Serialize;
+use serde_json::{Value, json};
+use windlass::core::{FACT_VERSION, Seq, SessionId, Timestamp, TurnId};
 use windlass::ports::codec;
 use windlass::{Event, TurnReport};
 
 use super::Present;
 use crate::exit::{Exit, Failure};
+
+/// An envelope that is in no log, with its fields in the order of all others.
+#[derive(Serialize)]
+struct Line<'a> {
+    v: u32,
+    session: Option<&'a SessionId>,
+    seq: Option<Seq>,
+    turn: Option<TurnId>,
+    ts: Timestamp,
+    kind: &'static str,
+    body: Value,
+}
 
 /// Prints envelopes.
 #[derive(Debug, Default)]
@@ -58,11 +71,30 @@ impl Present for Json {
             | Exit::Interrupted
             | Exit::Terminated => "process",
         };
-        let line = json!({
-            "v": FACT_VERSION, "session": session, "seq": null, "turn": null, "ts": at,
-            "kind": "TurnSettled",
-            "body": {"outcome": "failed", "failure": class, "message": failure.message},
-        });
-        super::line(&line.to_string())
+        let stopped =
+            |by: &str| json!({"outcome": "interrupted", "by": by, "reason": failure.message});
+        let body = match failure.exit {
+            Exit::Interrupted => stopped("person"),
+            Exit::Terminated => stopped("shutdown"),
+            Exit::Completed
+            | Exit::Failed
+            | Exit::Usage
+            | Exit::Blocked
+            | Exit::Provider
+            | Exit::Store
+            | Exit::Exhausted => {
+                json!({"outcome": "failed", "failure": class, "message": failure.message})
+            }
+        };
+        let line = Line {
+            v: FACT_VERSION,
+            session,
+            seq: None,
+            turn: None,
+            ts: at,
+            kind: "TurnSettled",
+            body,
+        };
+        super::line(&serde_json::to_string(&line)?)
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct Site {
     pub(crate) workspace: PathBuf,
     /// Where the logs are kept.
     pub(crate) store: StoreUrl,
+    /// Whether the user named the store.
+    named: bool,
 }
 
 /// Where logs are kept.
@@ -50,12 +52,26 @@ impl Site {
             None => StoreUrl::File(workspace.join(STATE)),
             Some(url) => StoreUrl::parse(url)?,
         };
-        Ok(Self { workspace, store })
+        Ok(Self {
+            workspace,
+            store,
+            named: place.store.is_some(),
+        })
+    }
+
+    /// Opens the store for what needs it to be there: one that was named must exist, so that a
+    /// slip of the pen is told and creates nothing.
+    pub(crate) async fn open_to_read(&self) -> Result<Arc<dyn LogStore>, Failure> {
+        if self.named && !self.store.exists() {
+            return Err(Failure::usage(format!("there is no store {}", self.store)));
+        }
+        self.open().await
     }
 
     /// Opens the store.
     pub(crate) async fn open(&self) -> Result<Arc<dyn LogStore>, Failure> {
         // Opening reads files and may wait for a lock: not on an async thread.
+        self.store.is_ours()?;
         let url = self.store.clone();
         let opened = tokio::task::spawn_blocking(move || -> Result<Arc<dyn LogStore>, Failure> {
             match url {
@@ -71,6 +87,35 @@ impl Site {
 }
 
 impl StoreUrl {
+    /// Where it is, unless it is nowhere.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) | Self::Sled(path) => Some(path),
+            Self::Memory => None,
+        }
+    }
+
+    /// Whether something is there already.
+    pub(crate) fn exists(&self) -> bool {
+        self.path().is_none_or(Path::exists)
+    }
+
+    /// Refuses a folder that holds a store of another kind: one would not see the other's logs.
+    fn is_ours(&self) -> Result<(), Failure> {
+        let Some(path) = self.path() else {
+            return Ok(());
+        };
+        let (file, sled) = (path.join("sessions").is_dir(), path.join("db").is_dir());
+        let other = match self {
+            Self::File(path) if sled && !file => Self::Sled(path.clone()),
+            Self::Sled(path) if file && !sled => Self::File(path.clone()),
+            Self::File(_) | Self::Sled(_) | Self::Memory => return Ok(()),
+        };
+        Err(Failure::usage(format!(
+            "{self} cannot be opened: the folder holds a store of another kind, {other}"
+        )))
+    }
+
     fn parse(url: &str) -> Result<Self, Failure> {
         let (scheme, path) = url.split_once(':').unwrap_or((url, ""));
         match (scheme, path) {
@@ -80,6 +125,16 @@ impl StoreUrl {
             _ => Err(Failure::usage(format!(
                 "{url:?} is no store: use file:PATH, sled:PATH or memory:"
             ))),
+        }
+    }
+}
+
+impl std::fmt::Display for StoreUrl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "file:{}", path.display()),
+            Self::Sled(path) => write!(f, "sled:{}", path.display()),
+            Self::Memory => f.write_str("memory:"),
         }
     }
 }

@@ -1,0 +1,73 @@
+//! Remarks: what a session that goes on would otherwise change without a word.
+
+use std::path::Path;
+
+use windlass::core::{Fact, Phase, Seq, Session, Settings};
+use windlass::ports::LogStore;
+
+use crate::exit::Failure;
+use crate::present::tell;
+
+/// Says where the tools work in another folder than before, which tools are gone, and what counts
+/// only from the next turn on.
+pub(super) async fn on_changes(
+    store: &dyn LogStore,
+    session: &Session,
+    settings: &Settings,
+    workspace: &Path,
+) -> Result<(), Failure> {
+    if let Some(opened_in) = opened_in(store, session).await?
+        && Path::new(&opened_in) != workspace
+    {
+        tell(&format!(
+            "  it was opened in {opened_in}; its tools now work in {}",
+            workspace.display()
+        ));
+    }
+    let gone = gone(&session.settings, settings);
+    if !gone.is_empty() {
+        tell(&format!(
+            "  tools that it had and that are not there now: {} (--tools FILE brings them back)",
+            gone.join(", ")
+        ));
+    }
+    if let Phase::Turning(_) = &session.phase
+        && differs(&session.settings, settings)
+    {
+        tell("  the unfinished turn keeps its settings; what you changed counts from the next on");
+    }
+    Ok(())
+}
+
+async fn opened_in(store: &dyn LogStore, session: &Session) -> Result<Option<String>, Failure> {
+    let facts = store.read(&session.id, Seq::ZERO, 1).await?;
+    Ok(facts.into_iter().next().and_then(|first| match first.fact {
+        Fact::SessionOpened(opened) => opened.workspace.clone(),
+        Fact::SettingsChanged(_)
+        | Fact::InputQueued(_)
+        | Fact::TurnOpened(_)
+        | Fact::InputAccepted(_)
+        | Fact::SampleStarted(_)
+        | Fact::ItemAdded(_)
+        | Fact::SampleEnded(_)
+        | Fact::SampleCut(_)
+        | Fact::CallDecided(_)
+        | Fact::CallStarted(_)
+        | Fact::CallObserved(_)
+        | Fact::InterruptRequested(_)
+        | Fact::TurnSettled(_) => None,
+    }))
+}
+
+fn gone(before: &Settings, now: &Settings) -> Vec<String> {
+    let is_there = |name: &str| now.tools.iter().any(|tool| tool.name == name);
+    let names = before.tools.iter().map(|tool| tool.name.clone());
+    names.filter(|name| !is_there(name)).collect()
+}
+
+/// Whether anything but the tools, which have a remark of their own, differs.
+fn differs(before: &Settings, now: &Settings) -> bool {
+    let mut before = before.clone();
+    before.tools.clone_from(&now.tools);
+    before != *now
+}

@@ -1,0 +1,212 @@
+//! Manners: what the command says, leaves behind and refuses, where a user would be let down.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, Command, Stdio};
+
+use common::{Done, Place, done, lines};
+use serde_json::Value;
+use windlass_testkit::http::{ModelServer, Reply, Script};
+
+/// Checks that the last line on standard output reads as a `TurnSettled` that is in no log.
+fn settled_outside_the_log(done: &Done) -> Value {
+    let last = lines(&done.out).pop().unwrap();
+    assert_eq!(last["kind"], "TurnSettled", "{last}");
+    assert!(last["seq"].is_null(), "{last}");
+    last
+}
+
+#[test]
+fn json_ends_with_a_settled_turn_even_if_none_could_begin() {
+    let place = Place::new();
+    for words in [
+        vec!["run", "--json"],
+        vec!["run", "  ", "--json"],
+        vec!["run", "hello", "--json", "--workspace", "no/such/folder"],
+        vec!["run", "hello", "--json", "--store", "ftp:x"],
+        vec!["run", "hello", "--json", "--deadline", "soon"],
+        vec!["resume", "--json", "--no-such-flag"],
+        vec!["resume", "nobody", "--json"],
+    ] {
+        let done = place.run(&words);
+        assert_eq!(done.code, 2, "{words:?}: {}", done.err);
+        let last = settled_outside_the_log(&done);
+        assert_eq!(last["body"]["outcome"], "failed", "{words:?}");
+        assert!(
+            done.out.starts_with("{\"v\":1,\"session\":"),
+            "{}",
+            done.out
+        );
+    }
+    // Help was asked for, and no turn.
+    let help = place.run(&["run", "--json", "--help"]);
+    assert_eq!(help.code, 0);
+    assert!(!help.out.contains("\"kind\""), "{}", help.out);
+}
+
+fn signal(child: &Child, name: &str) {
+    let pid = child.id().to_string();
+    let sent = Command::new("kill").args(["-s", name, &pid]).status();
+    assert!(sent.unwrap().success());
+}
+
+#[test]
+fn a_second_signal_ends_the_process_and_the_tool_that_does_not_listen() {
+    let place = Place::new();
+    let pipe = place.file("alive");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    // The tool holds the FIFO open for as long as it or a child of it lives.
+    let prompt = "run: exec 3>alive; trap '' TERM INT; echo up >&3; sleep 600; sleep 600";
+    let words = ["run", prompt, "--session", "s", "--json"];
+    let mut child = place.command(&words).spawn().unwrap();
+    let mut alive = BufReader::new(std::fs::File::open(&pipe).unwrap());
+    let mut up = String::new();
+    alive.read_line(&mut up).unwrap();
+    assert_eq!(up, "up\n");
+    let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
+    signal(&child, "INT");
+    for line in out.by_ref() {
+        if line.unwrap().contains("InterruptRequested") {
+            break;
+        }
+    }
+    signal(&child, "INT");
+    let last = out.map(Result::unwrap).last().unwrap();
+    let last = &lines(&last)[0];
+    assert_eq!(last["kind"], "TurnSettled", "{last}");
+    assert_eq!(last["body"]["outcome"], "interrupted", "{last}");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    // Ends only when nobody holds the FIFO any more.
+    up.clear();
+    assert_eq!(alive.read_line(&mut up).unwrap(), 0, "{up}");
+    assert_eq!(place.run(&["verify", "s"]).code, 0);
+    assert_eq!(place.run(&["resume", "s"]).code, 130, "it was to stop");
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_a_prompt() {
+    let place = Place::new();
+    let server = ModelServer::start(Script::list([Reply::say("x")])).unwrap();
+    let base_url = server.base_url();
+    let mut command = place.command(&["run", "-", "--json", "--base-url", &base_url]);
+    let mut child = command
+        .env("WINDLASS_LOG", "windlass=debug")
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    // Once the pipe is full and takes more, the command reads it, so it listens to signals.
+    input.write_all(&[b'x'; 200_000]).unwrap();
+    signal(&child, "INT");
+    let done = done(child.wait_with_output().unwrap());
+    drop(input);
+    assert_eq!(done.code, 130, "{}", done.err);
+    let last = settled_outside_the_log(&done);
+    assert_eq!(last["body"]["by"], "person");
+    assert!(server.samples().is_empty());
+}
+
+#[test]
+fn a_store_that_was_misspelt_is_told_and_not_created() {
+    let place = Place::new();
+    assert_eq!(place.run(&["run", "hello", "--session", "s"]).code, 0);
+    let sled = ["run", "hello", "--session", "s", "--store", "sled:lake"];
+    assert_eq!(place.run(&sled).code, 0);
+    for store in ["sled:typo", "file:typo"] {
+        for words in [
+            vec!["sessions"],
+            vec!["verify"],
+            vec!["show", "s"],
+            vec!["log", "s"],
+            vec!["export", "s"],
+            vec!["resume", "s"],
+        ] {
+            let done = place.run(&[&words[..], &["--store", store]].concat());
+            assert_eq!(done.code, 2, "{words:?} {store}: {}", done.err);
+            assert!(done.err.contains("typo"), "{}", done.err);
+        }
+        assert_eq!(place.run(&["doctor", "--store", store]).code, 0);
+        assert!(!place.file("typo").exists(), "{store}");
+    }
+    for store in ["sled:.windlass", "file:lake"] {
+        let done = place.run(&["run", "hello", "--store", store]);
+        assert_eq!(done.code, 2, "{store}: {}", done.err);
+        assert!(done.err.contains("another kind"), "{}", done.err);
+    }
+    assert!(!place.file(".windlass/db").exists());
+}
+
+#[test]
+fn an_empty_store_says_so_on_standard_error() {
+    let place = Place::new();
+    for words in ["sessions", "verify"] {
+        let done = place.run(&[words]);
+        assert_eq!((done.code, done.out.as_str()), (0, ""));
+        assert!(done.err.contains("no sessions"), "{}", done.err);
+    }
+}
+
+#[test]
+fn doctor_finds_a_store_that_cannot_be_written_to() {
+    let place = Place::new();
+    let done = place.run(&["doctor", "--store", "file:/proc/windlass"]);
+    assert_eq!(done.code, 5, "{}{}", done.out, done.err);
+    assert!(done.err.contains("/proc"), "{}", done.err);
+    let done = place.run(&["doctor"]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    let left: Vec<_> = std::fs::read_dir(place.path()).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_session_that_goes_on_says_what_is_not_as_it_was() {
+    let place = Place::new();
+    let tools = place.counter("effectful");
+    let words = ["run", "hello", "--session", "s", "--tools", &tools];
+    assert_eq!(place.run(&words).code, 0);
+    let elsewhere = Place::new();
+    let store = format!("file:{}", place.file(".windlass").display());
+    let done = elsewhere.run(&["resume", "s", "hello", "--store", &store]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(done.err.contains("it was opened in"), "{}", done.err);
+    assert!(done.err.contains("not there now: count"), "{}", done.err);
+    let words = ["resume", "s", "hello", "--tools", &tools];
+    let again = place.run(&words);
+    assert!(!again.err.contains("not there now"), "{}", again.err);
+    assert!(!again.err.contains("opened in"), "{}", again.err);
+}
+
+#[test]
+fn logging_is_plain_in_a_file_and_a_filter_that_does_not_read_is_told() {
+    let place = Place::new();
+    let run = |filter: &str| {
+        let mut command = place.command(&["run", "hello"]);
+        let command = command.env("WINDLASS_LOG", filter);
+        done(command.output().unwrap())
+    };
+    let debug = run("debug");
+    assert!(debug.err.contains("DEBUG"), "{}", debug.err);
+    assert!(!debug.err.contains('\u{1b}'), "{}", debug.err);
+    let bad = run("windlass=loud=x");
+    assert_eq!(bad.code, 0);
+    assert!(bad.err.contains("WINDLASS_LOG"), "{}", bad.err);
+}
+
+#[test]
+fn a_limit_is_named_with_its_flag_and_the_way_on() {
+    let place = Place::new();
+    let prompt = r#"repeat 5: list_dir {"path":"."}"#;
+    let done = place.run(&["run", prompt, "--max-samples", "2", "--session", "s"]);
+    assert_eq!(done.code, 6, "{}", done.err);
+    assert!(done.err.contains("--max-samples"), "{}", done.err);
+    assert!(done.err.contains("windlass resume s"), "{}", done.err);
+    let shown = place.run(&["show", "s"]).out;
+    assert!(
+        shown.contains("--max-samples") && shown.contains("returned"),
+        "{shown}"
+    );
+}

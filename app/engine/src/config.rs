@@ -25,7 +25,7 @@ impl Default for Config {
             limits: Limits::default(),
             caps: Caps::default(),
             mailbox: 64,
-            events: 1_024,
+            events: 256,
             page: 1_000,
             shutdown_ms: 10_000,
         }

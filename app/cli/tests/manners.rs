@@ -181,6 +181,55 @@ fn a_session_that_goes_on_says_what_is_not_as_it_was() {
 }
 
 #[test]
+fn an_unfinished_turn_is_not_spent_on_tools_that_are_gone() {
+    let place = Place::new();
+    let tools = place.counter("effectful");
+    let server = ModelServer::start(Script::list([Reply::say("x").stall_after(0)])).unwrap();
+    let base_url = server.base_url();
+    let words = [
+        "run",
+        "hello",
+        "--json",
+        "--session",
+        "s",
+        "--tools",
+        &tools,
+        "--provider",
+        "openai-chat",
+        "--base-url",
+        &base_url,
+        "--model",
+        "m",
+    ];
+    let mut child = place.command(&words).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(out.any(|line| line.unwrap().contains("SampleStarted")));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = place.log("s");
+    let refused = place.run(&["resume", "s", "--provider", "demo"]);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    assert!(refused.err.contains("count"), "{}", refused.err);
+    assert_eq!(place.log("s"), before, "nothing was spent");
+    std::fs::write(place.file("none.json"), r#"{"tools": []}"#).unwrap();
+    let words = ["resume", "s", "--provider", "demo", "--tools", "none.json"];
+    // The demo does not know the turn's model, but the turn is settled.
+    assert_eq!(place.run(&words).code, 4);
+    assert_eq!(place.log("s").last().unwrap()["kind"], "TurnSettled");
+}
+
+#[test]
+fn a_log_that_is_followed_ends_with_a_signal() {
+    let place = Place::new();
+    assert_eq!(place.run(&["run", "hello", "--session", "s"]).code, 0);
+    let mut child = place.command(&["log", "s", "--follow"]).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(out.any(|line| line.unwrap().contains("TurnSettled")));
+    signal(&child, "TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+}
+
+#[test]
 fn logging_is_plain_in_a_file_and_a_filter_that_does_not_read_is_told() {
     let place = Place::new();
     let run = |filter: &str| {

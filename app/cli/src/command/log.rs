@@ -1,9 +1,10 @@
 //! `windlass log`: the envelopes themselves.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
-use windlass::core::Seq;
-use windlass::ports::codec;
+use windlass::core::{Seq, SessionId};
+use windlass::ports::{LogStore, codec};
 
 use super::closed;
 use crate::args::Log;
@@ -14,25 +15,49 @@ use crate::wiring::Site;
 
 /// How often a log that another process writes is looked at.
 const LOOK: Duration = Duration::from_millis(100);
+/// How many facts are read at a time.
+const PAGE: usize = 1_000;
 
 pub(super) async fn log(args: Log) -> Result<Exit, Failure> {
     let store = Site::new(&args.place)?.open_to_read().await?;
+    let after = Seq(args.after);
+    if !args.follow {
+        // No signal is listened to: each ends the process at once, as for any program that prints.
+        print(store.as_ref(), &args.session, after).await?;
+        return Ok(Exit::Completed);
+    }
     let (mut signals, _again) = Signals::listen()?;
-    let mut after = Seq(args.after);
+    tokio::select! {
+        never = follow(store.as_ref(), &args.session, after) => match never? {},
+        came = signals.next() => Ok(came.exit),
+    }
+}
+
+/// Prints what the log holds after `after`, and answers the last position.
+async fn print(store: &dyn LogStore, session: &SessionId, after: Seq) -> Result<Seq, Failure> {
+    let mut after = after;
     loop {
-        let facts = store.read(&args.session, after, 1_000).await?;
+        let facts = store.read(session, after, PAGE).await?;
         for fact in &facts {
             line(&text(fact)?).map_err(closed)?;
             after = fact.seq;
         }
-        match (facts.is_empty(), args.follow) {
-            (false, _) => {}
-            (true, false) => return Ok(Exit::Completed),
-            (true, true) => tokio::select! {
-                () = tokio::time::sleep(LOOK) => {}
-                came = signals.next() => return Ok(came.exit),
-            },
+        if facts.is_empty() {
+            return Ok(after);
         }
+    }
+}
+
+/// Prints for ever.
+async fn follow(
+    store: &dyn LogStore,
+    session: &SessionId,
+    after: Seq,
+) -> Result<Infallible, Failure> {
+    let mut after = after;
+    loop {
+        after = print(store, session, after).await?;
+        tokio::time::sleep(LOOK).await;
     }
 }
 

@@ -8,6 +8,28 @@ use windlass::ports::LogStore;
 use crate::exit::Failure;
 use crate::present::tell;
 
+/// Refuses to go on with an unfinished turn whose tools are gone: each call to one would fail for
+/// good, and the turn with them. Whoever names a tools file has decided.
+pub(super) fn on_missing_tools(
+    session: &Session,
+    settings: &Settings,
+    tools: Option<&Path>,
+) -> Result<(), Failure> {
+    let Some(turn) = session.turn() else {
+        return Ok(());
+    };
+    let gone = gone(&turn.settings, settings);
+    if gone.is_empty() || tools.is_some() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "the unfinished turn of session {} has tools that are not there now: {}. Name their file \
+         with --tools FILE; a file without them lets the turn go on, and their calls fail",
+        session.id,
+        gone.join(", ")
+    )))
+}
+
 /// Says where the tools work in another folder than before, which tools are gone, and what counts
 /// only from the next turn on.
 pub(super) async fn on_changes(

@@ -96,7 +96,11 @@ fn state(summary: &Summary) -> &'static str {
 fn row(id: &SessionId, summary: &Summary) -> String {
     let words = summary.trouble.as_deref().unwrap_or(&summary.prompt);
     let (state, turns) = (state(summary), summary.turns);
-    visible(&format!("{id}  {state:<11}  {turns:>3} turns  {words}"))
+    let turns = match turns {
+        1 => "1 turn".to_owned(),
+        many => format!("{many} turns"),
+    };
+    visible(&format!("{id}  {state:<11}  {turns:<9}  {words}"))
 }
 
 fn object(id: &SessionId, summary: &Summary) -> String {

@@ -76,6 +76,9 @@ async fn attempt(
     };
     let recorded = recorded(store.as_ref(), task, id).await?;
     let rig = rig(task, &site, store.clone(), recorded.as_ref())?;
+    if let Some(session) = &recorded {
+        remark::on_missing_tools(session, &rig.settings, task.shape.tools.as_deref())?;
+    }
     let start = match &recorded {
         Some(_) => Start::Existing,
         None => Start::New(Box::new(OpenSession {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use windlass::core::{
-    CallId, Delta, Fact, Item, LimitKind, Mode, ObservationStatus, Outcome, Recorded, SessionId,
-    Timestamp,
+    CallId, Delta, Fact, Item, LimitKind, Mode, ObservationStatus, Outcome, Recorded, Seq,
+    SessionId, Timestamp,
 };
 use windlass::{Event, LiveKind, TurnReport};
 
@@ -21,6 +21,11 @@ pub(crate) struct Human {
     streams: bool,
     /// What of the present answer has been streamed.
     streamed: String,
+    /// Text of samples whose `SampleStarted` has not been seen: a delta comes at once, a fact once
+    /// it is durable, and each is shown in the log's order.
+    held: Vec<(Seq, String)>,
+    /// The last fact that was seen.
+    seen: Seq,
     calls: BTreeMap<CallId, String>,
 }
 
@@ -29,6 +34,8 @@ impl Human {
         Self {
             streams: io::stdout().is_terminal(),
             streamed: String::new(),
+            held: Vec::new(),
+            seen: Seq::ZERO,
             calls: BTreeMap::new(),
         }
     }
@@ -88,6 +95,20 @@ impl Human {
         }
     }
 
+    /// Streams what was held and may be shown now.
+    fn stream(&mut self) -> io::Result<()> {
+        if self.held.is_empty() {
+            return Ok(());
+        }
+        let seen = self.seen;
+        let mut out = io::stdout().lock();
+        for (_, text) in self.held.extract_if(.., |(started, _)| *started <= seen) {
+            out.write_all(visible(&text).as_bytes())?;
+            self.streamed.push_str(&text);
+        }
+        out.flush()
+    }
+
     fn call(&self, id: CallId) -> &str {
         self.calls.get(&id).map_or("a call", String::as_str)
     }
@@ -103,20 +124,22 @@ impl Human {
 impl Present for Human {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         match event {
-            Event::Fact(recorded) => self.fact(recorded),
+            Event::Fact(recorded) => {
+                self.fact(recorded);
+                self.seen = recorded.seq;
+                self.stream()?;
+            }
             Event::Live(all) if self.streams => {
-                let mut out = io::stdout().lock();
                 for live in all.iter() {
                     if let LiveKind::Delta {
+                        started,
                         delta: Delta::Text { text, .. } | Delta::Refusal { text, .. },
-                        ..
                     } = &live.kind
                     {
-                        out.write_all(visible(text).as_bytes())?;
-                        self.streamed.push_str(text);
+                        self.held.push((*started, text.clone()));
                     }
                 }
-                out.flush()?;
+                self.stream()?;
             }
             Event::Live(_) | Event::Lagged { .. } | Event::Ended(_) => {}
         }

@@ -119,16 +119,12 @@ impl Conversation {
     /// [`Ended`] when the driver has ended.
     pub async fn state(&self) -> Result<Session, Arc<Ended>> {
         let (answer, state) = oneshot::channel();
-        let sent = self
-            .attached
-            .link
-            .mailbox
-            .send(Command::State { answer })
-            .await;
-        match (sent, state.await) {
-            (Ok(()), Ok(state)) => Ok(state),
-            (Ok(()) | Err(_), _) => Err(self.ended().await),
+        if self.tell(Command::State { answer }).await
+            && let Ok(state) = state.await
+        {
+            return Ok(state);
         }
+        Err(self.ended().await)
     }
 
     /// Waits until all that is decided so far is durable. Answers the last position.
@@ -137,16 +133,13 @@ impl Conversation {
     /// [`Ended`] when the driver ends first.
     pub async fn flush(&self) -> Result<Seq, Arc<Ended>> {
         let (ack, acked) = oneshot::channel();
-        let sent = self
-            .attached
-            .link
-            .mailbox
-            .send(Command::Flush { ack })
-            .await;
-        match (sent, acked.await) {
-            (Ok(()), Ok(Acked::Durable(last))) => Ok(last),
-            (Ok(()), Ok(Acked::Ended(ended))) => Err(ended),
-            (Ok(()) | Err(_), _) => Err(self.ended().await),
+        if !self.tell(Command::Flush { ack }).await {
+            return Err(self.ended().await);
+        }
+        match acked.await {
+            Ok(Acked::Durable(last)) => Ok(last),
+            Ok(Acked::Ended(ended)) => Err(ended),
+            Ok(Acked::Refused(_)) | Err(_) => Err(self.ended().await),
         }
     }
 
@@ -194,7 +187,7 @@ impl Conversation {
     /// inputs; a turn that runs may still be watched and interrupted. Others that are attached to
     /// it here see it end.
     pub async fn close(&self) {
-        let _ = self.attached.link.mailbox.send(Command::Close).await;
+        self.tell(Command::Close).await;
         self.ended().await;
     }
 
@@ -207,7 +200,7 @@ impl Conversation {
             first,
             ack,
         };
-        if self.attached.link.mailbox.send(command).await.is_err() {
+        if !self.tell(command).await {
             return Err(SendError::Ended(self.ended().await));
         }
         match acked.await {
@@ -216,6 +209,12 @@ impl Conversation {
             Ok(Acked::Ended(ended)) => Err(SendError::Ended(ended)),
             Err(_) => Err(SendError::Ended(self.ended().await)),
         }
+    }
+
+    /// Hands the driver a command. A command that it does not take is dropped here, and with it
+    /// whatever would have answered: nobody may wait for that.
+    async fn tell(&self, command: Command) -> bool {
+        self.attached.link.mailbox.send(command).await.is_ok()
     }
 
     /// Waits for the driver's end and says why.

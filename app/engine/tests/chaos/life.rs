@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
-use windlass::core::{Mode, Permissions, SessionId, Settings};
+use windlass::core::{Mode, Permissions, SessionId, Settings, Timestamp};
 use windlass::ports::Ports;
 use windlass::{Config, Engine, Start};
 
-use crate::ports::WorldClock;
+use crate::clock::RuntimeClock;
 use crate::tools::{ChaosTools, Counters};
 use crate::world::{Time, World, limits, pause};
 use crate::{model, tools, user};
 
-/// How long anything may take in the fair world: virtual, or as the machine goes.
-const FAIR: Duration = Duration::from_secs(3_600);
+/// How long anything may take: virtual, or as the machine goes.
+const FAIR: Duration = Duration::from_secs(300);
 
 /// Lives a few lives of chaos, then a fair one.
 pub(crate) fn live(world: &World) {
@@ -66,11 +66,13 @@ fn runtime(time: Time) -> Runtime {
 
 /// The engine of a new process, over what the last one left.
 fn engine(world: &World, counters: &Counters) -> Engine {
+    // The clock goes on from process to process.
+    let began = Timestamp(world.began.load(Ordering::SeqCst));
     let ports = Ports {
         provider: Arc::new(model::provider(world)),
         store: Arc::new(world.store.reopen()),
         tools: Arc::new(ChaosTools::new(world, counters)),
-        clock: Arc::new(WorldClock::new(world)),
+        clock: Arc::new(RuntimeClock::new(began, world.luck.draw())),
     };
     let config = Config {
         limits: limits(world.time),
@@ -88,6 +90,9 @@ fn chaos(world: &World, counters: &Counters) {
     let runtime = runtime(world.time);
     let dies_after = world.luck.below(6_000);
     let gentle = world.luck.percent(25);
+    // Of the other lives, some last until nobody wants anything more: then nobody may be left
+    // waiting for something that does not come.
+    let dies = world.luck.percent(70);
     let began = std::time::Instant::now();
     let passed = runtime.block_on(async {
         let at = tokio::time::Instant::now();
@@ -100,8 +105,8 @@ fn chaos(world: &World, counters: &Counters) {
         }
         let all = async { while users.join_next().await.is_some() {} };
         tokio::select! {
-            () = all => {}
-            () = death(world.time, dies_after) => {}
+            left = timeout(FAIR, all) => assert!(left.is_ok(), "a user waits for ever"),
+            () = death(world.time, dies_after), if dies => {}
         }
         if gentle {
             let left = timeout(FAIR, engine.shutdown("the process ends")).await;

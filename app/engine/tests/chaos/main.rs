@@ -20,6 +20,8 @@
 )]
 
 mod check;
+#[path = "../support/clock.rs"]
+mod clock;
 mod life;
 mod luck;
 mod model;

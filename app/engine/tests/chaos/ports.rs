@@ -1,17 +1,14 @@
-//! The store that fails, and the clock that follows the runtime's time.
+//! The store that fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use async_trait::async_trait;
-use tokio::time::Instant;
-use windlass::core::{Seq, Timestamp};
-use windlass::ports::{Clock, StoreErrorKind};
+use windlass::core::Seq;
+use windlass::ports::StoreErrorKind;
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 
 use crate::luck::Luck;
-use crate::world::{Time, World, opening};
+use crate::world::{Time, opening};
 
 /// A store that fails, waits, loses answers and turns writers away.
 pub(crate) fn store(time: Time, luck: Luck, fair: Arc<AtomicBool>) -> FaultyStore {
@@ -45,39 +42,5 @@ fn append(time: Time, luck: &Luck) -> Vec<Fault> {
         4..60 => vec![Fault::Wait(opening(time, luck.below(60)))],
         60..100 => vec![Fault::WaitAfter(opening(time, luck.below(60)))],
         _ => Vec::new(),
-    }
-}
-
-/// A clock that goes on from process to process.
-pub(crate) struct WorldClock {
-    began: Timestamp,
-    at: Instant,
-    luck: Luck,
-}
-
-impl WorldClock {
-    pub(crate) fn new(world: &World) -> Self {
-        Self {
-            began: Timestamp(world.began.load(Ordering::SeqCst)),
-            at: Instant::now(),
-            luck: world.luck.clone(),
-        }
-    }
-}
-
-#[async_trait]
-impl Clock for WorldClock {
-    fn now(&self) -> Timestamp {
-        let ms = u64::try_from(self.at.elapsed().as_millis()).unwrap();
-        self.began.plus_ms(ms)
-    }
-
-    async fn sleep_until(&self, moment: Timestamp) {
-        let ms = moment.since_ms(self.began);
-        tokio::time::sleep_until(self.at + Duration::from_millis(ms)).await;
-    }
-
-    fn entropy(&self) -> u64 {
-        self.luck.draw()
     }
 }

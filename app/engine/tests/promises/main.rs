@@ -1,0 +1,20 @@
+//! Promises of the driver, one by one, over time that is paused and a store that does as it is
+//! told. Nothing waits for real, and every race is decided by the test.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::panic, reason = "a test fails by panicking")]
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "it looks for a few kinds of fact in a log"
+)]
+
+#[path = "../support/clock.rs"]
+mod clock;
+mod ends;
+mod interrupts;
+mod panics;
+mod sizes;
+mod stuck;
+mod timeouts;
+mod watching;
+mod world;

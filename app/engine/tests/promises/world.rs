@@ -1,0 +1,179 @@
+//! An engine over a scripted model, scripted tools and a scripted store.
+
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
+use windlass::core::{
+    CallId, Fact, Limits, Lineage, Mode, Observation, OpenSession, Outcome, Permissions, Recorded,
+    Scope, SessionId, Settings, Timestamp,
+};
+use windlass::ports::{Ports, Provider, ToolExecutor};
+use windlass::{Config, Conversation, Engine, Send, Start, TurnReport};
+use windlass_testkit::faulty::FaultyStore;
+use windlass_testkit::provider::{ScriptedProvider, Step};
+use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
+
+use crate::clock::RuntimeClock;
+
+pub(crate) struct World {
+    pub(crate) engine: Engine,
+    pub(crate) store: FaultyStore,
+    tools: Arc<dyn ToolExecutor>,
+    limits: Limits,
+}
+
+pub(crate) fn me() -> Scope {
+    Scope::local("tester")
+}
+
+pub(crate) fn id(name: &str) -> SessionId {
+    SessionId::new(name).unwrap()
+}
+
+pub(crate) fn hello() -> Send {
+    Send {
+        scope: me(),
+        text: "hello".into(),
+        key: None,
+        dry_run: false,
+    }
+}
+
+/// Limits of which each is told from the others.
+pub(crate) fn limits() -> Limits {
+    Limits {
+        attempts: 1,
+        backoff_ms: 400,
+        backoff_max_ms: 400,
+        connect_ms: 1_100,
+        first_byte_ms: 1_200,
+        idle_ms: 1_300,
+        sample_ms: 10_000,
+        call_ms: 5_000,
+        grace_ms: 700,
+        ..Limits::default()
+    }
+}
+
+impl World {
+    pub(crate) fn new(
+        script: impl IntoIterator<Item = Step>,
+        tools: impl IntoIterator<Item = ScriptedTool>,
+    ) -> Self {
+        let tools = Arc::new(ScriptedTools::new(tools));
+        let provider = Arc::new(ScriptedProvider::new(script));
+        Self::over(FaultyStore::new(), provider, tools)
+    }
+
+    pub(crate) fn over(
+        store: FaultyStore,
+        provider: Arc<dyn Provider>,
+        tools: Arc<dyn ToolExecutor>,
+    ) -> Self {
+        let ports = Ports {
+            provider,
+            store: Arc::new(store.clone()),
+            tools: tools.clone(),
+            clock: Arc::new(RuntimeClock::new(Timestamp(1_000), 1)),
+        };
+        let config = Config {
+            events: 8,
+            page: 3,
+            shutdown_ms: 30_000,
+            ..Config::default()
+        };
+        Self {
+            engine: Engine::new(ports, config),
+            store,
+            tools,
+            limits: limits(),
+        }
+    }
+
+    pub(crate) fn limited(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    pub(crate) fn start(&self) -> Start {
+        Start::Either(Box::new(OpenSession {
+            owner: me(),
+            workspace: None,
+            settings: Settings {
+                provider: "scripted".into(),
+                model: "m".into(),
+                instructions: String::new(),
+                mode: Mode::Build,
+                permissions: Permissions::Auto,
+                tools: self.tools.tools(),
+                limits: self.limits,
+                max_output_tokens: None,
+                effort: None,
+            },
+            lineage: Lineage::Root,
+        }))
+    }
+
+    pub(crate) async fn open(&self, name: &str) -> Conversation {
+        let opened = self.engine.open(&id(name), &me(), self.start()).await;
+        opened.unwrap()
+    }
+
+    /// Runs one turn of a new session to its end. Answers how it ended and after how long.
+    pub(crate) async fn turn(&self) -> (TurnReport, Duration) {
+        let conversation = self.open("s").await;
+        let at = Instant::now();
+        let input = conversation.send(hello()).await.unwrap();
+        let report = soon(conversation.await_input(input)).await.unwrap();
+        (report, at.elapsed())
+    }
+
+    pub(crate) fn log(&self) -> Vec<Recorded> {
+        self.store.log(&id("s"))
+    }
+
+    /// The one observation of session `s`.
+    pub(crate) fn observation(&self) -> (CallId, Observation) {
+        let log = self.log();
+        let mut seen = log.iter().filter_map(|recorded| match &recorded.fact {
+            Fact::CallObserved(fact) => Some((fact.call, (*fact.observation).clone())),
+            _ => None,
+        });
+        let one = seen.next().unwrap();
+        assert_eq!(seen.next(), None, "there is more than one");
+        one
+    }
+}
+
+/// What must come, within an hour of paused time.
+#[track_caller]
+pub(crate) fn soon<T>(future: impl Future<Output = T>) -> impl Future<Output = T> {
+    let asked = Location::caller();
+    async move {
+        let waited = timeout(Duration::from_secs(3_600), future).await;
+        waited.unwrap_or_else(|_| panic!("it did not come within an hour: {asked}"))
+    }
+}
+
+/// Waits until something holds, and lets everything else go on meanwhile.
+pub(crate) async fn until(holds: impl Fn() -> bool) {
+    let wait = async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    soon(wait).await;
+}
+
+pub(crate) fn failure(report: &TurnReport) -> String {
+    match &report.outcome {
+        Outcome::Failed { failure, message } => format!("{failure:?}: {message}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}

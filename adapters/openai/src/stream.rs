@@ -66,7 +66,8 @@ impl SampleStream for Answer {
             return Ok(Streaming::End);
         };
         let mut read = response.chunk().await;
-        for _ in 0..CHUNKS {
+        let mut taken = 0;
+        loop {
             match read {
                 Ok(Some(bytes)) => match self.decoder.push(&bytes, events, &self.origin)? {
                     Streaming::More => {}
@@ -82,11 +83,15 @@ impl SampleStream for Answer {
                 }
                 Err(error) => return Err(self.origin.broken(error)),
             }
+            taken += 1;
+            // Counted before the next read, since what is read must be decoded.
+            if taken == CHUNKS {
+                return Ok(Streaming::More);
+            }
             match response.chunk().now_or_never() {
                 Some(more) => read = more,
-                None => break,
+                None => return Ok(Streaming::More),
             }
         }
-        Ok(Streaming::More)
     }
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop")]
 
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
@@ -358,4 +359,52 @@ async fn models_are_listed() {
     assert_eq!(good.requests()[0].method, "GET");
     assert_eq!(good.requests()[0].path, "/v1/models");
     assert_eq!(ask(&page).await.unwrap_err().kind, FailureKind::Protocol);
+}
+
+/// A stream of `n` words, each a chunk of its own, that goes out in one write.
+fn at_once(n: usize) -> (String, String) {
+    let event = |delta: serde_json::Value, end: Option<&str>| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": end});
+        format!("data: {}\n\n", json!({"id": "c", "choices": [choice]}))
+    };
+    let words: Vec<String> = (0..n).map(|n| format!("w{n} ")).collect();
+    let mut events: Vec<String> = words
+        .iter()
+        .map(|word| event(json!({"content": word}), None))
+        .collect();
+    events.push(event(json!({}), Some("stop")));
+    events.push("data: [DONE]\n\n".into());
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
+                transfer-encoding: chunked\r\nconnection: close\r\n\r\n";
+    let chunks = events
+        .iter()
+        .map(|event| format!("{:x}\r\n{event}\r\n", event.len()));
+    let body: String = chunks.chain(["0\r\n\r\n".into()]).collect();
+    (words.concat(), format!("{head}{body}"))
+}
+
+/// On several threads, since there the connection is read while the answer is decoded.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_piece_of_a_stream_is_lost_however_many_have_arrived_at_once() {
+    for n in [64, 65, 1_000, 20_000, 20_000, 20_000] {
+        let (text, answer) = at_once(n);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut asked = Vec::new();
+            while !asked.ends_with(b"}") {
+                let mut some = [0; 4096];
+                let read = stream.read(&mut some).unwrap();
+                asked.extend_from_slice(some.get(..read).unwrap());
+            }
+            stream.write_all(answer.as_bytes()).unwrap();
+        });
+        let items = ask(&provider(Api::Chat, base_url), hello()).await.unwrap();
+        let [Item::Text { text: got }] = &items[..] else {
+            panic!("one text was sent: {items:?}");
+        };
+        assert_eq!(&**got, text, "{n} words");
+        server.join().unwrap();
+    }
 }

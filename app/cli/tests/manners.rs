@@ -215,7 +215,9 @@ fn an_unfinished_turn_is_not_spent_on_tools_that_are_gone() {
     let words = ["resume", "s", "--provider", "demo", "--tools", "none.json"];
     // The demo does not know the turn's model, but the turn is settled.
     assert_eq!(place.run(&words).code, 4);
-    assert_eq!(place.log("s").last().unwrap()["kind"], "TurnSettled");
+    // The new settings may be recorded just before that or just after.
+    let log = place.log("s");
+    assert!(log.iter().any(|fact| fact["kind"] == "TurnSettled"));
 }
 
 #[test]

@@ -213,16 +213,18 @@ async fn a_slot_that_leaves_takes_no_other_with_it() {
     let world = Arc::new(answering(store));
     drop(world.open("s").await);
     gate.reached().await;
-    // The first driver is on its way out. Who opens now fails, and tries again at once.
-    let opening = world.clone();
-    let opened = tokio::spawn(async move {
-        let failed = opening.engine.open(&id("s"), &me(), opening.start()).await;
-        assert!(matches!(failed, Err(StartError::Store(_))));
-        opening.open("s").await
-    });
+    // The first driver is on its way out, and two wait to open: the first of them fails, and its
+    // slot is forgotten; the second takes a new one, before the driver has left the old one.
+    let opening = |world: Arc<World>| {
+        let opening = async move { world.engine.open(&id("s"), &me(), world.start()).await };
+        tokio::spawn(opening)
+    };
+    let (first, second) = (opening(world.clone()), opening(world.clone()));
     tokio::time::sleep(ms(1)).await;
     gate.open();
-    let conversation = soon(opened).await.unwrap();
+    let failed = soon(first).await.unwrap();
+    assert!(matches!(failed, Err(StartError::Store(_))));
+    let conversation = soon(second).await.unwrap().unwrap();
     tokio::time::sleep(ms(1)).await;
     let same = world.open("s").await;
     assert_eq!(

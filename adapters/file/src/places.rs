@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
@@ -12,6 +14,11 @@ use windlass_core::SessionId;
 
 /// How often a lock is tried anew because the file was replaced meanwhile.
 const TRIES: u32 = 16;
+
+/// How long a lock that another holds is waited for.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// Between two looks at it.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// The folder of a store.
 #[derive(Debug)]
@@ -95,7 +102,7 @@ impl Places {
                 .custom_flags(flags(OFlags::NOFOLLOW | OFlags::NONBLOCK))
                 .open(path)?;
             regular(&file)?;
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            match patiently(&file) {
                 Ok(()) => {}
                 Err(Errno::WOULDBLOCK) => return Ok(Locked::Theirs),
                 Err(error) => return Err(error.into()),
@@ -142,6 +149,21 @@ impl Places {
         }
         ids.sort_unstable();
         Ok(ids)
+    }
+}
+
+/// Takes the lock, and waits a little for it.
+///
+/// A process that is killed while it starts another leaves a fork of itself, which holds the lock
+/// until it has become the other program. Whoever restarts at once must not be told `Locked`.
+fn patiently(file: &File) -> Result<(), Errno> {
+    let begun = Instant::now();
+    loop {
+        let taken = flock(file, FlockOperation::NonBlockingLockExclusive);
+        if taken != Err(Errno::WOULDBLOCK) || begun.elapsed() >= PATIENCE {
+            return taken;
+        }
+        thread::sleep(PAUSE);
     }
 }
 

@@ -4,11 +4,19 @@ use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use windlass_ports::{StoreError, StoreErrorKind};
 
 use crate::error::io_error;
+
+/// How long a lock that another holds is waited for.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// Between two looks at it.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Where things are.
 #[derive(Debug, Clone)]
@@ -25,6 +33,21 @@ pub(crate) enum DataFile {
     Present {
         bytes: u64,
     },
+}
+
+/// Takes the lock, and waits a little for it.
+///
+/// A process that is killed while it starts another leaves a fork of itself, which holds the lock
+/// until it has become the other program. Whoever restarts at once must not be told `Locked`.
+fn patiently(file: &File) -> Result<(), Errno> {
+    let begun = Instant::now();
+    loop {
+        let taken = flock(file, FlockOperation::NonBlockingLockExclusive);
+        if taken != Err(Errno::WOULDBLOCK) || begun.elapsed() >= PATIENCE {
+            return taken;
+        }
+        thread::sleep(PAUSE);
+    }
 }
 
 impl Folder {
@@ -87,9 +110,9 @@ impl Folder {
             .mode(0o600);
         let opened = options.open(&path);
         let mut file = opened.map_err(|error| io_error("opening the lock file", &path, error))?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        match patiently(&file) {
             Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => return Err(self.locked(&path)),
+            Err(Errno::WOULDBLOCK) => return Err(self.locked(&path)),
             Err(error) => return Err(io_error("locking", &path, error.into())),
         }
         // The holder's number is a courtesy in the message of whoever comes second; a full disk

@@ -232,6 +232,37 @@ fn a_log_that_is_followed_ends_with_a_signal() {
 }
 
 #[test]
+fn an_import_that_a_full_disk_cut_short_is_taken_up_again() {
+    let place = Place::new();
+    let prompt = r#"repeat 250: list_dir {"path":"."}"#;
+    let words = ["run", prompt, "--max-samples", "300", "--session", "s"];
+    assert_eq!(place.run(&words).code, 0);
+    let exported = place.run(&["export", "s"]).out;
+    std::fs::write(place.file("s.jsonl"), &exported).unwrap();
+    // A limit on file sizes stands in for the disk's end; the signal for it is ignored.
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 600; exec {} import s.jsonl --store file:other",
+        env!("CARGO_BIN_EXE_windlass")
+    );
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script]).current_dir(place.path());
+    let full = done(shell.output().unwrap());
+    assert_eq!(full.code, 5, "{}", full.err);
+    assert!(full.err.contains("1000 of"), "{}", full.err);
+    let import = ["import", "s.jsonl", "--store", "file:other"];
+    let again = place.run(&import);
+    assert_eq!(again.code, 0, "{}", again.err);
+    let export = place.run(&["export", "s", "--store", "file:other"]);
+    assert_eq!(export.out, exported);
+    assert_eq!(place.run(&import).code, 2, "it is there whole");
+    // Another session of that name is left alone.
+    let words = ["run", "hello", "--session", "s", "--store", "file:third"];
+    assert_eq!(place.run(&words).code, 0);
+    let import = ["import", "s.jsonl", "--store", "file:third"];
+    assert_eq!(place.run(&import).code, 2);
+}
+
+#[test]
 fn logging_is_plain_in_a_file_and_a_filter_that_does_not_read_is_told() {
     let place = Place::new();
     let run = |filter: &str| {

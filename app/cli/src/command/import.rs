@@ -5,8 +5,8 @@ use std::io::{BufRead, BufReader, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use windlass::core::{History, Recorded, Seq, Session, opened};
-use windlass::ports::codec;
+use windlass::core::{History, Recorded, Seq, Session, SessionId, opened};
+use windlass::ports::{Claimed, LogStore, codec};
 
 use crate::args::Import;
 use crate::exit::{Exit, Failure};
@@ -26,26 +26,76 @@ pub(super) async fn import(args: Import) -> Result<Exit, Failure> {
     let session = fold(&facts)?;
     let store = Site::new(&args.place)?.open().await?;
     let claim = store.claim(&session.id).await?;
-    if claim.last > Seq::ZERO {
-        store.release(&session.id, claim.epoch).await?;
-        let words = format!(
-            "session {} exists in this store already: nothing was written",
-            session.id
-        );
-        return Err(Failure::usage(words));
-    }
-    let mut after = Seq::ZERO;
-    for batch in facts.chunks(PAGE) {
-        store.append(&session.id, claim.epoch, after, batch).await?;
-        after = batch.last().map_or(after, |fact| fact.seq);
-    }
-    store.release(&session.id, claim.epoch).await?;
+    let claim_epoch = claim.epoch;
+    let written = write(store.as_ref(), &session, claim, &facts).await;
+    store.release(&session.id, claim_epoch).await?;
+    written?;
     tell(&format!(
         "session {}: {} facts imported",
         session.id,
         facts.len()
     ));
     Ok(Exit::Completed)
+}
+
+/// Writes what the store does not hold yet. An import that a full disk cut short goes on; a
+/// session that is there whole, or another one of that name, is left alone.
+async fn write(
+    store: &dyn LogStore,
+    session: &Session,
+    claim: Claimed,
+    facts: &[Arc<Recorded>],
+) -> Result<(), Failure> {
+    let held = usize::try_from(claim.last.0).unwrap_or(usize::MAX);
+    let rest = facts.get(held..).unwrap_or_default();
+    if held > 0 && (rest.is_empty() || !begins_with(store, &session.id, facts, claim.last).await?) {
+        let words = format!(
+            "session {} exists in this store already: nothing was written",
+            session.id
+        );
+        return Err(Failure::usage(words));
+    }
+    let mut after = claim.last;
+    for batch in rest.chunks(PAGE) {
+        let appended = store.append(&session.id, claim.epoch, after, batch).await;
+        appended.map_err(|error| {
+            let mut failure = Failure::from(error);
+            let more = format!(
+                ". {after} of {} facts were written: import again to write the rest, before \
+                 anything resumes the session",
+                facts.len()
+            );
+            failure.message.push_str(&more);
+            failure
+        })?;
+        after = batch.last().map_or(after, |fact| fact.seq);
+    }
+    Ok(())
+}
+
+/// Whether the session's log up to `last` is how the import begins.
+async fn begins_with(
+    store: &dyn LogStore,
+    id: &SessionId,
+    facts: &[Arc<Recorded>],
+    last: Seq,
+) -> Result<bool, Failure> {
+    let mut imported = facts.iter();
+    let mut after = Seq::ZERO;
+    while after < last {
+        let page = store.read(id, after, PAGE).await?;
+        let Some(end) = page.last().map(|fact| fact.seq) else {
+            break;
+        };
+        if !page
+            .iter()
+            .eq(imported.by_ref().take(page.len()).map(|fact| &**fact))
+        {
+            return Ok(false);
+        }
+        after = end;
+    }
+    Ok(true)
 }
 
 fn open(path: &Path) -> Result<File, Failure> {

@@ -34,7 +34,7 @@ pub enum Assembled {
 /// What an assembler takes at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caps {
-    /// Bytes of all texts and arguments of one answer together.
+    /// Bytes of all texts, arguments, call ids and tool names of one answer together.
     pub bytes: usize,
     /// Parts of one answer.
     pub parts: usize,
@@ -126,6 +126,7 @@ impl Assembler {
                 }
             }
             StreamEvent::CallOpened { slot, id, name } => {
+                self.grow(id.len().saturating_add(name.len()))?;
                 let kind = PartKind::Call {
                     id,
                     name: name.clone(),

@@ -32,8 +32,12 @@ impl CancelSource {
     /// Fires. Doing it again changes nothing.
     pub fn cancel(&self) {
         self.0.fired.store(true, Ordering::SeqCst);
-        let mut wakers = self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner);
-        for (_, waker) in wakers.drain(..) {
+        let wakers = {
+            let mut wakers = self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *wakers)
+        };
+        // Outside the lock: waking may drop a task that holds a signal of this source.
+        for (_, waker) in wakers {
             waker.wake();
         }
     }
@@ -127,5 +131,44 @@ impl Drop for Cancelled {
                 .unwrap_or_else(PoisonError::into_inner);
             wakers.retain(|(other, _)| *other != id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Wake;
+
+    use super::*;
+
+    /// A waker that drops a waiting signal when it is woken, as a task does that ends.
+    struct Drops(Mutex<Option<Pin<Box<Cancelled>>>>);
+
+    impl Wake for Drops {
+        fn wake(self: Arc<Self>) {
+            drop(self.0.lock().unwrap().take());
+        }
+    }
+
+    #[test]
+    fn waking_may_drop_what_waits() {
+        let source = CancelSource::new();
+        let drops = Arc::new(Drops(Mutex::default()));
+        let waker = Waker::from(drops.clone());
+        let mut waiting = Box::pin(source.signal().cancelled());
+        assert!(
+            waiting
+                .as_mut()
+                .poll(&mut Context::from_waker(&waker))
+                .is_pending()
+        );
+        *drops.0.lock().unwrap() = Some(waiting);
+        source.cancel();
+        assert!(drops.0.lock().unwrap().is_none());
+        let mut late = Box::pin(source.signal().cancelled());
+        assert!(
+            late.as_mut()
+                .poll(&mut Context::from_waker(&waker))
+                .is_ready()
+        );
     }
 }

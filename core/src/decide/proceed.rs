@@ -12,7 +12,7 @@ use crate::fact::{
 use crate::failure::{FailureKind, Retry, SampleFailure};
 use crate::item::StopReason;
 use crate::outcome::{Interrupter, LimitKind, Outcome};
-use crate::session::{Concluding, Hold, Phase, Said, Sampling, Stage, Stop, Turn};
+use crate::session::{Backoff, Concluding, Hold, Phase, Said, Sampling, Stage, Stop, Turn};
 
 /// Takes steps until the world has to say something.
 ///
@@ -47,7 +47,7 @@ fn next(plan: &Plan) -> Option<Fact> {
             Some(limit) => settle(turn, Outcome::Exhausted { limit }),
             None => sample(plan, turn, ready.because, 0),
         }),
-        (Stage::Backoff(backoff), None) if plan.at < backoff.until => None,
+        (Stage::Backoff(backoff), None) if waits(plan, turn, backoff) => None,
         (Stage::Backoff(backoff), None) => {
             let tries = backoff.failures.saturating_add(backoff.restarts);
             Some(sample(plan, turn, Because::Retry, tries))
@@ -55,6 +55,13 @@ fn next(plan: &Plan) -> Option<Fact> {
         (Stage::Concluding(concluding), None) => Some(settle(turn, concluded(concluding))),
         (Stage::Ending(outcome), None) => Some(settle(turn, outcome.clone())),
     }
+}
+
+/// Whether a backoff has time left. One that has more of it than any backoff gets was recorded
+/// under a clock that has since been set back; it is over.
+fn waits(plan: &Plan, turn: &Turn, backoff: &Backoff) -> bool {
+    let left_ms = backoff.until.since_ms(plan.at);
+    left_ms > 0 && left_ms <= turn.limits.backoff_max_ms
 }
 
 /// Opens a turn for the oldest input that waits.

@@ -22,6 +22,7 @@ pub fn check(log: &[Recorded]) -> Held {
     let mut waiting = VecDeque::new();
     let mut evidence = Evidence::None;
     let mut brought = BTreeMap::<Seq, Vec<CallId>>::new();
+    let mut longest_ms = 0;
     for recorded in log {
         match &recorded.fact {
             Fact::InputQueued(_) => waiting.push_back(InputId(recorded.seq.0)),
@@ -35,6 +36,7 @@ pub fn check(log: &[Recorded]) -> Held {
                     )
                 })?;
                 evidence = Evidence::None;
+                longest_ms = fact.limits.backoff_max_ms;
             }
             Fact::InputAccepted(fact) => {
                 waiting.retain(|input| *input != fact.input);
@@ -70,7 +72,10 @@ pub fn check(log: &[Recorded]) -> Held {
                 };
             }
             Fact::SampleCut(fact) => {
-                evidence = fact.retry_at.map_or(Evidence::None, Evidence::Retry);
+                evidence = match fact.retry_at {
+                    Some(until) => Evidence::Retry { until, longest_ms },
+                    None => Evidence::None,
+                };
             }
             Fact::CallObserved(fact) => {
                 if let Evidence::Calls(open) = &mut evidence {
@@ -94,7 +99,12 @@ enum Evidence {
     Accepted(InputId),
     /// The calls of the last answer that have no observation yet.
     Calls(Vec<CallId>),
-    Retry(Timestamp),
+    /// The next attempt may be made from then on, or under a clock that was set back so far that
+    /// more time is left than any backoff gets.
+    Retry {
+        until: Timestamp,
+        longest_ms: u64,
+    },
     Unfinished,
 }
 
@@ -103,10 +113,16 @@ impl Evidence {
         match (self, because) {
             (Self::Accepted(input), Because::Opened { input: named }) => input == named,
             (Self::Calls(open), Because::ToolResults) => open.is_empty(),
-            (Self::Retry(until), Because::Retry) => at >= *until,
+            (Self::Retry { until, longest_ms }, Because::Retry) => {
+                at >= *until || until.since_ms(at) > *longest_ms
+            }
             (Self::Unfinished, Because::Unfinished) => true,
             (
-                Self::None | Self::Accepted(_) | Self::Calls(_) | Self::Retry(_) | Self::Unfinished,
+                Self::None
+                | Self::Accepted(_)
+                | Self::Calls(_)
+                | Self::Retry { .. }
+                | Self::Unfinished,
                 _,
             ) => false,
         }

@@ -23,6 +23,8 @@ use super::writer::{Writer, check_facts, check_log};
 
 const BATCH: u64 = 3;
 const READS: u64 = 60;
+/// The log's end that readers see come before they stop, so that they do read beside the writer.
+const READ_UNTIL: u64 = BATCH * 20;
 const MOST_BATCHES: u64 = 2_000;
 
 /// A reader beside the writer sees whole batches, and all that was acknowledged before it began.
@@ -37,7 +39,7 @@ pub fn a_reader_sees_whole_batches_and_all_that_was_acknowledged(at: &dyn StoreF
             let (store, id) = (store.clone(), writer.id.clone());
             readers.spawn(follow(store, id, acknowledged.clone()));
         }
-        // The writer goes on until the readers have read enough, so that they do read beside it.
+        // The writer goes on until the readers have read enough.
         while !readers.is_empty() {
             if writer.last() < Seq(BATCH * MOST_BATCHES) {
                 writer.append(writer.next(BATCH)).await?;
@@ -54,9 +56,12 @@ pub fn a_reader_sees_whole_batches_and_all_that_was_acknowledged(at: &dyn StoreF
 
 /// Reads a growing log, by turns from its beginning and from its acknowledged end.
 async fn follow(store: Arc<dyn LogStore>, id: SessionId, acknowledged: Arc<AtomicU64>) -> Checked {
-    for read in 0..READS {
+    for turn in 0_u64.. {
         let at_least = acknowledged.load(Ordering::SeqCst);
-        let after = if read % 8 == 0 { 0 } else { at_least };
+        if turn >= READS && at_least >= READ_UNTIL {
+            break;
+        }
+        let after = if turn % 8 == 0 { 0 } else { at_least };
         let read = store.read(&id, Seq(after), usize::MAX).await;
         let read = done(read, "reading beside a writer")?;
         let count = read.len() as u64;

@@ -108,6 +108,14 @@ fn law_08_kills_samples_and_turns_without_evidence() {
     law(&log).unwrap_err();
 }
 
+/// The last moment at which the retry that a cut grants is not due.
+fn before(cut: &Recorded) -> Timestamp {
+    let Fact::SampleCut(fact) = &cut.fact else {
+        panic!("{cut:?}")
+    };
+    Timestamp(fact.retry_at.unwrap().0 - 1)
+}
+
 #[test]
 fn law_08_kills_a_retry_that_was_not_granted_or_does_not_wait() {
     let law = law_08_no_sample_without_reason::check;
@@ -120,7 +128,8 @@ fn law_08_kills_a_retry_that_was_not_granted_or_does_not_wait() {
     });
     kills_log(script, law, |log| {
         let at = find(log, "SampleStarted", 1);
-        log[at].ts = Timestamp(0);
+        // A moment before the retry is due.
+        log[at].ts = before(&log[at - 1]);
     });
 }
 

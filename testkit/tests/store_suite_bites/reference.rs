@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
@@ -81,7 +82,12 @@ struct Reference {
     fault: Option<Fault>,
     kept: Arc<Mutex<Kept>>,
     under_way: AtomicUsize,
+    /// Reads so far, counted while the log is locked.
+    reads: AtomicUsize,
 }
+
+/// How long a faulty append waits for a reader.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 impl Place {
     pub(crate) fn sound() -> Self {
@@ -119,6 +125,7 @@ impl StoreFixture for Place {
             fault: self.fault,
             kept: self.kept.clone(),
             under_way: AtomicUsize::new(0),
+            reads: AtomicUsize::new(0),
         })
     }
 }
@@ -201,7 +208,16 @@ impl Reference {
     async fn write_fact_by_fact(&self, session: &SessionId, facts: &[Arc<Recorded>]) {
         for fact in facts {
             self.write(session, std::slice::from_ref(fact));
-            pause().await;
+            self.until_read().await;
+        }
+    }
+
+    /// Waits until somebody has read what stands now; not for ever, as not every case reads.
+    async fn until_read(&self) {
+        let reads = self.reads.load(Ordering::SeqCst);
+        let begun = Instant::now();
+        while self.reads.load(Ordering::SeqCst) == reads && begun.elapsed() < PATIENCE {
+            tokio::task::yield_now().await;
         }
     }
 
@@ -302,6 +318,7 @@ impl LogStore for Reference {
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError> {
         let kept = self.kept();
+        self.reads.fetch_add(1, Ordering::SeqCst);
         let log = match kept.logs.get(session).filter(|log| self.shown(log)) {
             Some(log) => log,
             None if self.is(Fault::ReadsUnknownAsEmpty) => return Ok(Vec::new()),

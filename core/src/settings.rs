@@ -31,6 +31,10 @@ pub struct Settings {
     /// The reasoning effort to ask for, in the provider's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
+    /// Where the provider is, if not at its usual place. Recorded, so that a conversation that
+    /// began on one's own machine does not go on elsewhere. Holds no key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
 }
 
 impl Settings {

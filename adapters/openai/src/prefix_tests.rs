@@ -30,6 +30,7 @@ fn settings(model: &str) -> Settings {
         limits: Limits::default(),
         max_output_tokens: Some(100),
         effort: Some("low".into()),
+        base_url: None,
     }
 }
 

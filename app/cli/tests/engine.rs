@@ -71,6 +71,7 @@ impl World {
                 limits: Limits::default(),
                 max_output_tokens: None,
                 effort: None,
+                base_url: None,
             },
             lineage: Lineage::Root,
         })

@@ -65,6 +65,47 @@ fn any_openai_compatible_server_completes_a_tool_turn_in_both_dialects() {
 }
 
 #[test]
+fn a_session_stays_with_the_server_that_it_was_opened_with() {
+    let place = Place::new();
+    let script = || Script::respond(|_| Reply::say("here"));
+    let (own, other) = (
+        ModelServer::start(script()).unwrap(),
+        ModelServer::start(script()).unwrap(),
+    );
+    let base_url = own.base_url();
+    let words = [
+        "run",
+        "hello",
+        "--session",
+        "s",
+        "--provider",
+        "openai",
+        "--base-url",
+        &base_url,
+    ];
+    assert_eq!(place.run(&words).code, 0);
+    let mut command = place.command(&["resume", "s", "and again"]);
+    command
+        .env("OPENAI_BASE_URL", other.base_url())
+        .env("OPENAI_API_KEY", "sk-test");
+    let resumed = done(command.output().unwrap());
+    assert_eq!(resumed.code, 0, "{}", resumed.err);
+    assert_eq!((own.samples().len(), other.samples().len()), (2, 0));
+    let moved = place.run(&["resume", "s", "move", "--base-url", &other.base_url()]);
+    assert_eq!(moved.code, 0, "{}", moved.err);
+    assert_eq!(other.samples().len(), 1);
+    let secret = [
+        "run",
+        "hello",
+        "--base-url",
+        "http://me:word@127.0.0.1:1/v1",
+    ];
+    let refused = place.run(&secret);
+    assert_eq!(refused.code, 4, "{}", refused.err);
+    assert!(!refused.err.contains("word@"), "{}", refused.err);
+}
+
+#[test]
 fn json_ends_with_the_terminal_fact_and_streams_deltas_before_it() {
     let place = Place::new();
     let run = place.run(&["run", "hello", "--json", "--session", "s"]);

@@ -100,6 +100,7 @@ mod tests {
             limits: Limits::default(),
             max_output_tokens: None,
             effort: None,
+            base_url: None,
         })
     }
 

@@ -135,6 +135,7 @@ async fn world(store: MockStore) -> World {
         limits: Limits::default(),
         max_output_tokens: None,
         effort: None,
+        base_url: None,
     };
     let answers = Gate::new();
     let script = [call("count", json!({})).head_after(&answers), say("done")];

@@ -22,6 +22,7 @@ fn request() -> SampleRequest {
         limits: Limits::default(),
         max_output_tokens: None,
         effort: None,
+        base_url: None,
     };
     SampleRequest {
         session: SessionId::new("s").unwrap(),

@@ -250,6 +250,7 @@ fn settings(text: &str) -> Settings {
         limits: Limits::default(),
         max_output_tokens: Some(u64::MAX),
         effort: Some(text.into()),
+        base_url: Some(text.into()),
     }
 }
 

@@ -64,6 +64,7 @@ impl Posture {
             limits: self.limits,
             max_output_tokens: None,
             effort: None,
+            base_url: None,
         }
     }
 

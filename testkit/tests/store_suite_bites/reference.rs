@@ -82,6 +82,7 @@ struct Reference {
     fault: Option<Fault>,
     kept: Arc<Mutex<Kept>>,
     under_way: AtomicUsize,
+    appending: Mutex<()>,
     /// Reads so far, counted while the log is locked.
     reads: AtomicUsize,
 }
@@ -125,6 +126,7 @@ impl StoreFixture for Place {
             fault: self.fault,
             kept: self.kept.clone(),
             under_way: AtomicUsize::new(0),
+            appending: Mutex::default(),
             reads: AtomicUsize::new(0),
         })
     }
@@ -205,6 +207,24 @@ impl Reference {
         log.facts.extend_from_slice(facts);
     }
 
+    /// Checks and writes with no other append between.
+    fn append_at_once(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        after: Seq,
+        facts: &[Arc<Recorded>],
+    ) -> Result<(), StoreError> {
+        let _alone = self.appending.lock().unwrap();
+        self.check(session, epoch, after, facts)?;
+        let kept = match self.fault {
+            Some(Fault::CutsBigBatches) => facts.len().min(1_000),
+            _ => facts.len(),
+        };
+        self.write(session, &facts[..kept]);
+        Ok(())
+    }
+
     async fn write_fact_by_fact(&self, session: &SessionId, facts: &[Arc<Recorded>]) {
         for fact in facts {
             self.write(session, std::slice::from_ref(fact));
@@ -244,6 +264,7 @@ impl LogStore for Reference {
         if self.is(Fault::GivesAnEpochTwice) {
             pause().await;
         }
+        let _alone = self.appending.lock().unwrap();
         let mut kept = self.kept();
         kept.epoch = match self.fault {
             Some(Fault::GivesAnEpochTwice) => before + 1,
@@ -291,22 +312,23 @@ impl LogStore for Reference {
         after: Seq,
         facts: &[Arc<Recorded>],
     ) -> Result<(), StoreError> {
-        self.check(session, epoch, after, facts)?;
         match self.fault {
-            Some(Fault::CutsBigBatches) => {
-                self.write(session, &facts[..facts.len().min(1_000)]);
+            Some(Fault::AppendsFactByFact) => {
+                self.check(session, epoch, after, facts)?;
+                self.write_fact_by_fact(session, facts).await;
             }
-            Some(Fault::AppendsFactByFact) => self.write_fact_by_fact(session, facts).await,
             Some(Fault::ChecksThenActs) => {
+                self.check(session, epoch, after, facts)?;
                 pause().await;
                 self.write(session, facts);
             }
             Some(Fault::LosesWhatComesAtOnce) => {
+                self.check(session, epoch, after, facts)?;
                 if !self.beside_another().await {
                     self.write(session, facts);
                 }
             }
-            _ => self.write(session, facts),
+            _ => self.append_at_once(session, epoch, after, facts)?,
         }
         Ok(())
     }

@@ -58,6 +58,7 @@ impl Contender {
             limits: limits(),
             max_output_tokens: None,
             effort: None,
+            base_url: None,
         };
         Self {
             provider,

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use windlass::core::{Fact, Lineage, OpenSession, Phase, Seq, Session, SessionId, TurnId};
+use windlass::core::{
+    Fact, Interrupter, Lineage, OpenSession, Phase, Seq, Session, SessionId, TurnId,
+};
 use windlass::ports::{Clock as _, LogStore, StoreErrorKind};
 use windlass::{Conversation, Event, Send, Start, StartError, TurnFold};
 
@@ -103,6 +105,11 @@ async fn attempt(
         present,
     )
     .await;
+    if exit.is_err() {
+        // Nobody watches any more: what may still run is not left to run on.
+        let words = "the command that watched this turn failed";
+        let _ = conversation.interrupt(Interrupter::Shutdown, words).await;
+    }
     // Let go in any case, so that the next command finds the session free.
     conversation.close().await;
     exit
@@ -134,13 +141,12 @@ fn rig(
     recorded: Option<&Session>,
 ) -> Result<Rig, Failure> {
     let settings = recorded.map(|session| &*session.settings);
-    let provider = settings.map(|settings| settings.provider.as_str());
-    let chosen = wiring::choose(&task.shape, provider)?;
+    let chosen = wiring::choose(&task.shape, settings)?;
     let toolbox = wiring::toolbox(&site.workspace, task.shape.tools.as_deref())?;
     let tools = windlass::ports::ToolExecutor::tools(&toolbox);
     let settings = match settings {
-        None => wiring::fresh(&task.shape, chosen.name, tools),
-        Some(settings) => wiring::changed(settings, &task.shape, chosen.name, tools),
+        None => wiring::fresh(&task.shape, &chosen, tools),
+        Some(settings) => wiring::changed(settings, &task.shape, &chosen, tools),
     };
     Ok(wiring::rig(store, chosen, toolbox, settings))
 }

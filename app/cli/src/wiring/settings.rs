@@ -2,6 +2,7 @@
 
 use windlass::core::{Limits, Mode, Permissions, Settings, ToolSpec};
 
+use super::provider::Chosen;
 use crate::args::{ProviderName, Shape};
 
 /// Byte-stable: no path, no date, no mode of the day.
@@ -17,7 +18,8 @@ const OPENAI_MODEL: &str = "gpt-5";
 const DEMO_MODEL: &str = "demo-script";
 
 /// The settings of a new session.
-pub(crate) fn fresh(shape: &Shape, provider: ProviderName, tools: Vec<ToolSpec>) -> Settings {
+pub(crate) fn fresh(shape: &Shape, chosen: &Chosen, tools: Vec<ToolSpec>) -> Settings {
+    let provider = chosen.name;
     let settings = Settings {
         provider: provider.as_str().to_owned(),
         model: default_model(provider).to_owned(),
@@ -28,6 +30,7 @@ pub(crate) fn fresh(shape: &Shape, provider: ProviderName, tools: Vec<ToolSpec>)
         limits: Limits::default(),
         max_output_tokens: None,
         effort: None,
+        base_url: chosen.base_url.clone(),
     };
     with(settings, shape)
 }
@@ -36,11 +39,13 @@ pub(crate) fn fresh(shape: &Shape, provider: ProviderName, tools: Vec<ToolSpec>)
 pub(crate) fn changed(
     recorded: &Settings,
     shape: &Shape,
-    provider: ProviderName,
+    chosen: &Chosen,
     tools: Vec<ToolSpec>,
 ) -> Settings {
+    let provider = chosen.name;
     let mut settings = recorded.clone();
     settings.tools = tools;
+    settings.base_url.clone_from(&chosen.base_url);
     if settings.provider != provider.as_str() {
         settings.provider = provider.as_str().to_owned();
         settings.model = default_model(provider).to_owned();

@@ -47,6 +47,7 @@ pub(crate) fn settings(time: Time) -> Settings {
         limits: limits(time),
         max_output_tokens: None,
         effort: None,
+        base_url: None,
     }
 }
 

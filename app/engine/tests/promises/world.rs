@@ -111,6 +111,7 @@ impl World {
                 limits: self.limits,
                 max_output_tokens: None,
                 effort: None,
+                base_url: None,
             },
             lineage: Lineage::Root,
         }))

@@ -142,10 +142,10 @@ impl History {
     /// from the call's position. Many servers start again at `call_0` with each answer.
     fn unique_id(&mut self, seq: Seq, provider_id: &str) -> Arc<str> {
         let mut id: Arc<str> = Arc::from(provider_id);
-        let mut turn = 0_u32;
+        let mut tries = 0_u32;
         while id.is_empty() || self.ids.contains(&id) {
-            id = Arc::from(format!("call_w{seq}_{turn}").as_str());
-            turn = turn.saturating_add(1);
+            id = Arc::from(format!("call_w{seq}_{tries}").as_str());
+            tries = tries.saturating_add(1);
         }
         self.ids.insert(id.clone());
         id

@@ -1,4 +1,5 @@
-//! The approver port: a person's word on a call.
+//! The approver port: a person's word on a call. The engine does not ask it yet: permissions that
+//! need a person's word deny, and say so.
 
 use std::error::Error;
 

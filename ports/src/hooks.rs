@@ -1,4 +1,4 @@
-//! The hooks port: a user's own say at set points of a turn.
+//! The hooks port: a user's own say at set points of a turn. The engine does not ask it yet.
 
 use std::error::Error;
 

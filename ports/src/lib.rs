@@ -1,7 +1,8 @@
 //! The ports of Windlass: what the engine asks of the world, as traits.
 //!
-//! An adapter implements one of them for one technology. Each trait states its laws; the suites
-//! in `windlass-testkit` hold an adapter to them. Absent on purpose: a runtime, a socket, a file,
+//! An adapter implements one of them for one technology. Each trait states its laws; suites in
+//! `windlass-testkit` hold stores, tool executors and clocks to them. [`Hooks`] and [`Approver`]
+//! are declared and not asked yet: the engine has no place for them in [`Ports`]. Absent on purpose: a runtime, a socket, a file,
 //! an adapter. Every port is object-safe, so an engine holds `Arc<dyn Port>` and has no type
 //! parameters.
 

@@ -69,7 +69,7 @@ pub(crate) struct Shape {
     /// What turns are for: build, or plan (only read-only tools run).
     #[arg(long, value_parser = mode)]
     pub(crate) mode: Option<Mode>,
-    /// What tools may do without being asked about.
+    /// What tools may do. Nobody can be asked yet, so `ask` denies what is not read-only.
     #[arg(long, value_parser = permissions, value_name = "auto|ask|read-only")]
     pub(crate) permissions: Option<Permissions>,
     /// The most samples (model calls) of a turn.

@@ -21,7 +21,6 @@ struct World {
     provider: ScriptedProvider,
     store: Arc<dyn LogStore>,
     tools: Arc<dyn ToolExecutor>,
-    clock: ManualClock,
 }
 
 fn me() -> Scope {
@@ -41,19 +40,17 @@ impl World {
     fn over(store: Arc<dyn LogStore>, script: Vec<Step>, tools: Vec<ScriptedTool>) -> Self {
         let provider = ScriptedProvider::new(script);
         let tools: Arc<dyn ToolExecutor> = Arc::new(ScriptedTools::new(tools));
-        let clock = ManualClock::new(Timestamp(1_000), 7);
         let ports = Ports {
             provider: Arc::new(provider.clone()),
             store: store.clone(),
             tools: tools.clone(),
-            clock: Arc::new(clock.clone()),
+            clock: Arc::new(ManualClock::new(Timestamp(1_000), 7)),
         };
         Self {
             engine: Engine::new(ports, Config::default()),
             provider,
             store,
             tools,
-            clock,
         }
     }
 
@@ -215,5 +212,4 @@ async fn shutdown_settles_what_runs_and_lets_go() {
         matches!(&log.last().unwrap().fact, Fact::TurnSettled(settled)
         if matches!(settled.outcome, Outcome::Interrupted { by: Interrupter::Shutdown, .. }))
     );
-    let _ = &world.clock;
 }

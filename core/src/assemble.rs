@@ -160,6 +160,19 @@ impl Assembler {
         self.ended
     }
 
+    /// Whether a call has begun to stream and is not whole yet, or has been whole.
+    #[must_use]
+    pub fn calls(&self) -> bool {
+        let call = |part: &Part| matches!(part.kind, PartKind::Call { .. });
+        self.parts.values().any(call)
+    }
+
+    /// What the answer has cost so far, as far as the provider said.
+    #[must_use]
+    pub fn usage(&self) -> Option<Usage> {
+        self.usage
+    }
+
     /// Text to the user that has streamed and belongs to no whole item.
     #[must_use]
     pub fn partial(&self) -> String {
@@ -239,6 +252,7 @@ impl Assembler {
                     text
                 },
                 fault: None,
+                rules: Vec::new(),
                 opaque,
             }))),
         };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::InputId;
+use crate::id::{InputId, Seq};
 
 /// Why a turn was opened or a sample was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,4 +19,21 @@ pub enum Because {
     Retry,
     /// The provider said that its answer is not finished.
     Unfinished,
+    /// An input that came while the turn ran was accepted.
+    PendingInput {
+        /// The input.
+        input: InputId,
+    },
+    /// A hook has the model go on: it answered the model's answer, or the end of the turn.
+    HookContext {
+        /// The `HookDecided`.
+        decided: Seq,
+    },
+    /// The provider refused the last request as too large, and the conversation was compacted.
+    Compacted,
+    /// The session's goal is not met. Opens a turn, and its first sample.
+    Goal {
+        /// The `GoalSet`.
+        set: Seq,
+    },
 }

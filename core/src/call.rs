@@ -16,6 +16,19 @@ pub struct Observation {
     /// How many bytes of it `output` leaves out; 0 when it is whole.
     #[serde(default)]
     pub omitted_bytes: u64,
+    /// Where the whole output is kept, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Kept>,
+}
+
+/// An output that is kept whole beside the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kept {
+    /// SHA-256 of its bytes, as 64 hexadecimal digits.
+    pub sha256: String,
+    /// How many bytes are kept.
+    pub bytes: u64,
 }
 
 /// How a call ended.
@@ -44,6 +57,8 @@ pub enum Verdict {
     Allow,
     /// It may not run.
     Deny,
+    /// A person is to be asked.
+    Ask,
 }
 
 impl Observation {
@@ -55,6 +70,7 @@ impl Observation {
             status,
             output_bytes: output.len() as u64,
             omitted_bytes: 0,
+            kept: None,
             output,
         }
     }

@@ -90,6 +90,22 @@ impl<T> Chain<T> {
     }
 }
 
+impl<T: PartialEq> Chain<T> {
+    /// Whether this begins with all of `older`. Chunks that both share are not read: of a list that
+    /// has only grown since, O(log n) elements per new one are, on average.
+    #[must_use]
+    pub fn extends(&self, older: &Self) -> bool {
+        if older.len > self.len {
+            return false;
+        }
+        let both = self.chunks.iter().zip(&older.chunks);
+        let shared = both.take_while(|(new, old)| Arc::ptr_eq(new, old));
+        let same: usize = shared.map(|(chunk, _)| chunk.len()).sum();
+        let mut rest = self.iter_from(same);
+        older.iter_from(same).all(|old| rest.next() == Some(old))
+    }
+}
+
 /// The elements of a [`Chain`] in order.
 #[derive(Debug, Clone)]
 pub struct ChainIter<'a, T> {
@@ -145,6 +161,25 @@ mod tests {
             for start in 0..=len {
                 let seen: Vec<usize> = chain.iter_from(start).copied().collect();
                 assert_eq!(seen, (start..len).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn tells_whether_it_extends_another() {
+        for len in 0..40_usize {
+            let older: Chain<usize> = (0..len).collect();
+            let mut newer = older.clone();
+            for more in 0..40_usize {
+                assert!(newer.extends(&older), "{len} and {more} more");
+                assert_eq!(older.extends(&newer), more == 0);
+                newer.push(len + more);
+            }
+            for wrong in 0..len {
+                let other: Chain<usize> = (0..len + 5)
+                    .map(|n| if n == wrong { 1_000 } else { n })
+                    .collect();
+                assert!(!other.extends(&older), "{len}, wrong at {wrong}");
             }
         }
     }

@@ -1,52 +1,96 @@
-//! Digests of what the model may see, part by part.
+//! What the model may see, part by part, in numbers.
+
+use alloc::format;
+use alloc::string::String;
 
 use crate::call::Observation;
+use crate::compaction::{Part, Shown};
 use crate::digest::Digest;
 use crate::item::Item;
 use crate::render::PromptItem;
 
-/// Digest of a user's text.
-pub(crate) fn user(text: &str) -> Digest {
-    Digest::EMPTY.part(b"user").part(text.as_bytes())
+fn part(kind: &[u8], texts: &[&str]) -> Part {
+    let digest = Digest::EMPTY.part(kind);
+    let mut part = Part { digest, bytes: 0 };
+    for text in texts {
+        part.digest = part.digest.part(text.as_bytes());
+        part.bytes = part.bytes.saturating_add(text.len() as u64);
+    }
+    part
 }
 
-/// Digest of an item of an answer.
-pub(crate) fn item(item: &Item) -> Digest {
+/// A user's text.
+pub(crate) fn user(text: &str) -> Part {
+    part(b"user", &[text])
+}
+
+/// Context, in its frame.
+pub(crate) fn framed(text: &str) -> Part {
+    part(b"context", &[text])
+}
+
+/// Context in a frame that it cannot leave: whatever it says, it does not end its own frame.
+pub(crate) fn frame(from: &str, text: &str) -> String {
+    let from: String = from
+        .chars()
+        .filter(|c| !c.is_control() && !matches!(c, '"' | '<' | '>' | '&'))
+        .take(120)
+        .collect();
+    let text = text
+        .replace("<context", "<\\context")
+        .replace("</context", "<\\/context");
+    format!("<context from=\"{from}\">\n{text}\n</context>")
+}
+
+/// An item of an answer.
+pub(crate) fn item(item: &Item) -> Part {
     match item {
-        Item::Text { text } => Digest::EMPTY.part(b"text").part(text.as_bytes()),
-        Item::Refusal { text } => Digest::EMPTY.part(b"refusal").part(text.as_bytes()),
+        Item::Text { text } => part(b"text", &[text]),
+        Item::Refusal { text } => part(b"refusal", &[text]),
         Item::Reasoning(item) => {
             let opaque = item
                 .opaque
                 .as_ref()
                 .map_or("", |opaque| opaque.payload.as_str());
-            let readable = Digest::EMPTY.part(b"reasoning").part(item.text.as_bytes());
-            readable.part(opaque.as_bytes())
+            part(b"reasoning", &[&item.text, opaque])
         }
-        Item::Call(call) => Digest::EMPTY
-            .part(b"call")
-            .part(call.name.as_bytes())
-            .part(call.arguments.as_bytes()),
+        Item::Call(call) => part(b"call", &[&call.name, &call.arguments]),
     }
 }
 
-/// Digest of an observation.
-pub(crate) fn observation(observation: &Observation) -> Digest {
-    Digest::EMPTY
-        .part(b"result")
-        .part(observation.output.as_bytes())
+/// Arguments that somebody put in the place of the model's.
+pub(crate) fn edited(text: &str) -> Part {
+    part(b"edited", &[text])
 }
 
-/// Digest of one item of a prompt: the same as of the facts that it comes from.
-pub(crate) fn prompt_item(part: &PromptItem) -> Digest {
-    match part {
+/// An observation, with the arguments that the call ran with if they are not those asked for.
+pub(crate) fn observation(observation: &Observation, edited: Option<Part>) -> Part {
+    let mut result = part(b"result", &[&observation.output]);
+    if let Some(edited) = edited {
+        result.digest = result.digest.digest(edited.digest);
+        result.bytes = result.bytes.saturating_add(edited.bytes);
+    }
+    result
+}
+
+/// One item of a prompt: the same as of the facts that it comes from.
+pub(crate) fn prompt_item(shown: &PromptItem) -> Part {
+    match shown {
         PromptItem::User { text } => user(text),
+        PromptItem::Context { text } => framed(text),
         PromptItem::Text { text, .. } => item(&Item::Text { text: text.clone() }),
         PromptItem::Refusal { text, .. } => item(&Item::Refusal { text: text.clone() }),
         PromptItem::Reasoning { item: inner, .. } => item(&Item::Reasoning(inner.clone())),
         PromptItem::Call { call, .. } => item(&Item::Call(call.clone())),
         PromptItem::Result {
-            observation: inner, ..
-        } => observation(inner),
+            observation: inner,
+            edited: changed,
+            ..
+        } => observation(inner, changed.as_deref().map(edited)),
     }
+}
+
+/// A whole conversation in numbers. Reads all of it.
+pub(crate) fn shown<'a>(items: impl Iterator<Item = &'a PromptItem>) -> Shown {
+    items.fold(Shown::NOTHING, |shown, item| shown.with(prompt_item(item)))
 }

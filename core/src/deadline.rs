@@ -1,31 +1,74 @@
 //! Deadline: when to look again though nothing has come in.
 
-use crate::session::{Session, Stage};
+use crate::hook::HookAt;
+use crate::session::{CallState, Progress, Session, Stage, Then, Turn};
 use crate::time::Timestamp;
 
 /// When the session wants a [`crate::Input::Tick`], if it does.
 ///
-/// The end of a backoff, the turn's own deadline, or the end of the grace of what was told to
-/// stop.
+/// The end of a backoff, the turn's own deadline, the moment when no answer of a person is a
+/// denial, or the end of the grace of what was told to stop.
 #[must_use]
 pub fn deadline(session: &Session) -> Option<Timestamp> {
     let turn = session.turn()?;
-    let limit = match (&turn.stop, turn.limits.turn_ms) {
-        (None, 0) => None,
-        (None, turn_ms) => Some(turn.opened_at.plus_ms(turn_ms)),
-        (Some(stop), _) => Some(stop.at.plus_ms(turn.limits.grace_ms)),
-    };
+    let told = told(turn);
+    if told.is_some() {
+        return told;
+    }
+    if let Some(stop) = &turn.stop {
+        return Some(stop.at.plus_ms(turn.limits.grace_ms));
+    }
     let wait = match &turn.stage {
-        Stage::Backoff(backoff) => Some(backoff.until),
-        Stage::Opening { .. }
-        | Stage::Ready(_)
+        Stage::Backoff(backoff) if turn.gates.open.is_none() => Some(backoff.until),
+        Stage::Ready(ready) if turn.gates.open.is_none() => ready.not_before,
+        Stage::Ready(_)
+        | Stage::Backoff(_)
+        | Stage::Opening(_)
+        | Stage::Compacting(_)
         | Stage::Sampling(_)
         | Stage::Executing(_)
         | Stage::Concluding(_)
         | Stage::Ending(_) => None,
     };
-    match (limit, wait) {
-        (Some(limit), Some(wait)) => Some(limit.min(wait)),
-        (limit, wait) => limit.or(wait),
+    let limit = limit(turn);
+    let answers = turn.calls().iter().filter_map(answer);
+    answers.chain(limit).chain(wait).min()
+}
+
+/// When the hooks that were told of an interrupt are no longer waited for.
+pub(crate) fn told(turn: &Turn) -> Option<Timestamp> {
+    let gate = turn.gates.open.as_ref()?;
+    let since = gate.out.iter().map(|asking| asking.since).max()?;
+    (gate.at == HookAt::Interrupt).then(|| since.plus_ms(turn.limits.grace_ms))
+}
+
+/// The end of the turn's time, while it counts: not before its input is let in, and not when
+/// nothing but its end is left.
+pub(crate) fn limit(turn: &Turn) -> Option<Timestamp> {
+    let counts = match &turn.stage {
+        Stage::Opening(_) | Stage::Concluding(_) | Stage::Ending(_) => false,
+        Stage::Compacting(compacting) => match compacting.then {
+            Then::Open(_) => false,
+            Then::Ask(_) => true,
+        },
+        Stage::Ready(_) | Stage::Sampling(_) | Stage::Backoff(_) | Stage::Executing(_) => true,
+    };
+    let counts = counts && told(turn).is_none();
+    let turn_ms = turn.limits.turn_ms;
+    (counts && turn_ms > 0).then(|| turn.opened_at.plus_ms(turn_ms))
+}
+
+fn answer(call: &CallState) -> Option<Timestamp> {
+    match &call.progress {
+        Progress::Asking {
+            question: Some(question),
+        } => question.deadline,
+        Progress::Asking { question: None }
+        | Progress::Proposed
+        | Progress::Allowed
+        | Progress::Denied { .. }
+        | Progress::Running { .. }
+        | Progress::Reconciling { .. }
+        | Progress::Done { .. } => None,
     }
 }

@@ -20,6 +20,32 @@ pub enum EffectKey {
         /// The `CallStarted`.
         started: Seq,
     },
+    /// Ask a hook.
+    Hook {
+        /// Which, by its place in the settings.
+        hook: u32,
+        /// The `HooksAsked`.
+        asked: Seq,
+    },
+    /// Ask a person.
+    Approval {
+        /// The call.
+        call: CallId,
+        /// The `ApprovalAsked`.
+        asked: Seq,
+    },
+    /// Ask a tool what became of a call.
+    Reconcile {
+        /// The call.
+        call: CallId,
+        /// The `ReconcileStarted`.
+        started: Seq,
+    },
+    /// Compact the conversation.
+    Compact {
+        /// The `CompactionStarted`.
+        started: Seq,
+    },
 }
 
 impl fmt::Display for EffectKey {
@@ -27,6 +53,14 @@ impl fmt::Display for EffectKey {
         match self {
             Self::Sample { started } => write!(f, "the sample at {started}"),
             Self::Call { call, started } => write!(f, "the run at {started} of call {call}"),
+            Self::Hook { hook, asked } => write!(f, "the run at {asked} of hook {hook}"),
+            Self::Approval { call, asked } => {
+                write!(f, "the question at {asked} about call {call}")
+            }
+            Self::Reconcile { call, started } => {
+                write!(f, "the question at {started} of what became of call {call}")
+            }
+            Self::Compact { started } => write!(f, "the compaction at {started}"),
         }
     }
 }
@@ -36,8 +70,11 @@ impl EffectKey {
     #[must_use]
     pub fn started(&self) -> Seq {
         match self {
-            Self::Sample { started } => *started,
-            Self::Call { started, .. } => *started,
+            Self::Sample { started }
+            | Self::Call { started, .. }
+            | Self::Reconcile { started, .. }
+            | Self::Compact { started } => *started,
+            Self::Hook { asked, .. } | Self::Approval { asked, .. } => *asked,
         }
     }
 }
@@ -47,6 +84,9 @@ impl EffectKey {
 pub enum Demand {
     /// It is to run.
     Run,
+    /// A sample: it is to stop soon and say how far it came if only text is streaming, and else to
+    /// run to its end.
+    Yield,
     /// It is to stop soon and say how far it came.
     Wind,
 }

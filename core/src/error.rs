@@ -3,7 +3,7 @@
 use alloc::string::String;
 
 use crate::effect::EffectKey;
-use crate::id::Seq;
+use crate::id::{CallId, Seq};
 
 /// Why an input was refused. A reject changes nothing (law 14).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,6 +32,40 @@ pub enum Reject {
     /// This key was sent before; the first input with it counts.
     #[error("an input with this key was queued at {0} already")]
     Duplicate(Seq),
+    /// No question about this call is open.
+    #[error("nobody is asked about call {0}: it was answered already, or never asked")]
+    NotAsked(CallId),
+    /// The answer is about other arguments than those that are asked about.
+    #[error("the answer is about other arguments than those of call {0}: look at it again")]
+    OtherArguments(CallId),
+    /// The context is too large.
+    #[error("the context has {bytes} bytes, and the limit is {limit}: tell the model less")]
+    ContextTooLarge {
+        /// How many bytes it has.
+        bytes: u64,
+        /// How many it may have.
+        limit: u64,
+    },
+    /// The call does not run, so nothing can act for it.
+    #[error("call {0} does not run, so nothing is opened for it")]
+    NotRunning(CallId),
+    /// The context has too many parts.
+    #[error("the context has {parts} parts, and the limit is {limit}: join some")]
+    TooManyParts {
+        /// How many it has.
+        parts: usize,
+        /// How many it may have.
+        limit: usize,
+    },
+    /// The session does not exist for this scope.
+    #[error("there is no such session for this scope")]
+    Foreign,
+    /// The settings would allow more than the session's do.
+    #[error("the settings would allow more than the session does: {0}. Say that you mean it")]
+    Widens(&'static str),
+    /// A goal without words, or without turns.
+    #[error("the goal needs words, and at least one turn")]
+    NoGoal,
     /// The decision did not fit its own state. A defect of the engine, never of the caller.
     #[error("a decision did not fit the state (a defect of the engine): {0}")]
     Defect(Misfit),

@@ -40,6 +40,10 @@ pub enum FailureKind {
     Cancelled,
     /// The process that ran it is gone.
     Restart,
+    /// The user spoke while it answered.
+    Steered,
+    /// No sample: a hook failed, or went over what it may say.
+    Hook,
 }
 
 /// Whether, and when, asking again makes sense.

@@ -12,18 +12,32 @@ use alloc::vec::Vec;
 
 use crate::call::Observation;
 use crate::chain::Chain;
+use crate::compact;
+use crate::context;
 use crate::error::Misfit;
-use crate::fact::Fact;
-use crate::id::{CallId, InputId, Seq};
+use crate::fact::{
+    ContextInjected, ContextPart, ContextSource, Fact, HookDecided, Lasting, SampleCut, Stands,
+};
+use crate::hook::{Edit, HookAt};
+use crate::id::{CallId, InputId, Seq, TurnId};
 use crate::item::{CallItem, Item};
 use crate::record::Recorded;
 use crate::render::PromptItem;
+
+/// What stands after text that was cut off because the user spoke.
+pub(crate) const CUT_OFF: &str = " [cut off here: the user spoke]";
 
 /// The payload of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct History {
     items: Chain<PromptItem>,
-    waiting: BTreeMap<InputId, Arc<str>>,
+    /// Where parts begin that stay or leave as a whole, in order.
+    units: Vec<Unit>,
+    waiting: BTreeMap<InputId, Waiting>,
+    /// Where the hooks of the open turn were asked.
+    asked: BTreeMap<Seq, HookAt>,
+    /// What hooks gave and nobody has injected yet, with their names.
+    given: BTreeMap<Seq, (String, Arc<str>)>,
     /// Items of the sample that has not entered yet, with their positions.
     arriving: Vec<(Seq, Item)>,
     /// Its calls, in their order.
@@ -34,11 +48,49 @@ pub struct History {
     ids: BTreeSet<Arc<str>>,
 }
 
+/// A part of the conversation that stays or leaves as a whole: a compaction cuts between them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unit {
+    /// Its first item.
+    pub(crate) first: usize,
+    /// Its turn.
+    pub(crate) turn: Option<TurnId>,
+    /// What it is.
+    pub(crate) kind: UnitKind,
+}
+
+/// What a part of a conversation is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum UnitKind {
+    /// What a turn is about: an input, or the goal.
+    Request,
+    /// Context.
+    Context {
+        /// What a later one of the same name takes the place of.
+        name: Option<String>,
+        /// How long it stays.
+        lasting: Lasting,
+    },
+    /// An answer with the results of its calls.
+    Sample,
+    /// What a compaction put in the place of what left.
+    Summary,
+}
+
+/// An input that no turn has accepted yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Waiting {
+    text: Arc<str>,
+    context: Vec<ContextPart>,
+}
+
 /// A call whose sample has not entered the conversation yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Outstanding {
     id: CallId,
     call: Arc<CallItem>,
+    /// The arguments that somebody put in the place of the model's.
+    edited: Option<Arc<str>>,
     observation: Option<Arc<Observation>>,
 }
 
@@ -49,53 +101,235 @@ impl History {
         &self.items
     }
 
-    /// The text of an input that no turn has accepted yet.
-    #[must_use]
-    pub fn waiting(&self, input: InputId) -> Option<&Arc<str>> {
-        self.waiting.get(&input)
+    /// Where the parts begin that stay or leave as a whole.
+    pub(crate) fn units(&self) -> &[Unit] {
+        &self.units
     }
 
-    /// A call whose sample has not entered the conversation yet.
+    /// The text of an input that no turn has accepted yet, as hooks have left it.
+    #[must_use]
+    pub fn waiting(&self, input: InputId) -> Option<&Arc<str>> {
+        Some(&self.waiting.get(&input)?.text)
+    }
+
+    /// A call whose sample has not entered the conversation yet, as the model wrote it.
     #[must_use]
     pub fn call(&self, id: CallId) -> Option<&Arc<CallItem>> {
         let call = self.calls.iter().find(|call| call.id == id)?;
         Some(&call.call)
     }
 
+    /// The arguments that such a call runs with: the model's, or what was put in their place.
+    #[must_use]
+    pub fn arguments(&self, id: CallId) -> Option<Arc<str>> {
+        let call = self.calls.iter().find(|call| call.id == id)?;
+        let edited = call.edited.clone();
+        Some(edited.unwrap_or_else(|| Arc::from(call.call.arguments.as_str())))
+    }
+
+    /// What became of such a call, once it is known.
+    #[must_use]
+    pub fn observation(&self, id: CallId) -> Option<&Arc<Observation>> {
+        let call = self.calls.iter().find(|call| call.id == id)?;
+        call.observation.as_ref()
+    }
+
+    /// The latest answer: what it says to the user, and the tools that it calls.
+    #[must_use]
+    pub fn answer(&self) -> (String, Vec<String>) {
+        let (mut said, mut calls) = (String::new(), Vec::new());
+        let mut take = |text: Option<&str>, call: Option<&str>| {
+            said.push_str(text.unwrap_or_default());
+            calls.extend(call.map(String::from));
+        };
+        if self.arriving.is_empty() {
+            let last = self
+                .units
+                .iter()
+                .rfind(|unit| unit.kind == UnitKind::Sample);
+            let first = last.map_or(self.items.len(), |unit| unit.first);
+            for item in self.items.iter_from(first) {
+                match item {
+                    PromptItem::Text { text, .. } | PromptItem::Refusal { text, .. } => {
+                        take(Some(text), None);
+                    }
+                    PromptItem::Call { call, .. } => take(None, Some(&call.name)),
+                    PromptItem::User { .. }
+                    | PromptItem::Context { .. }
+                    | PromptItem::Reasoning { .. }
+                    | PromptItem::Result { .. } => {}
+                }
+            }
+        }
+        for (_, item) in &self.arriving {
+            match item {
+                Item::Text { text } | Item::Refusal { text } => take(Some(text), None),
+                Item::Call(call) => take(None, Some(&call.name)),
+                Item::Reasoning(_) => {}
+            }
+        }
+        (said, calls)
+    }
+
     /// Adds what a fact says.
     ///
     /// # Errors
-    /// [`Misfit`] when the fact speaks of an input or a call that is not there.
+    /// [`Misfit`] when the fact speaks of an input, a call or a text that is not there, or of a
+    /// compaction that does not come out as it says.
     pub fn apply(&mut self, recorded: &Recorded) -> Result<(), Misfit> {
         match &recorded.fact {
             Fact::InputQueued(fact) => {
-                self.waiting
-                    .insert(InputId(recorded.seq.0), fact.text.clone());
+                let waiting = Waiting {
+                    text: fact.text.clone(),
+                    context: fact.context.clone(),
+                };
+                self.waiting.insert(InputId(recorded.seq.0), waiting);
             }
             Fact::InputAccepted(fact) => {
-                let text = self.waiting.remove(&fact.input);
-                let text = text.ok_or_else(|| misfit(recorded, "no such input waits"))?;
-                self.items.push(PromptItem::User { text });
+                let waiting = self.waiting.remove(&fact.input);
+                let waiting = waiting.ok_or_else(|| misfit(recorded, "no such input waits"))?;
+                self.begin(recorded, UnitKind::Request);
+                self.items.push(PromptItem::User { text: waiting.text });
             }
-            Fact::SampleStarted(_) | Fact::SampleCut(_) => {
-                self.arriving.clear();
-                self.calls.clear();
-                self.ended = None;
+            Fact::InputBlocked(fact) => {
+                self.waiting.remove(&fact.input);
             }
+            Fact::HooksAsked(fact) => {
+                self.asked.insert(recorded.seq, fact.at);
+            }
+            Fact::HookDecided(fact) => self.hear(recorded, fact)?,
+            Fact::ContextInjected(fact) => self.inject(recorded, fact)?,
+            Fact::Compacted(fact) => {
+                let (items, units) =
+                    compact::apply(&self.items, &self.units, recorded.turn, &fact.cut);
+                if context::shown(items.iter()) != fact.shown {
+                    let why = "the compaction does not come out as it says";
+                    return Err(misfit(recorded, why));
+                }
+                (self.items, self.units) = (items, units);
+            }
+            Fact::SampleStarted(_) => self.forget(),
             Fact::ItemAdded(fact) => self.add(recorded.seq, &fact.item),
             Fact::SampleEnded(fact) => {
                 self.ended = Some(fact.started);
-                self.enter_if_whole();
+                self.enter_if_whole(recorded);
+            }
+            Fact::SampleCut(fact) => self.cut(recorded, fact),
+            Fact::ApprovalAnswered(fact) => {
+                if let Some(edit) = &fact.edit {
+                    self.edit(recorded, fact.call, edit)?;
+                }
             }
             Fact::CallObserved(fact) => self.observe(recorded, fact.call, &fact.observation)?,
+            Fact::TurnSettled(_) => {
+                self.forget();
+                self.asked.clear();
+                self.given.clear();
+            }
             Fact::SessionOpened(_)
+            | Fact::SessionResumed(_)
             | Fact::SettingsChanged(_)
+            | Fact::GoalSet(_)
+            | Fact::GoalEnded(_)
             | Fact::TurnOpened(_)
+            | Fact::CompactionStarted(_)
+            | Fact::CompactionFailed(_)
             | Fact::CallDecided(_)
+            | Fact::ApprovalAsked(_)
             | Fact::CallStarted(_)
-            | Fact::InterruptRequested(_)
-            | Fact::TurnSettled(_) => {}
+            | Fact::ReconcileStarted(_)
+            | Fact::InterruptRequested(_) => {}
         }
+        Ok(())
+    }
+
+    /// A part of the conversation begins.
+    fn begin(&mut self, recorded: &Recorded, kind: UnitKind) {
+        self.units.push(Unit {
+            first: self.items.len(),
+            turn: recorded.turn,
+            kind,
+        });
+    }
+
+    fn hear(&mut self, recorded: &Recorded, fact: &HookDecided) -> Result<(), Misfit> {
+        if let Some(context) = &fact.context {
+            let given = (fact.name.clone(), context.clone());
+            self.given.insert(recorded.seq, given);
+        }
+        let Some(edit) = &fact.edit else {
+            return Ok(());
+        };
+        let at = self.asked.get(&fact.asked).copied();
+        match at.ok_or_else(|| misfit(recorded, "no such hook was asked"))? {
+            HookAt::PromptSubmitted { input } => {
+                let waiting = self.waiting.get_mut(&input);
+                let waiting = waiting.ok_or_else(|| misfit(recorded, "no such input waits"))?;
+                waiting.text = edit.text.clone();
+                Ok(())
+            }
+            HookAt::BeforeTool { call } | HookAt::PermissionRequest { call } => {
+                self.edit(recorded, call, edit)
+            }
+            HookAt::SessionStart { .. }
+            | HookAt::SessionEnd
+            | HookAt::BeforeSample { .. }
+            | HookAt::AfterAnswer { .. }
+            | HookAt::AfterTool { .. }
+            | HookAt::BeforeCompaction { .. }
+            | HookAt::AfterCompaction { .. }
+            | HookAt::Stop { .. }
+            | HookAt::SubTurnStart
+            | HookAt::SubTurnStop { .. }
+            | HookAt::Interrupt => Err(misfit(recorded, "there is nothing to change here")),
+        }
+    }
+
+    fn edit(&mut self, recorded: &Recorded, id: CallId, edit: &Edit) -> Result<(), Misfit> {
+        let call = self.calls.iter_mut().find(|call| call.id == id);
+        let call = call.ok_or_else(|| misfit(recorded, "no such call is out"))?;
+        call.edited = Some(edit.text.clone());
+        Ok(())
+    }
+
+    fn inject(&mut self, recorded: &Recorded, fact: &ContextInjected) -> Result<(), Misfit> {
+        let lasting = fact.lasting;
+        let named = |name: &str| UnitKind::Context {
+            name: Some(String::from(name)),
+            lasting,
+        };
+        let (kind, from, text) = match &fact.from {
+            ContextSource::Workspace { text } => (named(WORKSPACE), WORKSPACE, text.clone()),
+            ContextSource::Posture { text } => (named(POSTURE), POSTURE, text.clone()),
+            ContextSource::Goal { text } => (UnitKind::Request, GOAL, text.clone()),
+            ContextSource::Presenter { input, part } => {
+                let waiting = self.waiting.get(input);
+                let part = usize::try_from(*part).unwrap_or(usize::MAX);
+                let part = waiting.and_then(|waiting| waiting.context.get(part));
+                let part = part.ok_or_else(|| misfit(recorded, "no such context waits"))?;
+                let (kind, text) = (named(&presenter_name(&part.from)), part.text.clone());
+                let item = framed(&part.from, &text);
+                self.begin(recorded, kind);
+                self.items.push(item);
+                return Ok(());
+            }
+            ContextSource::Hook { decided } => {
+                let given = self.given.remove(decided);
+                let (name, text) =
+                    given.ok_or_else(|| misfit(recorded, "no hook has given this"))?;
+                self.begin(
+                    recorded,
+                    UnitKind::Context {
+                        name: None,
+                        lasting,
+                    },
+                );
+                self.items.push(framed(&hook_name(&name), &text));
+                return Ok(());
+            }
+        };
+        self.begin(recorded, kind);
+        self.items.push(framed(from, &text));
         Ok(())
     }
 
@@ -105,18 +339,56 @@ impl History {
             self.calls.push(Outstanding {
                 id: CallId(seq.0),
                 call: call.clone(),
+                edited: None,
                 observation: None,
             });
         }
     }
 
+    /// What stands of an answer that broke off enters like a whole one.
+    fn cut(&mut self, recorded: &Recorded, fact: &SampleCut) {
+        match fact.stands {
+            Stands::Nothing => self.forget(),
+            Stands::Through { item } => {
+                self.arriving.retain(|(seq, _)| *seq <= item);
+                self.calls.retain(|call| call.id.0 <= item.0);
+                self.ended = Some(fact.started);
+                self.enter_if_whole(recorded);
+            }
+            Stands::Said => {
+                self.calls.clear();
+                self.arriving.retain(|(_, item)| match item {
+                    Item::Text { .. } | Item::Refusal { .. } => true,
+                    Item::Reasoning(_) | Item::Call(_) => false,
+                });
+                if let Some(item) = cut_off(&fact.partial) {
+                    self.arriving.push((recorded.seq, item));
+                }
+                if self.arriving.is_empty() {
+                    return;
+                }
+                self.ended = Some(fact.started);
+                self.enter_if_whole(recorded);
+            }
+        }
+    }
+
+    fn forget(&mut self) {
+        self.arriving.clear();
+        self.calls.clear();
+        self.ended = None;
+    }
+
     /// Lets the sample in once its answer is whole and each call has its observation.
-    fn enter_if_whole(&mut self) {
+    fn enter_if_whole(&mut self, recorded: &Recorded) {
         let Some(sample) = self.ended else { return };
         if self.calls.iter().any(|call| call.observation.is_none()) {
             return;
         }
         self.ended = None;
+        if !self.arriving.is_empty() {
+            self.begin(recorded, UnitKind::Sample);
+        }
         let mut ids = Vec::new();
         for (seq, item) in core::mem::take(&mut self.arriving) {
             let entry = match item {
@@ -133,7 +405,11 @@ impl History {
         }
         for (id, call) in ids.into_iter().zip(core::mem::take(&mut self.calls)) {
             if let Some(observation) = call.observation {
-                self.items.push(PromptItem::Result { id, observation });
+                self.items.push(PromptItem::Result {
+                    id,
+                    observation,
+                    edited: call.edited,
+                });
             }
         }
     }
@@ -163,8 +439,38 @@ impl History {
             return Err(misfit(recorded, "the call has its observation already"));
         }
         call.observation = Some(observation.clone());
-        self.enter_if_whole();
+        self.enter_if_whole(recorded);
         Ok(())
+    }
+}
+
+/// The name of the workspace's context.
+pub(crate) const WORKSPACE: &str = "workspace";
+/// The name of the context that says what calls may do.
+pub(crate) const POSTURE: &str = "permissions";
+/// The name of the goal's context.
+pub(crate) const GOAL: &str = "goal";
+
+/// The name of a presenter's context, which is never one of the engine's.
+pub(crate) fn presenter_name(from: &str) -> String {
+    format!("presenter {from}")
+}
+
+/// The name of a hook's context.
+pub(crate) fn hook_name(name: &str) -> String {
+    format!("hook {name}")
+}
+
+/// Text that was cut off, with its mark; `None` where there is none.
+pub(crate) fn cut_off(partial: &str) -> Option<Item> {
+    (!partial.trim().is_empty()).then(|| Item::Text {
+        text: format!("{partial}{CUT_OFF}").into(),
+    })
+}
+
+fn framed(from: &str, text: &str) -> PromptItem {
+    PromptItem::Context {
+        text: context::frame(from, text).into(),
     }
 }
 

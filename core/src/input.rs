@@ -1,11 +1,17 @@
 //! Inputs: what the world says to a session.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use crate::call::Observation;
+use crate::compaction::{Cut, Shown};
+use crate::digest::Digest;
 use crate::effect::EffectKey;
-use crate::fact::Lineage;
+use crate::fact::{ContextPart, Lineage, StopWhen};
 use crate::failure::SampleFailure;
+use crate::goal::Goal;
+use crate::hook::{Edit, HookReply};
+use crate::id::CallId;
 use crate::item::{Item, StopReason};
 use crate::outcome::Interrupter;
 use crate::scope::Scope;
@@ -40,11 +46,23 @@ pub struct OpenSession {
 
 /// What the world says to an open session.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "used at once, never kept")]
 pub enum Input {
     /// A user changes the settings, for turns that open from now on.
     Configure {
+        /// Who does.
+        scope: Scope,
         /// All of the settings.
         settings: Settings,
+        /// Whether they may allow more than the session does.
+        widening: Widening,
+    },
+    /// A user gives the session a goal, or takes it away.
+    SetGoal {
+        /// Who does.
+        scope: Scope,
+        /// The goal.
+        goal: Option<Goal>,
     },
     /// A user says something.
     Send {
@@ -54,6 +72,8 @@ pub enum Input {
         text: String,
         /// When it is meant to be heard.
         delivery: Delivery,
+        /// What the presenter tells the model besides.
+        context: Vec<ContextPart>,
         /// The caller's own key: sending the same key again changes nothing.
         key: Option<String>,
         /// Whether the turn only plans what its tools would do.
@@ -65,9 +85,26 @@ pub enum Input {
     Interrupt {
         /// Who asks.
         by: Interrupter,
+        /// On whose behalf.
+        scope: Scope,
         /// In which words.
         reason: String,
+        /// When it is to stop.
+        when: StopWhen,
     },
+    /// Somebody answers the open question about a call.
+    Answer {
+        /// The call.
+        call: CallId,
+        /// Who answers.
+        scope: Scope,
+        /// Digest of the arguments that the answer is about.
+        arguments: Digest,
+        /// The answer.
+        answer: Answer,
+    },
+    /// The process lets the session go once it is at rest.
+    Close,
     /// A new process took the session over: nothing that was running runs any more.
     Recovered,
     /// Time has passed; see [`crate::deadline`].
@@ -85,6 +122,36 @@ pub enum Input {
         key: EffectKey,
         /// What became of it.
         observation: Observation,
+    },
+    /// A hook's run has ended.
+    Hooked {
+        /// Which run.
+        key: EffectKey,
+        /// What it says.
+        reply: HookReply,
+    },
+    /// The approver's run has ended.
+    Asked {
+        /// Which run.
+        key: EffectKey,
+        /// Who answered; the system when nobody could be asked.
+        scope: Scope,
+        /// The answer.
+        answer: Answer,
+    },
+    /// A tool has said what became of a call; `None` when it does not know.
+    Reconciled {
+        /// Which run.
+        key: EffectKey,
+        /// What became of it.
+        observation: Option<Observation>,
+    },
+    /// A compaction's run has ended.
+    Compacted {
+        /// Which run.
+        key: EffectKey,
+        /// What it came to, or why it came to nothing.
+        compaction: Result<Compaction, String>,
     },
     /// An effect that was owed was never begun, and will not be.
     NeverBegan {
@@ -111,7 +178,46 @@ pub enum SampleNews {
     Failed {
         /// How.
         failure: SampleFailure,
-        /// Text that had streamed by then and belongs to no whole item. For the record only.
+        /// Text that had streamed by then and belongs to no whole item.
         partial: String,
+        /// What it cost, as far as the provider said.
+        usage: Option<Usage>,
     },
+}
+
+/// Whether settings may allow more than those before them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Widening {
+    /// They may not.
+    Refused,
+    /// Somebody means it.
+    Meant,
+}
+
+/// A person's word on a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// It may run.
+    Allow {
+        /// With these arguments instead.
+        edit: Option<Edit>,
+    },
+    /// It may not run.
+    Deny {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What a compaction came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compaction {
+    /// What it does to the conversation.
+    pub cut: Cut,
+    /// What is shown then.
+    pub shown: Shown,
+    /// What a summary cost.
+    pub usage: Option<Usage>,
+    /// Why the model's own summary was not used, where one was wanted.
+    pub fallback: Option<String>,
 }

@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +50,10 @@ pub struct CallItem {
     /// Found before the item becomes a fact, so that it never has to be found again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
+    /// The rules of the settings that the call meets, by their place there, from 0. Found where
+    /// `fault` is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<u32>,
     /// What must go back to the same provider unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opaque: Option<Opaque>,

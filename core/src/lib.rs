@@ -18,6 +18,8 @@ mod assemble;
 mod because;
 mod call;
 mod chain;
+mod compact;
+mod compaction;
 mod context;
 mod deadline;
 mod decide;
@@ -27,7 +29,10 @@ mod error;
 mod evolve;
 mod fact;
 mod failure;
+mod gate;
+mod goal;
 mod history;
+mod hook;
 mod id;
 mod input;
 mod item;
@@ -37,6 +42,7 @@ mod outcome;
 mod owed;
 mod record;
 mod render;
+mod rule;
 mod scope;
 mod session;
 mod settings;
@@ -46,36 +52,49 @@ mod usage;
 
 pub use assemble::{Assembled, Assembler, Caps, Overflow};
 pub use because::Because;
-pub use call::{Observation, ObservationStatus, Verdict};
+pub use call::{Kept, Observation, ObservationStatus, Verdict};
 pub use chain::{Chain, ChainIter};
+pub use compact::{SUMMARY_INSTRUCTIONS, Sketch, fallback_summary, parse_summary, sketch};
+pub use compaction::{Cut, Part, Shown, Strategy, Window};
 pub use deadline::deadline;
-pub use decide::{decide, open};
+pub use decide::{decide, open, open_child};
 pub use digest::Digest;
 pub use effect::{Demand, EffectKey, Owed};
 pub use error::{Misfit, Reject};
 pub use evolve::{evolve, opened};
 pub use fact::{
-    CallDecided, CallObserved, CallStarted, Decider, Fact, InputAccepted, InputQueued,
-    InterruptRequested, ItemAdded, Lineage, SampleCut, SampleEnded, SampleStarted, SessionOpened,
-    SettingsChanged, TurnOpened, TurnSettled,
+    ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, Compacted,
+    CompactionFailed, CompactionStarted, ContextInjected, ContextPart, ContextSource, Decider,
+    Fact, GoalEnded, GoalSet, HookDecided, HooksAsked, InputAccepted, InputBlocked, InputQueued,
+    InterruptRequested, ItemAdded, Lasting, Lineage, ReconcileStarted, Reserved, SampleCut,
+    SampleEnded, SampleStarted, SessionOpened, SessionResumed, SettingsChanged, Stands, StopWhen,
+    TurnOpened, TurnSettled,
 };
 pub use failure::{FailureKind, Retry, SampleFailure};
+pub use gate::{Asking, Gate, Gates, Passed, Word};
+pub use goal::{GOAL_TOOL, Goal, GoalEnd, GoalState, Standing};
 pub use history::History;
+pub use hook::{
+    Edit, HookAt, HookOrder, HookPoint, HookReply, HookSpec, HookVerdict, OnFailure, SessionStart,
+    Trigger,
+};
 pub use id::{CallId, Epoch, InputId, InvalidSessionId, Seq, SessionId, TurnId};
-pub use input::{Input, OpenSession, SampleNews, Stamped};
+pub use input::{Answer, Compaction, Input, OpenSession, SampleNews, Stamped, Widening};
 pub use item::{CallItem, Item, Opaque, ReasoningItem, StopReason};
 pub use limits::Limits;
 pub use nonempty::NonEmpty;
 pub use outcome::{Interrupter, LimitKind, Outcome};
 pub use owed::owed;
 pub use record::{DecodeKind, Draft, FACT_VERSION, Recorded};
-pub use render::{Prompt, PromptItem, render};
+pub use render::{Prompt, PromptItem, output, render};
+pub use rule::{ArgumentPattern, Rule, RuleVerdict};
 pub use scope::Scope;
 pub use session::{
-    Backoff, CallState, Concluding, Delivery, Executing, Fitness, Hold, Phase, Progress, Queued,
-    Ready, Said, Sampling, Session, Spent, Stage, Stop, Turn,
+    AfterCalls, Backoff, CallState, Compacting, Concluding, Delivery, Executing, Fitness, Hold,
+    Measured, Opening, Pending, Phase, Progress, Question, Queued, QueuedPart, Ready, Said,
+    Sampling, Session, Spent, Stage, Stop, Then, Turn,
 };
 pub use settings::{Concurrency, EffectClass, Mode, Permissions, Settings, ToolSpec};
 pub use stream::{Delta, StreamEvent};
 pub use time::Timestamp;
-pub use usage::Usage;
+pub use usage::{Price, Usage};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The limits of a turn. Frozen when the turn opens; times are milliseconds of wall clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Samples per turn; retried attempts of one sample count once.
     pub samples: u32,
@@ -20,8 +20,18 @@ pub struct Limits {
     pub parallel_calls: u32,
     /// Tokens per turn, input and output together; 0 means no limit.
     pub tokens: u64,
+    /// Money per turn, in millionths of the currency that the prices are in; 0 means no limit.
+    pub cost_micros: u64,
+    /// How often hooks may have a turn go on that the model has ended.
+    pub continuations: u32,
+    /// Compactions per turn.
+    pub compactions: u32,
+    /// Bytes of context that hooks may give the model per turn, and a presenter per input.
+    pub context_bytes: u64,
     /// Wall-clock time per turn; 0 means no limit.
     pub turn_ms: u64,
+    /// From asking a person to the moment when no answer is a denial; 0 means no limit.
+    pub approval_ms: u64,
     /// Inputs that may wait in a session.
     pub queue: u32,
     /// First backoff between attempts; it doubles with each.
@@ -52,7 +62,12 @@ impl Default for Limits {
             restarts: 100,
             parallel_calls: 8,
             tokens: 0,
+            cost_micros: 0,
+            continuations: 8,
+            compactions: 64,
+            context_bytes: 262_144,
             turn_ms: 0,
+            approval_ms: 604_800_000,
             queue: 64,
             backoff_ms: 500,
             backoff_max_ms: 30_000,
@@ -83,7 +98,12 @@ impl Limits {
             restarts: self.restarts.min(ceiling.restarts),
             parallel_calls: self.parallel_calls.min(ceiling.parallel_calls),
             tokens: optional(self.tokens, ceiling.tokens),
+            cost_micros: optional(self.cost_micros, ceiling.cost_micros),
+            continuations: self.continuations.min(ceiling.continuations),
+            compactions: self.compactions.min(ceiling.compactions),
+            context_bytes: self.context_bytes.min(ceiling.context_bytes),
             turn_ms: optional(self.turn_ms, ceiling.turn_ms),
+            approval_ms: optional(self.approval_ms, ceiling.approval_ms),
             queue: self.queue.min(ceiling.queue),
             backoff_ms: self.backoff_ms.min(ceiling.backoff_ms),
             backoff_max_ms: self.backoff_max_ms.min(ceiling.backoff_max_ms),

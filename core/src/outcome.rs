@@ -70,4 +70,12 @@ pub enum LimitKind {
     OutputTokens,
     /// Wall-clock time per turn.
     WallClock,
+    /// Money per turn.
+    Cost,
+    /// How often hooks may have a turn go on.
+    Continuations,
+    /// Compactions per turn.
+    Compactions,
+    /// The model's window: the conversation cannot be made to fit.
+    Context,
 }

@@ -4,54 +4,134 @@
 use alloc::vec::Vec;
 
 use crate::effect::{Demand, EffectKey, Owed};
+use crate::gate::Gates;
+use crate::hook::HookAt;
 use crate::id::Seq;
-use crate::session::{Fitness, Progress, Session, Stage};
+use crate::session::{CallState, Fitness, Progress, Sampling, Session, Stage, Turn};
 use crate::settings::EffectClass;
 
 /// The effects that are to run, or to wind down, in the order of their causes.
+///
+/// Hooks and questions to a person are simply no longer owed once the turn is to stop; what runs
+/// in the world is to wind down and to say how far it came.
 #[must_use]
 pub fn owed(session: &Session) -> Vec<Owed> {
+    let mut owed = Vec::new();
+    hooks(&session.gates, &mut owed);
     let Some(turn) = session.turn() else {
-        return Vec::new();
+        return owed;
     };
+    let interrupted = |gates: &Gates| {
+        let open = gates.open.as_ref();
+        open.is_some_and(|gate| gate.at == HookAt::Interrupt)
+    };
+    if turn.stop.is_none() || interrupted(&turn.gates) {
+        hooks(&turn.gates, &mut owed);
+    }
+    match &turn.stage {
+        Stage::Sampling(sampling) => owed.push(Owed {
+            key: EffectKey::Sample {
+                started: sampling.started,
+            },
+            demand: sample(session, turn, sampling),
+            needs: sampling.previous,
+        }),
+        Stage::Compacting(compacting) if turn.stop.is_none() => owed.push(Owed {
+            key: EffectKey::Compact {
+                started: compacting.started,
+            },
+            demand: Demand::Run,
+            needs: compacting.started,
+        }),
+        Stage::Opening(_)
+        | Stage::Ready(_)
+        | Stage::Compacting(_)
+        | Stage::Backoff(_)
+        | Stage::Executing(_)
+        | Stage::Concluding(_)
+        | Stage::Ending(_) => {}
+    }
+    for one in turn.calls() {
+        call(turn, one, &mut owed);
+    }
+    owed
+}
+
+/// A sample gives way to a user who speaks to the turn, while it has brought no call.
+fn sample(session: &Session, turn: &Turn, sampling: &Sampling) -> Demand {
+    let more = turn.pause.is_none() && turn.spent.samples < turn.limits.samples;
+    match &turn.stop {
+        Some(_) => Demand::Wind,
+        None if more && sampling.calls.is_empty() && session.steer().is_some() => Demand::Yield,
+        None => Demand::Run,
+    }
+}
+
+fn hooks(gates: &Gates, owed: &mut Vec<Owed>) {
+    owed.extend(gates.out().iter().map(|out| Owed {
+        key: EffectKey::Hook {
+            hook: out.hook,
+            asked: out.asked,
+        },
+        demand: Demand::Run,
+        needs: out.asked,
+    }));
+}
+
+fn call(turn: &Turn, call: &CallState, owed: &mut Vec<Owed>) {
+    if turn.stop.is_none() {
+        hooks(&call.gates, owed);
+    }
     let demand = match turn.stop {
         None => Demand::Run,
         Some(_) => Demand::Wind,
     };
-    match &turn.stage {
-        Stage::Sampling(sampling) => alloc::vec![Owed {
-            key: EffectKey::Sample {
-                started: sampling.started,
+    match &call.progress {
+        Progress::Asking {
+            question: Some(question),
+        } if turn.stop.is_none() => owed.push(Owed {
+            key: EffectKey::Approval {
+                call: call.id,
+                asked: question.asked,
+            },
+            demand: Demand::Run,
+            needs: question.asked,
+        }),
+        Progress::Running { started, plan, .. } => owed.push(Owed {
+            key: EffectKey::Call {
+                call: call.id,
+                started: *started,
             },
             demand,
-            needs: sampling.previous,
-        }],
-        Stage::Executing(executing) => {
-            let mut owed = Vec::new();
-            for call in executing.calls.iter() {
-                let (Progress::Running { started, .. }, Fitness::Fit { effect, .. }) =
-                    (&call.progress, &call.fitness)
-                else {
-                    continue;
-                };
-                owed.push(Owed {
-                    key: EffectKey::Call {
-                        call: call.id,
-                        started: *started,
-                    },
-                    demand,
-                    needs: match effect {
-                        EffectClass::ReadOnly => Seq::ZERO,
-                        EffectClass::Idempotent | EffectClass::Effectful => *started,
-                    },
-                });
-            }
-            owed
+            needs: if *plan || call.is_read_only() {
+                Seq::ZERO
+            } else {
+                *started
+            },
+        }),
+        Progress::Reconciling { started, .. } => owed.push(Owed {
+            key: EffectKey::Reconcile {
+                call: call.id,
+                started: *started,
+            },
+            demand,
+            needs: *started,
+        }),
+        Progress::Proposed
+        | Progress::Asking { .. }
+        | Progress::Allowed
+        | Progress::Denied { .. }
+        | Progress::Done { .. } => {}
+    }
+}
+
+impl CallState {
+    /// Whether running it changes nothing.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        match &self.fitness {
+            Fitness::Fit { effect, .. } => *effect == EffectClass::ReadOnly,
+            Fitness::Goal | Fitness::Unfit { .. } => true,
         }
-        Stage::Opening { .. }
-        | Stage::Ready(_)
-        | Stage::Backoff(_)
-        | Stage::Concluding(_)
-        | Stage::Ending(_) => Vec::new(),
     }
 }

@@ -1,5 +1,7 @@
 //! Render: what the model may see. A pure function of the history and the frozen settings.
 
+use alloc::borrow::Cow;
+use alloc::format;
 use alloc::sync::Arc;
 
 use crate::call::Observation;
@@ -26,6 +28,12 @@ pub enum PromptItem {
     /// A user's words.
     User {
         /// The text.
+        text: Arc<str>,
+    },
+    /// What nobody said: the workspace, instructions of a project, words of a hook, what a
+    /// compaction left. It stands in a frame that its words cannot leave.
+    Context {
+        /// The text, with its frame.
         text: Arc<str>,
     },
     /// The model's words to the user.
@@ -64,15 +72,29 @@ pub enum PromptItem {
         id: Arc<str>,
         /// The observation.
         observation: Arc<Observation>,
+        /// The arguments that the call ran with, where somebody changed them.
+        edited: Option<Arc<str>>,
     },
+}
+
+/// The output of a call as the model is told it: with the arguments that it ran with, where these
+/// are not the ones it asked for.
+#[must_use]
+pub fn output<'a>(observation: &'a Observation, edited: Option<&str>) -> Cow<'a, str> {
+    match edited {
+        None => Cow::Borrowed(&observation.output),
+        Some(edited) => Cow::Owned(format!(
+            "[The arguments were changed before the call was run: {edited}]\n{}",
+            observation.output
+        )),
+    }
 }
 
 impl Prompt {
     /// Digest of the conversation, as `SampleStarted` records it. Reads all of it.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        let step = |digest: Digest, item| digest.digest(context::prompt_item(item));
-        self.items.iter().fold(Digest::EMPTY, step)
+        context::shown(self.items.iter()).digest
     }
 }
 

@@ -47,6 +47,31 @@ impl Scope {
         }
     }
 
+    /// Whether this scope is no wider than another: the same principal of the same tenant, with no
+    /// claim that the other one has not. Within the system everything is.
+    #[must_use]
+    pub fn within(&self, other: &Self) -> bool {
+        match (self, other) {
+            (_, Self::System { .. }) => true,
+            (Self::System { .. }, Self::Principal { .. }) => false,
+            (
+                Self::Principal {
+                    tenant,
+                    principal,
+                    claims,
+                },
+                Self::Principal {
+                    tenant: of,
+                    principal: who,
+                    claims: known,
+                },
+            ) => {
+                let has = |(name, value): (&String, &String)| known.get(name) == Some(value);
+                tenant == of && principal == who && claims.iter().all(has)
+            }
+        }
+    }
+
     /// The scope of the system, with its reason.
     #[must_use]
     pub fn system(reason: impl Into<String>) -> Self {

@@ -5,7 +5,11 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::compaction::Window;
+use crate::hook::HookSpec;
 use crate::limits::Limits;
+use crate::rule::Rule;
+use crate::usage::Price;
 
 /// What a session's turns are run with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +25,18 @@ pub struct Settings {
     pub mode: Mode,
     /// What calls may do without being asked about.
     pub permissions: Permissions,
+    /// What the user says of calls, by tool and by argument.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
+    /// The hooks, in the order in which they are asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<HookSpec>,
+    /// The model's window.
+    #[serde(default)]
+    pub window: Window,
+    /// What tokens cost, where the user says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
     /// The tools offered, in the order in which they are shown.
     pub tools: Vec<ToolSpec>,
     /// The limits of each turn.
@@ -84,6 +100,9 @@ pub struct ToolSpec {
     /// The longest one run may take in milliseconds; `None` means the limit's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// Whether the tool can say what became of a call whose process ended.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub reconciles: bool,
 }
 
 /// What running a tool does to the world. It decides what happens after a crash.

@@ -45,3 +45,38 @@ impl Usage {
         self.reasoning_output = sum(self.reasoning_output, other.reasoning_output);
     }
 }
+
+/// What tokens cost, in millionths of the user's currency for a million tokens. The currency is the
+/// user's own affair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// A million tokens of requests.
+    pub input_micros: u64,
+    /// A million tokens of requests that came from the provider's cache.
+    pub cached_input_micros: u64,
+    /// A million tokens of answers.
+    pub output_micros: u64,
+}
+
+impl Price {
+    /// What a usage costs, in millionths of the currency, rounded up.
+    #[must_use]
+    pub fn of(&self, usage: &Usage) -> u64 {
+        let (input, output) = match (usage.input, usage.output) {
+            (None, None) => (usage.total.unwrap_or(0), 0),
+            (input, output) => (input.unwrap_or(0), output.unwrap_or(0)),
+        };
+        let cached = usage.cached_input.unwrap_or(0).min(input);
+        let fresh = input.saturating_sub(cached);
+        let parts = [
+            (fresh, self.input_micros),
+            (cached, self.cached_input_micros),
+            (output, self.output_micros),
+        ];
+        let sum = parts.iter().fold(0_u128, |sum, (tokens, micros)| {
+            sum.saturating_add(u128::from(*tokens).saturating_mul(u128::from(*micros)))
+        });
+        u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX)
+    }
+}

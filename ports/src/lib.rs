@@ -1,12 +1,12 @@
 //! The ports of Windlass: what the engine asks of the world, as traits.
 //!
 //! An adapter implements one of them for one technology. Each trait states its laws; suites in
-//! `windlass-testkit` hold stores, tool executors and clocks to them. [`Hooks`] and [`Approver`]
-//! are declared and not asked yet: the engine has no place for them in [`Ports`]. Absent on purpose: a runtime, a socket, a file,
-//! an adapter. Every port is object-safe, so an engine holds `Arc<dyn Port>` and has no type
+//! `windlass-testkit` hold stores, blobs, tool executors and clocks to them. Absent on purpose: a runtime,
+//! a socket, a file, an adapter. Every port is object-safe, so an engine holds `Arc<dyn Port>` and has no type
 //! parameters.
 
 mod approver;
+mod blobs;
 mod cancel;
 mod clock;
 pub mod codec;
@@ -17,10 +17,16 @@ mod tools;
 
 use std::sync::Arc;
 
-pub use approver::{Approval, ApprovalRequest, Approver, ApproverError};
+pub use approver::{
+    AnsweredElsewhere, Approval, ApprovalRequest, Approved, Approver, ApproverError, NobodyAsked,
+};
+pub use blobs::{
+    BlobCapabilities, BlobError, BlobErrorKind, BlobWriter, Blobs, NoBlobs, OutputKeeper,
+    is_blob_name,
+};
 pub use cancel::{CancelSignal, CancelSource, Cancelled};
 pub use clock::Clock;
-pub use hooks::{HookContext, HookError, HookPoint, HookVerdict, Hooks};
+pub use hooks::{HookCall, HookContext, HookError, HookSubject, Hooks, NoHooks, Redactor};
 pub use provider::{Provider, ProviderError, SampleRequest, SampleStream, Streaming};
 pub use store::{
     Claimed, Durability, LogStore, Repair, SessionHead, StoreCapabilities, StoreError,
@@ -35,8 +41,14 @@ pub struct Ports {
     pub provider: Arc<dyn Provider>,
     /// Keeps logs.
     pub store: Arc<dyn LogStore>,
+    /// Keeps outputs that are too long for a log.
+    pub blobs: Arc<dyn Blobs>,
     /// Runs tools.
     pub tools: Arc<dyn ToolExecutor>,
+    /// Has the user's own say.
+    pub hooks: Arc<dyn Hooks>,
+    /// Asks people.
+    pub approver: Arc<dyn Approver>,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
 }

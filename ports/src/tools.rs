@@ -5,8 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass_core::{CallId, Observation, Scope, SessionId, Timestamp, ToolSpec, TurnId};
+use windlass_core::{
+    CallId, Observation, ObservationStatus, Scope, SessionId, Timestamp, ToolSpec, TurnId,
+};
 
+use crate::blobs::OutputKeeper;
 use crate::cancel::CancelSignal;
 
 /// Runs tools.
@@ -27,6 +30,32 @@ pub trait ToolExecutor: Send + Sync + 'static {
     /// [`ToolError`] when the executor itself fails: the call's effect is then unknown unless
     /// `began` says that it never began.
     async fn run(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError>;
+
+    /// Says what a run would do, and does none of it. Asked in a dry run of tools that change
+    /// something.
+    ///
+    /// # Errors
+    /// [`ToolError`] when it cannot say; nothing has been done all the same.
+    async fn plan(&self, call: ToolCall, _context: ToolContext) -> Result<Observation, ToolError> {
+        let words = format!(
+            "Not run: this is a dry run. It would run {} with {}.",
+            call.name, call.arguments
+        );
+        Ok(Observation::new(ObservationStatus::NotStarted, words))
+    }
+
+    /// Says what became of a run whose process ended before it did. Asked only of tools that
+    /// declare `reconciles`. `None` means that nobody can tell. Changes nothing.
+    ///
+    /// # Errors
+    /// [`ToolError`] when the question cannot be asked; it counts as `None`.
+    async fn reconcile(
+        &self,
+        _call: ToolCall,
+        _context: ToolContext,
+    ) -> Result<Option<Observation>, ToolError> {
+        Ok(None)
+    }
 }
 
 /// A call to run. Its arguments have been checked against the tool's schema.
@@ -61,6 +90,9 @@ pub struct ToolContext {
     pub timeout_ms: u64,
     /// Takes reports of progress: live only, never recorded.
     pub progress: Arc<dyn Progress>,
+    /// Keeps an output whole that is too long to be shown. What it keeps is named in the
+    /// observation.
+    pub outputs: OutputKeeper,
 }
 
 impl fmt::Debug for ToolContext {

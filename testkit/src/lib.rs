@@ -1,9 +1,12 @@
 #![doc = include_str!("../README.md")]
 
 mod answer;
+pub mod blobs;
+pub mod approver;
 pub mod clock;
 pub mod faulty;
 mod gate;
+pub mod hooks;
 pub mod http;
 pub mod laws;
 mod ledger;

@@ -216,13 +216,16 @@ fn a_digest_tells_conversations_apart() {
             name: name.into(),
             arguments: arguments.into(),
             fault: None,
+            rules: Vec::new(),
             opaque: None,
         }),
     };
-    let result = |output: &str| PromptItem::Result {
+    let result = |output: &str, edited: Option<&str>| PromptItem::Result {
         id: "c1".into(),
         observation: Arc::new(Observation::new(ObservationStatus::Done, output)),
+        edited: edited.map(Arc::from),
     };
+    let context = |text: &str| PromptItem::Context { text: text.into() };
     let reasoning = |text: &str, payload: Option<&str>| PromptItem::Reasoning {
         sample,
         item: Arc::new(ReasoningItem {
@@ -256,8 +259,11 @@ fn a_digest_tells_conversations_apart() {
         vec![call("read", "{}")],
         vec![call("read", "{ }")],
         vec![call("look", "{}")],
-        vec![result("a")],
-        vec![result("b")],
+        vec![result("a", None)],
+        vec![result("b", None)],
+        vec![result("a", Some("b"))],
+        vec![context("a")],
+        vec![context("b")],
     ];
     let settings = Arc::new(Posture::default().settings());
     let digest = |items: &Vec<PromptItem>| {

@@ -103,6 +103,8 @@ impl Asked {
     /// Takes one item of the conversation.
     fn take(&mut self, item: &Value) {
         match (text(item, "role").as_str(), text(item, "type").as_str()) {
+            // Instructions and context: nobody's words, so they ask nothing, wherever they stand.
+            ("system" | "developer", _) => {}
             ("user", _) => {
                 self.prompt = text(item, "content");
                 self.steps.clear();
@@ -170,6 +172,7 @@ mod tests {
         let tools = ["a", "b"];
         let chat = json!({ "model": MODEL, "stream": true, "messages": [
             { "role": "system", "content": "be good" },
+            { "role": "system", "content": "the workspace is /w" },
             { "role": "user", "content": "old" },
             { "role": "assistant", "content": null, "tool_calls": [
                 { "id": "c0", "type": "function", "function": { "name": "a", "arguments": "{}" } } ] },
@@ -180,9 +183,11 @@ mod tests {
                 { "id": "c1", "type": "function", "function": { "name": "b", "arguments": "{}" } },
                 { "id": "c2", "type": "function", "function": { "name": "a", "arguments": "{}" } } ] },
             { "role": "tool", "tool_call_id": "c2", "content": "two" },
+            { "role": "developer", "content": [{ "type": "text", "text": "mind the gap" }] },
             { "role": "tool", "tool_call_id": "c1", "content": [{ "type": "text", "text": "one" }] },
         ], "tools": tools.map(|name| json!({ "type": "function", "function": { "name": name } })) });
         let responses = json!({ "model": MODEL, "stream": true, "instructions": "be good", "input": [
+            { "type": "message", "role": "developer", "content": "the workspace is /w" },
             { "role": "user", "content": "old" },
             { "type": "function_call", "call_id": "c0", "name": "a", "arguments": "{}" },
             { "type": "function_call_output", "call_id": "c0", "output": "stale" },
@@ -192,6 +197,7 @@ mod tests {
             { "type": "function_call", "call_id": "c1", "name": "b", "arguments": "{}" },
             { "type": "function_call", "call_id": "c2", "name": "a", "arguments": "{}" },
             { "type": "function_call_output", "call_id": "c1", "output": "one" },
+            { "role": "system", "content": [{ "type": "input_text", "text": "mind the gap" }] },
             { "type": "function_call_output", "call_id": "c2", "output": "two" },
         ], "tools": tools.map(|name| json!({ "type": "function", "name": name })) });
         let chat = Asked::parse(Dialect::Chat, chat.to_string().as_bytes()).unwrap();

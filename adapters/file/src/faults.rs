@@ -16,11 +16,11 @@ use crate::disk::{Disk, LogFile};
 
 /// What the disk does from now on.
 #[derive(Default)]
-struct Faults {
+pub(crate) struct Faults {
     /// The file may not grow beyond this many bytes; 0 means that it may.
-    room: AtomicU64,
+    pub(crate) room: AtomicU64,
     /// After so many syncs one fails; negative means none.
-    sync_fails_in: AtomicI64,
+    pub(crate) sync_fails_in: AtomicI64,
     /// What cutting off answers.
     cut_fails: AtomicI64,
     /// The most bytes that one write takes; 0 means all.
@@ -30,7 +30,7 @@ struct Faults {
     calls: Mutex<Vec<String>>,
 }
 
-struct FaultyDisk(Arc<Faults>);
+pub(crate) struct FaultyDisk(pub(crate) Arc<Faults>);
 
 struct FaultyFile(Arc<Faults>, File);
 
@@ -89,11 +89,19 @@ impl LogFile for FaultyFile {
 }
 
 impl Faults {
+    /// A disk on which nothing fails yet.
+    pub(crate) fn none() -> Arc<Self> {
+        Arc::new(Self {
+            sync_fails_in: AtomicI64::new(-1),
+            ..Self::default()
+        })
+    }
+
     fn note(&self, call: String) {
         self.calls.lock().unwrap().push(call);
     }
 
-    fn calls(&self) -> Vec<String> {
+    pub(crate) fn calls(&self) -> Vec<String> {
         std::mem::take(&mut *self.calls.lock().unwrap())
     }
 }
@@ -108,10 +116,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let dir = TempDir::new().unwrap();
-        let faults = Arc::new(Faults {
-            sync_fails_in: AtomicI64::new(-1),
-            ..Faults::default()
-        });
+        let faults = Faults::none();
         let disk = Box::new(FaultyDisk(faults.clone()));
         let store = FileStore::on(disk, dir.path().join("store")).unwrap();
         let id = SessionId::new("s").unwrap();

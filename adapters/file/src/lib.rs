@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod blobs;
 mod codec;
 mod disk;
 mod error;
@@ -16,4 +17,5 @@ mod store;
 mod window;
 mod writer;
 
+pub use blobs::{BlobLimits, FileBlobs};
 pub use store::FileStore;

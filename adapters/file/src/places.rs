@@ -63,26 +63,12 @@ impl Places {
     }
 
     /// Makes the entry of a new file durable, and, the first time, those of the folders above.
-    ///
-    /// Who created these, and whether that process lived to sync them, is not known, so all of
-    /// the filesystem's are synced. A parent that this user may not open was there before.
     pub(crate) fn sync(&self) -> io::Result<()> {
         File::open(self.sessions())?.sync_all()?;
         if self.synced.load(Ordering::SeqCst) {
             return Ok(());
         }
-        File::open(&self.root)?.sync_all()?;
-        let root = fs::canonicalize(&self.root)?;
-        let device = fs::metadata(&root)?.dev();
-        for parent in root.ancestors().skip(1) {
-            let Ok(folder) = File::open(parent) else {
-                break;
-            };
-            if folder.metadata()?.dev() != device {
-                break;
-            }
-            folder.sync_all()?;
-        }
+        sync_above(&self.root)?;
         self.synced.store(true, Ordering::SeqCst);
         Ok(())
     }
@@ -152,6 +138,26 @@ impl Places {
     }
 }
 
+/// Makes the entries of a folder durable, and those of the folders above it.
+///
+/// Who created these, and whether that process lived to sync them, is not known, so all of the
+/// filesystem's are synced. A parent that this user may not open was there before.
+pub(crate) fn sync_above(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()?;
+    let root = fs::canonicalize(folder)?;
+    let device = fs::metadata(&root)?.dev();
+    for parent in root.ancestors().skip(1) {
+        let Ok(folder) = File::open(parent) else {
+            break;
+        };
+        if folder.metadata()?.dev() != device {
+            break;
+        }
+        folder.sync_all()?;
+    }
+    Ok(())
+}
+
 /// Takes the lock, and waits a little for it.
 ///
 /// A process that is killed while it starts another leaves a fork of itself, which holds the lock
@@ -168,7 +174,7 @@ fn patiently(file: &File) -> Result<(), Errno> {
 }
 
 /// Refuses a FIFO, a device or a folder, which could hold a reader for ever.
-fn regular(file: &File) -> io::Result<()> {
+pub(crate) fn regular(file: &File) -> io::Result<()> {
     if file.metadata()?.is_file() {
         return Ok(());
     }
@@ -176,6 +182,6 @@ fn regular(file: &File) -> io::Result<()> {
 }
 
 /// Open flags as the standard library takes them.
-fn flags(flags: OFlags) -> i32 {
+pub(crate) fn flags(flags: OFlags) -> i32 {
     i32::try_from(flags.bits()).unwrap_or_default()
 }

@@ -2,7 +2,10 @@
 
 use std::collections::VecDeque;
 
+use windlass_core::Kept;
+
 use crate::text::{Visible, continues, end_within, floor, push_line, start_within, width};
+use crate::whole::Fate;
 
 /// Output as far as it has come.
 #[derive(Debug)]
@@ -23,6 +26,8 @@ pub(crate) struct Shown {
     pub(crate) total: u64,
     /// Bytes left out.
     pub(crate) omitted: u64,
+    /// Where the whole of it is kept.
+    pub(crate) kept: Option<Kept>,
 }
 
 impl Capture {
@@ -53,14 +58,33 @@ impl Capture {
         self.tail.extend(rest);
     }
 
-    /// The output as it is shown, with a note when some of it was not UTF-8.
-    pub(crate) fn show(self) -> Shown {
+    /// Whether it would still hold all of the output with so many bytes more.
+    pub(crate) fn takes(&self, more: usize) -> bool {
+        let room = (self.head_room + self.tail_room) as u64;
+        self.total.saturating_add(more as u64) <= room
+    }
+
+    /// What it holds: all of the output, or its head and its tail.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let (first, last) = self.tail.as_slices();
+        [self.head.as_slice(), first, last].concat()
+    }
+
+    /// Whether the output is shown whole. What is not UTF-8 takes more room as text.
+    pub(crate) fn is_whole(&self) -> bool {
+        let room = self.head_room + self.tail_room;
+        self.takes(0) && width(&self.bytes()) <= room
+    }
+
+    /// The output as it is shown, with a note when some of it was not UTF-8, and with what became
+    /// of the whole of it where that is not shown.
+    pub(crate) fn show(self, fate: &Fate) -> Shown {
         let total = self.total;
         let mut visible = Visible::default();
         let mut omitted = 0;
-        let kept = [self.head.as_slice(), &Vec::from(self.tail)].concat();
-        // Head and tail may touch, with a character across; what is not UTF-8 takes more room.
-        if kept.len() as u64 == total && width(&kept) <= self.head_room + self.tail_room {
+        let kept = self.bytes();
+        // Head and tail may touch, with a character across.
+        if self.is_whole() {
             visible.push(&kept);
         } else {
             let (head, tail) = kept.split_at(self.head.len());
@@ -72,10 +96,7 @@ impl Capture {
             let (head, tail) = (head.unwrap_or_default(), tail.unwrap_or_default());
             omitted = total.saturating_sub((head.len() + tail.len()) as u64);
             visible.push(head);
-            push_line(
-                &mut visible.text,
-                &format!("[... {omitted} bytes omitted ...]\n"),
-            );
+            push_line(&mut visible.text, &fate.words(omitted, total));
             visible.push(tail);
         }
         let note = visible.note();
@@ -87,6 +108,7 @@ impl Capture {
             text,
             total,
             omitted,
+            kept: fate.kept(),
         }
     }
 }
@@ -107,7 +129,7 @@ mod tests {
         for part in parts {
             capture.push(part);
         }
-        capture.show()
+        capture.show(&Fate::Unkept)
     }
 
     #[test]
@@ -118,7 +140,8 @@ mod tests {
             Shown {
                 text: "abcäfg".into(),
                 total: 7,
-                omitted: 0
+                omitted: 0,
+                kept: None,
             }
         );
     }
@@ -132,7 +155,8 @@ mod tests {
             Shown {
                 text,
                 total: 20,
-                omitted: 12
+                omitted: 12,
+                kept: None,
             }
         );
     }

@@ -86,6 +86,7 @@ impl ToolExecutor for CommandTools {
             grace_ms: self.config.grace_ms(),
             cancel: &context.cancel,
             progress: &*context.progress,
+            outputs: &context.outputs,
         };
         match run(job).await {
             Ok(ran) => Ok(report::command(ran, timeout_ms)),

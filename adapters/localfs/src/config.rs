@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The least that an observation may show, in bytes.
 pub(crate) const LEAST: usize = 1_024;
 /// Set aside in each observation for the remarks on it, in bytes; more than all of them take.
-const REMARKS: usize = 512;
+const REMARKS: usize = 768;
 
 /// Settings of the tools in a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

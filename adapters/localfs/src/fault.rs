@@ -6,6 +6,7 @@ use windlass_core::{Observation, ObservationStatus};
 use crate::capture::Capture;
 use crate::config::LEAST;
 use crate::stop::Halt;
+use crate::whole::Fate;
 
 /// Why a call ended otherwise than asked.
 #[derive(Debug)]
@@ -57,12 +58,13 @@ pub(crate) fn said(status: ObservationStatus, text: String) -> Observation {
     }
     let mut capture = Capture::new(LEAST / 2);
     capture.push(text.as_bytes());
-    let shown = capture.show();
+    let shown = capture.show(&Fate::Unkept);
     Observation {
         status,
         output: shown.text,
         output_bytes: shown.total,
         omitted_bytes: shown.omitted,
+        kept: None,
     }
 }
 

@@ -23,6 +23,7 @@ mod stop;
 mod text;
 mod tools_file;
 mod tree;
+mod whole;
 
 pub use command::CommandTools;
 pub use config::LocalFsConfig;

@@ -9,16 +9,19 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe::Receiver;
 use tokio::time::{Instant, sleep_until, timeout};
-use windlass_ports::{CancelSignal, Progress};
+use windlass_ports::{CancelSignal, OutputKeeper, Progress};
 
 use crate::capture::Capture;
 use crate::group::Group;
 use crate::live::Live;
+use crate::whole::{Fate, Whole};
 
 /// How long the output is read on after the group was killed. Only a process that has left the
 /// group can hold it open for longer.
 const DRAIN: Duration = Duration::from_millis(300);
 const BUFFER: usize = 64 * 1024;
+/// The longest that a run waits for its output to be kept after it has ended by itself.
+const KEEPING: Duration = Duration::from_secs(20);
 
 /// A process to run.
 pub(crate) struct Job<'a> {
@@ -38,6 +41,8 @@ pub(crate) struct Job<'a> {
     pub(crate) cancel: &'a CancelSignal,
     /// Shown its output while it comes.
     pub(crate) progress: &'a dyn Progress,
+    /// Keeps its output where that is too long to be shown.
+    pub(crate) outputs: &'a OutputKeeper,
 }
 
 /// Where a process's stderr goes.
@@ -56,6 +61,8 @@ pub(crate) struct Ran {
     pub(crate) end: End,
     /// What it wrote.
     pub(crate) out: Capture,
+    /// What became of the whole of that.
+    pub(crate) fate: Fate,
     /// What it wrote to stderr, where that is kept apart.
     pub(crate) err: Capture,
     /// Whether a process outside the group still holds the output open.
@@ -90,11 +97,17 @@ pub(crate) async fn run(job: Job<'_>) -> Result<Ran, Unrun> {
     let start = Instant::now();
     let far = start + Duration::from_secs(86_400 * 365);
     let mut alarm = start.checked_add(limit).unwrap_or(far);
-    let (mut group, mut streams) = spawn(job.command, job.input.is_some(), job.errors, job.room)
-        .map_err(|error| Unrun {
-            began: false,
-            error,
-        })?;
+    let spawned = spawn(
+        job.command,
+        job.input.is_some(),
+        job.errors,
+        job.room,
+        job.outputs,
+    );
+    let (mut group, mut streams) = spawned.map_err(|error| Unrun {
+        began: false,
+        error,
+    })?;
     let mut exit = group.exit();
     let feed = feed(group.input(), job.input.unwrap_or_default());
     tokio::pin!(feed);
@@ -144,9 +157,26 @@ pub(crate) async fn run(job: Job<'_>) -> Result<Ran, Unrun> {
             end
         }
     };
+    let now = Instant::now();
+    let patience = match end {
+        End::Exited(_) => {
+            let left = Duration::from_millis(job.timeout_ms).saturating_sub(now - start);
+            left.clamp(DRAIN, KEEPING)
+        }
+        End::Cancelled | End::TimedOut => DRAIN,
+    };
+    let ended = matches!(end, End::Exited(_));
+    let (out, finishing) = streams.out.finish();
+    let fate = tokio::select! {
+        biased;
+        fate = finishing => fate,
+        () = job.cancel.cancelled(), if ended => Fate::Late,
+        () = sleep_until(now + patience) => Fate::Late,
+    };
     Ok(Ran {
         end,
-        out: streams.out.kept,
+        out,
+        fate,
         err: streams.err.kept,
         held_open: drained.is_err(),
     })
@@ -164,6 +194,7 @@ fn spawn(
     fed: bool,
     errors: Errors,
     room: usize,
+    outputs: &OutputKeeper,
 ) -> Result<(Group, Streams), Error> {
     let (out, out_end) = std::io::pipe()?;
     let (err, err_room) = match errors {
@@ -182,8 +213,8 @@ fn spawn(
     command.process_group(0);
     let mut command = tokio::process::Command::from(command);
     let streams = Streams {
-        out: Stream::new(Some(out.into()), room)?,
-        err: Stream::new(err.map(OwnedFd::from), err_room)?,
+        out: Stream::new(Some(out.into()), room, Some(Whole::new(outputs.clone())))?,
+        err: Stream::new(err.map(OwnedFd::from), err_room, None)?,
         live: Live::default(),
     };
     // `command` holds the pipes' other ends until it is dropped, which is on return.
@@ -220,7 +251,7 @@ impl Streams {
             stream.pipe = None;
         } else {
             let part = stream.buffer.get(..read).unwrap_or_default();
-            stream.kept.push(part);
+            keep(&mut stream.whole, &mut stream.kept, part);
             self.live.push(part, progress);
         }
         true
@@ -232,19 +263,55 @@ struct Stream {
     pipe: Option<Receiver>,
     buffer: Vec<u8>,
     kept: Capture,
+    /// Where the whole of it goes, if anywhere.
+    whole: Option<Whole>,
+}
+
+/// Takes a part of the output, and hands the whole on from when it is too much to be shown.
+fn keep(whole: &mut Option<Whole>, kept: &mut Capture, part: &[u8]) {
+    if let Some(whole) = whole {
+        if !whole.is_begun() && !kept.takes(part.len()) {
+            whole.begin(kept.bytes());
+        }
+        whole.push(part);
+    }
+    kept.push(part);
 }
 
 impl Stream {
-    fn new(pipe: Option<OwnedFd>, room: usize) -> Result<Self, Error> {
+    fn new(pipe: Option<OwnedFd>, room: usize, whole: Option<Whole>) -> Result<Self, Error> {
         Ok(Self {
             buffer: vec![0; if pipe.is_some() { BUFFER } else { 0 }],
             pipe: pipe.map(Receiver::from_owned_fd).transpose()?,
             kept: Capture::new(room),
+            whole,
         })
+    }
+
+    /// What is shown, and what waits until the whole is kept.
+    fn finish(self) -> (Capture, impl Future<Output = Fate>) {
+        let Self {
+            kept, mut whole, ..
+        } = self;
+        if let Some(whole) = whole.as_mut().filter(|whole| !whole.is_begun())
+            && !kept.is_whole()
+        {
+            whole.begin(kept.bytes());
+        }
+        let finishing = async {
+            match whole {
+                Some(whole) => whole.finish().await,
+                None => Fate::Unkept,
+            }
+        };
+        (kept, finishing)
     }
 
     /// Reads; 0 is the end, and so is an error.
     async fn read(&mut self) -> usize {
+        if let Some(whole) = &self.whole {
+            whole.ready().await;
+        }
         match &mut self.pipe {
             Some(pipe) => pipe.read(&mut self.buffer).await.unwrap_or(0),
             None => 0,

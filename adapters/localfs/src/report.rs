@@ -8,10 +8,11 @@ use windlass_core::{Observation, ObservationStatus};
 use crate::capture::Shown;
 use crate::process::{End, Ran};
 use crate::text::push_line;
+use crate::whole::Fate;
 
 /// The observation of a run of the shell.
 pub(crate) fn shell(ran: Ran, timeout_ms: u64) -> Observation {
-    let mut shown = ran.out.show();
+    let mut shown = ran.out.show(&ran.fate);
     let status = ending(&mut shown, ran.end, timeout_ms);
     if ran.held_open {
         push_line(
@@ -27,9 +28,9 @@ pub(crate) fn shell(ran: Ran, timeout_ms: u64) -> Observation {
 
 /// The observation of a run of a user's command: its stdout, and if it failed its stderr.
 pub(crate) fn command(ran: Ran, timeout_ms: u64) -> Observation {
-    let mut shown = ran.out.show();
+    let mut shown = ran.out.show(&ran.fate);
     let status = ending(&mut shown, ran.end, timeout_ms);
-    let err = ran.err.show();
+    let err = ran.err.show(&Fate::Unkept);
     if status != ObservationStatus::Done && err.total > 0 {
         push_line(&mut shown.text, "[stderr]\n");
         shown.text.push_str(&err.text);
@@ -79,5 +80,6 @@ fn observation(status: ObservationStatus, shown: Shown) -> Observation {
         output: shown.text,
         output_bytes: shown.total,
         omitted_bytes: shown.omitted,
+        kept: shown.kept,
     }
 }

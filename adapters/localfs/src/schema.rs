@@ -36,6 +36,7 @@ impl Offer {
             effect: self.effect,
             concurrency: self.concurrency,
             timeout_ms: None,
+            reconciles: false,
         }
     }
 }

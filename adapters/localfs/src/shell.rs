@@ -63,6 +63,7 @@ pub(crate) async fn shell(
         grace_ms: config.grace_ms(),
         cancel: &context.cancel,
         progress: &*context.progress,
+        outputs: &context.outputs,
     };
     match run(job).await {
         Ok(ran) => Ok(report::shell(ran, timeout_ms)),

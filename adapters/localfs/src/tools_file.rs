@@ -172,6 +172,7 @@ fn tool(entry: Entry, base: &Path, search: &OsStr) -> Result<CommandTool, String
             effect: entry.effect,
             concurrency: entry.concurrency,
             timeout_ms: entry.timeout_ms,
+            reconciles: false,
         },
         program: find(&program, base, search)?,
         arguments: command.collect(),

@@ -41,7 +41,9 @@ pub(crate) fn retry(kind: FailureKind, status: Option<u16>) -> Retry {
         | FailureKind::Protocol
         | FailureKind::TooLarge
         | FailureKind::Cancelled
-        | FailureKind::Restart => Retry::Never,
+        | FailureKind::Restart
+        | FailureKind::Steered
+        | FailureKind::Hook => Retry::Never,
     }
 }
 

@@ -244,7 +244,9 @@ impl Origin {
             | FailureKind::TooLarge
             | FailureKind::Timeout
             | FailureKind::Cancelled
-            | FailureKind::Restart => "",
+            | FailureKind::Restart
+            | FailureKind::Steered
+            | FailureKind::Hook => "",
         }
     }
 

@@ -1,8 +1,9 @@
 //! Request bodies, with what earlier requests of a session have written already.
 //!
-//! A session's prompts only grow, so each item is encoded once: a body is the bytes of the last
-//! one plus the new items. That the items before are the same is checked item by item, which is a
-//! comparison of pointers where the prompt comes from the same history.
+//! Between two compactions a session's prompts only grow, so each item is encoded once: a body is
+//! the bytes of the last one plus the new items. That the items before are the same is checked item
+//! by item, which is a comparison of pointers where the prompt comes from the same history. After a
+//! compaction they are not, and the body is written anew.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -5,7 +5,7 @@ use async_openai::types::chat::CreateChatCompletionRequest;
 use async_openai::types::responses::CreateResponse;
 use windlass_core::{
     CallItem, Concurrency, EffectClass, Limits, Mode, Observation, ObservationStatus, Opaque,
-    Permissions, ReasoningItem, Seq, ToolSpec,
+    Permissions, ReasoningItem, Seq, ToolSpec, Window,
 };
 
 use super::*;
@@ -19,6 +19,10 @@ fn settings(model: &str) -> Settings {
         instructions: "Be brief.".into(),
         mode: Mode::Build,
         permissions: Permissions::Auto,
+        rules: Vec::new(),
+        hooks: Vec::new(),
+        window: Window::default(),
+        price: None,
         tools: vec![ToolSpec {
             name: "echo".into(),
             description: "Says it again.".into(),
@@ -26,6 +30,7 @@ fn settings(model: &str) -> Settings {
             effect: EffectClass::ReadOnly,
             concurrency: Concurrency::Parallel,
             timeout_ms: None,
+            reconciles: false,
         }],
         limits: Limits::default(),
         max_output_tokens: Some(100),
@@ -57,6 +62,7 @@ fn call(sample: u64, id: &str, name: &str, arguments: &str) -> PromptItem {
         name: name.into(),
         arguments: arguments.into(),
         fault: None,
+        rules: Vec::new(),
         opaque: None,
     };
     PromptItem::Call {
@@ -71,7 +77,26 @@ fn result(id: &str, output: &str) -> PromptItem {
     PromptItem::Result {
         id: id.into(),
         observation,
+        edited: None,
     }
+}
+
+fn edited(result: PromptItem, arguments: &str) -> PromptItem {
+    let PromptItem::Result {
+        id, observation, ..
+    } = result
+    else {
+        panic!("{result:?} is no result");
+    };
+    PromptItem::Result {
+        id,
+        observation,
+        edited: Some(arguments.into()),
+    }
+}
+
+fn context(text: &str) -> PromptItem {
+    PromptItem::Context { text: text.into() }
 }
 
 fn user(text: &str) -> PromptItem {
@@ -89,13 +114,15 @@ const ENCRYPTED: &str = r#"{"type":"reasoning","id":"rs","summary":[],"encrypted
 
 fn conversation() -> Vec<PromptItem> {
     vec![
+        context("<context from=\"workspace\">\n/w\n</context>"),
         user("hi \"you\""),
         reasoning(ENDPOINT, ENCRYPTED),
         said(3, "Let me see."),
         call(3, "c1", "echo", r#"{"a":1}"#),
         call(3, "c2", "no such/tool", "not json"),
         result("c1", "1"),
-        result("c2", ""),
+        edited(result("c2", ""), r#"{"b":2}"#),
+        context("mind the gap"),
         said(9, "Done."),
         user("thanks"),
     ]
@@ -123,19 +150,22 @@ fn a_chat_body_is_exactly_this() {
         r#""tools":[{"type":"function","function":{"name":"echo","description":"Says it again.","#,
         r#""parameters":{"type":"object","properties":{"b":{},"a":{}}}}}],"#,
         r#""messages":[{"role":"system","content":"Be brief."},"#,
+        r#"{"role":"system","content":"<context from=\"workspace\">\n/w\n</context>"},"#,
         r#"{"role":"user","content":"hi \"you\""},"#,
         r#"{"role":"assistant","content":"Let me see.","tool_calls":["#,
         r#"{"id":"c1","type":"function","function":{"name":"echo","arguments":"{\"a\":1}"}},"#,
         r#"{"id":"c2","type":"function","function":{"name":"no_such_tool","#,
         r#""arguments":"{\"not_a_json_object\":\"not json\"}"}}]},"#,
         r#"{"role":"tool","tool_call_id":"c1","content":"1"},"#,
-        r#"{"role":"tool","tool_call_id":"c2","content":""},"#,
+        r#"{"role":"tool","tool_call_id":"c2","content":"[The arguments were changed before "#,
+        r#"the call was run: {\"b\":2}]\n"},"#,
+        r#"{"role":"system","content":"mind the gap"},"#,
         r#"{"role":"assistant","content":"Done."},"#,
         r#"{"role":"user","content":"thanks"}]}"#,
     );
     assert_eq!(body, expected);
     let read: CreateChatCompletionRequest = serde_json::from_str(&body).unwrap();
-    assert_eq!(read.messages.len(), 7);
+    assert_eq!(read.messages.len(), 9);
 }
 
 #[test]
@@ -146,14 +176,18 @@ fn a_responses_body_is_exactly_this() {
         r#""instructions":"Be brief.","max_output_tokens":100,"reasoning":{"effort":"low"},"#,
         r#""tools":[{"type":"function","name":"echo","description":"Says it again.","#,
         r#""parameters":{"type":"object","properties":{"b":{},"a":{}}},"strict":false}],"#,
-        r#""input":[{"type":"message","role":"user","content":"hi \"you\""},"#,
+        r#""input":[{"type":"message","role":"developer","#,
+        r#""content":"<context from=\"workspace\">\n/w\n</context>"},"#,
+        r#"{"type":"message","role":"user","content":"hi \"you\""},"#,
         r#"{"type":"reasoning","id":"rs","summary":[],"encrypted_content":"x"},"#,
         r#"{"type":"message","role":"assistant","content":"Let me see."},"#,
         r#"{"type":"function_call","call_id":"c1","name":"echo","arguments":"{\"a\":1}"},"#,
         r#"{"type":"function_call","call_id":"c2","name":"no_such_tool","#,
         r#""arguments":"{\"not_a_json_object\":\"not json\"}"},"#,
         r#"{"type":"function_call_output","call_id":"c1","output":"1"},"#,
-        r#"{"type":"function_call_output","call_id":"c2","output":""},"#,
+        r#"{"type":"function_call_output","call_id":"c2","output":"[The arguments were changed "#,
+        r#"before the call was run: {\"b\":2}]\n"},"#,
+        r#"{"type":"message","role":"developer","content":"mind the gap"},"#,
         r#"{"type":"message","role":"assistant","content":"Done."},"#,
         r#"{"type":"message","role":"user","content":"thanks"}]}"#,
     );
@@ -228,12 +262,59 @@ fn a_remembered_prefix_changes_nothing() {
         // A conversation that was rewritten at the same length, one that is shorter, and other
         // settings are each written anew.
         let mut rewritten = items.clone();
-        rewritten[2] = said(3, "Other words.");
+        rewritten[3] = said(3, "Other words.");
         for prompt in [
             prompt(settings("o9"), &rewritten),
             prompt(settings("o9"), &items[..3]),
             prompt(settings("o8"), &items),
         ] {
+            let sent = bodies.body(&session, &prompt).unwrap();
+            assert_eq!(String::from_utf8(sent).unwrap(), body(api, &prompt));
+        }
+    }
+}
+
+#[test]
+fn after_a_compaction_nothing_of_before_is_sent() {
+    let session = SessionId::new("s").unwrap();
+    let before = conversation();
+    let summary = context("what was before");
+    // A summary in the place of the beginning, old results cleared at the same length, the
+    // beginning left out, and a context that took the place of one of the same name.
+    let mut summed = vec![summary.clone()];
+    summed.extend_from_slice(&before[8..]);
+    let mut cleared = before.clone();
+    cleared[5] = result("c1", "[cleared]");
+    let slid = before[1..].to_vec();
+    let mut renamed = before.clone();
+    renamed[0] = summary;
+    for api in [Api::Chat, Api::Responses] {
+        for compacted in [&summed, &cleared, &slid, &renamed] {
+            let bodies = Bodies::new(api, ENDPOINT);
+            bodies
+                .body(&session, &prompt(settings("o9"), &before))
+                .unwrap();
+            // What comes next grows beyond what was there before, and is remembered again.
+            let mut growing = prompt(settings("o9"), compacted);
+            for n in 0..12 {
+                let sent = bodies.body(&session, &growing).unwrap();
+                assert_eq!(String::from_utf8(sent).unwrap(), body(api, &growing));
+                growing.items.push(said(20 + n, "more"));
+                growing.items.push(context("and more"));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_result_that_ran_with_other_arguments_is_another_item() {
+    let session = SessionId::new("s").unwrap();
+    let mut items = conversation();
+    for api in [Api::Chat, Api::Responses] {
+        let bodies = Bodies::new(api, ENDPOINT);
+        for arguments in ["{}", r#"{"b":3}"#] {
+            items[6] = edited(items[6].clone(), arguments);
+            let prompt = prompt(settings("o9"), &items);
             let sent = bodies.body(&session, &prompt).unwrap();
             assert_eq!(String::from_utf8(sent).unwrap(), body(api, &prompt));
         }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::json;
 use windlass_core::{
     Assembled, Assembler, Caps, Chain, FailureKind, Item, Limits, Mode, Permissions, Prompt,
-    PromptItem, Retry, Seq, SessionId, Settings, TurnId,
+    PromptItem, Retry, Seq, SessionId, Settings, TurnId, Window,
 };
 use windlass_openai::{Api, OpenAi, OpenAiConfig, SseCaps};
 use windlass_ports::{Provider, ProviderError, SampleRequest, Streaming};
@@ -42,6 +42,10 @@ fn sample_of(items: &[PromptItem]) -> SampleRequest {
         instructions: "Be brief.".into(),
         mode: Mode::Build,
         permissions: Permissions::Auto,
+        rules: Vec::new(),
+        hooks: Vec::new(),
+        window: Window::default(),
+        price: None,
         tools: Vec::new(),
         limits: Limits::default(),
         max_output_tokens: None,
@@ -116,6 +120,7 @@ async fn tool_turn(api: Api, first: &str, second: &str) -> Vec<Request> {
     prompt.push(PromptItem::Result {
         id,
         observation: Arc::new(seen),
+        edited: None,
     });
     let items = ask(&provider, sample_of(&prompt)).await.unwrap();
     assert_eq!(

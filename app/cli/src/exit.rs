@@ -71,7 +71,9 @@ impl Exit {
                 | FailureKind::TooLarge
                 | FailureKind::Timeout
                 | FailureKind::Cancelled
-                | FailureKind::Restart => Self::Failed,
+                | FailureKind::Restart
+                | FailureKind::Steered
+                | FailureKind::Hook => Self::Failed,
             },
         }
     }

@@ -1,6 +1,7 @@
 //! `windlass`: runs durable agent turns from a terminal. The composition root: it chooses the
 //! adapters, and holds no rule about turns.
 
+mod approver;
 mod args;
 mod command;
 mod exit;

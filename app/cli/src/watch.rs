@@ -2,12 +2,17 @@
 
 use std::io;
 
-use windlass::core::{Because, Fact, InputId, Interrupter, Outcome, Recorded, TurnId};
+use windlass::core::{
+    Because, Fact, GoalEnd, InputId, Interrupter, Outcome, Recorded, Scope, StopWhen, TurnId,
+};
 use windlass::{Conversation, Ended, Event, Subscription, TurnFold, TurnReport};
 
 use crate::exit::{Exit, Failure};
 use crate::present::Present;
 use crate::signals::{Came, Signals};
+
+/// How many facts after a turn's end are looked at.
+const PAGE: usize = 100;
 
 /// Which turn is watched.
 #[derive(Debug, Clone, Copy)]
@@ -16,6 +21,8 @@ pub(crate) enum Awaited {
     Input(InputId),
     /// This one.
     Turn(TurnId),
+    /// The next one that is opened for the goal.
+    Goal,
 }
 
 /// A turn that is being watched.
@@ -23,7 +30,19 @@ pub(crate) struct Watch<'a> {
     pub(crate) conversation: &'a Conversation,
     pub(crate) events: Subscription,
     pub(crate) awaited: Awaited,
-    pub(crate) signals: Signals,
+    pub(crate) signals: &'a mut Signals,
+    /// Whether the session has a goal, for which more turns may open.
+    pub(crate) goal: bool,
+}
+
+/// What comes after a turn of a session with a goal.
+enum After {
+    /// Nothing by itself.
+    Nothing,
+    /// Another turn.
+    Turn,
+    /// The end of the goal.
+    End(Box<Recorded>),
 }
 
 /// What has happened to the watching itself.
@@ -37,7 +56,7 @@ impl Watch<'_> {
     /// Follows the turn to its end.
     pub(crate) async fn run(mut self, present: &mut dyn Present) -> Result<Exit, Failure> {
         let mut fold = match self.awaited {
-            Awaited::Input(_) => None,
+            Awaited::Input(_) | Awaited::Goal => None,
             Awaited::Turn(turn) => Some(TurnFold::new(turn)),
         };
         let mut troubles = Troubles::default();
@@ -59,14 +78,28 @@ impl Watch<'_> {
                 Event::Ended(ended) => return Err(self.unfinished(&ended)),
                 Event::Live(_) | Event::Lagged { .. } => continue,
             };
+            if let Fact::GoalEnded(_) = &fact.fact {
+                self.goal = false;
+            }
             if fold.is_none() && self.opens(&fact) {
                 fold = Some(TurnFold::new(TurnId(fact.seq.0)));
             }
             match &mut fold {
-                Some(fold) => {
-                    if let Some(report) = fold.take(&fact) {
-                        return finish(&report, troubles, present);
+                Some(turn) => {
+                    let Some(report) = turn.take(&fact) else {
+                        continue;
+                    };
+                    let after = self.after(&report).await?;
+                    let After::Turn = after else {
+                        return finish(&report, &after, troubles, present);
+                    };
+                    if troubles.output.is_none()
+                        && let Err(error) = present.goes_on(&report)
+                    {
+                        self.on_closed_output(error, &mut troubles).await?;
                     }
+                    self.awaited = Awaited::Goal;
+                    fold = None;
                 }
                 None => self.held(&fact, &troubles)?,
             }
@@ -78,8 +111,29 @@ impl Watch<'_> {
             (Fact::TurnOpened(opened), Awaited::Input(input)) => {
                 opened.because == (Because::Opened { input })
             }
+            (Fact::TurnOpened(opened), Awaited::Goal) => {
+                matches!(opened.because, Because::Goal { .. })
+            }
             _ => false,
         }
+    }
+
+    /// What the log says about the goal right after a turn.
+    async fn after(&self, report: &TurnReport) -> Result<After, Failure> {
+        if !self.goal {
+            return Ok(After::Nothing);
+        }
+        // What a turn's end leads to is durable with it.
+        let facts = self.conversation.history(report.settled.seq, PAGE).await?;
+        for fact in facts {
+            if let Fact::TurnOpened(_) = &fact.fact {
+                return Ok(After::Turn);
+            }
+            if let Fact::GoalEnded(_) = &fact.fact {
+                return Ok(After::End(Box::new(fact)));
+            }
+        }
+        Ok(After::Nothing)
     }
 
     /// The turn before the awaited one was interrupted, so the awaited one waits for a word.
@@ -129,7 +183,12 @@ impl Watch<'_> {
 
     /// Asks the turn to stop. One that has been asked, or has just ended, need not be.
     async fn stop(&self, by: Interrupter, words: &str) -> Result<(), Failure> {
-        match self.conversation.interrupt(by, words).await {
+        let scope = match by {
+            Interrupter::Person => crate::command::me(),
+            Interrupter::Shutdown | Interrupter::Deadline => Scope::system(words),
+        };
+        let asked = self.conversation.interrupt(by, scope, words, StopWhen::Now);
+        match asked.await {
             Ok(()) | Err(windlass::SendError::Rejected(_)) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -138,6 +197,7 @@ impl Watch<'_> {
 
 fn finish(
     report: &TurnReport,
+    after: &After,
     troubles: Troubles,
     present: &mut dyn Present,
 ) -> Result<Exit, Failure> {
@@ -149,11 +209,20 @@ fn finish(
         );
         Failure::new(Exit::Failed, words)
     };
-    match troubles.output {
-        Some(error) => Err(closed(error)),
-        None => present
-            .settled(report)
-            .map_err(closed)
-            .map(|()| Exit::of(&report.outcome)),
+    if let Some(error) = troubles.output {
+        return Err(closed(error));
     }
+    present.settled(report).map_err(closed)?;
+    if let After::End(fact) = after {
+        present.after(fact).map_err(closed)?;
+    }
+    Ok(match (Exit::of(&report.outcome), after) {
+        (Exit::Completed, After::End(fact)) if is_exhausted(&fact.fact) => Exit::Exhausted,
+        (exit, After::Nothing | After::Turn | After::End(_)) => exit,
+    })
+}
+
+/// Whether all turns of a goal are used, and it is not met.
+fn is_exhausted(fact: &Fact) -> bool {
+    matches!(fact, Fact::GoalEnded(ended) if ended.end == GoalEnd::Exhausted)
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windlass::core::{
-    EffectClass, Fact, Interrupter, Limits, Lineage, Mode, OpenSession, Outcome, Permissions,
-    Scope, Seq, SessionId, Settings, Timestamp,
+    Delivery, EffectClass, Fact, Interrupter, Limits, Lineage, Mode, OpenSession, Outcome,
+    Permissions, Scope, Seq, SessionId, Settings, StopWhen, Timestamp, Window,
 };
-use windlass::ports::{LogStore, Ports, ToolExecutor};
+use windlass::ports::{LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, ToolExecutor};
 use windlass::{Config, Conversation, Engine, Event, Send, Start};
 use windlass_memory::MemoryStore;
 use windlass_testkit::clock::ManualClock;
@@ -44,6 +44,9 @@ impl World {
             provider: Arc::new(provider.clone()),
             store: store.clone(),
             tools: tools.clone(),
+            blobs: Arc::new(NoBlobs),
+            hooks: Arc::new(NoHooks),
+            approver: Arc::new(NobodyAsked),
             clock: Arc::new(ManualClock::new(Timestamp(1_000), 7)),
         };
         Self {
@@ -64,6 +67,10 @@ impl World {
                 instructions: "Be brief.".into(),
                 mode: Mode::Build,
                 permissions: Permissions::Auto,
+                rules: Vec::new(),
+                hooks: Vec::new(),
+                window: Window::default(),
+                price: None,
                 tools: self.tools.tools(),
                 limits: Limits::default(),
                 max_output_tokens: None,
@@ -84,6 +91,8 @@ fn send(text: &str) -> Send {
     Send {
         scope: me(),
         text: text.into(),
+        delivery: Delivery::Turn,
+        context: Vec::new(),
         key: None,
         dry_run: false,
     }
@@ -124,7 +133,7 @@ async fn an_interrupt_reaches_the_stream_and_the_next_turn_works() {
     let conversation = world.open().await;
     let input = conversation.send(send("first")).await.unwrap();
     conversation
-        .interrupt(Interrupter::Person, "enough")
+        .interrupt(Interrupter::Person, me(), "enough", StopWhen::Now)
         .await
         .unwrap();
     let report = conversation.await_input(input).await.unwrap();

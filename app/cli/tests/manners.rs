@@ -5,9 +5,9 @@
 mod common;
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use common::{Done, Place, done, lines};
+use common::{Done, Place, done, lines, signal};
 use serde_json::Value;
 use windlass_testkit::http::{ModelServer, Reply, Script};
 
@@ -45,12 +45,6 @@ fn json_ends_with_a_settled_turn_even_if_none_could_begin() {
     let help = place.run(&["run", "--json", "--help"]);
     assert_eq!(help.code, 0);
     assert!(!help.out.contains("\"kind\""), "{}", help.out);
-}
-
-fn signal(child: &Child, name: &str) {
-    let pid = child.id().to_string();
-    let sent = Command::new("kill").args(["-s", name, &pid]).status();
-    assert!(sent.unwrap().success());
 }
 
 #[test]

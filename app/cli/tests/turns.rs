@@ -4,9 +4,6 @@
 
 mod common;
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command};
-
 use common::{Place, done, kinds, lines};
 use serde_json::json;
 use windlass_testkit::http::{ModelServer, Reply, Script};
@@ -229,53 +226,50 @@ fn export_and_import_keep_every_byte_on_every_store() {
     assert_eq!(place.run(&["sessions", "--store", "file:third"]).out, "");
 }
 
-fn signal(child: &Child, name: &str) {
-    let pid = child.id().to_string();
-    assert!(
-        Command::new("kill")
-            .args(["-s", name, &pid])
-            .status()
-            .unwrap()
-            .success()
-    );
-}
-
 #[test]
-fn a_signal_ends_with_a_durable_terminal_fact_and_the_next_turn_works() {
-    for (name, code, by) in [("INT", 130, "person"), ("TERM", 143, "shutdown")] {
-        for prompt in ["run: echo started; sleep 60", "stall"] {
-            let place = Place::new();
-            let server = ModelServer::start(Script::list([Reply::say("x y").stall_after(150)]));
-            let server = server.unwrap();
-            let base_url = server.base_url();
-            let mut words = vec!["run", prompt, "--json", "--session", "s"];
-            let stalls = prompt == "stall";
-            if stalls {
-                words.extend(["--provider", "openai-chat", "--base-url", &base_url]);
-            }
-            let mut child = place.command(&words).spawn().unwrap();
-            let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
-            let awaited = if stalls {
-                "SampleStarted"
-            } else {
-                "CallProgress"
-            };
-            for line in out.by_ref() {
-                if line.unwrap().contains(awaited) {
-                    break;
-                }
-            }
-            signal(&child, name);
-            let last = out.map(Result::unwrap).last().unwrap();
-            assert_eq!(child.wait().unwrap().code(), Some(code), "{prompt} {name}");
-            let last = &lines(&last)[0];
-            assert_eq!(last["kind"], "TurnSettled");
-            assert_eq!(last["body"]["by"], by);
-            assert!(last["seq"].is_u64(), "it is in the log");
-            let flags = ["--provider", "demo", "--model", "demo-script"];
-            let next = place.run(&[&["resume", "s", "hello"][..], &flags].concat());
-            assert_eq!(next.code, 0, "{}", next.err);
-            assert_eq!(place.run(&["verify", "s"]).code, 0);
-        }
+fn an_output_that_is_too_long_to_be_shown_is_kept_whole_and_verified() {
+    for store in ["file:logs", "sled:logs"] {
+        let place = Place::new();
+        let words = [
+            "run",
+            "run: seq 1 100000",
+            "--session",
+            "s",
+            "--store",
+            store,
+        ];
+        let run = place.run(&words);
+        assert_eq!(run.code, 0, "{}", run.err);
+        let shown = place.run(&["show", "s", "--store", store]).out;
+        let line = shown
+            .lines()
+            .find(|line| line.starts_with("(kept beside the log"));
+        let name = line
+            .unwrap()
+            .rsplit(' ')
+            .next()
+            .unwrap()
+            .trim_end_matches(')');
+        let path = place.file("logs/blobs/s").join(name);
+        let kept = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(kept.lines().count(), 100_000);
+        let verified = place.run(&["verify", "s", "--store", store]);
+        assert_eq!(verified.code, 0, "{}", verified.err);
+        assert!(
+            verified.out.contains("1 long output in order"),
+            "{}",
+            verified.out
+        );
+        std::fs::write(&path, kept.replacen('1', "2", 1)).unwrap();
+        let verified = place.run(&["verify", "s", "--store", store]);
+        assert_eq!(verified.code, 5, "{}", verified.out);
+        std::fs::remove_file(&path).unwrap();
+        let verified = place.run(&["verify", "s", "--store", store]);
+        assert_eq!(verified.code, 0, "{}", verified.err);
+        assert!(
+            verified.out.contains("1 long output is not in this store"),
+            "{}",
+            verified.out
+        );
     }
 }

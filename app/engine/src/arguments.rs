@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
-use windlass_core::Settings;
+use windlass_core::{Edit, Settings};
+
+use crate::rules;
 
 /// How many violations one message names.
 const NAMED: usize = 3;
@@ -76,9 +78,27 @@ impl Checker {
     }
 }
 
+impl Checker {
+    /// The rules of the settings that a call meets, by their place there.
+    pub(crate) fn rules(&self, tool: &str, arguments: &str) -> Vec<u32> {
+        rules::met(&self.settings.rules, tool, arguments)
+    }
+
+    /// Arguments that somebody puts in the place of a model's, looked at like these.
+    pub(crate) fn edit(&self, tool: &str, arguments: Arc<str>) -> Edit {
+        Edit {
+            fault: self.fault(tool, &arguments),
+            rules: self.rules(tool, &arguments),
+            text: arguments,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use windlass_core::{Concurrency, EffectClass, Limits, Mode, Permissions, Settings, ToolSpec};
+    use windlass_core::{
+        Concurrency, EffectClass, Limits, Mode, Permissions, Settings, ToolSpec, Window,
+    };
 
     use super::*;
 
@@ -89,6 +109,10 @@ mod tests {
             instructions: String::new(),
             mode: Mode::Build,
             permissions: Permissions::Auto,
+            rules: Vec::new(),
+            hooks: Vec::new(),
+            window: Window::default(),
+            price: None,
             tools: vec![ToolSpec {
                 name: "t".into(),
                 description: String::new(),
@@ -96,6 +120,7 @@ mod tests {
                 effect: EffectClass::ReadOnly,
                 concurrency: Concurrency::Parallel,
                 timeout_ms: None,
+                reconciles: false,
             }],
             limits: Limits::default(),
             max_output_tokens: None,

@@ -4,16 +4,19 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use windlass_core::{
-    Because, Delivery, Fact, Input, InputId, Interrupter, Recorded, Scope, Seq, Session, SessionId,
-    Settings, TurnId,
+    Answer, Because, CallId, Delivery, Digest, Fact, Goal, Input, InputId, Interrupter, Recorded,
+    Scope, Seq, Session, SessionId, Settings, StopWhen, TurnId, Widening,
 };
 use windlass_ports::{LogStore, StoreError};
 
+use crate::approvals::PendingApproval;
+use crate::attached::Attached;
 use crate::driver::{Acked, Command};
 use crate::error::{AwaitError, Ended, SendError};
 use crate::event::Event;
+use crate::prefix::PrefixReport;
 use crate::report::{TurnFold, TurnReport};
-use crate::slot::{Link, Slot};
+use crate::send::Send;
 use crate::subscription::Subscription;
 
 /// A session that is open in this engine. Dropping it stops nothing: a running turn goes on.
@@ -23,19 +26,6 @@ pub struct Conversation {
     store: Arc<dyn LogStore>,
     id: SessionId,
     page: usize,
-}
-
-/// An input to send.
-#[derive(Debug, Clone)]
-pub struct Send {
-    /// Who says it.
-    pub scope: Scope,
-    /// What is said.
-    pub text: String,
-    /// The caller's own key: sending the same key again changes nothing.
-    pub key: Option<String>,
-    /// Whether the turn only plans what its tools would do.
-    pub dry_run: bool,
 }
 
 impl Conversation {
@@ -59,7 +49,8 @@ impl Conversation {
         &self.id
     }
 
-    /// Sends an input. It has a turn of its own, after those that wait before it.
+    /// Sends an input. It is heard as its delivery says: in a turn of its own after those that
+    /// wait before it, in the turn that runs, or right after that.
     ///
     /// Returns once the input is durable: from then on it is not lost. A caller who goes away
     /// before that does not know whether it was taken; sending it again with the same key tells.
@@ -71,7 +62,8 @@ impl Conversation {
             .take(Input::Send {
                 scope: send.scope,
                 text: send.text,
-                delivery: Delivery::Turn,
+                delivery: send.delivery,
+                context: send.context,
                 key: send.key,
                 dry_run: send.dry_run,
             })
@@ -79,23 +71,118 @@ impl Conversation {
         Ok(InputId(first.0))
     }
 
-    /// Replaces the settings, for turns that open from now on. Settings that are the same change
-    /// nothing.
+    /// Says something to the turn that runs, whatever the input's own delivery is: at once if only
+    /// text is streaming, else before the model is asked again. What the turn does not hear any
+    /// more opens the next one; where no turn runs, it opens one.
     ///
     /// # Errors
-    /// [`SendError`] when a tool's schema cannot be used, or the driver ends first.
-    pub async fn configure(&self, settings: Settings) -> Result<(), SendError> {
-        self.take(Input::Configure { settings }).await.map(|_| ())
+    /// [`SendError`] when it is refused, or the driver ends first.
+    pub async fn steer(&self, send: Send) -> Result<InputId, SendError> {
+        let delivery = Delivery::Steer;
+        self.send(Send { delivery, ..send }).await
     }
 
-    /// Asks the running turn to stop. Returns once the request is durable; the turn settles soon
-    /// after, see [`Conversation::await_turn`].
+    /// Says something for a turn of its own right after the one that runs, before those that wait,
+    /// whatever the input's own delivery is.
+    ///
+    /// # Errors
+    /// [`SendError`] when it is refused, or the driver ends first.
+    pub async fn follow_up(&self, send: Send) -> Result<InputId, SendError> {
+        let delivery = Delivery::FollowUp;
+        self.send(Send { delivery, ..send }).await
+    }
+
+    /// Replaces the settings, for turns that open from now on. Settings that are the same change
+    /// nothing; settings that allow more are refused unless that is meant.
+    ///
+    /// # Errors
+    /// [`SendError`] when a tool's schema cannot be used, they allow more than the session does,
+    /// or the driver ends first.
+    pub async fn configure(
+        &self,
+        settings: Settings,
+        scope: Scope,
+        widening: Widening,
+    ) -> Result<(), SendError> {
+        self.take(Input::Configure {
+            scope,
+            settings,
+            widening,
+        })
+        .await
+        .map(|_| ())
+    }
+
+    /// Gives the session a goal, or takes it away. A turn that completes while it is not met is
+    /// followed by another, as often as the goal says.
+    ///
+    /// # Errors
+    /// [`SendError`] when it is refused, or the driver ends first.
+    pub async fn set_goal(&self, goal: Option<Goal>, scope: Scope) -> Result<(), SendError> {
+        self.take(Input::SetGoal { scope, goal }).await.map(|_| ())
+    }
+
+    /// Asks the running turn to stop, now or before the model is asked again. Returns once the
+    /// request is durable; the turn settles after that, see [`Conversation::await_turn`].
     ///
     /// # Errors
     /// [`SendError`] when nothing runs, it has been asked already, or the driver ends first.
-    pub async fn interrupt(&self, by: Interrupter, reason: &str) -> Result<(), SendError> {
-        let reason = reason.to_owned();
-        self.take(Input::Interrupt { by, reason }).await.map(|_| ())
+    pub async fn interrupt(
+        &self,
+        by: Interrupter,
+        scope: Scope,
+        reason: &str,
+        when: StopWhen,
+    ) -> Result<(), SendError> {
+        self.take(Input::Interrupt {
+            by,
+            scope,
+            reason: reason.to_owned(),
+            when,
+        })
+        .await
+        .map(|_| ())
+    }
+
+    /// The questions that are open, for whoever answers them: also those that a process before
+    /// this one asked.
+    ///
+    /// # Errors
+    /// [`Ended`] when the driver has ended.
+    pub async fn pending_approvals(&self) -> Result<Vec<PendingApproval>, Arc<Ended>> {
+        self.ask(|answer| Command::Pending { answer }).await
+    }
+
+    /// Answers an open question about a call. The first answer counts. `arguments` is the digest
+    /// that was shown with the question: an answer about other arguments is refused. Whether
+    /// edited arguments can be used is found here; what the caller says of that does not count.
+    ///
+    /// # Errors
+    /// [`SendError`] when no question about the call is open, it is about other arguments, the
+    /// edited ones are too large, or the driver ends first.
+    pub async fn answer(
+        &self,
+        call: CallId,
+        scope: Scope,
+        arguments: Digest,
+        answer: Answer,
+    ) -> Result<(), SendError> {
+        self.take(Input::Answer {
+            call,
+            scope,
+            arguments,
+            answer,
+        })
+        .await
+        .map(|_| ())
+    }
+
+    /// What the requests of this session were to one another, since its driver began.
+    ///
+    /// # Errors
+    /// [`Ended`] when the driver has ended.
+    pub async fn prefix(&self) -> Result<PrefixReport, Arc<Ended>> {
+        self.ask(|answer| Command::Prefix { answer }).await
     }
 
     /// Goes on with what waits: opens the next turn after an interrupted one.
@@ -118,13 +205,7 @@ impl Conversation {
     /// # Errors
     /// [`Ended`] when the driver has ended.
     pub async fn state(&self) -> Result<Session, Arc<Ended>> {
-        let (answer, state) = oneshot::channel();
-        if self.tell(Command::State { answer }).await
-            && let Ok(state) = state.await
-        {
-            return Ok(state);
-        }
-        Err(self.ended().await)
+        self.ask(|answer| Command::State { answer }).await
     }
 
     /// Waits until all that is decided so far is durable. Answers the last position.
@@ -151,7 +232,8 @@ impl Conversation {
         self.store.read(&self.id, after, limit).await
     }
 
-    /// Waits for the turn that takes this input, and for its end.
+    /// Waits for the turn that hears this input, and for its end. That is the turn that it opens,
+    /// or the one that it steers; a turn whose hooks block it ends with it, or goes on without it.
     ///
     /// An input that is held after an interrupt is taken only once somebody goes on.
     ///
@@ -161,10 +243,43 @@ impl Conversation {
         let mut events = self.subscribe(Some(Seq(input.0)));
         loop {
             let fact = next_fact(&mut events).await?;
-            if let Fact::TurnOpened(opened) = &fact.fact
-                && opened.because == (Because::Opened { input })
-            {
-                return report(&mut events, TurnId(fact.seq.0)).await;
+            let turn = match &fact.fact {
+                Fact::TurnOpened(opened) if opened.because == (Because::Opened { input }) => {
+                    return report(&mut events, TurnId(fact.seq.0)).await;
+                }
+                Fact::InputAccepted(accepted) if accepted.input == input => fact.turn,
+                Fact::InputBlocked(blocked) if blocked.input == input => fact.turn,
+                Fact::TurnOpened(_)
+                | Fact::InputAccepted(_)
+                | Fact::InputBlocked(_)
+                | Fact::SessionOpened(_)
+                | Fact::SessionResumed(_)
+                | Fact::SettingsChanged(_)
+                | Fact::GoalSet(_)
+                | Fact::GoalEnded(_)
+                | Fact::InputQueued(_)
+                | Fact::HooksAsked(_)
+                | Fact::HookDecided(_)
+                | Fact::ContextInjected(_)
+                | Fact::CompactionStarted(_)
+                | Fact::Compacted(_)
+                | Fact::CompactionFailed(_)
+                | Fact::SampleStarted(_)
+                | Fact::ItemAdded(_)
+                | Fact::SampleEnded(_)
+                | Fact::SampleCut(_)
+                | Fact::CallDecided(_)
+                | Fact::ApprovalAsked(_)
+                | Fact::ApprovalAnswered(_)
+                | Fact::CallStarted(_)
+                | Fact::ReconcileStarted(_)
+                | Fact::CallObserved(_)
+                | Fact::InterruptRequested(_)
+                | Fact::TurnSettled(_) => None,
+            };
+            if let Some(turn) = turn {
+                // From its beginning: what it said before it heard this is part of its report.
+                return self.await_turn(turn).await;
             }
         }
     }
@@ -211,6 +326,20 @@ impl Conversation {
         }
     }
 
+    /// Asks the driver for something that it knows.
+    async fn ask<T>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<T>) -> Command,
+    ) -> Result<T, Arc<Ended>> {
+        let (answer, answered) = oneshot::channel();
+        if self.tell(command(answer)).await
+            && let Ok(answered) = answered.await
+        {
+            return Ok(answered);
+        }
+        Err(self.ended().await)
+    }
+
     /// Hands the driver a command. A command that it does not take is dropped here, and with it
     /// whatever would have answered: nobody may wait for that.
     async fn tell(&self, command: Command) -> bool {
@@ -241,24 +370,5 @@ async fn report(events: &mut Subscription, turn: TurnId) -> Result<TurnReport, A
         if let Some(report) = fold.take(&fact) {
             return Ok(report);
         }
-    }
-}
-
-/// One user of a driver. The driver stays while there is one.
-pub(crate) struct Attached {
-    slot: Arc<Slot>,
-    link: Link,
-}
-
-impl Attached {
-    /// Over a link that was counted as a use.
-    pub(crate) fn new(slot: Arc<Slot>, link: Link) -> Self {
-        Self { slot, link }
-    }
-}
-
-impl Drop for Attached {
-    fn drop(&mut self) {
-        self.slot.let_go(self.link.epoch);
     }
 }

@@ -10,13 +10,14 @@ use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
-use windlass_core::{History, OpenSession, Scope, Seq, SessionId, Stamped, open, opened};
+use windlass_core::{History, OpenSession, Scope, Seq, SessionId, Stamped, StopWhen, open, opened};
 use windlass_ports::{CancelSource, Claimed, Ports, StoreError, StoreErrorKind};
 
 use crate::arguments::Checker;
+use crate::attached::Attached;
 use crate::bus::Bus;
 use crate::config::Config;
-use crate::conversation::{Attached, Conversation};
+use crate::conversation::Conversation;
 use crate::driver::{Driver, Parts};
 use crate::error::{Ended, StartError};
 use crate::load::{Loaded, load};
@@ -262,12 +263,12 @@ impl Engine {
     /// answer. Their drivers are dropped where they stand; what they acknowledged is in the log,
     /// and they go on from there when they are opened again.
     pub async fn shutdown(&self, reason: &str) -> Vec<SessionId> {
-        // Before looking: an opening that is not seen here sees this.
-        self.inner.shut.store(true, Ordering::SeqCst);
-        let slots: Vec<Arc<Slot>> = self.inner.slots().values().cloned().collect();
         let limit = Duration::from_millis(self.inner.config.shutdown_ms);
-        let shutting = slots.into_iter().map(|slot| async move {
-            if timeout(limit, slot.shut(reason)).await.is_ok() {
+        let shutting = self.all().into_iter().map(|slot| async move {
+            if timeout(limit, slot.shut(StopWhen::Now, reason))
+                .await
+                .is_ok()
+            {
                 return None;
             }
             tracing::error!(session = %slot.id, "not at rest in time: its driver is dropped");
@@ -275,6 +276,25 @@ impl Engine {
             Some(slot.id.clone())
         });
         join_all(shutting).await.into_iter().flatten().collect()
+    }
+
+    /// Opens nothing more, asks every running turn to stop before it asks its model again, and
+    /// waits up to `within_ms` for that: what runs may end, and a person may still answer. Then it
+    /// shuts down, and answers as [`Engine::shutdown`] does.
+    pub async fn drain(&self, within_ms: u64, reason: &str) -> Vec<SessionId> {
+        let limit = Duration::from_millis(within_ms);
+        let draining = self.all().into_iter().map(|slot| async move {
+            let _ = timeout(limit, slot.shut(StopWhen::AfterStep, reason)).await;
+        });
+        join_all(draining).await;
+        self.shutdown(reason).await
+    }
+
+    /// Every session that is here, and none after them.
+    fn all(&self) -> Vec<Arc<Slot>> {
+        // Before looking: an opening that is not seen here sees this.
+        self.inner.shut.store(true, Ordering::SeqCst);
+        self.inner.slots().values().cloned().collect()
     }
 }
 

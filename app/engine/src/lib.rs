@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+mod approvals;
 mod arguments;
+mod attached;
 mod bus;
 mod config;
 mod conversation;
@@ -10,19 +12,25 @@ mod engine;
 mod error;
 mod event;
 mod load;
+mod prefix;
 mod report;
+mod rules;
+mod send;
 mod size;
 mod slot;
 mod subscription;
 mod toolbox;
 
+pub use approvals::PendingApproval;
 pub use config::Config;
-pub use conversation::{Conversation, Send};
+pub use conversation::Conversation;
 pub use engine::{Engine, Start};
 pub use error::{AwaitError, Ended, SendError, StartError};
 pub use event::{Event, Live, LiveKind};
 pub use load::{Loaded, load};
+pub use prefix::PrefixReport;
 pub use report::{TurnFold, TurnReport};
+pub use send::Send;
 pub use subscription::Subscription;
 pub use toolbox::{Toolbox, ToolboxError};
 pub use windlass_core as core;

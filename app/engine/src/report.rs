@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Fact, Item, Outcome, Recorded, Spent, TurnId};
+use windlass_core::{Fact, Item, Outcome, Recorded, Seq, Spent, Stands, TurnId};
 
 /// How a turn ended. See [`TurnFold`].
 #[derive(Debug, Clone)]
@@ -13,7 +13,8 @@ pub struct TurnReport {
     pub outcome: Outcome,
     /// What it took.
     pub spent: Spent,
-    /// What the model's last answer said to the user; empty when it said nothing.
+    /// What the model's last answer said to the user, as far as it stands; empty when it said
+    /// nothing.
     pub answer: String,
     /// The terminal fact.
     pub settled: Arc<Recorded>,
@@ -23,7 +24,8 @@ pub struct TurnReport {
 #[derive(Debug, Clone)]
 pub struct TurnFold {
     turn: TurnId,
-    answer: String,
+    /// What the latest sample has said, by position.
+    said: Vec<(Seq, Arc<str>)>,
 }
 
 impl TurnFold {
@@ -32,7 +34,7 @@ impl TurnFold {
     pub fn new(turn: TurnId) -> Self {
         Self {
             turn,
-            answer: String::new(),
+            said: Vec::new(),
         }
     }
 
@@ -49,28 +51,49 @@ impl TurnFold {
             return None;
         }
         match &fact.fact {
-            Fact::SampleStarted(_) | Fact::SampleCut(_) => self.answer.clear(),
+            Fact::SampleStarted(_) => self.said.clear(),
+            Fact::SampleCut(cut) => match cut.stands {
+                Stands::Nothing => self.said.clear(),
+                Stands::Through { item } => self.said.retain(|(seq, _)| *seq <= item),
+                Stands::Said => self.said.push((fact.seq, cut.partial.as_str().into())),
+            },
             Fact::ItemAdded(added) => match &added.item {
-                Item::Text { text } | Item::Refusal { text } => self.answer.push_str(text),
+                Item::Text { text } | Item::Refusal { text } => {
+                    self.said.push((fact.seq, text.clone()));
+                }
                 Item::Reasoning(_) | Item::Call(_) => {}
             },
             Fact::TurnSettled(settled) => {
+                let said = std::mem::take(&mut self.said);
                 return Some(TurnReport {
                     turn: self.turn,
                     outcome: settled.outcome.clone(),
                     spent: settled.spent,
-                    answer: std::mem::take(&mut self.answer),
+                    answer: said.iter().map(|(_, text)| &**text).collect(),
                     settled: fact.clone(),
                 });
             }
             Fact::SessionOpened(_)
+            | Fact::SessionResumed(_)
             | Fact::SettingsChanged(_)
+            | Fact::GoalSet(_)
+            | Fact::GoalEnded(_)
             | Fact::InputQueued(_)
             | Fact::TurnOpened(_)
+            | Fact::HooksAsked(_)
+            | Fact::HookDecided(_)
             | Fact::InputAccepted(_)
+            | Fact::InputBlocked(_)
+            | Fact::ContextInjected(_)
+            | Fact::CompactionStarted(_)
+            | Fact::Compacted(_)
+            | Fact::CompactionFailed(_)
             | Fact::SampleEnded(_)
             | Fact::CallDecided(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalAnswered(_)
             | Fact::CallStarted(_)
+            | Fact::ReconcileStarted(_)
             | Fact::CallObserved(_)
             | Fact::InterruptRequested(_) => {}
         }

@@ -40,10 +40,15 @@ impl Size {
         self.holds(sum(str::len).saturating_mul(ESCAPED)) || self.holds(sum(escaped))
     }
 
+    /// Bytes of text that fit, whatever is in it.
+    pub(crate) fn text(self) -> usize {
+        self.bytes / ESCAPED
+    }
+
     /// The caps, or less where an answer of that size might not fit.
     pub(crate) fn caps(self, caps: Caps) -> Caps {
         Caps {
-            bytes: caps.bytes.min(self.bytes / ESCAPED),
+            bytes: caps.bytes.min(self.text()),
             ..caps
         }
     }
@@ -55,13 +60,20 @@ impl Size {
         }
         let output = &observation.output;
         // With room for the words between.
-        let half = (self.bytes / ESCAPED).saturating_sub(100) / 2;
+        let half = self.text().saturating_sub(200) / 2;
         let head = output.floor_char_boundary(half);
         let tail = output.ceil_char_boundary(output.len().saturating_sub(half).max(head));
         let (head, tail) = (output.get(..head), output.get(tail..));
         let (head, tail) = (head.unwrap_or_default(), tail.unwrap_or_default());
         let left_out = output.len().saturating_sub(head.len() + tail.len());
-        let words = format!("{head}\n[{left_out} bytes are left out here]\n{tail}");
+        let kept = match &observation.kept {
+            Some(kept) => format!(
+                "; the first {} bytes of the output are kept as sha256:{}",
+                kept.bytes, kept.sha256
+            ),
+            None => String::new(),
+        };
+        let words = format!("{head}\n[{left_out} bytes are left out here{kept}]\n{tail}");
         observation.omitted_bytes = observation.omitted_bytes.saturating_add(left_out as u64);
         observation.output = words;
         observation

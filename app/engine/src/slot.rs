@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::{Notify, mpsc};
-use windlass_core::{Epoch, SessionId};
+use windlass_core::{Epoch, SessionId, StopWhen};
 use windlass_ports::CancelSource;
 
 use crate::bus::Bus;
@@ -112,12 +112,12 @@ impl Slot {
     }
 
     /// Has the driver that is here ask its turn to stop, and waits until it has ended.
-    pub(crate) async fn shut(&self, reason: &str) {
+    pub(crate) async fn shut(&self, when: StopWhen, reason: &str) {
         // Whoever is opening the session now has done so first.
         let _gate = self.gate.lock().await;
         let Some(link) = self.link() else { return };
         let reason = reason.to_owned();
-        let _ = link.mailbox.send(Command::Shutdown { reason }).await;
+        let _ = link.mailbox.send(Command::Shutdown { when, reason }).await;
         link.bus.gone().await;
     }
 

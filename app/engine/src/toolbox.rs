@@ -43,6 +43,18 @@ impl Toolbox {
         }
         Ok(self)
     }
+
+    fn owner(&self, call: &ToolCall) -> Result<&Arc<dyn ToolExecutor>, ToolError> {
+        self.owners.get(&call.name).ok_or_else(|| ToolError {
+            began: false,
+            context: format!(
+                "no executor here offers the tool {}: start with the tools that the session \
+                 was opened with",
+                call.name
+            ),
+            source: None,
+        })
+    }
 }
 
 #[async_trait]
@@ -52,17 +64,18 @@ impl ToolExecutor for Toolbox {
     }
 
     async fn run(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
-        match self.owners.get(&call.name) {
-            Some(executor) => executor.run(call, context).await,
-            None => Err(ToolError {
-                began: false,
-                context: format!(
-                    "no executor here offers the tool {}: start with the tools that the session \
-                     was opened with",
-                    call.name
-                ),
-                source: None,
-            }),
-        }
+        self.owner(&call)?.run(call, context).await
+    }
+
+    async fn plan(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
+        self.owner(&call)?.plan(call, context).await
+    }
+
+    async fn reconcile(
+        &self,
+        call: ToolCall,
+        context: ToolContext,
+    ) -> Result<Option<Observation>, ToolError> {
+        self.owner(&call)?.reconcile(call, context).await
     }
 }

@@ -10,11 +10,11 @@ use mockall::mock;
 use serde_json::json;
 use windlass::core::{
     EffectClass, Epoch, Limits, Lineage, Mode, OpenSession, Permissions, Recorded, Scope, Seq,
-    SessionId, Settings, Timestamp,
+    SessionId, Settings, Timestamp, Window,
 };
 use windlass::ports::{
-    Claimed, Durability, LogStore, Ports, SessionHead, StoreCapabilities, StoreError,
-    StoreErrorKind, ToolExecutor as _, Verified,
+    Claimed, Durability, LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, SessionHead,
+    StoreCapabilities, StoreError, StoreErrorKind, ToolExecutor as _, Verified,
 };
 use windlass::{Config, Conversation, Ended, Engine, Event, Send, SendError, Start, StartError};
 use windlass_testkit::Gate;
@@ -131,6 +131,10 @@ async fn world(store: MockStore) -> World {
         instructions: String::new(),
         mode: Mode::Build,
         permissions: Permissions::Auto,
+        rules: Vec::new(),
+        hooks: Vec::new(),
+        window: Window::default(),
+        price: None,
         tools: tools.tools(),
         limits: Limits::default(),
         max_output_tokens: None,
@@ -143,6 +147,9 @@ async fn world(store: MockStore) -> World {
         provider: Arc::new(ScriptedProvider::new(script)),
         store: Arc::new(store),
         tools,
+        blobs: Arc::new(NoBlobs),
+        hooks: Arc::new(NoHooks),
+        approver: Arc::new(NobodyAsked),
         clock: Arc::new(ManualClock::new(Timestamp(1), 1)),
     };
     let engine = Engine::new(ports, Config::default());
@@ -162,12 +169,7 @@ async fn world(store: MockStore) -> World {
 }
 
 fn hello() -> Send {
-    Send {
-        scope: me(),
-        text: "hello".into(),
-        key: None,
-        dry_run: false,
-    }
+    Send::new(me(), "hello")
 }
 
 #[tokio::test]
@@ -213,6 +215,9 @@ async fn a_locked_session_is_told_apart() {
         provider: Arc::new(ScriptedProvider::new([])),
         store: Arc::new(store),
         tools: Arc::new(ScriptedTools::new([])),
+        blobs: Arc::new(NoBlobs),
+        hooks: Arc::new(NoHooks),
+        approver: Arc::new(NobodyAsked),
         clock: Arc::new(ManualClock::new(Timestamp(1), 1)),
     };
     let engine = Engine::new(ports, Config::default());

@@ -1,73 +1,190 @@
-//! Calls: decided, started and given up, one step at a time.
+//! Calls: decided, asked about, started and given up, one step at a time.
 
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use super::Plan;
-use super::policy;
-use crate::call::{Observation, ObservationStatus};
-use crate::fact::{CallObserved, CallStarted, Fact};
+use super::hooks::{self, At};
+use super::{Plan, policy};
+use crate::call::{Observation, ObservationStatus, Verdict};
+use crate::fact::{
+    ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, Decider, Fact,
+    ReconcileStarted,
+};
+use crate::gate::Word;
+use crate::hook::{HookAt, HookPoint};
 use crate::id::CallId;
-use crate::session::{CallState, Executing, Fitness, Progress, Stage, Stop, Turn};
+use crate::scope::Scope;
+use crate::session::{CallState, Fitness, Progress, Question, Stage, Stop, Turn};
 use crate::settings::{Concurrency, EffectClass};
 
-/// The next step of the calls that are out.
-pub(super) fn next(plan: &Plan, turn: &Turn, executing: &Executing) -> Option<Fact> {
-    let step = executing
-        .calls
-        .iter()
-        .find_map(|call| settle_or_decide(plan, turn, call));
-    step.or_else(|| start(plan, turn, executing))
+/// The next step of the calls that are out. They are looked at as soon as they arrive, while the
+/// rest of the answer streams, unless a hook is to see the answer first.
+pub(super) fn next(plan: &Plan, turn: &Turn) -> Option<Fact> {
+    let answer = match about_answer(turn) {
+        At::Do(fact) if turn.stop.is_none() => return Some(fact),
+        At::Wait if turn.stop.is_none() => return None,
+        At::Do(_) | At::Wait => &Word::Pass,
+        At::Passed(word) => word,
+    };
+    let mut calls = turn.calls().iter();
+    let step = calls.find_map(|call| settle_or_decide(plan, turn, call, answer));
+    step.or_else(|| start(plan, turn))
+}
+
+/// The hooks that see an answer before its calls.
+fn about_answer(turn: &Turn) -> At<'_> {
+    match &turn.stage {
+        Stage::Executing(executing) => {
+            let started = executing.started;
+            hooks::at_turn(turn, HookAt::AfterAnswer { started }, "")
+        }
+        Stage::Sampling(_) if hooks::listens(&turn.settings.hooks, HookPoint::AfterAnswer) => {
+            At::Wait
+        }
+        Stage::Sampling(_)
+        | Stage::Opening(_)
+        | Stage::Ready(_)
+        | Stage::Compacting(_)
+        | Stage::Backoff(_)
+        | Stage::Concluding(_)
+        | Stage::Ending(_) => At::Passed(&Word::Pass),
+    }
 }
 
 /// What is to be said of one call without running it.
-fn settle_or_decide(plan: &Plan, turn: &Turn, call: &CallState) -> Option<Fact> {
+fn settle_or_decide(plan: &Plan, turn: &Turn, call: &CallState, answer: &Word) -> Option<Fact> {
     match (&call.progress, &turn.stop) {
-        (Progress::Done { .. }, _) | (Progress::Running { .. }, None) => None,
-        (Progress::Running { .. }, Some(stop)) => abandon(plan, turn, call, stop),
+        (Progress::Done { ran: true, .. }, None) => {
+            let at = HookAt::AfterTool { call: call.id };
+            match hooks::at_call(turn, call, at) {
+                At::Do(fact) => Some(fact),
+                At::Wait | At::Passed(_) => None,
+            }
+        }
+        (Progress::Done { .. }, _)
+        | (Progress::Running { .. } | Progress::Reconciling { .. }, None) => None,
+        (Progress::Running { .. } | Progress::Reconciling { .. }, Some(stop)) => {
+            abandon(plan, turn, call, stop)
+        }
         (Progress::Denied { reason }, _) => {
             Some(observed(call, ObservationStatus::Denied, reason.clone()))
         }
-        (Progress::Proposed | Progress::Allowed, Some(_)) => {
+        (Progress::Proposed | Progress::Asking { .. } | Progress::Allowed, Some(_)) => {
             let words = "Not run: the turn was asked to stop before this call began.";
             Some(observed(call, ObservationStatus::NotStarted, words.into()))
         }
-        (Progress::Proposed, None) => Some(propose(turn, call)),
-        (Progress::Allowed, None) if planned(turn, call) => {
-            let words = "Not run: this is a dry run. With these arguments the call would have run.";
+        (Progress::Proposed | Progress::Asking { .. } | Progress::Allowed, None)
+            if turn.over_calls().is_some() =>
+        {
+            let words = "Not run: the answer asks for more calls than the limit allows.";
             Some(observed(call, ObservationStatus::NotStarted, words.into()))
         }
-        (Progress::Allowed, None) => None,
+        (Progress::Proposed, None) => propose(plan, turn, call, answer),
+        (Progress::Asking { question: None }, None) => ask(plan, turn, call),
+        (
+            Progress::Asking {
+                question: Some(question),
+            },
+            None,
+        ) => expire(plan, call, question),
+        (Progress::Allowed, None) => unfit(call),
     }
 }
 
-/// The first word on a call: over a limit, unfit, or decided by policy.
-fn propose(turn: &Turn, call: &CallState) -> Fact {
-    if turn.over_calls().is_some() {
-        let words = "Not run: the answer asks for more calls than the limit allows.";
-        return observed(call, ObservationStatus::NotStarted, words.into());
-    }
+/// A call that cannot be run, by now or from the beginning.
+fn unfit(call: &CallState) -> Option<Fact> {
     match &call.fitness {
-        Fitness::Unfit { reason } => observed(call, ObservationStatus::Failed, reason.clone()),
-        Fitness::Fit { effect, .. } => Fact::CallDecided(policy::decide(turn, call, *effect)),
+        Fitness::Unfit { reason } => {
+            Some(observed(call, ObservationStatus::Failed, reason.clone()))
+        }
+        Fitness::Fit { .. } | Fitness::Goal => None,
     }
+}
+
+/// The first word on a call: unfit, answered by the engine itself, or decided.
+fn propose(plan: &Plan, turn: &Turn, call: &CallState, answer: &Word) -> Option<Fact> {
+    let effect = match &call.fitness {
+        Fitness::Unfit { .. } => return unfit(call),
+        Fitness::Goal if plan.session.goal.is_none() => {
+            let words = "There is no goal that could be met.";
+            return Some(observed(call, ObservationStatus::Failed, words.into()));
+        }
+        Fitness::Goal => {
+            let words = "Noted: the goal is met.";
+            return Some(observed(call, ObservationStatus::Done, words.into()));
+        }
+        Fitness::Fit { effect, .. } => *effect,
+    };
+    if let Some(reason) = hooks::reason(answer) {
+        return Some(Fact::CallDecided(CallDecided {
+            call: call.id,
+            verdict: Verdict::Deny,
+            by: Decider::Hook,
+            reason,
+            arguments: call.arguments,
+        }));
+    }
+    match hooks::at_call(turn, call, HookAt::BeforeTool { call: call.id }) {
+        At::Do(fact) => Some(fact),
+        At::Wait => None,
+        At::Passed(word) => Some(Fact::CallDecided(policy::decide(turn, call, effect, word))),
+    }
+}
+
+/// A person is to be asked, and hooks have the first word.
+fn ask(plan: &Plan, turn: &Turn, call: &CallState) -> Option<Fact> {
+    let at = HookAt::PermissionRequest { call: call.id };
+    let word = match hooks::at_call(turn, call, at) {
+        At::Do(fact) => return Some(fact),
+        At::Wait => return None,
+        At::Passed(word) => word,
+    };
+    if let Some(fact) = unfit(call) {
+        return Some(fact);
+    }
+    if let Some(decided) = policy::before_asking(call, word) {
+        return Some(Fact::CallDecided(decided));
+    }
+    let limit = turn.limits.approval_ms;
+    Some(Fact::ApprovalAsked(ApprovalAsked {
+        call: call.id,
+        attempt: 1,
+        arguments: call.arguments,
+        deadline: (limit > 0).then(|| plan.at.plus_ms(limit)),
+    }))
+}
+
+/// No answer by the deadline is a denial.
+fn expire(plan: &Plan, call: &CallState, question: &Question) -> Option<Fact> {
+    let late = question
+        .deadline
+        .is_some_and(|deadline| plan.at >= deadline);
+    late.then(|| {
+        Fact::ApprovalAnswered(ApprovalAnswered {
+            call: call.id,
+            by: Arc::new(Scope::system("nobody answered in time")),
+            verdict: Verdict::Deny,
+            reason: String::from("Denied: nobody answered in time."),
+            arguments: call.arguments,
+            edit: None,
+        })
+    })
 }
 
 /// Whether a dry run only plans this call.
 fn planned(turn: &Turn, call: &CallState) -> bool {
-    let changes = match &call.fitness {
-        Fitness::Fit { effect, .. } => *effect != EffectClass::ReadOnly,
-        Fitness::Unfit { .. } => false,
-    };
-    turn.dry_run && changes
+    turn.dry_run && !call.is_read_only()
 }
 
 /// Starts the first call that waits, if there is room for it. Calls start in their order, so an
 /// exclusive one is not overtaken for ever.
-fn start(plan: &Plan, turn: &Turn, executing: &Executing) -> Option<Fact> {
+fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
+    if turn.stop.is_some() {
+        return None;
+    }
     let waits = |call: &&CallState| call.progress == Progress::Allowed;
-    let call = executing.calls.iter().find(waits)?;
+    let call = turn.calls().iter().find(waits)?;
     let Fitness::Fit {
         concurrency,
         timeout_ms,
@@ -78,10 +195,16 @@ fn start(plan: &Plan, turn: &Turn, executing: &Executing) -> Option<Fact> {
     };
     let mut running = 0_u32;
     let mut alone = false;
-    for other in executing.calls.iter() {
-        if let (Progress::Running { .. }, Fitness::Fit { concurrency, .. }) =
-            (&other.progress, &other.fitness)
-        {
+    for other in turn.calls() {
+        let runs = match &other.progress {
+            Progress::Running { .. } | Progress::Reconciling { .. } => true,
+            Progress::Proposed
+            | Progress::Asking { .. }
+            | Progress::Allowed
+            | Progress::Denied { .. }
+            | Progress::Done { .. } => false,
+        };
+        if let (true, Fitness::Fit { concurrency, .. }) = (runs, &other.fitness) {
             running = running.saturating_add(1);
             alone |= *concurrency == Concurrency::Exclusive;
         }
@@ -96,6 +219,7 @@ fn start(plan: &Plan, turn: &Turn, executing: &Executing) -> Option<Fact> {
             attempt: 1,
             idempotency_key: idempotency_key(plan, call.id),
             timeout_ms: *timeout_ms,
+            plan: planned(turn, call),
         })
     })
 }
@@ -105,60 +229,106 @@ fn idempotency_key(plan: &Plan, call: CallId) -> String {
     format!("{}.{call}", plan.session.id)
 }
 
-/// What becomes of a call whose process is gone: run again if that is safe, else unknown.
-pub(super) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
+fn find(plan: &Plan, id: CallId) -> Option<(&Turn, &CallState)> {
     let turn = plan.session.turn()?;
-    let Stage::Executing(executing) = &turn.stage else {
-        return None;
-    };
-    let call = executing.calls.iter().find(|call| call.id == id)?;
-    let Progress::Running { attempt, .. } = call.progress else {
+    let call = turn.calls().iter().find(|call| call.id == id)?;
+    Some((turn, call))
+}
+
+/// What becomes of a call whose process is gone: run again if that is safe; else its tool is asked
+/// what became of it, if it can say; else nobody knows.
+pub(super) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
+    let (turn, call) = find(plan, id)?;
+    let Progress::Running {
+        attempt,
+        plan: only_plan,
+        ..
+    } = call.progress
+    else {
         return None;
     };
     let Fitness::Fit {
-        effect, timeout_ms, ..
+        effect,
+        timeout_ms,
+        reconciles,
+        ..
     } = &call.fitness
     else {
         return None;
     };
     let again = turn.stop.is_none() && attempt <= turn.limits.restarts;
+    let harmless = only_plan || *effect == EffectClass::ReadOnly;
+    let rerun = || {
+        Fact::CallStarted(CallStarted {
+            call: id,
+            attempt: attempt.saturating_add(1),
+            idempotency_key: idempotency_key(plan, id),
+            timeout_ms: *timeout_ms,
+            plan: only_plan,
+        })
+    };
     Some(match effect {
-        EffectClass::ReadOnly | EffectClass::Idempotent if again => {
-            Fact::CallStarted(CallStarted {
-                call: id,
-                attempt: attempt.saturating_add(1),
-                idempotency_key: idempotency_key(plan, id),
-                timeout_ms: *timeout_ms,
-            })
-        }
-        EffectClass::ReadOnly => {
+        EffectClass::ReadOnly | EffectClass::Idempotent if again => rerun(),
+        EffectClass::Effectful if again && only_plan => rerun(),
+        EffectClass::ReadOnly | EffectClass::Idempotent | EffectClass::Effectful if harmless => {
             let words = "Stopped: the process that ran this call ended. The tool changes nothing.";
             observed(call, ObservationStatus::Aborted, words.into())
         }
-        EffectClass::Idempotent | EffectClass::Effectful => {
-            let words = "Unknown: the process that ran this call ended before the call did. It may \
-                         have taken effect or not; check before you repeat it.";
-            observed(call, ObservationStatus::Unknown, words.into())
+        EffectClass::ReadOnly | EffectClass::Idempotent | EffectClass::Effectful
+            if *reconciles && turn.stop.is_none() =>
+        {
+            reconcile(plan, id, 1, *timeout_ms)
+        }
+        EffectClass::ReadOnly | EffectClass::Idempotent | EffectClass::Effectful => {
+            Fact::CallObserved(CallObserved {
+                call: id,
+                observation: Arc::new(unknown()),
+            })
         }
     })
+}
+
+fn reconcile(plan: &Plan, call: CallId, attempt: u32, timeout_ms: u64) -> Fact {
+    Fact::ReconcileStarted(ReconcileStarted {
+        call,
+        attempt,
+        idempotency_key: idempotency_key(plan, call),
+        timeout_ms,
+    })
+}
+
+/// The question what became of a call, once more: its process ended too.
+pub(super) fn reconcile_again(plan: &Plan, id: CallId) -> Option<Fact> {
+    let (turn, call) = find(plan, id)?;
+    let Progress::Reconciling { attempt, .. } = call.progress else {
+        return None;
+    };
+    let Fitness::Fit { timeout_ms, .. } = call.fitness else {
+        return None;
+    };
+    if turn.stop.is_none() && attempt <= turn.limits.restarts {
+        return Some(reconcile(plan, id, attempt.saturating_add(1), timeout_ms));
+    }
+    Some(Fact::CallObserved(CallObserved {
+        call: id,
+        observation: Arc::new(unknown()),
+    }))
+}
+
+/// Nobody knows what became of a call whose process ended.
+pub(super) fn unknown() -> Observation {
+    let words = "Unknown: the process that ran this call ended before the call did. It may \
+                 have taken effect or not; check before you repeat it.";
+    Observation::new(ObservationStatus::Unknown, words)
 }
 
 /// What is said of a call whose run never began. An earlier run of it, in a process that ended,
 /// may have taken effect all the same.
 pub(super) fn never_began(plan: &Plan, id: CallId) -> Observation {
-    let repeats = |call: &&CallState| {
-        call.id == id && matches!(call.progress, Progress::Running { attempt: 2.., .. })
-    };
-    let again = plan.session.turn().and_then(|turn| match &turn.stage {
-        Stage::Executing(executing) => executing.calls.iter().find(repeats),
-        Stage::Opening { .. }
-        | Stage::Ready(_)
-        | Stage::Sampling(_)
-        | Stage::Backoff(_)
-        | Stage::Concluding(_)
-        | Stage::Ending(_) => None,
-    });
-    match again.map(read_only) {
+    let again = find(plan, id)
+        .filter(|(_, call)| matches!(call.progress, Progress::Running { attempt: 2.., .. }));
+    let harmless = |(turn, call): (&Turn, &CallState)| call.is_read_only() || planned(turn, call);
+    match again.map(harmless) {
         None => {
             let words = "Not run: the turn was asked to stop before this call began.";
             Observation::new(ObservationStatus::NotStarted, words)
@@ -176,18 +346,11 @@ pub(super) fn never_began(plan: &Plan, id: CallId) -> Observation {
     }
 }
 
-fn read_only(call: &CallState) -> bool {
-    match &call.fitness {
-        Fitness::Fit { effect, .. } => *effect == EffectClass::ReadOnly,
-        Fitness::Unfit { .. } => true,
-    }
-}
-
 /// Gives up on a run that was told to stop and has not answered within its grace.
 fn abandon(plan: &Plan, turn: &Turn, call: &CallState, stop: &Stop) -> Option<Fact> {
     let late = plan.at >= stop.at.plus_ms(turn.limits.grace_ms);
     late.then(|| {
-        if read_only(call) {
+        if call.is_read_only() || planned(turn, call) {
             let words = "Stopped: the turn was asked to stop. The tool changes nothing.";
             return observed(call, ObservationStatus::Aborted, words.into());
         }

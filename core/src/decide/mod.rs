@@ -4,21 +4,28 @@
 //! Each draft is applied to a scratch copy of the state as it is made, so a decision fits its own
 //! state by construction (law 13).
 
+mod answer;
+mod budget;
 mod calls;
+mod compaction;
+mod context;
+mod hooks;
 mod input;
 mod policy;
 mod proceed;
+mod recover;
+mod widening;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::error::Reject;
-use crate::fact::{Fact, SessionOpened};
-use crate::id::TurnId;
+use crate::fact::{Fact, Lineage, SessionOpened};
+use crate::id::{CallId, TurnId};
 use crate::input::{Input, OpenSession, Stamped};
 use crate::limits::Limits;
 use crate::record::Draft;
-use crate::session::Session;
+use crate::session::{CallState, Progress, Session};
 use crate::time::Timestamp;
 
 /// The fact that opens a session.
@@ -34,6 +41,37 @@ pub fn open(opening: Stamped<OpenSession>) -> Draft {
             lineage: opening.input.lineage,
         }),
     }
+}
+
+/// The fact that opens a session for a call of another session's turn. The child acts within the
+/// scope of that turn, and its settings allow no more than the turn's.
+///
+/// # Errors
+/// [`Reject::NotRunning`] when the call does not run, [`Reject::Foreign`] when the scope is wider,
+/// [`Reject::Widens`] when the settings are.
+pub fn open_child(
+    parent: &Session,
+    call: CallId,
+    mut opening: Stamped<OpenSession>,
+) -> Result<Draft, Reject> {
+    let turn = parent.turn().ok_or(Reject::NotRunning(call))?;
+    let runs = |one: &CallState| one.id == call && matches!(one.progress, Progress::Running { .. });
+    if !turn.calls().iter().any(runs) {
+        return Err(Reject::NotRunning(call));
+    }
+    if !opening.input.owner.within(&turn.scope) {
+        return Err(Reject::Foreign);
+    }
+    if let Some(what) = widening::widens(&turn.settings, &opening.input.settings) {
+        return Err(Reject::Widens(what));
+    }
+    let limits = &mut opening.input.settings.limits;
+    *limits = limits.within(&turn.limits);
+    opening.input.lineage = Lineage::Child {
+        of: parent.id.clone(),
+        call,
+    };
+    Ok(open(opening))
 }
 
 /// The facts that an input leads to, in order. `limits` is what this process allows at most.
@@ -74,15 +112,30 @@ impl Plan {
     /// Adds a fact and applies it.
     fn push(&mut self, fact: Fact) -> Result<(), Reject> {
         let turn = match &fact {
-            Fact::SessionOpened(_) | Fact::SettingsChanged(_) | Fact::InputQueued(_) => None,
+            Fact::SessionOpened(_)
+            | Fact::SessionResumed(_)
+            | Fact::SettingsChanged(_)
+            | Fact::GoalSet(_)
+            | Fact::InputQueued(_) => None,
             Fact::TurnOpened(_) => Some(TurnId(self.session.next.0)),
-            Fact::InputAccepted(_)
+            Fact::GoalEnded(_)
+            | Fact::HooksAsked(_)
+            | Fact::HookDecided(_)
+            | Fact::InputAccepted(_)
+            | Fact::InputBlocked(_)
+            | Fact::ContextInjected(_)
+            | Fact::CompactionStarted(_)
+            | Fact::Compacted(_)
+            | Fact::CompactionFailed(_)
             | Fact::SampleStarted(_)
             | Fact::ItemAdded(_)
             | Fact::SampleEnded(_)
             | Fact::SampleCut(_)
             | Fact::CallDecided(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalAnswered(_)
             | Fact::CallStarted(_)
+            | Fact::ReconcileStarted(_)
             | Fact::CallObserved(_)
             | Fact::InterruptRequested(_)
             | Fact::TurnSettled(_) => self.session.turn().map(|turn| turn.id),

@@ -1,31 +1,109 @@
-//! Policy: what the mode and the permissions of a turn say of a call.
+//! Policy: what the mode, the permissions, the rules and the hooks say of a call.
 
 use alloc::string::String;
 
+use super::hooks;
 use crate::call::Verdict;
 use crate::fact::{CallDecided, Decider};
+use crate::gate::Word;
+use crate::rule::RuleVerdict;
 use crate::session::{CallState, Turn};
 use crate::settings::{EffectClass, Mode, Permissions};
 
-/// The decision on a call. Deny beats allow.
-pub(super) fn decide(turn: &Turn, call: &CallState, effect: EffectClass) -> CallDecided {
-    let (verdict, reason) = verdict(turn, effect);
+/// The decision on a call. Deny beats ask, ask beats allow, and nothing widens what the mode and
+/// the permissions forbid.
+pub(super) fn decide(
+    turn: &Turn,
+    call: &CallState,
+    effect: EffectClass,
+    word: &Word,
+) -> CallDecided {
+    let (verdict, by, reason) = verdict(turn, call, effect, word);
     CallDecided {
         call: call.id,
         verdict,
-        by: Decider::Policy,
-        reason: String::from(reason),
+        by,
+        reason,
         arguments: call.arguments,
     }
 }
 
-fn verdict(turn: &Turn, effect: EffectClass) -> (Verdict, &'static str) {
-    let changes = match effect {
+/// The decision on a call that a person was to be asked about, and hooks have spoken first.
+pub(super) fn before_asking(call: &CallState, word: &Word) -> Option<CallDecided> {
+    let (verdict, reason) = match word {
+        Word::Deny { .. } => (Verdict::Deny, hooks::reason(word)?),
+        // The arguments may be others by now.
+        Word::Allow if call.ruled != Some(RuleVerdict::Deny) => {
+            (Verdict::Allow, String::from("a hook allows it"))
+        }
+        Word::Pass | Word::Ask | Word::Allow if call.ruled == Some(RuleVerdict::Deny) => {
+            (Verdict::Deny, String::from(FORBIDDEN))
+        }
+        Word::Pass | Word::Ask | Word::Allow => return None,
+    };
+    Some(CallDecided {
+        call: call.id,
+        verdict,
+        by: Decider::Hook,
+        reason,
+        arguments: call.arguments,
+    })
+}
+
+const FORBIDDEN: &str = "Denied: a rule of the user forbids this call.";
+
+fn verdict(
+    turn: &Turn,
+    call: &CallState,
+    effect: EffectClass,
+    word: &Word,
+) -> (Verdict, Decider, String) {
+    let (mine, why) = posture(turn, effect);
+    let deny = |by, reason: &str| (Verdict::Deny, by, String::from(reason));
+    if mine == Verdict::Deny {
+        return deny(Decider::Policy, why);
+    }
+    if call.ruled == Some(RuleVerdict::Deny) {
+        return deny(Decider::Rule, FORBIDDEN);
+    }
+    if let Some(reason) = hooks::reason(word) {
+        return deny(Decider::Hook, &reason);
+    }
+    match (call.ruled, word) {
+        (Some(RuleVerdict::Ask), _) => (
+            Verdict::Ask,
+            Decider::Rule,
+            String::from("a rule asks first"),
+        ),
+        (_, Word::Ask) => (
+            Verdict::Ask,
+            Decider::Hook,
+            String::from("a hook asks first"),
+        ),
+        (Some(RuleVerdict::Allow), _) => (
+            Verdict::Allow,
+            Decider::Rule,
+            String::from("a rule allows it"),
+        ),
+        (_, Word::Allow) => (
+            Verdict::Allow,
+            Decider::Hook,
+            String::from("a hook allows it"),
+        ),
+        (None | Some(RuleVerdict::Deny), Word::Pass | Word::Deny { .. }) => {
+            (mine, Decider::Policy, String::from(why))
+        }
+    }
+}
+
+/// What the mode and the permissions say.
+fn posture(turn: &Turn, effect: EffectClass) -> (Verdict, &'static str) {
+    let permissions = match effect {
         EffectClass::ReadOnly => return (Verdict::Allow, "the tool is read-only"),
         EffectClass::Idempotent | EffectClass::Effectful => turn.settings.permissions,
     };
-    match (turn.settings.mode, changes) {
-        (Mode::Plan, _) => (
+    match (turn.settings.mode, permissions) {
+        (Mode::Plan, Permissions::Auto | Permissions::Ask | Permissions::ReadOnly) => (
             Verdict::Deny,
             "Denied: in plan mode only read-only tools run. Describe the change instead.",
         ),
@@ -33,10 +111,7 @@ fn verdict(turn: &Turn, effect: EffectClass) -> (Verdict, &'static str) {
             Verdict::Deny,
             "Denied: the permissions of this session are read-only.",
         ),
-        (Mode::Build, Permissions::Ask) => (
-            Verdict::Deny,
-            "Denied: this call needs a person's approval, and nobody can be asked here.",
-        ),
+        (Mode::Build, Permissions::Ask) => (Verdict::Ask, "the permissions ask first"),
         (Mode::Build, Permissions::Auto) => (Verdict::Allow, "the permissions allow it"),
     }
 }

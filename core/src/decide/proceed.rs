@@ -2,22 +2,36 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 
-use super::{Plan, calls};
+use super::compaction::{self, Size};
+use super::hooks::{self, At};
+use super::{Plan, budget, calls, context};
 use crate::because::Because;
+use crate::deadline::{limit, told as told_until};
 use crate::error::Reject;
+use crate::evolve::word;
 use crate::fact::{
-    Fact, InputAccepted, InterruptRequested, SampleCut, SampleStarted, TurnOpened, TurnSettled,
+    Fact, GoalEnded, InputAccepted, InputBlocked, InterruptRequested, SampleCut, SampleStarted,
+    Stands, StopWhen, TurnOpened, TurnSettled,
 };
 use crate::failure::{FailureKind, Retry, SampleFailure};
+use crate::gate::Word;
+use crate::goal::{GoalEnd, Standing};
+use crate::hook::{HookAt, HookPoint};
+use crate::id::Seq;
 use crate::item::StopReason;
 use crate::outcome::{Interrupter, LimitKind, Outcome};
-use crate::session::{Backoff, Concluding, Hold, Phase, Said, Sampling, Stage, Stop, Turn};
+use crate::scope::Scope;
+use crate::session::{
+    Backoff, Concluding, Hold, Opening, Phase, Queued, Ready, Said, Sampling, Stage, Stop, Turn,
+};
+use crate::time::Timestamp;
 
 /// Takes steps until the world has to say something.
 ///
 /// It ends: each step moves a call or a turn forward, and each turn that it opens takes an input
-/// from the queue.
+/// from the queue, or from what its goal may have.
 pub(super) fn go_on(plan: &mut Plan) -> Result<(), Reject> {
     while let Some(fact) = next(plan) {
         plan.push(fact)?;
@@ -27,87 +41,379 @@ pub(super) fn go_on(plan: &mut Plan) -> Result<(), Reject> {
 
 fn next(plan: &Plan) -> Option<Fact> {
     let turn = match &plan.session.phase {
-        Phase::Idle if plan.session.hold == Hold::Held => return None,
-        Phase::Idle => return open_turn(plan),
+        Phase::Idle => return idle(plan),
         Phase::Turning(turn) => turn,
     };
-    if let Some(fact) = overdue(plan, turn) {
+    if let Some(fact) = goal_met(plan).or_else(|| overdue(plan, turn)) {
+        return Some(fact);
+    }
+    if let Some(fact) = asks_on(turn) {
         return Some(fact);
     }
     match (&turn.stage, &turn.stop) {
-        (Stage::Opening { input }, _) => Some(Fact::InputAccepted(InputAccepted { input: *input })),
-        (Stage::Sampling(_), None) => None,
+        (Stage::Sampling(_) | Stage::Executing(_), _) if !turn.calls().is_empty() => {
+            let late = || match (&turn.stage, &turn.stop) {
+                (Stage::Sampling(sampling), Some(stop)) => abandon(plan, turn, sampling, stop),
+                (_, _) => None,
+            };
+            calls::next(plan, turn).or_else(late)
+        }
+        (Stage::Sampling(_) | Stage::Executing(_), None) => None,
         (Stage::Sampling(sampling), Some(stop)) => abandon(plan, turn, sampling, stop),
-        (Stage::Executing(executing), _) => calls::next(plan, turn, executing),
-        (Stage::Ready(_) | Stage::Backoff(_), Some(stop))
-        | (Stage::Concluding(_) | Stage::Ending(_), Some(stop)) => {
-            Some(settle(turn, stopped(stop)))
-        }
-        (Stage::Ready(ready), None) => Some(match spent(turn) {
-            Some(limit) => settle(turn, Outcome::Exhausted { limit }),
-            None => sample(plan, turn, ready.because, 0),
-        }),
-        (Stage::Backoff(backoff), None) if waits(plan, turn, backoff) => None,
-        (Stage::Backoff(backoff), None) => {
-            let tries = backoff.failures.saturating_add(backoff.restarts);
-            Some(sample(plan, turn, Because::Retry, tries))
-        }
-        (Stage::Concluding(concluding), None) => Some(settle(turn, concluded(concluding))),
-        (Stage::Ending(outcome), None) => Some(settle(turn, outcome.clone())),
+        (Stage::Opening(Opening::Input(input)), Some(stop)) => match &stop.outcome {
+            Outcome::Interrupted { .. } => told(plan, turn, stop),
+            Outcome::Blocked { reason } => Some(Fact::InputBlocked(InputBlocked {
+                input: *input,
+                reason: reason.clone(),
+            })),
+            Outcome::Failed { message, .. } => Some(Fact::InputBlocked(InputBlocked {
+                input: *input,
+                reason: message.clone(),
+            })),
+            Outcome::Completed
+            | Outcome::NoAnswer
+            | Outcome::Refused
+            | Outcome::Exhausted { .. } => None,
+        },
+        (_, Some(stop)) => told(plan, turn, stop),
+        (Stage::Opening(opening), None) => open(plan, turn, *opening),
+        (Stage::Ready(ready), None) => ready_(plan, turn, ready),
+        (Stage::Compacting(_), None) => None,
+        (Stage::Backoff(_), None) if turn.pause.is_some() && rests(turn) => paused(plan, turn),
+        (Stage::Backoff(_), None) if steered(plan, turn) => hear(plan, turn, plan.session.steer()?),
+        (Stage::Backoff(backoff), None) if waits(plan, turn, backoff.until) => None,
+        (Stage::Backoff(backoff), None) => Some(retry(plan, turn, backoff)),
+        (Stage::Concluding(concluding), None) => conclude(plan, turn, concluding),
+        (Stage::Ending(outcome), None) => Some(settle(plan, turn, outcome.clone())),
     }
 }
 
-/// Whether a backoff has time left. One that has more of it than any backoff gets was recorded
-/// under a clock that has since been set back; it is over.
-fn waits(plan: &Plan, turn: &Turn, backoff: &Backoff) -> bool {
-    let left_ms = backoff.until.since_ms(plan.at);
-    left_ms > 0 && left_ms <= turn.limits.backoff_max_ms
+/// The next hooks of the occurrence that is open. They come before every other step: what else the
+/// turn might do next could be a question of its own, and would wait for this one for ever.
+fn asks_on(turn: &Turn) -> Option<Fact> {
+    let at = turn.gates.open.as_ref()?.at;
+    if turn.stop.is_some() && at != HookAt::Interrupt {
+        return None;
+    }
+    match hooks::at_turn(turn, at, word(at)) {
+        At::Do(fact) => Some(fact),
+        At::Wait | At::Passed(_) => None,
+    }
 }
 
-/// Opens a turn for the oldest input that waits.
+/// No turn is open: one is opened for what waits, or for a goal that is not met.
+fn idle(plan: &Plan) -> Option<Fact> {
+    let session = &plan.session;
+    if session.gates.open.is_some() {
+        return hooks::at_rest(session);
+    }
+    if let Some(fact) = goal_over(plan) {
+        return Some(fact);
+    }
+    if session.hold == Hold::Held {
+        return None;
+    }
+    open_turn(plan).or_else(|| open_goal(plan))
+}
+
+/// Opens a turn for the next input that waits.
 pub(super) fn open_turn(plan: &Plan) -> Option<Fact> {
-    let input = plan.session.queue.front()?;
-    Some(Fact::TurnOpened(TurnOpened {
-        because: Because::Opened { input: input.id },
-        scope: input.scope.clone(),
+    let input = plan.session.next_input()?;
+    let because = Because::Opened { input: input.id };
+    Some(opened(plan, because, input.scope.clone(), input.dry_run))
+}
+
+fn opened(plan: &Plan, because: Because, scope: Arc<Scope>, dry_run: bool) -> Fact {
+    Fact::TurnOpened(TurnOpened {
+        because,
+        scope,
         settings: plan.session.settings_at,
         limits: plan.session.settings.limits.within(&plan.ceiling),
-        dry_run: input.dry_run,
-    }))
+        dry_run,
+    })
+}
+
+fn open_goal(plan: &Plan) -> Option<Fact> {
+    let goal = plan.session.goal.as_ref()?;
+    let because = Because::Goal { set: goal.set };
+    (goal.standing == Standing::Due).then(|| opened(plan, because, goal.scope.clone(), false))
+}
+
+fn goal_met(plan: &Plan) -> Option<Fact> {
+    match &plan.session.goal.as_ref()?.standing {
+        Standing::Met { call } => Some(goal_ended(GoalEnd::Met { call: *call })),
+        Standing::Waiting | Standing::Due | Standing::Over { .. } => None,
+    }
+}
+
+fn goal_over(plan: &Plan) -> Option<Fact> {
+    let goal = plan.session.goal.as_ref()?;
+    match &goal.standing {
+        Standing::Due if goal.turns >= goal.goal.turns => Some(goal_ended(GoalEnd::Exhausted)),
+        Standing::Over { reason } => Some(goal_ended(GoalEnd::Stopped {
+            reason: reason.clone(),
+        })),
+        Standing::Met { call } => Some(goal_ended(GoalEnd::Met { call: *call })),
+        Standing::Waiting | Standing::Due => None,
+    }
+}
+
+fn goal_ended(end: GoalEnd) -> Fact {
+    Fact::GoalEnded(GoalEnded { end })
 }
 
 /// Asks the turn to stop when its own deadline has passed.
 pub(super) fn overdue(plan: &Plan, turn: &Turn) -> Option<Fact> {
-    let turn_ms = turn.limits.turn_ms;
-    let late = turn_ms > 0 && plan.at >= turn.opened_at.plus_ms(turn_ms);
-    let ended = matches!(turn.stage, Stage::Concluding(_) | Stage::Ending(_));
-    let opening = matches!(turn.stage, Stage::Opening { .. });
-    (late && !ended && !opening && turn.stop.is_none()).then(|| {
+    let late = limit(turn).is_some_and(|limit| plan.at >= limit);
+    (late && turn.stop.is_none()).then(|| {
         Fact::InterruptRequested(InterruptRequested {
             by: Interrupter::Deadline,
-            reason: format!("the turn has run for {turn_ms} ms, which is its limit"),
+            scope: Arc::new(Scope::system("the time of the turn is over")),
+            reason: format!(
+                "the turn has run for {} ms, which is its limit",
+                turn.limits.turn_ms
+            ),
+            when: StopWhen::Now,
         })
     })
 }
 
-/// The limit that stands against another sample, if one does. It is not asked about a further
-/// attempt, which is of the same sample.
-fn spent(turn: &Turn) -> Option<LimitKind> {
-    if turn.spent.samples >= turn.limits.samples {
-        return Some(LimitKind::Samples);
+/// What the turn was opened for is let in, after the hooks that hear of it, and what the model is
+/// to know besides.
+fn open(plan: &Plan, turn: &Turn, opening: Opening) -> Option<Fact> {
+    let begins = [
+        plan.session
+            .start
+            .map(|start| HookAt::SessionStart { start }),
+        plan.session.is_child().then_some(HookAt::SubTurnStart),
+    ];
+    for at in begins.into_iter().flatten() {
+        match hooks::at_turn(turn, at, word(at)) {
+            At::Do(fact) => return Some(fact),
+            At::Wait => return None,
+            At::Passed(word) => {
+                if let Some(reason) = hooks::reason(word) {
+                    return Some(turned_away(plan, turn, opening, reason));
+                }
+            }
+        }
     }
-    let tokens = turn.limits.tokens;
-    (tokens > 0 && turn.spent.usage.tokens() >= tokens).then_some(LimitKind::Tokens)
+    let queued = match opening {
+        Opening::Input(input) => plan.session.queue.iter().find(|queued| queued.id == input),
+        Opening::Goal(_) => None,
+    };
+    let more_bytes = queued.map_or(0, bytes);
+    if plan.session.shown.items > 0 {
+        match compaction::fit(plan, turn, more_bytes, false) {
+            Size::Do(fact) => return Some(fact),
+            Size::Wait => return None,
+            // It is let in all the same, and the turn then ends for this reason.
+            Size::Fits | Size::Over(_) => {}
+        }
+    }
+    match (queued, &plan.session.goal) {
+        (Some(queued), _) => hear(plan, turn, queued),
+        (None, Some(goal)) => Some(context::before_goal(plan, turn, goal)),
+        // The goal was taken away while the turn opened.
+        (None, None) => Some(settle(
+            plan,
+            turn,
+            Outcome::Blocked {
+                reason: String::from("the goal was taken away"),
+            },
+        )),
+    }
 }
 
-fn sample(plan: &Plan, turn: &Turn, because: Because, tries: u32) -> Fact {
-    let first = u32::from(tries == 0);
-    Fact::SampleStarted(SampleStarted {
-        sample: turn.spent.samples.saturating_add(first),
-        attempt: tries.saturating_add(1),
-        because,
-        digest: plan.session.context,
+/// Bytes of an input with its context.
+fn bytes(queued: &Queued) -> u64 {
+    let context = queued.context.iter().map(|part| part.part.bytes);
+    context.fold(queued.part.bytes, u64::saturating_add)
+}
+
+fn turned_away(plan: &Plan, turn: &Turn, opening: Opening, reason: String) -> Fact {
+    match opening {
+        Opening::Input(input) => Fact::InputBlocked(InputBlocked { input, reason }),
+        Opening::Goal(_) => settle(plan, turn, Outcome::Blocked { reason }),
+    }
+}
+
+/// An input is let in, if its hooks let it.
+fn hear(plan: &Plan, turn: &Turn, queued: &Queued) -> Option<Fact> {
+    let at = HookAt::PromptSubmitted { input: queued.id };
+    match hooks::at_turn(turn, at, word(at)) {
+        At::Do(fact) => return Some(fact),
+        At::Wait => return None,
+        At::Passed(word) => {
+            if let Some(reason) = hooks::reason(word) {
+                return Some(Fact::InputBlocked(InputBlocked {
+                    input: queued.id,
+                    reason,
+                }));
+            }
+        }
+    }
+    let before = context::before_input(plan, turn, queued);
+    Some(before.unwrap_or(Fact::InputAccepted(InputAccepted { input: queued.id })))
+}
+
+/// The model may be asked next: after what the user has said meanwhile, if the conversation fits,
+/// the hooks let it, and there is something left to spend.
+fn ready_(plan: &Plan, turn: &Turn, ready: &Ready) -> Option<Fact> {
+    if turn.pause.is_some() && rests(turn) {
+        return paused(plan, turn);
+    }
+    if ready
+        .not_before
+        .is_some_and(|until| waits(plan, turn, until))
+    {
+        return None;
+    }
+    if let Some(limit) = budget::spent(turn) {
+        return Some(settle(plan, turn, Outcome::Exhausted { limit }));
+    }
+    if asked_at(turn).is_none_or(|at| at.point() != HookPoint::BeforeSample)
+        && let Some(step) = made_ready(plan, turn, ready)
+    {
+        return step;
+    }
+    let sample = turn.spent.samples.saturating_add(1);
+    let at = HookAt::BeforeSample { sample };
+    match hooks::at_turn(turn, at, word(at)) {
+        At::Do(fact) => return Some(fact),
+        At::Wait => return None,
+        At::Passed(word) => {
+            if let Some(reason) = hooks::reason(word) {
+                return Some(settle(plan, turn, Outcome::Blocked { reason }));
+            }
+        }
+    }
+    Some(match budget::reserve(plan, turn) {
+        Err(limit) => settle(plan, turn, Outcome::Exhausted { limit }),
+        Ok(reserved) => Fact::SampleStarted(SampleStarted {
+            sample,
+            attempt: 1,
+            because: ready.because,
+            digest: plan.session.shown.digest,
+            reserved,
+        }),
     })
+}
+
+/// What comes before the hooks that see the next request; `None` when there is nothing left.
+fn made_ready(plan: &Plan, turn: &Turn, ready: &Ready) -> Option<Option<Fact>> {
+    let steer = plan.session.steer();
+    match compaction::fit(plan, turn, steer.map_or(0, bytes), ready.overflow) {
+        Size::Do(fact) => return Some(Some(fact)),
+        Size::Wait => return Some(None),
+        Size::Over(outcome) => return Some(Some(settle(plan, turn, outcome))),
+        Size::Fits => {}
+    }
+    if let Some(steer) = steer {
+        return Some(hear(plan, turn, steer));
+    }
+    context::pending(turn).map(Some)
+}
+
+/// Whether a user has spoken to the turn and may still be heard in it.
+fn steered(plan: &Plan, turn: &Turn) -> bool {
+    plan.session.steer().is_some() && budget::spent(turn).is_none()
+}
+
+/// Whether nothing stands between the turn and its end: hooks that are being asked are heard first.
+fn rests(turn: &Turn) -> bool {
+    asked_at(turn).is_none_or(|at| at == HookAt::Interrupt)
+}
+
+fn prompt(at: HookAt) -> bool {
+    at.point() == HookPoint::PromptSubmitted
+}
+
+/// Where hooks of the turn are being asked.
+fn asked_at(turn: &Turn) -> Option<HookAt> {
+    turn.gates.open.as_ref().map(|gate| gate.at)
+}
+
+fn retry(plan: &Plan, turn: &Turn, backoff: &Backoff) -> Fact {
+    let tries = backoff.failures.saturating_add(backoff.restarts);
+    match budget::reserve(plan, turn) {
+        Err(limit) => settle(plan, turn, Outcome::Exhausted { limit }),
+        Ok(reserved) => Fact::SampleStarted(SampleStarted {
+            sample: turn.spent.samples,
+            attempt: tries.saturating_add(1),
+            because: Because::Retry,
+            digest: plan.session.shown.digest,
+            reserved,
+        }),
+    }
+}
+
+/// Whether a wait has time left. One that has more of it than any backoff gets was recorded under
+/// a clock that has since been set back; it is over.
+fn waits(plan: &Plan, turn: &Turn, until: Timestamp) -> bool {
+    let left_ms = until.since_ms(plan.at);
+    left_ms > 0 && left_ms <= turn.limits.backoff_max_ms
+}
+
+/// The model asks for nothing more: hooks may have it go on, and so may a user who has spoken
+/// meanwhile.
+fn conclude(plan: &Plan, turn: &Turn, concluding: &Concluding) -> Option<Fact> {
+    let started = concluding.started;
+    if let Some(step) = answered(plan, turn, HookAt::AfterAnswer { started }) {
+        return step;
+    }
+    // Hooks that are asked whether the turn may end are heard first.
+    if let Some(steer) = plan.session.steer()
+        && asked_at(turn).is_none_or(|at| at == HookAt::Interrupt || prompt(at))
+    {
+        return match (&turn.pause, budget::spent(turn)) {
+            (Some(pause), _) if rests(turn) => told(plan, turn, pause),
+            (Some(_), _) => hear(plan, turn, steer),
+            (None, Some(limit)) => Some(settle(plan, turn, Outcome::Exhausted { limit })),
+            (None, None) => hear(plan, turn, steer),
+        };
+    }
+    let outcome = concluded(concluding);
+    let continued = turn.spent.continuations;
+    let at = if plan.session.is_child() {
+        HookAt::SubTurnStop { started, continued }
+    } else {
+        HookAt::Stop { started, continued }
+    };
+    match &outcome {
+        Outcome::Completed | Outcome::NoAnswer | Outcome::Refused => {
+            if let Some(step) = answered(plan, turn, at) {
+                return step;
+            }
+        }
+        Outcome::Interrupted { .. }
+        | Outcome::Blocked { .. }
+        | Outcome::Exhausted { .. }
+        | Outcome::Failed { .. } => {}
+    }
+    Some(settle(plan, turn, outcome))
+}
+
+/// What hooks say to an answer, or to the end of the turn; `None` when they let it be.
+fn answered(plan: &Plan, turn: &Turn, at: HookAt) -> Option<Option<Fact>> {
+    let decided: Seq = match hooks::at_turn(turn, at, word(at)) {
+        At::Do(fact) => return Some(Some(fact)),
+        At::Wait => return Some(None),
+        At::Passed(Word::Deny { decided, .. }) => *decided,
+        At::Passed(Word::Pass | Word::Allow | Word::Ask) => return None,
+    };
+    let waits = turn
+        .pending
+        .iter()
+        .any(|pending| pending.decided == decided);
+    if !waits {
+        return None;
+    }
+    if turn.spent.continuations >= turn.limits.continuations {
+        let limit = LimitKind::Continuations;
+        return Some(Some(settle(plan, turn, Outcome::Exhausted { limit })));
+    }
+    Some(context::pending(turn))
 }
 
 /// Gives up on a sample that was told to stop and has not answered within its grace.
@@ -115,32 +421,53 @@ fn abandon(plan: &Plan, turn: &Turn, sampling: &Sampling, stop: &Stop) -> Option
     let late = plan.at >= stop.at.plus_ms(turn.limits.grace_ms);
     late.then(|| {
         let message = "the model's stream did not stop within its grace and was abandoned";
+        let failure = SampleFailure::new(FailureKind::Cancelled, Retry::Never, message);
+        let stands: Stands = super::answer::stands(turn, sampling, &failure);
         Fact::SampleCut(SampleCut {
             started: sampling.started,
-            failure: SampleFailure::new(FailureKind::Cancelled, Retry::Never, message),
+            failure,
             partial: String::new(),
+            stands,
+            usage: None,
             retry_at: None,
         })
     })
 }
 
-fn settle(turn: &Turn, outcome: Outcome) -> Fact {
+/// The turn was asked to stop before the model is asked again.
+fn paused(plan: &Plan, turn: &Turn) -> Option<Fact> {
+    told(plan, turn, turn.pause.as_ref()?)
+}
+
+/// Hooks hear that the turn was asked to stop, within its grace; then it ends.
+fn told(plan: &Plan, turn: &Turn, stop: &Stop) -> Option<Fact> {
+    let interrupted = match &stop.outcome {
+        Outcome::Interrupted { .. } | Outcome::Exhausted { .. } => true,
+        Outcome::Completed
+        | Outcome::NoAnswer
+        | Outcome::Refused
+        | Outcome::Blocked { .. }
+        | Outcome::Failed { .. } => false,
+    };
+    if interrupted {
+        match hooks::at_turn(turn, HookAt::Interrupt, "") {
+            At::Do(fact) => return Some(fact),
+            At::Wait if told_until(turn).is_some_and(|until| plan.at >= until) => {
+                return hooks::give_up(plan, turn);
+            }
+            At::Wait => return None,
+            At::Passed(_) => {}
+        }
+    }
+    Some(settle(plan, turn, stop.outcome.clone()))
+}
+
+pub(super) fn settle(plan: &Plan, turn: &Turn, outcome: Outcome) -> Fact {
     Fact::TurnSettled(TurnSettled {
         outcome,
         spent: turn.spent,
+        waiting: plan.session.queue.iter().map(|queued| queued.id).collect(),
     })
-}
-
-fn stopped(stop: &Stop) -> Outcome {
-    match stop.by {
-        Interrupter::Person | Interrupter::Shutdown => Outcome::Interrupted {
-            by: stop.by,
-            reason: stop.reason.clone(),
-        },
-        Interrupter::Deadline => Outcome::Exhausted {
-            limit: LimitKind::WallClock,
-        },
-    }
 }
 
 fn concluded(concluding: &Concluding) -> Outcome {

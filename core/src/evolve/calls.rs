@@ -1,16 +1,27 @@
-//! Calls: decided, started, observed.
+//! Calls: decided, asked about, started, observed.
+
+use alloc::string::String;
 
 use super::{misfit, turn_of};
 use crate::because::Because;
 use crate::call::Verdict;
 use crate::context;
+use crate::digest::Digest;
 use crate::error::Misfit;
-use crate::fact::{CallDecided, CallObserved, CallStarted};
+use crate::fact::{
+    ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, ReconcileStarted,
+};
+use crate::gate::Step;
+use crate::goal::Standing;
+use crate::hook::{Edit, HookAt};
 use crate::id::CallId;
 use crate::outcome::Outcome;
 use crate::record::Recorded;
-use crate::session::{CallState, Executing, Fitness, Progress, Ready, Session, Stage, Turn};
-use crate::settings::EffectClass;
+use crate::rule::RuleVerdict;
+use crate::session::{
+    AfterCalls, CallState, Fitness, Progress, Question, Ready, Session, Stage, Turn,
+};
+use crate::settings::{EffectClass, Settings};
 
 pub(super) fn on_decided(
     session: &mut Session,
@@ -18,14 +29,25 @@ pub(super) fn on_decided(
     fact: &CallDecided,
 ) -> Result<(), Misfit> {
     let call = call_of(turn_of(session, recorded)?, recorded, fact.call)?;
-    if call.progress != Progress::Proposed {
-        return Err(misfit(recorded, "the call is decided already"));
+    match (&call.progress, fact.verdict) {
+        (Progress::Proposed, _)
+        | (Progress::Asking { question: None }, Verdict::Allow | Verdict::Deny) => {}
+        (
+            Progress::Asking { .. }
+            | Progress::Allowed
+            | Progress::Denied { .. }
+            | Progress::Running { .. }
+            | Progress::Reconciling { .. }
+            | Progress::Done { .. },
+            _,
+        ) => return Err(misfit(recorded, "the call is decided already")),
     }
     if fact.arguments != call.arguments {
         return Err(misfit(recorded, "the decision is about other arguments"));
     }
     call.progress = match fact.verdict {
         Verdict::Allow => Progress::Allowed,
+        Verdict::Ask => Progress::Asking { question: None },
         Verdict::Deny => Progress::Denied {
             reason: fact.reason.clone(),
         },
@@ -33,24 +55,129 @@ pub(super) fn on_decided(
     Ok(())
 }
 
+pub(super) fn on_asked(
+    session: &mut Session,
+    recorded: &Recorded,
+    fact: &ApprovalAsked,
+) -> Result<(), Misfit> {
+    let call = call_of(turn_of(session, recorded)?, recorded, fact.call)?;
+    let Progress::Asking { question } = call.progress else {
+        return Err(misfit(recorded, "nobody is to be asked about the call"));
+    };
+    let (attempt, deadline) = match question {
+        None => (1, fact.deadline),
+        Some(open) => (open.attempt.saturating_add(1), open.deadline),
+    };
+    if fact.attempt != attempt || fact.deadline != deadline || fact.arguments != call.arguments {
+        return Err(misfit(recorded, "it is not the question that is open"));
+    }
+    call.progress = Progress::Asking {
+        question: Some(Question {
+            asked: recorded.seq,
+            attempt,
+            deadline,
+        }),
+    };
+    Ok(())
+}
+
+pub(super) fn on_answered(
+    session: &mut Session,
+    recorded: &Recorded,
+    fact: &ApprovalAnswered,
+) -> Result<(), Misfit> {
+    let turn = turn_of(session, recorded)?;
+    let call = call_of(turn, recorded, fact.call)?;
+    let Progress::Asking { question: Some(_) } = call.progress else {
+        return Err(misfit(recorded, "nobody is asked about the call"));
+    };
+    if fact.arguments != call.arguments {
+        return Err(misfit(recorded, "the answer is about other arguments"));
+    }
+    let progress = match fact.verdict {
+        Verdict::Allow => Progress::Allowed,
+        Verdict::Deny => Progress::Denied {
+            reason: fact.reason.clone(),
+        },
+        Verdict::Ask => return Err(misfit(recorded, "an answer allows or denies")),
+    };
+    if let Some(change) = &fact.edit {
+        if progress != Progress::Allowed {
+            return Err(misfit(recorded, "what is denied is not changed"));
+        }
+        edit(turn, recorded, fact.call, change)?;
+    }
+    let call = call_of(turn, recorded, fact.call)?;
+    call.progress = match (progress, call.ruled, &fact.edit) {
+        (Progress::Allowed, Some(RuleVerdict::Deny), Some(_)) => Progress::Denied {
+            reason: String::from("Denied: a rule forbids the arguments that the answer gives."),
+        },
+        (progress, _, _) => progress,
+    };
+    Ok(())
+}
+
+/// Puts other arguments in the place of a call's own.
+pub(super) fn edit(
+    turn: &mut Turn,
+    recorded: &Recorded,
+    id: CallId,
+    edit: &Edit,
+) -> Result<(), Misfit> {
+    let settings = turn.settings.clone();
+    let call = call_of(turn, recorded, id)?;
+    call.arguments = Digest::EMPTY.part(edit.text.as_bytes());
+    call.edited = Some(context::edited(&edit.text));
+    call.ruled = ruled(&settings, &edit.rules);
+    if let Some(fault) = &edit.fault {
+        call.fitness = Fitness::Unfit {
+            reason: alloc::format!(
+                "Not run: the arguments that were put in the place of the model's cannot be \
+                 used. {fault}"
+            ),
+        };
+    }
+    Ok(())
+}
+
+/// What the rules that a call meets say of it: deny beats ask, ask beats allow.
+pub(super) fn ruled(settings: &Settings, rules: &[u32]) -> Option<RuleVerdict> {
+    let rule = |index: &u32| settings.rules.get(usize::try_from(*index).ok()?);
+    rules.iter().filter_map(rule).map(|rule| rule.verdict).max()
+}
+
 pub(super) fn on_started(
     session: &mut Session,
     recorded: &Recorded,
     fact: &CallStarted,
 ) -> Result<(), Misfit> {
-    let call = call_of(turn_of(session, recorded)?, recorded, fact.call)?;
+    let turn = turn_of(session, recorded)?;
+    let dry_run = turn.dry_run;
+    let call = call_of(turn, recorded, fact.call)?;
     let Fitness::Fit { effect, .. } = &call.fitness else {
         return Err(misfit(recorded, "the call cannot be run"));
     };
+    let plan = dry_run && *effect != EffectClass::ReadOnly;
+    if fact.plan != plan {
+        return Err(misfit(
+            recorded,
+            "a dry run plans what would change something",
+        ));
+    }
     let attempt = match (&call.progress, effect) {
         (Progress::Allowed, _) => 1,
-        (Progress::Running { .. }, EffectClass::Effectful) => {
+        (Progress::Running { .. }, EffectClass::Effectful) if !plan => {
             return Err(misfit(recorded, "an effectful call starts at most once"));
         }
-        (Progress::Running { attempt, .. }, EffectClass::ReadOnly | EffectClass::Idempotent) => {
-            attempt.saturating_add(1)
-        }
-        (Progress::Proposed | Progress::Denied { .. } | Progress::Done { .. }, _) => {
+        (Progress::Running { attempt, .. }, _) => attempt.saturating_add(1),
+        (
+            Progress::Proposed
+            | Progress::Asking { .. }
+            | Progress::Denied { .. }
+            | Progress::Reconciling { .. }
+            | Progress::Done { .. },
+            _,
+        ) => {
             return Err(misfit(recorded, "the call may not start"));
         }
     };
@@ -60,52 +187,119 @@ pub(super) fn on_started(
     call.progress = Progress::Running {
         started: recorded.seq,
         attempt,
+        plan,
     };
     Ok(())
 }
 
-/// With the last observation the turn goes on, and the model will see all of them in call order,
-/// whichever came first.
+pub(super) fn on_reconcile_started(
+    session: &mut Session,
+    recorded: &Recorded,
+    fact: &ReconcileStarted,
+) -> Result<(), Misfit> {
+    let call = call_of(turn_of(session, recorded)?, recorded, fact.call)?;
+    let Fitness::Fit {
+        reconciles: true, ..
+    } = &call.fitness
+    else {
+        return Err(misfit(recorded, "the tool cannot say what became of it"));
+    };
+    let attempt = match &call.progress {
+        Progress::Running { .. } => 1,
+        Progress::Reconciling { attempt, .. } => attempt.saturating_add(1),
+        Progress::Proposed
+        | Progress::Asking { .. }
+        | Progress::Allowed
+        | Progress::Denied { .. }
+        | Progress::Done { .. } => return Err(misfit(recorded, "the call did not run")),
+    };
+    if fact.attempt != attempt {
+        return Err(misfit(recorded, "its runs are not counted on"));
+    }
+    call.progress = Progress::Reconciling {
+        started: recorded.seq,
+        attempt,
+    };
+    Ok(())
+}
+
 pub(super) fn on_observed(
     session: &mut Session,
     recorded: &Recorded,
     fact: &CallObserved,
 ) -> Result<(), Misfit> {
-    let mut context = session.context;
     let turn = turn_of(session, recorded)?;
     let call = call_of(turn, recorded, fact.call)?;
-    if matches!(call.progress, Progress::Done { .. }) {
-        return Err(misfit(recorded, "the call has its observation already"));
-    }
+    let ran = match &call.progress {
+        Progress::Done { .. } => {
+            return Err(misfit(recorded, "the call has its observation already"));
+        }
+        Progress::Running { .. } | Progress::Reconciling { .. } => true,
+        Progress::Proposed
+        | Progress::Asking { .. }
+        | Progress::Allowed
+        | Progress::Denied { .. } => false,
+    };
+    let goal = call.fitness == Fitness::Goal;
     call.progress = Progress::Done {
-        observation: context::observation(&fact.observation),
+        observation: context::observation(&fact.observation, call.edited),
+        ran,
     };
-    let executing = executing(turn, recorded)?;
-    for call in executing.calls.iter() {
-        let Progress::Done { observation } = call.progress else {
-            return Ok(());
-        };
-        context = context.digest(observation);
+    call.gates.open = None;
+    if let (true, Some(state)) = (goal, &mut session.goal) {
+        state.standing = Standing::Met { call: fact.call };
     }
-    turn.stage = match turn.over_calls() {
-        Some(limit) => Stage::Ending(Outcome::Exhausted { limit }),
-        None => Stage::Ready(Ready {
-            because: Because::ToolResults,
-        }),
-    };
-    session.context = context;
+    leave_if_done(session);
     Ok(())
 }
 
-fn executing<'a>(turn: &'a mut Turn, recorded: &Recorded) -> Result<&'a mut Executing, Misfit> {
-    match &mut turn.stage {
-        Stage::Executing(executing) => Ok(executing),
-        Stage::Opening { .. }
-        | Stage::Ready(_)
-        | Stage::Sampling(_)
-        | Stage::Backoff(_)
-        | Stage::Concluding(_)
-        | Stage::Ending(_) => Err(misfit(recorded, "no calls are out")),
+/// With the last observation, and the last word of the hooks on it, the turn goes on. The model
+/// will see all observations in call order, whichever came first, and then what hooks gave, in the
+/// same order.
+pub(super) fn leave_if_done(session: &mut Session) {
+    let mut shown = session.shown;
+    let Some(turn) = session.turn_mut() else {
+        return;
+    };
+    let Stage::Executing(executing) = &turn.stage else {
+        return;
+    };
+    let stopped = turn.stop.is_some();
+    for call in executing.calls.iter() {
+        let Progress::Done { observation, .. } = call.progress else {
+            return;
+        };
+        if !stopped && !heard(turn, call) {
+            return;
+        }
+        shown = shown.with(observation);
+    }
+    let contexts = executing.calls.iter().flat_map(|call| &call.contexts);
+    let contexts: alloc::vec::Vec<_> = contexts.copied().collect();
+    let over = turn.over_calls();
+    let next = match (&executing.then, over) {
+        (_, Some(limit)) => Stage::Ending(Outcome::Exhausted { limit }),
+        (AfterCalls::Ask, None) => Stage::Ready(Ready::because(Because::ToolResults)),
+        (AfterCalls::Wait(until), None) => Stage::Ready(Ready {
+            not_before: Some(*until),
+            ..Ready::because(Because::ToolResults)
+        }),
+        (AfterCalls::End(outcome), None) => Stage::Ending(outcome.clone()),
+    };
+    turn.pending.extend(contexts);
+    turn.stage = next;
+    session.shown = shown;
+}
+
+/// Whether the hooks have said what they have to say about a call that ran.
+fn heard(turn: &Turn, call: &CallState) -> bool {
+    let Progress::Done { ran: true, .. } = call.progress else {
+        return true;
+    };
+    let at = HookAt::AfterTool { call: call.id };
+    match call.gates.step(&turn.settings.hooks, at, &call.tool) {
+        Step::Passed(_) => true,
+        Step::Ask(_) | Step::Wait => false,
     }
 }
 
@@ -114,7 +308,7 @@ fn call_of<'a>(
     recorded: &Recorded,
     id: CallId,
 ) -> Result<&'a mut CallState, Misfit> {
-    let executing = executing(turn, recorded)?;
-    let call = executing.calls.iter_mut().find(|call| call.id == id);
+    let mut calls = turn.calls_mut().iter_mut();
+    let call = calls.find(|call| call.id == id);
     call.ok_or_else(|| misfit(recorded, "no such call is out"))
 }

@@ -2,20 +2,30 @@
 //! a misfit and changes nothing.
 
 mod calls;
+mod compaction;
+mod context;
+mod goal;
+mod hooks;
+mod interrupt;
 mod sample;
 mod turn;
+
+pub(crate) use hooks::word;
 
 use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
-use crate::context;
-use crate::digest::Digest;
+use crate::compaction::Shown;
+use crate::context as shown;
 use crate::error::Misfit;
 use crate::fact::{Fact, InputQueued, SettingsChanged};
+use crate::gate::Gates;
+use crate::hook::SessionStart;
 use crate::id::{InputId, Seq};
 use crate::record::Recorded;
-use crate::session::{Hold, Phase, Queued, Session, Turn};
+use crate::session::{Hold, Phase, Queued, QueuedPart, Session, Turn};
 
 /// The session that a log's first fact opens.
 ///
@@ -32,12 +42,19 @@ pub fn opened(first: &Recorded) -> Result<Session, Misfit> {
         id: first.session.clone(),
         next: first.seq.next(),
         owner: fact.owner.clone(),
+        workspace: fact.workspace.as_deref().map(Arc::from),
+        lineage: Arc::new(fact.lineage.clone()),
         settings: fact.settings.clone(),
         settings_at: first.seq,
         queue: VecDeque::new(),
         keys: Arc::default(),
         hold: Hold::Free,
-        context: Digest::EMPTY,
+        shown: Shown::NOTHING,
+        measured: None,
+        told: Arc::default(),
+        goal: None,
+        start: Some(SessionStart::Startup),
+        gates: Gates::default(),
         latest: Seq::ZERO,
         phase: Phase::Idle,
     })
@@ -72,20 +89,31 @@ fn apply(session: &mut Session, recorded: &Recorded) -> Result<(), Misfit> {
     }
     match &recorded.fact {
         Fact::SessionOpened(_) => return Err(misfit(recorded, "the session is open already")),
+        Fact::SessionResumed(_) => session.start = Some(SessionStart::Resume),
         Fact::SettingsChanged(fact) => on_settings_changed(session, recorded, fact),
+        Fact::GoalSet(fact) => goal::on_set(session, recorded, fact),
+        Fact::GoalEnded(fact) => goal::on_ended(session, recorded, fact)?,
         Fact::InputQueued(fact) => on_input_queued(session, recorded, fact),
         Fact::TurnOpened(fact) => turn::on_opened(session, recorded, fact)?,
+        Fact::HooksAsked(fact) => hooks::on_asked(session, recorded, fact)?,
+        Fact::HookDecided(fact) => hooks::on_decided(session, recorded, fact)?,
         Fact::InputAccepted(fact) => turn::on_input_accepted(session, recorded, fact)?,
+        Fact::InputBlocked(fact) => turn::on_input_blocked(session, recorded, fact)?,
+        Fact::ContextInjected(fact) => context::on_injected(session, recorded, fact)?,
+        Fact::CompactionStarted(fact) => compaction::on_started(session, recorded, fact)?,
+        Fact::Compacted(fact) => compaction::on_compacted(session, recorded, fact)?,
+        Fact::CompactionFailed(fact) => compaction::on_failed(session, recorded, fact)?,
         Fact::SampleStarted(fact) => sample::on_started(session, recorded, fact)?,
         Fact::ItemAdded(fact) => sample::on_item_added(session, recorded, fact)?,
         Fact::SampleEnded(fact) => sample::on_ended(session, recorded, fact)?,
         Fact::SampleCut(fact) => sample::on_cut(session, recorded, fact)?,
         Fact::CallDecided(fact) => calls::on_decided(session, recorded, fact)?,
+        Fact::ApprovalAsked(fact) => calls::on_asked(session, recorded, fact)?,
+        Fact::ApprovalAnswered(fact) => calls::on_answered(session, recorded, fact)?,
         Fact::CallStarted(fact) => calls::on_started(session, recorded, fact)?,
+        Fact::ReconcileStarted(fact) => calls::on_reconcile_started(session, recorded, fact)?,
         Fact::CallObserved(fact) => calls::on_observed(session, recorded, fact)?,
-        Fact::InterruptRequested(fact) => {
-            turn::on_interrupt_requested(session, recorded, fact)?;
-        }
+        Fact::InterruptRequested(fact) => interrupt::on_requested(session, recorded, fact)?,
         Fact::TurnSettled(fact) => turn::on_settled(session, recorded, fact)?,
     }
     session.next = recorded.seq.next();
@@ -93,17 +121,28 @@ fn apply(session: &mut Session, recorded: &Recorded) -> Result<(), Misfit> {
 }
 
 fn on_settings_changed(session: &mut Session, recorded: &Recorded, fact: &SettingsChanged) {
+    // Hooks that hear of the session's end are those of the settings that it ends with.
+    session.gates = Gates::default();
     session.settings = fact.settings.clone();
     session.settings_at = recorded.seq;
 }
 
 /// A user's word lifts the hold that an interrupt left.
 fn on_input_queued(session: &mut Session, recorded: &Recorded, fact: &InputQueued) {
+    let context: Vec<QueuedPart> = fact
+        .context
+        .iter()
+        .map(|part| QueuedPart {
+            from: part.from.clone(),
+            part: shown::framed(&shown::frame(&part.from, &part.text)),
+        })
+        .collect();
     session.queue.push_back(Queued {
         id: InputId(recorded.seq.0),
         scope: fact.scope.clone(),
         delivery: fact.delivery,
-        digest: context::user(&fact.text),
+        part: shown::user(&fact.text),
+        context: context.into(),
         dry_run: fact.dry_run,
     });
     session.hold = Hold::Free;

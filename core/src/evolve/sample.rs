@@ -2,23 +2,29 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use super::calls::{leave_if_done, ruled};
 use super::{misfit, turn_of};
 use crate::because::Because;
+use crate::compaction::{Part, Shown};
 use crate::context;
 use crate::digest::Digest;
 use crate::error::Misfit;
-use crate::fact::{ItemAdded, SampleCut, SampleEnded, SampleStarted};
+use crate::fact::{ItemAdded, SampleCut, SampleEnded, SampleStarted, Stands};
 use crate::failure::FailureKind;
+use crate::gate::Gates;
+use crate::goal::GOAL_TOOL;
+use crate::history;
 use crate::id::{CallId, Seq};
 use crate::item::{CallItem, Item, StopReason};
 use crate::nonempty::NonEmpty;
 use crate::outcome::Outcome;
 use crate::record::Recorded;
 use crate::session::{
-    Backoff, CallState, Concluding, Executing, Fitness, Progress, Ready, Said, Sampling, Session,
-    Stage, Turn,
+    AfterCalls, Backoff, CallState, Concluding, Executing, Fitness, Measured, Progress, Ready,
+    Said, Sampling, Session, Stage, Turn,
 };
 
 pub(super) fn on_started(
@@ -26,12 +32,13 @@ pub(super) fn on_started(
     recorded: &Recorded,
     fact: &SampleStarted,
 ) -> Result<(), Misfit> {
-    let (context, previous) = (session.context, session.latest);
+    let (shown, previous) = (session.shown, session.latest);
     let turn = turn_of(session, recorded)?;
     let (because, failures, restarts) = match &turn.stage {
         Stage::Ready(ready) => (ready.because, 0, 0),
         Stage::Backoff(backoff) => (Because::Retry, backoff.failures, backoff.restarts),
-        Stage::Opening { .. }
+        Stage::Opening(_)
+        | Stage::Compacting(_)
         | Stage::Sampling(_)
         | Stage::Executing(_)
         | Stage::Concluding(_)
@@ -40,10 +47,13 @@ pub(super) fn on_started(
     if turn.stop.is_some() {
         return Err(misfit(recorded, "the turn was asked to stop"));
     }
+    if turn.gates.open.is_some() || !turn.pending.is_empty() {
+        return Err(misfit(recorded, "hooks have not been heard"));
+    }
     if fact.because != because {
         return Err(misfit(recorded, "its reason is not the one the log gives"));
     }
-    if fact.digest != context {
+    if fact.digest != shown.digest {
         return Err(misfit(
             recorded,
             "its request is not what the log renders to",
@@ -57,16 +67,19 @@ pub(super) fn on_started(
     if fact.sample != turn.spent.samples || fact.attempt != tries.saturating_add(1) {
         return Err(misfit(recorded, "samples and attempts are not counted on"));
     }
+    turn.gates = Gates::default();
+    turn.compacted = None;
     turn.stage = Stage::Sampling(Sampling {
         started: recorded.seq,
         previous,
         failures,
         restarts,
+        asked: shown,
         calls: Vec::new(),
-        context,
-        said: Said::Nothing,
+        items: Vec::new(),
     });
     session.latest = recorded.seq;
+    session.start = None;
     Ok(())
 }
 
@@ -81,37 +94,36 @@ pub(super) fn on_item_added(
         Item::Text { .. } | Item::Refusal { .. } | Item::Reasoning(_) => None,
     };
     let sampling = sampling(turn, recorded, fact.started)?;
-    sampling.context = sampling.context.digest(context::item(&fact.item));
+    let said = said(&fact.item);
+    let part = context::item(&fact.item);
+    sampling.items.push((recorded.seq, part, said));
     sampling.calls.extend(call);
-    sampling.said = sampling.said.max(match &fact.item {
+    Ok(())
+}
+
+fn said(item: &Item) -> Said {
+    match item {
         Item::Text { .. } => Said::Text,
         Item::Refusal { .. } => Said::Refusal,
         Item::Reasoning(_) | Item::Call(_) => Said::Nothing,
-    });
-    Ok(())
+    }
 }
 
 /// A call as it enters the state, with what stands against running it.
 fn proposed(turn: &Turn, seq: Seq, call: &CallItem) -> CallState {
     let provider_id = Digest::EMPTY.part(call.provider_id.as_bytes());
-    let twin = match &turn.stage {
-        Stage::Sampling(sampling) if !call.provider_id.is_empty() => sampling
-            .calls
-            .iter()
-            .any(|other| other.provider_id == provider_id),
-        Stage::Sampling(_)
-        | Stage::Opening { .. }
-        | Stage::Ready(_)
-        | Stage::Backoff(_)
-        | Stage::Executing(_)
-        | Stage::Concluding(_)
-        | Stage::Ending(_) => false,
-    };
+    let mut others = turn.calls().iter();
+    let twin = !call.provider_id.is_empty() && others.any(|other| other.provider_id == provider_id);
     CallState {
         id: CallId(seq.0),
+        tool: Arc::from(call.name.as_str()),
         provider_id,
         fitness: fitness(turn, call, twin),
         arguments: Digest::EMPTY.part(call.arguments.as_bytes()),
+        edited: None,
+        ruled: ruled(&turn.settings, &call.rules),
+        gates: Gates::default(),
+        contexts: Vec::new(),
         progress: Progress::Proposed,
     }
 }
@@ -147,6 +159,9 @@ fn fitness(turn: &Turn, call: &CallItem, twin: bool) -> Fitness {
             ),
         };
     }
+    if tool.name == GOAL_TOOL {
+        return Fitness::Goal;
+    }
     Fitness::Fit {
         effect: tool.effect,
         concurrency: tool.concurrency,
@@ -154,6 +169,7 @@ fn fitness(turn: &Turn, call: &CallItem, twin: bool) -> Fitness {
             .timeout_ms
             .unwrap_or(turn.limits.call_ms)
             .min(turn.limits.call_ms),
+        reconciles: tool.reconciles,
     }
 }
 
@@ -164,24 +180,35 @@ pub(super) fn on_ended(
 ) -> Result<(), Misfit> {
     let turn = turn_of(session, recorded)?;
     let sampling = sampling(turn, recorded, fact.started)?;
-    let (context, said) = (sampling.context, sampling.said);
+    let (asked, said) = (sampling.asked, sampling.said());
+    let shown = with(asked, sampling.items.iter().map(|(_, part, _)| *part));
     let calls = core::mem::take(&mut sampling.calls);
-    let count = u32::try_from(calls.len()).unwrap_or(u32::MAX);
-    turn.spent.calls = turn.spent.calls.saturating_add(count);
     if let Some(usage) = &fact.usage {
-        turn.spent.usage.add(usage);
+        turn.spend(usage);
     }
+    turn.count(&calls);
     turn.stage = match NonEmpty::from_vec(calls) {
-        Some(calls) => Stage::Executing(Executing { calls }),
-        None if fact.stop == StopReason::Unfinished => Stage::Ready(Ready {
-            because: Because::Unfinished,
+        Some(calls) => Stage::Executing(Executing {
+            started: fact.started,
+            calls,
+            then: AfterCalls::Ask,
         }),
+        None if fact.stop == StopReason::Unfinished => {
+            Stage::Ready(Ready::because(Because::Unfinished))
+        }
         None => Stage::Concluding(Concluding {
+            started: fact.started,
             stop: fact.stop.clone(),
             said,
         }),
     };
-    session.context = context;
+    session.shown = shown;
+    let tokens = fact.usage.and_then(|usage| usage.input);
+    session.measured = tokens.map(|tokens| Measured {
+        tokens,
+        shown: asked,
+    });
+    leave_if_done(session);
     Ok(())
 }
 
@@ -191,7 +218,74 @@ pub(super) fn on_cut(
     fact: &SampleCut,
 ) -> Result<(), Misfit> {
     let turn = turn_of(session, recorded)?;
-    let sampling = sampling(turn, recorded, fact.started)?;
+    if let Some(usage) = &fact.usage {
+        turn.spend(usage);
+    }
+    let overflow = turn.overflows(&fact.failure);
+    let sampling = sampling(turn, recorded, fact.started)?.clone();
+    let begun = |call: &CallState| call.has_begun();
+    let last = sampling.calls.iter().rfind(|call| begun(call));
+    let shown = match (fact.stands, last.map(|call| Seq(call.id.0))) {
+        (Stands::Nothing, None) => {
+            turn.stage = if overflow {
+                Stage::Ready(Ready {
+                    overflow: true,
+                    ..Ready::because(Because::Compacted)
+                })
+            } else {
+                again(&sampling, fact)
+            };
+            return Ok(());
+        }
+        (Stands::Through { item }, Some(last)) if item == last => {
+            through(turn, sampling, fact, item)
+        }
+        (Stands::Said, None) if sampling.calls.is_empty() && turn.stop.is_none() => {
+            turn.stage = Stage::Ready(Ready::because(Because::Retry));
+            let texts = sampling
+                .items
+                .iter()
+                .filter(|(_, _, said)| *said != Said::Nothing);
+            let partial = history::cut_off(&fact.partial);
+            let partial = partial.iter().map(context::item);
+            with(
+                sampling.asked,
+                texts.map(|(_, part, _)| *part).chain(partial),
+            )
+        }
+        (Stands::Nothing | Stands::Through { .. } | Stands::Said, _) => {
+            return Err(misfit(
+                recorded,
+                "it does not say what stands of the answer",
+            ));
+        }
+    };
+    session.shown = shown;
+    leave_if_done(session);
+    Ok(())
+}
+
+/// The items up to a call that had begun stand, and its observation is awaited.
+fn through(turn: &mut Turn, mut sampling: Sampling, fact: &SampleCut, item: Seq) -> Shown {
+    sampling.calls.retain(|call| call.id.0 <= item.0);
+    let stand = sampling.items.iter().filter(|(seq, _, _)| *seq <= item);
+    let shown = with(sampling.asked, stand.map(|(_, part, _)| *part));
+    turn.count(&sampling.calls);
+    if let Some(calls) = NonEmpty::from_vec(sampling.calls) {
+        turn.stage = Stage::Executing(Executing {
+            started: sampling.started,
+            calls,
+            then: match fact.retry_at {
+                Some(until) => AfterCalls::Wait(until),
+                None => AfterCalls::End(failed(fact)),
+            },
+        });
+    }
+    shown
+}
+
+/// Nothing of the answer stands: it is asked for again, or the turn ends.
+fn again(sampling: &Sampling, fact: &SampleCut) -> Stage {
     let (mut failures, mut restarts) = (sampling.failures, sampling.restarts);
     match fact.failure.kind {
         FailureKind::Restart => restarts = restarts.saturating_add(1),
@@ -209,20 +303,29 @@ pub(super) fn on_cut(
         | FailureKind::Truncated
         | FailureKind::TooLarge
         | FailureKind::Timeout
-        | FailureKind::Cancelled => failures = failures.saturating_add(1),
+        | FailureKind::Cancelled
+        | FailureKind::Steered
+        | FailureKind::Hook => failures = failures.saturating_add(1),
     }
-    turn.stage = match fact.retry_at {
+    match fact.retry_at {
         Some(until) => Stage::Backoff(Backoff {
             until,
             failures,
             restarts,
         }),
-        None => Stage::Ending(Outcome::Failed {
-            failure: fact.failure.kind,
-            message: fact.failure.message.clone(),
-        }),
-    };
-    Ok(())
+        None => Stage::Ending(failed(fact)),
+    }
+}
+
+fn failed(fact: &SampleCut) -> Outcome {
+    Outcome::Failed {
+        failure: fact.failure.kind,
+        message: fact.failure.message.clone(),
+    }
+}
+
+fn with(shown: Shown, parts: impl Iterator<Item = Part>) -> Shown {
+    parts.fold(shown, Shown::with)
 }
 
 /// The sample that is out, which the fact must belong to.
@@ -234,8 +337,9 @@ fn sampling<'a>(
     match &mut turn.stage {
         Stage::Sampling(sampling) if sampling.started == started => Ok(sampling),
         Stage::Sampling(_) => Err(misfit(recorded, "it is another run's fact")),
-        Stage::Opening { .. }
+        Stage::Opening(_)
         | Stage::Ready(_)
+        | Stage::Compacting(_)
         | Stage::Backoff(_)
         | Stage::Executing(_)
         | Stage::Concluding(_)

@@ -1,13 +1,19 @@
-//! Turns: opened, let in, asked to stop, settled.
+//! Turns: opened, let in, blocked, settled.
 
-use super::{misfit, turn_of};
+use alloc::collections::VecDeque;
+
+use super::{goal, misfit, turn_of};
 use crate::because::Because;
 use crate::error::Misfit;
-use crate::fact::{InputAccepted, InterruptRequested, TurnOpened, TurnSettled};
-use crate::id::{Seq, TurnId};
-use crate::outcome::{Interrupter, LimitKind, Outcome};
+use crate::fact::{InputAccepted, InputBlocked, TurnOpened, TurnSettled};
+use crate::gate::{Gates, Step, Word};
+use crate::goal::Standing;
+use crate::hook::HookAt;
+use crate::id::{InputId, Seq, TurnId};
+use crate::outcome::{LimitKind, Outcome};
 use crate::record::Recorded;
-use crate::session::{Hold, Phase, Ready, Session, Spent, Stage, Stop, Turn};
+use crate::session::{Hold, Opening, Phase, Ready, Session, Spent, Stage, Turn};
+use crate::settings::Settings;
 
 pub(super) fn on_opened(
     session: &mut Session,
@@ -29,19 +35,22 @@ pub(super) fn on_opened(
             "its settings are not the session's latest",
         ));
     }
-    let Because::Opened { input } = fact.because else {
-        return Err(misfit(recorded, "a turn is opened by an input"));
+    let opening = match fact.because {
+        Because::Opened { input } => opened_by(session, recorded, fact, input)?,
+        Because::Goal { set } => opened_for(session, recorded, fact, set)?,
+        Because::ToolResults
+        | Because::Retry
+        | Because::Unfinished
+        | Because::PendingInput { .. }
+        | Because::HookContext { .. }
+        | Because::Compacted => {
+            return Err(misfit(
+                recorded,
+                "a turn is opened by an input, or for a goal",
+            ));
+        }
     };
-    match session.queue.front() {
-        Some(next) if next.id == input => {
-            if next.scope != fact.scope || next.dry_run != fact.dry_run {
-                return Err(misfit(recorded, "it is not opened as its input asks"));
-            }
-        }
-        Some(_) | None => {
-            return Err(misfit(recorded, "its input is not the oldest that waits"));
-        }
-    }
+    session.gates = Gates::default();
     session.phase = Phase::Turning(Turn {
         id: TurnId(recorded.seq.0),
         scope: fact.scope.clone(),
@@ -51,9 +60,60 @@ pub(super) fn on_opened(
         opened_at: recorded.ts,
         spent: Spent::default(),
         stop: None,
-        stage: Stage::Opening { input },
+        pause: None,
+        gates: Gates::default(),
+        pending: VecDeque::new(),
+        base_bytes: base_bytes(&session.settings),
+        context_bytes: 0,
+        compacted: None,
+        compacting: 0,
+        stage: Stage::Opening(opening),
     });
     Ok(())
+}
+
+fn opened_by(
+    session: &Session,
+    recorded: &Recorded,
+    fact: &TurnOpened,
+    input: InputId,
+) -> Result<Opening, Misfit> {
+    match session.next_input() {
+        Some(next) if next.id == input => {
+            if next.scope != fact.scope || next.dry_run != fact.dry_run {
+                return Err(misfit(recorded, "it is not opened as its input asks"));
+            }
+            Ok(Opening::Input(input))
+        }
+        Some(_) | None => Err(misfit(recorded, "its input is not the next that waits")),
+    }
+}
+
+fn opened_for(
+    session: &mut Session,
+    recorded: &Recorded,
+    fact: &TurnOpened,
+    set: Seq,
+) -> Result<Opening, Misfit> {
+    let waits = session.next_input().is_some();
+    let goal = session.goal.as_mut().filter(|goal| goal.set == set);
+    let goal = goal.ok_or_else(|| misfit(recorded, "there is no such goal"))?;
+    let due = goal.standing == Standing::Due && goal.turns < goal.goal.turns;
+    if waits || !due || goal.scope != fact.scope || fact.dry_run {
+        return Err(misfit(recorded, "no turn is due for the goal"));
+    }
+    goal.turns = goal.turns.saturating_add(1);
+    goal.standing = Standing::Waiting;
+    Ok(Opening::Goal(set))
+}
+
+/// Bytes of what each request begins with.
+fn base_bytes(settings: &Settings) -> u64 {
+    let tools = settings.tools.iter().map(|tool| {
+        let texts = [&tool.name, &tool.description, &tool.parameters];
+        texts.iter().map(|text| text.len()).sum::<usize>()
+    });
+    settings.instructions.len().saturating_add(tools.sum()) as u64
 }
 
 pub(super) fn on_input_accepted(
@@ -61,39 +121,87 @@ pub(super) fn on_input_accepted(
     recorded: &Recorded,
     fact: &InputAccepted,
 ) -> Result<(), Misfit> {
+    let steers = session.steer().is_some_and(|steer| steer.id == fact.input);
     let turn = turn_of(session, recorded)?;
-    let Stage::Opening { input } = turn.stage else {
-        return Err(misfit(recorded, "the turn does not wait for an input"));
+    let at = HookAt::PromptSubmitted { input: fact.input };
+    match turn.gates.step(&turn.settings.hooks, at, "") {
+        Step::Passed(Word::Pass | Word::Allow | Word::Ask) => {}
+        Step::Passed(Word::Deny { .. }) | Step::Ask(_) | Step::Wait => {
+            return Err(misfit(recorded, "its hooks have not let it in"));
+        }
+    }
+    if turn.stop.is_some() || !turn.pending.is_empty() {
+        return Err(misfit(recorded, "it is not let in here"));
+    }
+    let (because, ready) = match &turn.stage {
+        Stage::Opening(Opening::Input(input)) if *input == fact.input => {
+            (Because::Opened { input: *input }, None)
+        }
+        Stage::Ready(ready) if steers => (
+            Because::PendingInput { input: fact.input },
+            Some(ready.clone()),
+        ),
+        Stage::Backoff(backoff) if steers => {
+            let because = Because::PendingInput { input: fact.input };
+            let ready = Ready {
+                not_before: Some(backoff.until),
+                ..Ready::because(because)
+            };
+            (because, Some(ready))
+        }
+        Stage::Concluding(_) if steers => (Because::PendingInput { input: fact.input }, None),
+        Stage::Opening(_)
+        | Stage::Ready(_)
+        | Stage::Compacting(_)
+        | Stage::Sampling(_)
+        | Stage::Backoff(_)
+        | Stage::Executing(_)
+        | Stage::Concluding(_)
+        | Stage::Ending(_) => return Err(misfit(recorded, "the turn does not wait for it")),
     };
     turn.stage = Stage::Ready(Ready {
-        because: Because::Opened { input },
+        because,
+        ..ready.unwrap_or(Ready::because(because))
     });
-    let queued = session.queue.pop_front();
-    match queued {
-        Some(queued) if queued.id == input && fact.input == input => {
-            session.context = session.context.digest(queued.digest);
-            Ok(())
-        }
-        Some(_) | None => Err(misfit(recorded, "it is not the turn's input")),
-    }
+    let queued = take(session, fact.input);
+    let queued = queued.ok_or_else(|| misfit(recorded, "no such input waits"))?;
+    session.shown = session.shown.with(queued.part);
+    Ok(())
 }
 
-pub(super) fn on_interrupt_requested(
+/// A blocked input ends the turn that it opened. One that came meanwhile leaves the turn as it is.
+pub(super) fn on_input_blocked(
     session: &mut Session,
     recorded: &Recorded,
-    fact: &InterruptRequested,
+    fact: &InputBlocked,
 ) -> Result<(), Misfit> {
+    let steers = session.steer().is_some_and(|steer| steer.id == fact.input);
     let turn = turn_of(session, recorded)?;
-    if turn.stop.is_some() {
-        return Err(misfit(recorded, "the turn was asked to stop already"));
+    match &turn.stage {
+        Stage::Opening(Opening::Input(input)) if *input == fact.input => {
+            turn.stage = Stage::Ending(Outcome::Blocked {
+                reason: fact.reason.clone(),
+            });
+        }
+        Stage::Ready(_) | Stage::Backoff(_) | Stage::Concluding(_) if steers => {}
+        Stage::Opening(_)
+        | Stage::Ready(_)
+        | Stage::Compacting(_)
+        | Stage::Sampling(_)
+        | Stage::Backoff(_)
+        | Stage::Executing(_)
+        | Stage::Concluding(_)
+        | Stage::Ending(_) => return Err(misfit(recorded, "the turn does not wait for it")),
     }
-    turn.stop = Some(Stop {
-        by: fact.by,
-        reason: fact.reason.clone(),
-        at: recorded.ts,
-        seq: recorded.seq,
-    });
-    Ok(())
+    let queued = take(session, fact.input);
+    queued
+        .map(|_| ())
+        .ok_or_else(|| misfit(recorded, "no such input waits"))
+}
+
+fn take(session: &mut Session, input: InputId) -> Option<crate::session::Queued> {
+    let index = session.queue.iter().position(|queued| queued.id == input)?;
+    session.queue.remove(index)
 }
 
 /// An interrupted turn leaves a hold, unless a user has spoken since asking it to stop.
@@ -102,20 +210,23 @@ pub(super) fn on_settled(
     recorded: &Recorded,
     fact: &TurnSettled,
 ) -> Result<(), Misfit> {
-    let turn = turn_of(session, recorded)?;
-    match &turn.stage {
-        Stage::Sampling(_) => return Err(misfit(recorded, "a sample is still out")),
-        Stage::Executing(_) => return Err(misfit(recorded, "calls are still out")),
-        Stage::Opening { .. } => return Err(misfit(recorded, "its input was not let in")),
-        Stage::Ready(_) | Stage::Backoff(_) | Stage::Concluding(_) | Stage::Ending(_) => {}
+    let waiting = session.queue.iter().map(|queued| queued.id);
+    if !waiting.eq(fact.waiting.iter().copied()) {
+        return Err(misfit(recorded, "it does not say what waits"));
     }
+    let steers = session.steer().is_some();
+    let turn = turn_of(session, recorded)?;
     if fact.spent != turn.spent {
         return Err(misfit(recorded, "it does not say what the turn took"));
     }
     if !ends_so(turn, &fact.outcome) {
         return Err(misfit(recorded, "the turn does not end in this way"));
     }
-    let asked_at = turn.stop.as_ref().map_or(Seq::ZERO, |stop| stop.seq);
+    if steers && fact.outcome == Outcome::Completed {
+        return Err(misfit(recorded, "the user has spoken to it meanwhile"));
+    }
+    let asked = turn.stop.as_ref().or(turn.pause.as_ref());
+    let asked_at = asked.map_or(Seq::ZERO, |stop| stop.seq);
     let spoken_since = |last: &crate::session::Queued| last.id.0 > asked_at.0;
     session.hold = match &fact.outcome {
         Outcome::Interrupted { .. } if session.queue.back().is_some_and(spoken_since) => Hold::Free,
@@ -127,38 +238,86 @@ pub(super) fn on_settled(
         | Outcome::Exhausted { .. }
         | Outcome::Failed { .. } => Hold::Free,
     };
+    if let Some(state) = &mut session.goal
+        && state.standing == Standing::Waiting
+    {
+        state.standing = goal::after(&fact.outcome);
+    }
     session.phase = Phase::Idle;
     Ok(())
 }
 
 /// Whether a turn that stands here can end like this.
 fn ends_so(turn: &Turn, outcome: &Outcome) -> bool {
-    let asked = turn.stop.as_ref().map(|stop| stop.by);
-    match outcome {
-        Outcome::Interrupted { by, .. } => asked == Some(*by),
-        Outcome::Exhausted {
-            limit: LimitKind::WallClock,
-        } => asked == Some(Interrupter::Deadline),
-        Outcome::Exhausted {
-            limit:
+    if let Some(stop) = &turn.stop {
+        return stop.outcome == *outcome
+            && match &turn.stage {
+                Stage::Sampling(_) | Stage::Executing(_) => false,
+                Stage::Opening(Opening::Input(_)) => {
+                    matches!(outcome, Outcome::Interrupted { .. })
+                }
+                Stage::Opening(Opening::Goal(_))
+                | Stage::Ready(_)
+                | Stage::Compacting(_)
+                | Stage::Backoff(_)
+                | Stage::Concluding(_)
+                | Stage::Ending(_) => true,
+            };
+    }
+    let paused = |turn: &Turn| {
+        let pause = turn.pause.as_ref();
+        pause.is_some_and(|pause| pause.outcome == *outcome)
+    };
+    match &turn.stage {
+        Stage::Ending(owed) => owed == outcome,
+        Stage::Ready(_) | Stage::Backoff(_) | Stage::Concluding(_) if paused(turn) => true,
+        Stage::Ready(_) => match outcome {
+            Outcome::Exhausted { .. } | Outcome::Blocked { .. } => true,
+            Outcome::Completed
+            | Outcome::NoAnswer
+            | Outcome::Refused
+            | Outcome::Interrupted { .. }
+            | Outcome::Failed { .. } => false,
+        },
+        Stage::Concluding(_) => match outcome {
+            Outcome::Completed
+            | Outcome::NoAnswer
+            | Outcome::Refused
+            | Outcome::Exhausted { .. }
+            | Outcome::Failed { .. } => true,
+            Outcome::Interrupted { .. } | Outcome::Blocked { .. } => false,
+        },
+        Stage::Opening(Opening::Goal(_)) => match outcome {
+            Outcome::Blocked { .. } => true,
+            Outcome::Completed
+            | Outcome::NoAnswer
+            | Outcome::Refused
+            | Outcome::Interrupted { .. }
+            | Outcome::Exhausted { .. }
+            | Outcome::Failed { .. } => false,
+        },
+        Stage::Opening(Opening::Input(_))
+        | Stage::Compacting(_)
+        | Stage::Sampling(_)
+        | Stage::Executing(_) => false,
+        Stage::Backoff(_) => match outcome {
+            Outcome::Exhausted { limit } => match limit {
+                LimitKind::Tokens | LimitKind::Cost => true,
                 LimitKind::Samples
                 | LimitKind::CallsPerSample
                 | LimitKind::Calls
-                | LimitKind::Tokens
-                | LimitKind::OutputTokens,
-        }
-        | Outcome::Completed
-        | Outcome::NoAnswer
-        | Outcome::Refused
-        | Outcome::Blocked { .. }
-        | Outcome::Failed { .. } => match &turn.stage {
-            Stage::Ending(owed) => asked.is_none() && owed == outcome,
-            Stage::Concluding(_) => asked.is_none(),
-            Stage::Ready(_) => asked.is_none() && matches!(outcome, Outcome::Exhausted { .. }),
-            Stage::Opening { .. }
-            | Stage::Sampling(_)
-            | Stage::Backoff(_)
-            | Stage::Executing(_) => false,
+                | LimitKind::OutputTokens
+                | LimitKind::WallClock
+                | LimitKind::Continuations
+                | LimitKind::Compactions
+                | LimitKind::Context => false,
+            },
+            Outcome::Completed
+            | Outcome::NoAnswer
+            | Outcome::Refused
+            | Outcome::Interrupted { .. }
+            | Outcome::Blocked { .. }
+            | Outcome::Failed { .. } => false,
         },
     }
 }

@@ -57,6 +57,9 @@ pub struct Asked {
     pub calls: Vec<(String, String, String)>,
     /// The results since then: id of the call, output.
     pub results: Vec<(String, String)>,
+    /// Context of the whole conversation: what is neither the user's nor the model's. In Chat
+    /// Completions the instructions are its first.
+    pub context: Vec<String>,
     /// Names of the tools that are offered.
     pub tools: Vec<String>,
 }
@@ -112,6 +115,7 @@ impl Asked {
     fn take(&mut self, item: &Value) {
         let text = |key: &str| item.get(key).map(flat).unwrap_or_default();
         match (text("role").as_str(), text("type").as_str()) {
+            ("system" | "developer", _) => self.context.push(text("content")),
             ("user", _) => {
                 self.user = Some(text("content"));
                 self.calls.clear();

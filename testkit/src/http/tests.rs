@@ -345,8 +345,10 @@ fn a_function_answers_by_what_the_conversation_holds_in_either_dialect() {
         { "role": "assistant", "tool_calls": [{ "id": "c", "function": { "name": "a", "arguments": "{}" } }] },
         { "role": "tool", "tool_call_id": "c", "content": "stale" },
         { "role": "user", "content": [{ "type": "text", "text": "new" }] },
+        { "role": "system", "content": "mind the gap" },
     ], "tools": [{ "type": "function", "function": { "name": "look" } }] });
     let responses = json!({ "input": [
+        { "type": "message", "role": "developer", "content": "mind the gap" },
         { "role": "user", "content": [{ "type": "input_text", "text": "new" }] },
         { "type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}" },
         { "type": "function_call_output", "call_id": "c1", "output": "fresh" },
@@ -361,6 +363,9 @@ fn a_function_answers_by_what_the_conversation_holds_in_either_dialect() {
     assert_eq!(asked.calls, [("c1".into(), "look".into(), "{}".into())]);
     assert_eq!(asked.tools, ["look"]);
     assert!(server.samples()[0].asked().results.is_empty());
+    for sample in server.samples() {
+        assert_eq!(sample.asked().context, ["mind the gap"]);
+    }
 }
 
 #[test]

@@ -1,17 +1,23 @@
 //! Law 3: what runs is what is owed.
 //!
 //! By the log, a sample is out from its `SampleStarted` to its `SampleEnded` or `SampleCut`, and
-//! a call from its latest `CallStarted` to its `CallObserved`; both are to run, or to wind down
-//! once the turn was asked to stop. `owed` says exactly this. A driver runs all of it but what
-//! still waits for the log to be durable, and nothing else; and no sample runs ahead of a log in
-//! which the sample before it is not durable.
+//! a call from its latest `CallStarted`, or the question what became of it, to its `CallObserved`;
+//! both are to run, or to wind down once the turn was asked to stop. A sample that has brought no
+//! call is to yield while the user has a word for this turn and the model may be asked again. A hook is out from its `HooksAsked` to
+//! its `HookDecided`, a question to a person to its answer, a
+//! compaction to its end; after a stop nobody waits for these. `owed` says exactly this. A driver
+//! runs all of it but what still waits for the log to be durable, and nothing else; and no sample
+//! runs ahead of a log in which the sample before it is not durable.
 //!
-//! It kills: an `owed` that forgets a call, that never winds down, or that asks for too little
-//! durability.
+//! It kills: an `owed` that forgets a call, a hook or a question, that never winds down or yields,
+//! or that asks for too little durability.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use windlass_core::{Demand, EffectKey, Fact, Owed, Recorded, Seq};
+use windlass_core::{
+    CallId, Delivery, Demand, EffectKey, Fact, HookAt, HookDecided, HookVerdict, InputId, Item,
+    Owed, Recorded, SampleCut, Seq, Stands, StopWhen,
+};
 
 use super::{Held, hold};
 
@@ -39,7 +45,7 @@ pub fn check(
         })?;
     }
     for one in owed {
-        let waits = one.demand == Demand::Run && one.needs > durable;
+        let waits = one.demand != Demand::Wind && one.needs > durable;
         hold(3, waits || running.contains_key(&one.key), || {
             format!("{one:?} does not run, though the log is durable up to {durable}")
         })?;
@@ -53,38 +59,181 @@ pub fn check(
 
 /// What is owed by the log alone, and the sample before the latest one, in whichever turn.
 fn expected(log: &[Recorded]) -> (BTreeMap<EffectKey, Demand>, Seq) {
-    let mut sample = None;
-    let (mut latest, mut before) = (Seq::ZERO, Seq::ZERO);
-    let mut calls = BTreeMap::new();
-    let mut demand = Demand::Run;
+    let mut out = Out::default();
     for recorded in log {
+        out.take(recorded);
+    }
+    (out.owed(), out.before.unwrap_or(Seq::ZERO))
+}
+
+/// What is out.
+#[derive(Default)]
+struct Out {
+    sample: Option<Seq>,
+    /// Whether the sample has brought a call.
+    calls: bool,
+    latest: Option<Seq>,
+    before: Option<Seq>,
+    /// What runs for each call: itself, or the question what became of it.
+    runs: BTreeMap<CallId, EffectKey>,
+    hooks: BTreeMap<EffectKey, HookAt>,
+    questions: BTreeMap<CallId, Seq>,
+    compaction: Option<Seq>,
+    /// Inputs that are meant for the turn that runs.
+    steers: BTreeSet<InputId>,
+    stopped: bool,
+    paused: bool,
+    /// Samples that the turn has had, and may have.
+    samples: (u32, u32),
+}
+
+impl Out {
+    fn take(&mut self, recorded: &Recorded) {
         match &recorded.fact {
-            Fact::TurnOpened(_) | Fact::TurnSettled(_) => {
-                (sample, calls, demand) = (None, BTreeMap::new(), Demand::Run);
+            Fact::InputQueued(fact) => {
+                if fact.delivery == Delivery::Steer {
+                    self.steers.insert(InputId(recorded.seq.0));
+                }
             }
-            Fact::SampleStarted(_) => {
-                sample = Some(recorded.seq);
-                (before, latest) = (latest, recorded.seq);
+            Fact::InputAccepted(fact) => {
+                self.steers.remove(&fact.input);
             }
-            Fact::SampleEnded(_) | Fact::SampleCut(_) => sample = None,
+            Fact::InputBlocked(fact) => {
+                self.steers.remove(&fact.input);
+            }
+            Fact::TurnOpened(fact) => {
+                self.clear();
+                self.samples = (0, fact.limits.samples);
+            }
+            Fact::TurnSettled(_) => self.clear(),
+            Fact::HooksAsked(fact) => {
+                let again = |key: &EffectKey| match key {
+                    EffectKey::Hook { hook, .. } => fact.hooks.contains(hook),
+                    EffectKey::Sample { .. }
+                    | EffectKey::Call { .. }
+                    | EffectKey::Approval { .. }
+                    | EffectKey::Reconcile { .. }
+                    | EffectKey::Compact { .. } => false,
+                };
+                self.hooks.retain(|key, at| *at != fact.at || !again(key));
+                let asked = recorded.seq;
+                let keys = fact
+                    .hooks
+                    .iter()
+                    .map(|hook| EffectKey::Hook { hook: *hook, asked });
+                self.hooks.extend(keys.map(|key| (key, fact.at)));
+            }
+            Fact::HookDecided(fact) => self.hear(fact),
+            Fact::CompactionStarted(_) => self.compaction = Some(recorded.seq),
+            Fact::Compacted(_) | Fact::CompactionFailed(_) => self.compaction = None,
+            Fact::SampleStarted(fact) => {
+                self.samples.0 = fact.sample;
+                (self.sample, self.calls) = (Some(recorded.seq), false);
+                (self.before, self.latest) = (self.latest, Some(recorded.seq));
+            }
+            Fact::ItemAdded(fact) => self.calls |= matches!(fact.item, Item::Call(_)),
+            Fact::SampleEnded(_) => self.sample = None,
+            Fact::SampleCut(fact) => self.cut(fact),
+            Fact::ApprovalAsked(fact) => {
+                self.questions.insert(fact.call, recorded.seq);
+            }
+            Fact::ApprovalAnswered(fact) => {
+                self.questions.remove(&fact.call);
+            }
             Fact::CallStarted(fact) => {
-                calls.insert(fact.call, recorded.seq);
+                let (call, started) = (fact.call, recorded.seq);
+                self.runs.insert(call, EffectKey::Call { call, started });
+            }
+            Fact::ReconcileStarted(fact) => {
+                let (call, started) = (fact.call, recorded.seq);
+                let key = EffectKey::Reconcile { call, started };
+                self.runs.insert(call, key);
             }
             Fact::CallObserved(fact) => {
-                calls.remove(&fact.call);
+                self.runs.remove(&fact.call);
+                self.questions.remove(&fact.call);
+                self.hooks.retain(|_, at| at.call() != Some(fact.call));
             }
-            Fact::InterruptRequested(_) => demand = Demand::Wind,
+            Fact::InterruptRequested(fact) => match fact.when {
+                StopWhen::Now => self.stop(),
+                StopWhen::AfterStep => self.paused = true,
+            },
+            // The hooks of a session at rest are those of its settings.
+            Fact::SettingsChanged(_) => self.hooks.retain(|_, at| *at != HookAt::SessionEnd),
             Fact::SessionOpened(_)
-            | Fact::SettingsChanged(_)
-            | Fact::InputQueued(_)
-            | Fact::InputAccepted(_)
-            | Fact::ItemAdded(_)
+            | Fact::SessionResumed(_)
+            | Fact::GoalSet(_)
+            | Fact::GoalEnded(_)
+            | Fact::ContextInjected(_)
             | Fact::CallDecided(_) => {}
         }
     }
-    let samples = sample.map(|started| (EffectKey::Sample { started }, demand));
-    let calls = calls
-        .into_iter()
-        .map(|(call, started)| (EffectKey::Call { call, started }, demand));
-    (samples.into_iter().chain(calls).collect(), before)
+
+    fn clear(&mut self) {
+        *self = Self {
+            latest: self.latest,
+            before: self.before,
+            steers: std::mem::take(&mut self.steers),
+            ..Self::default()
+        };
+    }
+
+    /// Of calls that do not stand nobody waits for anything.
+    fn cut(&mut self, fact: &SampleCut) {
+        self.sample = None;
+        let last = match fact.stands {
+            Stands::Nothing | Stands::Said => Seq::ZERO,
+            Stands::Through { item } => item,
+        };
+        let stands = |call: &CallId| call.0 <= last.0;
+        let about = |at: &HookAt| at.call().is_none_or(|call| stands(&call));
+        self.hooks.retain(|_, at| about(at));
+        self.questions.retain(|call, _| stands(call));
+    }
+
+    /// A hook that halts, or says more than it may, stops the turn.
+    fn hear(&mut self, fact: &HookDecided) {
+        let (hook, asked) = (fact.hook, fact.asked);
+        self.hooks.remove(&EffectKey::Hook { hook, asked });
+        match fact.verdict {
+            HookVerdict::Halt | HookVerdict::Overrun => self.stop(),
+            HookVerdict::Pass
+            | HookVerdict::Allow
+            | HookVerdict::Ask
+            | HookVerdict::Deny
+            | HookVerdict::Failed => {}
+        }
+    }
+
+    /// Nobody waits any more for what hooks and people say, nor for a compaction.
+    fn stop(&mut self) {
+        self.stopped = true;
+        self.hooks.clear();
+        self.questions.clear();
+        self.compaction = None;
+    }
+
+    fn owed(&self) -> BTreeMap<EffectKey, Demand> {
+        let demand = match self.stopped {
+            true => Demand::Wind,
+            false => Demand::Run,
+        };
+        let more = !self.stopped && !self.paused && self.samples.0 < self.samples.1;
+        let yields = more && !self.calls && !self.steers.is_empty();
+        let sample = self.sample.map(|started| {
+            let demand = if yields { Demand::Yield } else { demand };
+            (EffectKey::Sample { started }, demand)
+        });
+        let runs = self.runs.values().map(|key| (*key, demand));
+        let hooks = self.hooks.keys().map(|key| (*key, Demand::Run));
+        let questions = self.questions.iter().map(|(call, asked)| {
+            let (call, asked) = (*call, *asked);
+            (EffectKey::Approval { call, asked }, Demand::Run)
+        });
+        let compaction = self
+            .compaction
+            .map(|started| (EffectKey::Compact { started }, Demand::Run));
+        let all = sample.into_iter().chain(runs).chain(hooks);
+        all.chain(questions).chain(compaction).collect()
+    }
 }

@@ -1,15 +1,16 @@
 //! Law 5: in a settled turn every call has exactly one observation, and none comes after.
 //!
-//! The calls of a turn are those of answers that are whole; what a sample brought before it broke
-//! off does not stand and is never observed. Until a turn has settled, a call has at most one
-//! observation.
+//! The calls of a turn are those of answers that are whole, and of answers that broke off those up
+//! to the last one that had started; what else such an answer brought does not stand, and nothing
+//! more is said of it. A call that has started always stands. Until a turn has settled, a call has
+//! at most one observation.
 //!
 //! It kills: a late answer that is recorded beside the one that stands, a stop that settles the
-//! turn over calls that are out.
+//! turn over calls that are out, a cut that forgets a call that runs.
 
 use std::collections::BTreeMap;
 
-use windlass_core::{CallId, Fact, Item, Recorded, Seq, TurnId};
+use windlass_core::{CallId, Fact, Item, Recorded, SampleCut, Seq, Stands, TurnId};
 
 use super::{Held, hold};
 
@@ -29,49 +30,7 @@ pub fn check(log: &[Recorded]) -> Held {
                 recorded.seq
             )
         })?;
-        match &recorded.fact {
-            Fact::ItemAdded(fact) => {
-                if let Item::Call(_) = &fact.item {
-                    turn.brought.push((fact.started, CallId(recorded.seq.0)));
-                }
-            }
-            Fact::SampleEnded(fact) => {
-                let whole = turn.brought.iter().filter(|(run, _)| *run == fact.started);
-                turn.observed.extend(whole.map(|(_, call)| (*call, 0)));
-            }
-            Fact::CallObserved(fact) => {
-                let count = turn.observed.get_mut(&fact.call);
-                hold(5, count.as_ref().is_some_and(|count| **count == 0), || {
-                    format!(
-                        "{} observes call {}, which does not wait for it",
-                        recorded.seq, fact.call
-                    )
-                })?;
-                if let Some(count) = count {
-                    *count += 1;
-                }
-            }
-            Fact::TurnSettled(_) => {
-                turn.settled = true;
-                let unseen = turn.observed.iter().find(|(_, count)| **count != 1);
-                hold(5, unseen.is_none(), || {
-                    format!(
-                        "turn {id} settled at {}, and its call {unseen:?} has no observation",
-                        recorded.seq
-                    )
-                })?;
-            }
-            Fact::SessionOpened(_)
-            | Fact::SettingsChanged(_)
-            | Fact::InputQueued(_)
-            | Fact::TurnOpened(_)
-            | Fact::InputAccepted(_)
-            | Fact::SampleStarted(_)
-            | Fact::SampleCut(_)
-            | Fact::CallDecided(_)
-            | Fact::CallStarted(_)
-            | Fact::InterruptRequested(_) => {}
-        }
+        turn.take(recorded)?;
     }
     Ok(())
 }
@@ -79,9 +38,128 @@ pub fn check(log: &[Recorded]) -> Held {
 /// The calls of one turn.
 #[derive(Default)]
 struct Calls {
-    /// Each call with the run that brought it.
-    brought: Vec<(Seq, CallId)>,
-    /// How often each call of a whole answer was observed.
-    observed: BTreeMap<CallId, u32>,
+    calls: BTreeMap<CallId, Call>,
     settled: bool,
+}
+
+/// One call of a turn.
+struct Call {
+    /// The run that brought it.
+    run: Seq,
+    fate: Fate,
+    started: bool,
+    observed: bool,
+}
+
+/// Whether a call stands.
+#[derive(PartialEq, Eq)]
+enum Fate {
+    /// Its answer is not whole yet.
+    Open,
+    Stands,
+    Gone,
+}
+
+impl Calls {
+    fn take(&mut self, recorded: &Recorded) -> Held {
+        match &recorded.fact {
+            Fact::ItemAdded(fact) => {
+                if let Item::Call(_) = &fact.item {
+                    let call = Call {
+                        run: fact.started,
+                        fate: Fate::Open,
+                        started: false,
+                        observed: false,
+                    };
+                    self.calls.insert(CallId(recorded.seq.0), call);
+                }
+            }
+            Fact::SampleEnded(fact) => {
+                let calls = self.calls.values_mut();
+                for call in calls.filter(|call| call.run == fact.started) {
+                    call.fate = Fate::Stands;
+                }
+            }
+            Fact::SampleCut(fact) => self.cut(recorded, fact)?,
+            Fact::CallStarted(fact) => {
+                let call = self.calls.get_mut(&fact.call);
+                let call = call.filter(|call| call.fate != Fate::Gone && !call.observed);
+                hold(5, call.is_some(), || {
+                    format!("{} starts call {}, which is over", recorded.seq, fact.call)
+                })?;
+                call.into_iter().for_each(|call| call.started = true);
+            }
+            Fact::CallObserved(fact) => {
+                let call = self.calls.get_mut(&fact.call);
+                let call = call.filter(|call| call.fate != Fate::Gone && !call.observed);
+                hold(5, call.is_some(), || {
+                    format!(
+                        "{} observes call {}, which does not wait for it",
+                        recorded.seq, fact.call
+                    )
+                })?;
+                call.into_iter().for_each(|call| call.observed = true);
+            }
+            Fact::TurnSettled(_) => {
+                self.settled = true;
+                let unseen = |call: &Call| call.fate != Fate::Gone && !call.observed;
+                let unseen = self.calls.iter().find(|(_, call)| unseen(call));
+                hold(5, unseen.is_none(), || {
+                    let call = unseen.map(|(id, _)| *id);
+                    format!(
+                        "its turn settles at {}, and call {call:?} has no observation",
+                        recorded.seq
+                    )
+                })?;
+            }
+            Fact::SessionOpened(_)
+            | Fact::SessionResumed(_)
+            | Fact::SettingsChanged(_)
+            | Fact::GoalSet(_)
+            | Fact::GoalEnded(_)
+            | Fact::InputQueued(_)
+            | Fact::TurnOpened(_)
+            | Fact::HooksAsked(_)
+            | Fact::HookDecided(_)
+            | Fact::InputAccepted(_)
+            | Fact::InputBlocked(_)
+            | Fact::ContextInjected(_)
+            | Fact::CompactionStarted(_)
+            | Fact::Compacted(_)
+            | Fact::CompactionFailed(_)
+            | Fact::SampleStarted(_)
+            | Fact::CallDecided(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalAnswered(_)
+            | Fact::ReconcileStarted(_)
+            | Fact::InterruptRequested(_) => {}
+        }
+        Ok(())
+    }
+
+    /// What stands of an answer that broke off ends with a call that had started.
+    fn cut(&mut self, recorded: &Recorded, fact: &SampleCut) -> Held {
+        let last = match fact.stands {
+            Stands::Nothing | Stands::Said => Seq::ZERO,
+            Stands::Through { item } => item,
+        };
+        let mut reached = last == Seq::ZERO;
+        for (id, call) in &mut self.calls {
+            if call.run != fact.started {
+                continue;
+            }
+            let stands = id.0 <= last.0;
+            reached |= id.0 == last.0 && call.started;
+            hold(5, stands || !call.started, || {
+                format!("{} forgets call {id}, which has started", recorded.seq)
+            })?;
+            call.fate = if stands { Fate::Stands } else { Fate::Gone };
+        }
+        hold(5, reached, || {
+            format!(
+                "{} stands through {last}, which is no call that started",
+                recorded.seq
+            )
+        })
+    }
 }

@@ -1,130 +1,204 @@
 //! Law 8: no sample without a reason whose evidence is in the log.
 //!
 //! The fact that a sample names as its reason is there, and nothing has used it up: the turn's
-//! input was accepted and nothing was asked since; the last answer is whole, asked for calls, and
-//! each has its observation; the last attempt broke off, its next one was granted, and the time
-//! for it has come; the provider said that the last answer is not finished. A turn names an
-//! input that waits, the oldest one.
+//! input was accepted and nothing was asked since; another input was; the last answer asked for
+//! calls that stand, and each has its observation; the last attempt broke off, its next one was
+//! granted, and the time for it has come; the provider said that the last answer is not finished; a
+//! hook answered the model, and its words are in the conversation; the provider refused the last
+//! request as too large, and the conversation was compacted since; the goal was set, is not met,
+//! and is in the conversation. No sample begins while a call of the answer before it is out.
+//!
+//! A turn names the input that is next, or, where none waits, the goal.
 //!
 //! It kills: a sample for the sake of it, a retry that was not granted or that does not wait.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
-use windlass_core::{Because, CallId, Fact, InputId, Item, Recorded, Seq, StopReason, Timestamp};
+use windlass_core::{
+    Because, CallId, ContextSource, Delivery, Fact, FailureKind, InputId, Item, Recorded,
+    SampleCut, SampleEnded, Seq, Stands, StopReason, Timestamp, TurnOpened,
+};
 
-use super::{Held, hold};
+use super::{Held, hold, reading};
 
 /// Checks a log.
 ///
 /// # Errors
 /// [`Broken`](super::Broken) with the first sample, or turn, whose reason has no evidence.
 pub fn check(log: &[Recorded]) -> Held {
-    let mut waiting = VecDeque::new();
-    let mut evidence = Evidence::None;
-    let mut brought = BTreeMap::<Seq, Vec<CallId>>::new();
-    let mut longest_ms = 0;
-    for recorded in log {
-        match &recorded.fact {
-            Fact::InputQueued(_) => waiting.push_back(InputId(recorded.seq.0)),
-            Fact::TurnOpened(fact) => {
-                let oldest = waiting.front().copied();
-                let named = oldest.map(|input| Because::Opened { input });
-                hold(8, named == Some(fact.because), || {
-                    format!(
-                        "turn {} is opened by {:?}, and {oldest:?} waits",
-                        recorded.seq, fact.because
-                    )
-                })?;
-                evidence = Evidence::None;
-                longest_ms = fact.limits.backoff_max_ms;
-            }
-            Fact::InputAccepted(fact) => {
-                waiting.retain(|input| *input != fact.input);
-                evidence = Evidence::Accepted(fact.input);
-            }
-            Fact::SampleStarted(fact) => {
-                hold(8, evidence.bears(&fact.because, recorded.ts), || {
-                    format!(
-                        "{} asks because of {:?}, and there is {evidence:?}",
-                        recorded.seq, fact.because
-                    )
-                })?;
-                evidence = Evidence::None;
-            }
-            Fact::ItemAdded(fact) => {
-                if let Item::Call(_) = &fact.item {
-                    let calls = brought.entry(fact.started).or_default();
-                    calls.push(CallId(recorded.seq.0));
-                }
-            }
-            Fact::SampleEnded(fact) => {
-                let calls = brought.remove(&fact.started).unwrap_or_default();
-                evidence = match (calls.is_empty(), &fact.stop) {
-                    (false, _) => Evidence::Calls(calls),
-                    (true, StopReason::Unfinished) => Evidence::Unfinished,
-                    (
-                        true,
-                        StopReason::Stop
-                        | StopReason::Length
-                        | StopReason::ContentFilter
-                        | StopReason::Other(_),
-                    ) => Evidence::None,
-                };
-            }
-            Fact::SampleCut(fact) => {
-                evidence = match fact.retry_at {
-                    Some(until) => Evidence::Retry { until, longest_ms },
-                    None => Evidence::None,
-                };
-            }
-            Fact::CallObserved(fact) => {
-                if let Evidence::Calls(open) = &mut evidence {
-                    open.retain(|call| *call != fact.call);
-                }
-            }
-            Fact::InterruptRequested(_) | Fact::TurnSettled(_) => evidence = Evidence::None,
-            Fact::SessionOpened(_)
-            | Fact::SettingsChanged(_)
-            | Fact::CallDecided(_)
-            | Fact::CallStarted(_) => {}
-        }
-    }
-    Ok(())
+    let mut reader = Reader::default();
+    log.iter()
+        .try_for_each(|recorded| reader.take(log, recorded))
 }
 
 /// What the log holds that may be a reason.
-#[derive(Debug)]
-enum Evidence {
-    None,
-    Accepted(InputId),
-    /// The calls of the last answer that have no observation yet.
-    Calls(Vec<CallId>),
-    /// The next attempt may be made from then on, or under a clock that was set back so far that
-    /// more time is left than any backoff gets.
-    Retry {
-        until: Timestamp,
-        longest_ms: u64,
-    },
-    Unfinished,
+#[derive(Default)]
+struct Reader {
+    waiting: BTreeMap<InputId, Delivery>,
+    /// The goal that is set and whose end is not recorded.
+    goal: Option<Seq>,
+    /// Why the turn was opened.
+    opened: Option<Because>,
+    longest_ms: u64,
+    brought: BTreeMap<Seq, Vec<CallId>>,
+    observed: BTreeSet<CallId>,
+    evidence: Evidence,
 }
 
-impl Evidence {
-    fn bears(&self, because: &Because, at: Timestamp) -> bool {
-        match (self, because) {
-            (Self::Accepted(input), Because::Opened { input: named }) => input == named,
-            (Self::Calls(open), Because::ToolResults) => open.is_empty(),
-            (Self::Retry { until, longest_ms }, Because::Retry) => {
-                at >= *until || until.since_ms(at) > *longest_ms
+/// What speaks for the next sample.
+#[derive(Debug, Default)]
+struct Evidence {
+    accepted: Vec<InputId>,
+    /// The calls of the last answer that stand.
+    calls: Option<Vec<CallId>>,
+    unfinished: bool,
+    /// The next attempt may be made from then on.
+    retry: Option<Timestamp>,
+    /// Hooks that answered the model, and whether their words are in the conversation.
+    hooks: BTreeMap<Seq, bool>,
+    /// The request was refused as too large, and whether the conversation was compacted since.
+    overflow: Option<bool>,
+    goal: Option<Seq>,
+}
+
+impl Reader {
+    fn take(&mut self, log: &[Recorded], recorded: &Recorded) -> Held {
+        match &recorded.fact {
+            Fact::GoalSet(fact) => self.goal = fact.goal.as_ref().map(|_| recorded.seq),
+            Fact::GoalEnded(_) => self.goal = None,
+            Fact::InputQueued(fact) => {
+                let input = InputId(recorded.seq.0);
+                self.waiting.insert(input, fact.delivery);
             }
-            (Self::Unfinished, Because::Unfinished) => true,
-            (
-                Self::None
-                | Self::Accepted(_)
-                | Self::Calls(_)
-                | Self::Retry { .. }
-                | Self::Unfinished,
-                _,
-            ) => false,
+            Fact::TurnOpened(fact) => self.open(recorded, fact)?,
+            Fact::HookDecided(_) => {
+                if reading::answers_the_model(log, recorded.seq) {
+                    self.evidence.hooks.insert(recorded.seq, false);
+                }
+            }
+            Fact::InputAccepted(fact) => {
+                self.waiting.remove(&fact.input);
+                self.evidence.accepted.push(fact.input);
+            }
+            Fact::InputBlocked(fact) => {
+                self.waiting.remove(&fact.input);
+            }
+            Fact::ContextInjected(fact) => match &fact.from {
+                ContextSource::Hook { decided } => {
+                    let hook = self.evidence.hooks.get_mut(decided);
+                    hook.into_iter().for_each(|told| *told = true);
+                }
+                ContextSource::Goal { .. } => self.evidence.goal = self.goal,
+                ContextSource::Workspace { .. }
+                | ContextSource::Posture { .. }
+                | ContextSource::Presenter { .. } => {}
+            },
+            Fact::Compacted(_) => {
+                self.evidence.overflow = self.evidence.overflow.map(|_| true);
+            }
+            Fact::SampleStarted(fact) => {
+                let bears = self.bears(&fact.because, recorded.ts);
+                hold(8, bears, || {
+                    format!(
+                        "{} asks because of {:?}, and there is {:?}",
+                        recorded.seq, fact.because, self.evidence
+                    )
+                })?;
+                self.evidence = Evidence::default();
+            }
+            Fact::ItemAdded(fact) => {
+                if let Item::Call(_) = &fact.item {
+                    let calls = self.brought.entry(fact.started).or_default();
+                    calls.push(CallId(recorded.seq.0));
+                }
+            }
+            Fact::SampleEnded(fact) => self.end(fact),
+            Fact::SampleCut(fact) => self.cut(fact),
+            Fact::CallObserved(fact) => {
+                self.observed.insert(fact.call);
+            }
+            Fact::TurnSettled(_) => self.evidence = Evidence::default(),
+            Fact::SessionOpened(_)
+            | Fact::SessionResumed(_)
+            | Fact::SettingsChanged(_)
+            | Fact::HooksAsked(_)
+            | Fact::CompactionStarted(_)
+            | Fact::CompactionFailed(_)
+            | Fact::CallDecided(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalAnswered(_)
+            | Fact::CallStarted(_)
+            | Fact::ReconcileStarted(_)
+            | Fact::InterruptRequested(_) => {}
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, recorded: &Recorded, fact: &TurnOpened) -> Held {
+        let soon = |delivery: &Delivery| *delivery != Delivery::Turn;
+        let first = self.waiting.iter().find(|(_, delivery)| soon(delivery));
+        let next = first.or_else(|| self.waiting.iter().next());
+        let named = match next {
+            Some((input, _)) => Some(Because::Opened { input: *input }),
+            None => self.goal.map(|set| Because::Goal { set }),
+        };
+        hold(8, named == Some(fact.because), || {
+            format!(
+                "turn {} is opened by {:?}, and {named:?} is next",
+                recorded.seq, fact.because
+            )
+        })?;
+        self.opened = Some(fact.because);
+        self.evidence = Evidence::default();
+        self.longest_ms = fact.limits.backoff_max_ms;
+        Ok(())
+    }
+
+    fn end(&mut self, fact: &SampleEnded) {
+        let calls = self.brought.remove(&fact.started);
+        self.evidence.unfinished = calls.is_none() && fact.stop == StopReason::Unfinished;
+        self.evidence.calls = calls;
+    }
+
+    fn cut(&mut self, fact: &SampleCut) {
+        let calls = self.brought.remove(&fact.started);
+        self.evidence.retry = fact.retry_at;
+        match fact.stands {
+            Stands::Nothing | Stands::Said => {}
+            Stands::Through { item } => {
+                let stands = |call: &CallId| call.0 <= item.0;
+                let calls = calls.into_iter().flatten().filter(stands).collect();
+                self.evidence.calls = Some(calls);
+            }
+        }
+        if fact.failure.kind == FailureKind::ContextOverflow {
+            self.evidence.overflow = Some(false);
+        }
+    }
+
+    fn bears(&self, because: &Because, at: Timestamp) -> bool {
+        let evidence = &self.evidence;
+        let out = evidence.calls.iter().flatten();
+        if out.into_iter().any(|call| !self.observed.contains(call)) {
+            return false;
+        }
+        // Under a clock that was set back so far that more time is left than any backoff gets, the
+        // next attempt need not wait.
+        let due = |until: Timestamp| at >= until || until.since_ms(at) > self.longest_ms;
+        match because {
+            Because::Opened { input } => {
+                self.opened == Some(*because) && evidence.accepted.contains(input)
+            }
+            Because::PendingInput { input } => {
+                let own = Because::Opened { input: *input };
+                self.opened != Some(own) && evidence.accepted.contains(input)
+            }
+            Because::ToolResults => evidence.calls.is_some() && evidence.retry.is_none_or(due),
+            Because::Retry => evidence.calls.is_none() && evidence.retry.is_some_and(due),
+            Because::Unfinished => evidence.unfinished,
+            Because::HookContext { decided } => evidence.hooks.get(decided) == Some(&true),
+            Because::Compacted => evidence.overflow == Some(true),
+            Because::Goal { set } => self.opened == Some(*because) && evidence.goal == Some(*set),
         }
     }
 }

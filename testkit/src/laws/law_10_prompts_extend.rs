@@ -1,18 +1,24 @@
 //! Law 10: every prefix renders to a request that a provider's grammar accepts, and the next
-//! request extends the last one.
+//! request extends the last one unless a compaction lies between.
 //!
-//! The grammar is the strictest of the providers': a conversation begins with the user; each
-//! call has an id of its own; the results of an answer's calls follow it, one a call, in the
-//! order of the calls, with nothing in between. What `SampleStarted` says was shown is what the
-//! history renders to.
+//! The grammar is the strictest of the providers': a conversation begins with the user, or with
+//! context; each call has an id of its own; the results of an answer's calls follow it, one a call,
+//! in the order of the calls, with nothing in between. What `SampleStarted` and `Compacted` say was
+//! shown is what the history renders to. Where a compaction lies between two requests, the later
+//! one need not extend the earlier; what its turn is about is in each request of it, word for word,
+//! all the same. Nothing that a user said is in the conversation unless it was let in.
 //!
-//! It kills: a history that shows a call without its result, that changes what it once showed,
-//! or a digest that does not cover what is shown.
+//! It kills: a history that shows a call without its result, that changes what it once showed, or
+//! that shows what was blocked, a compaction that takes the request away, or a digest that does not
+//! cover what is shown.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use windlass_core::{Fact, History, Misfit, Prompt, PromptItem, Recorded, Seq, render};
+use windlass_core::{
+    ContextSource, Fact, History, HookAt, InputId, Misfit, Prompt, PromptItem, Recorded, Seq,
+    render,
+};
 
 use super::{Held, broken, hold, reading};
 
@@ -33,12 +39,25 @@ pub fn check(
     };
     let mut history = History::default();
     let mut grammar = Grammar::default();
+    let mut requests = Requests::default();
     let mut seen = 0;
     let mut last: Option<Prompt> = None;
     for recorded in log {
         remember(&mut history, recorded)
             .map_err(|misfit| broken(10, format!("the history does not take it: {misfit}")))?;
+        requests.take(log, recorded);
         let prompt = render(&history, &settings);
+        if let Fact::Compacted(fact) = &recorded.fact {
+            (grammar, seen, last) = (Grammar::default(), 0, None);
+            let said = (fact.shown.digest, fact.shown.items);
+            let shown = (prompt.digest(), prompt.items.len() as u64);
+            hold(10, said == shown, || {
+                format!(
+                    "{} says that it leaves {said:?}, and it leaves {shown:?}",
+                    recorded.seq
+                )
+            })?;
+        }
         for item in prompt.items.iter_from(seen) {
             grammar.accept(recorded.seq, item)?;
         }
@@ -49,6 +68,7 @@ pub fn check(
                 recorded.seq, grammar.open
             )
         })?;
+        requests.only_what_was_let_in(recorded.seq, &grammar.users)?;
         let Fact::SampleStarted(fact) = &recorded.fact else {
             continue;
         };
@@ -69,9 +89,119 @@ pub fn check(
                 )
             })?;
         }
+        requests.are_in(recorded.seq, &prompt)?;
         last = Some(prompt);
     }
     Ok(())
+}
+
+/// What the user asked for, as far as the log has been read.
+#[derive(Default)]
+struct Requests {
+    /// What waits, as hooks have left it.
+    waiting: BTreeMap<InputId, Arc<str>>,
+    /// All that was let in, in order.
+    accepted: Vec<Arc<str>>,
+    /// What the open turn is about.
+    current: Vec<Arc<str>>,
+    goal: Option<Arc<str>>,
+}
+
+impl Requests {
+    fn take(&mut self, log: &[Recorded], recorded: &Recorded) {
+        match &recorded.fact {
+            Fact::InputQueued(fact) => {
+                self.waiting
+                    .insert(InputId(recorded.seq.0), fact.text.clone());
+            }
+            Fact::HookDecided(fact) => {
+                let place = reading::place(log, fact);
+                if let (Some(edit), Some(HookAt::PromptSubmitted { input })) = (&fact.edit, place) {
+                    self.waiting.insert(input, edit.text.clone());
+                }
+            }
+            Fact::InputAccepted(fact) => {
+                let text = self.waiting.remove(&fact.input);
+                self.accepted.extend(text.clone());
+                self.current.extend(text);
+            }
+            Fact::ContextInjected(fact) => {
+                if let ContextSource::Goal { text } = &fact.from {
+                    self.goal = Some(text.clone());
+                }
+            }
+            Fact::TurnOpened(_) | Fact::TurnSettled(_) => {
+                (self.current, self.goal) = (Vec::new(), None);
+            }
+            Fact::SessionOpened(_)
+            | Fact::SessionResumed(_)
+            | Fact::SettingsChanged(_)
+            | Fact::GoalSet(_)
+            | Fact::GoalEnded(_)
+            | Fact::HooksAsked(_)
+            | Fact::InputBlocked(_)
+            | Fact::CompactionStarted(_)
+            | Fact::Compacted(_)
+            | Fact::CompactionFailed(_)
+            | Fact::SampleStarted(_)
+            | Fact::ItemAdded(_)
+            | Fact::SampleEnded(_)
+            | Fact::SampleCut(_)
+            | Fact::CallDecided(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalAnswered(_)
+            | Fact::CallStarted(_)
+            | Fact::ReconcileStarted(_)
+            | Fact::CallObserved(_)
+            | Fact::InterruptRequested(_) => {}
+        }
+    }
+
+    /// Checks that the conversation holds no word of a user that was not let in.
+    fn only_what_was_let_in(&self, at: Seq, users: &[Arc<str>]) -> Held {
+        let mut accepted = self.accepted.iter();
+        let all = users.iter().all(|user| accepted.any(|text| text == user));
+        hold(10, all, || {
+            format!(
+                "up to {at} {users:?} is shown, and {:?} was let in",
+                self.accepted
+            )
+        })
+    }
+
+    /// Checks that a request holds all that its turn is about, word for word.
+    fn are_in(&self, at: Seq, prompt: &Prompt) -> Held {
+        let is = |item: &PromptItem, wanted: &Arc<str>| match item {
+            PromptItem::User { text } => text == wanted,
+            PromptItem::Context { .. }
+            | PromptItem::Text { .. }
+            | PromptItem::Refusal { .. }
+            | PromptItem::Reasoning { .. }
+            | PromptItem::Call { .. }
+            | PromptItem::Result { .. } => false,
+        };
+        let mut items = prompt.items.iter();
+        for wanted in &self.current {
+            hold(10, items.any(|item| is(item, wanted)), || {
+                format!("the request of {at} does not hold {wanted:?}")
+            })?;
+        }
+        let Some(goal) = &self.goal else {
+            return Ok(());
+        };
+        let says = |item: &PromptItem| match item {
+            PromptItem::Context { text } => text.contains(&**goal),
+            PromptItem::User { .. }
+            | PromptItem::Text { .. }
+            | PromptItem::Refusal { .. }
+            | PromptItem::Reasoning { .. }
+            | PromptItem::Call { .. }
+            | PromptItem::Result { .. } => false,
+        };
+        hold(10, prompt.items.iter().any(says), || {
+            format!("the request of {at} does not hold the goal {goal:?}")
+        })
+    }
 }
 
 /// The grammar of a conversation, as far as it has been read.
@@ -85,17 +215,24 @@ struct Grammar {
     sample: Option<Seq>,
     /// Whether its results have begun.
     results: bool,
+    /// What users said.
+    users: Vec<Arc<str>>,
 }
 
 impl Grammar {
     fn accept(&mut self, at: Seq, item: &PromptItem) -> Held {
-        let begins = self.begun || matches!(item, PromptItem::User { .. });
-        hold(10, begins, || {
+        let opens = matches!(item, PromptItem::User { .. } | PromptItem::Context { .. });
+        hold(10, self.begun || opens, || {
             format!("up to {at} the conversation begins with {item:?}")
         })?;
         self.begun = true;
         match item {
-            PromptItem::User { .. } => {
+            PromptItem::User { text } => {
+                self.sample = None;
+                self.users.push(text.clone());
+                self.between(at, item)
+            }
+            PromptItem::Context { .. } => {
                 self.sample = None;
                 self.between(at, item)
             }

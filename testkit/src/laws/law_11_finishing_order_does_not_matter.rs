@@ -1,13 +1,17 @@
 //! Law 11: the order in which parallel tools finish does not change the history.
 //!
 //! Where two observations stand side by side in a log, the log with the two exchanged leads to
-//! the same history and to the same digest of what the model is shown.
+//! the same history and to the same digest of what the model is shown. That is so while the sample
+//! still streams, too. What hooks say of the calls of one answer comes after its results, in the
+//! order of the calls, whichever of them spoke first.
 //!
-//! It kills: results that are shown in the order in which they came.
+//! It kills: results, or the words of hooks, that are shown in the order in which they came.
 
-use windlass_core::{Draft, Fact, History, Misfit, Recorded, Session};
+use windlass_core::{
+    CallId, ContextSource, Draft, Fact, History, HookAt, Misfit, Recorded, Session,
+};
 
-use super::{Held, broken, hold};
+use super::{Held, broken, hold, reading};
 use crate::world::Machine;
 
 /// Checks a log, as `machine` folds it.
@@ -34,7 +38,39 @@ pub fn check(machine: &Machine, log: &[Recorded]) -> Held {
         session = (machine.evolve)(session, one).map_err(misfit)?;
         (machine.remember)(&mut history, one).map_err(misfit)?;
     }
+    contexts_in_call_order(log)
+}
+
+/// Checks that between two samples the words of hooks about calls come in the order of the calls.
+fn contexts_in_call_order(log: &[Recorded]) -> Held {
+    let mut last: Option<CallId> = None;
+    for recorded in log {
+        if let Fact::SampleStarted(_) = &recorded.fact {
+            last = None;
+        }
+        let Some(call) = about(log, recorded) else {
+            continue;
+        };
+        hold(11, last.is_none_or(|last| last <= call), || {
+            format!("{} speaks of call {call} after {last:?}", recorded.seq)
+        })?;
+        last = Some(call);
+    }
     Ok(())
+}
+
+/// The call that a hook's context is about.
+fn about(log: &[Recorded], recorded: &Recorded) -> Option<CallId> {
+    let Fact::ContextInjected(fact) = &recorded.fact else {
+        return None;
+    };
+    let ContextSource::Hook { decided } = &fact.from else {
+        return None;
+    };
+    let Fact::HookDecided(decided) = &reading::at(log, *decided)?.fact else {
+        return None;
+    };
+    reading::place(log, decided).as_ref().and_then(HookAt::call)
 }
 
 fn fold(

@@ -1,13 +1,15 @@
 //! Law 14: a reject changes nothing, and what must be rejected is.
 //!
 //! After a reject the log, the state and what runs are as they were before it. An answer of a
-//! run that nobody waits for, and an input whose key was used before, are rejected.
+//! run that nobody waits for, a person's answer to a question that is not open or about other
+//! arguments than those asked about, a goal without words or turns, and an input whose key was used
+//! before, are rejected.
 //!
-//! It kills: an answer that is taken without a look at its key.
+//! It kills: an answer that is taken without a look at its key, or at what it is about.
 
 use std::collections::BTreeMap;
 
-use windlass_core::{Demand, EffectKey, Input, Owed, Seq, Session};
+use windlass_core::{CallId, Demand, Digest, EffectKey, Goal, Input, Owed, Progress, Seq, Session};
 
 use super::{Held, hold};
 
@@ -40,8 +42,19 @@ pub fn check(
         format!("{input:?} was rejected, and {before:?}\nbecame {after:?}")
     })?;
     let refusable = match input {
-        Input::Sampled { key, .. } | Input::Ran { key, .. } | Input::NeverBegan { key } => {
-            !owed.iter().any(|owed| owed.key == *key)
+        Input::Sampled { key, .. }
+        | Input::Ran { key, .. }
+        | Input::Hooked { key, .. }
+        | Input::Asked { key, .. }
+        | Input::Reconciled { key, .. }
+        | Input::Compacted { key, .. }
+        | Input::NeverBegan { key } => !owed.iter().any(|owed| owed.key == *key),
+        Input::Answer {
+            call, arguments, ..
+        } => asked(&before.session, *call) != Some(*arguments),
+        Input::SetGoal { goal, .. } => {
+            let empty = |goal: &Goal| goal.text.trim().is_empty() || goal.turns == 0;
+            goal.as_ref().is_some_and(empty)
         }
         Input::Send { key, text, .. } => {
             let known = |key| before.session.keys.iter().any(|(known, _)| known == key);
@@ -50,10 +63,25 @@ pub fn check(
         Input::Configure { .. }
         | Input::Continue
         | Input::Interrupt { .. }
+        | Input::Close
         | Input::Recovered
         | Input::Tick => false,
     };
     hold(14, rejected || !refusable, || {
         format!("{input:?} was not rejected, and nobody waited for it")
     })
+}
+
+/// The arguments of the open question about a call.
+fn asked(session: &Session, id: CallId) -> Option<Digest> {
+    let call = session.turn()?.calls().iter().find(|call| call.id == id)?;
+    match call.progress {
+        Progress::Asking { question } => question.map(|_| call.arguments),
+        Progress::Proposed
+        | Progress::Allowed
+        | Progress::Denied { .. }
+        | Progress::Running { .. }
+        | Progress::Reconciling { .. }
+        | Progress::Done { .. } => None,
+    }
 }

@@ -1,63 +1,94 @@
 //! Law 15: a denied call never starts.
 //!
-//! A call starts only after a decision that allows it, about exactly the arguments that it runs
-//! with. In plan mode and with read-only permissions nothing but read-only tools starts, nor in
-//! a dry run; where a person must be asked, nothing else starts unasked. A call that cannot be
-//! run (no such tool, broken arguments) does not start.
+//! A call starts only after a decision that allows it, or after one that has a person asked who
+//! allows it; each decision and each answer is about exactly the arguments that stand then, with
+//! what hooks and people put in their place. No denial lies before a start: of the policy, of a
+//! rule, of a hook, or of a person, nor a rule that denies the arguments that it runs with.
 //!
-//! It kills: a policy that allows too much, a start that does not wait for the decision.
+//! In plan mode and with read-only permissions nothing but read-only tools starts; where a person
+//! must be asked, by the permissions or by a rule, nothing starts unasked unless a hook or a rule
+//! of the user allows it; in a dry run what would change something is only planned. A call that
+//! cannot be run (no such tool, broken arguments) does not start, nor does the one by which a model
+//! says that its goal is met.
+//!
+//! It kills: a policy that allows too much, a start that does not wait for the decision, a denial
+//! that a later word undoes.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use windlass_core::{Digest, EffectClass, Fact, Mode, Permissions, Recorded, Verdict};
+use windlass_core::{
+    CallDecided, CallId, CallItem, CallStarted, Digest, EffectClass, Fact, GOAL_TOOL, HookAt,
+    HookDecided, HookVerdict, Item, Mode, Permissions, Recorded, RuleVerdict, Settings, Verdict,
+};
 
-use super::reading;
-use super::{Held, hold};
+use super::{Held, hold, reading};
 
 /// Checks a log.
 ///
 /// # Errors
 /// [`Broken`](super::Broken) with the first call that started and should not have.
 pub fn check(log: &[Recorded]) -> Held {
-    let mut allowed = BTreeSet::new();
+    let mut calls = BTreeMap::<CallId, Standing>::new();
     for recorded in log {
         match &recorded.fact {
+            Fact::ItemAdded(fact) => {
+                if let Item::Call(item) = &fact.item {
+                    let id = CallId(recorded.seq.0);
+                    calls.insert(id, Standing::of(log, recorded, item));
+                }
+            }
+            Fact::HookDecided(fact) => {
+                let place = reading::place(log, fact);
+                let call = place.as_ref().and_then(HookAt::call);
+                if let Some(call) = call.and_then(|call| calls.get_mut(&call)) {
+                    call.hear(place, fact);
+                }
+            }
             Fact::CallDecided(fact) => {
-                let item = reading::call(log, fact.call).map(|(_, item)| item);
-                let about = item.map(|item| Digest::EMPTY.part(item.arguments.as_bytes()));
-                hold(15, about == Some(fact.arguments), || {
-                    format!(
-                        "{} decides about other arguments than those of call {}",
-                        recorded.seq, fact.call
-                    )
-                })?;
-                if fact.verdict == Verdict::Allow {
-                    allowed.insert(fact.call);
+                let call = calls.get_mut(&fact.call);
+                about(recorded, fact.call, call.as_deref(), fact.arguments)?;
+                call.into_iter().for_each(|call| call.decide(fact));
+            }
+            Fact::ApprovalAsked(fact) => {
+                let call = calls.get_mut(&fact.call);
+                about(recorded, fact.call, call.as_deref(), fact.arguments)?;
+            }
+            Fact::ApprovalAnswered(fact) => {
+                let call = calls.get_mut(&fact.call);
+                about(recorded, fact.call, call.as_deref(), fact.arguments)?;
+                let Some(call) = call else { continue };
+                call.denied |= fact.verdict != Verdict::Allow;
+                call.answered = true;
+                if let Some(edit) = &fact.edit {
+                    call.edit(&edit.text, edit.fault.is_some(), &edit.rules);
                 }
             }
             Fact::CallStarted(fact) => {
-                hold(15, allowed.contains(&fact.call), || {
-                    format!(
-                        "{} starts call {}, which nobody allowed",
-                        recorded.seq, fact.call
-                    )
-                })?;
-                hold(15, may_start(log, fact.call), || {
-                    format!(
-                        "{} starts call {}, which may not run in this turn",
-                        recorded.seq, fact.call
-                    )
+                let may = calls.get(&fact.call).map(|call| call.may_start(fact));
+                let may = may.unwrap_or(Err("it is no call"));
+                hold(15, may.is_ok(), || {
+                    let why = may.err().unwrap_or_default();
+                    format!("{} starts call {}: {why}", recorded.seq, fact.call)
                 })?;
             }
             Fact::SessionOpened(_)
+            | Fact::SessionResumed(_)
             | Fact::SettingsChanged(_)
+            | Fact::GoalSet(_)
+            | Fact::GoalEnded(_)
             | Fact::InputQueued(_)
             | Fact::TurnOpened(_)
+            | Fact::HooksAsked(_)
             | Fact::InputAccepted(_)
+            | Fact::InputBlocked(_)
+            | Fact::ContextInjected(_)
+            | Fact::CompactionStarted(_)
+            | Fact::Compacted(_)
+            | Fact::CompactionFailed(_)
             | Fact::SampleStarted(_)
-            | Fact::ItemAdded(_)
             | Fact::SampleEnded(_)
             | Fact::SampleCut(_)
+            | Fact::ReconcileStarted(_)
             | Fact::CallObserved(_)
             | Fact::InterruptRequested(_)
             | Fact::TurnSettled(_) => {}
@@ -66,11 +97,127 @@ pub fn check(log: &[Recorded]) -> Held {
     Ok(())
 }
 
-fn may_start(log: &[Recorded], call: windlass_core::CallId) -> bool {
-    let fault = reading::call(log, call).and_then(|(_, item)| item.fault.as_ref());
-    let (Some((turn, settings, tool)), None) = (reading::tool(log, call), fault) else {
-        return false;
-    };
-    let open = settings.mode == Mode::Build && settings.permissions == Permissions::Auto;
-    tool.effect == EffectClass::ReadOnly || (open && !turn.dry_run)
+fn about(at: &Recorded, id: CallId, call: Option<&Standing>, named: Digest) -> Held {
+    let stands = call.map(|call| call.arguments);
+    hold(15, stands == Some(named), || {
+        format!(
+            "{} is about other arguments than those of call {id}",
+            at.seq
+        )
+    })
+}
+
+/// How a call stands.
+struct Standing<'a> {
+    settings: Option<&'a Settings>,
+    /// What running it does to the world, where there is such a tool.
+    effect: Option<EffectClass>,
+    dry_run: bool,
+    /// The arguments that stand.
+    arguments: Digest,
+    fault: bool,
+    /// The rules that they meet.
+    rules: Vec<u32>,
+    denied: bool,
+    decided: Option<Verdict>,
+    /// Whether a person was asked and has answered.
+    answered: bool,
+    /// Whether a hook says that nobody need be asked.
+    allowed: bool,
+}
+
+impl<'a> Standing<'a> {
+    fn of(log: &'a [Recorded], recorded: &'a Recorded, item: &CallItem) -> Self {
+        let opening = recorded.turn.and_then(|turn| reading::opening(log, turn));
+        let settings = opening.and_then(|(_, turn)| reading::settings(log, turn.settings));
+        let tool = settings.and_then(|settings| settings.tool(&item.name));
+        let runs = item.name != GOAL_TOOL;
+        Self {
+            settings,
+            effect: tool.filter(|_| runs).map(|tool| tool.effect),
+            dry_run: opening.is_some_and(|(_, turn)| turn.dry_run),
+            arguments: reading::digest(&item.arguments),
+            fault: item.fault.is_some(),
+            rules: item.rules.clone(),
+            denied: false,
+            decided: None,
+            answered: false,
+            allowed: false,
+        }
+    }
+
+    fn edit(&mut self, arguments: &str, fault: bool, rules: &[u32]) {
+        self.arguments = reading::digest(arguments);
+        self.fault = fault;
+        self.rules = rules.to_vec();
+    }
+
+    fn hear(&mut self, place: Option<HookAt>, fact: &HookDecided) {
+        if let Some(edit) = &fact.edit {
+            self.edit(&edit.text, edit.fault.is_some(), &edit.rules);
+        }
+        // What comes after a call has run is no word on whether it may.
+        if let Some(HookAt::AfterTool { .. }) = place {
+            return;
+        }
+        let Some(settings) = self.settings else {
+            return;
+        };
+        match reading::counts_as(settings, fact) {
+            HookVerdict::Allow => self.allowed = true,
+            HookVerdict::Deny | HookVerdict::Halt | HookVerdict::Overrun => self.denied = true,
+            HookVerdict::Pass | HookVerdict::Ask | HookVerdict::Failed => {}
+        }
+    }
+
+    fn decide(&mut self, fact: &CallDecided) {
+        self.denied |= fact.verdict == Verdict::Deny;
+        self.decided = Some(fact.verdict);
+    }
+
+    /// The strongest rule that the arguments meet.
+    fn ruled(&self) -> Option<RuleVerdict> {
+        let rules = &self.settings?.rules;
+        let place = |place: &u32| usize::try_from(*place).ok();
+        let met = self.rules.iter().filter_map(place);
+        met.filter_map(|place| rules.get(place))
+            .map(|rule| rule.verdict)
+            .max()
+    }
+
+    fn may_start(&self, fact: &CallStarted) -> Result<(), &'static str> {
+        let (Some(settings), Some(effect)) = (self.settings, self.effect) else {
+            return Err("there is no such tool to run");
+        };
+        let ruled = self.ruled();
+        if self.fault {
+            return Err("its arguments cannot be used");
+        }
+        if self.denied || ruled == Some(RuleVerdict::Deny) {
+            return Err("it was denied");
+        }
+        match self.decided {
+            Some(Verdict::Allow) => {}
+            Some(Verdict::Ask) if self.answered || self.allowed => {}
+            Some(Verdict::Ask) => return Err("nobody has allowed it"),
+            Some(Verdict::Deny) | None => return Err("nothing has allowed it"),
+        }
+        let changes = effect != EffectClass::ReadOnly;
+        let closed = settings.mode == Mode::Plan || settings.permissions == Permissions::ReadOnly;
+        if changes && closed {
+            return Err("only read-only tools run in this turn");
+        }
+        let must_ask = match ruled {
+            Some(RuleVerdict::Ask) => true,
+            Some(RuleVerdict::Allow | RuleVerdict::Deny) => false,
+            None => changes && settings.permissions == Permissions::Ask,
+        };
+        if must_ask && !self.answered && !self.allowed {
+            return Err("a person must be asked before");
+        }
+        if fact.plan != (changes && self.dry_run) {
+            return Err("a dry run plans what changes something, and nothing else");
+        }
+        Ok(())
+    }
 }

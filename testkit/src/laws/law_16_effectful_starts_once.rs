@@ -4,7 +4,8 @@
 //! durable, so that no crash can make the log forget it; the same holds for the durability of
 //! idempotent calls. Of a call that changes something and did begin, nobody ever says that it
 //! did not start. The runs of a call are counted on and carry one idempotency key, which no
-//! other call has.
+//! other call has. A tool is asked what became of a run only if there was one. What is only planned
+//! changes nothing.
 //!
 //! It kills: a recovery that runs everything again, an `owed` that lets effects run ahead of the
 //! log, an observation that is a comfortable lie.
@@ -25,6 +26,12 @@ pub fn check(log: &[Recorded], begun: &[Begun]) -> Held {
     let mut runs = BTreeMap::<CallId, u32>::new();
     let mut keys = BTreeMap::<&str, CallId>::new();
     for recorded in log {
+        if let Fact::ReconcileStarted(fact) = &recorded.fact {
+            let key = keys.get(fact.idempotency_key.as_str());
+            hold(16, key == Some(&fact.call), || {
+                format!("{} asks after a run that never was", recorded.seq)
+            })?;
+        }
         let Fact::CallStarted(fact) = &recorded.fact else {
             continue;
         };
@@ -36,7 +43,8 @@ pub fn check(log: &[Recorded], begun: &[Begun]) -> Held {
                 recorded.seq, fact.call, fact.attempt
             )
         })?;
-        hold(16, *run == 1 || !effectful(log, fact.call), || {
+        let again = *run > 1 && !fact.plan;
+        hold(16, !again || !effectful(log, fact.call), || {
             format!(
                 "{} starts the effectful call {} again",
                 recorded.seq, fact.call

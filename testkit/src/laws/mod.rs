@@ -4,7 +4,7 @@
 //! first thing that breaks the law. Where it can, it works its expectation out from the log alone
 //! and never asks the core, so that a defect of the core cannot agree with itself.
 //!
-//! The numbers are those of `docs/laws.md`. Absent so far: 7, which steering brings.
+//! The numbers are those of `docs/laws.md`.
 
 pub mod law_01_live_equals_fold;
 pub mod law_02_every_prefix_settles;
@@ -12,6 +12,7 @@ pub mod law_03_running_equals_owed;
 pub mod law_04_no_key_starts_twice;
 pub mod law_05_one_observation_a_call;
 pub mod law_06_chunking_does_not_matter;
+pub mod law_07_nothing_said_is_lost;
 pub mod law_08_no_sample_without_reason;
 pub mod law_09_limits_hold;
 pub mod law_10_prompts_extend;

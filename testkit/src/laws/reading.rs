@@ -1,7 +1,8 @@
-//! Reading a log without the core: facts by position, turns, and the tools of calls.
+//! Reading a log without the core: facts by position, turns, the tools and the arguments of calls.
 
 use windlass_core::{
-    CallId, CallItem, Fact, Item, Recorded, Seq, Settings, ToolSpec, TurnId, TurnOpened,
+    CallId, CallItem, Digest, Fact, HookAt, HookDecided, HookSpec, HookVerdict, Item, OnFailure,
+    Recorded, Seq, Settings, ToolSpec, TurnId, TurnOpened,
 };
 
 /// The fact at a position.
@@ -13,66 +14,39 @@ pub(super) fn at(log: &[Recorded], seq: Seq) -> Option<&Recorded> {
 /// The opening of a turn.
 pub(super) fn opening(log: &[Recorded], turn: TurnId) -> Option<(&Recorded, &TurnOpened)> {
     let recorded = at(log, Seq(turn.0))?;
-    match &recorded.fact {
-        Fact::TurnOpened(fact) => Some((recorded, fact)),
-        Fact::SessionOpened(_)
-        | Fact::SettingsChanged(_)
-        | Fact::InputQueued(_)
-        | Fact::InputAccepted(_)
-        | Fact::SampleStarted(_)
-        | Fact::ItemAdded(_)
-        | Fact::SampleEnded(_)
-        | Fact::SampleCut(_)
-        | Fact::CallDecided(_)
-        | Fact::CallStarted(_)
-        | Fact::CallObserved(_)
-        | Fact::InterruptRequested(_)
-        | Fact::TurnSettled(_) => None,
-    }
+    let Fact::TurnOpened(fact) = &recorded.fact else {
+        return None;
+    };
+    Some((recorded, fact))
 }
 
 /// The settings that a fact holds.
 pub(super) fn settings(log: &[Recorded], seq: Seq) -> Option<&Settings> {
-    match &at(log, seq)?.fact {
-        Fact::SessionOpened(fact) => Some(&fact.settings),
-        Fact::SettingsChanged(fact) => Some(&fact.settings),
-        Fact::InputQueued(_)
-        | Fact::TurnOpened(_)
-        | Fact::InputAccepted(_)
-        | Fact::SampleStarted(_)
-        | Fact::ItemAdded(_)
-        | Fact::SampleEnded(_)
-        | Fact::SampleCut(_)
-        | Fact::CallDecided(_)
-        | Fact::CallStarted(_)
-        | Fact::CallObserved(_)
-        | Fact::InterruptRequested(_)
-        | Fact::TurnSettled(_) => None,
+    let fact = &at(log, seq)?.fact;
+    if let Fact::SessionOpened(fact) = fact {
+        return Some(&fact.settings);
     }
+    let Fact::SettingsChanged(fact) = fact else {
+        return None;
+    };
+    Some(&fact.settings)
+}
+
+/// The settings that a turn is frozen with.
+pub(super) fn frozen(log: &[Recorded], turn: TurnId) -> Option<&Settings> {
+    settings(log, opening(log, turn)?.1.settings)
 }
 
 /// The item that brought a call.
 pub(super) fn call(log: &[Recorded], call: CallId) -> Option<(&Recorded, &CallItem)> {
     let recorded = at(log, Seq(call.0))?;
-    match &recorded.fact {
-        Fact::ItemAdded(fact) => match &fact.item {
-            Item::Call(item) => Some((recorded, item)),
-            Item::Text { .. } | Item::Refusal { .. } | Item::Reasoning(_) => None,
-        },
-        Fact::SessionOpened(_)
-        | Fact::SettingsChanged(_)
-        | Fact::InputQueued(_)
-        | Fact::TurnOpened(_)
-        | Fact::InputAccepted(_)
-        | Fact::SampleStarted(_)
-        | Fact::SampleEnded(_)
-        | Fact::SampleCut(_)
-        | Fact::CallDecided(_)
-        | Fact::CallStarted(_)
-        | Fact::CallObserved(_)
-        | Fact::InterruptRequested(_)
-        | Fact::TurnSettled(_) => None,
-    }
+    let Fact::ItemAdded(fact) = &recorded.fact else {
+        return None;
+    };
+    let Item::Call(item) = &fact.item else {
+        return None;
+    };
+    Some((recorded, item))
 }
 
 /// The tool that a call names, with the settings of its turn.
@@ -81,4 +55,66 @@ pub(super) fn tool(log: &[Recorded], id: CallId) -> Option<(&TurnOpened, &Settin
     let (_, turn) = opening(log, recorded.turn?)?;
     let settings = settings(log, turn.settings)?;
     Some((turn, settings, settings.tool(&item.name)?))
+}
+
+/// Where a hook was asked that has decided.
+pub(super) fn place(log: &[Recorded], decided: &HookDecided) -> Option<HookAt> {
+    let Fact::HooksAsked(fact) = &at(log, decided.asked)?.fact else {
+        return None;
+    };
+    Some(fact.at)
+}
+
+/// What a hook's verdict counts as, by how it is declared in these settings.
+pub(super) fn counts_as(settings: &Settings, decided: &HookDecided) -> HookVerdict {
+    let place = usize::try_from(decided.hook).unwrap_or(usize::MAX);
+    let declared: Option<&HookSpec> = settings.hooks.get(place);
+    match (decided.verdict, declared.map(|hook| hook.on_failure)) {
+        (HookVerdict::Failed, Some(OnFailure::Open)) => HookVerdict::Pass,
+        (HookVerdict::Failed, Some(OnFailure::Closed) | None) => HookVerdict::Deny,
+        (
+            HookVerdict::Pass
+            | HookVerdict::Allow
+            | HookVerdict::Ask
+            | HookVerdict::Deny
+            | HookVerdict::Halt
+            | HookVerdict::Overrun,
+            _,
+        ) => decided.verdict,
+    }
+}
+
+/// Whether a hook that has decided answers the model's answer, or the end of the turn.
+pub(super) fn answers_the_model(log: &[Recorded], decided: Seq) -> bool {
+    let recorded = at(log, decided);
+    let Some(Fact::HookDecided(fact)) = recorded.map(|recorded| &recorded.fact) else {
+        return false;
+    };
+    let settings = recorded.and_then(|recorded| frozen(log, recorded.turn?));
+    let verdict = settings.map(|settings| counts_as(settings, fact));
+    if verdict != Some(HookVerdict::Deny) {
+        return false;
+    }
+    match place(log, fact) {
+        Some(HookAt::AfterAnswer { .. } | HookAt::Stop { .. } | HookAt::SubTurnStop { .. }) => true,
+        Some(
+            HookAt::SessionStart { .. }
+            | HookAt::SessionEnd
+            | HookAt::PromptSubmitted { .. }
+            | HookAt::BeforeSample { .. }
+            | HookAt::BeforeTool { .. }
+            | HookAt::AfterTool { .. }
+            | HookAt::PermissionRequest { .. }
+            | HookAt::BeforeCompaction { .. }
+            | HookAt::AfterCompaction { .. }
+            | HookAt::SubTurnStart
+            | HookAt::Interrupt,
+        )
+        | None => false,
+    }
+}
+
+/// The digest of arguments.
+pub(super) fn digest(arguments: &str) -> Digest {
+    Digest::EMPTY.part(arguments.as_bytes())
 }

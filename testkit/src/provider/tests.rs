@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windlass_core::{
-    Chain, Limits, Mode, Permissions, Seq, SessionId, Settings, StreamEvent, TurnId,
+    Chain, Limits, Mode, Permissions, Seq, SessionId, Settings, StreamEvent, TurnId, Window,
 };
 use windlass_ports::Streaming;
 
@@ -18,6 +18,10 @@ fn request() -> SampleRequest {
         instructions: String::new(),
         mode: Mode::Build,
         permissions: Permissions::Auto,
+        rules: Vec::new(),
+        hooks: Vec::new(),
+        window: Window::default(),
+        price: None,
         tools: Vec::new(),
         limits: Limits::default(),
         max_output_tokens: None,

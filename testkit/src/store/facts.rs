@@ -4,13 +4,18 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Because, CallDecided, CallId, CallItem, CallObserved, CallStarted, Concurrency, Decider,
-    Delivery, Digest, Draft, EffectClass, Fact, FailureKind, InputAccepted, InputId, InputQueued,
-    InterruptRequested, Interrupter, Item, ItemAdded, LimitKind, Limits, Lineage, Mode,
-    Observation, ObservationStatus, Opaque, Outcome, Permissions, ReasoningItem, Recorded, Retry,
+    ApprovalAnswered, ApprovalAsked, ArgumentPattern, Because, CallDecided, CallId, CallItem,
+    CallObserved, CallStarted, Compacted, CompactionFailed, CompactionStarted, Concurrency,
+    ContextInjected, ContextPart, ContextSource, Cut, Decider, Delivery, Digest, Draft, Edit,
+    EffectClass, Fact, FailureKind, Goal, GoalEnd, GoalEnded, GoalSet, HookAt, HookDecided,
+    HookOrder, HookPoint, HookSpec, HookVerdict, HooksAsked, InputAccepted, InputBlocked, InputId,
+    InputQueued, InterruptRequested, Interrupter, Item, ItemAdded, Kept, Lasting, LimitKind,
+    Limits, Lineage, Mode, Observation, ObservationStatus, OnFailure, Opaque, Outcome, Permissions,
+    Price, ReasoningItem, ReconcileStarted, Recorded, Reserved, Retry, Rule, RuleVerdict,
     SampleCut, SampleEnded, SampleFailure, SampleStarted, Scope, Seq, SessionId, SessionOpened,
-    Settings, SettingsChanged, Spent, StopReason, Timestamp, ToolSpec, TurnId, TurnOpened,
-    TurnSettled, Usage, Verdict,
+    SessionResumed, Settings, SettingsChanged, Shown, Spent, Stands, StopReason, StopWhen,
+    Strategy, Timestamp, ToolSpec, Trigger, TurnId, TurnOpened, TurnSettled, Usage, Verdict,
+    Window,
 };
 
 /// Texts that break what is careless: empty, quoted, of control characters, of line ends, not
@@ -72,6 +77,7 @@ fn queued(session: &SessionId, seq: Seq, text: String) -> Recorded {
         scope: Scope::local("someone").into(),
         text: text.into(),
         delivery: Delivery::Turn,
+        context: Vec::new(),
         key: None,
         dry_run: false,
     });
@@ -92,13 +98,19 @@ fn facts_with(text: &str) -> Vec<Fact> {
             settings: Arc::new(settings(text)),
             lineage: Lineage::Root,
         }),
+        Fact::SessionResumed(SessionResumed {}),
         Fact::SettingsChanged(SettingsChanged {
+            by: principal(text).into(),
             settings: Arc::new(settings(text)),
         }),
         Fact::InputQueued(InputQueued {
             scope: principal(text).into(),
             text: text.into(),
-            delivery: Delivery::Turn,
+            delivery: Delivery::Steer,
+            context: vec![ContextPart {
+                from: text.into(),
+                text: text.into(),
+            }],
             key: Some(text.into()),
             dry_run: true,
         }),
@@ -110,16 +122,28 @@ fn facts_with(text: &str) -> Vec<Fact> {
             dry_run: false,
         }),
         Fact::InputAccepted(InputAccepted { input: InputId(3) }),
+        Fact::InputBlocked(InputBlocked {
+            input: InputId(3),
+            reason: text.into(),
+        }),
     ];
+    facts.extend(goal_with(text));
+    facts.extend(hook_with(text));
+    facts.extend(compaction_with(text));
     facts.extend(sample_with(text));
     facts.extend(call_with(text));
     facts.push(Fact::InterruptRequested(InterruptRequested {
         by: Interrupter::Person,
+        scope: principal(text).into(),
         reason: text.into(),
+        when: StopWhen::AfterStep,
     }));
     facts.extend(outcomes_with(text).into_iter().map(|outcome| {
-        let spent = Spent::default();
-        Fact::TurnSettled(TurnSettled { outcome, spent })
+        Fact::TurnSettled(TurnSettled {
+            outcome,
+            spent: Spent::default(),
+            waiting: vec![InputId(u64::MAX)],
+        })
     }));
     facts
 }
@@ -136,6 +160,7 @@ fn sample_with(text: &str) -> Vec<Fact> {
         name: text.into(),
         arguments: text.into(),
         fault: Some(text.into()),
+        rules: vec![0, u32::MAX],
         opaque: Some(opaque.clone()),
     };
     let reasoning = ReasoningItem {
@@ -154,6 +179,10 @@ fn sample_with(text: &str) -> Vec<Fact> {
         attempt: u32::MAX,
         because: Because::Retry,
         digest: Digest::EMPTY.part(text.as_bytes()),
+        reserved: Reserved {
+            tokens: 1,
+            cost_micros: u64::MAX,
+        },
     })];
     facts.extend(items.map(|item| Fact::ItemAdded(ItemAdded { started, item })));
     facts.push(Fact::SampleEnded(SampleEnded {
@@ -173,12 +202,92 @@ fn sample_with(text: &str) -> Vec<Fact> {
             ..SampleFailure::new(FailureKind::Overloaded, Retry::AfterMs(7), text)
         },
         partial: text.into(),
+        stands: Stands::Through { item: Seq(7) },
+        usage: Some(Usage::default()),
         retry_at: Some(Timestamp(u64::MAX)),
     }));
     facts
 }
 
-fn call_with(text: &str) -> [Fact; 3] {
+fn goal_with(text: &str) -> [Fact; 2] {
+    let goal = Goal {
+        text: text.into(),
+        turns: u32::MAX,
+    };
+    [
+        Fact::GoalSet(GoalSet {
+            by: principal(text).into(),
+            goal: Some(goal.into()),
+        }),
+        Fact::GoalEnded(GoalEnded {
+            end: GoalEnd::Stopped {
+                reason: text.into(),
+            },
+        }),
+    ]
+}
+
+fn hook_with(text: &str) -> [Fact; 3] {
+    [
+        Fact::HooksAsked(HooksAsked {
+            at: HookAt::PromptSubmitted { input: InputId(3) },
+            hooks: vec![0, u32::MAX],
+            attempt: 1,
+        }),
+        Fact::HookDecided(HookDecided {
+            asked: Seq(5),
+            hook: 0,
+            name: text.into(),
+            verdict: HookVerdict::Deny,
+            reason: text.into(),
+            about: Digest::EMPTY.part(text.as_bytes()),
+            edit: Some(edit(text)),
+            context: Some(text.into()),
+        }),
+        Fact::ContextInjected(ContextInjected {
+            from: ContextSource::Workspace { text: text.into() },
+            lasting: Lasting::Session,
+        }),
+    ]
+}
+
+fn compaction_with(text: &str) -> [Fact; 3] {
+    let started = Seq(6);
+    [
+        Fact::CompactionStarted(CompactionStarted {
+            compaction: 1,
+            attempt: 1,
+            trigger: Trigger::Window,
+            strategy: Strategy::Summary,
+            target_bytes: u64::MAX,
+        }),
+        Fact::Compacted(Compacted {
+            started,
+            cut: Cut {
+                cleared: 1,
+                left: u64::MAX,
+                summary: Some(text.into()),
+            },
+            shown: Shown::NOTHING,
+            usage: Some(Usage::default()),
+            fallback: Some(text.into()),
+        }),
+        Fact::CompactionFailed(CompactionFailed {
+            started,
+            reason: text.into(),
+        }),
+    ]
+}
+
+fn edit(text: &str) -> Edit {
+    Edit {
+        text: text.into(),
+        fault: Some(text.into()),
+        rules: vec![u32::MAX],
+    }
+}
+
+fn call_with(text: &str) -> [Fact; 6] {
     let call = CallId(10);
     [
         Fact::CallDecided(CallDecided {
@@ -188,7 +297,28 @@ fn call_with(text: &str) -> [Fact; 3] {
             reason: text.into(),
             arguments: Digest::EMPTY,
         }),
+        Fact::ApprovalAsked(ApprovalAsked {
+            call,
+            attempt: 1,
+            arguments: Digest::EMPTY,
+            deadline: Some(Timestamp(u64::MAX)),
+        }),
+        Fact::ApprovalAnswered(ApprovalAnswered {
+            call,
+            by: principal(text).into(),
+            verdict: Verdict::Allow,
+            reason: text.into(),
+            arguments: Digest::EMPTY,
+            edit: Some(edit(text)),
+        }),
         Fact::CallStarted(CallStarted {
+            call,
+            attempt: 1,
+            idempotency_key: text.into(),
+            timeout_ms: u64::MAX,
+            plan: true,
+        }),
+        Fact::ReconcileStarted(ReconcileStarted {
             call,
             attempt: 1,
             idempotency_key: text.into(),
@@ -198,6 +328,10 @@ fn call_with(text: &str) -> [Fact; 3] {
             call,
             observation: Arc::new(Observation {
                 omitted_bytes: u64::MAX,
+                kept: Some(Kept {
+                    sha256: text.into(),
+                    bytes: u64::MAX,
+                }),
                 ..Observation::new(ObservationStatus::Unknown, text)
             }),
         }),
@@ -239,6 +373,31 @@ fn settings(text: &str) -> Settings {
         instructions: text.into(),
         mode: Mode::Plan,
         permissions: Permissions::ReadOnly,
+        rules: vec![Rule {
+            verdict: RuleVerdict::Ask,
+            tool: text.into(),
+            argument: Some(ArgumentPattern {
+                name: text.into(),
+                pattern: text.into(),
+            }),
+        }],
+        hooks: vec![HookSpec {
+            name: text.into(),
+            point: HookPoint::BeforeTool,
+            only: Some(vec![text.into()]),
+            order: HookOrder::Parallel,
+            on_failure: OnFailure::Open,
+            timeout_ms: u64::MAX,
+        }],
+        window: Window {
+            tokens: u64::MAX,
+            strategy: Strategy::Slide,
+        },
+        price: Some(Price {
+            input_micros: u64::MAX,
+            cached_input_micros: 0,
+            output_micros: 1,
+        }),
         tools: vec![ToolSpec {
             name: text.into(),
             description: text.into(),
@@ -246,6 +405,7 @@ fn settings(text: &str) -> Settings {
             effect: EffectClass::Effectful,
             concurrency: Concurrency::Exclusive,
             timeout_ms: Some(1),
+            reconciles: true,
         }],
         limits: Limits::default(),
         max_output_tokens: Some(u64::MAX),
@@ -267,7 +427,7 @@ mod tests {
         let session = SessionId::new("s").unwrap();
         let facts = sample_facts(&session);
         let kinds: BTreeSet<_> = facts.iter().map(|fact| fact.fact.kind()).collect();
-        assert_eq!(kinds.len(), 14);
+        assert_eq!(kinds.len(), 27);
         for (fact, seq) in facts.iter().zip(1..) {
             assert_eq!(fact.seq, Seq(seq));
             let text = codec::encode(fact).unwrap();

@@ -13,7 +13,9 @@ use windlass_core::{
     CallId, EffectClass, Observation, ObservationStatus, Scope, SessionId, Timestamp, ToolSpec,
     TurnId,
 };
-use windlass_ports::{CancelSource, NoProgress, ToolCall, ToolContext, ToolError, ToolExecutor};
+use windlass_ports::{
+    CancelSource, NoProgress, OutputKeeper, ToolCall, ToolContext, ToolError, ToolExecutor,
+};
 
 use crate::store::{Checked, Violation};
 
@@ -388,6 +390,7 @@ fn context(number: u64, cancel: &CancelSource) -> Result<ToolContext, Violation>
     let session = SessionId::new("suite").map_err(|error| Violation::new(error.to_string()))?;
     Ok(ToolContext {
         scope: Scope::local("suite"),
+        outputs: OutputKeeper::off(session.clone()),
         session,
         turn: TurnId(1),
         call: CallId(number),

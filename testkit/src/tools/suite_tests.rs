@@ -65,6 +65,7 @@ impl Fixture {
             }),
             output_bytes: 1_000,
             omitted_bytes: 900,
+            kept: None,
         };
         let look = ScriptedTool::new(
             if fault == Fault::BadName {

@@ -1,7 +1,7 @@
 //! Scripted tools keep the port's laws and record what they were asked.
 
 use windlass_core::{EffectClass, Timestamp};
-use windlass_ports::{CancelSource, NoProgress};
+use windlass_ports::{CancelSource, NoProgress, OutputKeeper};
 
 use super::*;
 use crate::clock::ManualClock;
@@ -26,6 +26,7 @@ fn context(call: u64, attempt: u32, cancel: &CancelSource) -> ToolContext {
         deadline: Timestamp(1_000),
         timeout_ms: 1_000,
         progress: Arc::new(NoProgress),
+        outputs: OutputKeeper::off(SessionId::new("s").unwrap()),
     }
 }
 

@@ -49,6 +49,7 @@ impl ScriptedTool {
             effect,
             concurrency: Concurrency::Parallel,
             timeout_ms: None,
+            reconciles: false,
         };
         Self::from_spec(spec)
     }

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 
 use windlass_core::{
-    Demand, EffectClass, EffectKey, History, Input, Limits, Lineage, OpenSession, Owed, Recorded,
-    Reject, Scope, Seq, Session, SessionId, Stamped, Timestamp,
+    CallId, Demand, EffectClass, EffectKey, History, Input, Limits, Lineage, OpenSession, Owed,
+    Progress, Recorded, Reject, Scope, Seq, Session, SessionId, Stamped, Timestamp,
 };
 use windlass_ports::codec;
 
 use super::machine::Machine;
-use super::script::{Durability, Opening};
+use super::script::{Durability, Kin, Opening};
 use super::transcript;
 use crate::laws::law_13_decisions_fit::{self, Applied};
 use crate::laws::law_14_rejects_change_nothing::{self, Standing};
@@ -60,12 +60,18 @@ impl World {
             entropy: 0,
             input: OpenSession {
                 owner: Scope::local("somebody"),
-                workspace: None,
+                workspace: opening.workspace.clone(),
                 settings: opening.posture.settings(),
-                lineage: Lineage::Root,
+                lineage: match opening.kin {
+                    Kin::Root => Lineage::Root,
+                    Kin::Child => Lineage::Child {
+                        of: session_id("parent")?,
+                        call: CallId(7),
+                    },
+                },
             },
         });
-        let id = SessionId::new("simulated").map_err(|error| broken(13, error.to_string()))?;
+        let id = session_id("simulated")?;
         let first = draft.number(&id, Seq::ZERO.next());
         let session = windlass_core::opened(&first)
             .map_err(|misfit| broken(13, format!("the opening does not fit: {misfit}")))?;
@@ -137,6 +143,12 @@ impl World {
     #[must_use]
     pub fn history(&self) -> &History {
         &self.history
+    }
+
+    /// What has happened so far, for people to read.
+    #[must_use]
+    pub fn lines(&self) -> &[String] {
+        &self.transcript
     }
 
     /// The inputs that were refused so far.
@@ -270,13 +282,23 @@ impl World {
             self.end_unowed(&owed);
             for one in owed {
                 match (one.demand, self.running.get(&one.key)) {
-                    (Demand::Run, None) if one.needs <= self.durable => self.begin(one.key),
-                    (Demand::Wind, None) => never = never.or(Some(one.key)),
-                    (Demand::Wind, Some(Demand::Run)) => {
-                        self.note("wind", &one.key);
-                        self.running.insert(one.key, Demand::Wind);
+                    (demand @ (Demand::Run | Demand::Yield), None) if one.needs <= self.durable => {
+                        self.begin(one.key, demand);
                     }
-                    (Demand::Run, _) | (Demand::Wind, Some(Demand::Wind)) => {}
+                    (Demand::Wind, None) => never = never.or(Some(one.key)),
+                    (Demand::Wind, Some(Demand::Run | Demand::Yield)) => {
+                        self.turn("wind", one.key, Demand::Wind);
+                    }
+                    (Demand::Yield, Some(Demand::Run)) => {
+                        self.turn("yield", one.key, Demand::Yield);
+                    }
+                    (Demand::Run, Some(Demand::Yield)) => {
+                        self.turn("go on with", one.key, Demand::Run);
+                    }
+                    (Demand::Run | Demand::Yield, None)
+                    | (Demand::Run, Some(Demand::Run | Demand::Wind))
+                    | (Demand::Yield, Some(Demand::Yield | Demand::Wind))
+                    | (Demand::Wind, Some(Demand::Wind)) => {}
                 }
             }
             let Some(key) = never else { return Ok(()) };
@@ -289,9 +311,11 @@ impl World {
         Err(broken(3, "what is owed does not come to rest"))
     }
 
-    fn begin(&mut self, key: EffectKey) {
-        self.note("run", &key);
-        self.running.insert(key, Demand::Run);
+    fn begin(&mut self, key: EffectKey, demand: Demand) {
+        self.turn("run", key, Demand::Run);
+        if demand == Demand::Yield {
+            self.turn("yield", key, Demand::Yield);
+        }
         self.begun.push(Begun {
             life: self.life,
             key,
@@ -300,17 +324,26 @@ impl World {
         });
     }
 
-    /// What an effect does to the world. Asking a model changes nothing.
+    /// Notes what is demanded of an effect from now on.
+    fn turn(&mut self, verb: &str, key: EffectKey, demand: Demand) {
+        self.note(verb, &key);
+        self.running.insert(key, demand);
+    }
+
+    /// What an effect does to the world. Only the run of a tool changes anything.
     fn class(&self, key: EffectKey) -> EffectClass {
         let EffectKey::Call { call, .. } = key else {
             return EffectClass::ReadOnly;
         };
-        let settings = self.session.turn().map(|turn| turn.settings.clone());
+        let turn = self.session.turn();
+        let state = turn.and_then(|turn| turn.calls().iter().find(|state| state.id == call));
+        if let Some(Progress::Running { plan: true, .. }) = state.map(|state| &state.progress) {
+            return EffectClass::ReadOnly;
+        }
         let item = self.history.call(call);
-        let tool = settings
-            .as_ref()
+        let tool = turn
             .zip(item)
-            .and_then(|(settings, item)| settings.tool(&item.name));
+            .and_then(|(turn, item)| turn.settings.tool(&item.name));
         tool.map_or(EffectClass::Effectful, |tool| tool.effect)
     }
 
@@ -331,4 +364,8 @@ impl World {
         let effect = transcript::effect(key);
         self.transcript.push(format!("     {verb} {effect}"));
     }
+}
+
+fn session_id(text: &str) -> Result<SessionId, Broken> {
+    SessionId::new(text).map_err(|error| broken(13, error.to_string()))
 }

@@ -1,21 +1,22 @@
-//! A fair world: the provider answers, tools finish, and ticks come when the deadline says.
+//! A fair world: the provider answers, tools finish, hooks have nothing to say, people allow what
+//! they are asked, and ticks come when the deadline says.
 
 use windlass_core::{
-    Demand, EffectKey, FailureKind, Hold, Input, Item, Observation, ObservationStatus, Phase,
-    Retry, SampleFailure, SampleNews, StopReason,
+    Answer, Demand, EffectKey, FailureKind, GoalState, Hold, HookReply, Input, Item, Observation,
+    ObservationStatus, Phase, Retry, SampleFailure, SampleNews, Scope, Standing, StopReason,
 };
 
 use super::driver::World;
+use super::happen::steered;
 use crate::laws::{Broken, Held, broken};
 
-/// Runs a world until its session is at rest: no turn is open, and no input waits but held ones.
-/// Answers with the number of steps.
+/// Runs a world until its session is at rest: no turn is open, nothing runs, and no input waits
+/// but held ones. Answers with the number of steps.
 ///
 /// # Errors
 /// [`Broken`] by law 2 when it is stuck or takes more steps than it should, or another law.
 pub fn settle(world: &mut World) -> Result<usize, Broken> {
-    let calls = world.owed().len();
-    let bound = 64 + calls * 4 + world.session().queue.len() * 16;
+    let bound = bound(world);
     for steps in 0..bound {
         world.sync()?;
         if rested(world) {
@@ -29,8 +30,22 @@ pub fn settle(world: &mut World) -> Result<usize, Broken> {
     }
     Err(broken(
         2,
-        format!("{bound} steps were not enough: {:?}", world.session()),
+        format!("{bound} steps were not enough: {}", standing(world)),
     ))
+}
+
+/// More steps than a session needs to come to rest: for each call that is out, for each input that
+/// waits, and for each turn that its goal may open.
+fn bound(world: &World) -> usize {
+    let session = world.session();
+    let turn = session.turn();
+    let calls = turn.map_or(0, |turn| turn.calls().len());
+    let goal = session.goal.as_ref();
+    let turns = goal.map_or(0, |goal| goal.goal.turns.saturating_sub(goal.turns));
+    let turns = usize::try_from(turns).unwrap_or(0) + session.queue.len() + 2;
+    // Each hook is asked a few times a turn and a few times a call.
+    let hooks = session.settings.hooks.len() + turn.map_or(0, |turn| turn.settings.hooks.len());
+    64 + calls * (4 + hooks * 4) + turns * (16 + hooks * 8)
 }
 
 /// Whether nothing is left to do without a user.
@@ -38,14 +53,23 @@ pub fn settle(world: &mut World) -> Result<usize, Broken> {
 pub fn rested(world: &World) -> bool {
     let session = world.session();
     match &session.phase {
-        Phase::Idle => session.queue.is_empty() || session.hold == Hold::Held,
+        Phase::Idle => {
+            let due = |goal: &GoalState| goal.standing != Standing::Waiting;
+            let waits = !session.queue.is_empty() || session.goal.as_ref().is_some_and(due);
+            world.running.is_empty() && (!waits || session.hold == Hold::Held)
+        }
         Phase::Turning(_) => false,
     }
 }
 
 fn answer(world: &mut World, key: EffectKey, demand: Demand) -> Held {
     match (key, demand) {
-        (EffectKey::Sample { .. }, Demand::Run) => {
+        // Half of the samples that are to yield have begun a call, and run to their end.
+        (EffectKey::Sample { started }, Demand::Yield) if started.0 % 2 == 0 => {
+            let news = steered("half");
+            world.take(Input::Sampled { key, news })
+        }
+        (EffectKey::Sample { .. }, Demand::Run | Demand::Yield) => {
             let item = Item::Text { text: "ok".into() };
             let news = SampleNews::Item(item);
             world.take(Input::Sampled { key, news })?;
@@ -61,10 +85,11 @@ fn answer(world: &mut World, key: EffectKey, demand: Demand) -> Held {
             let news = SampleNews::Failed {
                 failure: SampleFailure::new(FailureKind::Cancelled, Retry::Never, message),
                 partial: String::new(),
+                usage: None,
             };
             world.take(Input::Sampled { key, news })
         }
-        (EffectKey::Call { .. }, Demand::Run) => {
+        (EffectKey::Call { .. }, Demand::Run | Demand::Yield) => {
             let observation = Observation::new(ObservationStatus::Done, "ok");
             world.take(Input::Ran { key, observation })
         }
@@ -72,21 +97,52 @@ fn answer(world: &mut World, key: EffectKey, demand: Demand) -> Held {
             let observation = Observation::new(ObservationStatus::Aborted, "stopped as asked");
             world.take(Input::Ran { key, observation })
         }
+        (EffectKey::Hook { .. }, _) => {
+            let reply = HookReply::pass();
+            world.take(Input::Hooked { key, reply })
+        }
+        (EffectKey::Approval { .. }, _) => world.take(Input::Asked {
+            key,
+            scope: Scope::local("approver"),
+            answer: Answer::Allow { edit: None },
+        }),
+        (EffectKey::Reconcile { .. }, _) => world.take(Input::Reconciled {
+            key,
+            observation: None,
+        }),
+        (EffectKey::Compact { .. }, _) => {
+            let compaction = world.compaction(key, "");
+            world.take(Input::Compacted { key, compaction })
+        }
     }
 }
 
 /// Nothing runs: the time that the session asked to be looked at again comes.
 fn tick(world: &mut World) -> Held {
     let Some(at) = (world.machine.deadline)(&world.session) else {
-        let what = format!("nothing runs and no tick will come: {:?}", world.session());
+        let what = format!("nothing runs and no tick will come: {}", standing(world));
         return Err(broken(2, what));
     };
     world.now = world.now.max(at);
     let before = world.session().clone();
     world.take(Input::Tick)?;
     if before == *world.session() {
-        let what = format!("the tick at {at} changes nothing: {before:?}");
+        let what = format!("the tick at {at} changes nothing: {}", standing(world));
         return Err(broken(2, what));
     }
     Ok(())
+}
+
+/// Where a session stands, without its settings.
+fn standing(world: &World) -> String {
+    let session = world.session();
+    let stage = session.turn().map(|turn| (&turn.stage, &turn.gates));
+    let (queue, goal, gates) = (&session.queue, &session.goal, &session.gates);
+    let told = world.lines();
+    let told = told.get(told.len().saturating_sub(12)..).unwrap_or(told);
+    let told = told.join("\n");
+    format!(
+        "{stage:?} {queue:?} {:?} {goal:?} {gates:?}\n{told}",
+        session.hold
+    )
 }

@@ -1,15 +1,18 @@
 //! A simulated world: one session, its log, the processes that drive it one after the other, and
-//! a provider, tools, users and a clock that do what a script says.
+//! a provider, tools, hooks, people and a clock that do what a script says.
 //!
 //! Pure and synchronous, so that thousands of worlds run in a second. Absent: real time, threads,
 //! randomness; a script and a seed say all.
 
+mod declared;
 mod driver;
+mod happen;
 mod machine;
 mod parse;
 mod posture;
 mod script;
 mod simulate;
+mod spelled;
 mod transcript;
 mod words;
 
@@ -17,9 +20,10 @@ pub mod facts;
 pub mod fair;
 pub mod random;
 
+pub use declared::{hook, rules_met};
 pub use driver::World;
 pub use machine::{Decide, Machine};
-pub use posture::{Posture, TOOLS};
-pub use script::{Durability, Opening, Script, Step};
+pub use posture::{Posture, RECONCILES, TOOLS};
+pub use script::{Compacted, Cost, Durability, Kin, Opening, Script, Step, Word};
 pub use simulate::{check_all, run, transcript};
 pub use transcript::{effect, line, outcome};

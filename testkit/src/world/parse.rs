@@ -2,10 +2,10 @@
 
 use std::str::FromStr;
 
-use windlass_core::{ObservationStatus, Retry, StopReason};
+use windlass_core::{Delivery, Goal, ObservationStatus, Retry, StopReason, StopWhen, Widening};
 
 use super::posture::{Posture, set_limit};
-use super::script::{Durability, Opening, Script, Step};
+use super::script::{Compacted, Cost, Durability, Kin, Opening, Script, Step, Word};
 use super::words::word;
 
 impl FromStr for Script {
@@ -21,7 +21,7 @@ impl FromStr for Script {
                 continue;
             }
             let place = |error: String| format!("line {}, {line:?}: {error}", at + 1);
-            match line.split_once(' ').unwrap_or((line, "")) {
+            match split(line) {
                 ("open", rest) if script.steps.is_empty() => {
                     script.opening = opening(rest).map_err(place)?;
                 }
@@ -37,7 +37,9 @@ fn opening(rest: &str) -> Result<Opening, String> {
     for part in rest.split_whitespace() {
         match part.split_once('=') {
             None if part == "lazy" => opening.durability = Durability::Lazy,
+            None if part == "child" => opening.kin = Kin::Child,
             Some(("seed", seed)) => opening.seed = number(seed)?,
+            Some(("workspace", folder)) => opening.workspace = Some(folder.to_owned()),
             Some((name, value)) => match name.strip_prefix("ceiling.") {
                 Some(limit) => set_limit(&mut opening.ceiling, limit, value)?,
                 None => opening.posture.set(name, value)?,
@@ -50,44 +52,69 @@ fn opening(rest: &str) -> Result<Opening, String> {
 
 fn step(verb: &str, rest: &str) -> Result<Step, String> {
     Ok(match verb {
-        "send" => {
-            let (key, rest) = option("key=", rest);
-            let (dry_run, text) = match rest.split_once(' ').unwrap_or((rest, "")) {
-                ("dry", text) => (true, text),
-                (_, _) => (false, rest),
-            };
-            Step::Send {
-                key,
-                dry_run,
-                text: text.to_owned(),
+        "send" => send(Delivery::Turn, rest)?,
+        "steer" => send(Delivery::Steer, rest)?,
+        "followup" => send(Delivery::FollowUp, rest)?,
+        "goal" => goal(rest)?,
+        "continue" => Step::Continue,
+        "interrupt" => {
+            let (by, after) = split(rest);
+            Step::Interrupt {
+                by: word(by)?,
+                when: match after {
+                    "after" => StopWhen::AfterStep,
+                    _ => StopWhen::Now,
+                },
             }
         }
-        "continue" => Step::Continue,
-        "interrupt" => Step::Interrupt(word(rest)?),
-        "configure" => Step::Configure(posture(rest)?),
+        "configure" => configure(rest)?,
+        "close" => Step::Close,
         "wait" => Step::Wait(number(rest)?),
         "back" => Step::Back(number(rest)?),
         "text" => Step::Text(rest.to_owned()),
         "refusal" => Step::Refusal(rest.to_owned()),
         "reasoning" => Step::Reasoning(rest.to_owned()),
-        "call" => {
-            let (tool, rest) = rest.split_once(' ').unwrap_or((rest, ""));
-            let (id, rest) = option("id=", rest);
-            let (fault, arguments) = option("fault=", rest);
-            Step::Call {
-                tool: tool.to_owned(),
-                id: id.unwrap_or_default(),
-                fault,
-                arguments: if arguments.is_empty() {
-                    "{}"
-                } else {
-                    arguments
-                }
-                .to_owned(),
-            }
-        }
+        "call" => call(rest),
         "end" => end(rest)?,
         "fail" => fail(rest)?,
+        "yielded" => Step::Yielded(rest.to_owned()),
+        "hook" => hook(rest)?,
+        "answer" => {
+            let (nth, rest) = split(rest);
+            let (about, rest) = option("about=", rest);
+            Step::Answer {
+                nth: number(nth)?,
+                about,
+                word: said(rest)?,
+            }
+        }
+        "asked" => {
+            let (nth, rest) = split(rest);
+            Step::Asked {
+                nth: number(nth)?,
+                word: match rest {
+                    "nobody" => None,
+                    rest => Some(said(rest)?),
+                },
+            }
+        }
+        "reconciled" => {
+            let (nth, rest) = split(rest);
+            let (status, output) = split(rest);
+            Step::Reconciled {
+                nth: number(nth)?,
+                status: match status {
+                    "none" => None,
+                    status => Some(word(status)?),
+                },
+                output: output.to_owned(),
+            }
+        }
+        "compacted" => Step::Compacted(match rest {
+            "idle" => Compacted::Idle,
+            "fail" => Compacted::Fails,
+            summary => Compacted::Sketched(summary.to_owned()),
+        }),
         "late" => Step::Late(number(rest)?),
         "never" => Step::Never(number(rest)?),
         "sync" => Step::Sync,
@@ -101,7 +128,7 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
         }
         status => {
             let status: ObservationStatus = word(status)?;
-            let (nth, output) = rest.split_once(' ').unwrap_or((rest, ""));
+            let (nth, output) = split(rest);
             Step::Finish {
                 status,
                 nth: number(nth)?,
@@ -111,44 +138,140 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
     })
 }
 
-fn posture(rest: &str) -> Result<Posture, String> {
+fn send(delivery: Delivery, rest: &str) -> Result<Step, String> {
+    let (key, rest) = option("key=", rest);
+    let (dry_run, mut rest) = match split(rest) {
+        ("dry", text) => (true, text),
+        (_, _) => (false, rest),
+    };
+    let mut context = Vec::new();
+    while let (Some(part), more) = option("ctx=", rest) {
+        let parts = part.split_once(':');
+        let (from, text) = parts.ok_or_else(|| format!("{part} is not NAME:WORD"))?;
+        context.push((from.to_owned(), text.to_owned()));
+        rest = more;
+    }
+    Ok(Step::Send {
+        delivery,
+        key,
+        dry_run,
+        context,
+        text: rest.to_owned(),
+    })
+}
+
+fn goal(rest: &str) -> Result<Step, String> {
+    if rest == "none" {
+        return Ok(Step::Goal(None));
+    }
+    let (turns, text) = option("turns=", rest);
+    let turns = turns.ok_or_else(|| String::from("a goal has turns=N"))?;
+    Ok(Step::Goal(Some(Goal {
+        text: text.into(),
+        turns: number(&turns)?,
+    })))
+}
+
+fn configure(rest: &str) -> Result<Step, String> {
+    let (widening, rest) = match split(rest) {
+        ("meant", rest) => (Widening::Meant, rest),
+        (_, _) => (Widening::Refused, rest),
+    };
     let mut posture = Posture::default();
     for part in rest.split_whitespace() {
         let pair = part.split_once('=');
         let (name, value) = pair.ok_or_else(|| format!("{part} is not NAME=VALUE"))?;
         posture.set(name, value)?;
     }
-    Ok(posture)
+    Ok(Step::Configure { posture, widening })
+}
+
+fn call(rest: &str) -> Step {
+    let (tool, rest) = split(rest);
+    let (id, rest) = option("id=", rest);
+    let (fault, arguments) = option("fault=", rest);
+    Step::Call {
+        tool: tool.to_owned(),
+        id: id.unwrap_or_default(),
+        fault,
+        arguments: match arguments {
+            "" => String::from("{}"),
+            arguments => arguments.to_owned(),
+        },
+    }
 }
 
 fn end(rest: &str) -> Result<Step, String> {
-    let (reason, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+    let (reason, rest) = split(rest);
     let stop = match reason.strip_prefix("other=") {
         Some(words) => StopReason::Other(words.to_owned()),
         None => word(reason)?,
     };
-    let (tokens, _) = option("tokens=", rest);
-    let tokens = tokens.map(|tokens| number(&tokens)).transpose()?;
-    Ok(Step::End { stop, tokens })
+    let (cost, _) = cost(rest)?;
+    Ok(Step::End { stop, cost })
 }
 
 fn fail(rest: &str) -> Result<Step, String> {
-    let mut parts = rest.splitn(3, ' ');
-    let kind = word(parts.next().unwrap_or_default())?;
-    let retry = match parts.next().unwrap_or("soon") {
+    let (kind, rest) = split(rest);
+    let (retry, rest) = split(rest);
+    let retry = match retry {
         "never" => Retry::Never,
-        "soon" => Retry::Soon,
+        "" | "soon" => Retry::Soon,
         after => match after.strip_prefix("after=") {
             Some(ms) => Retry::AfterMs(number(ms)?),
             None => return Err(format!("{after} is not never, soon or after=MS")),
         },
     };
-    let partial = parts.next().unwrap_or_default().to_owned();
+    let (cost, partial) = cost(rest)?;
     Ok(Step::Fail {
-        kind,
+        kind: word(kind)?,
         retry,
-        partial,
+        cost,
+        partial: partial.to_owned(),
     })
+}
+
+fn cost(rest: &str) -> Result<(Cost, &str), String> {
+    let (tokens, rest) = option("tokens=", rest);
+    let (out, rest) = option("out=", rest);
+    let read = |count: Option<String>| count.map(|count| number(&count)).transpose();
+    let cost = Cost {
+        tokens: read(tokens)?,
+        out: read(out)?,
+    };
+    Ok((cost, rest))
+}
+
+fn hook(rest: &str) -> Result<Step, String> {
+    let (nth, rest) = split(rest);
+    let (verdict, rest) = split(rest);
+    let (edit, rest) = option("edit=", rest);
+    let (context, reason) = option("context=", rest);
+    Ok(Step::Hook {
+        nth: number(nth)?,
+        verdict: word(verdict)?,
+        edit,
+        context,
+        reason: reason.to_owned(),
+    })
+}
+
+fn said(rest: &str) -> Result<Word, String> {
+    match split(rest) {
+        ("allow", rest) => {
+            let (edit, _) = option("edit=", rest);
+            Ok(Word::Allow { edit })
+        }
+        ("deny", reason) => Ok(Word::Deny {
+            reason: reason.to_owned(),
+        }),
+        (other, _) => Err(format!("{other} is not allow or deny")),
+    }
+}
+
+/// The first word, and the rest.
+fn split(rest: &str) -> (&str, &str) {
+    rest.split_once(' ').unwrap_or((rest, ""))
 }
 
 /// Takes an option off the front, if it is there.
@@ -156,7 +279,7 @@ fn option<'a>(name: &str, rest: &'a str) -> (Option<String>, &'a str) {
     let Some(found) = rest.strip_prefix(name) else {
         return (None, rest);
     };
-    let (value, rest) = found.split_once(' ').unwrap_or((found, ""));
+    let (value, rest) = split(found);
     (Some(value.to_owned()), rest)
 }
 

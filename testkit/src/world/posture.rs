@@ -3,12 +3,16 @@
 use std::fmt;
 
 use serde_json::Value;
-use windlass_core::{Concurrency, EffectClass, Limits, Mode, Permissions, Settings, ToolSpec};
+use windlass_core::{
+    Concurrency, EffectClass, GOAL_TOOL, HookSpec, Limits, Mode, Permissions, Price, Rule,
+    Settings, ToolSpec, Window,
+};
 
+use super::declared::{read_hooks, read_price, read_rules, spell_hooks, spell_price, spell_rules};
 use super::words::{spell, word};
 
-/// Mode, permissions and limits of a simulated session. All else of its settings is fixed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a script says of the settings of a simulated session. All else of them is fixed.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Posture {
     /// What its turns are for.
     pub mode: Mode,
@@ -16,6 +20,14 @@ pub struct Posture {
     pub permissions: Permissions,
     /// The limits of each turn.
     pub limits: Limits,
+    /// What the user says of calls.
+    pub rules: Vec<Rule>,
+    /// The hooks.
+    pub hooks: Vec<HookSpec>,
+    /// The model's window.
+    pub window: Window,
+    /// What tokens cost.
+    pub price: Option<Price>,
 }
 
 impl Default for Posture {
@@ -24,20 +36,30 @@ impl Default for Posture {
             mode: Mode::Build,
             permissions: Permissions::Auto,
             limits: Limits::default(),
+            rules: Vec::new(),
+            hooks: Vec::new(),
+            window: Window::default(),
+            price: None,
         }
     }
 }
 
-/// The tools of a simulated session: one of each effect and concurrency class. The exclusive ones
-/// name a timeout of their own.
-pub const TOOLS: [(&str, EffectClass, Concurrency); 6] = [
+/// The tools of a simulated session: one of each effect and concurrency class, one that can say
+/// what became of its calls ([`RECONCILES`]), and the one that says that the goal is met. The
+/// exclusive ones name a timeout of their own.
+pub const TOOLS: [(&str, EffectClass, Concurrency); 8] = [
     ("read", EffectClass::ReadOnly, Concurrency::Parallel),
     ("look", EffectClass::ReadOnly, Concurrency::Exclusive),
     ("put", EffectClass::Idempotent, Concurrency::Parallel),
     ("swap", EffectClass::Idempotent, Concurrency::Exclusive),
     ("write", EffectClass::Effectful, Concurrency::Parallel),
     ("shell", EffectClass::Effectful, Concurrency::Exclusive),
+    (RECONCILES, EffectClass::Effectful, Concurrency::Parallel),
+    (GOAL_TOOL, EffectClass::ReadOnly, Concurrency::Parallel),
 ];
+
+/// The tool that can say what became of its calls.
+pub const RECONCILES: &str = "deploy";
 
 impl Posture {
     /// The settings of a session in this posture.
@@ -53,6 +75,7 @@ impl Posture {
                 Concurrency::Parallel => None,
                 Concurrency::Exclusive => Some(5_000),
             },
+            reconciles: *name == RECONCILES,
         };
         Settings {
             provider: String::from("simulated"),
@@ -60,6 +83,10 @@ impl Posture {
             instructions: String::from("Be brief."),
             mode: self.mode,
             permissions: self.permissions,
+            rules: self.rules.clone(),
+            hooks: self.hooks.clone(),
+            window: self.window,
+            price: self.price,
             tools: TOOLS.iter().map(tool).collect(),
             limits: self.limits,
             max_output_tokens: None,
@@ -68,7 +95,8 @@ impl Posture {
         }
     }
 
-    /// Sets what a word of a script names, for example `mode=plan` or `samples=2`.
+    /// Sets what a word of a script names, for example `mode=plan`, `hooks=before_tool:open` or
+    /// `samples=2`.
     ///
     /// # Errors
     /// What is wrong with the word.
@@ -76,6 +104,14 @@ impl Posture {
         match name {
             "mode" => self.mode = word(value)?,
             "permissions" => self.permissions = word(value)?,
+            "rules" => self.rules = read_rules(value)?,
+            "hooks" => self.hooks = read_hooks(value)?,
+            "window" => {
+                let tokens = value.parse();
+                self.window.tokens = tokens.map_err(|error| format!("{value}: {error}"))?;
+            }
+            "strategy" => self.window.strategy = word(value)?,
+            "price" => self.price = Some(read_price(value)?),
             limit => set_limit(&mut self.limits, limit, value)?,
         }
         Ok(())
@@ -85,11 +121,27 @@ impl Posture {
 impl fmt::Display for Posture {
     /// Spells only what differs from the default posture.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.mode != Mode::Build {
+        let default = Self::default();
+        if self.mode != default.mode {
             write!(f, " mode={}", spell(&self.mode))?;
         }
-        if self.permissions != Permissions::Auto {
+        if self.permissions != default.permissions {
             write!(f, " permissions={}", spell(&self.permissions))?;
+        }
+        if !self.rules.is_empty() {
+            write!(f, " rules={}", spell_rules(&self.rules))?;
+        }
+        if !self.hooks.is_empty() {
+            write!(f, " hooks={}", spell_hooks(&self.hooks))?;
+        }
+        if self.window.tokens != default.window.tokens {
+            write!(f, " window={}", self.window.tokens)?;
+        }
+        if self.window.strategy != default.window.strategy {
+            write!(f, " strategy={}", spell(&self.window.strategy))?;
+        }
+        if let Some(price) = &self.price {
+            write!(f, " price={}", spell_price(price))?;
         }
         spell_limits("", &self.limits, f)
     }

@@ -1,11 +1,13 @@
-//! Scripts: what happens in a simulated world, step by step, as data and as text.
+//! Scripts: what happens in a simulated world, step by step, as data.
 
 use std::fmt;
 
-use windlass_core::{FailureKind, Interrupter, Limits, ObservationStatus, Retry, StopReason};
+use windlass_core::{
+    Delivery, FailureKind, Goal, HookVerdict, Interrupter, Limits, ObservationStatus, Retry,
+    StopReason, StopWhen, Widening,
+};
 
-use super::posture::{Posture, spell_limits};
-use super::words::spell;
+use super::posture::Posture;
 
 /// What happens in a simulated world.
 ///
@@ -19,8 +21,9 @@ pub struct Script {
     pub steps: Vec<Step>,
 }
 
-/// How a simulated world begins: `open [lazy] [seed=N] [mode=..] [LIMIT=N] [ceiling.LIMIT=N]`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How a simulated world begins: `open [lazy] [child] [workspace=DIR] [seed=N] [mode=..]
+/// [hooks=..] [rules=..] [window=N] [strategy=..] [price=..] [LIMIT=N] [ceiling.LIMIT=N]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opening {
     /// The settings of the session.
     pub posture: Posture,
@@ -30,6 +33,10 @@ pub struct Opening {
     pub seed: u64,
     /// When facts become durable.
     pub durability: Durability,
+    /// Where the session comes from.
+    pub kin: Kin,
+    /// The folder that the tools work in.
+    pub workspace: Option<String>,
 }
 
 /// When the facts of a simulated log become durable.
@@ -41,24 +48,52 @@ pub enum Durability {
     Lazy,
 }
 
-/// One thing that happens. A step that has no meaning where the world stands does nothing.
+/// Where a simulated session comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kin {
+    /// It was opened anew.
+    Root,
+    /// A turn of another session started it.
+    Child,
+}
+
+/// One thing that happens. A step that has no meaning where the world stands does nothing. Of
+/// several that a step may mean, `N` says which one, counted from 0 and around.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// `send [key=K] [dry] TEXT`: a user says something.
+    /// `send|steer|followup [key=K] [dry] [ctx=NAME:WORD].. TEXT`: a user says something.
     Send {
+        /// When it is meant to be heard.
+        delivery: Delivery,
         /// The user's own key.
         key: Option<String>,
         /// Whether the turn is a dry run.
         dry_run: bool,
+        /// What the presenter tells the model besides: names and texts.
+        context: Vec<(String, String)>,
         /// What is said.
         text: String,
     },
+    /// `goal turns=N TEXT`, `goal none`: a user gives the session a goal, or takes it away.
+    Goal(Option<Goal>),
     /// `continue`: a user asks to go on.
     Continue,
-    /// `interrupt WHO`: somebody asks the turn to stop.
-    Interrupt(Interrupter),
-    /// `configure [mode=..] [permissions=..] [LIMIT=N]`: a user changes the settings.
-    Configure(Posture),
+    /// `interrupt WHO [after]`: somebody asks the turn to stop, now or after its step.
+    Interrupt {
+        /// Who asks.
+        by: Interrupter,
+        /// When it is to stop.
+        when: StopWhen,
+    },
+    /// `configure [meant] [mode=..] [permissions=..] [LIMIT=N] ..`: a user changes the settings.
+    Configure {
+        /// The new settings.
+        posture: Posture,
+        /// Whether they may allow more than those before them.
+        widening: Widening,
+    },
+    /// `close`: the process lets the session go once it is at rest.
+    Close,
     /// `wait MS`: time passes, and a tick comes.
     Wait(u64),
     /// `back MS`: the clock jumps back.
@@ -80,31 +115,78 @@ pub enum Step {
         /// Its arguments.
         arguments: String,
     },
-    /// `end REASON [tokens=N]`: it ends.
+    /// `end REASON [tokens=N] [out=N]`: it ends.
     End {
         /// Why it ends.
         stop: StopReason,
         /// What it cost, where the provider says so.
-        tokens: Option<u64>,
+        cost: Cost,
     },
-    /// `fail KIND RETRY [PARTIAL]`: it fails.
+    /// `fail KIND RETRY [tokens=N] [out=N] [PARTIAL]`: it fails.
     Fail {
         /// How.
         kind: FailureKind,
         /// Whether to ask again.
         retry: Retry,
+        /// What it cost, where the provider says so.
+        cost: Cost,
         /// Text that had streamed.
         partial: String,
     },
+    /// `yielded [PARTIAL]`: it stops because the user spoke; only where it was told to.
+    Yielded(String),
     /// `STATUS N [OUTPUT]`, for example `done 0 ok`: of the calls that run, this one ends.
     Finish {
         /// How it ends.
         status: ObservationStatus,
-        /// Which one, counted from 0 and around.
+        /// Which one.
         nth: usize,
         /// What it says.
         output: String,
     },
+    /// `hook N VERDICT [edit=WORD] [context=WORD] [REASON]`: of the hooks that are asked, this one
+    /// answers.
+    Hook {
+        /// Which one.
+        nth: usize,
+        /// What it says.
+        verdict: HookVerdict,
+        /// What it puts in the place of the prompt or the arguments.
+        edit: Option<String>,
+        /// What the model is to know besides.
+        context: Option<String>,
+        /// Why.
+        reason: String,
+    },
+    /// `answer N [about=WORD] allow [edit=WORD]`, `answer N [about=WORD] deny [REASON]`: somebody
+    /// answers an open question about a call, or, without one, about a call that nobody asks about.
+    Answer {
+        /// Which one.
+        nth: usize,
+        /// Other arguments that the answer is about.
+        about: Option<String>,
+        /// The answer.
+        word: Word,
+    },
+    /// `asked N allow [edit=WORD]`, `asked N deny [REASON]`, `asked N nobody`: the approver answers
+    /// the question that it was asked, or cannot ask anybody.
+    Asked {
+        /// Which one.
+        nth: usize,
+        /// The answer; `None` when nobody could be asked.
+        word: Option<Word>,
+    },
+    /// `reconciled N STATUS [OUTPUT]`, `reconciled N none`: a tool says what became of a call.
+    Reconciled {
+        /// Which one.
+        nth: usize,
+        /// What became of it; `None` when it does not know.
+        status: Option<ObservationStatus>,
+        /// What the tool says.
+        output: String,
+    },
+    /// `compacted [SUMMARY]`, `compacted idle`, `compacted fail`: the compaction that runs ends.
+    Compacted(Compacted),
     /// `late N`: a run that has ended answers again.
     Late(usize),
     /// `never N`: of the effects that are owed and have not begun, this one never will.
@@ -121,6 +203,55 @@ pub enum Step {
     },
 }
 
+/// What a sample cost, as far as the provider says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cost {
+    /// Tokens of the request.
+    pub tokens: Option<u64>,
+    /// Tokens of the answer.
+    pub out: Option<u64>,
+}
+
+/// A person's word on a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Word {
+    /// It may run.
+    Allow {
+        /// With these arguments instead.
+        edit: Option<String>,
+    },
+    /// It may not run.
+    Deny {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// How a compaction ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Compacted {
+    /// As asked; with this summary where one is wanted, or else with a plain list.
+    Sketched(String),
+    /// Nothing leaves.
+    Idle,
+    /// It fails.
+    Fails,
+}
+
+impl Step {
+    /// A user says something, in a turn of its own.
+    #[must_use]
+    pub fn send(text: &str) -> Self {
+        Self::Send {
+            delivery: Delivery::Turn,
+            key: None,
+            dry_run: false,
+            context: Vec::new(),
+            text: text.to_owned(),
+        }
+    }
+}
+
 impl Default for Opening {
     fn default() -> Self {
         Self {
@@ -128,16 +259,9 @@ impl Default for Opening {
             ceiling: Limits::default(),
             seed: 0,
             durability: Durability::Prompt,
+            kin: Kin::Root,
+            workspace: None,
         }
-    }
-}
-
-impl fmt::Display for Script {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.opening != Opening::default() {
-            writeln!(f, "{}", self.opening)?;
-        }
-        self.steps.iter().try_for_each(|step| writeln!(f, "{step}"))
     }
 }
 
@@ -145,110 +269,4 @@ impl fmt::Debug for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\n{self}")
     }
-}
-
-impl fmt::Display for Opening {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("open")?;
-        match self.durability {
-            Durability::Prompt => {}
-            Durability::Lazy => f.write_str(" lazy")?,
-        }
-        if self.seed != 0 {
-            write!(f, " seed={}", self.seed)?;
-        }
-        self.posture.fmt(f)?;
-        spell_limits("ceiling.", &self.ceiling, f)
-    }
-}
-
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Send { key, dry_run, text } => {
-                f.write_str("send")?;
-                if let Some(key) = key {
-                    write!(f, " key={key}")?;
-                }
-                if *dry_run {
-                    f.write_str(" dry")?;
-                }
-                write!(f, " {text}")
-            }
-            Self::Continue => f.write_str("continue"),
-            Self::Interrupt(by) => write!(f, "interrupt {}", spell(by)),
-            Self::Configure(posture) => write!(f, "configure{posture}"),
-            Self::Wait(ms) => write!(f, "wait {ms}"),
-            Self::Back(ms) => write!(f, "back {ms}"),
-            Self::Text(text) => write!(f, "text {text}"),
-            Self::Refusal(text) => write!(f, "refusal {text}"),
-            Self::Reasoning(text) => write!(f, "reasoning {text}"),
-            Self::Call {
-                tool,
-                id,
-                fault,
-                arguments,
-            } => {
-                write!(f, "call {tool}")?;
-                if !id.is_empty() {
-                    write!(f, " id={id}")?;
-                }
-                if let Some(fault) = fault {
-                    write!(f, " fault={fault}")?;
-                }
-                write!(f, " {arguments}")
-            }
-            Self::End { stop, tokens } => {
-                match stop {
-                    StopReason::Other(words) => write!(f, "end other={words}")?,
-                    StopReason::Stop
-                    | StopReason::Length
-                    | StopReason::ContentFilter
-                    | StopReason::Unfinished => write!(f, "end {}", spell(stop))?,
-                }
-                tokens.map_or(Ok(()), |tokens| write!(f, " tokens={tokens}"))
-            }
-            Self::Fail {
-                kind,
-                retry,
-                partial,
-            } => {
-                write!(f, "fail {} ", spell(kind))?;
-                match retry {
-                    Retry::Never => f.write_str("never")?,
-                    Retry::Soon => f.write_str("soon")?,
-                    Retry::AfterMs(ms) => write!(f, "after={ms}")?,
-                }
-                spaced(partial, f)
-            }
-            Self::Finish {
-                status,
-                nth,
-                output,
-            } => {
-                write!(f, "{} {nth}", spell(status))?;
-                spaced(output, f)
-            }
-            Self::Late(nth) => write!(f, "late {nth}"),
-            Self::Never(nth) => write!(f, "never {nth}"),
-            Self::Sync => f.write_str("sync"),
-            Self::Crash { lose, away_ms } => {
-                f.write_str("crash")?;
-                if *lose > 0 {
-                    write!(f, " lose={lose}")?;
-                }
-                if *away_ms > 0 {
-                    write!(f, " away={away_ms}")?;
-                }
-                Ok(())
-            }
-        }
-    }
-}
-
-fn spaced(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    if text.is_empty() {
-        return Ok(());
-    }
-    write!(f, " {text}")
 }

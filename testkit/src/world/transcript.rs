@@ -1,8 +1,9 @@
 //! Transcripts: what happened in a simulated world, for people to read.
 
 use windlass_core::{
-    Because, CallDecided, EffectKey, Fact, Interrupter, Item, Observation, Outcome, Recorded,
-    StopReason, Verdict,
+    Because, CallDecided, Compacted, ContextSource, Decider, Delivery, Edit, EffectKey, Fact,
+    GoalEnd, HookAt, HookDecided, InputQueued, Interrupter, Item, Observation, Outcome, Recorded,
+    SampleCut, Scope, Stands, StopReason, StopWhen, Usage, Verdict,
 };
 
 use super::words::spell;
@@ -16,22 +17,45 @@ pub fn line(recorded: &Recorded) -> String {
 
 fn essentials(recorded: &Recorded) -> String {
     match &recorded.fact {
-        Fact::SessionOpened(_) => String::new(),
+        Fact::SessionOpened(_) | Fact::SessionResumed(_) => String::new(),
         Fact::SettingsChanged(fact) => {
             let settings = &fact.settings;
             let (mode, permissions) = (spell(&settings.mode), spell(&settings.permissions));
             format!(" mode {mode}, permissions {permissions}")
         }
-        Fact::InputQueued(fact) => {
-            let key = fact.key.as_ref().map(|key| format!(", key {key}"));
-            let dry = if fact.dry_run { ", dry run" } else { "" };
-            format!(" {:?}{}{dry}", &*fact.text, key.unwrap_or_default())
-        }
+        Fact::GoalSet(fact) => match &fact.goal {
+            Some(goal) => format!(" {:?}, {} turns", &*goal.text, goal.turns),
+            None => String::from(" none"),
+        },
+        Fact::GoalEnded(fact) => match &fact.end {
+            GoalEnd::Met { call } => format!(" met, says call {call}"),
+            GoalEnd::Exhausted => String::from(" exhausted"),
+            GoalEnd::Stopped { reason } => format!(" stopped: {reason}"),
+        },
+        Fact::InputQueued(fact) => queued(fact),
         Fact::TurnOpened(fact) => {
             let dry = if fact.dry_run { ", dry run" } else { "" };
             format!(" because {}{dry}", because(&fact.because))
         }
+        Fact::HooksAsked(fact) => {
+            let hooks: Vec<String> = fact.hooks.iter().map(u32::to_string).collect();
+            let again = again(fact.attempt);
+            format!(" {}: hook {}{again}", place(&fact.at), hooks.join(", "))
+        }
+        Fact::HookDecided(fact) => spoken(fact),
         Fact::InputAccepted(fact) => format!(" input {}", fact.input),
+        Fact::InputBlocked(fact) => format!(" input {}: {}", fact.input, fact.reason),
+        Fact::ContextInjected(fact) => format!(" {}", source(&fact.from)),
+        Fact::CompactionStarted(fact) => format!(
+            " {} attempt {}: {}, {} to {} bytes",
+            fact.compaction,
+            fact.attempt,
+            spell(&fact.trigger),
+            spell(&fact.strategy),
+            fact.target_bytes
+        ),
+        Fact::Compacted(fact) => compacted(fact),
+        Fact::CompactionFailed(fact) => format!(" {}", fact.reason),
         Fact::SampleStarted(fact) => format!(
             " sample {} attempt {} because {}",
             fact.sample,
@@ -44,37 +68,130 @@ fn essentials(recorded: &Recorded) -> String {
             Item::Reasoning(item) => format!(" reasoning {:?}", item.text),
             Item::Call(call) => format!(" call {} {}", call.name, call.arguments),
         },
-        Fact::SampleEnded(fact) => {
-            let usage = fact
-                .usage
-                .map(|usage| format!(", {} tokens", usage.tokens()));
-            format!(" {}{}", stop(&fact.stop), usage.unwrap_or_default())
-        }
-        Fact::SampleCut(fact) => {
-            let partial = match fact.partial.as_str() {
-                "" => String::new(),
-                text => format!(", partial {text:?}"),
-            };
-            let next = match fact.retry_at {
-                Some(at) => format!(", next attempt in {} ms", at.since_ms(recorded.ts)),
-                None => String::from(", no further attempt"),
-            };
-            format!(" {}{partial}{next}", spell(&fact.failure.kind))
-        }
+        Fact::SampleEnded(fact) => format!(" {}{}", stop(&fact.stop), tokens(fact.usage)),
+        Fact::SampleCut(fact) => cut(recorded, fact),
         Fact::CallDecided(fact) => decided(fact),
-        Fact::CallStarted(fact) => format!(" call {} attempt {}", fact.call, fact.attempt),
+        Fact::ApprovalAsked(fact) => {
+            let within = fact.deadline.map(|at| at.since_ms(recorded.ts));
+            let within = within.map_or(String::new(), |ms| format!(", within {ms} ms"));
+            format!(" call {}{}{within}", fact.call, again(fact.attempt))
+        }
+        Fact::ApprovalAnswered(fact) => format!(
+            " call {} {} by {}{}{}",
+            fact.call,
+            spell(&fact.verdict),
+            who(&fact.by),
+            after(": ", &fact.reason),
+            edited(fact.edit.as_ref())
+        ),
+        Fact::CallStarted(fact) => {
+            let plan = if fact.plan { ", plan" } else { "" };
+            format!(" call {} attempt {}{plan}", fact.call, fact.attempt)
+        }
+        Fact::ReconcileStarted(fact) => format!(" call {} attempt {}", fact.call, fact.attempt),
         Fact::CallObserved(fact) => {
             format!(" call {} {}", fact.call, observed(&fact.observation))
         }
-        Fact::InterruptRequested(fact) => format!(" by {}: {}", spell(&fact.by), fact.reason),
-        Fact::TurnSettled(fact) => format!(" {}", outcome(&fact.outcome)),
+        Fact::InterruptRequested(fact) => {
+            let when = match fact.when {
+                StopWhen::Now => "",
+                StopWhen::AfterStep => ", after the step",
+            };
+            format!(" by {}{when}: {}", spell(&fact.by), fact.reason)
+        }
+        Fact::TurnSettled(fact) => {
+            let waiting: Vec<String> = fact.waiting.iter().map(ToString::to_string).collect();
+            let waiting = after(", waiting: ", &waiting.join(", "));
+            format!(" {}{waiting}", outcome(&fact.outcome))
+        }
     }
 }
 
+fn queued(fact: &InputQueued) -> String {
+    let delivery = match fact.delivery {
+        Delivery::Turn => "",
+        Delivery::Steer => ", steer",
+        Delivery::FollowUp => ", follow-up",
+    };
+    let key = fact.key.as_ref().map(|key| format!(", key {key}"));
+    let dry = if fact.dry_run { ", dry run" } else { "" };
+    let parts: Vec<&str> = fact.context.iter().map(|part| part.from.as_str()).collect();
+    let with = after(", with ", &parts.join(", "));
+    let key = key.unwrap_or_default();
+    format!(" {:?}{delivery}{key}{dry}{with}", &*fact.text)
+}
+
+fn spoken(fact: &HookDecided) -> String {
+    let context = fact.context.as_ref();
+    let context = context.map(|text| format!(", context {:?}", &**text));
+    format!(
+        " {} {}{}{}{}",
+        fact.name,
+        spell(&fact.verdict),
+        after(": ", &fact.reason),
+        edited(fact.edit.as_ref()),
+        context.unwrap_or_default()
+    )
+}
+
+fn source(from: &ContextSource) -> String {
+    match from {
+        ContextSource::Workspace { text } => format!("workspace: {:?}", &**text),
+        ContextSource::Posture { text } => format!("posture: {:?}", &**text),
+        ContextSource::Goal { text } => format!("goal: {:?}", &**text),
+        ContextSource::Presenter { input, part } => format!("part {part} of input {input}"),
+        ContextSource::Hook { decided } => format!("of the hook at {decided}"),
+    }
+}
+
+fn compacted(fact: &Compacted) -> String {
+    let (cut, shown) = (&fact.cut, &fact.shown);
+    let summary = cut.summary.as_ref();
+    let summary = summary.map(|text| format!(", summary {:?}", &**text));
+    let fallback = fact.fallback.as_ref();
+    let fallback = fallback.map(|why| format!(", fallback: {why}"));
+    format!(
+        " cleared before {}, left out before {}{}{}, leaves {} bytes in {} items",
+        cut.cleared,
+        cut.left,
+        summary.unwrap_or_default(),
+        fallback.unwrap_or_default(),
+        shown.bytes,
+        shown.items
+    )
+}
+
+fn cut(recorded: &Recorded, fact: &SampleCut) -> String {
+    let partial = match fact.partial.as_str() {
+        "" => String::new(),
+        text => format!(", partial {text:?}"),
+    };
+    let stands = match fact.stands {
+        Stands::Nothing => String::new(),
+        Stands::Through { item } => format!(", stands through {item}"),
+        Stands::Said => String::from(", what it said stands"),
+    };
+    let next = match fact.retry_at {
+        Some(at) => format!(", next attempt in {} ms", at.since_ms(recorded.ts)),
+        None => String::from(", no further attempt"),
+    };
+    let tokens = tokens(fact.usage);
+    format!(
+        " {}{partial}{stands}{tokens}{next}",
+        spell(&fact.failure.kind)
+    )
+}
+
 fn decided(fact: &CallDecided) -> String {
+    let by = match fact.by {
+        Decider::Policy => "",
+        Decider::Rule => " by rule",
+        Decider::Hook => " by hook",
+    };
     match fact.verdict {
-        Verdict::Allow => format!(" call {} allow: {}", fact.call, fact.reason),
-        Verdict::Deny => format!(" call {} deny", fact.call),
+        Verdict::Allow => format!(" call {} allow{by}: {}", fact.call, fact.reason),
+        Verdict::Ask => format!(" call {} ask{by}: {}", fact.call, fact.reason),
+        Verdict::Deny => format!(" call {} deny{by}", fact.call),
     }
 }
 
@@ -84,6 +201,34 @@ fn because(because: &Because) -> String {
         Because::ToolResults => String::from("tool results"),
         Because::Retry => String::from("retry"),
         Because::Unfinished => String::from("unfinished"),
+        Because::PendingInput { input } => format!("pending input {input}"),
+        Because::HookContext { decided } => format!("hook context {decided}"),
+        Because::Compacted => String::from("compacted"),
+        Because::Goal { set } => format!("goal {set}"),
+    }
+}
+
+fn place(at: &HookAt) -> String {
+    let point = spell(&at.point());
+    match at {
+        HookAt::SessionStart { start } => format!("{point} {}", spell(start)),
+        HookAt::PromptSubmitted { input } => format!("{point} input {input}"),
+        HookAt::BeforeSample { sample } => format!("{point} {sample}"),
+        HookAt::AfterAnswer { started } => format!("{point} {started}"),
+        HookAt::BeforeTool { call }
+        | HookAt::AfterTool { call }
+        | HookAt::PermissionRequest { call } => format!("{point} call {call}"),
+        HookAt::BeforeCompaction {
+            compaction,
+            trigger,
+        } => format!("{point} {compaction} {}", spell(trigger)),
+        HookAt::AfterCompaction { compacted, trigger } => {
+            format!("{point} {compacted} {}", spell(trigger))
+        }
+        HookAt::Stop { started, continued } | HookAt::SubTurnStop { started, continued } => {
+            format!("{point} {started} continued {continued}")
+        }
+        HookAt::SessionEnd | HookAt::SubTurnStart | HookAt::Interrupt => point,
     }
 }
 
@@ -99,6 +244,41 @@ fn stop(stop: &StopReason) -> String {
 
 fn observed(observation: &Observation) -> String {
     format!("{}: {}", spell(&observation.status), observation.output)
+}
+
+fn tokens(usage: Option<Usage>) -> String {
+    usage.map_or(String::new(), |usage| {
+        format!(", {} tokens", usage.tokens())
+    })
+}
+
+fn edited(edit: Option<&Edit>) -> String {
+    edit.map_or(String::new(), |edit| match &edit.fault {
+        Some(fault) => format!(", edit {:?} ({fault})", &*edit.text),
+        None => format!(", edit {:?}", &*edit.text),
+    })
+}
+
+fn again(attempt: u32) -> String {
+    match attempt {
+        0 | 1 => String::new(),
+        attempt => format!(", attempt {attempt}"),
+    }
+}
+
+fn who(scope: &Scope) -> &str {
+    match scope {
+        Scope::Principal { principal, .. } => principal,
+        Scope::System { .. } => "the system",
+    }
+}
+
+/// A text with what comes before it; nothing where it is empty.
+fn after(before: &str, text: &str) -> String {
+    match text {
+        "" => String::new(),
+        text => format!("{before}{text}"),
+    }
 }
 
 /// An outcome, with its reason.
@@ -127,5 +307,9 @@ pub fn effect(key: &EffectKey) -> String {
     match key {
         EffectKey::Sample { started } => format!("sample@{started}"),
         EffectKey::Call { call, started } => format!("call {call}@{started}"),
+        EffectKey::Hook { hook, asked } => format!("hook {hook}@{asked}"),
+        EffectKey::Approval { call, asked } => format!("approval of call {call}@{asked}"),
+        EffectKey::Reconcile { call, started } => format!("reconcile call {call}@{started}"),
+        EffectKey::Compact { started } => format!("compact@{started}"),
     }
 }

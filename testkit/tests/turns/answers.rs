@@ -167,11 +167,11 @@ fn calls_that_were_whole_before_the_cut_are_run() {
                  run sample@5
             > call read {}
                6 ItemAdded call read {}
+               7 CallDecided call 6 allow: the tool is read-only
+               8 CallStarted call 6 attempt 1
+                 run call 6@8
             > end length
-               7 SampleEnded length
-               8 CallDecided call 6 allow: the tool is read-only
-               9 CallStarted call 6 attempt 1
-                 run call 6@9
+               9 SampleEnded length
             > done 0 ok
               10 CallObserved call 6 done: ok
               11 SampleStarted sample 2 attempt 1 because tool results

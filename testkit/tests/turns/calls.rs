@@ -28,11 +28,11 @@ fn a_tool_is_run_and_its_result_is_shown() {
                6 ItemAdded text "Let me look."
             > call read id=c1 {"path":"a"}
                7 ItemAdded call read {"path":"a"}
+               8 CallDecided call 7 allow: the tool is read-only
+               9 CallStarted call 7 attempt 1
+                 run call 7@9
             > end stop
-               8 SampleEnded stop
-               9 CallDecided call 7 allow: the tool is read-only
-              10 CallStarted call 7 attempt 1
-                 run call 7@10
+              10 SampleEnded stop
             > done 0 a is empty
               11 CallObserved call 7 done: a is empty
               12 SampleStarted sample 2 attempt 1 because tool results
@@ -71,27 +71,27 @@ fn parallel_tools_finish_in_any_order() {
                  run sample@5
             > call read {"n":1}
                6 ItemAdded call read {"n":1}
+               7 CallDecided call 6 allow: the tool is read-only
+               8 CallStarted call 6 attempt 1
+                 run call 6@8
             > call put {"n":2}
-               7 ItemAdded call put {"n":2}
+               9 ItemAdded call put {"n":2}
+              10 CallDecided call 9 allow: the permissions allow it
+              11 CallStarted call 9 attempt 1
+                 run call 9@11
             > call write {"n":3}
-               8 ItemAdded call write {"n":3}
+              12 ItemAdded call write {"n":3}
+              13 CallDecided call 12 allow: the permissions allow it
+              14 CallStarted call 12 attempt 1
+                 run call 12@14
             > end stop
-               9 SampleEnded stop
-              10 CallDecided call 6 allow: the tool is read-only
-              11 CallDecided call 7 allow: the permissions allow it
-              12 CallDecided call 8 allow: the permissions allow it
-              13 CallStarted call 6 attempt 1
-              14 CallStarted call 7 attempt 1
-              15 CallStarted call 8 attempt 1
-                 run call 6@13
-                 run call 7@14
-                 run call 8@15
+              15 SampleEnded stop
             > done 2 three
-              16 CallObserved call 8 done: three
+              16 CallObserved call 12 done: three
             > failed 0 one
               17 CallObserved call 6 failed: one
             > done 0 two
-              18 CallObserved call 7 done: two
+              18 CallObserved call 9 done: two
               19 SampleStarted sample 2 attempt 1 because tool results
                  run sample@19
             > text All seen.
@@ -128,34 +128,34 @@ fn an_exclusive_tool_runs_alone_and_in_its_turn() {
                  run sample@5
             > call read {"n":1}
                6 ItemAdded call read {"n":1}
+               7 CallDecided call 6 allow: the tool is read-only
+               8 CallStarted call 6 attempt 1
+                 run call 6@8
             > call shell {"n":2}
-               7 ItemAdded call shell {"n":2}
+               9 ItemAdded call shell {"n":2}
+              10 CallDecided call 9 allow: the permissions allow it
             > call read {"n":3}
-               8 ItemAdded call read {"n":3}
+              11 ItemAdded call read {"n":3}
+              12 CallDecided call 11 allow: the tool is read-only
             > call look {"n":4}
-               9 ItemAdded call look {"n":4}
+              13 ItemAdded call look {"n":4}
+              14 CallDecided call 13 allow: the tool is read-only
             > end stop
-              10 SampleEnded stop
-              11 CallDecided call 6 allow: the tool is read-only
-              12 CallDecided call 7 allow: the permissions allow it
-              13 CallDecided call 8 allow: the tool is read-only
-              14 CallDecided call 9 allow: the tool is read-only
-              15 CallStarted call 6 attempt 1
-                 run call 6@15
+              15 SampleEnded stop
             > done 0 one
               16 CallObserved call 6 done: one
-              17 CallStarted call 7 attempt 1
-                 run call 7@17
+              17 CallStarted call 9 attempt 1
+                 run call 9@17
             > done 0 two
-              18 CallObserved call 7 done: two
-              19 CallStarted call 8 attempt 1
-                 run call 8@19
+              18 CallObserved call 9 done: two
+              19 CallStarted call 11 attempt 1
+                 run call 11@19
             > done 0 three
-              20 CallObserved call 8 done: three
-              21 CallStarted call 9 attempt 1
-                 run call 9@21
+              20 CallObserved call 11 done: three
+              21 CallStarted call 13 attempt 1
+                 run call 13@21
             > done 0 four
-              22 CallObserved call 9 done: four
+              22 CallObserved call 13 done: four
               23 SampleStarted sample 2 attempt 1 because tool results
                  run sample@23
         "#]],
@@ -186,27 +186,27 @@ fn no_more_calls_run_at_the_same_time_than_the_limit_allows() {
                  run sample@5
             > call read {"n":1}
                6 ItemAdded call read {"n":1}
+               7 CallDecided call 6 allow: the tool is read-only
+               8 CallStarted call 6 attempt 1
+                 run call 6@8
             > call read {"n":2}
-               7 ItemAdded call read {"n":2}
+               9 ItemAdded call read {"n":2}
+              10 CallDecided call 9 allow: the tool is read-only
+              11 CallStarted call 9 attempt 1
+                 run call 9@11
             > call read {"n":3}
-               8 ItemAdded call read {"n":3}
+              12 ItemAdded call read {"n":3}
+              13 CallDecided call 12 allow: the tool is read-only
             > end stop
-               9 SampleEnded stop
-              10 CallDecided call 6 allow: the tool is read-only
-              11 CallDecided call 7 allow: the tool is read-only
-              12 CallDecided call 8 allow: the tool is read-only
-              13 CallStarted call 6 attempt 1
-              14 CallStarted call 7 attempt 1
-                 run call 6@13
-                 run call 7@14
+              14 SampleEnded stop
             > done 0 one
               15 CallObserved call 6 done: one
-              16 CallStarted call 8 attempt 1
-                 run call 8@16
+              16 CallStarted call 12 attempt 1
+                 run call 12@16
             > done 0 two
-              17 CallObserved call 7 done: two
+              17 CallObserved call 9 done: two
             > done 0 three
-              18 CallObserved call 8 done: three
+              18 CallObserved call 12 done: three
               19 SampleStarted sample 2 attempt 1 because tool results
                  run sample@19
         "#]],
@@ -235,16 +235,16 @@ fn an_unknown_tool_fails_its_call_alone() {
                  run sample@5
             > call absent {}
                6 ItemAdded call absent {}
+               7 CallObserved call 6 failed: Not run: there is no tool "absent". The tools are: read, look, put, swap, write, shell, deploy, goal_met.
             > call read {}
-               7 ItemAdded call read {}
+               8 ItemAdded call read {}
+               9 CallDecided call 8 allow: the tool is read-only
+              10 CallStarted call 8 attempt 1
+                 run call 8@10
             > end stop
-               8 SampleEnded stop
-               9 CallObserved call 6 failed: Not run: there is no tool "absent". The tools are: read, look, put, swap, write, shell.
-              10 CallDecided call 7 allow: the tool is read-only
-              11 CallStarted call 7 attempt 1
-                 run call 7@11
+              11 SampleEnded stop
             > done 0 ok
-              12 CallObserved call 7 done: ok
+              12 CallObserved call 8 done: ok
               13 SampleStarted sample 2 attempt 1 because tool results
                  run sample@13
             > text Sorry.
@@ -278,16 +278,16 @@ fn broken_arguments_fail_their_call_alone() {
                  run sample@5
             > call write fault=not-JSON {"a":
                6 ItemAdded call write {"a":
+               7 CallObserved call 6 failed: Not run: the arguments of write cannot be used. not-JSON
             > call read {}
-               7 ItemAdded call read {}
+               8 ItemAdded call read {}
+               9 CallDecided call 8 allow: the tool is read-only
+              10 CallStarted call 8 attempt 1
+                 run call 8@10
             > end stop
-               8 SampleEnded stop
-               9 CallObserved call 6 failed: Not run: the arguments of write cannot be used. not-JSON
-              10 CallDecided call 7 allow: the tool is read-only
-              11 CallStarted call 7 attempt 1
-                 run call 7@11
+              11 SampleEnded stop
             > done 0 ok
-              12 CallObserved call 7 done: ok
+              12 CallObserved call 8 done: ok
               13 SampleStarted sample 2 attempt 1 because tool results
                  run sample@13
             > text Sorry.
@@ -320,38 +320,40 @@ fn of_two_calls_with_one_id_the_first_runs() {
                  run sample@5
             > call read id=c1 {"n":1}
                6 ItemAdded call read {"n":1}
+               7 CallDecided call 6 allow: the tool is read-only
+               8 CallStarted call 6 attempt 1
+                 run call 6@8
             > call read id=c1 {"n":2}
-               7 ItemAdded call read {"n":2}
+               9 ItemAdded call read {"n":2}
+              10 CallObserved call 9 failed: Not run: another call of the same answer has the same id. Give each call an id of its own.
             > call read {"n":3}
-               8 ItemAdded call read {"n":3}
+              11 ItemAdded call read {"n":3}
+              12 CallDecided call 11 allow: the tool is read-only
+              13 CallStarted call 11 attempt 1
+                 run call 11@13
             > call read {"n":4}
-               9 ItemAdded call read {"n":4}
+              14 ItemAdded call read {"n":4}
+              15 CallDecided call 14 allow: the tool is read-only
+              16 CallStarted call 14 attempt 1
+                 run call 14@16
             > end stop
-              10 SampleEnded stop
-              11 CallDecided call 6 allow: the tool is read-only
-              12 CallObserved call 7 failed: Not run: another call of the same answer has the same id. Give each call an id of its own.
-              13 CallDecided call 8 allow: the tool is read-only
-              14 CallDecided call 9 allow: the tool is read-only
-              15 CallStarted call 6 attempt 1
-              16 CallStarted call 8 attempt 1
-              17 CallStarted call 9 attempt 1
-                 run call 6@15
-                 run call 8@16
-                 run call 9@17
+              17 SampleEnded stop
         "#]],
     );
 }
 
 #[test]
-fn calls_of_an_answer_that_failed_never_run() {
+fn calls_of_an_answer_that_failed_before_they_began_never_run() {
     check(
         r#"
+            open hooks=after_answer
             send hello
             call write {}
             fail truncated soon
             wait 250
             text Hi!
             end stop
+            hook 0 pass
         "#,
         expect![[r#"
                1 SessionOpened
@@ -372,7 +374,11 @@ fn calls_of_an_answer_that_failed_never_run() {
                9 ItemAdded text "Hi!"
             > end stop
               10 SampleEnded stop
-              11 TurnSettled completed
+              11 HooksAsked after_answer 8: hook 0
+                 run hook 0@11
+            > hook 0 pass
+              12 HookDecided h0 pass
+              13 TurnSettled completed
         "#]],
     );
 }
@@ -398,11 +404,11 @@ fn late_answers_are_refused() {
                  run sample@5
             > call read {}
                6 ItemAdded call read {}
+               7 CallDecided call 6 allow: the tool is read-only
+               8 CallStarted call 6 attempt 1
+                 run call 6@8
             > end stop
-               7 SampleEnded stop
-               8 CallDecided call 6 allow: the tool is read-only
-               9 CallStarted call 6 attempt 1
-                 run call 6@9
+               9 SampleEnded stop
             > late 0
                  rejected: the answer of the sample at 5 came late: that run is no longer waited for
             > done 0 ok
@@ -410,7 +416,7 @@ fn late_answers_are_refused() {
               11 SampleStarted sample 2 attempt 1 because tool results
                  run sample@11
             > late 1
-                 rejected: the answer of the run at 9 of call 6 came late: that run is no longer waited for
+                 rejected: the answer of the run at 8 of call 6 came late: that run is no longer waited for
         "#]],
     );
 }

@@ -30,7 +30,7 @@ fn an_input_that_comes_meanwhile_opens_the_next_turn() {
                7 ItemAdded text "First."
             > end stop
                8 SampleEnded stop
-               9 TurnSettled completed
+               9 TurnSettled completed, waiting: 6
               10 TurnOpened because opened by input 6
               11 InputAccepted input 6
               12 SampleStarted sample 1 attempt 1 because opened by input 6
@@ -73,7 +73,7 @@ fn an_interrupt_holds_what_waits_until_a_user_goes_on() {
                  wind sample@5
             > fail cancelled never
                8 SampleCut cancelled, no further attempt
-               9 TurnSettled interrupted by person
+               9 TurnSettled interrupted by person, waiting: 6
             > wait 1000
             > crash
                  the log ends at 9
@@ -118,7 +118,7 @@ fn a_word_lifts_the_hold() {
                  wind sample@5
             > fail cancelled never
                8 SampleCut cancelled, no further attempt
-               9 TurnSettled interrupted by person
+               9 TurnSettled interrupted by person, waiting: 6
             > send three
               10 InputQueued "three"
               11 TurnOpened because opened by input 6
@@ -129,7 +129,7 @@ fn a_word_lifts_the_hold() {
               14 ItemAdded text "Second."
             > end stop
               15 SampleEnded stop
-              16 TurnSettled completed
+              16 TurnSettled completed, waiting: 10
               17 TurnOpened because opened by input 10
               18 InputAccepted input 10
               19 SampleStarted sample 1 attempt 1 because opened by input 10
@@ -162,7 +162,7 @@ fn a_word_after_the_interrupt_opens_the_next_turn() {
                7 InputQueued "no, two"
             > fail cancelled never
                8 SampleCut cancelled, no further attempt
-               9 TurnSettled interrupted by person
+               9 TurnSettled interrupted by person, waiting: 7
               10 TurnOpened because opened by input 7
               11 InputAccepted input 7
               12 SampleStarted sample 1 attempt 1 because opened by input 7
@@ -252,11 +252,11 @@ fn settings_change_between_turns() {
             > configure mode=plan samples=3
             > call write {}
                7 ItemAdded call write {}
+               8 CallDecided call 7 allow: the permissions allow it
+               9 CallStarted call 7 attempt 1
+                 run call 7@9
             > end stop
-               8 SampleEnded stop
-               9 CallDecided call 7 allow: the permissions allow it
-              10 CallStarted call 7 attempt 1
-                 run call 7@10
+              10 SampleEnded stop
             > done 0 ok
               11 CallObserved call 7 done: ok
               12 SampleStarted sample 2 attempt 1 because tool results
@@ -269,17 +269,18 @@ fn settings_change_between_turns() {
             > send two
               16 InputQueued "two"
               17 TurnOpened because opened by input 16
-              18 InputAccepted input 16
-              19 SampleStarted sample 1 attempt 1 because opened by input 16
-                 run sample@19
+              18 ContextInjected posture: "This is plan mode: only tools that change nothing run. Say what should be done instead of doing it."
+              19 InputAccepted input 16
+              20 SampleStarted sample 1 attempt 1 because opened by input 16
+                 run sample@20
             > call write {}
-              20 ItemAdded call write {}
+              21 ItemAdded call write {}
+              22 CallDecided call 21 deny
+              23 CallObserved call 21 denied: Denied: in plan mode only read-only tools run. Describe the change instead.
             > end stop
-              21 SampleEnded stop
-              22 CallDecided call 20 deny
-              23 CallObserved call 20 denied: Denied: in plan mode only read-only tools run. Describe the change instead.
-              24 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@24
+              24 SampleEnded stop
+              25 SampleStarted sample 2 attempt 1 because tool results
+                 run sample@25
         "#]],
     );
 }

@@ -57,26 +57,26 @@ fn an_interrupt_winds_calls_down_and_starts_no_more() {
                  run sample@5
             > call write {"n":1}
                6 ItemAdded call write {"n":1}
+               7 CallDecided call 6 allow: the permissions allow it
+               8 CallStarted call 6 attempt 1
+                 run call 6@8
             > call read {"n":2}
-               7 ItemAdded call read {"n":2}
+               9 ItemAdded call read {"n":2}
+              10 CallDecided call 9 allow: the tool is read-only
+              11 CallStarted call 9 attempt 1
+                 run call 9@11
             > call write {"n":3}
-               8 ItemAdded call write {"n":3}
+              12 ItemAdded call write {"n":3}
+              13 CallDecided call 12 allow: the permissions allow it
             > end stop
-               9 SampleEnded stop
-              10 CallDecided call 6 allow: the permissions allow it
-              11 CallDecided call 7 allow: the tool is read-only
-              12 CallDecided call 8 allow: the permissions allow it
-              13 CallStarted call 6 attempt 1
-              14 CallStarted call 7 attempt 1
-                 run call 7@14
-                 run call 6@13
+              14 SampleEnded stop
             > interrupt person
               15 InterruptRequested by person: enough
-              16 CallObserved call 8 not_started: Not run: the turn was asked to stop before this call began.
-                 wind call 6@13
-                 wind call 7@14
+              16 CallObserved call 12 not_started: Not run: the turn was asked to stop before this call began.
+                 wind call 6@8
+                 wind call 9@11
             > aborted 1 stopped
-              17 CallObserved call 7 aborted: stopped
+              17 CallObserved call 9 aborted: stopped
             > done 0 just made it
               18 CallObserved call 6 done: just made it
               19 TurnSettled interrupted by person
@@ -133,24 +133,24 @@ fn what_does_not_stop_within_its_grace_is_abandoned() {
                  run sample@5
             > call write {"n":1}
                6 ItemAdded call write {"n":1}
+               7 CallDecided call 6 allow: the permissions allow it
+               8 CallStarted call 6 attempt 1
+                 run call 6@8
             > call read {"n":2}
-               7 ItemAdded call read {"n":2}
+               9 ItemAdded call read {"n":2}
+              10 CallDecided call 9 allow: the tool is read-only
+              11 CallStarted call 9 attempt 1
+                 run call 9@11
             > end stop
-               8 SampleEnded stop
-               9 CallDecided call 6 allow: the permissions allow it
-              10 CallDecided call 7 allow: the tool is read-only
-              11 CallStarted call 6 attempt 1
-              12 CallStarted call 7 attempt 1
-                 run call 7@12
-                 run call 6@11
+              12 SampleEnded stop
             > interrupt person
               13 InterruptRequested by person: enough
-                 wind call 6@11
-                 wind call 7@12
+                 wind call 6@8
+                 wind call 9@11
             > wait 49
             > wait 1
               14 CallObserved call 6 unknown: Unknown: the turn was asked to stop and this call did not end in time. It may have taken effect or not; check before you repeat it.
-              15 CallObserved call 7 aborted: Stopped: the turn was asked to stop. The tool changes nothing.
+              15 CallObserved call 9 aborted: Stopped: the turn was asked to stop. The tool changes nothing.
               16 TurnSettled interrupted by person
             > late 0
                  rejected: the answer of the sample at 5 came late: that run is no longer waited for
@@ -258,13 +258,13 @@ fn a_call_that_was_to_wait_and_then_to_stop_never_began() {
                  run sample@5
             > call write {}
                6 ItemAdded call write {}
+               7 CallDecided call 6 allow: the permissions allow it
+               8 CallStarted call 6 attempt 1
             > end stop
-               7 SampleEnded stop
-               8 CallDecided call 6 allow: the permissions allow it
-               9 CallStarted call 6 attempt 1
+               9 SampleEnded stop
             > interrupt person
               10 InterruptRequested by person: enough
-                 never call 6@9
+                 never call 6@8
               11 CallObserved call 6 not_started: Not run: the turn was asked to stop before this call began.
               12 TurnSettled interrupted by person
             > sync

@@ -24,11 +24,11 @@ fn samples_are_limited() {
                  run sample@5
             > call read {}
                6 ItemAdded call read {}
+               7 CallDecided call 6 allow: the tool is read-only
+               8 CallStarted call 6 attempt 1
+                 run call 6@8
             > end stop
-               7 SampleEnded stop
-               8 CallDecided call 6 allow: the tool is read-only
-               9 CallStarted call 6 attempt 1
-                 run call 6@9
+               9 SampleEnded stop
             > done 0 ok
               10 CallObserved call 6 done: ok
               11 TurnSettled exhausted: samples
@@ -45,6 +45,7 @@ fn calls_of_one_answer_are_limited() {
             call read {"n":1}
             call read {"n":2}
             end stop
+            done 0 one
         "#,
         expect![[r#"
                1 SessionOpened
@@ -56,13 +57,17 @@ fn calls_of_one_answer_are_limited() {
                  run sample@5
             > call read {"n":1}
                6 ItemAdded call read {"n":1}
+               7 CallDecided call 6 allow: the tool is read-only
+               8 CallStarted call 6 attempt 1
+                 run call 6@8
             > call read {"n":2}
-               7 ItemAdded call read {"n":2}
+               9 ItemAdded call read {"n":2}
+              10 CallObserved call 9 not_started: Not run: the answer asks for more calls than the limit allows.
             > end stop
-               8 SampleEnded stop
-               9 CallObserved call 6 not_started: Not run: the answer asks for more calls than the limit allows.
-              10 CallObserved call 7 not_started: Not run: the answer asks for more calls than the limit allows.
-              11 TurnSettled exhausted: calls_per_sample
+              11 SampleEnded stop
+            > done 0 one
+              12 CallObserved call 6 done: one
+              13 TurnSettled exhausted: calls_per_sample
         "#]],
     );
 }
@@ -89,20 +94,20 @@ fn calls_of_a_turn_are_limited() {
                  run sample@5
             > call read {"n":1}
                6 ItemAdded call read {"n":1}
+               7 CallDecided call 6 allow: the tool is read-only
+               8 CallStarted call 6 attempt 1
+                 run call 6@8
             > end stop
-               7 SampleEnded stop
-               8 CallDecided call 6 allow: the tool is read-only
-               9 CallStarted call 6 attempt 1
-                 run call 6@9
+               9 SampleEnded stop
             > done 0 ok
               10 CallObserved call 6 done: ok
               11 SampleStarted sample 2 attempt 1 because tool results
                  run sample@11
             > call read {"n":2}
               12 ItemAdded call read {"n":2}
+              13 CallObserved call 12 not_started: Not run: the answer asks for more calls than the limit allows.
             > end stop
-              13 SampleEnded stop
-              14 CallObserved call 12 not_started: Not run: the answer asks for more calls than the limit allows.
+              14 SampleEnded stop
               15 TurnSettled exhausted: calls
         "#]],
     );
@@ -112,10 +117,10 @@ fn calls_of_a_turn_are_limited() {
 fn tokens_are_limited() {
     check(
         r#"
-            open tokens=10
+            open tokens=2000
             send hello
             call read {}
-            end stop tokens=10
+            end stop tokens=2000
             done 0 ok
         "#,
         expect![[r#"
@@ -128,11 +133,11 @@ fn tokens_are_limited() {
                  run sample@5
             > call read {}
                6 ItemAdded call read {}
-            > end stop tokens=10
-               7 SampleEnded stop, 10 tokens
-               8 CallDecided call 6 allow: the tool is read-only
-               9 CallStarted call 6 attempt 1
-                 run call 6@9
+               7 CallDecided call 6 allow: the tool is read-only
+               8 CallStarted call 6 attempt 1
+                 run call 6@8
+            > end stop tokens=2000
+               9 SampleEnded stop, 2000 tokens
             > done 0 ok
               10 CallObserved call 6 done: ok
               11 TurnSettled exhausted: tokens
@@ -160,11 +165,11 @@ fn the_process_allows_less_than_the_session() {
                  run sample@5
             > call read {}
                6 ItemAdded call read {}
+               7 CallDecided call 6 allow: the tool is read-only
+               8 CallStarted call 6 attempt 1
+                 run call 6@8
             > end stop
-               7 SampleEnded stop
-               8 CallDecided call 6 allow: the tool is read-only
-               9 CallStarted call 6 attempt 1
-                 run call 6@9
+               9 SampleEnded stop
             > done 0 ok
               10 CallObserved call 6 done: ok
               11 TurnSettled exhausted: samples
@@ -300,11 +305,11 @@ fn a_deadline_that_passed_while_no_process_ran_takes_nothing_up_again() {
                  run sample@5
             > call put {}
                6 ItemAdded call put {}
+               7 CallDecided call 6 allow: the permissions allow it
+               8 CallStarted call 6 attempt 1
+                 run call 6@8
             > end stop
-               7 SampleEnded stop
-               8 CallDecided call 6 allow: the permissions allow it
-               9 CallStarted call 6 attempt 1
-                 run call 6@9
+               9 SampleEnded stop
             > crash away=100
                  the log ends at 9
               10 InterruptRequested by deadline: the turn has run for 100 ms, which is its limit

@@ -5,15 +5,31 @@
 //! writes the new transcripts; read the difference before you keep it.
 
 mod answers;
+mod approvals;
+mod budgets;
 mod calls;
+mod compaction;
+mod compaction_around;
+mod dry_run;
 mod durability;
+mod eager;
 mod failures;
+mod goals;
+mod graceful;
+mod hooks;
 mod inputs;
 mod interrupts;
 mod limits;
 mod policy;
+mod prompts;
+mod reconcile;
 mod restarted_calls;
+mod restarted_hooks;
 mod restarts;
+mod rules;
+mod session_hooks;
+mod steering;
+mod turn_hooks;
 
 use expect_test::Expect;
 use windlass_testkit::world::transcript;

@@ -26,11 +26,11 @@ fn a_restart_runs_a_read_only_call_again() {
                  run sample@5
             > call read {}
                6 ItemAdded call read {}
+               7 CallDecided call 6 allow: the tool is read-only
+               8 CallStarted call 6 attempt 1
+                 run call 6@8
             > end stop
-               7 SampleEnded stop
-               8 CallDecided call 6 allow: the tool is read-only
-               9 CallStarted call 6 attempt 1
-                 run call 6@9
+               9 SampleEnded stop
             > crash
                  the log ends at 9
               10 CallStarted call 6 attempt 2
@@ -68,11 +68,11 @@ fn a_restart_runs_an_idempotent_call_again_under_the_same_key() {
                  run sample@5
             > call put {}
                6 ItemAdded call put {}
+               7 CallDecided call 6 allow: the permissions allow it
+               8 CallStarted call 6 attempt 1
+                 run call 6@8
             > end stop
-               7 SampleEnded stop
-               8 CallDecided call 6 allow: the permissions allow it
-               9 CallStarted call 6 attempt 1
-                 run call 6@9
+               9 SampleEnded stop
             > crash
                  the log ends at 9
               10 CallStarted call 6 attempt 2
@@ -106,11 +106,11 @@ fn a_restart_does_not_run_an_effectful_call_again() {
                  run sample@5
             > call write {}
                6 ItemAdded call write {}
+               7 CallDecided call 6 allow: the permissions allow it
+               8 CallStarted call 6 attempt 1
+                 run call 6@8
             > end stop
-               7 SampleEnded stop
-               8 CallDecided call 6 allow: the permissions allow it
-               9 CallStarted call 6 attempt 1
-                 run call 6@9
+               9 SampleEnded stop
             > crash
                  the log ends at 9
               10 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
@@ -147,26 +147,26 @@ fn a_restart_keeps_what_was_observed() {
                  run sample@5
             > call write {"n":1}
                6 ItemAdded call write {"n":1}
+               7 CallDecided call 6 allow: the permissions allow it
+               8 CallStarted call 6 attempt 1
+                 run call 6@8
             > call write {"n":2}
-               7 ItemAdded call write {"n":2}
+               9 ItemAdded call write {"n":2}
+              10 CallDecided call 9 allow: the permissions allow it
+              11 CallStarted call 9 attempt 1
+                 run call 9@11
             > call shell {"n":3}
-               8 ItemAdded call shell {"n":3}
+              12 ItemAdded call shell {"n":3}
+              13 CallDecided call 12 allow: the permissions allow it
             > end stop
-               9 SampleEnded stop
-              10 CallDecided call 6 allow: the permissions allow it
-              11 CallDecided call 7 allow: the permissions allow it
-              12 CallDecided call 8 allow: the permissions allow it
-              13 CallStarted call 6 attempt 1
-              14 CallStarted call 7 attempt 1
-                 run call 6@13
-                 run call 7@14
+              14 SampleEnded stop
             > done 1 two
-              15 CallObserved call 7 done: two
+              15 CallObserved call 9 done: two
             > crash
                  the log ends at 15
               16 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
-              17 CallStarted call 8 attempt 1
-                 run call 8@17
+              17 CallStarted call 12 attempt 1
+                 run call 12@17
         "#]],
     );
 }
@@ -192,11 +192,11 @@ fn restarts_of_a_call_are_limited() {
                  run sample@5
             > call put {}
                6 ItemAdded call put {}
+               7 CallDecided call 6 allow: the permissions allow it
+               8 CallStarted call 6 attempt 1
+                 run call 6@8
             > end stop
-               7 SampleEnded stop
-               8 CallDecided call 6 allow: the permissions allow it
-               9 CallStarted call 6 attempt 1
-                 run call 6@9
+               9 SampleEnded stop
             > crash
                  the log ends at 9
               10 CallStarted call 6 attempt 2
@@ -234,27 +234,27 @@ fn a_repeat_that_never_began_does_not_hide_the_first_run() {
                  run sample@5
             > call put {}
                6 ItemAdded call put {}
+               7 CallDecided call 6 allow: the permissions allow it
+               8 CallStarted call 6 attempt 1
             > call read {}
-               7 ItemAdded call read {}
+               9 ItemAdded call read {}
+              10 CallDecided call 9 allow: the tool is read-only
+              11 CallStarted call 9 attempt 1
+                 run call 9@11
             > end stop
-               8 SampleEnded stop
-               9 CallDecided call 6 allow: the permissions allow it
-              10 CallDecided call 7 allow: the tool is read-only
-              11 CallStarted call 6 attempt 1
-              12 CallStarted call 7 attempt 1
-                 run call 7@12
+              12 SampleEnded stop
             > sync
-                 run call 6@11
+                 run call 6@8
             > crash
                  the log ends at 12
               13 CallStarted call 6 attempt 2
-              14 CallStarted call 7 attempt 2
-                 run call 7@14
+              14 CallStarted call 9 attempt 2
+                 run call 9@14
             > never 0
               15 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did, and it was not run again. It may have taken effect or not; check before you repeat it.
             > interrupt person
               16 InterruptRequested by person: enough
-                 wind call 7@14
+                 wind call 9@14
         "#]],
     );
 }

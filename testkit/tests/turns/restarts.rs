@@ -147,17 +147,17 @@ fn an_answer_from_before_a_restart_is_refused() {
                  run sample@5
             > call read {}
                6 ItemAdded call read {}
+               7 CallDecided call 6 allow: the tool is read-only
+               8 CallStarted call 6 attempt 1
+                 run call 6@8
             > end stop
-               7 SampleEnded stop
-               8 CallDecided call 6 allow: the tool is read-only
-               9 CallStarted call 6 attempt 1
-                 run call 6@9
+               9 SampleEnded stop
             > crash
                  the log ends at 9
               10 CallStarted call 6 attempt 2
                  run call 6@10
             > late 1
-                 rejected: the answer of the run at 9 of call 6 came late: that run is no longer waited for
+                 rejected: the answer of the run at 8 of call 6 came late: that run is no longer waited for
             > late 0
                  rejected: the answer of the sample at 5 came late: that run is no longer waited for
             > done 0 ok

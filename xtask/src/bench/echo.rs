@@ -19,6 +19,7 @@ pub(crate) fn spec() -> ToolSpec {
         effect: EffectClass::ReadOnly,
         concurrency: Concurrency::Parallel,
         timeout_ms: None,
+        reconciles: false,
     }
 }
 

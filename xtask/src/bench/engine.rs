@@ -7,10 +7,10 @@ use windlass::{Config, Conversation, Engine, Event, LiveKind, Send, Start, Subsc
 use windlass_clock::SystemClock;
 use windlass_core::{
     Delta, Fact, Item, Limits, Lineage, Mode, ObservationStatus, OpenSession, Outcome, Permissions,
-    Scope, SessionId, Settings,
+    Scope, SessionId, Settings, Widening, Window,
 };
 use windlass_memory::MemoryStore;
-use windlass_ports::{LogStore, Ports, Provider};
+use windlass_ports::{LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Provider};
 
 use crate::bench::contest::Tally;
 use crate::bench::echo::{Echo, spec};
@@ -54,6 +54,10 @@ impl Contender {
             instructions: INSTRUCTIONS.to_owned(),
             mode: Mode::Build,
             permissions: Permissions::Auto,
+            rules: Vec::new(),
+            hooks: Vec::new(),
+            window: Window::default(),
+            price: None,
             tools: vec![spec()],
             limits: limits(),
             max_output_tokens: None,
@@ -92,7 +96,10 @@ impl Contender {
     pub(crate) async fn resume(&self, session: &str, on_text: OnText<'_>) -> anyhow::Result<Told> {
         let conversation = self.open(session, Start::Existing).await?;
         // The session was written with another model, if not by another provider.
-        conversation.configure(self.settings.clone()).await?;
+        let settings = self.settings.clone();
+        conversation
+            .configure(settings, scope(), Widening::Meant)
+            .await?;
         let told = say(&conversation, on_text).await?;
         conversation.close().await;
         Ok(told)
@@ -106,7 +113,10 @@ impl Contender {
         let ports = Ports {
             provider: self.provider.clone(),
             store,
+            blobs: Arc::new(NoBlobs),
             tools: Arc::new(Echo),
+            hooks: Arc::new(NoHooks),
+            approver: Arc::new(NobodyAsked),
             clock: Arc::new(SystemClock::new()),
         };
         let config = Config {
@@ -121,14 +131,8 @@ impl Contender {
 
 async fn say(conversation: &Conversation, on_text: OnText<'_>) -> anyhow::Result<Told> {
     let mut events = conversation.subscribe(None);
-    let send = Send {
-        scope: scope(),
-        text: PROMPT.to_owned(),
-        key: None,
-        dry_run: false,
-    };
     conversation
-        .send(send)
+        .send(Send::new(scope(), PROMPT))
         .await
         .context("sending the prompt")?;
     hear(&mut events, on_text).await

@@ -150,6 +150,7 @@ impl Page {
             output: text,
             output_bytes: self.bytes,
             omitted_bytes: self.omitted,
+            kept: None,
         }
     }
 }

@@ -9,7 +9,9 @@ use tempfile::TempDir;
 use tokio::sync::Notify;
 use windlass_core::{CallId, Observation, ObservationStatus, Scope, SessionId, Timestamp, TurnId};
 use windlass_localfs::{LocalFs, LocalFsConfig};
-use windlass_ports::{CancelSource, Progress, ToolCall, ToolContext, ToolError, ToolExecutor};
+use windlass_ports::{
+    CancelSource, OutputKeeper, Progress, ToolCall, ToolContext, ToolError, ToolExecutor,
+};
 
 /// A workspace, a folder beside it that holds a secret, and the tools.
 pub(crate) struct World {
@@ -114,7 +116,8 @@ pub(crate) fn context() -> ToolContext {
 pub(crate) fn context_with(cancel: &CancelSource, timeout_ms: u64, seen: Arc<Seen>) -> ToolContext {
     ToolContext {
         scope: Scope::local("tester"),
-        session: SessionId::new("s-1").unwrap(),
+        session: session(),
+        outputs: OutputKeeper::off(session()),
         turn: TurnId(2),
         call: CallId(7),
         attempt: 1,
@@ -124,6 +127,10 @@ pub(crate) fn context_with(cancel: &CancelSource, timeout_ms: u64, seen: Arc<See
         timeout_ms,
         progress: seen,
     }
+}
+
+pub(crate) fn session() -> SessionId {
+    SessionId::new("s-1").unwrap()
 }
 
 /// What a tool reported while it ran.

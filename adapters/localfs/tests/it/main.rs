@@ -10,6 +10,7 @@ mod command;
 mod common;
 mod conformance;
 mod inside;
+mod kept;
 mod read;
 mod schema;
 mod shell;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use windlass_core::{ChainIter, PromptItem, Seq, Settings};
+use windlass_core::{ChainIter, PromptItem, Seq, Settings, output};
 use windlass_ports::ProviderError;
 
 use crate::request::{arguments, call_id, schema, separate, tool_name, write};
@@ -71,7 +71,7 @@ struct Called<'a> {
 struct Answer<'a> {
     role: &'static str,
     tool_call_id: Cow<'a, str>,
-    content: &'a str,
+    content: Cow<'a, str>,
 }
 
 /// Writes all of a body that comes before the conversation, up to the opening of its list.
@@ -106,13 +106,7 @@ pub(crate) fn head(settings: &Settings, out: &mut Vec<u8>) -> Result<(), Provide
     out.pop();
     out.extend_from_slice(br#","messages":["#);
     if !settings.instructions.is_empty() {
-        write(
-            out,
-            &Plain {
-                role: "system",
-                content: &settings.instructions,
-            },
-        )?;
+        plain("system", &settings.instructions, out)?;
     }
     Ok(())
 }
@@ -137,13 +131,13 @@ pub(crate) fn items(
         match item {
             PromptItem::User { text } => {
                 separate(out);
-                write(
-                    out,
-                    &Plain {
-                        role: "user",
-                        content: text,
-                    },
-                )?;
+                plain("user", text, out)?;
+                closed = (at + 1, out.len());
+            }
+            // The word for it that every server of this protocol knows.
+            PromptItem::Context { text } => {
+                separate(out);
+                plain("system", text, out)?;
                 closed = (at + 1, out.len());
             }
             PromptItem::Text { text, .. } | PromptItem::Refusal { text, .. } => said.text(text),
@@ -157,23 +151,28 @@ pub(crate) fn items(
                     arguments: arguments(call),
                 },
             }),
-            PromptItem::Result { id, observation } => {
+            PromptItem::Result {
+                id,
+                observation,
+                edited,
+            } => {
                 separate(out);
-                let content = &observation.output;
-                write(
-                    out,
-                    &Answer {
-                        role: "tool",
-                        tool_call_id: call_id(id),
-                        content,
-                    },
-                )?;
+                let answer = Answer {
+                    role: "tool",
+                    tool_call_id: call_id(id),
+                    content: output(observation, edited.as_deref()),
+                };
+                write(out, &answer)?;
                 closed = (at + 1, out.len());
             }
         }
     }
     said.write(out)?;
     Ok(closed)
+}
+
+fn plain(role: &'static str, content: &str, out: &mut Vec<u8>) -> Result<(), ProviderError> {
+    write(out, &Plain { role, content })
 }
 
 /// What the model said in one sample, as far as it is gathered.
@@ -219,6 +218,6 @@ fn sample(item: &PromptItem) -> Option<Seq> {
         | PromptItem::Refusal { sample, .. }
         | PromptItem::Reasoning { sample, .. }
         | PromptItem::Call { sample, .. } => Some(*sample),
-        PromptItem::User { .. } | PromptItem::Result { .. } => None,
+        PromptItem::User { .. } | PromptItem::Context { .. } | PromptItem::Result { .. } => None,
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use windlass_core::{ChainIter, Opaque, PromptItem, Settings};
+use windlass_core::{ChainIter, Opaque, PromptItem, Settings, output};
 use windlass_ports::ProviderError;
 
 use super::DIALECT;
@@ -61,7 +61,7 @@ struct Call<'a> {
 struct Output<'a> {
     r#type: &'static str,
     call_id: Cow<'a, str>,
-    output: &'a str,
+    output: Cow<'a, str>,
 }
 
 /// What makes a reasoning item worth sending back where nothing is stored.
@@ -126,6 +126,7 @@ pub(crate) fn items(
         count += 1;
         match item {
             PromptItem::User { text } => message("user", text, out)?,
+            PromptItem::Context { text } => message("developer", text, out)?,
             PromptItem::Text { text, .. } | PromptItem::Refusal { text, .. } => {
                 message("assistant", text, out)?;
             }
@@ -147,12 +148,16 @@ pub(crate) fn items(
                 };
                 write(out, &call)?;
             }
-            PromptItem::Result { id, observation } => {
+            PromptItem::Result {
+                id,
+                observation,
+                edited,
+            } => {
                 separate(out);
                 let output = Output {
                     r#type: "function_call_output",
                     call_id: call_id(id),
-                    output: &observation.output,
+                    output: output(observation, edited.as_deref()),
                 };
                 write(out, &output)?;
             }

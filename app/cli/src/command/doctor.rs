@@ -29,10 +29,24 @@ pub(super) async fn doctor(args: Doctor) -> Result<Exit, Failure> {
         Ok(words) => say(format!("store      {words}"))?,
         Err(failure) => note(failure),
     }
+    let mut offered = Vec::new();
     match wiring::toolbox(&site.workspace, args.shape.tools.as_deref()) {
         Ok(toolbox) => {
-            let names: Vec<String> = toolbox.tools().into_iter().map(|tool| tool.name).collect();
-            say(format!("tools      {}", names.join(", ")))?;
+            offered = toolbox.tools();
+            say(format!(
+                "tools      {}",
+                named(offered.iter().map(|tool| &tool.name))
+            ))?;
+        }
+        Err(failure) => note(failure),
+    }
+    match wiring::hooks(args.shape.hooks.as_deref(), &offered) {
+        Ok(hooks) => {
+            let hooks = hooks.hooks();
+            say(format!(
+                "hooks      {}",
+                named(hooks.iter().map(|hook| &hook.name))
+            ))?;
         }
         Err(failure) => note(failure),
     }
@@ -41,6 +55,14 @@ pub(super) async fn doctor(args: Doctor) -> Result<Exit, Failure> {
         Err(failure) => note(failure),
     }
     Ok(worst)
+}
+
+fn named<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    let names: Vec<&str> = names.map(String::as_str).collect();
+    match names.as_slice() {
+        [] => "none".to_owned(),
+        names => names.join(", "),
+    }
 }
 
 /// Looks whether the store can be written to and read. A store that is not there is not created.

@@ -2,6 +2,7 @@
 
 mod doctor;
 mod export;
+mod follow;
 mod import;
 mod log;
 mod prompt;
@@ -33,7 +34,7 @@ pub(crate) async fn run(args: Args) -> Result<Exit, Failure> {
 }
 
 /// The scope of the person at the terminal.
-fn me() -> Scope {
+pub(crate) fn me() -> Scope {
     let user = std::env::var("USER").ok().filter(|user| !user.is_empty());
     Scope::local(user.unwrap_or_else(|| "user".to_owned()))
 }

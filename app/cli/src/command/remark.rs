@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windlass::core::{Fact, Phase, Seq, Session, Settings};
+use windlass::core::{Fact, GOAL_TOOL, Phase, Seq, Session, Settings};
 use windlass::ports::LogStore;
 
 use crate::exit::Failure;
@@ -25,6 +25,34 @@ pub(super) fn on_missing_tools(
     Err(Failure::usage(format!(
         "the unfinished turn of session {} has tools that are not there now: {}. Name their file \
          with --tools FILE; a file without them lets the turn go on, and their calls fail",
+        session.id,
+        gone.join(", ")
+    )))
+}
+
+/// Refuses to go on without hooks that the session has: what they forbade would be allowed without
+/// a word. Whoever names a hooks file has decided.
+pub(super) fn on_missing_hooks(
+    session: &Session,
+    settings: &Settings,
+    hooks: Option<&Path>,
+) -> Result<(), Failure> {
+    if hooks.is_some() {
+        return Ok(());
+    }
+    let turn = session.turn().map(|turn| &turn.settings.hooks);
+    let had = turn.into_iter().chain([&session.settings.hooks]).flatten();
+    let mut gone: Vec<&str> = had
+        .filter(|hook| !settings.hooks.contains(hook))
+        .map(|hook| hook.name.as_str())
+        .collect();
+    gone.dedup();
+    if gone.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "session {} has hooks that are not there now, or not as they were: {}. Name their file \
+         with --hooks FILE; whatever that file holds is what counts from then on",
         session.id,
         gone.join(", ")
     )))
@@ -63,28 +91,21 @@ pub(super) async fn on_changes(
 
 async fn opened_in(store: &dyn LogStore, session: &Session) -> Result<Option<String>, Failure> {
     let facts = store.read(&session.id, Seq::ZERO, 1).await?;
-    Ok(facts.into_iter().next().and_then(|first| match first.fact {
-        Fact::SessionOpened(opened) => opened.workspace.clone(),
-        Fact::SettingsChanged(_)
-        | Fact::InputQueued(_)
-        | Fact::TurnOpened(_)
-        | Fact::InputAccepted(_)
-        | Fact::SampleStarted(_)
-        | Fact::ItemAdded(_)
-        | Fact::SampleEnded(_)
-        | Fact::SampleCut(_)
-        | Fact::CallDecided(_)
-        | Fact::CallStarted(_)
-        | Fact::CallObserved(_)
-        | Fact::InterruptRequested(_)
-        | Fact::TurnSettled(_) => None,
+    Ok(facts.into_iter().next().and_then(|first| {
+        let Fact::SessionOpened(opened) = first.fact else {
+            return None;
+        };
+        opened.workspace
     }))
 }
 
 fn gone(before: &Settings, now: &Settings) -> Vec<String> {
     let is_there = |name: &str| now.tools.iter().any(|tool| tool.name == name);
     let names = before.tools.iter().map(|tool| tool.name.clone());
-    names.filter(|name| !is_there(name)).collect()
+    // The goal's tool is offered while there is a goal, and nobody's own.
+    names
+        .filter(|name| name != GOAL_TOOL && !is_there(name))
+        .collect()
 }
 
 /// Whether anything but the tools, which have a remark of their own, differs.

@@ -10,6 +10,7 @@ pub(super) async fn run(args: Run) -> Result<Exit, Failure> {
         resumes: false,
         prompt: args.prompt,
         dry_run: args.dry_run,
+        asked: args.asked,
         place: args.place,
         shape: args.shape,
     })
@@ -22,6 +23,7 @@ pub(super) async fn resume(args: Resume) -> Result<Exit, Failure> {
         resumes: true,
         prompt: args.prompt,
         dry_run: false,
+        asked: args.asked,
         place: args.place,
         shape: args.shape,
     })

@@ -1,20 +1,22 @@
-//! Turns: a session is opened, an input sent, and its turn followed to the end.
+//! Turns: a session is opened, its turn followed to the end, and the session let go.
 
 use std::sync::Arc;
 
 use windlass::core::{
-    Fact, Interrupter, Lineage, OpenSession, Phase, Seq, Session, SessionId, TurnId,
+    GOAL_TOOL, Interrupter, Lineage, OpenSession, Scope, Session, SessionId, Settings, StopWhen,
+    ToolSpec,
 };
-use windlass::ports::{Clock as _, LogStore, StoreErrorKind};
-use windlass::{Conversation, Event, Send, Start, StartError, TurnFold};
+use windlass::ports::{Clock as _, LogStore, StoreErrorKind, ToolExecutor as _};
+use windlass::{Conversation, Start, StartError};
 
+use super::follow::Follow;
 use super::{prompt, remark};
-use crate::args::{Place, Shape};
+use crate::approver::AtTerminal;
+use crate::args::{Asked, Place, Shape};
 use crate::exit::{Exit, Failure};
-use crate::present::{Human, Json, Present, tell};
-use crate::signals::Signals;
-use crate::watch::{Awaited, Watch};
-use crate::wiring::{self, Rig, Site};
+use crate::present::{Human, Json, Present, mode_name, permissions_name, tell};
+use crate::signals::{self, Signals};
+use crate::wiring::{self, Keeping, Offered, Own, Rig, Site};
 
 /// A turn that is asked for.
 pub(crate) struct Task {
@@ -24,6 +26,7 @@ pub(crate) struct Task {
     /// The prompt; `-` stands for standard input.
     pub(crate) prompt: Option<String>,
     pub(crate) dry_run: bool,
+    pub(crate) asked: Asked,
     pub(crate) place: Place,
     pub(crate) shape: Shape,
 }
@@ -68,6 +71,7 @@ async fn attempt(
 ) -> Result<Exit, Failure> {
     let prompt = match &task.prompt {
         Some(text) => Some(prompt::read(text, &mut signals).await?),
+        None if task.asked.goal.is_some() => task.asked.goal.clone(),
         None if task.resumes => None,
         None => return Err(prompt::missing()),
     };
@@ -80,6 +84,7 @@ async fn attempt(
     let rig = rig(task, &site, store.clone(), recorded.as_ref())?;
     if let Some(session) = &recorded {
         remark::on_missing_tools(session, &rig.settings, task.shape.tools.as_deref())?;
+        remark::on_missing_hooks(session, &rig.settings, task.shape.hooks.as_deref())?;
     }
     let start = match &recorded {
         Some(_) => Start::Existing,
@@ -95,24 +100,60 @@ async fn attempt(
     if let Some(session) = &recorded {
         remark::on_changes(store.as_ref(), session, &rig.settings, &site.workspace).await?;
     }
-    let exit = follow(
+    let follow = Follow {
         task,
-        prompt,
-        &conversation,
-        &rig,
-        recorded.as_ref(),
-        signals,
-        present,
-    )
-    .await;
+        conversation: &conversation,
+        settings: &rig.settings,
+        recorded: recorded.as_ref(),
+        context: match task.asked.no_agents {
+            true => Vec::new(),
+            false => wiring::agents(&site.workspace),
+        },
+    };
+    let exit = follow.run(prompt, &mut signals, present).await;
     if exit.is_err() {
         // Nobody watches any more: what may still run is not left to run on.
         let words = "the command that watched this turn failed";
-        let _ = conversation.interrupt(Interrupter::Shutdown, words).await;
+        let _ = conversation
+            .interrupt(
+                Interrupter::Shutdown,
+                Scope::system(words),
+                words,
+                StopWhen::Now,
+            )
+            .await;
     }
     // Let go in any case, so that the next command finds the session free.
-    conversation.close().await;
+    close(&conversation, &mut signals, &exit).await;
     exit
+}
+
+/// Lets the session go. Hooks may have a word at its end; whoever sends a signal does not wait for
+/// them.
+async fn close(conversation: &Conversation, signals: &mut Signals, exit: &Result<Exit, Failure>) {
+    let patience = async {
+        match exit {
+            Ok(Exit::Interrupted | Exit::Terminated) => {
+                tokio::time::sleep(signals::GRACE).await;
+            }
+            Ok(
+                Exit::Completed
+                | Exit::Failed
+                | Exit::Usage
+                | Exit::Blocked
+                | Exit::Provider
+                | Exit::Store
+                | Exit::Exhausted,
+            )
+            | Err(_) => {
+                signals.next().await;
+            }
+        }
+    };
+    tokio::select! {
+        () = conversation.close() => {}
+        () = patience => {}
+    }
 }
 
 /// The session as its log says, if it exists.
@@ -143,12 +184,51 @@ fn rig(
     let settings = recorded.map(|session| &*session.settings);
     let chosen = wiring::choose(&task.shape, settings)?;
     let toolbox = wiring::toolbox(&site.workspace, task.shape.tools.as_deref())?;
-    let tools = windlass::ports::ToolExecutor::tools(&toolbox);
-    let settings = match settings {
-        None => wiring::fresh(&task.shape, &chosen, tools),
-        Some(settings) => wiring::changed(settings, &task.shape, &chosen, tools),
+    // Hooks are declared for all tools there may be: what is there to be met comes and goes.
+    let known = with_goal(toolbox.tools());
+    let hooks = wiring::hooks(task.shape.hooks.as_deref(), &known)?;
+    let offered = Offered {
+        tools: match has_goal(task, recorded) {
+            true => known,
+            false => toolbox.tools(),
+        },
+        hooks: hooks.hooks(),
     };
-    Ok(wiring::rig(store, chosen, toolbox, settings))
+    let own = Own { toolbox, hooks };
+    let settings = match settings {
+        None => wiring::fresh(&task.shape, &chosen, offered)?,
+        Some(settings) => wiring::changed(settings, &task.shape, &chosen, offered)?,
+    };
+    // A question that was open comes from the turn that is open.
+    let asks = recorded.and_then(Session::turn);
+    let posture = posture(asks.map_or(&settings, |turn| &turn.settings));
+    let approver = Arc::new(AtTerminal::new(super::me(), posture));
+    let kept = Keeping {
+        store,
+        blobs: site.store.blobs(),
+    };
+    Ok(wiring::rig(kept, chosen, own, approver, settings))
+}
+
+fn has_goal(task: &Task, recorded: Option<&Session>) -> bool {
+    let had = recorded.is_some_and(|session| session.goal.is_some());
+    task.asked.goal.is_some() || (had && !task.asked.no_goal)
+}
+
+/// The tools, with the one by which a model says that the goal is met.
+fn with_goal(mut tools: Vec<ToolSpec>) -> Vec<ToolSpec> {
+    if !tools.iter().any(|tool| tool.name == GOAL_TOOL) {
+        tools.push(wiring::goal_tool());
+    }
+    tools
+}
+
+fn posture(settings: &Settings) -> String {
+    format!(
+        "{} mode, permissions {}",
+        mode_name(settings.mode),
+        permissions_name(settings.permissions)
+    )
 }
 
 fn announce(task: &Task, id: &SessionId, rig: &Rig, exists: bool) {
@@ -164,105 +244,6 @@ fn announce(task: &Task, id: &SessionId, rig: &Rig, exists: bool) {
         "session {id} {verb} ({}{script})",
         rig.settings.provider
     ));
-}
-
-async fn follow(
-    task: &Task,
-    prompt: Option<String>,
-    conversation: &Conversation,
-    rig: &Rig,
-    recorded: Option<&Session>,
-    signals: Signals,
-    present: &mut dyn Present,
-) -> Result<Exit, Failure> {
-    if recorded.is_some() {
-        conversation.configure(rig.settings.clone()).await?;
-    }
-    let (awaited, events) = match prompt {
-        Some(text) => {
-            // Before sending, so that no delta is missed.
-            let from = if recorded.is_some() {
-                None
-            } else {
-                Some(Seq::ZERO)
-            };
-            let events = conversation.subscribe(from);
-            let sent = conversation.send(Send {
-                scope: super::me(),
-                text,
-                key: None,
-                dry_run: task.dry_run,
-            });
-            (Awaited::Input(sent.await?), events)
-        }
-        None => match unfinished(conversation).await? {
-            Some(turn) => {
-                let before = Seq(turn.0.saturating_sub(1));
-                (Awaited::Turn(turn), conversation.subscribe(Some(before)))
-            }
-            None => return last(conversation, present).await,
-        },
-    };
-    let watch = Watch {
-        conversation,
-        events,
-        awaited,
-        signals,
-    };
-    watch.run(present).await
-}
-
-/// The turn that runs, or that begins now because an input waited.
-async fn unfinished(conversation: &Conversation) -> Result<Option<TurnId>, Failure> {
-    let ended = |ended: Arc<windlass::Ended>| Failure::from(&*ended);
-    let state = conversation.state().await.map_err(ended)?;
-    if let Phase::Turning(turn) = &state.phase {
-        return Ok(Some(turn.id));
-    }
-    if state.queue.is_empty() {
-        return Ok(None);
-    }
-    conversation.go_on().await?;
-    let state = conversation.state().await.map_err(ended)?;
-    Ok(state.turn().map(|turn| turn.id))
-}
-
-/// Nothing is left to do: the last turn's end is shown again.
-///
-/// That end may have been decided a moment ago, so the log is waited for.
-async fn last(conversation: &Conversation, present: &mut dyn Present) -> Result<Exit, Failure> {
-    conversation
-        .flush()
-        .await
-        .map_err(|ended| Failure::from(&*ended))?;
-    let mut after = Seq::ZERO;
-    let mut fold: Option<TurnFold> = None;
-    let mut report = None;
-    loop {
-        let facts = conversation.history(after, 1_000).await?;
-        let Some(end) = facts.last().map(|fact| fact.seq) else {
-            break;
-        };
-        after = end;
-        for fact in facts {
-            let fact = Arc::new(fact);
-            if matches!(fact.fact, Fact::TurnOpened(_)) {
-                fold = fact.turn.map(TurnFold::new);
-            }
-            report = fold.as_mut().and_then(|fold| fold.take(&fact)).or(report);
-        }
-    }
-    let Some(report) = report else {
-        return Err(Failure::usage(format!(
-            "session {} has no turn yet: give it a prompt",
-            conversation.id()
-        )));
-    };
-    present
-        .event(&Event::Fact(report.settled.clone()))
-        .and_then(|()| present.settled(&report))
-        .map_err(super::closed)?;
-    Ok(Exit::of(&report.outcome))
 }
 
 /// A new id: sortable by time, and random.

@@ -1,7 +1,7 @@
 //! `windlass verify`: are logs what was written, and do they fit together?
 
-use windlass::core::{Seq, SessionId};
-use windlass::ports::LogStore;
+use windlass::core::{Fact, Seq, SessionId};
+use windlass::ports::{BlobErrorKind, Blobs, LogStore};
 
 use super::closed;
 use crate::args::Verify;
@@ -9,19 +9,23 @@ use crate::exit::{Exit, Failure};
 use crate::present::{complain, line, tell};
 use crate::wiring::Site;
 
+/// How many sessions, or facts, are read at a time.
+const PAGE: usize = 1_000;
+
 pub(super) async fn verify(args: Verify) -> Result<Exit, Failure> {
     let site = Site::new(&args.place)?;
     let store = site.open_to_read().await?;
+    let blobs = site.store.blobs();
     if let Some(id) = &args.session {
-        line(&check(store.as_ref(), id).await?).map_err(closed)?;
+        line(&check(store.as_ref(), blobs.as_ref(), id).await?).map_err(closed)?;
         return Ok(Exit::Completed);
     }
     let mut after: Option<SessionId> = None;
     let mut bad = 0_u64;
     loop {
-        let heads = store.sessions(after.as_ref(), 1_000).await?;
+        let heads = store.sessions(after.as_ref(), PAGE).await?;
         for head in &heads {
-            match check(store.as_ref(), &head.id).await {
+            match check(store.as_ref(), blobs.as_ref(), &head.id).await {
                 Ok(words) => line(&words).map_err(closed)?,
                 Err(failure) => {
                     bad += 1;
@@ -45,10 +49,11 @@ pub(super) async fn verify(args: Verify) -> Result<Exit, Failure> {
     }
 }
 
-/// Checks one session: the store's own checks, then whether its facts fold.
-async fn check(store: &dyn LogStore, id: &SessionId) -> Result<String, Failure> {
+/// Checks one session: the store's own checks, whether its facts fold, and whether the outputs that
+/// they name are what was kept.
+async fn check(store: &dyn LogStore, blobs: &dyn Blobs, id: &SessionId) -> Result<String, Failure> {
     let verified = store.verify(id).await?;
-    let loaded = windlass::load(store, id, 1_000).await?;
+    let loaded = windlass::load(store, id, PAGE).await?;
     let last = Seq(loaded.session.next.0.saturating_sub(1));
     if last < verified.last {
         let words = format!(
@@ -65,5 +70,53 @@ async fn check(store: &dyn LogStore, id: &SessionId) -> Result<String, Failure> 
         .chain
         .map(|link| format!(", chain {link}"))
         .unwrap_or_default();
-    Ok(format!("{id}: {last} facts in order{torn}{chain}"))
+    let outputs = outputs(store, blobs, id).await?;
+    Ok(format!("{id}: {last} facts in order{torn}{chain}{outputs}"))
+}
+
+/// Checks the outputs that are kept beside a log. They stay behind where a log is exported.
+async fn outputs(
+    store: &dyn LogStore,
+    blobs: &dyn Blobs,
+    id: &SessionId,
+) -> Result<String, Failure> {
+    let (mut whole, mut missing) = (0_u64, 0_u64);
+    let mut after = Seq::ZERO;
+    loop {
+        let facts = store.read(id, after, PAGE).await?;
+        for fact in &facts {
+            after = fact.seq;
+            let Fact::CallObserved(observed) = &fact.fact else {
+                continue;
+            };
+            let Some(kept) = &observed.observation.kept else {
+                continue;
+            };
+            match blobs.verify(id, &kept.sha256).await {
+                Ok(found) if found == *kept => whole += 1,
+                Err(error) if error.kind == BlobErrorKind::NotFound => missing += 1,
+                Ok(found) => {
+                    let words = format!(
+                        "session {id}: the output of call {} has {} bytes, {} were kept",
+                        observed.call, found.bytes, kept.bytes
+                    );
+                    return Err(Failure::new(Exit::Store, words));
+                }
+                Err(error) => return Err(Failure::new(Exit::Store, error.to_string())),
+            }
+        }
+        if facts.len() < PAGE {
+            break;
+        }
+    }
+    let outputs = match whole {
+        0 => String::new(),
+        1 => ", 1 long output in order".to_owned(),
+        many => format!(", {many} long outputs in order"),
+    };
+    Ok(match missing {
+        0 => outputs,
+        1 => format!("{outputs}, 1 long output is not in this store"),
+        many => format!("{outputs}, {many} long outputs are not in this store"),
+    })
 }

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use windlass::core::{
-    CallId, Delta, Fact, Item, LimitKind, Mode, ObservationStatus, Outcome, Recorded, Seq,
-    SessionId, Timestamp,
+    CallId, CallStarted, Delta, Fact, Item, Observation, ObservationStatus, Outcome, Recorded,
+    SampleCut, Seq, SessionId, Stands, Timestamp,
 };
 use windlass::{Event, LiveKind, TurnReport};
 
-use super::{Present, line, tell, visible};
+use super::story::hook;
+use super::words::{first_words, goal_words, outcome_words, trigger_words, visible};
+use super::{Present, line, tell};
 use crate::exit::Failure;
 
 /// How much of a call's arguments is shown, in characters.
@@ -52,46 +54,86 @@ impl Human {
             Fact::SampleStarted(started) if started.attempt > 1 => {
                 tell(&format!("  asking again (attempt {})", started.attempt));
             }
-            Fact::CallStarted(started) => {
-                self.end_line();
-                tell(&format!("> {}", self.call(started.call)));
-            }
-            Fact::CallObserved(observed) => {
-                let seen = &observed.observation;
-                let words = match seen.status {
-                    ObservationStatus::Done => format!("< {} bytes", seen.output_bytes),
-                    ObservationStatus::Failed
-                    | ObservationStatus::Denied
-                    | ObservationStatus::Aborted
-                    | ObservationStatus::Unknown
-                    | ObservationStatus::NotStarted => {
-                        let call = self.call(observed.call);
-                        format!("< {call}: {}", first_words(&seen.output, 300))
-                    }
-                };
-                tell(&words);
-            }
-            // Without another attempt it is the end of the turn, which says it once.
-            Fact::SampleCut(cut) => {
-                self.end_line();
-                if let Some(due) = cut.retry_at {
-                    tell(&format!("! {}", first_words(&cut.failure.message, 600)));
-                    let wait_s = due.0.saturating_sub(recorded.ts.0).div_ceil(1_000);
-                    if wait_s > 1 {
-                        tell(&format!("  asking again in {wait_s} s"));
-                    }
+            Fact::HookDecided(decided) => {
+                if let Some(words) = hook(decided) {
+                    self.end_line();
+                    tell(&format!("  {}", first_words(&words, 600)));
                 }
             }
+            Fact::CompactionStarted(started) => {
+                self.end_line();
+                let why = trigger_words(started.trigger);
+                tell(&format!("  compacting the conversation: {why}"));
+            }
+            Fact::CompactionFailed(failed) => {
+                let why = first_words(&failed.reason, 600);
+                tell(&format!("! the compaction failed: {why}"));
+            }
+            Fact::CallStarted(started) => self.started(started),
+            Fact::ReconcileStarted(started) => {
+                let call = self.call(started.call);
+                tell(&format!("  asking the tool what became of {call}"));
+            }
+            Fact::CallObserved(observed) => self.observed(observed.call, &observed.observation),
+            Fact::SampleCut(cut) => self.broken_off(cut, recorded.ts),
+            Fact::GoalEnded(ended) => {
+                self.end_line();
+                tell(&format!("  {}", goal_words(&ended.end)));
+            }
             Fact::SessionOpened(_)
+            | Fact::SessionResumed(_)
             | Fact::SettingsChanged(_)
+            | Fact::GoalSet(_)
             | Fact::InputQueued(_)
             | Fact::TurnOpened(_)
+            | Fact::HooksAsked(_)
             | Fact::InputAccepted(_)
+            | Fact::InputBlocked(_)
+            | Fact::ContextInjected(_)
+            | Fact::Compacted(_)
             | Fact::SampleStarted(_)
             | Fact::SampleEnded(_)
             | Fact::CallDecided(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalAnswered(_)
             | Fact::InterruptRequested(_)
             | Fact::TurnSettled(_) => {}
+        }
+    }
+
+    fn started(&mut self, started: &CallStarted) {
+        self.end_line();
+        let plan = if started.plan { " (only its plan)" } else { "" };
+        tell(&format!("> {}{plan}", self.call(started.call)));
+    }
+
+    fn observed(&self, call: CallId, seen: &Observation) {
+        let words = match seen.status {
+            ObservationStatus::Done => format!("< {} bytes", seen.output_bytes),
+            ObservationStatus::Failed
+            | ObservationStatus::Denied
+            | ObservationStatus::Aborted
+            | ObservationStatus::Unknown
+            | ObservationStatus::NotStarted => {
+                format!("< {}: {}", self.call(call), first_words(&seen.output, 300))
+            }
+        };
+        tell(&words);
+    }
+
+    /// Without another attempt it is the end of the turn, which says it once.
+    fn broken_off(&mut self, cut: &SampleCut, at: Timestamp) {
+        self.end_line();
+        let due = match cut.stands {
+            Stands::Nothing | Stands::Through { .. } => cut.retry_at,
+            Stands::Said => None,
+        };
+        if let Some(due) = due {
+            tell(&format!("! {}", first_words(&cut.failure.message, 600)));
+            let wait_s = due.0.saturating_sub(at.0).div_ceil(1_000);
+            if wait_s > 1 {
+                tell(&format!("  asking again in {wait_s} s"));
+            }
         }
     }
 
@@ -146,6 +188,17 @@ impl Present for Human {
         Ok(())
     }
 
+    /// The answer is that of the last turn; what was said before it is told besides.
+    fn goes_on(&mut self, report: &TurnReport) -> io::Result<()> {
+        let shown = self.streams && self.streamed == report.answer;
+        self.end_line();
+        if !shown && !report.answer.is_empty() {
+            tell(&report.answer);
+        }
+        tell("  the goal is not met yet: another turn begins");
+        Ok(())
+    }
+
     fn settled(&mut self, report: &TurnReport) -> io::Result<()> {
         if self.streams && self.streamed == report.answer {
             self.end_line();
@@ -166,6 +219,11 @@ impl Present for Human {
         io::stdout().flush()
     }
 
+    fn after(&mut self, fact: &Recorded) -> io::Result<()> {
+        self.fact(fact);
+        Ok(())
+    }
+
     fn failed(
         &mut self,
         _failure: &Failure,
@@ -175,119 +233,4 @@ impl Present for Human {
         self.end_line();
         Ok(())
     }
-}
-
-/// The first characters of a text, on one line.
-pub(crate) fn first_words(text: &str, most: usize) -> String {
-    let mut words: String = text.chars().take(most).collect();
-    if text.chars().nth(most).is_some() {
-        words.push_str("...");
-    }
-    words.replace('\n', " ")
-}
-
-/// An outcome in words.
-pub(crate) fn outcome_words(outcome: &Outcome) -> String {
-    match outcome {
-        Outcome::Completed => "completed".to_owned(),
-        Outcome::NoAnswer => "the model ended without an answer".to_owned(),
-        Outcome::Refused => "the model refused".to_owned(),
-        Outcome::Interrupted { reason, .. } => format!("interrupted: {reason}"),
-        Outcome::Blocked { reason } => format!("blocked: {reason}"),
-        Outcome::Exhausted { limit } => {
-            format!("a limit of the turn is exhausted: {}", limit_words(*limit))
-        }
-        Outcome::Failed { message, .. } => format!("failed: {message}"),
-    }
-}
-
-/// A limit in words, with the flag that sets it.
-fn limit_words(limit: LimitKind) -> &'static str {
-    match limit {
-        LimitKind::Samples => "it has asked the model as often as it may (--max-samples)",
-        LimitKind::CallsPerSample => "the model asked for too many tool calls at once",
-        LimitKind::Calls => "it has run as many tool calls as it may",
-        LimitKind::Tokens => "it has used as many tokens as it may",
-        LimitKind::OutputTokens => "the answer was cut off at the limit of output tokens",
-        LimitKind::WallClock => "its time is over (--deadline)",
-    }
-}
-
-/// What became of a call, in words.
-fn status_words(status: ObservationStatus) -> &'static str {
-    match status {
-        ObservationStatus::Done => "returned",
-        ObservationStatus::Failed => "failed",
-        ObservationStatus::Denied => "was denied",
-        ObservationStatus::Aborted => "was stopped",
-        ObservationStatus::Unknown => "has an unknown outcome",
-        ObservationStatus::NotStarted => "was not started",
-    }
-}
-
-/// One line of a session's story, for facts that are part of it.
-pub(crate) fn story(recorded: &Recorded) -> Option<String> {
-    let words = match &recorded.fact {
-        Fact::SessionOpened(opened) => {
-            let settings = &opened.settings;
-            format!(
-                "session {} on {} {}",
-                recorded.session, settings.provider, settings.model
-            )
-        }
-        Fact::SettingsChanged(changed) => {
-            let settings = &changed.settings;
-            format!(
-                "settings: {} {}, {} mode",
-                settings.provider,
-                settings.model,
-                match settings.mode {
-                    Mode::Build => "build",
-                    Mode::Plan => "plan",
-                }
-            )
-        }
-        Fact::InputQueued(queued) => format!("user: {}", queued.text),
-        Fact::ItemAdded(added) => match &added.item {
-            Item::Text { text } => format!("model: {text}"),
-            Item::Refusal { text } => format!("model refuses: {text}"),
-            Item::Reasoning(item) if item.text.is_empty() => return None,
-            Item::Reasoning(item) => format!("model thinks: {}", item.text),
-            Item::Call(call) => {
-                format!("call {}: {} {}", recorded.seq, call.name, call.arguments)
-            }
-        },
-        Fact::SampleCut(cut) => format!("the model was cut off: {}", cut.failure.message),
-        Fact::CallStarted(started) if started.attempt > 1 => {
-            format!(
-                "call {} started again (run {})",
-                started.call, started.attempt
-            )
-        }
-        Fact::CallObserved(observed) => format!(
-            "call {} {}: {}",
-            observed.call,
-            status_words(observed.observation.status),
-            observed.observation.output
-        ),
-        Fact::InterruptRequested(interrupt) => format!("asked to stop: {}", interrupt.reason),
-        Fact::TurnSettled(settled) => {
-            let spent = &settled.spent;
-            format!(
-                "turn {}: {} ({} samples, {} calls, {} tokens)",
-                recorded.turn.map_or(0, |turn| turn.0),
-                outcome_words(&settled.outcome),
-                spent.samples,
-                spent.calls,
-                spent.usage.tokens()
-            )
-        }
-        Fact::TurnOpened(_)
-        | Fact::InputAccepted(_)
-        | Fact::SampleStarted(_)
-        | Fact::SampleEnded(_)
-        | Fact::CallDecided(_)
-        | Fact::CallStarted(_) => return None,
-    };
-    Some(visible(&words))
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use windlass::core::{FACT_VERSION, Seq, SessionId, Timestamp, TurnId};
+use windlass::core::{FACT_VERSION, Recorded, Seq, SessionId, Timestamp, TurnId};
 use windlass::ports::codec;
 use windlass::{Event, TurnReport};
 
@@ -47,8 +47,18 @@ impl Present for Json {
         out.flush()
     }
 
+    /// Its terminal fact is a line like any other.
+    fn goes_on(&mut self, _report: &TurnReport) -> io::Result<()> {
+        Ok(())
+    }
+
     /// The terminal fact has been printed as an event: it is the last line.
     fn settled(&mut self, _report: &TurnReport) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// The terminal fact stays the last line.
+    fn after(&mut self, _fact: &Recorded) -> io::Result<()> {
         Ok(())
     }
 

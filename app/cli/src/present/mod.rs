@@ -3,14 +3,18 @@
 
 mod human;
 mod json;
+mod story;
+mod words;
 
 use std::io::{self, Write as _};
 
-use windlass::core::{Outcome, SessionId, Timestamp};
+use windlass::core::{Recorded, SessionId, Timestamp};
 use windlass::{Event, TurnReport};
 
-pub(crate) use human::{Human, first_words, story};
+pub(crate) use human::Human;
 pub(crate) use json::Json;
+pub(crate) use story::story;
+pub(crate) use words::{first_words, mode_name, outcome_name, permissions_name, visible};
 
 use crate::exit::Failure;
 
@@ -22,11 +26,23 @@ pub(crate) trait Present {
     /// When standard output cannot be written to.
     fn event(&mut self, event: &Event) -> io::Result<()>;
 
+    /// Shows the end of a turn that another turn follows, for the same goal.
+    ///
+    /// # Errors
+    /// When standard output cannot be written to.
+    fn goes_on(&mut self, report: &TurnReport) -> io::Result<()>;
+
     /// Shows how the turn ended.
     ///
     /// # Errors
     /// When standard output cannot be written to.
     fn settled(&mut self, report: &TurnReport) -> io::Result<()>;
+
+    /// Shows what the turn's end led to.
+    ///
+    /// # Errors
+    /// When standard output cannot be written to.
+    fn after(&mut self, fact: &Recorded) -> io::Result<()>;
 
     /// Shows that the command failed before the turn ended.
     ///
@@ -53,32 +69,4 @@ pub(crate) fn complain(words: &str) {
 /// Writes a line to standard output.
 pub(crate) fn line(words: &str) -> io::Result<()> {
     writeln!(io::stdout(), "{words}")
-}
-
-/// The text with control characters made visible, so that no tool or model can steer a terminal.
-pub(crate) fn visible(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' => out.push(c),
-            c if c.is_control() => out.extend(c.escape_default()),
-            // Marks that reorder text, which could make it read as something else.
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => out.extend(c.escape_default()),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// How a command that shows one outcome names it.
-pub(crate) fn outcome_name(outcome: &Outcome) -> &'static str {
-    match outcome {
-        Outcome::Completed => "completed",
-        Outcome::NoAnswer => "no answer",
-        Outcome::Refused => "refused",
-        Outcome::Interrupted { .. } => "interrupted",
-        Outcome::Blocked { .. } => "blocked",
-        Outcome::Exhausted { .. } => "exhausted",
-        Outcome::Failed { .. } => "failed",
-    }
 }

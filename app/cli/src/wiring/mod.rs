@@ -1,5 +1,8 @@
 //! Wiring: which adapters a command runs on.
 
+mod agents;
+mod goal;
+mod hooks;
 mod place;
 mod provider;
 mod settings;
@@ -8,13 +11,16 @@ mod tools;
 use std::sync::Arc;
 
 use windlass::core::{Limits, Settings};
-use windlass::ports::{LogStore, Ports};
-use windlass::{Config, Engine};
+use windlass::ports::{Approver, Blobs, Hooks, LogStore, Ports};
+use windlass::{Config, Engine, Toolbox};
 use windlass_clock::SystemClock;
 
+pub(crate) use agents::agents;
+pub(crate) use goal::goal_tool;
+pub(crate) use hooks::hooks;
 pub(crate) use place::Site;
 pub(crate) use provider::{Chosen, choose, reach};
-pub(crate) use settings::{changed, fresh};
+pub(crate) use settings::{Offered, changed, fresh, widening};
 pub(crate) use tools::toolbox;
 
 /// An engine with what must live as long as it.
@@ -25,17 +31,33 @@ pub(crate) struct Rig {
     _demo: Option<windlass_demo::Demo>,
 }
 
+/// Where logs and long outputs are kept.
+pub(crate) struct Keeping {
+    pub(crate) store: Arc<dyn LogStore>,
+    pub(crate) blobs: Arc<dyn Blobs>,
+}
+
+/// What the user brings besides: tools and hooks.
+pub(crate) struct Own {
+    pub(crate) toolbox: Toolbox,
+    pub(crate) hooks: Arc<dyn Hooks>,
+}
+
 /// Builds an engine for turns with these settings.
 pub(crate) fn rig(
-    store: Arc<dyn LogStore>,
+    kept: Keeping,
     chosen: Chosen,
-    toolbox: windlass::Toolbox,
+    own: Own,
+    approver: Arc<dyn Approver>,
     settings: Settings,
 ) -> Rig {
     let ports = Ports {
         provider: chosen.port,
-        store,
-        tools: Arc::new(toolbox),
+        store: kept.store,
+        blobs: kept.blobs,
+        tools: Arc::new(own.toolbox),
+        hooks: own.hooks,
+        approver,
         clock: Arc::new(clock()),
     };
     // The person at the terminal sets the limits, so the ceiling is as wide as these.

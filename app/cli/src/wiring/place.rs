@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass::ports::LogStore;
-use windlass_file::FileStore;
-use windlass_memory::MemoryStore;
+use windlass::ports::{Blobs, LogStore};
+use windlass_file::{FileBlobs, FileStore};
+use windlass_memory::{MemoryBlobs, MemoryStore};
 use windlass_sled::SledStore;
 
 use crate::args::Place;
@@ -87,6 +87,14 @@ impl Site {
 }
 
 impl StoreUrl {
+    /// Where outputs are kept that are too long for a log: beside the logs.
+    pub(crate) fn blobs(&self) -> Arc<dyn Blobs> {
+        match self {
+            Self::File(path) | Self::Sled(path) => Arc::new(FileBlobs::new(path.clone())),
+            Self::Memory => Arc::new(MemoryBlobs::new()),
+        }
+    }
+
     /// Where it is, unless it is nowhere.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {

@@ -1,9 +1,20 @@
 //! Settings: those of a new session, and what a command changes in an existing one.
 
-use windlass::core::{Limits, Mode, Permissions, Settings, ToolSpec};
+use windlass::core::{
+    HookSpec, Limits, Mode, Permissions, Rule, RuleVerdict, Settings, ToolSpec, Widening, Window,
+};
 
 use super::provider::Chosen;
 use crate::args::{ProviderName, Shape};
+use crate::exit::Failure;
+
+/// What the adapters offer.
+pub(crate) struct Offered {
+    /// The tools that a model is shown.
+    pub(crate) tools: Vec<ToolSpec>,
+    /// The hooks that are asked.
+    pub(crate) hooks: Vec<HookSpec>,
+}
 
 /// Byte-stable: no path, no date, no mode of the day.
 const INSTRUCTIONS: &str = "\
@@ -18,7 +29,7 @@ const OPENAI_MODEL: &str = "gpt-5";
 const DEMO_MODEL: &str = "demo-script";
 
 /// The settings of a new session.
-pub(crate) fn fresh(shape: &Shape, chosen: &Chosen, tools: Vec<ToolSpec>) -> Settings {
+pub(crate) fn fresh(shape: &Shape, chosen: &Chosen, offered: Offered) -> Result<Settings, Failure> {
     let provider = chosen.name;
     let settings = Settings {
         provider: provider.as_str().to_owned(),
@@ -26,7 +37,11 @@ pub(crate) fn fresh(shape: &Shape, chosen: &Chosen, tools: Vec<ToolSpec>) -> Set
         instructions: INSTRUCTIONS.to_owned(),
         mode: Mode::Build,
         permissions: Permissions::Auto,
-        tools,
+        rules: Vec::new(),
+        hooks: offered.hooks,
+        window: Window::default(),
+        price: None,
+        tools: offered.tools,
         limits: Limits::default(),
         max_output_tokens: None,
         effort: None,
@@ -40,11 +55,12 @@ pub(crate) fn changed(
     recorded: &Settings,
     shape: &Shape,
     chosen: &Chosen,
-    tools: Vec<ToolSpec>,
-) -> Settings {
+    offered: Offered,
+) -> Result<Settings, Failure> {
     let provider = chosen.name;
     let mut settings = recorded.clone();
-    settings.tools = tools;
+    settings.tools = offered.tools;
+    settings.hooks = offered.hooks;
     settings.base_url.clone_from(&chosen.base_url);
     if settings.provider != provider.as_str() {
         settings.provider = provider.as_str().to_owned();
@@ -53,19 +69,75 @@ pub(crate) fn changed(
     with(settings, shape)
 }
 
-fn with(mut settings: Settings, shape: &Shape) -> Settings {
+/// Whether the command says in so many words what calls may do: then it may allow more than the
+/// session did.
+pub(crate) fn widening(shape: &Shape) -> Widening {
+    let rules = [&shape.allow, &shape.ask, &shape.deny];
+    let says = shape.mode.is_some()
+        || shape.permissions.is_some()
+        || shape.hooks.is_some()
+        || shape.no_rules
+        || rules.iter().any(|rules| !rules.is_empty());
+    match says {
+        true => Widening::Meant,
+        false => Widening::Refused,
+    }
+}
+
+fn with(mut settings: Settings, shape: &Shape) -> Result<Settings, Failure> {
     if let Some(model) = &shape.model {
         settings.model.clone_from(model);
     }
     settings.mode = shape.mode.unwrap_or(settings.mode);
     settings.permissions = shape.permissions.unwrap_or(settings.permissions);
+    rules(&mut settings.rules, shape);
+    if let Some(tokens) = shape.window {
+        settings.window.tokens = tokens;
+    }
+    settings.window.strategy = shape.compaction.unwrap_or(settings.window.strategy);
+    settings.price = shape.price.or(settings.price);
+    limits(&mut settings.limits, shape);
+    if settings.limits.cost_micros > 0 && settings.price.is_none() {
+        return Err(Failure::usage(
+            "--max-cost needs prices: give them with --price IN,CACHED,OUT, for a million tokens \
+             each",
+        ));
+    }
+    Ok(settings)
+}
+
+fn rules(rules: &mut Vec<Rule>, shape: &Shape) {
+    if shape.no_rules {
+        rules.clear();
+    }
+    let said = [
+        (&shape.deny, RuleVerdict::Deny),
+        (&shape.ask, RuleVerdict::Ask),
+        (&shape.allow, RuleVerdict::Allow),
+    ];
+    for (patterns, verdict) in said {
+        for pattern in patterns {
+            let rule = pattern.rule(verdict);
+            if !rules.contains(&rule) {
+                rules.push(rule);
+            }
+        }
+    }
+}
+
+fn limits(limits: &mut Limits, shape: &Shape) {
     if let Some(samples) = shape.max_samples {
-        settings.limits.samples = samples;
+        limits.samples = samples;
     }
     if let Some(deadline) = shape.deadline {
-        settings.limits.turn_ms = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX);
+        limits.turn_ms = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX);
     }
-    settings
+    if let Some(tokens) = shape.max_tokens {
+        limits.tokens = tokens;
+    }
+    if let Some(micros) = shape.max_cost {
+        limits.cost_micros = micros;
+    }
 }
 
 fn default_model(provider: ProviderName) -> &'static str {

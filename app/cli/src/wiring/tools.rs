@@ -21,7 +21,7 @@ pub(crate) fn toolbox(workspace: &Path, file: Option<&Path>) -> Result<Toolbox, 
         .map_err(|e| usage(&e))?;
     let file = match file {
         Some(file) => file.to_owned(),
-        None => match configured() {
+        None => match configured("tools.json") {
             Some(file) if file.is_file() => file,
             Some(_) | None => return Ok(toolbox),
         },
@@ -30,13 +30,13 @@ pub(crate) fn toolbox(workspace: &Path, file: Option<&Path>) -> Result<Toolbox, 
     toolbox.with(Arc::new(commands)).map_err(|e| usage(&e))
 }
 
-/// `windlass/tools.json` in the user's configuration folder (XDG Base Directory).
-fn configured() -> Option<PathBuf> {
-    let folder = |name: &str| {
-        env::var_os(name)
+/// A file of the folder `windlass` in the user's configuration folder (XDG Base Directory).
+pub(super) fn configured(name: &str) -> Option<PathBuf> {
+    let folder = |variable: &str| {
+        env::var_os(variable)
             .map(PathBuf::from)
             .filter(|p| p.is_absolute())
     };
     let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")))?;
-    Some(config.join("windlass").join("tools.json"))
+    Some(config.join("windlass").join(name))
 }

@@ -3,8 +3,11 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub(crate) mod grammar;
+pub(crate) mod terminal;
+
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -52,6 +55,23 @@ impl Place {
         command
     }
 
+    /// A command that has no terminal, wherever the tests run.
+    pub(crate) fn without_terminal(&self, words: &[&str]) -> Done {
+        let plain = self.command(words);
+        let mut command = Command::new("setsid");
+        command
+            .args(["-w", env!("CARGO_BIN_EXE_windlass")])
+            .args(plain.get_args())
+            .current_dir(self.path())
+            .env_clear()
+            .envs(
+                plain
+                    .get_envs()
+                    .filter_map(|(name, value)| Some((name, value?))),
+            );
+        done(command.stdin(Stdio::null()).output().unwrap())
+    }
+
     pub(crate) fn run(&self, words: &[&str]) -> Done {
         done(self.command(words).output().unwrap())
     }
@@ -92,6 +112,18 @@ pub(crate) fn done(output: Output) -> Done {
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
     }
+}
+
+/// Sends a process a signal.
+pub(crate) fn signal(child: &Child, name: &str) {
+    let pid = child.id().to_string();
+    let sent = Command::new("kill").args(["-s", name, &pid]).status();
+    assert!(sent.unwrap().success());
+}
+
+/// How many facts of a kind a log has.
+pub(crate) fn count(log: &[Value], kind: &str) -> usize {
+    log.iter().filter(|fact| fact["kind"] == kind).count()
 }
 
 /// One JSON value a line.

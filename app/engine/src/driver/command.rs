@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use windlass_core::{Input, Reject, Seq, Session};
+use windlass_core::{Input, Reject, Seq, Session, StopWhen};
 
 use super::Driver;
+use super::leave::Stopping;
 use super::write::is_durable;
-use crate::arguments::Checker;
+use crate::approvals::PendingApproval;
 use crate::error::{Ended, SendError};
-use crate::size;
+use crate::prefix::PrefixReport;
 
-/// The longest reason for a stop, in bytes; the rest of it is dropped.
-const REASON: usize = 1_024;
 /// Acknowledgements beyond which those that nobody waits for any more are dropped.
 const ACKS: usize = 256;
 
@@ -39,12 +38,20 @@ pub(crate) enum Command {
     },
     /// For the state as decided so far.
     State { answer: oneshot::Sender<Session> },
+    /// For the questions that are open.
+    Pending {
+        answer: oneshot::Sender<Vec<PendingApproval>>,
+    },
+    /// For what its requests were to one another.
+    Prefix {
+        answer: oneshot::Sender<PrefixReport>,
+    },
     /// To answer once all that is decided so far is durable.
     Flush { ack: Ack },
     /// To end once nothing runs, and to take nothing more until then.
     Close,
     /// To ask what runs to stop, and then to end.
-    Shutdown { reason: String },
+    Shutdown { when: StopWhen, reason: String },
 }
 
 impl Command {
@@ -54,7 +61,11 @@ impl Command {
             Self::Take { ack, .. } | Self::Flush { ack } => {
                 let _ = ack.send(Acked::Ended(ended.clone()));
             }
-            Self::State { .. } | Self::Close | Self::Shutdown { .. } => {}
+            Self::State { .. }
+            | Self::Pending { .. }
+            | Self::Prefix { .. }
+            | Self::Close
+            | Self::Shutdown { .. } => {}
         }
     }
 }
@@ -67,6 +78,16 @@ impl Driver {
                 let _ = answer.send(self.session.clone());
                 Ok(())
             }
+            Some(Command::Pending { answer }) => {
+                let calls = self.session.turn().map_or(&[][..], |turn| turn.calls());
+                let pending = calls.iter().filter_map(|call| self.pending(call));
+                let _ = answer.send(pending.collect());
+                Ok(())
+            }
+            Some(Command::Prefix { answer }) => {
+                let _ = answer.send(self.prefix.report());
+                Ok(())
+            }
             Some(Command::Flush { ack }) => {
                 let last = Seq(self.session.next.0.saturating_sub(1));
                 self.acknowledge_at(last, ack);
@@ -76,10 +97,8 @@ impl Driver {
                 self.closing = true;
                 Ok(())
             }
-            Some(Command::Shutdown { mut reason }) => {
-                size::cut(&mut reason, REASON);
-                self.closing = true;
-                self.stopping.get_or_insert(reason);
+            Some(Command::Shutdown { when, reason }) => {
+                self.on_stopping(Stopping { when, reason });
                 Ok(())
             }
             // The slot holds a sender as long as the driver is in it.
@@ -114,40 +133,6 @@ impl Driver {
         let _ = first.send(begins);
         self.acknowledge_at(ends, ack);
         Ok(())
-    }
-
-    /// The input, if it may be decided at all. What is no rule about turns is looked at here:
-    /// schemas, sizes, and whether the session is about to be let go.
-    fn checked(&self, mut input: Input) -> Result<Input, SendError> {
-        match &mut input {
-            Input::Send { .. } | Input::Continue if self.closing => {
-                return Err(SendError::Ended(Arc::new(Ended::Closed)));
-            }
-            Input::Send { text, key, .. } => {
-                let key = key.as_deref().unwrap_or_default();
-                if !self.size.fits(&[text, key]) {
-                    return Err(SendError::TooLarge(text.len().saturating_add(key.len())));
-                }
-            }
-            Input::Configure { settings } => {
-                let settings = Arc::new(settings.clone());
-                Checker::new(&settings).map_err(SendError::Settings)?;
-                let bytes = serde_json::to_vec(&*settings).map_or(usize::MAX, |text| text.len());
-                if !self.size.holds(bytes) {
-                    let why =
-                        format!("they have {bytes} bytes, which is more than the store takes");
-                    return Err(SendError::Settings(why));
-                }
-            }
-            Input::Interrupt { reason, .. } => size::cut(reason, REASON),
-            Input::Continue
-            | Input::Recovered
-            | Input::Tick
-            | Input::Sampled { .. }
-            | Input::Ran { .. }
-            | Input::NeverBegan { .. } => {}
-        }
-        Ok(input)
     }
 
     /// Answers once this position is durable, which it may be already.

@@ -1,18 +1,22 @@
 //! Reconciling: what runs is made equal to what is owed (law 3).
 
-use std::sync::Arc;
-
-use windlass_core::{
-    CallId, Demand, EffectClass, EffectKey, FailureKind, Fitness, Input, Observation,
-    ObservationStatus, Owed, Retry, SampleFailure, SampleNews, Seq, Session, Stage, owed, render,
-};
-use windlass_ports::{CancelSignal, SampleRequest, ToolCall, ToolContext};
+use windlass_core::{CallStarted, CompactionStarted, Demand, EffectKey, Input, Owed, owed};
+use windlass_core::{Fact, ReconcileStarted, Recorded, Seq};
 
 use super::Driver;
-use crate::arguments::Checker;
-use crate::effect::{CallEffect, News, Reports, SampleEffect};
+use super::lost::lost;
+use crate::effect::News;
 use crate::error::Ended;
-use crate::event::{Live, LiveKind};
+
+/// The fact that caused a run that is about to start, where the state does not hold all of it.
+pub(super) enum Started {
+    /// A tool's run.
+    Call(CallStarted),
+    /// The question what became of one.
+    Reconcile(ReconcileStarted),
+    /// A compaction.
+    Compact(CompactionStarted),
+}
 
 impl Driver {
     /// Starts what is owed and does not run, winds down what is to end, ends what is not owed.
@@ -40,7 +44,17 @@ impl Driver {
                 self.start(owed.key)?;
                 Ok(None)
             }
-            (Demand::Run, _) => Ok(None),
+            // A sample that has not begun gives way before it asks anybody.
+            (Demand::Yield, false) if owed.needs <= self.durable => {
+                self.start(owed.key)?;
+                self.effects.give_way(owed.key);
+                Ok(None)
+            }
+            (Demand::Run, _) | (Demand::Yield, false) => Ok(None),
+            (Demand::Yield, true) => {
+                self.effects.give_way(owed.key);
+                Ok(None)
+            }
             (Demand::Wind, true) => {
                 self.effects.wind(owed.key);
                 Ok(None)
@@ -53,84 +67,53 @@ impl Driver {
         let started = match key {
             EffectKey::Sample { started } => self.start_sample(key, started),
             EffectKey::Call { call, started } => self.start_call(key, call, started),
+            EffectKey::Hook { hook, asked } => self.start_hook(key, hook, asked),
+            EffectKey::Approval { call, asked } => self.start_approval(key, call, asked),
+            EffectKey::Reconcile { call, started } => self.start_reconcile(key, call, started),
+            EffectKey::Compact { started } => self.start_compact(key, started),
         };
         started.ok_or_else(|| Ended::Defect(format!("{key:?} is owed and cannot be started")))
     }
 
-    /// `None` when the state does not hold what the effect needs, or the settings, which were
-    /// checked when they were set, do not compile.
-    fn start_sample(&mut self, key: EffectKey, started: Seq) -> Option<()> {
-        let turn = self.session.turn()?;
-        if !self.checker.is_for(&turn.settings) {
-            self.checker = Arc::new(Checker::new(&turn.settings).ok()?);
-        }
-        let effect = SampleEffect {
-            key,
-            request: SampleRequest {
-                session: self.session.id.clone(),
-                turn: turn.id,
-                started,
-                prompt: render(&self.history, &turn.settings),
-                limits: turn.limits,
-            },
-            provider: self.ports.provider.clone(),
-            clock: self.ports.clock.clone(),
-            checker: self.checker.clone(),
-            bus: self.bus.clone(),
-            caps: self.size.caps(self.config.caps),
+    /// Keeps what a run needs of the fact that causes it.
+    pub(super) fn keep_start(&mut self, recorded: &Recorded) {
+        let started = match &recorded.fact {
+            Fact::CallStarted(fact) => Started::Call(fact.clone()),
+            Fact::ReconcileStarted(fact) => Started::Reconcile(fact.clone()),
+            Fact::CompactionStarted(fact) => Started::Compact(fact.clone()),
+            Fact::TurnSettled(_) => {
+                self.starts.clear();
+                return;
+            }
+            Fact::SessionOpened(_)
+            | Fact::SessionResumed(_)
+            | Fact::SettingsChanged(_)
+            | Fact::GoalSet(_)
+            | Fact::GoalEnded(_)
+            | Fact::InputQueued(_)
+            | Fact::TurnOpened(_)
+            | Fact::HooksAsked(_)
+            | Fact::HookDecided(_)
+            | Fact::InputAccepted(_)
+            | Fact::InputBlocked(_)
+            | Fact::ContextInjected(_)
+            | Fact::Compacted(_)
+            | Fact::CompactionFailed(_)
+            | Fact::SampleStarted(_)
+            | Fact::ItemAdded(_)
+            | Fact::SampleEnded(_)
+            | Fact::SampleCut(_)
+            | Fact::CallDecided(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalAnswered(_)
+            | Fact::CallObserved(_)
+            | Fact::InterruptRequested(_) => return,
         };
-        self.effects
-            .start(key, |voice, cancel| effect.run(voice, cancel));
-        Some(())
+        self.starts.insert(recorded.seq, started);
     }
 
-    /// `None` when the state does not hold what the effect needs.
-    fn start_call(&mut self, key: EffectKey, id: CallId, started: Seq) -> Option<()> {
-        let turn = self.session.turn()?;
-        let call = self.history.call(id)?;
-        let effect = class(&self.session, id)?;
-        let fact = self.starts.remove(&started)?;
-        let clock = self.ports.clock.clone();
-        let reports = Arc::new(Reports::new(
-            Live {
-                session: self.session.id.clone(),
-                turn: turn.id,
-                ts: clock.now(),
-                kind: LiveKind::Progress {
-                    call: id,
-                    text: String::new(),
-                },
-            },
-            self.bus.clone(),
-            clock.clone(),
-        ));
-        let effect = CallEffect {
-            key,
-            call: ToolCall {
-                name: call.name.clone(),
-                arguments: call.arguments.clone(),
-            },
-            context: ToolContext {
-                scope: (*turn.scope).clone(),
-                session: self.session.id.clone(),
-                turn: turn.id,
-                call: id,
-                attempt: fact.attempt,
-                idempotency_key: fact.idempotency_key,
-                cancel: CancelSignal::default(),
-                deadline: clock.now().plus_ms(fact.timeout_ms),
-                timeout_ms: fact.timeout_ms,
-                progress: reports.clone(),
-            },
-            reports,
-            size: self.size,
-            effect,
-            grace_ms: turn.limits.grace_ms,
-            tools: self.ports.tools.clone(),
-        };
-        self.effects
-            .start(key, |voice, cancel| effect.run(voice, cancel));
-        Some(())
+    pub(super) fn take_start(&mut self, seq: Seq) -> Option<Started> {
+        self.starts.remove(&seq)
     }
 
     pub(super) fn on_news(&mut self, news: News) -> Result<(), Ended> {
@@ -146,48 +129,6 @@ impl Driver {
                 let input = lost(&self.session, key);
                 self.must_take(input)
             }
-        }
-    }
-}
-
-/// The effect class of a call that is out.
-fn class(session: &Session, id: CallId) -> Option<EffectClass> {
-    let Stage::Executing(executing) = &session.turn()?.stage else {
-        return None;
-    };
-    let call = executing.calls.iter().find(|call| call.id == id)?;
-    match &call.fitness {
-        Fitness::Fit { effect, .. } => Some(*effect),
-        Fitness::Unfit { .. } => None,
-    }
-}
-
-/// What is said for an effect that panicked.
-fn lost(session: &Session, key: EffectKey) -> Input {
-    match key {
-        EffectKey::Sample { .. } => {
-            let message = "the provider adapter panicked: this is a defect of the adapter";
-            Input::Sampled {
-                key,
-                news: SampleNews::Failed {
-                    failure: SampleFailure::new(FailureKind::Protocol, Retry::Never, message),
-                    partial: String::new(),
-                },
-            }
-        }
-        EffectKey::Call { call, .. } => {
-            let observation = match class(session, call) {
-                Some(EffectClass::ReadOnly) | None => Observation::new(
-                    ObservationStatus::Failed,
-                    "Failed: the tool adapter panicked, which is a defect of the adapter.",
-                ),
-                Some(EffectClass::Idempotent | EffectClass::Effectful) => Observation::new(
-                    ObservationStatus::Unknown,
-                    "Unknown: the tool adapter panicked. The call may have taken effect or not; \
-                     check before you repeat it.",
-                ),
-            };
-            Input::Ran { key, observation }
         }
     }
 }

@@ -7,8 +7,13 @@
 //! of many decisions share one sync. An effect starts once the log is durable as far as the core
 //! says it needs; so does an acknowledgement.
 
+mod ask;
+mod checked;
 mod command;
 mod effects;
+mod leave;
+mod lost;
+mod start;
 mod write;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -17,8 +22,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use windlass_core::{
-    CallStarted, Epoch, Fact, History, Input, Interrupter, Recorded, Reject, Seq, Session, Stamped,
-    deadline, decide,
+    Epoch, Fact, History, Input, Recorded, Reject, Seq, Session, Stamped, deadline, decide,
 };
 use windlass_ports::Ports;
 
@@ -30,8 +34,11 @@ use crate::config::Config;
 use crate::effect::Effects;
 use crate::error::Ended;
 use crate::load::Loaded;
+use crate::prefix::Prefix;
 use crate::size::Size;
 use crate::slot::Slot;
+use effects::Started;
+use leave::Stopping;
 use write::{Writing, wrote};
 
 /// Drives one session.
@@ -49,14 +56,16 @@ pub(crate) struct Driver {
     writing: Option<Writing>,
     acks: VecDeque<(Seq, Ack)>,
     effects: Effects,
-    /// The `CallStarted` of each call that runs or is about to.
-    starts: BTreeMap<Seq, CallStarted>,
+    /// What caused each run that is about to start, where the state does not hold all of it.
+    starts: BTreeMap<Seq, Started>,
+    /// What each request is to the one before it.
+    prefix: Prefix,
     /// What a fact may hold.
     size: Size,
     /// It ends once nothing runs.
     closing: bool,
-    /// Why every turn is asked to stop, once it is.
-    stopping: Option<String>,
+    /// How and why every turn is asked to stop, once it is.
+    stopping: Option<Stopping>,
 }
 
 /// Facts that may wait for the append before them. Beyond that no more commands are taken; what
@@ -96,6 +105,7 @@ impl Driver {
             acks: VecDeque::new(),
             effects: Effects::new(),
             starts: BTreeMap::new(),
+            prefix: Prefix::default(),
             size,
             closing: false,
             stopping: None,
@@ -139,41 +149,22 @@ impl Driver {
             self.reconcile()?;
             self.write();
             if self.at_rest() && self.slot.retire(self.closing) {
-                return Ok(());
+                return self.leave(mailbox).await;
             }
-            let tick = deadline(&self.session);
-            tokio::select! {
-                result = wrote(&mut self.writing) => self.on_wrote(result)?,
-                news = self.effects.next() => self.on_news(news)?,
-                command = mailbox.recv(), if self.unsent.len() < BACKLOG => {
-                    self.on_command(command)?;
-                }
-                () = self.slot.changed() => {}
-                () = until(&self.ports, tick), if tick.is_some() => {
-                    self.must_take(Input::Tick)?;
-                }
-            }
+            self.step(mailbox).await?;
         }
     }
 
-    /// Asks the turn to stop that runs while the engine is being shut down.
-    fn stop(&mut self) -> Result<(), Ended> {
-        let runs = self.session.turn().is_some_and(|turn| turn.stop.is_none());
-        match &self.stopping {
-            Some(reason) if runs => self.must_take(Input::Interrupt {
-                by: Interrupter::Shutdown,
-                reason: reason.clone(),
-            }),
-            Some(_) | None => Ok(()),
+    /// Waits for the next thing to happen, and acts on it.
+    async fn step(&mut self, mailbox: &mut mpsc::Receiver<Command>) -> Result<(), Ended> {
+        let tick = deadline(&self.session);
+        tokio::select! {
+            result = wrote(&mut self.writing) => self.on_wrote(result),
+            news = self.effects.next() => self.on_news(news),
+            command = mailbox.recv(), if self.unsent.len() < BACKLOG => self.on_command(command),
+            () = self.slot.changed() => Ok(()),
+            () = until(&self.ports, tick), if tick.is_some() => self.must_take(Input::Tick),
         }
-    }
-
-    /// Whether nothing runs, is being written, or waits for an acknowledgement.
-    fn at_rest(&self) -> bool {
-        self.session.turn().is_none()
-            && self.writing.is_none()
-            && self.unsent.is_empty()
-            && self.acks.is_empty()
     }
 
     /// Takes an input: decides, applies. Answers the last position that this led to.
@@ -208,11 +199,9 @@ impl Driver {
     fn apply(&mut self, recorded: Recorded) -> Result<(), windlass_core::Misfit> {
         self.session.apply(&recorded)?;
         self.history.apply(&recorded)?;
-        if let Fact::CallStarted(fact) = &recorded.fact {
-            self.starts.insert(recorded.seq, fact.clone());
-        }
-        if let Fact::TurnSettled(_) = &recorded.fact {
-            self.starts.clear();
+        self.keep_start(&recorded);
+        if let Fact::Compacted(_) = &recorded.fact {
+            self.prefix.compacted();
         }
         self.unsent.push(Arc::new(recorded));
         Ok(())

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windlass_core::{EffectClass, EffectKey, Input, Observation, ObservationStatus};
+use windlass_core::{EffectClass, EffectKey, Input, Kept, Observation, ObservationStatus};
 use windlass_ports::{
-    CancelSignal, CancelSource, Clock, Progress, ToolCall, ToolContext, ToolError, ToolExecutor,
+    BlobErrorKind, CancelSignal, CancelSource, Clock, OutputKeeper, Progress, ToolCall,
+    ToolContext, ToolError, ToolExecutor,
 };
 
-use super::Voice;
+use super::{Signals, Voice};
 use crate::bus::Bus;
 use crate::event::{Live, LiveKind};
 use crate::size::Size;
@@ -23,7 +24,10 @@ pub(crate) struct CallEffect {
     pub(crate) key: EffectKey,
     pub(crate) call: ToolCall,
     pub(crate) context: ToolContext,
+    /// What running it does to the world; planning it changes nothing.
     pub(crate) effect: EffectClass,
+    /// Whether the tool is only to say what it would do.
+    pub(crate) plan: bool,
     pub(crate) grace_ms: u64,
     pub(crate) tools: Arc<dyn ToolExecutor>,
     pub(crate) reports: Arc<Reports>,
@@ -32,9 +36,9 @@ pub(crate) struct CallEffect {
 
 /// One run of a tool. When it ends, however that comes, whatever the tool has left behind is told
 /// to stop, and its reports are heard no more.
-struct Run {
-    stop: CancelSource,
-    reports: Arc<Reports>,
+pub(super) struct Run {
+    pub(super) stop: CancelSource,
+    pub(super) reports: Arc<Reports>,
 }
 
 impl Drop for Run {
@@ -46,10 +50,17 @@ impl Drop for Run {
 
 impl CallEffect {
     /// Runs to the last word.
-    pub(crate) async fn run(self, voice: Voice, cancel: CancelSignal) {
-        let key = self.key;
-        let size = self.size;
-        let observation = size.bounded(self.observe(cancel).await);
+    pub(crate) async fn run(self, voice: Voice, signals: Signals) {
+        let (key, size, grace_ms) = (self.key, self.size, self.grace_ms);
+        let outputs = self.context.outputs.clone();
+        let mut observation = self.observe(signals.wind).await;
+        let whole = observation.omitted_bytes == 0 && observation.kept.is_none();
+        if whole && !size.fits(&[&observation.output]) {
+            let keeping = keep(&outputs, &observation.output);
+            let kept = timeout(Duration::from_millis(grace_ms), keeping).await;
+            observation.kept = kept.unwrap_or_default();
+        }
+        let observation = size.bounded(observation);
         let inputs = vec![Input::Ran { key, observation }];
         voice.say(inputs, true).await;
     }
@@ -61,6 +72,7 @@ impl CallEffect {
             call,
             mut context,
             effect,
+            plan,
             grace_ms,
             tools,
             reports,
@@ -71,7 +83,11 @@ impl CallEffect {
         context.cancel = stop.signal();
         // Before the run: a tool that is dropped while it runs is dropped first, then told.
         let guard = Run { stop, reports };
-        let mut run = tools.run(call, context);
+        let mut run = if plan {
+            tools.plan(call, context)
+        } else {
+            tools.run(call, context)
+        };
         let timed_out = tokio::select! {
             ran = &mut run => return observed(ran, effect),
             () = cancel.cancelled() => false,
@@ -85,6 +101,23 @@ impl CallEffect {
             (Ok(ran), false) => observed(ran, effect),
             (Ok(ran), true) => late(observed(ran, effect), &name, timeout_ms),
             (Err(_), _) => vanished(effect, &name),
+        }
+    }
+}
+
+/// Keeps an output that no fact of the store can hold. That it cannot be kept fails no call.
+async fn keep(outputs: &OutputKeeper, output: &str) -> Option<Kept> {
+    let keeping = async {
+        let mut writer = outputs.begin().await?;
+        writer.write(output.as_bytes()).await?;
+        writer.finish().await
+    };
+    match keeping.await {
+        Ok(kept) => Some(kept),
+        Err(error) if error.kind == BlobErrorKind::Off => None,
+        Err(error) => {
+            tracing::warn!(%error, "an output could not be kept");
+            None
         }
     }
 }

@@ -1,7 +1,13 @@
 //! Effects: what a session owes the world, run as tasks of their own. They decide nothing; each
 //! ends with exactly one last word to its driver.
 
+mod approval;
 mod call;
+mod compact;
+mod hook;
+mod reading;
+mod reconcile;
+mod redact;
 mod sample;
 
 use std::collections::{BTreeMap, HashMap};
@@ -13,7 +19,12 @@ use tokio::time::timeout;
 use windlass_core::{EffectKey, Input};
 use windlass_ports::{CancelSignal, CancelSource};
 
+pub(crate) use approval::{ApprovalEffect, PANICKED, denied};
+use call::Run;
 pub(crate) use call::{CallEffect, Reports};
+pub(crate) use compact::CompactEffect;
+pub(crate) use hook::{HookEffect, REASON, failed};
+pub(crate) use reconcile::ReconcileEffect;
 pub(crate) use sample::SampleEffect;
 
 /// How many words of effects may wait for the driver. An effect that says more waits.
@@ -46,6 +57,24 @@ impl Voice {
     }
 }
 
+/// What an effect is told while it runs.
+pub(crate) struct Signals {
+    /// To stop soon and say how far it came.
+    pub(crate) wind: CancelSignal,
+    /// A sample: to stop soon if only text is streaming.
+    pub(crate) give_way: CancelSignal,
+}
+
+/// Tells whatever an effect has started to stop, once the effect ends, however that comes. Made
+/// before what it tells, so that this is dropped first, then told.
+pub(crate) struct Told(pub(crate) CancelSource);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
 /// The running effects of one session.
 pub(crate) struct Effects {
     running: BTreeMap<EffectKey, Running>,
@@ -57,6 +86,7 @@ pub(crate) struct Effects {
 
 struct Running {
     cancel: CancelSource,
+    give_way: CancelSource,
     abort: AbortHandle,
     winding: bool,
 }
@@ -85,21 +115,26 @@ impl Effects {
         }
     }
 
-    /// Starts an effect. `run` is handed its voice and its cancellation.
+    /// Starts an effect. `run` is handed its voice, and what it is told while it runs.
     pub(crate) fn start<F, R>(&mut self, key: EffectKey, run: F)
     where
-        F: FnOnce(Voice, CancelSignal) -> R,
+        F: FnOnce(Voice, Signals) -> R,
         R: Future<Output = ()> + Send + 'static,
     {
-        let cancel = CancelSource::new();
+        let (cancel, give_way) = (CancelSource::new(), CancelSource::new());
+        let signals = Signals {
+            wind: cancel.signal(),
+            give_way: give_way.signal(),
+        };
         let voice = Voice {
             key,
             words: self.words.clone(),
         };
-        let abort = self.tasks.spawn(run(voice, cancel.signal()));
+        let abort = self.tasks.spawn(run(voice, signals));
         self.keys.insert(abort.id(), key);
         let running = Running {
             cancel,
+            give_way,
             abort,
             winding: false,
         };
@@ -117,6 +152,13 @@ impl Effects {
         {
             running.winding = true;
             running.cancel.cancel();
+        }
+    }
+
+    /// Tells a sample to stop soon if only text is streaming. Telling it again changes nothing.
+    pub(crate) fn give_way(&self, key: EffectKey) {
+        if let Some(running) = self.running.get(&key) {
+            running.give_way.cancel();
         }
     }
 

@@ -2,17 +2,16 @@
 //! item to the driver. One request; whether to try again is the core's decision.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::task::coop::consume_budget;
-use tokio::time::{Instant, timeout_at};
 use windlass_core::{
-    Assembled, Assembler, Caps, EffectKey, FailureKind, Input, Item, Retry, SampleFailure,
-    SampleNews, StreamEvent,
+    Assembled, Assembler, Caps, EffectKey, FailureKind, Input, Item, Overflow, Retry,
+    SampleFailure, SampleNews, StreamEvent,
 };
-use windlass_ports::{CancelSignal, Clock, Provider, ProviderError, SampleRequest, Streaming};
+use windlass_ports::{CancelSignal, Clock, Hooks, Provider, SampleRequest, Streaming};
 
-use super::Voice;
+use super::reading::{Reading, truncated};
+use super::redact::Redaction;
+use super::{Signals, Voice};
 use crate::arguments::Checker;
 use crate::bus::Bus;
 use crate::event::{Live, LiveKind};
@@ -26,19 +25,30 @@ pub(crate) struct SampleEffect {
     pub(crate) key: EffectKey,
     pub(crate) request: SampleRequest,
     pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) hooks: Arc<dyn Hooks>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) checker: Arc<Checker>,
     pub(crate) bus: Bus,
     pub(crate) caps: Caps,
 }
 
+/// An answer as far as it has come.
+struct Answer {
+    assembler: Assembler,
+    redaction: Option<Redaction>,
+}
+
 impl SampleEffect {
     /// Runs to the last word.
-    pub(crate) async fn run(self, voice: Voice, cancel: CancelSignal) {
-        let mut assembler = Assembler::new(self.caps);
+    pub(crate) async fn run(self, voice: Voice, signals: Signals) {
+        let mut answer = Answer {
+            assembler: Assembler::new(self.caps),
+            redaction: self.hooks.redactor().map(Redaction::new),
+        };
         let ended = tokio::select! {
-            ended = self.stream(&mut assembler, &voice) => ended,
-            () = cancel.cancelled() => Err(cancelled()),
+            biased;
+            () = signals.wind.cancelled() => Err(cancelled()),
+            ended = self.stream(&mut answer, &voice, &signals.give_way) => ended,
         };
         let news = match ended {
             Ok(news) => news,
@@ -46,7 +56,8 @@ impl SampleEffect {
                 size::cut(&mut failure.message, MESSAGE);
                 vec![SampleNews::Failed {
                     failure,
-                    partial: assembler.partial(),
+                    partial: answer.assembler.partial(),
+                    usage: answer.assembler.usage(),
                 }]
             }
         };
@@ -62,74 +73,53 @@ impl SampleEffect {
 
     /// Streams the answer. What comes back are the last words: the items of the last read and the
     /// end of the answer.
+    ///
+    /// It gives way between two reads, as long as no call has begun: what has come by then is told.
     async fn stream(
         &self,
-        assembler: &mut Assembler,
+        answer: &mut Answer,
         voice: &Voice,
+        give_way: &CancelSignal,
     ) -> Result<Vec<SampleNews>, SampleFailure> {
-        let limits = &self.request.limits;
-        let end = after_ms(limits.sample_ms);
-        let within = |ms: u64| after_ms(ms).min(end);
-        let head = self.provider.sample(self.request.clone());
-        let mut stream = timeout_at(within(limits.connect_ms), head)
-            .await
-            .map_err(|_| timeout("the provider has not begun to answer", limits.connect_ms))?
-            .map_err(ProviderError::into_failure)?;
-        let (mut wait_ms, mut what) = (limits.first_byte_ms, "the provider's stream has not begun");
+        let mut reading = tokio::select! {
+            biased;
+            () = give_way.cancelled() => return Err(steered()),
+            reading = Reading::begin(&self.provider, self.request.clone()) => reading?,
+        };
         let mut events = Vec::new();
         loop {
-            let step = timeout_at(within(wait_ms), stream.next(&mut events))
-                .await
-                .map_err(|_| timeout(what, wait_ms.min(limits.sample_ms)))?
-                .map_err(ProviderError::into_failure);
-            let news = self.take(assembler, &mut events)?;
+            let step = tokio::select! {
+                biased;
+                () = give_way.cancelled(), if !answer.assembler.calls() => return Err(steered()),
+                step = reading.next(&mut events) => step,
+            };
+            let news = self.take(answer, &mut events)?;
             match step? {
-                Streaming::End => return self.whole(assembler, news),
-                Streaming::More if assembler.ended() => return Ok(news),
+                Streaming::End if answer.assembler.ended() => return Ok(news),
+                Streaming::End => return Err(truncated()),
+                Streaming::More if answer.assembler.ended() => return Ok(news),
                 Streaming::More if news.is_empty() => {}
                 Streaming::More => voice.say(self.inputs(news), false).await,
             }
-            (wait_ms, what) = (limits.idle_ms, "the provider's stream has stood still");
-            // A stream that always has something ready must still be stopped, and still ends.
-            consume_budget().await;
-            if Instant::now() >= end {
-                return Err(timeout(
-                    "the model has answered, without an end,",
-                    limits.sample_ms,
-                ));
-            }
         }
-    }
-
-    /// An answer is whole only with its end.
-    fn whole(
-        &self,
-        assembler: &Assembler,
-        news: Vec<SampleNews>,
-    ) -> Result<Vec<SampleNews>, SampleFailure> {
-        if assembler.ended() {
-            return Ok(news);
-        }
-        let message = "the provider's stream ended without the end of its answer";
-        Err(SampleFailure::new(
-            FailureKind::Truncated,
-            Retry::Soon,
-            message,
-        ))
     }
 
     /// Assembles what one read brought: deltas go to the bus, items into the news.
     fn take(
         &self,
-        assembler: &mut Assembler,
+        answer: &mut Answer,
         events: &mut Vec<StreamEvent>,
     ) -> Result<Vec<SampleNews>, SampleFailure> {
+        if let Some(redaction) = &mut answer.redaction {
+            redaction.rewrite(events);
+            if redaction.bytes() > self.caps.bytes {
+                return Err(too_large(Overflow::Bytes(self.caps.bytes)));
+            }
+        }
         let mut assembled = Vec::with_capacity(events.len());
         for event in events.drain(..) {
-            assembler.push(event, &mut assembled).map_err(|overflow| {
-                let message = format!("{overflow}: raise the cap or ask for less");
-                SampleFailure::new(FailureKind::TooLarge, Retry::Never, message)
-            })?;
+            let pushed = answer.assembler.push(event, &mut assembled);
+            pushed.map_err(too_large)?;
         }
         let mut news = Vec::new();
         let mut live = Vec::new();
@@ -163,32 +153,33 @@ impl SampleEffect {
         Ok(news)
     }
 
-    /// The item, with what is wrong with its arguments if it is a call.
+    /// The item, with what is wrong with its arguments and the rules that it meets, if it is a
+    /// call.
     fn checked(&self, item: Item) -> Item {
         let Item::Call(mut call) = item else {
             return item;
         };
-        if let Some(fault) = self.checker.fault(&call.name, &call.arguments) {
-            Arc::make_mut(&mut call).fault = Some(fault);
+        let fault = self.checker.fault(&call.name, &call.arguments);
+        let rules = self.checker.rules(&call.name, &call.arguments);
+        if fault.is_some() || !rules.is_empty() {
+            let call = Arc::make_mut(&mut call);
+            (call.fault, call.rules) = (fault, rules);
         }
         Item::Call(call)
     }
 }
 
-/// The moment so many milliseconds from now; without one that can be told, in 30 years.
-fn after_ms(ms: u64) -> Instant {
-    let now = Instant::now();
-    let far = Duration::from_hours(24 * 365 * 30);
-    now.checked_add(Duration::from_millis(ms).min(far))
-        .unwrap_or(now)
-}
-
-fn timeout(what: &str, ms: u64) -> SampleFailure {
-    let message = format!("{what} for {ms} ms");
-    SampleFailure::new(FailureKind::Timeout, Retry::Soon, message)
+fn too_large(overflow: Overflow) -> SampleFailure {
+    let message = format!("{overflow}: raise the cap or ask for less");
+    SampleFailure::new(FailureKind::TooLarge, Retry::Never, message)
 }
 
 fn cancelled() -> SampleFailure {
     let message = "the turn was asked to stop while the model answered";
     SampleFailure::new(FailureKind::Cancelled, Retry::Never, message)
+}
+
+fn steered() -> SampleFailure {
+    let message = "the user spoke while the model answered";
+    SampleFailure::new(FailureKind::Steered, Retry::Never, message)
 }

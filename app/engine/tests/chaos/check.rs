@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 
-use windlass::core::{EffectKey, Fact, History, ObservationStatus, Recorded, SessionId};
+use windlass::core::{EffectKey, Fact, History, ObservationStatus, Recorded, SessionId, Stands};
 use windlass::ports::codec;
 use windlass_testkit::laws::{
     Begun, law_04_no_key_starts_twice, law_05_one_observation_a_call,
@@ -21,6 +21,10 @@ pub(crate) struct Tally {
     acknowledged: u64,
     settled: u64,
     interrupted: u64,
+    steered: u64,
+    blocked: u64,
+    hooked: u64,
+    approved: u64,
     cut: u64,
     observed: BTreeMap<ObservationStatus, u64>,
     crashes: u64,
@@ -34,13 +38,18 @@ impl Tally {
         assert!(self.acknowledged > 100 && self.crashes > 20, "{self:?}");
         assert!(self.settled > 100 && self.watched > 100, "{self:?}");
         assert!(self.interrupted > 10 && self.cut > 10, "{self:?}");
+        assert!(self.blocked > 10, "{self:?}");
+        assert!(self.hooked > 100 && self.approved > 50, "{self:?}");
         for status in [ObservationStatus::Done, ObservationStatus::Unknown] {
             assert!(
                 self.observed.get(&status).is_some_and(|count| *count > 5),
                 "{self:?}"
             );
         }
-        assert!(time == Time::Threads || self.lags > 5, "{self:?}");
+        assert!(
+            time == Time::Threads || (self.lags > 5 && self.steered > 10),
+            "{self:?}"
+        );
     }
 
     fn count(&mut self, log: &[Recorded]) {
@@ -49,7 +58,13 @@ impl Tally {
             match &recorded.fact {
                 Fact::TurnSettled(_) => self.settled += 1,
                 Fact::InterruptRequested(_) => self.interrupted += 1,
-                Fact::SampleCut(_) => self.cut += 1,
+                Fact::SampleCut(fact) => {
+                    self.cut += 1;
+                    self.steered += u64::from(fact.stands == Stands::Said);
+                }
+                Fact::InputBlocked(_) => self.blocked += 1,
+                Fact::HookDecided(_) => self.hooked += 1,
+                Fact::ApprovalAnswered(_) => self.approved += 1,
                 Fact::CallObserved(fact) => {
                     *self.observed.entry(fact.observation.status).or_default() += 1;
                 }
@@ -112,16 +127,16 @@ fn laws(world: &World, id: &SessionId, log: &[Recorded]) {
 /// Every acknowledged input is in the log once, and every input in the log had its turn.
 fn inputs(world: &World, id: &SessionId, log: &[Recorded], tally: &mut Tally) {
     let mut queued: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
-    let mut accepted = 0;
+    let mut heard = 0;
     for recorded in log {
         match &recorded.fact {
             Fact::InputQueued(fact) => queued.entry(&*fact.text).or_default().push(recorded.seq.0),
-            Fact::InputAccepted(_) => accepted += 1,
+            Fact::InputAccepted(_) | Fact::InputBlocked(_) => heard += 1,
             _ => {}
         }
     }
     let inputs: usize = queued.values().map(Vec::len).sum();
-    assert_eq!(inputs, accepted, "every input of {id} had its turn");
+    assert_eq!(inputs, heard, "every input of {id} had its turn");
     let sent = world.seen.sent.lock().unwrap();
     let ours: Vec<_> = sent.iter().filter(|sent| sent.session == *id).collect();
     for one in &ours {

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
-use windlass::core::{Mode, Permissions, SessionId, Settings, Timestamp};
-use windlass::ports::Ports;
+use windlass::core::{Mode, Permissions, SessionId, Settings, Timestamp, Window};
+use windlass::ports::{NoBlobs, Ports};
 use windlass::{Config, Engine, Start};
 
 use crate::clock::RuntimeClock;
 use crate::tools::{ChaosTools, Counters};
 use crate::world::{Time, World, limits, pause};
-use crate::{model, tools, user};
+use crate::{gates, model, tools, user};
 
 /// How long anything may take: virtual, or as the machine goes.
 const FAIR: Duration = Duration::from_secs(300);
@@ -42,7 +42,11 @@ pub(crate) fn settings(time: Time) -> Settings {
         model: "m".into(),
         instructions: "Be brief.".into(),
         mode: Mode::Build,
-        permissions: Permissions::Auto,
+        permissions: Permissions::Ask,
+        rules: Vec::new(),
+        hooks: gates::specs(),
+        window: Window::default(),
+        price: None,
         tools: tools::specs(),
         limits: limits(time),
         max_output_tokens: None,
@@ -73,6 +77,9 @@ fn engine(world: &World, counters: &Counters) -> Engine {
         provider: Arc::new(model::provider(world)),
         store: Arc::new(world.store.reopen()),
         tools: Arc::new(ChaosTools::new(world, counters)),
+        blobs: Arc::new(NoBlobs),
+        hooks: Arc::new(gates::ChaosHooks::new(world)),
+        approver: Arc::new(gates::ChaosApprover::new(world)),
         clock: Arc::new(RuntimeClock::new(began, world.luck.draw())),
     };
     let config = Config {

@@ -22,6 +22,7 @@
 mod check;
 #[path = "../support/clock.rs"]
 mod clock;
+mod gates;
 mod life;
 mod luck;
 mod model;

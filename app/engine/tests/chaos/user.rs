@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use windlass::core::{Interrupter, Lineage, OpenSession, Scope, Seq, SessionId};
+use windlass::core::{
+    Delivery, Interrupter, Lineage, OpenSession, Scope, Seq, SessionId, StopWhen,
+};
 use windlass::{Conversation, Ended, Engine, Event, Send, SendError, Start};
 
 use crate::life::settings;
@@ -49,7 +51,12 @@ async fn act(world: &World, conversation: &Conversation) -> bool {
         0..45 => send(world, conversation).await,
         45..60 => {
             let by = Interrupter::Person;
-            let asked = conversation.interrupt(by, "enough").await;
+            let when = if luck.percent(30) {
+                StopWhen::AfterStep
+            } else {
+                StopWhen::Now
+            };
+            let asked = conversation.interrupt(by, me(), "enough", when).await;
             !matches!(asked, Err(SendError::Ended(_)))
         }
         60..65 => !matches!(conversation.go_on().await, Err(SendError::Ended(_))),
@@ -67,7 +74,8 @@ async fn act(world: &World, conversation: &Conversation) -> bool {
             conversation.close().await;
             false
         }
-        93..96 => conversation.flush().await.is_ok(),
+        93..95 => conversation.flush().await.is_ok(),
+        95..97 => conversation.pending_approvals().await.is_ok(),
         _ => conversation.state().await.is_ok(),
     }
 }
@@ -89,11 +97,16 @@ async fn send(world: &World, conversation: &Conversation) -> bool {
         });
         sent.len() - 1
     };
+    let delivery = match luck.below(10) {
+        0..3 => Delivery::Steer,
+        3..5 => Delivery::FollowUp,
+        _ => Delivery::Turn,
+    };
     let sending = conversation.send(Send {
-        scope: me(),
-        text,
+        delivery,
         key,
         dry_run: luck.percent(10),
+        ..Send::new(me(), text)
     });
     let impatient = luck.percent(15);
     let answer = tokio::select! {

@@ -110,6 +110,7 @@ pub(crate) fn limits(time: Time) -> Limits {
         restarts: 4,
         parallel_calls: 3,
         turn_ms: 200_000,
+        approval_ms: 3_000,
         queue: 6,
         backoff_ms,
         backoff_max_ms,

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use serde_json::json;
 use tokio::runtime::{Builder, Handle};
 use tokio::time::{Instant, timeout};
-use windlass::core::{EffectClass, Fact, Interrupter, Outcome};
+use windlass::core::{EffectClass, Fact, Interrupter, Outcome, StopWhen};
 use windlass::ports::StoreErrorKind;
 use windlass::{Ended, Event, SendError, StartError};
 use windlass_testkit::Gate;
@@ -100,7 +100,7 @@ async fn while_it_closes_a_session_takes_nothing_more_and_can_be_interrupted() {
     assert!(matches!(refused, Err(SendError::Ended(_))), "{refused:?}");
     assert!(!closing.is_finished(), "a turn runs");
     attached
-        .interrupt(Interrupter::Person, "enough")
+        .interrupt(Interrupter::Person, me(), "enough", StopWhen::Now)
         .await
         .unwrap();
     soon(closing).await.unwrap();

@@ -5,13 +5,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use serde_json::json;
-use windlass::core::{EffectClass, Interrupter, Observation, ObservationStatus, Outcome, ToolSpec};
+use windlass::core::{
+    EffectClass, Interrupter, Observation, ObservationStatus, Outcome, StopWhen, ToolSpec,
+};
 use windlass::ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::provider::{ScriptedProvider, call, say};
 use windlass_testkit::tools::ScriptedTool;
 
-use crate::world::{World, hello, ms, soon, until};
+use crate::world::{World, hello, me, ms, soon, until};
 
 /// A tool that hears nothing and never ends.
 pub(crate) struct Deaf {
@@ -69,7 +71,7 @@ async fn interrupted(effect: EffectClass) -> Observation {
     until(|| deaf.runs.load(Ordering::SeqCst) == 1).await;
     let at = tokio::time::Instant::now();
     conversation
-        .interrupt(Interrupter::Person, "enough")
+        .interrupt(Interrupter::Person, me(), "enough", StopWhen::Now)
         .await
         .unwrap();
     let report = soon(conversation.await_input(input)).await.unwrap();

@@ -8,12 +8,18 @@
     reason = "it looks for a few kinds of fact in a log"
 )]
 
+mod approvals;
+mod asking_tools;
 #[path = "../support/clock.rs"]
 mod clock;
 mod ends;
+mod hooks;
 mod interrupts;
+mod outputs;
 mod panics;
+mod requests;
 mod sizes;
+mod steering;
 mod stuck;
 mod timeouts;
 mod watching;

@@ -1,13 +1,13 @@
 //! What is larger than a fact may be never reaches the store, and ends nothing.
 
 use serde_json::json;
-use windlass::core::{EffectClass, FailureKind, Outcome};
+use windlass::core::{EffectClass, FailureKind, Outcome, Widening};
 use windlass::ports::LogStore as _;
 use windlass::{Send, SendError};
 use windlass_testkit::provider::{call, say};
 use windlass_testkit::tools::ScriptedTool;
 
-use crate::world::{World, hello, soon};
+use crate::world::{World, hello, me, soon};
 
 #[tokio::test(start_paused = true)]
 async fn an_input_is_refused_and_the_session_goes_on() {
@@ -39,7 +39,8 @@ async fn settings_are_refused_and_the_session_goes_on() {
     let conversation = world.open("s").await;
     let mut settings = (*conversation.state().await.unwrap().settings).clone();
     settings.instructions = "x".repeat(max);
-    let refused = conversation.configure(settings).await;
+    let refused = conversation.configure(settings, me(), Widening::Refused);
+    let refused = refused.await;
     assert!(
         matches!(refused, Err(SendError::Settings(_))),
         "{refused:?}"

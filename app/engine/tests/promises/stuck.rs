@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tokio::time::Instant;
-use windlass::core::{EffectClass, Fact, Interrupter, ObservationStatus, Outcome};
+use windlass::core::{EffectClass, Fact, Interrupter, ObservationStatus, Outcome, StopWhen};
 use windlass::{Ended, Event};
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 use windlass_testkit::provider::{ScriptedProvider, call, say};
 use windlass_testkit::tools::{CounterTool, RunEnded, ScriptedTool, ScriptedTools};
 
-use crate::world::{World, hello, id, ms, soon, until};
+use crate::world::{World, hello, id, me, ms, soon, until};
 
 /// A store whose appends wait at this gate from number `from` on.
 fn stuck(from: usize, gate: &Gate) -> FaultyStore {
@@ -72,7 +72,11 @@ async fn an_interrupt_is_obeyed_before_it_is_durable() {
     let input = conversation.send(hello()).await.unwrap();
     tools.wait_runs(1).await;
     let asking = conversation.clone();
-    let asked = tokio::spawn(async move { asking.interrupt(Interrupter::Person, "enough").await });
+    let asked = tokio::spawn(async move {
+        asking
+            .interrupt(Interrupter::Person, me(), "enough", StopWhen::Now)
+            .await
+    });
     let ended = soon(tools.ended(0)).await;
     assert_eq!(ended, RunEnded::Observed(ObservationStatus::Aborted));
     tokio::time::sleep(ms(60_000)).await;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::json;
 use windlass::core::{
-    EffectClass, Fact, FailureKind, Interrupter, ObservationStatus, Outcome, Retry, StreamEvent,
+    EffectClass, Fact, FailureKind, Interrupter, ObservationStatus, Outcome, Retry, StopWhen,
+    StreamEvent,
 };
 use windlass::ports::{Provider, ProviderError, SampleRequest, SampleStream, Streaming};
 use windlass_testkit::Gate;
@@ -13,7 +14,7 @@ use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::provider::{Step, call, fail, say, stall};
 use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
 
-use crate::world::{World, failure, hello, limits, ms};
+use crate::world::{World, failure, hello, limits, me, ms};
 
 async fn sampled(step: Step) -> (String, u128) {
     let world = World::new([step], []);
@@ -96,7 +97,7 @@ async fn a_stream_that_is_always_ready_starves_nobody() {
     let conversation = world.open("s").await;
     let input = conversation.send(hello()).await.unwrap();
     conversation
-        .interrupt(Interrupter::Person, "enough")
+        .interrupt(Interrupter::Person, me(), "enough", StopWhen::Now)
         .await
         .unwrap();
     let report = conversation.await_input(input).await.unwrap();

@@ -7,11 +7,13 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use windlass::core::{
     CallId, Fact, Limits, Lineage, Mode, Observation, OpenSession, Outcome, Permissions, Recorded,
-    Scope, SessionId, Settings, Timestamp,
+    Scope, SessionId, Settings, Timestamp, Window,
 };
-use windlass::ports::{Ports, Provider, ToolExecutor};
+use windlass::ports::{Approver, Hooks as _, NobodyAsked, Ports, Provider, ToolExecutor};
 use windlass::{Config, Conversation, Engine, Send, Start, TurnReport};
+use windlass_testkit::blobs::HeldBlobs;
 use windlass_testkit::faulty::FaultyStore;
+use windlass_testkit::hooks::ScriptedHooks;
 use windlass_testkit::provider::{ScriptedProvider, Step};
 use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
 
@@ -20,8 +22,50 @@ use crate::clock::RuntimeClock;
 pub(crate) struct World {
     pub(crate) engine: Engine,
     pub(crate) store: FaultyStore,
-    tools: Arc<dyn ToolExecutor>,
+    cast: Cast,
     limits: Limits,
+    /// What is different in the settings of a new session.
+    tuned: Arc<dyn Fn(&mut Settings) + std::marker::Send + Sync>,
+}
+
+/// Who plays in a world besides its store and its clock.
+#[derive(Clone)]
+pub(crate) struct Cast {
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) tools: Arc<dyn ToolExecutor>,
+    pub(crate) blobs: HeldBlobs,
+    pub(crate) hooks: ScriptedHooks,
+    pub(crate) approver: Arc<dyn Approver>,
+}
+
+impl Cast {
+    pub(crate) fn new(
+        script: impl IntoIterator<Item = Step>,
+        tools: impl IntoIterator<Item = ScriptedTool>,
+    ) -> Self {
+        Self {
+            provider: Arc::new(ScriptedProvider::new(script)),
+            tools: Arc::new(ScriptedTools::new(tools)),
+            blobs: HeldBlobs::new(1 << 30),
+            hooks: ScriptedHooks::new([]),
+            approver: Arc::new(NobodyAsked),
+        }
+    }
+
+    pub(crate) fn hooks(mut self, hooks: &ScriptedHooks) -> Self {
+        self.hooks = hooks.clone();
+        self
+    }
+
+    pub(crate) fn blobs(mut self, blobs: &HeldBlobs) -> Self {
+        self.blobs = blobs.clone();
+        self
+    }
+
+    pub(crate) fn approver(mut self, approver: impl Approver) -> Self {
+        self.approver = Arc::new(approver);
+        self
+    }
 }
 
 pub(crate) fn me() -> Scope {
@@ -33,12 +77,7 @@ pub(crate) fn id(name: &str) -> SessionId {
 }
 
 pub(crate) fn hello() -> Send {
-    Send {
-        scope: me(),
-        text: "hello".into(),
-        key: None,
-        dry_run: false,
-    }
+    Send::new(me(), "hello")
 }
 
 /// Limits of which each is told from the others.
@@ -62,9 +101,7 @@ impl World {
         script: impl IntoIterator<Item = Step>,
         tools: impl IntoIterator<Item = ScriptedTool>,
     ) -> Self {
-        let tools = Arc::new(ScriptedTools::new(tools));
-        let provider = Arc::new(ScriptedProvider::new(script));
-        Self::over(FaultyStore::new(), provider, tools)
+        Self::of(FaultyStore::new(), Cast::new(script, tools))
     }
 
     pub(crate) fn over(
@@ -72,10 +109,22 @@ impl World {
         provider: Arc<dyn Provider>,
         tools: Arc<dyn ToolExecutor>,
     ) -> Self {
-        let ports = Ports {
+        let cast = Cast {
             provider,
+            tools,
+            ..Cast::new([], [])
+        };
+        Self::of(store, cast)
+    }
+
+    pub(crate) fn of(store: FaultyStore, cast: Cast) -> Self {
+        let ports = Ports {
+            provider: cast.provider.clone(),
             store: Arc::new(store.clone()),
-            tools: tools.clone(),
+            tools: cast.tools.clone(),
+            blobs: Arc::new(cast.blobs.clone()),
+            hooks: Arc::new(cast.hooks.clone()),
+            approver: cast.approver.clone(),
             clock: Arc::new(RuntimeClock::new(Timestamp(1_000), 1)),
         };
         let config = Config {
@@ -87,8 +136,9 @@ impl World {
         Self {
             engine: Engine::new(ports, config),
             store,
-            tools,
+            cast,
             limits: limits(),
+            tuned: Arc::new(|_| ()),
         }
     }
 
@@ -97,22 +147,42 @@ impl World {
         self
     }
 
+    /// A new session has these settings too.
+    pub(crate) fn tuned(
+        mut self,
+        tune: impl Fn(&mut Settings) + std::marker::Send + Sync + 'static,
+    ) -> Self {
+        self.tuned = Arc::new(tune);
+        self
+    }
+
+    /// The world as the next process finds it: what ran there is cut off from the store.
+    pub(crate) fn next_process(&self) -> Self {
+        Self::of(self.store.reopen(), self.cast.clone())
+    }
+
     pub(crate) fn start(&self) -> Start {
+        let mut settings = Settings {
+            provider: "scripted".into(),
+            model: "m".into(),
+            instructions: String::new(),
+            mode: Mode::Build,
+            permissions: Permissions::Auto,
+            rules: Vec::new(),
+            hooks: self.cast.hooks.hooks(),
+            window: Window::default(),
+            price: None,
+            tools: self.cast.tools.tools(),
+            limits: self.limits,
+            max_output_tokens: None,
+            effort: None,
+            base_url: None,
+        };
+        (self.tuned)(&mut settings);
         Start::Either(Box::new(OpenSession {
             owner: me(),
             workspace: None,
-            settings: Settings {
-                provider: "scripted".into(),
-                model: "m".into(),
-                instructions: String::new(),
-                mode: Mode::Build,
-                permissions: Permissions::Auto,
-                tools: self.tools.tools(),
-                limits: self.limits,
-                max_output_tokens: None,
-                effort: None,
-                base_url: None,
-            },
+            settings,
             lineage: Lineage::Root,
         }))
     }
@@ -133,6 +203,19 @@ impl World {
 
     pub(crate) fn log(&self) -> Vec<Recorded> {
         self.store.log(&id("s"))
+    }
+
+    /// The kinds of the facts of session `s`, those of a turn alone.
+    pub(crate) fn kinds(&self) -> Vec<&'static str> {
+        let log = self.log();
+        let of_turn = log.iter().filter(|recorded| recorded.turn.is_some());
+        of_turn.map(|recorded| recorded.fact.kind()).collect()
+    }
+
+    /// What the facts of session `s` come to that a function picks.
+    pub(crate) fn picked<T>(&self, pick: impl Fn(&Fact) -> Option<T>) -> Vec<T> {
+        let log = self.log();
+        log.iter().filter_map(|one| pick(&one.fact)).collect()
     }
 
     /// The one observation of session `s`.

@@ -1,0 +1,82 @@
+//! A part: a blob that is not finished, on the disk under a name that no blob has.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+use windlass_core::Kept;
+
+use crate::disk::{LogFile, write_all_at};
+
+/// A blob that is not finished. Dropped, it is removed.
+pub(super) struct Part {
+    file: Box<dyn LogFile>,
+    path: PathBuf,
+    hash: Sha256,
+    bytes: u64,
+    named: bool,
+}
+
+impl Part {
+    pub(super) fn new(file: Box<dyn LogFile>, path: PathBuf) -> Self {
+        Self {
+            file,
+            path,
+            hash: Sha256::new(),
+            bytes: 0,
+            named: false,
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        write_all_at(&*self.file, bytes, self.bytes)?;
+        self.hash.update(bytes);
+        self.bytes = self.bytes.saturating_add(bytes.len() as u64);
+        Ok(())
+    }
+
+    /// Makes what was written durable, and has it named by its digest.
+    pub(super) fn finish(
+        mut self,
+        name: impl FnOnce(&Path, &str) -> io::Result<()>,
+    ) -> io::Result<Kept> {
+        self.file.sync()?;
+        let kept = Kept {
+            sha256: hex(self.hash.clone()),
+            bytes: self.bytes,
+        };
+        name(&self.path, &kept.sha256)?;
+        self.named = true;
+        Ok(kept)
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if self.named {
+            return;
+        }
+        if let Err(error) = fs::remove_file(&self.path)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            // It is swept away when the session keeps something again.
+            tracing::warn!(%error, "an unfinished output could not be removed");
+        }
+    }
+}
+
+/// A digest in hexadecimal.
+pub(super) fn hex(hash: Sha256) -> String {
+    let mut text = String::with_capacity(64);
+    for byte in hash.finalize() {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}

@@ -1,0 +1,333 @@
+//! Hook commands as the engine's `Hooks` port.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+use tracing::warn;
+use windlass_core::{
+    Edit, HookOrder, HookReply, HookSpec, HookVerdict, ObservationStatus, ToolSpec,
+};
+use windlass_ports::{HookCall, HookContext, HookError, HookSubject, Hooks, Redactor};
+
+use crate::alias::{FieldAlias, ToolAlias, meant, told};
+use crate::error::LoadError;
+use crate::event::Event;
+use crate::file::{HooksFile, Run};
+use crate::process::{Job, Unrun, run};
+use crate::question::{Told, folder, question};
+use crate::redact::Redaction;
+use crate::roster::{Row, roster};
+use crate::verdict::{Answer, read};
+
+/// The largest hooks file, in bytes.
+const FILE_BYTES: u64 = 1024 * 1024;
+
+/// The user's hook commands.
+#[derive(Debug)]
+pub struct CommandHooks {
+    rows: Vec<Row>,
+    aliases: Vec<ToolAlias>,
+    redaction: Option<Redaction>,
+    notes: Vec<String>,
+}
+
+impl CommandHooks {
+    /// Loads a hooks file, or a settings file with hooks in it, for a session with these tools.
+    ///
+    /// The path is the user's own word: nothing is ever looked for in a workspace.
+    ///
+    /// # Errors
+    /// [`LoadError`] when the file cannot be read, or would not do what it says.
+    pub fn load(
+        path: &Path,
+        tools: &[ToolSpec],
+        aliases: Vec<ToolAlias>,
+    ) -> Result<Self, LoadError> {
+        let origin = path.display().to_string();
+        let failed = |error: std::io::Error| {
+            LoadError::new(format!("reading the hooks file {origin} failed: {error}"))
+                .caused_by(error)
+        };
+        let mut text = String::new();
+        let file = File::open(path).map_err(failed)?;
+        file.take(FILE_BYTES + 1)
+            .read_to_string(&mut text)
+            .map_err(failed)?;
+        if text.len() as u64 > FILE_BYTES {
+            return Err(LoadError::new(format!(
+                "the hooks file {origin} is larger than {FILE_BYTES} bytes"
+            )));
+        }
+        Self::parse(&text, &origin, tools, aliases)
+    }
+
+    /// Reads the text of a hooks file. `origin` names it in messages.
+    ///
+    /// # Errors
+    /// [`LoadError`] when it would not do what it says.
+    pub fn parse(
+        text: &str,
+        origin: &str,
+        tools: &[ToolSpec],
+        aliases: Vec<ToolAlias>,
+    ) -> Result<Self, LoadError> {
+        let whose = format!("the hooks file {origin}");
+        let mut file = HooksFile::parse(text).map_err(|error| error.at(&whose))?;
+        let rows = roster(file.entries, tools, &aliases, &mut file.notes)
+            .map_err(|error| error.at(&whose))?;
+        let redaction = Redaction::new(&file.redact).map_err(|error| error.at(&whose))?;
+        for note in &file.notes {
+            warn!(file = origin, "{note}");
+        }
+        Ok(Self {
+            rows,
+            aliases,
+            redaction,
+            notes: file.notes,
+        })
+    }
+
+    /// What the author of the file should know: events that do not occur here, matchers that match
+    /// nothing, keys that nobody knows. Each has been logged as a warning.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The call under the names that hooks know, with its own arguments.
+    fn told(&self, about: &HookSubject, folder: &Path) -> Option<(Told, Map<String, Value>)> {
+        let HookSubject::Call {
+            tool, arguments, ..
+        } = about
+        else {
+            return None;
+        };
+        let alias = self.alias(tool);
+        let name = alias.map_or(tool, |alias| &alias.theirs).clone();
+        let Ok(ours) = serde_json::from_str::<Map<String, Value>>(arguments) else {
+            let input = Value::String(arguments.to_string());
+            return Some((Told { tool: name, input }, Map::new()));
+        };
+        let input = Value::Object(told(&ours, fields(alias), Some(folder)));
+        Some((Told { tool: name, input }, ours))
+    }
+
+    fn alias(&self, tool: &str) -> Option<&ToolAlias> {
+        self.aliases.iter().find(|alias| alias.ours == tool)
+    }
+
+    /// What takes the place of the arguments, unless it is what they were.
+    fn edit(
+        &self,
+        about: &HookSubject,
+        input: &Map<String, Value>,
+        before: &Map<String, Value>,
+        folder: &Path,
+    ) -> Option<String> {
+        let HookSubject::Call { tool, .. } = about else {
+            return None;
+        };
+        let meant = meant(input, before, fields(self.alias(tool)), Some(folder));
+        (meant != *before).then(|| Value::Object(meant).to_string())
+    }
+}
+
+#[async_trait]
+impl Hooks for CommandHooks {
+    fn hooks(&self) -> Vec<HookSpec> {
+        self.rows.iter().map(|row| row.spec.clone()).collect()
+    }
+
+    async fn ask(&self, call: HookCall, context: HookContext) -> Result<HookReply, HookError> {
+        let row = self.rows.iter().find(|row| row.spec.name == call.hook);
+        let Some(row) = row.filter(|row| row.spec.point == call.at.point()) else {
+            return Err(HookError::new(format!(
+                "the hooks file has no hook {} for this point; was it changed?",
+                call.hook
+            )));
+        };
+        if !concerns(row.event, &call.about) {
+            return Ok(HookReply::pass());
+        }
+        let folder = folder(&context);
+        let told = self.told(&call.about, &folder);
+        let asked = question(
+            row.event,
+            &call,
+            told.as_ref().map(|(told, _)| told),
+            &context,
+            &folder,
+        );
+        let job = Job {
+            command: command(&row.run, &folder),
+            input: format!("{asked}\n").into_bytes(),
+            max_bytes: context.max_bytes,
+            limit: Duration::from_millis(context.timeout_ms),
+            cancel: &context.cancel,
+        };
+        let ran = run(job)
+            .await
+            .map_err(|unrun| error(row, &context, unrun))?;
+        let failed = |why: String| HookError::new(format!("the hook {} failed: {why}", call.hook));
+        let answer = read(row.event, &ran).map_err(failed)?;
+        if let Some(message) = &answer.message {
+            warn!(hook = call.hook, session = %context.session, "{message}");
+        }
+        for key in &answer.unknown {
+            warn!(
+                hook = call.hook,
+                key, "nothing is known of this key of its JSON"
+            );
+        }
+        let answer = limited(row, answer).map_err(failed)?;
+        let input = answer.input.as_ref().and_then(|input| {
+            let before = told.as_ref().map(|(_, before)| before)?;
+            self.edit(&call.about, input, before, &folder)
+        });
+        Ok(HookReply {
+            verdict: answer.verdict,
+            reason: answer.reason,
+            edit: input.or(answer.prompt).map(|text| Edit {
+                text: Arc::from(text),
+                fault: None,
+                rules: Vec::new(),
+            }),
+            context: answer.context.map(Arc::from),
+        })
+    }
+
+    fn redactor(&self) -> Option<Box<dyn Redactor>> {
+        let redaction = self.redaction.as_ref()?;
+        Some(Box::new(redaction.redactor()))
+    }
+}
+
+fn fields(alias: Option<&ToolAlias>) -> &[FieldAlias] {
+    alias.map_or(&[], |alias| &alias.fields)
+}
+
+/// Whether the event is the one that has occurred: a call that failed is another than one that
+/// succeeded, and one that never ran is neither.
+fn concerns(event: Event, about: &HookSubject) -> bool {
+    let HookSubject::Call {
+        observation: Some(observation),
+        ..
+    } = about
+    else {
+        return true;
+    };
+    match observation.status {
+        ObservationStatus::Done => event != Event::PostToolUseFailure,
+        ObservationStatus::Failed | ObservationStatus::Aborted | ObservationStatus::Unknown => {
+            event != Event::PostToolUse
+        }
+        ObservationStatus::Denied | ObservationStatus::NotStarted => {
+            event != Event::PostToolUse && event != Event::PostToolUseFailure
+        }
+    }
+}
+
+/// The answer, as far as the hook's place among the others lets it count.
+fn limited(row: &Row, answer: Answer) -> Result<Answer, String> {
+    if row.background {
+        return Ok(Answer {
+            context: answer.context,
+            ..Answer::pass()
+        });
+    }
+    let changes = answer.input.is_some() || answer.prompt.is_some();
+    if changes && row.spec.order == HookOrder::Parallel && answer.verdict != HookVerdict::Deny {
+        return Err(String::from(
+            "it is parallel, and only a sequential hook may change what it is asked about",
+        ));
+    }
+    Ok(answer)
+}
+
+fn command(run: &Run, folder: &Path) -> Command {
+    let mut command = match run {
+        Run::Line { shell, line } => {
+            let mut command = Command::new(shell);
+            command.arg("-c").arg(line);
+            command
+        }
+        Run::Program { program, args } => {
+            // No shell is there to put it in.
+            let folder = folder.to_string_lossy();
+            let filled = |text: &str| text.replace("${CLAUDE_PROJECT_DIR}", &folder);
+            let mut command = Command::new(filled(program));
+            command.args(args.iter().map(|arg| filled(arg)));
+            command
+        }
+    };
+    command
+        .current_dir(folder)
+        .env("CLAUDE_PROJECT_DIR", folder);
+    let path = std::env::var_os("PATH").map(|path| absolute_only(&path));
+    match path.filter(|path| !path.is_empty()) {
+        Some(path) => command.env("PATH", path),
+        // An empty search path would be the workspace; without one the shell has its own.
+        None => command.env_remove("PATH"),
+    };
+    command
+}
+
+/// A search path without relative folders, which would be those of the workspace: a program of
+/// the workspace must not run because it is named like another.
+fn absolute_only(path: &OsStr) -> OsString {
+    let folders = path.as_bytes().split(|byte| *byte == b':');
+    let absolute = folders.filter(|folder| folder.starts_with(b"/"));
+    OsString::from_vec(absolute.collect::<Vec<_>>().join(&b':'))
+}
+
+fn error(row: &Row, context: &HookContext, unrun: Unrun) -> HookError {
+    let name = &row.spec.name;
+    let (words, cause) = match unrun {
+        Unrun::NotStarted(cause) => (
+            format!("the hook {name} could not be started: {cause}"),
+            Some(cause),
+        ),
+        Unrun::Lost(cause) => (
+            format!("nobody can tell how the hook {name} ended: {cause}"),
+            Some(cause),
+        ),
+        Unrun::TimedOut => (
+            format!(
+                "the hook {name} took longer than {} ms and was killed",
+                context.timeout_ms
+            ),
+            None,
+        ),
+        Unrun::Cancelled => (format!("the hook {name} was asked to stop"), None),
+        Unrun::Flooded => (
+            format!(
+                "the hook {name} wrote far more than the {} bytes that it may and was killed",
+                context.max_bytes
+            ),
+            None,
+        ),
+    };
+    HookError {
+        context: words,
+        source: cause.map(Into::into),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_search_path_holds_no_folder_of_the_workspace() {
+        let path = OsStr::new(".:/bin::bin:/usr/bin:");
+        assert_eq!(absolute_only(path), "/bin:/usr/bin");
+    }
+}

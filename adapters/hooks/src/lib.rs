@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+
+mod alias;
+mod error;
+mod event;
+mod file;
+mod group;
+mod hooks;
+mod matcher;
+mod process;
+mod question;
+mod redact;
+mod roster;
+mod verdict;
+
+pub use alias::{FieldAlias, FieldKind, ToolAlias};
+pub use error::LoadError;
+pub use hooks::CommandHooks;
+pub use redact::RegexRedactor;

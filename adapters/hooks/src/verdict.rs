@@ -1,0 +1,356 @@
+//! What a hook says: its exit code and its output, read as a reply. Pure.
+//!
+//! Two readings of the protocol differ in what an exit code other than 0 and 2 does to JSON beside
+//! it. Here the safe half of each counts: a denial stands, an allowance or a change does not.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use windlass_core::HookVerdict;
+
+use crate::event::Event;
+use crate::process::{End, Kept, Ran};
+
+/// Keys of the protocol that have no meaning here.
+const IGNORED: [&str; 9] = [
+    "initialUserMessage",
+    "reloadSkills",
+    "sessionTitle",
+    "suppressOutput",
+    "terminalSequence",
+    "updatedMCPToolOutput",
+    "updatedPermissions",
+    "updatedToolOutput",
+    "watchPaths",
+];
+
+/// What a hook says, before it is put in the words of the session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) verdict: HookVerdict,
+    pub(crate) reason: String,
+    /// What takes the place of the call's input, under the names that the hook knows.
+    pub(crate) input: Option<Map<String, Value>>,
+    /// What takes the place of the prompt.
+    pub(crate) prompt: Option<String>,
+    /// What the model is told.
+    pub(crate) context: Option<String>,
+    /// What the user is told.
+    pub(crate) message: Option<String>,
+    /// Keys that nobody knows. A misspelt one would be a word that is not heard.
+    pub(crate) unknown: Vec<String>,
+}
+
+/// Reads what a hook says. The error is its failure, in words.
+pub(crate) fn read(event: Event, ran: &Ran) -> Result<Answer, String> {
+    let said = Said::of(&ran.out);
+    match ran.end {
+        End::Code(0) => match said {
+            Said::Plain(words) => Ok(Answer {
+                context: words.filter(|_| event.hears_plain_words()),
+                ..Answer::pass()
+            }),
+            Said::Json(output) => output.answer(event),
+            Said::Broken(why) => Err(why),
+        },
+        End::Code(2) => refused(event, said, &ran.err),
+        End::Code(code) => match said {
+            Said::Json(output) => match output.answer(event) {
+                Ok(answer) if answer.is_against() => Ok(answer),
+                Ok(_) | Err(_) => Err(failed(&format!("it exited with code {code}"), &ran.err)),
+            },
+            Said::Plain(_) | Said::Broken(_) => {
+                Err(failed(&format!("it exited with code {code}"), &ran.err))
+            }
+        },
+        End::Signal(signal) => Err(failed(
+            &format!("it was ended by signal {signal}"),
+            &ran.err,
+        )),
+    }
+}
+
+/// Exit code 2: not so, whatever else it wrote.
+fn refused(event: Event, said: Said, err: &Kept) -> Result<Answer, String> {
+    let told = match said {
+        Said::Json(output) => output.answer(event).ok().filter(Answer::is_against),
+        Said::Plain(_) | Said::Broken(_) => None,
+    };
+    if !event.can_block() {
+        let what = format!(
+            "it exited with code 2, which stops nothing at {}",
+            event.name()
+        );
+        return told.map_or_else(|| Err(failed(&what, err)), Ok);
+    }
+    let mut answer = told.unwrap_or_else(Answer::pass);
+    match answer.verdict {
+        HookVerdict::Halt => {}
+        HookVerdict::Pass
+        | HookVerdict::Allow
+        | HookVerdict::Ask
+        | HookVerdict::Deny
+        | HookVerdict::Failed
+        | HookVerdict::Overrun => answer.verdict = HookVerdict::Deny,
+    }
+    if answer.reason.is_empty() {
+        answer.reason = words(err).unwrap_or_else(|| String::from("it gave no reason"));
+    }
+    answer.input = None;
+    answer.prompt = None;
+    Ok(answer)
+}
+
+fn failed(what: &str, err: &Kept) -> String {
+    match words(err) {
+        Some(words) => format!("{what}: {words}"),
+        None => what.to_owned(),
+    }
+}
+
+/// What it wrote to stderr, marked where it is cut.
+fn words(err: &Kept) -> Option<String> {
+    let mut text = err.text();
+    if err.is_cut() {
+        text.push_str(" [cut]");
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+/// What a hook wrote to stdout.
+enum Said {
+    /// Words, if any.
+    Plain(Option<String>),
+    Json(Box<Output>),
+    /// It looks like JSON, and is not what a hook may say; or it is too much.
+    Broken(String),
+}
+
+impl Said {
+    fn of(out: &Kept) -> Self {
+        if out.is_cut() {
+            let (most, total) = (out.bytes.len(), out.total);
+            return Self::Broken(format!(
+                "it wrote {total} bytes, more than the {most} that it may"
+            ));
+        }
+        let text = out.text();
+        if !(text.starts_with('{') && text.ends_with('}')) {
+            return Self::Plain((!text.is_empty()).then_some(text));
+        }
+        match serde_json::from_str(&text) {
+            Ok(output) => Self::Json(Box::new(output)),
+            Err(error) => Self::Broken(format!(
+                "what it wrote to stdout is not the JSON of a hook: {error}"
+            )),
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Output {
+    r#continue: Option<bool>,
+    stop_reason: Option<String>,
+    system_message: Option<String>,
+    decision: Option<String>,
+    reason: Option<String>,
+    hook_specific_output: Option<Specific>,
+    #[serde(flatten)]
+    rest: BTreeMap<String, Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Specific {
+    hook_event_name: Option<String>,
+    permission_decision: Option<String>,
+    permission_decision_reason: Option<String>,
+    updated_input: Option<Map<String, Value>>,
+    updated_prompt: Option<String>,
+    additional_context: Option<String>,
+    decision: Option<Behavior>,
+    #[serde(flatten)]
+    rest: BTreeMap<String, Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Behavior {
+    behavior: Option<String>,
+    updated_input: Option<Map<String, Value>>,
+    message: Option<String>,
+    interrupt: Option<bool>,
+    #[serde(flatten)]
+    rest: BTreeMap<String, Value>,
+}
+
+impl Output {
+    fn answer(self, event: Event) -> Result<Answer, String> {
+        let mut specific = self.hook_specific_output.unwrap_or_default();
+        if let Some(name) = specific.hook_event_name
+            && name != event.name()
+        {
+            return Err(format!(
+                "it answers {name} where {} was asked",
+                event.name()
+            ));
+        }
+        let behavior = specific.decision.take().unwrap_or_default();
+        let interrupt = behavior.interrupt == Some(true);
+        let rest = self.rest.keys().chain(specific.rest.keys());
+        let rest = rest.chain(behavior.rest.keys()).cloned();
+        let unknown = rest.filter(|key| !IGNORED.contains(&key.as_str()));
+        let words = [
+            (self.decision, self.reason),
+            (
+                specific.permission_decision,
+                specific.permission_decision_reason,
+            ),
+            (behavior.behavior, behavior.message),
+        ];
+        let mut answer = Answer {
+            unknown: unknown.collect(),
+            ..Answer::pass()
+        };
+        for (word, reason) in words {
+            let reason = reason.unwrap_or_default().trim().to_owned();
+            answer.hear(event, word.as_deref(), reason)?;
+        }
+        if interrupt && answer.verdict == HookVerdict::Deny {
+            answer.verdict = HookVerdict::Halt;
+        }
+        if self.r#continue == Some(false) && event.can_halt() {
+            answer.verdict = HookVerdict::Halt;
+            if let Some(reason) = self.stop_reason {
+                answer.reason = reason;
+            }
+        }
+        answer.message = filled(self.system_message);
+        answer.context = filled(specific.additional_context);
+        answer.input = behavior.updated_input.or(specific.updated_input);
+        answer.prompt = specific.updated_prompt;
+        answer.fitting(event)
+    }
+}
+
+fn filled(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.trim().is_empty())
+}
+
+impl Answer {
+    /// Nothing to say.
+    pub(crate) fn pass() -> Self {
+        Self {
+            verdict: HookVerdict::Pass,
+            reason: String::new(),
+            input: None,
+            prompt: None,
+            context: None,
+            message: None,
+            unknown: Vec::new(),
+        }
+    }
+
+    /// Whether it holds something back.
+    fn is_against(&self) -> bool {
+        match self.verdict {
+            HookVerdict::Ask | HookVerdict::Deny | HookVerdict::Halt => true,
+            HookVerdict::Pass | HookVerdict::Allow | HookVerdict::Failed | HookVerdict::Overrun => {
+                false
+            }
+        }
+    }
+
+    /// Takes one of the words of a decision: the strongest counts.
+    fn hear(&mut self, event: Event, word: Option<&str>, reason: String) -> Result<(), String> {
+        let verdict = match word {
+            None => HookVerdict::Pass,
+            Some("block" | "deny") => HookVerdict::Deny,
+            // To defer is to leave it to whoever is there, which is to ask.
+            Some("ask" | "defer") if event == Event::PreToolUse => HookVerdict::Ask,
+            Some("ask" | "defer") => HookVerdict::Pass,
+            Some("allow" | "approve") if event.is_before_call() => HookVerdict::Allow,
+            Some("allow" | "approve") => HookVerdict::Pass,
+            Some(other) => return Err(format!("there is no decision {other:?}")),
+        };
+        if verdict == HookVerdict::Deny && !event.can_block() {
+            return Err(format!("{} cannot be blocked", event.name()));
+        }
+        let stronger = rank(verdict) > rank(self.verdict);
+        if stronger {
+            self.verdict = verdict;
+        }
+        if !reason.is_empty() && (stronger || self.reason.is_empty()) {
+            self.reason = reason;
+        }
+        Ok(())
+    }
+
+    /// The same without what has no place at this event, or an error where it would be missed.
+    fn fitting(mut self, event: Event) -> Result<Self, String> {
+        if self.is_against() && self.verdict != HookVerdict::Ask {
+            self.input = None;
+            self.prompt = None;
+            if self.reason.is_empty() {
+                self.reason = String::from("it gave no reason");
+            }
+        }
+        if self.input.is_some() && !event.is_before_call() {
+            return Err(format!("there is no input to change at {}", event.name()));
+        }
+        if self.prompt.is_some() && event != Event::UserPromptSubmit {
+            return Err(format!("there is no prompt to change at {}", event.name()));
+        }
+        Ok(self)
+    }
+}
+
+fn rank(verdict: HookVerdict) -> u8 {
+    match verdict {
+        HookVerdict::Pass | HookVerdict::Failed | HookVerdict::Overrun => 0,
+        HookVerdict::Allow => 1,
+        HookVerdict::Ask => 2,
+        HookVerdict::Deny => 3,
+        HookVerdict::Halt => 4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ran(code: i32, out: &str) -> Ran {
+        let kept = |text: &str| Kept {
+            bytes: text.as_bytes().to_vec(),
+            total: text.len() as u64,
+        };
+        Ran {
+            end: End::Code(code),
+            out: kept(out),
+            err: kept(""),
+        }
+    }
+
+    #[test]
+    fn keys_that_nobody_knows_are_told_of() {
+        let out = r#"{"suppressOutput": true, "desicion": "block", "hookSpecificOutput":
+            {"permissionDecison": "deny", "decision": {"behaviour": "deny"}}}"#;
+        let answer = read(Event::PermissionRequest, &ran(0, out)).unwrap();
+        assert_eq!(answer.verdict, HookVerdict::Pass);
+        assert_eq!(
+            answer.unknown,
+            ["desicion", "permissionDecison", "behaviour"]
+        );
+    }
+
+    #[test]
+    fn no_denial_is_without_a_reason() {
+        for (code, out) in [(0, r#"{"decision": "block"}"#), (2, "")] {
+            let answer = read(Event::Stop, &ran(code, out)).unwrap();
+            assert_eq!(answer.verdict, HookVerdict::Deny);
+            assert_eq!(answer.reason, "it gave no reason");
+        }
+    }
+}

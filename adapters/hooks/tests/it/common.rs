@@ -1,0 +1,217 @@
+//! A workspace with a hooks file, and the questions that an engine asks.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use windlass_core::{
+    CallId, Concurrency, EffectClass, HookAt, HookPoint, HookReply, HookSpec, InputId, Mode,
+    Observation, ObservationStatus, Permissions, Scope, Seq, SessionId, SessionStart, Timestamp,
+    ToolSpec, Trigger, TurnId,
+};
+use windlass_hooks::{CommandHooks, LoadError, ToolAlias};
+use windlass_ports::{CancelSource, HookCall, HookContext, HookError, HookSubject, Hooks};
+
+/// A workspace, and the hooks of one file.
+pub(crate) struct World {
+    pub(crate) dir: TempDir,
+    pub(crate) hooks: CommandHooks,
+}
+
+impl World {
+    pub(crate) fn new(file: Value) -> Self {
+        let hooks = parse(&file.to_string()).unwrap();
+        let dir = TempDir::new().unwrap();
+        Self { dir, hooks }
+    }
+
+    /// A workspace with one hook of one event.
+    pub(crate) fn one(event: &str, command: &str) -> Self {
+        Self::new(json!({"hooks": {event: [{"hooks": [hook(command)]}]}}))
+    }
+
+    pub(crate) fn text(&self, name: &str) -> String {
+        std::fs::read_to_string(self.dir.path().join(name)).unwrap()
+    }
+
+    /// What the hook has kept of its stdin, in the file `asked`.
+    pub(crate) fn asked(&self) -> Value {
+        serde_json::from_str(&self.text("asked")).unwrap()
+    }
+
+    pub(crate) fn put(&self, name: &str, content: &str) {
+        std::fs::write(self.dir.path().join(name), content).unwrap();
+    }
+
+    pub(crate) fn spec(&self, index: usize) -> HookSpec {
+        self.hooks.hooks().remove(index)
+    }
+
+    pub(crate) fn context(&self) -> HookContext {
+        context(self.dir.path().to_str().unwrap())
+    }
+
+    /// Asks the first hook.
+    pub(crate) async fn ask(&self, about: HookSubject) -> Result<HookReply, HookError> {
+        self.ask_in(about, self.context()).await
+    }
+
+    pub(crate) async fn ask_in(
+        &self,
+        about: HookSubject,
+        context: HookContext,
+    ) -> Result<HookReply, HookError> {
+        let spec = self.spec(0);
+        let call = HookCall {
+            hook: spec.name,
+            at: at(spec.point),
+            about,
+        };
+        self.hooks.ask(call, context).await
+    }
+}
+
+pub(crate) fn hook(command: &str) -> Value {
+    json!({"type": "command", "command": command})
+}
+
+pub(crate) fn parse(text: &str) -> Result<CommandHooks, LoadError> {
+    CommandHooks::parse(text, "h.json", &tools(), aliases())
+}
+
+pub(crate) fn tools() -> Vec<ToolSpec> {
+    let names = ["shell", "write_file", "edit_file", "deploy"];
+    let tool = |name: &str| ToolSpec {
+        name: name.to_owned(),
+        description: String::new(),
+        parameters: String::from("{}"),
+        effect: EffectClass::Effectful,
+        concurrency: Concurrency::Exclusive,
+        timeout_ms: None,
+        reconciles: false,
+    };
+    names.map(tool).into()
+}
+
+pub(crate) fn aliases() -> Vec<ToolAlias> {
+    vec![
+        ToolAlias::new("shell", "Bash").field("timeout_ms", "timeout"),
+        ToolAlias::new("write_file", "Write").path("path", "file_path"),
+        ToolAlias::new("edit_file", "Edit")
+            .path("path", "file_path")
+            .field("old", "old_string")
+            .field("new", "new_string"),
+    ]
+}
+
+/// One occurrence of a point.
+pub(crate) fn at(point: HookPoint) -> HookAt {
+    let (call, started, trigger) = (CallId(7), Seq(5), Trigger::Window);
+    match point {
+        HookPoint::SessionStart => HookAt::SessionStart {
+            start: SessionStart::Resume,
+        },
+        HookPoint::SessionEnd => HookAt::SessionEnd,
+        HookPoint::PromptSubmitted => HookAt::PromptSubmitted { input: InputId(3) },
+        HookPoint::BeforeSample => HookAt::BeforeSample { sample: 2 },
+        HookPoint::AfterAnswer => HookAt::AfterAnswer { started },
+        HookPoint::BeforeTool => HookAt::BeforeTool { call },
+        HookPoint::AfterTool => HookAt::AfterTool { call },
+        HookPoint::PermissionRequest => HookAt::PermissionRequest { call },
+        HookPoint::BeforeCompaction => HookAt::BeforeCompaction {
+            compaction: 1,
+            trigger,
+        },
+        HookPoint::AfterCompaction => HookAt::AfterCompaction {
+            compacted: Seq(9),
+            trigger,
+        },
+        HookPoint::Stop => HookAt::Stop {
+            started,
+            continued: 1,
+        },
+        HookPoint::SubTurnStart => HookAt::SubTurnStart,
+        HookPoint::SubTurnStop => HookAt::SubTurnStop {
+            started,
+            continued: 0,
+        },
+        HookPoint::Interrupt => HookAt::Interrupt,
+    }
+}
+
+pub(crate) fn context(workspace: &str) -> HookContext {
+    HookContext {
+        scope: Arc::new(Scope::local("tester")),
+        session: SessionId::new("s-1").unwrap(),
+        turn: Some(TurnId(2)),
+        workspace: Some(Arc::from(workspace)),
+        mode: Mode::Build,
+        permissions: Permissions::Ask,
+        model: String::from("m-1"),
+        goal: None,
+        cancel: CancelSource::new().signal(),
+        deadline: Timestamp(60_000),
+        timeout_ms: 60_000,
+        max_bytes: 4_096,
+    }
+}
+
+pub(crate) fn prompt(text: &str) -> HookSubject {
+    HookSubject::Prompt {
+        text: Arc::from(text),
+    }
+}
+
+pub(crate) fn answer(text: &str) -> HookSubject {
+    HookSubject::Answer {
+        text: text.to_owned(),
+        calls: vec![String::from("shell")],
+    }
+}
+
+pub(crate) fn call(tool: &str, arguments: Value) -> HookSubject {
+    HookSubject::Call {
+        tool: tool.to_owned(),
+        arguments: Arc::from(arguments.to_string()),
+        observation: None,
+    }
+}
+
+pub(crate) fn ran(status: ObservationStatus, output: &str) -> HookSubject {
+    HookSubject::Call {
+        tool: String::from("write_file"),
+        arguments: Arc::from(r#"{"path":"a.rs","content":"c"}"#),
+        observation: Some(Arc::new(Observation::new(status, output))),
+    }
+}
+
+/// Waits until a hook has written this file whole.
+pub(crate) async fn written(world: &World, name: &str) {
+    let start = Instant::now();
+    let path = world.dir.path().join(name);
+    while !std::fs::read_to_string(&path).is_ok_and(|text| text.ends_with('\n')) {
+        assert!(start.elapsed() < Duration::from_secs(20), "no {name}");
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Sees that a process dies. The kernel ends a killed process in its own time, which is short.
+pub(crate) fn dies(pid: &str) {
+    let start = Instant::now();
+    while alive(pid) {
+        assert!(start.elapsed() < Duration::from_secs(10), "{pid} lives");
+        std::thread::yield_now();
+    }
+}
+
+/// Whether a process is there; one that has died and is not reaped is not.
+fn alive(pid: &str) -> bool {
+    match std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())) {
+        Ok(stat) => {
+            let state = stat.rsplit(')').next().unwrap_or_default();
+            !state.trim_start().starts_with('Z')
+        }
+        Err(_) => false,
+    }
+}

@@ -1,0 +1,173 @@
+//! The whole of an output that is too long to be shown: handed on, while it comes, to be kept.
+//!
+//! Another task waits for the store, and what may wait for that task is bounded: a slow store
+//! slows the process down, as a slow reader does. A store that fails, or is too slow at the end,
+//! costs the rest of the output and nothing else.
+
+use tokio::sync::mpsc::{self, error::TrySendError};
+use tokio::task::JoinHandle;
+use windlass_core::Kept;
+use windlass_ports::{BlobError, BlobErrorKind, OutputKeeper};
+
+/// Parts of the output that may wait to be kept.
+const WAITING: usize = 8;
+
+/// The whole of an output.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    keeper: OutputKeeper,
+    keeping: Option<Keeping>,
+}
+
+/// What became of the whole of an output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It is shown whole, or nobody keeps outputs.
+    Unkept,
+    /// It is kept, as far as the store keeps one output.
+    Kept(Kept),
+    /// There is no room for it.
+    Full,
+    /// The store failed.
+    Failed,
+    /// The store did not end in time.
+    Late,
+}
+
+#[derive(Debug)]
+struct Keeping {
+    parts: mpsc::Sender<Part>,
+    task: Task,
+}
+
+#[derive(Debug)]
+enum Part {
+    Bytes(Vec<u8>),
+    /// That was all of it.
+    End,
+}
+
+/// A task that ends when nobody waits for it any more.
+#[derive(Debug)]
+struct Task(JoinHandle<Result<Kept, BlobError>>);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Whole {
+    pub(crate) fn new(keeper: OutputKeeper) -> Self {
+        Self {
+            keeper,
+            keeping: None,
+        }
+    }
+
+    /// Whether it has begun to be kept.
+    pub(crate) fn is_begun(&self) -> bool {
+        self.keeping.is_some()
+    }
+
+    /// Begins to keep an output, with what has come of it.
+    pub(crate) fn begin(&mut self, so_far: Vec<u8>) {
+        let (parts, coming) = mpsc::channel(WAITING);
+        let task = tokio::spawn(keep(self.keeper.clone(), coming));
+        self.keeping = Some(Keeping {
+            parts,
+            task: Task(task),
+        });
+        self.push(&so_far);
+    }
+
+    /// Waits until there is room for the next part. Nothing is lost when the future is dropped.
+    pub(crate) async fn ready(&self) {
+        if let Some(keeping) = &self.keeping {
+            // An error says that nothing more is kept, so there is nothing to wait for.
+            let _ = keeping.parts.reserve().await;
+        }
+    }
+
+    /// Hands on what has come, once it has begun.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        if let Some(keeping) = &self.keeping {
+            // There is room, since `ready` was waited for, or nothing more is kept.
+            let sent = keeping.parts.try_send(Part::Bytes(bytes.to_vec()));
+            if let Err(TrySendError::Full(_)) = sent {
+                // An output with a hole in it is worse than none.
+                keeping.task.0.abort();
+            }
+        }
+    }
+
+    /// Waits until the output is kept. When the future is dropped it is not.
+    pub(crate) async fn finish(self) -> Fate {
+        let Some(Keeping { parts, mut task }) = self.keeping else {
+            return Fate::Unkept;
+        };
+        // An error says that the task has ended, and why is what it answers.
+        let _ = parts.send(Part::End).await;
+        let error = match (&mut task.0).await {
+            Ok(Ok(kept)) => return Fate::Kept(kept),
+            Ok(Err(error)) => error,
+            Err(error) => {
+                tracing::warn!(%error, "the store of outputs broke off");
+                return Fate::Failed;
+            }
+        };
+        let fate = match error.kind {
+            BlobErrorKind::Off => return Fate::Unkept,
+            BlobErrorKind::Full => Fate::Full,
+            BlobErrorKind::NotFound | BlobErrorKind::Corrupt | BlobErrorKind::Io => Fate::Failed,
+        };
+        tracing::warn!(%error, "an output could not be kept");
+        fate
+    }
+}
+
+impl Fate {
+    /// What is said where `omitted` of `total` bytes are left out.
+    pub(crate) fn words(&self, omitted: u64, total: u64) -> String {
+        match self {
+            Self::Unkept => format!("[... {omitted} bytes omitted ...]\n"),
+            Self::Kept(Kept { sha256, bytes }) if *bytes >= total => format!(
+                "[... {omitted} bytes omitted; the whole output is kept as sha256:{sha256} ...]\n"
+            ),
+            Self::Kept(Kept { sha256, bytes }) => format!(
+                "[... {omitted} bytes omitted; the first {bytes} bytes of the output are kept as \
+                 sha256:{sha256} ...]\n"
+            ),
+            Self::Full => lost(omitted, "there is no room to keep them"),
+            Self::Failed => lost(omitted, "they could not be kept"),
+            Self::Late => lost(omitted, "they could not be kept in time"),
+        }
+    }
+
+    /// Where the output is kept.
+    pub(crate) fn kept(&self) -> Option<Kept> {
+        match self {
+            Self::Kept(kept) => Some(kept.clone()),
+            Self::Unkept | Self::Full | Self::Failed | Self::Late => None,
+        }
+    }
+}
+
+fn lost(omitted: u64, why: &str) -> String {
+    format!("[... {omitted} bytes omitted, and lost: {why} ...]\n")
+}
+
+/// Keeps what comes, up to its end. Without an end it is not kept.
+async fn keep(keeper: OutputKeeper, mut coming: mpsc::Receiver<Part>) -> Result<Kept, BlobError> {
+    let mut writer = keeper.begin().await?;
+    loop {
+        match coming.recv().await {
+            Some(Part::Bytes(bytes)) => writer.write(&bytes).await?,
+            Some(Part::End) => return writer.finish().await,
+            None => {
+                let context = "the run that the output belongs to was abandoned";
+                return Err(BlobError::new(BlobErrorKind::Io, context));
+            }
+        }
+    }
+}

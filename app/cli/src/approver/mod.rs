@@ -1,0 +1,105 @@
+//! The approver: asks the person at the terminal whether a call may run.
+//!
+//! The question goes to the terminal itself and the answer comes from there, whatever standard
+//! input and output are used for. Where there is no terminal nobody can be asked, and the call is
+//! denied.
+
+mod question;
+mod terminal;
+
+use std::io;
+
+use async_trait::async_trait;
+use tokio::sync::Mutex;
+use windlass::core::Scope;
+use windlass::ports::{Approval, ApprovalRequest, Approved, Approver, ApproverError};
+
+use question::{Reply, edited, reply, shown};
+use terminal::Terminal;
+
+/// The keys, in words.
+const KEYS: &str = "[y]es, [n]o, [e]dit the arguments, or say why not: ";
+const EDIT: &str = "the arguments instead, as JSON on one line: ";
+
+/// Asks at the terminal, one question after the other.
+pub(crate) struct AtTerminal {
+    me: Scope,
+    /// What calls may do, in words.
+    posture: String,
+    /// Opened by the first question.
+    terminal: Mutex<Option<Terminal>>,
+}
+
+impl AtTerminal {
+    /// Asks `me`, saying under which posture.
+    pub(crate) fn new(me: Scope, posture: String) -> Self {
+        Self {
+            me,
+            posture,
+            terminal: Mutex::new(None),
+        }
+    }
+
+    /// Asks once nobody else is being asked: a person answers one question after the other.
+    async fn in_turn(&self, request: &ApprovalRequest) -> Result<Approved, ApproverError> {
+        let mut held = self.terminal.lock().await;
+        let answer = match &mut *held {
+            Some(terminal) => self.converse(terminal, request).await,
+            none => match Terminal::open() {
+                Ok(terminal) => self.converse(none.insert(terminal), request).await,
+                Err(error) => Err(error),
+            },
+        };
+        answer.map_err(|error| {
+            // It gives no more answers; the next question looks for it anew.
+            *held = None;
+            let words = format!(
+                "this call needs a person's approval, and nobody can be asked at a terminal: \
+                 {error}"
+            );
+            ApproverError::new(words)
+        })
+    }
+
+    async fn converse(
+        &self,
+        terminal: &mut Terminal,
+        request: &ApprovalRequest,
+    ) -> io::Result<Approved> {
+        // Nothing that was typed before the question was seen answers it.
+        terminal.forget();
+        let mut words = shown(request, &self.posture);
+        words.push_str(KEYS);
+        loop {
+            match reply(&terminal.ask(words).await?) {
+                Reply::Allow => return Ok(Approved::Allow { arguments: None }),
+                Reply::Deny { reason } => return Ok(Approved::Deny { reason }),
+                Reply::Edit => match edited(&terminal.ask(EDIT.to_owned()).await?) {
+                    Ok(arguments) => {
+                        let arguments = Some(arguments);
+                        return Ok(Approved::Allow { arguments });
+                    }
+                    Err(why) => words = format!("{why}\n{KEYS}"),
+                },
+                Reply::Nothing => words = KEYS.to_owned(),
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Approver for AtTerminal {
+    async fn ask(&self, request: ApprovalRequest) -> Result<Approval, ApproverError> {
+        let answer = tokio::select! {
+            biased;
+            () = request.cancel.cancelled() => {
+                return Err(ApproverError::new("nobody needs the answer any more"));
+            }
+            answer = self.in_turn(&request) => answer?,
+        };
+        Ok(Approval {
+            by: self.me.clone(),
+            answer,
+        })
+    }
+}

@@ -1,0 +1,172 @@
+//! Questions: what a person is shown of a call, and what their words mean. Pure.
+
+use windlass::ports::ApprovalRequest;
+
+use crate::present::visible;
+
+/// How many bytes of arguments are shown.
+const SHOWN: usize = 16 * 1024;
+
+/// What a line that was typed means.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Reply {
+    /// The call may run.
+    Allow,
+    /// It may not.
+    Deny {
+        /// Why.
+        reason: String,
+    },
+    /// It may run with other arguments, which are to be typed next.
+    Edit,
+    /// Nothing was said.
+    Nothing,
+}
+
+/// The question.
+pub(super) fn shown(request: &ApprovalRequest, posture: &str) -> String {
+    let again = match request.attempt {
+        1 => "",
+        _ => " (asked again)",
+    };
+    format!(
+        "\n? The model wants to call {} ({posture}){again}:\n{}\n",
+        visible(&request.name).replace('\n', "\\n"),
+        arguments(&request.arguments)
+    )
+}
+
+/// What a line means. What is neither yes nor no is a reason against it.
+pub(super) fn reply(line: &str) -> Reply {
+    match line.trim() {
+        "" => Reply::Nothing,
+        "y" | "Y" | "yes" => Reply::Allow,
+        "n" | "N" | "no" => Reply::Deny {
+            reason: "the user said no".to_owned(),
+        },
+        "e" | "E" | "edit" => Reply::Edit,
+        reason => Reply::Deny {
+            reason: reason.to_owned(),
+        },
+    }
+}
+
+/// The arguments that were typed, or why they are none.
+pub(super) fn edited(line: &str) -> Result<String, String> {
+    let line = line.trim();
+    match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(line) {
+        Ok(_) => Ok(line.to_owned()),
+        Err(error) => Err(visible(&format!("that is no JSON object: {error}"))),
+    }
+}
+
+/// The exact arguments, laid out, bounded, with nothing in them that steers a terminal. What is
+/// cut is said: nobody is to approve what they were not shown without knowing it.
+fn arguments(text: &str) -> String {
+    let laid_out = visible(&laid_out(text));
+    if laid_out.len() <= SHOWN {
+        return laid_out;
+    }
+    let cut = laid_out.floor_char_boundary(SHOWN);
+    format!(
+        "{}\n! ONLY {cut} OF {} BYTES ARE SHOWN: `windlass show` has them all",
+        &laid_out[..cut],
+        laid_out.len()
+    )
+}
+
+/// JSON text with line breaks and indents, every other byte as it was: parsing it would lose what
+/// is there twice.
+fn laid_out(text: &str) -> String {
+    let mut out = String::with_capacity(text.len().saturating_mul(2));
+    let (mut depth, mut in_string, mut escaped) = (1_usize, false, false);
+    let mut before = ' ';
+    out.push_str("  ");
+    let indent = |out: &mut String, depth: usize| {
+        out.push('\n');
+        // Bounded, for text that is nested without end.
+        out.extend(std::iter::repeat_n("  ", depth.min(20)));
+    };
+    for c in text.chars() {
+        if in_string {
+            out.push(c);
+            in_string = escaped || c != '"';
+            escaped = !escaped && c == '\\';
+            before = c;
+            continue;
+        }
+        match c {
+            ' ' | '\t' | '\n' | '\r' => continue,
+            '"' | '{' | '[' | ':' | ',' => {}
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                if !matches!(before, '{' | '[') {
+                    indent(&mut out, depth);
+                }
+                out.push(c);
+                before = c;
+                continue;
+            }
+            _ => {}
+        }
+        if matches!(before, '{' | '[' | ',') {
+            indent(&mut out, depth);
+        }
+        out.push(c);
+        match c {
+            '{' | '[' => depth = depth.saturating_add(1),
+            ':' => out.push(' '),
+            '"' => in_string = true,
+            _ => {}
+        }
+        before = c;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_laid_out_and_exact() {
+        let text = r#"{"a":"x, {\"y\"}\\","a" : [1,2,{}],"b":{"c":null}}"#;
+        let shown = laid_out(text);
+        assert_eq!(
+            shown,
+            "  {\n    \"a\": \"x, {\\\"y\\\"}\\\\\",\n    \"a\": [\n      1,\n      2,\n      {}\n    \
+             ],\n    \"b\": {\n      \"c\": null\n    }\n  }"
+        );
+    }
+
+    #[test]
+    fn what_steers_a_terminal_is_made_visible_and_what_is_cut_is_said() {
+        let shown = arguments("{\"a\":\"\u{1b}[1A\u{202e}\"}");
+        assert!(shown.contains("\\u{1b}[1A\\u{202e}"), "{shown}");
+        let long = format!("{{\"a\":\"{}\"}}", "é".repeat(SHOWN));
+        let shown = arguments(&long);
+        assert!(shown.len() < SHOWN + 200);
+        assert!(shown.contains("ARE SHOWN"), "{shown}");
+        assert!(arguments(&"[".repeat(100_000)).contains("ARE SHOWN"));
+    }
+
+    #[test]
+    fn only_a_plain_yes_is_a_yes() {
+        assert_eq!(reply(" y\n"), Reply::Allow);
+        assert_eq!(reply("yes\r\n"), Reply::Allow);
+        assert_eq!(reply("e\n"), Reply::Edit);
+        assert_eq!(reply("\n"), Reply::Nothing);
+        for words in ["yes please", "yy", "not in this folder", "\u{1b}[A"] {
+            let reason = words.to_owned();
+            assert_eq!(reply(words), Reply::Deny { reason });
+        }
+    }
+
+    #[test]
+    fn an_edit_is_a_json_object() {
+        assert_eq!(edited(" {\"n\": 2}\n").unwrap(), "{\"n\": 2}");
+        for bad in ["", "2", "[1]", "{", "{} {}"] {
+            assert!(edited(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Arguments: the words of the command.
+
+mod parse;
+mod shape;
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand};
+use windlass::core::SessionId;
+
+use parse::session;
+pub(crate) use shape::{Asked, Place, ProviderName, Shape};
+
+/// Runs durable agent turns: kill it at any moment, and `windlass resume` goes on where it stood.
+///
+/// Exit codes: 0 completed, 1 failed, 2 usage, 3 blocked or denied by policy, 4 provider
+/// configuration or authentication, 5 store (locked, corrupt, full), 6 exhausted or without an
+/// answer, 130 interrupted, 143 terminated.
+#[derive(Debug, Parser)]
+#[command(name = "windlass", version, propagate_version = true)]
+pub(crate) struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run one turn on a prompt and print the answer.
+    Run(Run),
+    /// Go on with a session: finish its turn, or send it another prompt.
+    Resume(Resume),
+    /// List the sessions of a store.
+    Sessions(Listing),
+    /// Tell a session's story.
+    Show(One),
+    /// Print a session's log, one envelope a line.
+    Log(Log),
+    /// Check that logs are what was written and fit together.
+    Verify(Verify),
+    /// Write a session's log to standard output, to be imported elsewhere.
+    Export(One),
+    /// Read an exported log into a store.
+    Import(Import),
+    /// Check this machine, the workspace, the store and the provider.
+    Doctor(Doctor),
+}
+
+/// `windlass run`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Run {
+    /// What to do; - reads it from standard input.
+    pub(crate) prompt: Option<String>,
+    /// The session's id [default: a new one].
+    #[arg(long, value_name = "ID", value_parser = session)]
+    pub(crate) session: Option<SessionId>,
+    /// Plan only: tools that change something are decided on and say what they would do.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) asked: Asked,
+    #[command(flatten)]
+    pub(crate) place: Place,
+    #[command(flatten)]
+    pub(crate) shape: Shape,
+}
+
+/// `windlass resume`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Resume {
+    /// The session's id.
+    #[arg(value_parser = session)]
+    pub(crate) session: SessionId,
+    /// What to do next; - reads it from standard input.
+    pub(crate) prompt: Option<String>,
+    #[command(flatten)]
+    pub(crate) asked: Asked,
+    #[command(flatten)]
+    pub(crate) place: Place,
+    #[command(flatten)]
+    pub(crate) shape: Shape,
+}
+
+/// `windlass sessions`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Listing {
+    /// Print one JSON object a line.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// A command on one session.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct One {
+    /// The session's id.
+    #[arg(value_parser = session)]
+    pub(crate) session: SessionId,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// `windlass log`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Log {
+    /// The session's id.
+    #[arg(value_parser = session)]
+    pub(crate) session: SessionId,
+    /// Begin after this position.
+    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    pub(crate) after: u64,
+    /// Go on printing as facts come, until interrupted.
+    #[arg(long)]
+    pub(crate) follow: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// `windlass verify`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Verify {
+    /// The session's id [default: all of them].
+    #[arg(value_parser = session)]
+    pub(crate) session: Option<SessionId>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// `windlass import`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Import {
+    /// The file; standard input when absent.
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// `windlass doctor`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    pub(crate) place: Place,
+    #[command(flatten)]
+    pub(crate) shape: Shape,
+}

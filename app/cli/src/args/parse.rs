@@ -1,0 +1,215 @@
+//! Parsing: what single words of the command mean.
+
+use std::time::Duration;
+
+use windlass::core::{
+    ArgumentPattern, Mode, Permissions, Price, Rule, RuleVerdict, SessionId, Strategy,
+};
+
+/// Millionths in one.
+const MICROS: u64 = 1_000_000;
+
+/// The calls that a rule is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pattern {
+    tool: String,
+    argument: Option<ArgumentPattern>,
+}
+
+impl Pattern {
+    /// The rule that says this of them.
+    pub(crate) fn rule(&self, verdict: RuleVerdict) -> Rule {
+        Rule {
+            verdict,
+            tool: self.tool.clone(),
+            argument: self.argument.clone(),
+        }
+    }
+}
+
+/// `tool`, or `tool(argument=pattern)`.
+pub(super) fn pattern(text: &str) -> Result<Pattern, String> {
+    let wrong = || {
+        format!(
+            "{text:?} is no rule: use tool or tool(argument=pattern), as in shell(command=git *)"
+        )
+    };
+    let (tool, argument) = match text.split_once('(') {
+        None => (text, None),
+        Some((tool, rest)) => {
+            let inside = rest.strip_suffix(')').ok_or_else(wrong)?;
+            let (name, pattern) = inside.split_once('=').ok_or_else(wrong)?;
+            let name = name.trim();
+            if name.is_empty() {
+                return Err(wrong());
+            }
+            let argument = ArgumentPattern {
+                name: name.to_owned(),
+                pattern: pattern.to_owned(),
+            };
+            (tool, Some(argument))
+        }
+    };
+    let in_a_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '*');
+    if tool.is_empty() || !tool.chars().all(in_a_name) {
+        return Err(wrong());
+    }
+    Ok(Pattern {
+        tool: tool.to_owned(),
+        argument,
+    })
+}
+
+/// Money, in millionths: digits, and up to six of them after a point.
+pub(super) fn amount(text: &str) -> Result<u64, String> {
+    let micros = decimal(text).ok_or_else(|| format!("{text:?} is no amount such as 2 or 0.25"))?;
+    if micros == 0 {
+        return Err("a limit of money is more than nothing".to_owned());
+    }
+    Ok(micros)
+}
+
+/// Three amounts: of requests, of cached requests, of answers.
+pub(super) fn price(text: &str) -> Result<Price, String> {
+    let parts: Option<Vec<u64>> = text.split(',').map(|part| decimal(part.trim())).collect();
+    match parts.as_deref() {
+        Some(&[input_micros, cached_input_micros, output_micros]) => Ok(Price {
+            input_micros,
+            cached_input_micros,
+            output_micros,
+        }),
+        Some(_) | None => Err(format!(
+            "{text:?} is no price: use IN,CACHED,OUT for a million tokens each, as in 1.25,0.125,10"
+        )),
+    }
+}
+
+fn decimal(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if !digits(whole) || !digits(part) || part.len() > 6 {
+        return None;
+    }
+    let whole: u64 = whole.parse().ok()?;
+    let part: u64 = format!("{part:0<6}").parse().ok()?;
+    whole.checked_mul(MICROS)?.checked_add(part)
+}
+
+/// A text that says something.
+pub(super) fn words(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("it needs words".to_owned()),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+pub(super) fn strategy(text: &str) -> Result<Strategy, String> {
+    match text {
+        "clear" => Ok(Strategy::Clear),
+        "slide" => Ok(Strategy::Slide),
+        "summary" => Ok(Strategy::Summary),
+        other => Err(format!(
+            "{other:?} is no way to compact: use clear, slide or summary"
+        )),
+    }
+}
+
+pub(super) fn session(text: &str) -> Result<SessionId, String> {
+    SessionId::new(text).map_err(|error| error.to_string())
+}
+
+pub(super) fn mode(text: &str) -> Result<Mode, String> {
+    match text {
+        "build" => Ok(Mode::Build),
+        "plan" => Ok(Mode::Plan),
+        other => Err(format!("{other:?} is no mode: use build or plan")),
+    }
+}
+
+pub(super) fn permissions(text: &str) -> Result<Permissions, String> {
+    match text {
+        "auto" => Ok(Permissions::Auto),
+        "ask" => Ok(Permissions::Ask),
+        "read-only" => Ok(Permissions::ReadOnly),
+        other => Err(format!(
+            "{other:?} is no permission: use auto, ask or read-only"
+        )),
+    }
+}
+
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let duration = humantime::parse_duration(text)
+        .map_err(|error| format!("not a duration such as 90s or 5m: {error}"))?;
+    if duration.as_millis() == 0 {
+        return Err("a deadline is at least 1ms".to_owned());
+    }
+    Ok(duration)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_name_a_tool_and_perhaps_an_argument() {
+        let rule = pattern("shell(command=git *)")
+            .unwrap()
+            .rule(RuleVerdict::Allow);
+        let argument = rule.argument.unwrap();
+        assert_eq!(
+            (
+                rule.tool.as_str(),
+                argument.name.as_str(),
+                argument.pattern.as_str()
+            ),
+            ("shell", "command", "git *")
+        );
+        // The pattern is whatever stands before the last parenthesis.
+        let rule = pattern("shell(command=f(x)=1)")
+            .unwrap()
+            .rule(RuleVerdict::Deny);
+        assert_eq!(rule.argument.unwrap().pattern, "f(x)=1");
+        assert_eq!(
+            pattern("read_*").unwrap().rule(RuleVerdict::Ask).argument,
+            None
+        );
+        for bad in [
+            "",
+            "(a=b)",
+            "shell(",
+            "shell()",
+            "shell(=x)",
+            "shell(x)",
+            "a b",
+            "shell(a=b) ",
+        ] {
+            assert!(pattern(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn amounts_are_exact() {
+        assert_eq!(amount("2").unwrap(), 2_000_000);
+        assert_eq!(amount("0.25").unwrap(), 250_000);
+        assert_eq!(amount("0.000001").unwrap(), 1);
+        let bad = [
+            "",
+            "0",
+            "-1",
+            "1.",
+            ".5",
+            "1.0000001",
+            "1e3",
+            "99999999999999999999",
+            "+1",
+        ];
+        for bad in bad {
+            assert!(amount(bad).is_err(), "{bad:?}");
+        }
+        let price = price("1.25, 0.125,10").unwrap();
+        assert_eq!(price.cached_input_micros, 125_000);
+        assert_eq!(price.output_micros, 10_000_000);
+        assert!(super::price("1,2").is_err());
+        assert!(super::price("1,2,3,4").is_err());
+    }
+}

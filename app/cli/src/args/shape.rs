@@ -1,0 +1,134 @@
+//! What turns are run with: flags that `run`, `resume` and `doctor` share.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args as ClapArgs, ValueEnum};
+use windlass::core::{Mode, Permissions, Price, Strategy};
+
+use super::parse::{Pattern, amount, duration, mode, pattern, permissions, price, strategy, words};
+
+/// Where things are.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct Place {
+    /// The folder that the tools work in.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) workspace: PathBuf,
+    /// Where the logs are kept: file:PATH, sled:PATH or memory: [default: file:.windlass in the
+    /// workspace].
+    #[arg(long, value_name = "URL")]
+    pub(crate) store: Option<String>,
+}
+
+/// What turns are run with. A session keeps what it was opened with unless told otherwise.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct Shape {
+    /// Who answers [default: openai when OPENAI_API_KEY or OPENAI_BASE_URL is set, else demo].
+    #[arg(long, value_enum)]
+    pub(crate) provider: Option<ProviderName>,
+    /// The provider's endpoint, for example http://127.0.0.1:8080/v1.
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// The model's name.
+    #[arg(long, value_name = "M", env = "WINDLASS_MODEL")]
+    pub(crate) model: Option<String>,
+    /// What turns are for: build, or plan (only read-only tools run).
+    #[arg(long, value_parser = mode)]
+    pub(crate) mode: Option<Mode>,
+    /// What tools may do: all, all but ask before what changes something, or only read.
+    #[arg(long, value_parser = permissions, value_name = "auto|ask|read-only")]
+    pub(crate) permissions: Option<Permissions>,
+    /// Calls that need no asking: `tool` or `tool(argument=pattern)`, where * stands for any
+    /// characters. May be given again.
+    #[arg(long, value_name = "RULE", value_parser = pattern)]
+    pub(crate) allow: Vec<Pattern>,
+    /// Calls that a person is asked about, as in --allow.
+    #[arg(long, value_name = "RULE", value_parser = pattern)]
+    pub(crate) ask: Vec<Pattern>,
+    /// Calls that may not run, as in --allow. Deny beats ask, ask beats allow.
+    #[arg(long, value_name = "RULE", value_parser = pattern)]
+    pub(crate) deny: Vec<Pattern>,
+    /// Take back the rules that the session has, before those given here are added.
+    #[arg(long)]
+    pub(crate) no_rules: bool,
+    /// The most samples (model calls) of a turn.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_samples: Option<u32>,
+    /// The longest a turn may take, for example 90s or 5m.
+    #[arg(long, value_name = "DUR", value_parser = duration)]
+    pub(crate) deadline: Option<Duration>,
+    /// The most tokens of a turn, requests and answers together.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_tokens: Option<u64>,
+    /// The most money of a turn, in the currency of --price.
+    #[arg(long, value_name = "AMOUNT", value_parser = amount)]
+    pub(crate) max_cost: Option<u64>,
+    /// What a million tokens cost: of requests, of requests from the provider's cache, of answers.
+    #[arg(long, value_name = "IN,CACHED,OUT", value_parser = price)]
+    pub(crate) price: Option<Price>,
+    /// The model's window in tokens: the conversation is compacted before it goes over.
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) window: Option<u64>,
+    /// How it is compacted: old results of tools are cleared, the oldest parts are left out, or a
+    /// summary by the model takes their place [default: clear].
+    #[arg(long, value_name = "clear|slide|summary", value_parser = strategy)]
+    pub(crate) compaction: Option<Strategy>,
+    /// A file of command tools [default: windlass/tools.json in your configuration folder].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tools: Option<PathBuf>,
+    /// A file of hooks, as Claude Code reads them [default: windlass/hooks.json in your
+    /// configuration folder].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hooks: Option<PathBuf>,
+    /// Print one envelope a line instead of the answer; the last is always the TurnSettled.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What a prompt is sent with.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct Asked {
+    /// What the session works towards: turns go on until the model calls the goal met. It is the
+    /// prompt, too, where no other is given.
+    #[arg(long, value_name = "TEXT", value_parser = words)]
+    pub(crate) goal: Option<String>,
+    /// The most turns that are opened for the goal.
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "goal")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) goal_turns: u32,
+    /// Take back the goal that the session has.
+    #[arg(long, conflicts_with = "goal")]
+    pub(crate) no_goal: bool,
+    /// Tell the model nothing of AGENTS.md files.
+    #[arg(long)]
+    pub(crate) no_agents: bool,
+}
+
+/// The providers that are built in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProviderName {
+    /// OpenAI Responses, or any server that speaks it.
+    Openai,
+    /// OpenAI Chat Completions, or any server that speaks it.
+    OpenaiChat,
+    /// A script behind a loopback port: needs no key.
+    Demo,
+}
+
+impl ProviderName {
+    /// As `Settings::provider` spells it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Openai => "openai",
+            Self::OpenaiChat => "openai-chat",
+            Self::Demo => "demo",
+        }
+    }
+
+    /// From `Settings::provider`.
+    pub(crate) fn from_settings(name: &str) -> Option<Self> {
+        [Self::Openai, Self::OpenaiChat, Self::Demo]
+            .into_iter()
+            .find(|provider| provider.as_str() == name)
+    }
+}

@@ -1,0 +1,147 @@
+//! Following: an input is sent, or an unfinished turn found, and the turn watched to its end.
+
+use std::sync::Arc;
+
+use windlass::core::{ContextPart, Delivery, Fact, Goal, Phase, Seq, Session, Settings, TurnId};
+use windlass::{Conversation, Event, Send, TurnFold};
+
+use super::turn::Task;
+use crate::exit::{Exit, Failure};
+use crate::present::Present;
+use crate::signals::Signals;
+use crate::watch::{Awaited, Watch};
+use crate::wiring;
+
+/// A session that is open, and what is to be done in it.
+pub(super) struct Follow<'a> {
+    pub(super) task: &'a Task,
+    pub(super) conversation: &'a Conversation,
+    /// What turns that open from now on are run with.
+    pub(super) settings: &'a Settings,
+    /// The session as its log said, if it existed.
+    pub(super) recorded: Option<&'a Session>,
+    /// What the model is told beside a prompt.
+    pub(super) context: Vec<ContextPart>,
+}
+
+impl Follow<'_> {
+    /// Sends the prompt, or finds the turn that is unfinished, and follows it.
+    pub(super) async fn run(
+        self,
+        prompt: Option<String>,
+        signals: &mut Signals,
+        present: &mut dyn Present,
+    ) -> Result<Exit, Failure> {
+        let conversation = self.conversation;
+        if self.recorded.is_some() {
+            let widening = wiring::widening(&self.task.shape);
+            conversation
+                .configure(self.settings.clone(), super::me(), widening)
+                .await?;
+        }
+        // A goal holds for as long as the session has it.
+        let had = self.recorded.is_some_and(|session| session.goal.is_some());
+        let goal = self.goal().await? || (had && !self.task.asked.no_goal);
+        let (awaited, events) = match prompt {
+            Some(text) => {
+                // Before sending, so that no delta is missed.
+                let from = match self.recorded {
+                    Some(_) => None,
+                    None => Some(Seq::ZERO),
+                };
+                let events = conversation.subscribe(from);
+                let sent = conversation.send(Send {
+                    scope: super::me(),
+                    text,
+                    delivery: Delivery::Turn,
+                    context: self.context,
+                    key: None,
+                    dry_run: self.task.dry_run,
+                });
+                (Awaited::Input(sent.await?), events)
+            }
+            None => match unfinished(conversation).await? {
+                Some(turn) => {
+                    let before = Seq(turn.0.saturating_sub(1));
+                    (Awaited::Turn(turn), conversation.subscribe(Some(before)))
+                }
+                None => return last(conversation, present).await,
+            },
+        };
+        let watch = Watch {
+            conversation,
+            events,
+            awaited,
+            signals,
+            goal,
+        };
+        watch.run(present).await
+    }
+
+    /// Sets the goal, or takes it back, as the command says. Answers whether it set one.
+    async fn goal(&self) -> Result<bool, Failure> {
+        let asked = &self.task.asked;
+        let goal = asked.goal.as_ref().map(|text| Goal {
+            text: text.as_str().into(),
+            turns: asked.goal_turns,
+        });
+        let sets = goal.is_some();
+        if sets || asked.no_goal {
+            self.conversation.set_goal(goal, super::me()).await?;
+        }
+        Ok(sets)
+    }
+}
+
+/// The turn that runs, or that begins now because an input waited.
+async fn unfinished(conversation: &Conversation) -> Result<Option<TurnId>, Failure> {
+    let ended = |ended: Arc<windlass::Ended>| Failure::from(&*ended);
+    let state = conversation.state().await.map_err(ended)?;
+    if let Phase::Turning(turn) = &state.phase {
+        return Ok(Some(turn.id));
+    }
+    if state.queue.is_empty() {
+        return Ok(None);
+    }
+    conversation.go_on().await?;
+    let state = conversation.state().await.map_err(ended)?;
+    Ok(state.turn().map(|turn| turn.id))
+}
+
+/// Nothing is left to do: the last turn's end is shown again.
+///
+/// That end may have been decided a moment ago, so the log is waited for.
+async fn last(conversation: &Conversation, present: &mut dyn Present) -> Result<Exit, Failure> {
+    conversation
+        .flush()
+        .await
+        .map_err(|ended| Failure::from(&*ended))?;
+    let mut after = Seq::ZERO;
+    let mut fold: Option<TurnFold> = None;
+    let mut report = None;
+    loop {
+        let facts = conversation.history(after, 1_000).await?;
+        let Some(end) = facts.last().map(|fact| fact.seq) else {
+            break;
+        };
+        after = end;
+        for fact in facts {
+            let fact = Arc::new(fact);
+            if matches!(fact.fact, Fact::TurnOpened(_)) {
+                fold = fact.turn.map(TurnFold::new);
+            }
+            report = fold.as_mut().and_then(|fold| fold.take(&fact)).or(report);
+        }
+    }
+    let Some(report) = report else {
+        return Err(Failure::usage(format!(
+            "session {} has no turn yet: give it a prompt",
+            conversation.id()
+        )));
+    };
+    present
+        .event(&Event::Fact(report.settled.clone()))
+        .and_then(|()| present.settled(&report))
+        .map_err(super::closed)?;
+    Ok(Exit::of(&report.outcome))
+}

@@ -1,0 +1,188 @@
+//! Stories: a session's facts, each in one line, for people.
+
+use windlass::core::{
+    ApprovalAnswered, CallId, ContextSource, Fact, HookDecided, HookVerdict, Item, Observation,
+    Recorded, SampleCut, Stands, TurnSettled, Verdict,
+};
+
+use super::words::{
+    goal_words, mode_name, outcome_words, permissions_name, status_words, trigger_words, visible,
+};
+
+/// One line of a session's story, for facts that are part of it.
+pub(crate) fn story(recorded: &Recorded) -> Option<String> {
+    let words = match &recorded.fact {
+        Fact::SessionOpened(opened) => {
+            let settings = &opened.settings;
+            format!(
+                "session {} on {} {}",
+                recorded.session, settings.provider, settings.model
+            )
+        }
+        Fact::SettingsChanged(changed) => {
+            let settings = &changed.settings;
+            format!(
+                "settings: {} {}, {} mode, permissions {}",
+                settings.provider,
+                settings.model,
+                mode_name(settings.mode),
+                permissions_name(settings.permissions)
+            )
+        }
+        Fact::GoalSet(set) => match &set.goal {
+            Some(goal) => format!("goal, for {} turns at most: {}", goal.turns, goal.text),
+            None => "the goal was taken away".to_owned(),
+        },
+        Fact::GoalEnded(ended) => goal_words(&ended.end),
+        Fact::InputQueued(queued) => {
+            let from: Vec<&str> = queued.context.iter().map(|part| &*part.from).collect();
+            match from.as_slice() {
+                [] => format!("user: {}", queued.text),
+                from => format!("user, with {}: {}", from.join(", "), queued.text),
+            }
+        }
+        Fact::HookDecided(decided) => hook(decided)?,
+        Fact::InputBlocked(blocked) => {
+            format!(
+                "the prompt {} was blocked: {}",
+                blocked.input, blocked.reason
+            )
+        }
+        Fact::ContextInjected(injected) => context(&injected.from)?,
+        Fact::CompactionStarted(started) => format!(
+            "the conversation is compacted: {}",
+            trigger_words(started.trigger)
+        ),
+        Fact::Compacted(compacted) => format!(
+            "compacted to {} parts of {} bytes",
+            compacted.shown.items, compacted.shown.bytes
+        ),
+        Fact::CompactionFailed(failed) => format!("the compaction failed: {}", failed.reason),
+        Fact::ItemAdded(added) => match &added.item {
+            Item::Text { text } => format!("model: {text}"),
+            Item::Refusal { text } => format!("model refuses: {text}"),
+            Item::Reasoning(item) if item.text.is_empty() => return None,
+            Item::Reasoning(item) => format!("model thinks: {}", item.text),
+            Item::Call(call) => {
+                format!("call {}: {} {}", recorded.seq, call.name, call.arguments)
+            }
+        },
+        Fact::SampleCut(cut) => broken_off(cut),
+        Fact::ApprovalAsked(asked) => format!("call {}: may it run?", asked.call),
+        Fact::ApprovalAnswered(answered) => answer(answered),
+        Fact::CallStarted(started) if started.attempt > 1 => {
+            format!(
+                "call {} started again (run {})",
+                started.call, started.attempt
+            )
+        }
+        Fact::ReconcileStarted(started) => {
+            format!("call {}: its tool is asked what became of it", started.call)
+        }
+        Fact::CallObserved(observed) => seen(observed.call, &observed.observation),
+        Fact::InterruptRequested(interrupt) => format!("asked to stop: {}", interrupt.reason),
+        Fact::TurnSettled(settled) => {
+            format!(
+                "turn {}: {}",
+                recorded.turn.map_or(0, |turn| turn.0),
+                end(settled)
+            )
+        }
+        Fact::SessionResumed(_)
+        | Fact::TurnOpened(_)
+        | Fact::HooksAsked(_)
+        | Fact::InputAccepted(_)
+        | Fact::SampleStarted(_)
+        | Fact::SampleEnded(_)
+        | Fact::CallDecided(_)
+        | Fact::CallStarted(_) => return None,
+    };
+    Some(visible(&words))
+}
+
+fn seen(call: CallId, observation: &Observation) -> String {
+    let kept = match &observation.kept {
+        None => String::new(),
+        Some(kept) => format!(
+            "\n(kept beside the log: {} bytes, {})",
+            kept.bytes, kept.sha256
+        ),
+    };
+    format!(
+        "call {call} {}: {}{kept}",
+        status_words(observation.status),
+        observation.output
+    )
+}
+
+/// What a hook said, unless it had nothing to say.
+pub(super) fn hook(decided: &HookDecided) -> Option<String> {
+    let verb = match decided.verdict {
+        HookVerdict::Pass if decided.edit.is_some() => "changed what it was shown",
+        HookVerdict::Pass if decided.context.is_some() => "has something to add",
+        HookVerdict::Pass => return None,
+        HookVerdict::Allow if decided.edit.is_some() => "allows it, changed",
+        HookVerdict::Allow => "allows it",
+        HookVerdict::Ask => "wants a person asked",
+        HookVerdict::Deny => "is against it",
+        HookVerdict::Halt => "ends the turn",
+        HookVerdict::Failed => "failed",
+        HookVerdict::Overrun => "said more than it may",
+    };
+    let why = match decided.reason.as_str() {
+        "" => String::new(),
+        reason => format!(": {reason}"),
+    };
+    Some(format!("hook {} {verb}{why}", decided.name))
+}
+
+/// What the model was told, where the words themselves stand here.
+fn context(from: &ContextSource) -> Option<String> {
+    match from {
+        ContextSource::Workspace { text }
+        | ContextSource::Posture { text }
+        | ContextSource::Goal { text } => Some(format!("the model is told: {text}")),
+        // Their words stand in the facts that they name.
+        ContextSource::Presenter { .. } | ContextSource::Hook { .. } => None,
+    }
+}
+
+fn broken_off(cut: &SampleCut) -> String {
+    match (cut.stands, cut.partial.as_str()) {
+        (Stands::Said, "") => "the model was cut short: the user spoke".to_owned(),
+        (Stands::Said, partial) => format!("model, cut short as the user spoke: {partial}"),
+        (Stands::Nothing | Stands::Through { .. }, _) => {
+            format!("the model was cut off: {}", cut.failure.message)
+        }
+    }
+}
+
+fn answer(answered: &ApprovalAnswered) -> String {
+    let verdict = match (answered.verdict, &answered.edit) {
+        (Verdict::Allow, None) => "it may run".to_owned(),
+        (Verdict::Allow, Some(edit)) => format!("it may run, with {}", edit.text),
+        (Verdict::Ask, _) => "still open".to_owned(),
+        (Verdict::Deny, _) => format!("it may not run: {}", answered.reason),
+    };
+    format!("call {}: {verdict}", answered.call)
+}
+
+fn end(settled: &TurnSettled) -> String {
+    let spent = &settled.spent;
+    let cost = match spent.cost_micros {
+        0 => String::new(),
+        micros => format!(", cost {}.{:06}", micros / 1_000_000, micros % 1_000_000),
+    };
+    let waiting = match settled.waiting.len() {
+        0 => String::new(),
+        1 => "; 1 input waits".to_owned(),
+        many => format!("; {many} inputs wait"),
+    };
+    format!(
+        "{} ({} samples, {} calls, {} tokens{cost}){waiting}",
+        outcome_words(&settled.outcome),
+        spent.samples,
+        spent.calls,
+        spent.usage.tokens()
+    )
+}

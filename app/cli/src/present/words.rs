@@ -1,0 +1,139 @@
+//! Words: how texts, outcomes and settings read to a person.
+
+use windlass::core::{GoalEnd, LimitKind, Mode, ObservationStatus, Outcome, Permissions, Trigger};
+
+/// The text with control characters made visible, so that no tool or model can steer a terminal.
+pub(crate) fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() => out.extend(c.escape_default()),
+            // Marks that reorder text, which could make it read as something else.
+            '\u{61c}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}' => out.extend(c.escape_default()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The first characters of a text, on one line.
+pub(crate) fn first_words(text: &str, most: usize) -> String {
+    let mut words: String = text.chars().take(most).collect();
+    if text.chars().nth(most).is_some() {
+        words.push_str("...");
+    }
+    words.replace('\n', " ")
+}
+
+/// An outcome in words.
+pub(super) fn outcome_words(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Completed => "completed".to_owned(),
+        Outcome::NoAnswer => "the model ended without an answer".to_owned(),
+        Outcome::Refused => "the model refused".to_owned(),
+        Outcome::Interrupted { reason, .. } => format!("interrupted: {reason}"),
+        Outcome::Blocked { reason } => format!("blocked: {reason}"),
+        Outcome::Exhausted { limit } => {
+            format!("a limit of the turn is exhausted: {}", limit_words(*limit))
+        }
+        Outcome::Failed { message, .. } => format!("failed: {message}"),
+    }
+}
+
+/// How a command that shows one outcome names it.
+pub(crate) fn outcome_name(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Completed => "completed",
+        Outcome::NoAnswer => "no answer",
+        Outcome::Refused => "refused",
+        Outcome::Interrupted { .. } => "interrupted",
+        Outcome::Blocked { .. } => "blocked",
+        Outcome::Exhausted { .. } => "exhausted",
+        Outcome::Failed { .. } => "failed",
+    }
+}
+
+/// A limit in words, with the flag that sets it.
+fn limit_words(limit: LimitKind) -> &'static str {
+    match limit {
+        LimitKind::Samples => "it has asked the model as often as it may (--max-samples)",
+        LimitKind::CallsPerSample => "the model asked for too many tool calls at once",
+        LimitKind::Calls => "it has run as many tool calls as it may",
+        LimitKind::Tokens => "it has used as many tokens as it may (--max-tokens)",
+        LimitKind::OutputTokens => "the answer was cut off at the limit of output tokens",
+        LimitKind::WallClock => "its time is over (--deadline)",
+        LimitKind::Cost => "it has cost as much as it may (--max-cost)",
+        LimitKind::Continuations => "hooks had it go on as often as they may",
+        LimitKind::Compactions => "the conversation was compacted as often as it may be",
+        LimitKind::Context => {
+            "the conversation cannot be made to fit into the model's window (--window)"
+        }
+    }
+}
+
+/// What became of a call, in words.
+pub(super) fn status_words(status: ObservationStatus) -> &'static str {
+    match status {
+        ObservationStatus::Done => "returned",
+        ObservationStatus::Failed => "failed",
+        ObservationStatus::Denied => "was denied",
+        ObservationStatus::Aborted => "was stopped",
+        ObservationStatus::Unknown => "has an unknown outcome",
+        ObservationStatus::NotStarted => "was not started",
+    }
+}
+
+/// How the work towards a goal ended, in words.
+pub(super) fn goal_words(end: &GoalEnd) -> String {
+    match end {
+        GoalEnd::Met { .. } => "the goal is met, as the model says".to_owned(),
+        GoalEnd::Exhausted => {
+            "the goal is not met, and its turns are used up (--goal-turns)".to_owned()
+        }
+        GoalEnd::Stopped { reason } => format!("the goal is given up: {reason}"),
+    }
+}
+
+/// Why a conversation is compacted, in words.
+pub(super) fn trigger_words(trigger: Trigger) -> &'static str {
+    match trigger {
+        Trigger::Window => "it would not fit into the model's window",
+        Trigger::Overflow => "the provider refused it as too large",
+    }
+}
+
+/// A mode, as the flag spells it.
+pub(crate) fn mode_name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Build => "build",
+        Mode::Plan => "plan",
+    }
+}
+
+/// Permissions, as the flag spells them.
+pub(crate) fn permissions_name(permissions: Permissions) -> &'static str {
+    match permissions {
+        Permissions::Auto => "auto",
+        Permissions::Ask => "ask",
+        Permissions::ReadOnly => "read-only",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_steers_a_terminal_is_left() {
+        let shown = visible("a\u{1b}[2J\r\u{202e}\u{200f}b\u{7f}\u{9b}\n\tc");
+        assert_eq!(
+            shown,
+            "a\\u{1b}[2J\\r\\u{202e}\\u{200f}b\\u{7f}\\u{9b}\n\tc"
+        );
+    }
+}

@@ -1,0 +1,19 @@
+//! The tool by which a model says that the goal of its session is met.
+
+use windlass::core::{Concurrency, EffectClass, GOAL_TOOL, ToolSpec};
+
+/// The tool, as the model is shown it. The engine answers it; nothing runs.
+pub(crate) fn goal_tool() -> ToolSpec {
+    ToolSpec {
+        name: GOAL_TOOL.to_owned(),
+        description: "Says that the goal of this session is met. Call it only once you have \
+                      checked that it is: without it, work on the goal goes on."
+            .to_owned(),
+        parameters: r#"{"type":"object","properties":{"evidence":{"type":"string","description":"How you know that it is met."}},"required":["evidence"],"additionalProperties":false}"#
+            .to_owned(),
+        effect: EffectClass::ReadOnly,
+        concurrency: Concurrency::Parallel,
+        timeout_ms: None,
+        reconciles: false,
+    }
+}

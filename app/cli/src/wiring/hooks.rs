@@ -1,0 +1,47 @@
+//! Hooks: the user's own commands that have a say at set points of a turn.
+//!
+//! They come from the command line or the user's own configuration folder, never from a workspace:
+//! opening a repository must not run its code.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use windlass::core::ToolSpec;
+use windlass::ports::{Hooks, NoHooks};
+use windlass_hooks::{CommandHooks, ToolAlias};
+
+use super::tools::configured;
+use crate::exit::Failure;
+
+/// The hooks of a file, or of the user's own one, for a session with these tools.
+pub(crate) fn hooks(file: Option<&Path>, tools: &[ToolSpec]) -> Result<Arc<dyn Hooks>, Failure> {
+    let file = match file {
+        Some(file) => file.to_owned(),
+        None => match configured("hooks.json") {
+            Some(file) if file.is_file() => file,
+            Some(_) | None => return Ok(Arc::new(NoHooks)),
+        },
+    };
+    match CommandHooks::load(&file, tools, aliases()) {
+        Ok(hooks) => Ok(Arc::new(hooks)),
+        Err(error) => Err(Failure::usage(error.to_string())),
+    }
+}
+
+/// The names that hook scripts know our tools by: those of Claude Code's.
+fn aliases() -> Vec<ToolAlias> {
+    vec![
+        ToolAlias::new("shell", "Bash").field("timeout_ms", "timeout"),
+        ToolAlias::new("read_file", "Read").path("path", "file_path"),
+        ToolAlias::new("write_file", "Write").path("path", "file_path"),
+        ToolAlias::new("edit_file", "Edit")
+            .path("path", "file_path")
+            .field("old", "old_string")
+            .field("new", "new_string"),
+        ToolAlias::new("search", "Grep")
+            .path("path", "path")
+            .field("include", "glob")
+            .field("ignore_case", "-i"),
+        ToolAlias::new("list_dir", "LS").path("path", "path"),
+    ]
+}

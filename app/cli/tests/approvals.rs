@@ -1,0 +1,202 @@
+//! Approvals at the terminal: what a person is asked, what their words do, and that a question
+//! outlives the process.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::terminal::AtTerminal;
+use common::{Place, count};
+use serde_json::json;
+use windlass_testkit::Gate;
+use windlass_testkit::http::{ModelServer, Reply, Script};
+
+const CALL: &str = r#"repeat 1: count {"n":1}"#;
+const KEYS: &str = "or say why not: ";
+
+fn asking<'a>(prompt: &'a str, tools: &'a str) -> Vec<&'a str> {
+    let flags = ["--permissions", "ask", "--session", "s", "--tools", tools];
+    [&["run", prompt][..], &flags].concat()
+}
+
+#[test]
+fn a_question_that_a_killed_process_left_open_is_asked_again_and_the_tool_runs_once() {
+    let place = Place::new();
+    let tools = place.counter("effectful");
+    let mut first = AtTerminal::run(&place, &asking(CALL, &tools));
+    first.until(KEYS);
+    first.signal("KILL");
+    assert_eq!(first.end().code, 128 + 9);
+    assert_eq!(place.counted().len(), 0);
+    let log = place.log("s");
+    let kinds = ["ApprovalAsked", "ApprovalAnswered", "CallStarted"];
+    assert_eq!(kinds.map(|kind| count(&log, kind)), [1, 0, 0]);
+
+    let mut second = AtTerminal::run(&place, &["resume", "s", "--tools", &tools]);
+    let question = second.until(KEYS);
+    assert!(question.contains("count"), "{question}");
+    assert!(question.contains("asked again"), "{question}");
+    second.line("y");
+    let done = second.end();
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert_eq!(place.counted().len(), 1);
+    let log = place.log("s");
+    assert_eq!(kinds.map(|kind| count(&log, kind)), [2, 1, 1]);
+    let by = log.iter().find(|fact| fact["kind"] == "ApprovalAnswered");
+    assert_eq!(by.unwrap()["body"]["by"]["kind"], "principal");
+    let shown = place.run(&["show", "s"]).out;
+    assert!(
+        shown.contains("may it run?") && shown.contains("it may run"),
+        "{shown}"
+    );
+    assert_eq!(place.run(&["verify", "s"]).code, 0);
+}
+
+#[test]
+fn a_question_shows_the_exact_arguments_and_the_answer_goes_elsewhere_than_standard_output() {
+    let place = Place::new();
+    let prompt = "run: printf '\\033[2J' # \u{202e}x";
+    let words = ["run", prompt, "--permissions", "ask", "--session", "s"];
+    let mut asked = AtTerminal::run(&place, &words);
+    let question = asked.until(KEYS);
+    assert!(question.contains("call shell"), "{question}");
+    assert!(question.contains("permissions ask"), "{question}");
+    assert!(question.contains("\\u{202e}x"), "{question}");
+    assert!(!question.contains('\u{1b}'), "{question}");
+    asked.line("not with colours");
+    let done = asked.end();
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(!done.out.contains("wants to call"), "{}", done.out);
+    // The model is told the reason.
+    assert!(done.out.contains("not with colours"), "{}", done.out);
+    assert_eq!(count(&place.log("s"), "CallStarted"), 0);
+}
+
+#[test]
+fn edited_arguments_are_what_runs() {
+    let place = Place::new();
+    let words = [
+        "run",
+        "write a.txt: one",
+        "--permissions",
+        "ask",
+        "--session",
+        "s",
+    ];
+    let mut asked = AtTerminal::run(&place, &words);
+    asked.until(KEYS);
+    asked.line("e");
+    asked.until("on one line: ");
+    asked.line("{\"path\": ");
+    asked.until("no JSON object");
+    asked.until(KEYS);
+    asked.line("e");
+    asked.until("on one line: ");
+    asked.line(r#"{"path": "a.txt", "content": "two\n"}"#);
+    let done = asked.end();
+    assert_eq!(done.code, 0, "{}", done.err);
+    let written = std::fs::read_to_string(place.file("a.txt")).unwrap();
+    assert_eq!(written, "two\n");
+    let log = place.log("s");
+    let answered = log.iter().find(|fact| fact["kind"] == "ApprovalAnswered");
+    let edit = &answered.unwrap()["body"]["edit"]["text"];
+    assert!(edit.as_str().unwrap().contains("two"), "{edit}");
+}
+
+#[test]
+fn calls_of_one_answer_are_asked_about_one_after_the_other() {
+    let place = Place::new();
+    let tools = place.counter("effectful");
+    let mut asked = AtTerminal::run(&place, &asking(r#"together 2: count {"n":1}"#, &tools));
+    for _ in 0..2 {
+        let question = asked.until(KEYS);
+        assert_eq!(question.matches("wants to call").count(), 1, "{question}");
+        asked.line("yes");
+    }
+    let done = asked.end();
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert_eq!(place.counted().len(), 2);
+}
+
+#[test]
+fn what_was_typed_before_the_question_does_not_answer_it() {
+    let place = Place::new();
+    let tools = place.counter("effectful");
+    let gate = Gate::new();
+    let call = Reply::call("count", json!({"n": 1})).head_after(&gate);
+    let server = ModelServer::start(Script::list([call, Reply::say("done")])).unwrap();
+    let base_url = server.base_url();
+    let provider = ["--provider", "openai-chat", "--base-url", &base_url];
+    let mut asked = AtTerminal::run(&place, &[asking("go", &tools), provider.to_vec()].concat());
+    // Once the terminal has echoed them, they are there to be read.
+    asked.line("y");
+    asked.until("y\r\n");
+    asked.line("y");
+    asked.until("y\r\n");
+    gate.open();
+    asked.until(KEYS);
+    asked.line("n");
+    let done = asked.end();
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert_eq!(place.counted().len(), 0);
+}
+
+#[test]
+fn a_terminal_that_gives_no_answer_is_no_yes() {
+    let place = Place::new();
+    let tools = place.counter("effectful");
+    let mut asked = AtTerminal::run(&place, &asking(r#"together 2: count {"n":1}"#, &tools));
+    asked.until(KEYS);
+    // The end of the input, as Ctrl-D gives it.
+    asked.keys("\u{4}");
+    // The next question looks for the terminal anew.
+    asked.until(KEYS);
+    asked.line("y");
+    let done = asked.end();
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert_eq!(place.counted().len(), 1);
+}
+
+#[test]
+fn without_a_terminal_nobody_is_asked_and_the_model_is_told() {
+    let place = Place::new();
+    let tools = place.counter("effectful");
+    let done = place.without_terminal(&asking(CALL, &tools));
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(done.out.contains("nobody can be asked"), "{}", done.out);
+    assert_eq!(place.counted().len(), 0);
+}
+
+#[test]
+fn rules_say_what_is_asked_about() {
+    let place = Place::new();
+    let (allow, deny) = ("shell(command=echo a*)", "shell(command=* b*)");
+    let run = |prompt: &str, session: &str| {
+        let words = ["run", prompt, "--permissions", "ask", "--session", session];
+        let rules = ["--allow", allow, "--deny", deny];
+        place.without_terminal(&[&words[..], &rules].concat())
+    };
+    let started = |session: &str| count(&place.log(session), "CallStarted");
+    for (prompt, session, runs) in [
+        ("run: echo a", "allowed", 1),
+        ("run: echo c", "asked", 0),
+        ("run: echo a b", "denied", 0),
+    ] {
+        let done = run(prompt, session);
+        assert_eq!(done.code, 0, "{}", done.err);
+        assert_eq!(started(session), runs, "{prompt}");
+    }
+    // A rule that asks narrows a session that asked nothing.
+    let words = ["run", "run: echo a", "--ask", "shell", "--session", "auto"];
+    assert_eq!(place.without_terminal(&words).code, 0);
+    assert_eq!(started("auto"), 0);
+    // And stays, until it is taken back in so many words.
+    let again = ["resume", "auto", "run: echo a"];
+    assert_eq!(place.without_terminal(&again).code, 0);
+    assert_eq!(started("auto"), 0);
+    let back = ["resume", "auto", "run: echo a", "--no-rules"];
+    assert_eq!(place.without_terminal(&back).code, 0);
+    assert_eq!(started("auto"), 1);
+    let bad = place.run(&["run", "x", "--allow", "shell(command)"]);
+    assert_eq!(bad.code, 2, "{}", bad.err);
+}

@@ -1,0 +1,245 @@
+//! Asking: the effects that ask hooks and people, made from the state and the history.
+
+use std::sync::Arc;
+
+use windlass_core::{
+    CallId, CallState, EffectKey, Gates, HookAt, Outcome, Progress, PromptItem, Question, Seq,
+    Session, Settings, Turn,
+};
+use windlass_ports::{ApprovalRequest, CancelSignal, HookCall, HookContext, HookSubject};
+
+use super::Driver;
+use crate::approvals::PendingApproval;
+use crate::effect::{ApprovalEffect, HookEffect};
+
+/// How many of the latest items of a conversation are first looked at for a call.
+const LOOK_BACK: usize = 64;
+
+/// The settings that count now: those of the turn, or of the session where none is open.
+pub(super) fn settings(session: &Session) -> &Arc<Settings> {
+    session
+        .turn()
+        .map_or(&session.settings, |turn| &turn.settings)
+}
+
+impl Driver {
+    /// `None` when the state does not hold what the effect needs.
+    pub(super) fn start_hook(&mut self, key: EffectKey, hook: u32, asked: Seq) -> Option<()> {
+        let checker = self.checker()?;
+        let session = &self.session;
+        let at = occurrence(session, hook, asked)?;
+        let settings = settings(session);
+        let spec = settings.hooks.get(usize::try_from(hook).ok()?)?;
+        let turn = session.turn();
+        let grace_ms = turn.map_or(u64::MAX, |turn| turn.limits.grace_ms);
+        let timeout_ms = if at == HookAt::Interrupt {
+            spec.timeout_ms.min(grace_ms)
+        } else {
+            spec.timeout_ms
+        };
+        let context = HookContext {
+            scope: turn.map_or(&session.owner, |turn| &turn.scope).clone(),
+            session: session.id.clone(),
+            turn: turn.map(|turn| turn.id),
+            workspace: session.workspace.clone(),
+            mode: settings.mode,
+            permissions: settings.permissions,
+            model: settings.model.clone(),
+            goal: session.goal.as_ref().map(|goal| goal.goal.clone()),
+            cancel: CancelSignal::default(),
+            deadline: self.ports.clock.now().plus_ms(timeout_ms),
+            timeout_ms,
+            max_bytes: self.size.text() as u64,
+        };
+        let effect = HookEffect {
+            key,
+            call: HookCall {
+                hook: spec.name.clone(),
+                at,
+                about: self.subject(at)?,
+            },
+            context,
+            hooks: self.ports.hooks.clone(),
+            checker,
+            size: self.size,
+        };
+        self.effects
+            .start(key, |voice, signals| effect.run(voice, signals));
+        Some(())
+    }
+
+    /// What a hook is asked about.
+    fn subject(&self, at: HookAt) -> Option<HookSubject> {
+        match at {
+            HookAt::SessionStart { .. }
+            | HookAt::SessionEnd
+            | HookAt::BeforeSample { .. }
+            | HookAt::SubTurnStart => Some(HookSubject::Nothing),
+            HookAt::PromptSubmitted { input } => {
+                let text = self.history.waiting(input)?.clone();
+                Some(HookSubject::Prompt { text })
+            }
+            HookAt::AfterAnswer { .. } | HookAt::Stop { .. } | HookAt::SubTurnStop { .. } => {
+                let (text, calls) = self.history.answer();
+                Some(HookSubject::Answer { text, calls })
+            }
+            HookAt::BeforeTool { call } | HookAt::PermissionRequest { call } => {
+                Some(HookSubject::Call {
+                    tool: self.history.call(call)?.name.clone(),
+                    arguments: self.history.arguments(call)?,
+                    observation: None,
+                })
+            }
+            HookAt::AfterTool { call } => self.ran(call),
+            HookAt::BeforeCompaction { trigger, .. } | HookAt::AfterCompaction { trigger, .. } => {
+                Some(HookSubject::Compaction { trigger })
+            }
+            HookAt::Interrupt => {
+                let outcome = ending(self.session.turn()?)?;
+                Some(HookSubject::Ending { outcome })
+            }
+        }
+    }
+
+    /// A call that has run, with what became of it. Once the last call of an answer has, all of
+    /// them stand in the conversation, in their order.
+    fn ran(&self, id: CallId) -> Option<HookSubject> {
+        if let Some(call) = self.history.call(id) {
+            return Some(HookSubject::Call {
+                tool: call.name.clone(),
+                arguments: self.history.arguments(id)?,
+                observation: self.history.observation(id).cloned(),
+            });
+        }
+        let calls = self.session.turn()?.calls();
+        let place = calls.iter().position(|call| call.id == id)?;
+        let items = self.history.items();
+        let mut back = LOOK_BACK;
+        loop {
+            let from = items.len().saturating_sub(back);
+            let found = items.iter_from(from).filter_map(|item| match item {
+                PromptItem::Call { sample, id, call } => Some((sample, id, call)),
+                PromptItem::User { .. }
+                | PromptItem::Context { .. }
+                | PromptItem::Text { .. }
+                | PromptItem::Refusal { .. }
+                | PromptItem::Reasoning { .. }
+                | PromptItem::Result { .. } => None,
+            });
+            let found: Vec<_> = found.collect();
+            let latest = found.last().map(|(sample, _, _)| *sample);
+            let of_latest = found
+                .iter()
+                .filter(|(sample, _, _)| Some(*sample) == latest);
+            let of_latest: Vec<_> = of_latest.collect();
+            if of_latest.len() < calls.len() && from > 0 {
+                back = back.saturating_mul(2);
+                continue;
+            }
+            let (_, name, call) = of_latest.get(place)?;
+            let result = items.iter_from(from).find_map(|item| match item {
+                PromptItem::Result {
+                    id,
+                    observation,
+                    edited,
+                } if id == *name => Some((observation.clone(), edited.clone())),
+                PromptItem::User { .. }
+                | PromptItem::Context { .. }
+                | PromptItem::Text { .. }
+                | PromptItem::Refusal { .. }
+                | PromptItem::Reasoning { .. }
+                | PromptItem::Call { .. }
+                | PromptItem::Result { .. } => None,
+            });
+            let (observation, edited) = result?;
+            return Some(HookSubject::Call {
+                tool: call.name.clone(),
+                arguments: edited.unwrap_or_else(|| Arc::from(call.arguments.as_str())),
+                observation: Some(observation),
+            });
+        }
+    }
+
+    /// `None` when the state does not hold what the effect needs.
+    pub(super) fn start_approval(&mut self, key: EffectKey, id: CallId, asked: Seq) -> Option<()> {
+        let checker = self.checker()?;
+        let turn = self.session.turn()?;
+        let call = turn.calls().iter().find(|call| call.id == id)?;
+        let pending = self.pending(call)?;
+        if pending.asked != asked {
+            return None;
+        }
+        let effect = ApprovalEffect {
+            key,
+            request: ApprovalRequest {
+                scope: turn.scope.clone(),
+                session: self.session.id.clone(),
+                turn: turn.id,
+                call: id,
+                name: pending.tool,
+                arguments: pending.arguments,
+                digest: pending.digest,
+                attempt: pending.attempt,
+                deadline: pending.deadline,
+                cancel: CancelSignal::default(),
+            },
+            approver: self.ports.approver.clone(),
+            checker,
+            size: self.size,
+        };
+        self.effects
+            .start(key, |voice, signals| effect.run(voice, signals));
+        Some(())
+    }
+
+    /// The open question about a call, if there is one.
+    pub(super) fn pending(&self, call: &CallState) -> Option<PendingApproval> {
+        let Question {
+            asked,
+            attempt,
+            deadline,
+        } = question(call)?;
+        Some(PendingApproval {
+            call: call.id,
+            tool: self.history.call(call.id)?.name.clone(),
+            arguments: self.history.arguments(call.id)?,
+            digest: call.arguments,
+            asked,
+            attempt,
+            deadline,
+        })
+    }
+}
+
+fn question(call: &CallState) -> Option<Question> {
+    match &call.progress {
+        Progress::Asking { question } => *question,
+        Progress::Proposed
+        | Progress::Allowed
+        | Progress::Denied { .. }
+        | Progress::Running { .. }
+        | Progress::Reconciling { .. }
+        | Progress::Done { .. } => None,
+    }
+}
+
+/// Where a hook is asked, by its run.
+fn occurrence(session: &Session, hook: u32, asked: Seq) -> Option<HookAt> {
+    let asks = |gates: &Gates| {
+        let gate = gates.open.as_ref()?;
+        let mut out = gate.out.iter();
+        out.any(|asking| asking.hook == hook && asking.asked == asked)
+            .then_some(gate.at)
+    };
+    let of_turn = |turn: &Turn| {
+        let mut calls = turn.calls().iter();
+        asks(&turn.gates).or_else(|| calls.find_map(|call| asks(&call.gates)))
+    };
+    asks(&session.gates).or_else(|| of_turn(session.turn()?))
+}
+
+/// How a turn that was asked to stop will end.
+fn ending(turn: &Turn) -> Option<Outcome> {
+    let stop = turn.stop.as_ref().or(turn.pause.as_ref())?;
+    Some(stop.outcome.clone())
+}

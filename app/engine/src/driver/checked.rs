@@ -1,0 +1,98 @@
+//! Checked: what is looked at before an input is decided, as it is no rule about turns: schemas,
+//! sizes, and whether the session is about to be let go.
+
+use std::sync::Arc;
+
+use windlass_core::{Answer, CallId, ContextPart, Edit, Input, Settings};
+
+use super::Driver;
+use crate::arguments::Checker;
+use crate::effect::REASON as ANSWER;
+use crate::error::{Ended, SendError};
+use crate::size;
+
+/// The longest reason for a stop, in bytes; the rest of it is dropped.
+pub(super) const REASON: usize = 1_024;
+
+impl Driver {
+    /// The input, if it may be decided at all.
+    pub(super) fn checked(&mut self, mut input: Input) -> Result<Input, SendError> {
+        match &mut input {
+            Input::Send { .. } | Input::Continue if self.closing => {
+                return Err(SendError::Ended(Arc::new(Ended::Closed)));
+            }
+            Input::Send {
+                text, context, key, ..
+            } => {
+                let mut texts = vec![text.as_str(), key.as_deref().unwrap_or_default()];
+                let parts = |part: &ContextPart| [part.from.clone(), part.text.to_string()];
+                let parts: Vec<String> = context.iter().flat_map(parts).collect();
+                texts.extend(parts.iter().map(String::as_str));
+                self.fits(&texts)?;
+            }
+            Input::Configure { settings, .. } => self.usable(settings)?,
+            Input::SetGoal { goal, .. } => {
+                self.fits(&[goal.as_ref().map_or("", |goal| &goal.text)])?;
+            }
+            Input::Interrupt { reason, .. } => size::cut(reason, REASON),
+            Input::Answer { call, answer, .. } => self.look_at(*call, answer)?,
+            Input::Continue
+            | Input::Close
+            | Input::Recovered
+            | Input::Tick
+            | Input::Sampled { .. }
+            | Input::Ran { .. }
+            | Input::Hooked { .. }
+            | Input::Asked { .. }
+            | Input::Reconciled { .. }
+            | Input::Compacted { .. }
+            | Input::NeverBegan { .. } => {}
+        }
+        Ok(input)
+    }
+
+    fn fits(&self, texts: &[&str]) -> Result<(), SendError> {
+        if self.size.fits(texts) {
+            return Ok(());
+        }
+        let bytes = texts.iter().map(|text| text.len());
+        Err(SendError::TooLarge(
+            bytes.fold(0_usize, usize::saturating_add),
+        ))
+    }
+
+    fn usable(&self, settings: &Settings) -> Result<(), SendError> {
+        let settings = Arc::new(settings.clone());
+        Checker::new(&settings).map_err(SendError::Settings)?;
+        let bytes = serde_json::to_vec(&*settings).map_or(usize::MAX, |text| text.len());
+        if !self.size.holds(bytes) {
+            let why = format!("they have {bytes} bytes, which is more than the store takes");
+            return Err(SendError::Settings(why));
+        }
+        Ok(())
+    }
+
+    /// Edited arguments are looked at like those of the model; an edit that changes nothing is
+    /// none. An answer to no open question is refused by the core.
+    fn look_at(&mut self, call: CallId, answer: &mut Answer) -> Result<(), SendError> {
+        let edit = match answer {
+            Answer::Deny { reason } => {
+                size::cut(reason, ANSWER);
+                return Ok(());
+            }
+            Answer::Allow { edit } => edit,
+        };
+        let Some(Edit { text, .. }) = edit.take() else {
+            return Ok(());
+        };
+        self.fits(&[&text])?;
+        let asked = self.history.call(call).map(|call| call.name.clone());
+        let (Some(tool), Some(checker)) = (asked, self.checker()) else {
+            return Ok(());
+        };
+        if self.history.arguments(call).is_none_or(|now| now != text) {
+            *edit = Some(checker.edit(&tool, text));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,182 @@
+//! Starting: the effects that ask the model and run tools, made from the state and the history.
+
+use std::sync::Arc;
+
+use windlass_core::{CallId, EffectClass, EffectKey, Prompt, Seq, Turn, render};
+use windlass_ports::{CancelSignal, OutputKeeper, SampleRequest, ToolCall, ToolContext};
+
+use super::Driver;
+use super::ask::settings;
+use super::effects::Started;
+use super::lost::class;
+use crate::arguments::Checker;
+use crate::effect::{CallEffect, CompactEffect, ReconcileEffect, Reports, SampleEffect};
+use crate::event::{Live, LiveKind};
+
+/// What a run of a tool is known by.
+struct Run {
+    call: CallId,
+    attempt: u32,
+    idempotency_key: String,
+    timeout_ms: u64,
+}
+
+impl Driver {
+    /// The checker of the settings that count now; `None` when these, which were checked when they
+    /// were set, do not compile.
+    pub(super) fn checker(&mut self) -> Option<Arc<Checker>> {
+        let settings = settings(&self.session);
+        if !self.checker.is_for(settings) {
+            self.checker = Arc::new(Checker::new(settings).ok()?);
+        }
+        Some(self.checker.clone())
+    }
+
+    /// `None` when the state does not hold what the effect needs.
+    pub(super) fn start_sample(&mut self, key: EffectKey, started: Seq) -> Option<()> {
+        let checker = self.checker()?;
+        let turn = self.session.turn()?;
+        let prompt = render(&self.history, &turn.settings);
+        self.prefix.look(&self.session.id, &prompt);
+        let effect = SampleEffect {
+            key,
+            request: self.request(turn, started, prompt),
+            provider: self.ports.provider.clone(),
+            hooks: self.ports.hooks.clone(),
+            clock: self.ports.clock.clone(),
+            checker,
+            bus: self.bus.clone(),
+            caps: self.size.caps(self.config.caps),
+        };
+        self.effects
+            .start(key, |voice, signals| effect.run(voice, signals));
+        Some(())
+    }
+
+    /// `None` when the state does not hold what the effect needs.
+    pub(super) fn start_compact(&mut self, key: EffectKey, started: Seq) -> Option<()> {
+        let Some(Started::Compact(fact)) = self.take_start(started) else {
+            return None;
+        };
+        let turn = self.session.turn()?;
+        let prompt = render(&self.history, &turn.settings);
+        let effect = CompactEffect {
+            key,
+            started: fact,
+            history: self.history.clone(),
+            settings: turn.settings.clone(),
+            request: self.request(turn, started, prompt),
+            provider: self.ports.provider.clone(),
+            hooks: self.ports.hooks.clone(),
+            caps: self.size.caps(self.config.caps),
+            size: self.size,
+        };
+        self.effects
+            .start(key, |voice, signals| effect.run(voice, signals));
+        Some(())
+    }
+
+    fn request(&self, turn: &Turn, started: Seq, prompt: Prompt) -> SampleRequest {
+        SampleRequest {
+            session: self.session.id.clone(),
+            turn: turn.id,
+            started,
+            prompt,
+            limits: turn.limits,
+        }
+    }
+
+    /// `None` when the state does not hold what the effect needs.
+    pub(super) fn start_call(&mut self, key: EffectKey, id: CallId, started: Seq) -> Option<()> {
+        let Some(Started::Call(fact)) = self.take_start(started) else {
+            return None;
+        };
+        let effect = if fact.plan {
+            EffectClass::ReadOnly
+        } else {
+            class(&self.session, id)?
+        };
+        let (call, context, reports) = self.tool_run(Run {
+            call: id,
+            attempt: fact.attempt,
+            idempotency_key: fact.idempotency_key,
+            timeout_ms: fact.timeout_ms,
+        })?;
+        let effect = CallEffect {
+            key,
+            call,
+            context,
+            reports,
+            size: self.size,
+            effect,
+            plan: fact.plan,
+            grace_ms: self.session.turn()?.limits.grace_ms,
+            tools: self.ports.tools.clone(),
+        };
+        self.effects
+            .start(key, |voice, signals| effect.run(voice, signals));
+        Some(())
+    }
+
+    /// `None` when the state does not hold what the effect needs.
+    pub(super) fn start_reconcile(
+        &mut self,
+        key: EffectKey,
+        id: CallId,
+        started: Seq,
+    ) -> Option<()> {
+        let Some(Started::Reconcile(fact)) = self.take_start(started) else {
+            return None;
+        };
+        let (call, context, reports) = self.tool_run(Run {
+            call: id,
+            attempt: fact.attempt,
+            idempotency_key: fact.idempotency_key,
+            timeout_ms: fact.timeout_ms,
+        })?;
+        let effect = ReconcileEffect {
+            key,
+            call,
+            context,
+            reports,
+            size: self.size,
+            tools: self.ports.tools.clone(),
+        };
+        self.effects
+            .start(key, |voice, signals| effect.run(voice, signals));
+        Some(())
+    }
+
+    fn tool_run(&self, run: Run) -> Option<(ToolCall, ToolContext, Arc<Reports>)> {
+        let turn = self.session.turn()?;
+        let clock = &self.ports.clock;
+        let call = ToolCall {
+            name: self.history.call(run.call)?.name.clone(),
+            arguments: String::from(&*self.history.arguments(run.call)?),
+        };
+        let blank = Live {
+            session: self.session.id.clone(),
+            turn: turn.id,
+            ts: clock.now(),
+            kind: LiveKind::Progress {
+                call: run.call,
+                text: String::new(),
+            },
+        };
+        let reports = Arc::new(Reports::new(blank, self.bus.clone(), clock.clone()));
+        let context = ToolContext {
+            scope: (*turn.scope).clone(),
+            session: self.session.id.clone(),
+            turn: turn.id,
+            call: run.call,
+            attempt: run.attempt,
+            idempotency_key: run.idempotency_key,
+            cancel: CancelSignal::default(),
+            deadline: clock.now().plus_ms(run.timeout_ms),
+            timeout_ms: run.timeout_ms,
+            progress: reports.clone(),
+            outputs: OutputKeeper::new(self.ports.blobs.clone(), self.session.id.clone()),
+        };
+        Some((call, context, reports))
+    }
+}

@@ -1,0 +1,82 @@
+//! The approval effect: asks a person about one call, and says the answer. Nobody to ask is a
+//! denial by the system.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use windlass_core::{Answer, EffectKey, Input, Scope};
+use windlass_ports::{Approval, ApprovalRequest, Approved, Approver, CancelSource};
+
+use super::hook::REASON;
+use super::{Signals, Told, Voice};
+use crate::arguments::Checker;
+use crate::size::{self, Size};
+
+/// What an approval effect runs on.
+pub(crate) struct ApprovalEffect {
+    pub(crate) key: EffectKey,
+    pub(crate) request: ApprovalRequest,
+    pub(crate) approver: Arc<dyn Approver>,
+    pub(crate) checker: Arc<Checker>,
+    pub(crate) size: Size,
+}
+
+impl ApprovalEffect {
+    /// Runs to the last word. How long it may take is the core's to say.
+    pub(crate) async fn run(self, voice: Voice, signals: Signals) {
+        let key = self.key;
+        let (scope, answer) = tokio::select! {
+            biased;
+            () = signals.wind.cancelled() => denied("nobody needs the answer any more"),
+            answered = self.answer() => answered,
+        };
+        voice
+            .say(vec![Input::Asked { key, scope, answer }], true)
+            .await;
+    }
+
+    async fn answer(self) -> (Scope, Answer) {
+        let Self {
+            mut request,
+            approver,
+            checker,
+            size,
+            ..
+        } = self;
+        let (tool, arguments) = (request.name.clone(), request.arguments.clone());
+        let stop = CancelSource::new();
+        request.cancel = stop.signal();
+        let _told = Told(stop);
+        let asked = AssertUnwindSafe(approver.ask(request)).catch_unwind();
+        let Approval { by, answer } = match asked.await {
+            Ok(Ok(approval)) => approval,
+            Ok(Err(error)) => return denied(&error.to_string()),
+            Err(_) => return denied(PANICKED),
+        };
+        match answer {
+            Approved::Deny { mut reason } => {
+                size::cut(&mut reason, REASON);
+                (by, Answer::Deny { reason })
+            }
+            Approved::Allow { arguments: edited } => {
+                let edited = edited.filter(|edited| **edited != *arguments);
+                if edited.as_ref().is_some_and(|text| !size.fits(&[text])) {
+                    return denied("the edited arguments are larger than the store takes");
+                }
+                let edit = edited.map(|text| checker.edit(&tool, text.into()));
+                (by, Answer::Allow { edit })
+            }
+        }
+    }
+}
+
+/// What is said for an approver that panicked.
+pub(crate) const PANICKED: &str = "the approver panicked: this is a defect of its adapter";
+
+/// What is said when no person has answered.
+pub(crate) fn denied(why: &str) -> (Scope, Answer) {
+    let mut reason = why.to_owned();
+    size::cut(&mut reason, REASON);
+    (Scope::system(reason.clone()), Answer::Deny { reason })
+}

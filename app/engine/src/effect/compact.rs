@@ -1,0 +1,125 @@
+//! The compact effect: works out what leaves a conversation, and asks the model once for a summary
+//! where one is wanted. Without a usable summary a plain list takes its place: a compaction does
+//! not fail because a model did.
+
+use std::sync::Arc;
+
+use windlass_core::{
+    Assembled, Assembler, Caps, CompactionStarted, EffectKey, History, Input, Item, Prompt,
+    Settings, Usage, parse_summary, sketch,
+};
+use windlass_ports::{Hooks, Provider, SampleRequest, Streaming};
+
+use super::hook::REASON;
+use super::reading::{Reading, truncated};
+use super::{Signals, Voice};
+use crate::size::{self, Size};
+
+/// What a compact effect runs on.
+pub(crate) struct CompactEffect {
+    pub(crate) key: EffectKey,
+    /// What is to be compacted, and how.
+    pub(crate) started: CompactionStarted,
+    pub(crate) history: History,
+    pub(crate) settings: Arc<Settings>,
+    /// The request, with a conversation that is not asked about.
+    pub(crate) request: SampleRequest,
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) hooks: Arc<dyn Hooks>,
+    pub(crate) caps: Caps,
+    pub(crate) size: Size,
+}
+
+impl CompactEffect {
+    /// Runs to the last word.
+    pub(crate) async fn run(self, voice: Voice, signals: Signals) {
+        let key = self.key;
+        let turn = self.request.turn;
+        let CompactionStarted {
+            strategy,
+            target_bytes,
+            ..
+        } = self.started;
+        let sketch = sketch(&self.history, &self.settings, turn, strategy, target_bytes);
+        let mut usage = None;
+        let (summary, fallback) = match sketch.question.clone() {
+            None => (None, None),
+            Some(question) => {
+                let asked = tokio::select! {
+                    biased;
+                    () = signals.wind.cancelled() => Err("it was told to stop".to_owned()),
+                    asked = self.summary(question, &mut usage) => asked,
+                };
+                match asked {
+                    Ok(summary) => (Some(summary), None),
+                    Err(mut why) => {
+                        size::cut(&mut why, REASON);
+                        (None, Some(why))
+                    }
+                }
+            }
+        };
+        let mut compaction = sketch.finish(&self.history, turn, summary);
+        compaction.usage = usage;
+        compaction.fallback = fallback.or(compaction.fallback);
+        let compaction = Ok(compaction);
+        let inputs = vec![Input::Compacted { key, compaction }];
+        voice.say(inputs, true).await;
+    }
+
+    /// Asks the model once. Nothing of its answer is shown live.
+    async fn summary(&self, question: Prompt, usage: &mut Option<Usage>) -> Result<String, String> {
+        let mut assembler = Assembler::new(self.caps);
+        let read = self.read(question, &mut assembler).await;
+        *usage = assembler.usage();
+        let summary = self.redacted(parse_summary(&read?)?);
+        if !self.size.fits(&[&summary]) {
+            let bytes = summary.len();
+            return Err(format!(
+                "the summary has {bytes} bytes, which is more than the store takes"
+            ));
+        }
+        Ok(summary)
+    }
+
+    async fn read(&self, prompt: Prompt, assembler: &mut Assembler) -> Result<String, String> {
+        let request = SampleRequest {
+            prompt,
+            ..self.request.clone()
+        };
+        let failed = |failure: windlass_core::SampleFailure| failure.message;
+        let mut reading = Reading::begin(&self.provider, request)
+            .await
+            .map_err(failed)?;
+        let (mut events, mut out, mut said) = (Vec::new(), Vec::new(), String::new());
+        loop {
+            let step = reading.next(&mut events).await.map_err(failed)?;
+            for event in events.drain(..) {
+                assembler
+                    .push(event, &mut out)
+                    .map_err(|overflow| overflow.to_string())?;
+            }
+            for part in out.drain(..) {
+                match part {
+                    Assembled::Item(Item::Text { text }) => said.push_str(&text),
+                    Assembled::Item(Item::Refusal { .. } | Item::Reasoning(_) | Item::Call(_))
+                    | Assembled::Delta(_)
+                    | Assembled::Ended { .. } => {}
+                }
+            }
+            match step {
+                Streaming::End | Streaming::More if assembler.ended() => return Ok(said),
+                Streaming::End => return Err(failed(truncated())),
+                Streaming::More => {}
+            }
+        }
+    }
+
+    /// A summary is shown and recorded like an answer, so it is rewritten like one.
+    fn redacted(&self, said: String) -> String {
+        match self.hooks.redactor() {
+            Some(redactor) => redactor.whole(&said),
+            None => said,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The hook effect: asks one hook, within its time, and says what it says. Whatever goes wrong is
+//! a failure that names the hook; what that counts as is the core's decision.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use tokio::time::timeout;
+use windlass_core::{Edit, EffectKey, HookReply, HookVerdict, Input};
+use windlass_ports::{CancelSource, HookCall, HookContext, HookSubject, Hooks};
+
+use super::{Signals, Told, Voice};
+use crate::arguments::Checker;
+use crate::size::{self, Size};
+
+/// The longest reason, in bytes; the rest of it is dropped.
+pub(crate) const REASON: usize = 4 * 1_024;
+
+/// What a hook effect runs on.
+pub(crate) struct HookEffect {
+    pub(crate) key: EffectKey,
+    pub(crate) call: HookCall,
+    pub(crate) context: HookContext,
+    pub(crate) hooks: Arc<dyn Hooks>,
+    pub(crate) checker: Arc<Checker>,
+    pub(crate) size: Size,
+}
+
+impl HookEffect {
+    /// Runs to the last word.
+    pub(crate) async fn run(self, voice: Voice, signals: Signals) {
+        let key = self.key;
+        let name = self.call.hook.clone();
+        let reply = tokio::select! {
+            biased;
+            () = signals.wind.cancelled() => Err("it was told to stop".to_owned()),
+            reply = self.reply() => reply,
+        };
+        let reply = reply.unwrap_or_else(|why| failed(&name, &why));
+        voice.say(vec![Input::Hooked { key, reply }], true).await;
+    }
+
+    async fn reply(self) -> Result<HookReply, String> {
+        let Self {
+            call,
+            mut context,
+            hooks,
+            checker,
+            size,
+            ..
+        } = self;
+        let (name, point) = (call.hook.clone(), call.at.point());
+        let subject = call.about.clone();
+        let specs = hooks.hooks();
+        let mut known = specs.iter().filter(|spec| spec.name == call.hook);
+        if !known.any(|spec| spec.point == point) {
+            let why = "the session's settings name it, and it is not among the hooks here: start \
+                       with the hooks that the session was opened with, or change its settings";
+            return Err(why.to_owned());
+        }
+        let stop = CancelSource::new();
+        context.cancel = stop.signal();
+        let timeout_ms = context.timeout_ms;
+        let _told = Told(stop);
+        let asked = AssertUnwindSafe(hooks.ask(call, context)).catch_unwind();
+        match timeout(Duration::from_millis(timeout_ms), asked).await {
+            Ok(Ok(Ok(reply))) => Ok(bounded(reply, &name, &subject, &checker, size)),
+            Ok(Ok(Err(error))) => Err(error.to_string()),
+            Ok(Err(_)) => Err("it panicked, which is a defect of the hook adapter".to_owned()),
+            Err(_) => Err(format!("it took longer than its limit of {timeout_ms} ms")),
+        }
+    }
+}
+
+/// What is said for a hook that gave no usable verdict.
+pub(crate) fn failed(name: &str, why: &str) -> HookReply {
+    HookReply::failed(naming(name, why))
+}
+
+/// Words about a failure, which name the hook.
+fn naming(name: &str, why: &str) -> String {
+    let mut words = if why.contains(name) {
+        why.to_owned()
+    } else {
+        format!("hook {name}: {why}")
+    };
+    size::cut(&mut words, REASON);
+    words
+}
+
+/// The reply as far as a fact holds it, with its edit looked at. Only a reason may be cut: half an
+/// edit, or half of a context, is another one, and leaving it out would pass over what was meant.
+fn bounded(
+    mut reply: HookReply,
+    name: &str,
+    subject: &HookSubject,
+    checker: &Checker,
+    size: Size,
+) -> HookReply {
+    size::cut(&mut reply.reason, REASON);
+    let edit = reply.edit.as_ref().map_or("", |edit| &edit.text);
+    let context = reply.context.as_deref().unwrap_or_default();
+    if !size.fits(&[&reply.reason, edit, context]) {
+        let bytes = edit.len().saturating_add(context.len());
+        let why = format!("it said {bytes} bytes, which is more than the store takes");
+        return HookReply {
+            verdict: HookVerdict::Overrun,
+            ..failed(name, &why)
+        };
+    }
+    reply.reason = match reply.verdict {
+        HookVerdict::Failed | HookVerdict::Overrun => naming(name, &reply.reason),
+        HookVerdict::Pass
+        | HookVerdict::Allow
+        | HookVerdict::Ask
+        | HookVerdict::Deny
+        | HookVerdict::Halt => reply.reason,
+    };
+    reply.edit = reply
+        .edit
+        .and_then(|edit| looked_at(edit, subject, checker));
+    reply
+}
+
+/// The edit with what the arguments come to, if they are arguments; none if it changes nothing.
+fn looked_at(edit: Edit, subject: &HookSubject, checker: &Checker) -> Option<Edit> {
+    match subject {
+        HookSubject::Call {
+            tool, arguments, ..
+        } => (edit.text != *arguments).then(|| checker.edit(tool, edit.text)),
+        HookSubject::Prompt { text } => (edit.text != *text).then_some(Edit {
+            text: edit.text,
+            fault: None,
+            rules: Vec::new(),
+        }),
+        // The core says that there is nothing to change here.
+        HookSubject::Nothing
+        | HookSubject::Answer { .. }
+        | HookSubject::Compaction { .. }
+        | HookSubject::Ending { .. } => Some(edit),
+    }
+}

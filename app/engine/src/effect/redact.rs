@@ -1,0 +1,226 @@
+//! Redacting: a user's redactor over the events of one answer, before anybody sees them.
+//!
+//! What it takes out is in no delta and no fact. The arguments of calls are left as the model wrote
+//! them, as tools must get what is checked and recorded; so is what goes back to the provider
+//! unchanged, which nobody reads.
+
+use std::collections::BTreeMap;
+
+use windlass_core::StreamEvent;
+use windlass_ports::Redactor;
+
+/// Rewrites the events of one answer.
+pub(super) struct Redaction {
+    redactor: Box<dyn Redactor>,
+    parts: BTreeMap<u32, Part>,
+    /// Bytes that have come in. A redactor may hold back all of them.
+    bytes: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Text,
+    Refusal,
+    Reasoning,
+    /// A call, or a part that is whole: nothing of it is rewritten.
+    Left,
+}
+
+impl Redaction {
+    pub(super) fn new(redactor: Box<dyn Redactor>) -> Self {
+        Self {
+            redactor,
+            parts: BTreeMap::new(),
+            bytes: 0,
+        }
+    }
+
+    /// Bytes of text that have come in.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Rewrites what one read brought.
+    pub(super) fn rewrite(&mut self, events: &mut Vec<StreamEvent>) {
+        for event in std::mem::take(events) {
+            self.one(event, events);
+        }
+    }
+
+    fn one(&mut self, event: StreamEvent, out: &mut Vec<StreamEvent>) {
+        match event {
+            StreamEvent::Text { slot, text } => self.more(Part::Text, slot, text, out),
+            StreamEvent::Refusal { slot, text } => self.more(Part::Refusal, slot, text, out),
+            StreamEvent::Reasoning { slot, text } => self.more(Part::Reasoning, slot, text, out),
+            StreamEvent::CallOpened { slot, id, name } => {
+                self.parts.entry(slot).or_insert(Part::Left);
+                out.push(StreamEvent::CallOpened { slot, id, name });
+            }
+            StreamEvent::Done { slot, text, opaque } => {
+                let part = self.parts.insert(slot, Part::Left);
+                let part = part.filter(|part| *part != Part::Left);
+                let text = match part {
+                    Some(part) => {
+                        let rest = self.redactor.end(slot);
+                        out.push(part.event(slot, rest));
+                        text.map(|whole| {
+                            self.bytes = self.bytes.saturating_add(whole.len());
+                            self.redactor.whole(&whole)
+                        })
+                    }
+                    None => text,
+                };
+                out.push(StreamEvent::Done { slot, text, opaque });
+            }
+            other @ (StreamEvent::Opened { .. }
+            | StreamEvent::CallArguments { .. }
+            | StreamEvent::Usage(_)
+            | StreamEvent::Finished { .. }) => out.push(other),
+        }
+    }
+
+    /// More text of a part. Text of another kind than the part is, or after its end, is no part of
+    /// the answer.
+    fn more(&mut self, part: Part, slot: u32, text: String, out: &mut Vec<StreamEvent>) {
+        self.bytes = self.bytes.saturating_add(text.len());
+        if *self.parts.entry(slot).or_insert(part) == part {
+            // Also when nothing may be shown yet: the part has begun.
+            out.push(part.event(slot, self.redactor.push(slot, &text)));
+        }
+    }
+}
+
+impl Part {
+    fn event(self, slot: u32, text: String) -> StreamEvent {
+        match self {
+            Self::Text => StreamEvent::Text { slot, text },
+            Self::Refusal => StreamEvent::Refusal { slot, text },
+            Self::Reasoning => StreamEvent::Reasoning { slot, text },
+            Self::Left => StreamEvent::CallArguments { slot, text },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use windlass_core::{Assembled, Assembler, Caps, Delta, Item, StopReason};
+
+    use super::*;
+
+    /// Takes out `secret`, and holds back what may become it.
+    #[derive(Default)]
+    struct Secrets(HashMap<u32, String>);
+
+    impl Redactor for Secrets {
+        fn push(&mut self, slot: u32, text: &str) -> String {
+            let held = self.0.entry(slot).or_default();
+            held.push_str(text);
+            let whole = held.replace("secret", "[redacted]");
+            let keep = (1..6).rev().find(|n| whole.ends_with(&"secret"[..*n]));
+            let at = whole.len() - keep.unwrap_or(0);
+            *held = whole[at..].to_owned();
+            whole[..at].to_owned()
+        }
+
+        fn end(&mut self, slot: u32) -> String {
+            self.0.remove(&slot).unwrap_or_default()
+        }
+
+        fn whole(&self, text: &str) -> String {
+            text.replace("secret", "[redacted]")
+        }
+    }
+
+    fn answer(events: Vec<StreamEvent>) -> (String, Vec<Item>) {
+        let mut redaction = Redaction::new(Box::<Secrets>::default());
+        let mut assembler = Assembler::new(Caps::default());
+        let (mut live, mut items, mut out) = (String::new(), Vec::new(), Vec::new());
+        for event in events {
+            let mut events = vec![event];
+            redaction.rewrite(&mut events);
+            for event in events {
+                assembler.push(event, &mut out).unwrap();
+            }
+        }
+        for part in out {
+            match part {
+                Assembled::Delta(
+                    Delta::Text { text, .. }
+                    | Delta::Refusal { text, .. }
+                    | Delta::Reasoning { text, .. }
+                    | Delta::Arguments { text, .. },
+                ) => live.push_str(&text),
+                Assembled::Item(item) => items.push(item),
+                Assembled::Delta(Delta::Call { .. }) | Assembled::Ended { .. } => {}
+            }
+        }
+        (live, items)
+    }
+
+    fn text(slot: u32, text: &str) -> StreamEvent {
+        let text = text.to_owned();
+        StreamEvent::Text { slot, text }
+    }
+
+    fn done(slot: u32, text: Option<&str>) -> StreamEvent {
+        StreamEvent::Done {
+            slot,
+            text: text.map(str::to_owned),
+            opaque: None,
+        }
+    }
+
+    #[test]
+    fn what_streams_and_what_is_recorded_are_the_same_however_it_is_cut() {
+        let said = "a secret, a secre and a se";
+        let wanted = "a [redacted], a secre and a se";
+        for cut in 0..said.len() {
+            for whole in [None, Some(said)] {
+                let (head, tail) = said.split_at(cut);
+                let end = StreamEvent::Finished {
+                    reason: StopReason::Stop,
+                };
+                let events = vec![text(0, head), text(0, tail), done(0, whole), end];
+                let (live, items) = answer(events);
+                assert_eq!(live, wanted, "cut at {cut}");
+                assert_eq!(
+                    items,
+                    [Item::Text {
+                        text: wanted.into()
+                    }]
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_arguments_of_calls_are_left_alone() {
+        let events = vec![
+            StreamEvent::CallOpened {
+                slot: 1,
+                id: "c".into(),
+                name: "secret".into(),
+            },
+            StreamEvent::CallArguments {
+                slot: 1,
+                text: r#"{"a":"secret"}"#.into(),
+            },
+            done(1, Some(r#"{"a":"secret"}"#)),
+        ];
+        let (live, items) = answer(events);
+        assert_eq!(live, r#"{"a":"secret"}"#);
+        let [Item::Call(call)] = &*items else {
+            panic!("{items:?}")
+        };
+        assert_eq!(call.arguments, r#"{"a":"secret"}"#);
+    }
+
+    #[test]
+    fn nothing_comes_after_the_end_of_a_part() {
+        let events = vec![text(0, "one"), done(0, None), text(0, "two"), done(0, None)];
+        let (live, items) = answer(events);
+        assert_eq!((live.as_str(), items.len()), ("one", 1));
+    }
+}

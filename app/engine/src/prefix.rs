@@ -1,0 +1,140 @@
+//! Prefix: whether each request extends the last one, so that a provider's cache can be used.
+
+use windlass_core::{Prompt, SessionId};
+
+/// What the requests of a session were to one another, as long as its driver has run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PrefixReport {
+    /// All requests. The first one has none before it.
+    pub requests: u64,
+    /// Those that extend the request before them.
+    pub extended: u64,
+    /// Those that do not, and before which the conversation was compacted.
+    pub compacted: u64,
+    /// Those that do not, for any other cause. Each is warned of.
+    pub broken: u64,
+}
+
+/// Looks at each request.
+#[derive(Debug, Default)]
+pub(crate) struct Prefix {
+    last: Option<Prompt>,
+    /// Whether the conversation was compacted since.
+    compacted: bool,
+    report: PrefixReport,
+}
+
+impl Prefix {
+    pub(crate) fn report(&self) -> PrefixReport {
+        self.report
+    }
+
+    /// The conversation was compacted.
+    pub(crate) fn compacted(&mut self) {
+        self.compacted = true;
+    }
+
+    /// A request is about to be sent. What it shares with the last one in memory is not read.
+    pub(crate) fn look(&mut self, session: &SessionId, prompt: &Prompt) {
+        let report = &mut self.report;
+        report.requests = report.requests.saturating_add(1);
+        if let Some(last) = &self.last {
+            match broken(last, prompt) {
+                None => report.extended = report.extended.saturating_add(1),
+                Some(_) if self.compacted => report.compacted = report.compacted.saturating_add(1),
+                Some(why) => {
+                    report.broken = report.broken.saturating_add(1);
+                    tracing::warn!(%session, %why, "a request does not extend the last one");
+                }
+            }
+        }
+        self.last = Some(prompt.clone());
+        self.compacted = false;
+    }
+}
+
+/// Why a request does not extend the last one; `None` when it does.
+fn broken(last: &Prompt, next: &Prompt) -> Option<String> {
+    let (old, new) = (&last.settings, &next.settings);
+    if !std::sync::Arc::ptr_eq(old, new) {
+        let model = (&old.provider, &old.model) == (&new.provider, &new.model);
+        if !model || old.instructions != new.instructions || old.tools != new.tools {
+            return Some("the model, the instructions or the tools were changed".to_owned());
+        }
+    }
+    if next.items.extends(&last.items) {
+        return None;
+    }
+    let both = last.items.iter().zip(&next.items);
+    let same = both.take_while(|(old, new)| old == new).count();
+    Some(format!(
+        "item {same} is another one, of {} then and {} now",
+        last.items.len(),
+        next.items.len()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use windlass_core::{Limits, Mode, Permissions, PromptItem, Settings, Window};
+
+    use super::*;
+
+    fn prompt(model: &str, words: &[&str]) -> Prompt {
+        let user = |word: &&str| PromptItem::User {
+            text: Arc::from(*word),
+        };
+        Prompt {
+            settings: Arc::new(Settings {
+                provider: "p".into(),
+                model: model.into(),
+                instructions: String::new(),
+                mode: Mode::Build,
+                permissions: Permissions::Auto,
+                rules: Vec::new(),
+                hooks: Vec::new(),
+                window: Window::default(),
+                price: None,
+                tools: Vec::new(),
+                limits: Limits::default(),
+                max_output_tokens: None,
+                effort: None,
+                base_url: None,
+            }),
+            items: words.iter().map(user).collect(),
+        }
+    }
+
+    #[test]
+    fn counts_what_extends_what_was_compacted_and_what_breaks() {
+        let session = SessionId::new("s").unwrap();
+        let mut prefix = Prefix::default();
+        let mut look = |compacted: bool, model: &str, words: &[&str]| {
+            if compacted {
+                prefix.compacted();
+            }
+            prefix.look(&session, &prompt(model, words));
+            let report = prefix.report();
+            (report.extended, report.compacted, report.broken)
+        };
+        assert_eq!(look(false, "m", &["a"]), (0, 0, 0));
+        assert_eq!(look(false, "m", &["a"]), (1, 0, 0), "a retry");
+        assert_eq!(look(false, "m", &["a", "b"]), (2, 0, 0));
+        assert_eq!(look(true, "m", &["summary", "b"]), (2, 1, 0));
+        assert_eq!(look(false, "m", &["summary", "x", "c"]), (2, 1, 1));
+        assert_eq!(look(false, "n", &["summary", "x", "c"]), (2, 1, 2));
+        assert_eq!(prefix.report().requests, 6);
+    }
+
+    #[test]
+    fn says_where_a_request_breaks() {
+        let last = prompt("m", &["a", "b", "c"]);
+        let why = broken(&last, &prompt("m", &["a", "x", "c", "d"])).unwrap();
+        assert_eq!(why, "item 1 is another one, of 3 then and 4 now");
+        let why = broken(&last, &prompt("m", &["a", "b"])).unwrap();
+        assert_eq!(why, "item 2 is another one, of 3 then and 2 now");
+        assert!(broken(&last, &prompt("n", &["a", "b", "c"])).is_some());
+    }
+}

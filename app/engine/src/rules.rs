@@ -1,0 +1,222 @@
+//! Rules: which of the user's rules a call meets. Pure.
+//!
+//! Arguments are compared as the JSON says them, not as it spells them: `"\u0072m"` is `rm`. A
+//! text is compared as it is; any other value as compact JSON, the names of its objects in
+//! alphabetical order. Nothing else is made equal: not case, not spaces, not paths, not the words
+//! of a command line. A rule that must not be got around names tools, not the shape of arguments.
+//!
+//! Where an argument is there twice, each is looked at: a rule that allows must fit all of them,
+//! one that asks or denies any. An argument that is not there meets no pattern.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+use windlass_core::{ArgumentPattern, Rule, RuleVerdict};
+
+/// The rules that a call meets, by their place in the settings. Arguments that are no JSON object
+/// meet no rule that allows.
+pub(crate) fn met(rules: &[Rule], tool: &str, arguments: &str) -> Vec<u32> {
+    if rules.is_empty() {
+        return Vec::new();
+    }
+    let arguments: Option<Named> = serde_json::from_str(arguments).ok();
+    let numbered = (0_u32..).zip(rules);
+    let met = numbered.filter(|(_, rule)| meets(rule, tool, arguments.as_ref()));
+    met.map(|(place, _)| place).collect()
+}
+
+fn meets(rule: &Rule, tool: &str, arguments: Option<&Named>) -> bool {
+    if !glob(&rule.tool, tool) {
+        return false;
+    }
+    match (&rule.argument, arguments, rule.verdict) {
+        (_, None, RuleVerdict::Allow) => false,
+        (None, _, RuleVerdict::Allow | RuleVerdict::Ask | RuleVerdict::Deny) => true,
+        (Some(_), None, RuleVerdict::Ask | RuleVerdict::Deny) => false,
+        (Some(pattern), Some(arguments), RuleVerdict::Allow) => {
+            let mut values = arguments.of(&pattern.name).peekable();
+            values.peek().is_some() && values.all(|value| fits(pattern, value))
+        }
+        (Some(pattern), Some(arguments), RuleVerdict::Ask | RuleVerdict::Deny) => arguments
+            .of(&pattern.name)
+            .any(|value| fits(pattern, value)),
+    }
+}
+
+fn fits(pattern: &ArgumentPattern, value: &Value) -> bool {
+    match value {
+        Value::String(text) => glob(&pattern.pattern, text),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            glob(&pattern.pattern, &value.to_string())
+        }
+    }
+}
+
+/// Whether a text is like a pattern in which `*` stands for any characters, none among them.
+fn glob(pattern: &str, text: &str) -> bool {
+    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
+    let (mut at, mut seen) = (0, 0);
+    // The latest star, and how far the text was then: on a mismatch the star takes one byte more.
+    let mut star: Option<(usize, usize)> = None;
+    while seen < text.len() {
+        match (pattern.get(at), star) {
+            (Some(b'*'), _) => {
+                star = Some((at, seen));
+                at += 1;
+            }
+            (byte, _) if byte.is_some() && byte == text.get(seen) => {
+                at += 1;
+                seen += 1;
+            }
+            (_, Some((place, taken))) => {
+                star = Some((place, taken + 1));
+                (at, seen) = (place + 1, taken + 1);
+            }
+            (_, None) => return false,
+        }
+    }
+    let rest = pattern.get(at..).unwrap_or_default();
+    rest.iter().all(|byte| *byte == b'*')
+}
+
+/// The members of an object, also those of the same name.
+struct Named(Vec<(String, Value)>);
+
+impl Named {
+    fn of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Value> {
+        let members = self.0.iter().filter(move |(other, _)| other == name);
+        members.map(|(_, value)| value)
+    }
+}
+
+impl<'de> Deserialize<'de> for Named {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(Members)
+    }
+}
+
+struct Members;
+
+impl<'de> Visitor<'de> for Members {
+    type Value = Named;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Named, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = map.next_entry()? {
+            members.push(member);
+        }
+        Ok(Named(members))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(verdict: RuleVerdict, tool: &str, argument: Option<(&str, &str)>) -> Rule {
+        Rule {
+            verdict,
+            tool: tool.into(),
+            argument: argument.map(|(name, pattern)| ArgumentPattern {
+                name: name.into(),
+                pattern: pattern.into(),
+            }),
+        }
+    }
+
+    #[test]
+    fn a_star_stands_for_any_characters() {
+        for (pattern, text) in [
+            ("", ""),
+            ("*", ""),
+            ("*", "anything"),
+            ("rm", "rm"),
+            ("rm *", "rm -rf /"),
+            ("*secret*", "a secret here"),
+            ("a*b*c", "aXXbYYbZc"),
+            ("*ab", "aab"),
+            ("**x**", "x"),
+            ("*ü*", "grün"),
+        ] {
+            assert!(glob(pattern, text), "{pattern} is like {text}");
+        }
+        for (pattern, text) in [
+            ("", "x"),
+            ("rm", "rmdir"),
+            ("rm", "RM"),
+            ("rm *", "rm"),
+            ("a*b", "abc"),
+            ("a?c", "abc"),
+            ("*ab*ab", "ab"),
+        ] {
+            assert!(!glob(pattern, text), "{pattern} is not like {text}");
+        }
+    }
+
+    #[test]
+    fn arguments_are_compared_by_what_they_say() {
+        let rules = [rule(RuleVerdict::Deny, "sh*", Some(("command", "rm *")))];
+        for (arguments, denied) in [
+            (r#"{"command":"rm -rf /"}"#, true),
+            (r#"{"command":"\u0072m -rf \/"}"#, true),
+            (r#"{"\u0063ommand":"rm x"}"#, true),
+            (r#"{"command":"\\u0072m x"}"#, false),
+            (r#"{"command":" rm x"}"#, false),
+            (r#"{"command":["rm","x"]}"#, false),
+            (r#"{"other":"rm x"}"#, false),
+            (r#"{"nested":{"command":"rm x"}}"#, false),
+            (r#"{"command":"ls","command":"rm x"}"#, true),
+            (r#"{"command":"rm x","command":"ls"}"#, true),
+            ("{command", false),
+            (r#"["rm x"]"#, false),
+        ] {
+            let met = met(&rules, "shell", arguments);
+            assert_eq!(!met.is_empty(), denied, "{arguments}");
+        }
+        assert!(met(&rules, "bash", r#"{"command":"rm x"}"#).is_empty());
+    }
+
+    #[test]
+    fn values_that_are_no_text_are_compared_as_compact_json() {
+        let meets = |pattern: &str, arguments: &str| {
+            let rules = [rule(RuleVerdict::Ask, "t", Some(("v", pattern)))];
+            !met(&rules, "t", arguments).is_empty()
+        };
+        assert!(meets("true", r#"{"v": true }"#));
+        assert!(meets("true", r#"{"v":"true"}"#));
+        assert!(meets("null", r#"{"v":null}"#));
+        assert!(meets("12", r#"{"v":12}"#));
+        assert!(meets(r#"["a",*]"#, r#"{"v":[ "a" , "b" ]}"#));
+        assert!(meets(r#"{"a":1,"b":2}"#, r#"{"v":{"b":2,"a":1}}"#));
+        assert!(meets(r#"["rm"*"#, r#"{"v":["\u0072m"]}"#));
+    }
+
+    #[test]
+    fn an_allowance_is_never_met_by_what_cannot_be_read() {
+        let rules = [
+            rule(RuleVerdict::Allow, "*", None),
+            rule(RuleVerdict::Ask, "*", None),
+            rule(RuleVerdict::Deny, "*", None),
+            rule(RuleVerdict::Allow, "*", Some(("path", "*"))),
+        ];
+        assert_eq!(met(&rules, "t", "{"), [1, 2]);
+        assert_eq!(met(&rules, "t", "[]"), [1, 2]);
+        assert_eq!(met(&rules, "t", "{}"), [0, 1, 2]);
+        assert_eq!(met(&rules, "t", r#"{"path":"x"}"#), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn an_allowance_must_fit_all_that_is_there_twice() {
+        let rules = [rule(RuleVerdict::Allow, "t", Some(("path", "src/*")))];
+        assert_eq!(met(&rules, "t", r#"{"path":"src/a","path":"src/b"}"#), [0]);
+        let twice = r#"{"path":"src/a","path":"/etc/passwd"}"#;
+        assert!(met(&rules, "t", twice).is_empty());
+        let twice = r#"{"path":"/etc/passwd","path":"src/a"}"#;
+        assert!(met(&rules, "t", twice).is_empty());
+    }
+}

@@ -1,0 +1,257 @@
+//! Hooks: what they say is on record, within their time, and names them when it goes wrong.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::json;
+use windlass::core::{
+    EffectClass, Fact, HookAt, HookDecided, HookPoint, HookReply, HookVerdict, Observation,
+    ObservationStatus, Outcome,
+};
+use windlass::ports::HookSubject;
+use windlass_testkit::faulty::FaultyStore;
+use windlass_testkit::hooks::{HookEnded, ScriptedHook, ScriptedHooks, context, deny, edit};
+use windlass_testkit::provider::{call, calls, say};
+use windlass_testkit::tools::ScriptedTool;
+
+use crate::world::{Cast, World, failure, hello, ms, soon, until};
+
+fn decided(world: &World) -> Vec<HookDecided> {
+    world.picked(|fact| match fact {
+        Fact::HookDecided(fact) => Some(fact.clone()),
+        _ => None,
+    })
+}
+
+/// A tool that tells its arguments, and counts its runs.
+fn telling(runs: &Arc<AtomicU32>) -> ScriptedTool {
+    let runs = runs.clone();
+    let schema = r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#;
+    ScriptedTool::new("tell", EffectClass::Effectful)
+        .taking(schema)
+        .runs(move |call, _| {
+            runs.fetch_add(1, Ordering::SeqCst);
+            let words = format!("told {}", call.arguments);
+            Ok(Observation::new(ObservationStatus::Done, words))
+        })
+}
+
+fn around_a_call(hook: ScriptedHook) -> (World, ScriptedHooks, Arc<AtomicU32>) {
+    let runs = Arc::new(AtomicU32::new(0));
+    let hooks = ScriptedHooks::new([hook]);
+    let cast = Cast::new(
+        [call("tell", json!({ "n": 1 })), say("so be it")],
+        [telling(&runs)],
+    );
+    let world = World::of(FaultyStore::new(), cast.hooks(&hooks));
+    (world, hooks, runs)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_denied_call_does_not_run() {
+    let hook = ScriptedHook::new("guard", HookPoint::BeforeTool).says(deny("not here"));
+    let (world, hooks, runs) = around_a_call(hook);
+    let (report, _) = world.turn().await;
+    assert_eq!(report.outcome, Outcome::Completed);
+    let (_, observation) = world.observation();
+    assert_eq!(observation.status, ObservationStatus::Denied);
+    assert!(observation.output.contains("not here"), "{observation:?}");
+    assert_eq!(runs.load(Ordering::SeqCst), 0);
+    let asked = hooks.asked();
+    let [one] = &*asked else { panic!("{asked:?}") };
+    let HookSubject::Call {
+        tool, arguments, ..
+    } = &one.call.about
+    else {
+        panic!("{one:?}")
+    };
+    assert_eq!((tool.as_str(), &**arguments), ("tell", r#"{"n":1}"#));
+}
+
+#[tokio::test(start_paused = true)]
+async fn edited_arguments_are_run_and_checked_like_those_of_a_model() {
+    let hook = || ScriptedHook::new("fix", HookPoint::BeforeTool);
+    let (world, _, runs) = around_a_call(hook().says(edit(r#"{"n":2}"#)));
+    world.turn().await;
+    assert_eq!(world.observation().1.output, r#"told {"n":2}"#);
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
+
+    let (world, _, runs) = around_a_call(hook().says(edit(r#"{"n":"two"}"#)));
+    world.turn().await;
+    let (_, observation) = world.observation();
+    assert_eq!(observation.status, ObservationStatus::Failed);
+    assert!(observation.output.contains("/n"), "{observation:?}");
+    assert_eq!(runs.load(Ordering::SeqCst), 0, "unfit arguments do not run");
+
+    let (world, _, _) = around_a_call(hook().says(edit(r#"{"n":1}"#)));
+    world.turn().await;
+    let decided = decided(&world);
+    assert_eq!(
+        decided[0].edit, None,
+        "an edit that changes nothing is none"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_prompt_is_blocked_edited_or_told_more() {
+    let at = |name| ScriptedHook::new(name, HookPoint::PromptSubmitted);
+    let run = async |hook| {
+        let hooks = ScriptedHooks::new([hook]);
+        let provider = windlass_testkit::provider::ScriptedProvider::new([say("there")]);
+        let mut cast = Cast::new([], []).hooks(&hooks);
+        cast.provider = Arc::new(provider.clone());
+        let world = World::of(FaultyStore::new(), cast);
+        let (report, _) = world.turn().await;
+        let prompts = provider.prompts();
+        let seen = prompts.iter().flat_map(|prompt| prompt.items.iter());
+        (report.outcome, format!("{:?}", seen.collect::<Vec<_>>()))
+    };
+    let (outcome, seen) = run(at("gate").says(deny("no"))).await;
+    assert!(matches!(outcome, Outcome::Blocked { .. }), "{outcome:?}");
+    assert_eq!(seen, "[]", "nobody was asked");
+    let (outcome, seen) = run(at("gate").says(edit("good day"))).await;
+    assert_eq!(outcome, Outcome::Completed);
+    assert!(
+        seen.contains("good day") && !seen.contains("hello"),
+        "{seen}"
+    );
+    let (_, seen) = run(at("gate").says(context("it rains"))).await;
+    assert!(
+        seen.contains("it rains") && seen.contains("hello"),
+        "{seen}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_after_a_tool_is_told_what_became_of_each_call() {
+    let hooks = ScriptedHooks::new([ScriptedHook::new("see", HookPoint::AfterTool)]);
+    let tell = |n: u32| ("tell", json!({ "n": n }));
+    let runs = Arc::new(AtomicU32::new(0));
+    let cast = Cast::new(
+        [
+            calls([tell(1), tell(2), tell(3)]),
+            call("tell", json!({ "n": 4 })),
+            say("done"),
+        ],
+        [telling(&runs)],
+    );
+    let world = World::of(FaultyStore::new(), cast.hooks(&hooks));
+    let (report, _) = world.turn().await;
+    assert_eq!(report.outcome, Outcome::Completed);
+    let asked = hooks.asked();
+    let mut seen: Vec<_> = asked.iter().map(|one| told(&one.call.about)).collect();
+    seen.sort();
+    let wanted = |n: u32| (format!(r#"{{"n":{n}}}"#), format!(r#"told {{"n":{n}}}"#));
+    assert_eq!(seen, (1..=4).map(wanted).collect::<Vec<_>>());
+}
+
+fn told(subject: &HookSubject) -> (String, String) {
+    match subject {
+        HookSubject::Call {
+            arguments,
+            observation: Some(observation),
+            ..
+        } => (arguments.to_string(), observation.output.clone()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_takes_too_long_fails_and_is_dropped() {
+    let hook = ScriptedHook::new("slow", HookPoint::BeforeTool).timeout_ms(300);
+    let (world, hooks, runs) = around_a_call(hook.clone().stalls());
+    let (_, took) = world.turn().await;
+    assert_eq!(took, ms(300));
+    let decided_closed = decided(&world);
+    assert_eq!(decided_closed[0].verdict, HookVerdict::Failed);
+    let why = &decided_closed[0].reason;
+    assert_eq!(why, "hook slow: it took longer than its limit of 300 ms");
+    assert_ne!(hooks.ended(0).await, HookEnded::Replied(HookVerdict::Pass));
+    assert_eq!(runs.load(Ordering::SeqCst), 0, "it counts as a denial");
+
+    let (world, _, runs) = around_a_call(hook.stalls().fails_open());
+    world.turn().await;
+    assert_eq!(decided(&world)[0].verdict, HookVerdict::Failed);
+    assert_eq!(runs.load(Ordering::SeqCst), 1, "it counts as nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_fails_panics_or_is_not_there_is_named() {
+    let at = || ScriptedHook::new("bad", HookPoint::BeforeTool);
+    let panics = at().answers(|_| panic!("a panic on purpose"));
+    for (hook, word) in [(at().fails(), "the script says so"), (panics, "panicked")] {
+        let (world, _, runs) = around_a_call(hook);
+        world.turn().await;
+        let why = &decided(&world)[0].reason;
+        assert!(why.contains("hook bad") && why.contains(word), "{why}");
+        assert_eq!(runs.load(Ordering::SeqCst), 0);
+    }
+    let (world, _, runs) = around_a_call(at());
+    let world = world.tuned(|settings| settings.hooks[0].name = "gone".into());
+    world.turn().await;
+    let why = &decided(&world)[0].reason;
+    assert!(
+        why.starts_with("hook gone: the session's settings name it"),
+        "{why}"
+    );
+    assert_eq!(runs.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_hook_says_is_bounded() {
+    let at = || ScriptedHook::new("loud", HookPoint::BeforeTool);
+    let (world, _, _) = around_a_call(at().says(deny("x".repeat(100_000))));
+    world.turn().await;
+    assert_eq!(decided(&world)[0].reason.len(), 4_096);
+    let hook = at().says(edit(&"x".repeat(5_000_000))).fails_open();
+    let (world, _, runs) = around_a_call(hook);
+    let (report, _) = world.turn().await;
+    assert!(failure(&report).starts_with("Hook: hook loud: it said"));
+    assert_eq!(runs.load(Ordering::SeqCst), 0);
+    let decided = &decided(&world)[0];
+    assert_eq!(
+        (decided.verdict, &decided.edit),
+        (HookVerdict::Overrun, &None)
+    );
+    assert!(
+        decided.reason.contains("5000000 bytes"),
+        "{}",
+        decided.reason
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn hooks_hear_that_a_session_is_let_go_and_may_take_their_time() {
+    let end = ScriptedHook::new("bye", HookPoint::SessionEnd);
+    let hooks = ScriptedHooks::new([end.answers(|_| HookReply::pass())]);
+    let cast = Cast::new([say("there")], []).hooks(&hooks);
+    let world = World::of(FaultyStore::new(), cast);
+    let conversation = world.open("s").await;
+    let input = conversation.send(hello()).await.unwrap();
+    soon(conversation.await_input(input)).await.unwrap();
+    assert_eq!(hooks.asked().len(), 0);
+    drop(conversation);
+    until(|| !world.store.claimed(&crate::world::id("s"))).await;
+    let asked = hooks.asked();
+    let [one] = &*asked else { panic!("{asked:?}") };
+    assert_eq!((one.call.at, one.turn), (HookAt::SessionEnd, None));
+    let log = world.log();
+    assert!(matches!(log.last().unwrap().fact, Fact::HookDecided(_)));
+
+    // One that never ends does not keep the session for ever.
+    let stalls = ScriptedHook::new("bye", HookPoint::SessionEnd).timeout_ms(3_000_000);
+    let hooks = ScriptedHooks::new([stalls.stalls()]);
+    let cast = Cast::new([say("there")], []).hooks(&hooks);
+    let world = World::of(FaultyStore::new(), cast);
+    let conversation = world.open("s").await;
+    let input = conversation.send(hello()).await.unwrap();
+    soon(conversation.await_input(input)).await.unwrap();
+    let at = tokio::time::Instant::now();
+    soon(conversation.close()).await;
+    assert_eq!(at.elapsed(), ms(30_000), "as long as a shutdown has");
+    // The next process does not ask it again: the end that it was asked about is over.
+    let next = world.next_process();
+    soon(next.open("s").await.close()).await;
+    assert_eq!(hooks.asked().len(), 1);
+    assert_eq!(decided(&next)[0].verdict, HookVerdict::Failed);
+}

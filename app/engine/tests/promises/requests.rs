@@ -1,0 +1,189 @@
+//! Requests: what each is to the one before it, and what a redactor leaves of their answers.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use windlass::core::{
+    Delta, EffectClass, Fact, Item, Permissions, PromptItem, Rule, RuleVerdict, Widening,
+};
+use windlass::ports::{NobodyAsked, Redactor};
+use windlass::{Event, LiveKind, PrefixReport};
+use windlass_testkit::Answer;
+use windlass_testkit::faulty::FaultyStore;
+use windlass_testkit::hooks::ScriptedHooks;
+use windlass_testkit::provider::{ScriptedProvider, Step, call, say};
+use windlass_testkit::tools::{CounterTool, ScriptedTools};
+
+use crate::world::{Cast, World, hello, me, soon};
+
+/// Takes out every `x`, and holds back whatever has not ended with a space.
+#[derive(Default)]
+struct NoX(std::collections::BTreeMap<u32, String>);
+
+impl Redactor for NoX {
+    fn push(&mut self, slot: u32, text: &str) -> String {
+        let held = self.0.entry(slot).or_default();
+        held.push_str(text);
+        let end = held.rfind(' ').map_or(0, |at| at + 1);
+        let out: String = held.drain(..end).collect();
+        self.whole(&out)
+    }
+
+    fn end(&mut self, slot: u32) -> String {
+        let held = self.0.remove(&slot).unwrap_or_default();
+        self.whole(&held)
+    }
+
+    fn whole(&self, text: &str) -> String {
+        text.replace('x', "_")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_redactor_takes_out_is_in_no_delta_no_fact_and_no_request() {
+    let hooks = ScriptedHooks::new([]).with_redactor(|| Box::<NoX>::default());
+    let answer = Answer::new()
+        .reasoning("xo xo")
+        .text("a fox and an ox")
+        .call("pay", json!({ "to": "max" }));
+    let counter = CounterTool::new("pay", EffectClass::Effectful);
+    let provider = ScriptedProvider::new([
+        // Few enough reads that nobody lags.
+        Step::from(answer.pieces_of(2)).batched(6),
+        say("exit"),
+    ]);
+    let cast = Cast {
+        provider: Arc::new(provider.clone()),
+        tools: Arc::new(ScriptedTools::new([counter.tool()])),
+        ..Cast::new([], [])
+    };
+    let world = World::of(FaultyStore::new(), cast.hooks(&hooks));
+    let conversation = world.open("s").await;
+    let mut events = conversation.subscribe(None);
+    let watching = tokio::spawn(async move {
+        let mut live = String::new();
+        loop {
+            match events.next().await.unwrap() {
+                Event::Live(deltas) => {
+                    for delta in deltas.iter() {
+                        if let LiveKind::Delta {
+                            delta: Delta::Text { text, .. },
+                            ..
+                        } = &delta.kind
+                        {
+                            live.push_str(text);
+                        }
+                    }
+                }
+                Event::Ended(_) => return live,
+                Event::Fact(_) | Event::Lagged { .. } => {}
+            }
+        }
+    });
+    let input = conversation.send(hello()).await.unwrap();
+    let report = soon(conversation.await_input(input)).await.unwrap();
+    assert_eq!(report.answer, "e_it");
+    conversation.close().await;
+    assert_eq!(soon(watching).await.unwrap(), "a fo_ and an o_e_it");
+    let texts = world.picked(|fact| match fact {
+        Fact::ItemAdded(added) => match &added.item {
+            Item::Text { text } | Item::Refusal { text } => Some(text.to_string()),
+            Item::Reasoning(item) => Some(item.text.clone()),
+            Item::Call(call) => Some(call.arguments.clone()),
+        },
+        _ => None,
+    });
+    assert_eq!(
+        texts,
+        ["_o _o", "a fo_ and an o_", r#"{"to":"max"}"#, "e_it"]
+    );
+    let prompts = provider.prompts();
+    let seen = prompts[1].items.iter().find_map(|item| match item {
+        PromptItem::Text { text, .. } => Some(text.to_string()),
+        _ => None,
+    });
+    assert_eq!(seen.as_deref(), Some("a fo_ and an o_"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_request_extends_the_last_until_the_settings_change() {
+    let counter = CounterTool::new("pay", EffectClass::Effectful);
+    let steps = (0..40).map(|n| call("pay", json!({ "n": n })));
+    let script = steps.chain([say("done"), say("again"), say("other")]);
+    let provider = ScriptedProvider::new(script);
+    let cast = Cast {
+        provider: Arc::new(provider),
+        tools: Arc::new(ScriptedTools::new([counter.tool()])),
+        ..Cast::new([], [])
+    };
+    let world = World::of(FaultyStore::new(), cast);
+    let conversation = world.open("s").await;
+    let turn = async || {
+        let input = conversation.send(hello()).await.unwrap();
+        soon(conversation.await_input(input)).await.unwrap();
+        conversation.prefix().await.unwrap()
+    };
+    let mut wanted = PrefixReport {
+        requests: 41,
+        extended: 40,
+        ..PrefixReport::default()
+    };
+    assert_eq!(turn().await, wanted);
+    (wanted.requests, wanted.extended) = (42, 41);
+    assert_eq!(turn().await, wanted);
+    let mut settings = (*conversation.state().await.unwrap().settings).clone();
+    settings.instructions = "Be brief.".into();
+    conversation
+        .configure(settings, me(), Widening::Refused)
+        .await
+        .unwrap();
+    (wanted.requests, wanted.broken) = (43, 1);
+    assert_eq!(turn().await, wanted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn rules_are_found_in_what_the_arguments_say() {
+    let counter = CounterTool::new("pay", EffectClass::Effectful);
+    let spelled = Answer::new().call_text("pay", r#"{"to":"\u006dallory"}"#);
+    let provider = ScriptedProvider::new([
+        Step::from(spelled),
+        call("pay", json!({ "to": "alice" })),
+        call("pay", json!({ "to": "bob" })),
+        say("done"),
+    ]);
+    let cast = Cast {
+        provider: Arc::new(provider),
+        tools: Arc::new(ScriptedTools::new([counter.tool()])),
+        ..Cast::new([], [])
+    };
+    let rule = |verdict, pattern: &str| Rule {
+        verdict,
+        tool: "pa*".into(),
+        argument: Some(windlass::core::ArgumentPattern {
+            name: "to".into(),
+            pattern: pattern.into(),
+        }),
+    };
+    let world = World::of(FaultyStore::new(), cast.approver(NobodyAsked)).tuned(move |settings| {
+        settings.permissions = Permissions::Ask;
+        settings.rules = vec![
+            rule(RuleVerdict::Allow, "a*"),
+            rule(RuleVerdict::Deny, "mal*"),
+        ];
+    });
+    world.turn().await;
+    let met = world.picked(|fact| match fact {
+        Fact::ItemAdded(added) => match &added.item {
+            Item::Call(call) => Some(call.rules.clone()),
+            _ => None,
+        },
+        _ => None,
+    });
+    assert_eq!(met, [vec![1], vec![0], vec![]]);
+    let statuses = world.picked(|fact| match fact {
+        Fact::CallObserved(fact) => Some(format!("{:?}", fact.observation.status)),
+        _ => None,
+    });
+    assert_eq!(statuses, ["Denied", "Done", "Denied"]);
+    assert_eq!(counter.total(), 1);
+}

@@ -1,0 +1,182 @@
+//! What a cut does to a conversation. Reads all of it; parts stay or leave as a whole.
+
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::summary::SUMMARY;
+use crate::call::{Observation, ObservationStatus};
+use crate::chain::Chain;
+use crate::compaction::Cut;
+use crate::context;
+use crate::fact::Lasting;
+use crate::history::{Unit, UnitKind};
+use crate::id::TurnId;
+use crate::render::PromptItem;
+
+/// Results up to this many bytes are not worth clearing.
+pub(super) const SHORT_BYTES: usize = 256;
+
+/// The conversation after a cut, with its parts. `turn` is the turn that is open: what it is about
+/// stays, and so does lasting context.
+///
+/// Any cut will do: a part that it would split stays whole.
+pub(crate) fn apply(
+    items: &Chain<PromptItem>,
+    units: &[Unit],
+    turn: Option<TurnId>,
+    cut: &Cut,
+) -> (Chain<PromptItem>, Vec<Unit>) {
+    let (mut kept, mut parts) = (Chain::default(), Vec::with_capacity(units.len()));
+    let mut summary = cut.summary.as_deref();
+    let mut rest = items.iter().enumerate();
+    let before = units.first().map_or(items.len(), |unit| unit.first);
+    for (_, item) in rest.by_ref().take(before) {
+        kept.push(item.clone());
+    }
+    for stretch in stretches(units, items.len(), turn) {
+        let own = rest.by_ref().take(stretch.len());
+        if stretch.leaves(cut) {
+            own.for_each(drop);
+            if let Some(text) = summary.take() {
+                parts.push(Unit {
+                    first: kept.len(),
+                    turn,
+                    kind: UnitKind::Summary,
+                });
+                kept.push(PromptItem::Context {
+                    text: context::frame(SUMMARY, text).into(),
+                });
+            }
+            continue;
+        }
+        parts.push(Unit {
+            first: kept.len(),
+            ..stretch.unit.clone()
+        });
+        for (at, item) in own {
+            let cleared = (at as u64) < cut.cleared;
+            kept.push(if cleared { clear(item) } else { item.clone() });
+        }
+    }
+    (kept, parts)
+}
+
+/// A part with its end, and whether it stays whatever a cut says.
+pub(super) struct Stretch<'a> {
+    pub(super) unit: &'a Unit,
+    /// The item after its last one.
+    pub(super) end: usize,
+    pub(super) pinned: bool,
+}
+
+impl Stretch<'_> {
+    /// How many items it has.
+    pub(super) fn len(&self) -> usize {
+        self.end.saturating_sub(self.unit.first)
+    }
+
+    pub(super) fn leaves(&self, cut: &Cut) -> bool {
+        !self.pinned && self.end as u64 <= cut.left
+    }
+
+    /// Its items.
+    pub(super) fn items<'b>(
+        &self,
+        items: &'b Chain<PromptItem>,
+    ) -> impl Iterator<Item = &'b PromptItem> + use<'b> {
+        items.iter_from(self.unit.first).take(self.len())
+    }
+}
+
+/// The parts of a conversation of `len` items, in order.
+pub(super) fn stretches(units: &[Unit], len: usize, turn: Option<TurnId>) -> Vec<Stretch<'_>> {
+    let ends = units.iter().skip(1).map(|unit| unit.first).chain([len]);
+    let whole = units.iter().zip(ends).map(|(unit, end)| Stretch {
+        unit,
+        end,
+        pinned: false,
+    });
+    let mut stretches: Vec<Stretch<'_>> = whole.collect();
+    let mut named = BTreeSet::new();
+    for stretch in stretches.iter_mut().rev() {
+        stretch.pinned = pinned(stretch.unit, turn, &mut named);
+    }
+    stretches
+}
+
+/// Whether a part stays whatever a cut says. `named` holds the names of the lasting context after
+/// it: only lasting context takes the place of lasting context, since other context may leave.
+fn pinned<'a>(unit: &'a Unit, turn: Option<TurnId>, named: &mut BTreeSet<&'a str>) -> bool {
+    let open = turn.is_some() && unit.turn == turn;
+    match &unit.kind {
+        UnitKind::Request => open,
+        UnitKind::Context {
+            lasting: Lasting::Turn,
+            ..
+        } => open,
+        UnitKind::Context {
+            lasting: Lasting::Session,
+            name: None,
+        } => true,
+        UnitKind::Context {
+            lasting: Lasting::Session,
+            name: Some(name),
+        } => {
+            let latest = named.insert(name.as_str());
+            latest || open
+        }
+        UnitKind::Sample | UnitKind::Summary => false,
+    }
+}
+
+fn clear(item: &PromptItem) -> PromptItem {
+    match item {
+        PromptItem::Result {
+            id,
+            observation,
+            edited,
+        } => PromptItem::Result {
+            id: id.clone(),
+            observation: cleared(observation).map_or_else(|| observation.clone(), Arc::new),
+            edited: edited.clone(),
+        },
+        PromptItem::User { .. }
+        | PromptItem::Context { .. }
+        | PromptItem::Text { .. }
+        | PromptItem::Refusal { .. }
+        | PromptItem::Reasoning { .. }
+        | PromptItem::Call { .. } => item.clone(),
+    }
+}
+
+/// The observation without its output; `None` where that is short, as it is after clearing.
+pub(super) fn cleared(observation: &Observation) -> Option<Observation> {
+    (observation.output.len() > SHORT_BYTES).then(|| Observation {
+        status: observation.status,
+        output: note(observation),
+        output_bytes: observation.output_bytes,
+        omitted_bytes: observation.output_bytes.max(observation.omitted_bytes),
+        kept: observation.kept.clone(),
+    })
+}
+
+/// What stands in the place of an output. It does not invite to repeat what must not be repeated
+/// unseen.
+fn note(observation: &Observation) -> String {
+    let bytes = observation.output.len();
+    let advice = match observation.status {
+        ObservationStatus::Done | ObservationStatus::Failed => {
+            "The tool can be run again if they are needed."
+        }
+        ObservationStatus::Denied => "The call was denied and did not run.",
+        ObservationStatus::Aborted => "The call was stopped while it ran.",
+        ObservationStatus::Unknown => {
+            "Nobody knows whether the call took effect: look before you run it again."
+        }
+        ObservationStatus::NotStarted => "The call never started.",
+    };
+    format!("[{bytes} bytes of output were cleared to make room. {advice}]")
+}

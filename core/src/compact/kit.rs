@@ -1,0 +1,280 @@
+//! Histories for the tests of compaction, built from facts like any other.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{Sketch, sketch};
+use crate::call::{Observation, ObservationStatus};
+use crate::compaction::{Shown, Strategy, Window};
+use crate::digest::Digest;
+use crate::fact::{
+    CallObserved, Compacted, ContextInjected, ContextPart, ContextSource, Fact, HookDecided,
+    InputAccepted, InputQueued, ItemAdded, Lasting, SampleEnded,
+};
+use crate::history::{History, UnitKind};
+use crate::hook::HookVerdict;
+use crate::id::{CallId, InputId, Seq, SessionId, TurnId};
+use crate::input::Compaction;
+use crate::item::{CallItem, Item, ReasoningItem, StopReason};
+use crate::record::{FACT_VERSION, Recorded};
+use crate::render::PromptItem;
+use crate::scope::Scope;
+use crate::session::Delivery;
+use crate::settings::{Mode, Permissions, Settings};
+use crate::time::Timestamp;
+
+/// A summary that reads.
+pub(super) const SUMMARY_TEXT: &str =
+    "## Goal\nwin\n## Done\nmuch\n## Open\nNone.\n## Facts\nNone.";
+
+/// A conversation in the making.
+pub(super) struct Talk {
+    pub(super) history: History,
+    pub(super) turn: TurnId,
+    seq: u64,
+}
+
+impl Talk {
+    pub(super) fn new() -> Self {
+        Self {
+            history: History::default(),
+            turn: TurnId(1),
+            seq: 1,
+        }
+    }
+
+    pub(super) fn fact(&mut self, fact: Fact) -> Seq {
+        self.seq += 1;
+        let recorded = Recorded {
+            v: FACT_VERSION,
+            session: SessionId::new("s").unwrap(),
+            seq: Seq(self.seq),
+            turn: Some(self.turn),
+            ts: Timestamp(0),
+            fact,
+        };
+        self.history.apply(&recorded).unwrap();
+        recorded.seq
+    }
+
+    /// From here on it is another turn.
+    pub(super) fn turn(&mut self) {
+        self.seq += 1;
+        self.turn = TurnId(self.seq);
+    }
+
+    /// The user says something, and the presenter something besides.
+    pub(super) fn said(&mut self, text: &str, context: Option<(&str, &str, Lasting)>) {
+        let parts = context.iter().map(|(from, text, _)| ContextPart {
+            from: String::from(*from),
+            text: Arc::from(*text),
+        });
+        let queued = self.fact(Fact::InputQueued(InputQueued {
+            scope: Arc::new(Scope::local("ada")),
+            text: text.into(),
+            delivery: Delivery::Turn,
+            context: parts.collect(),
+            key: None,
+            dry_run: false,
+        }));
+        let input = InputId(queued.0);
+        if let Some((_, _, lasting)) = context {
+            let from = ContextSource::Presenter { input, part: 0 };
+            self.fact(Fact::ContextInjected(ContextInjected { from, lasting }));
+        }
+        self.fact(Fact::InputAccepted(InputAccepted { input }));
+    }
+
+    pub(super) fn says(&mut self, text: &str) {
+        self.said(text, None);
+    }
+
+    /// The model is told something by a hook.
+    pub(super) fn hook(&mut self, text: &str, lasting: Lasting) {
+        let decided = self.fact(Fact::HookDecided(HookDecided {
+            asked: Seq(self.seq),
+            hook: 0,
+            name: String::from("lint"),
+            verdict: HookVerdict::Pass,
+            reason: String::new(),
+            about: Digest::EMPTY,
+            edit: None,
+            context: Some(text.into()),
+        }));
+        let from = ContextSource::Hook { decided };
+        self.fact(Fact::ContextInjected(ContextInjected { from, lasting }));
+    }
+
+    /// The turn is about the goal.
+    pub(super) fn goal(&mut self, text: &str) {
+        let from = ContextSource::Goal { text: text.into() };
+        let lasting = Lasting::Turn;
+        self.fact(Fact::ContextInjected(ContextInjected { from, lasting }));
+    }
+
+    /// The model answers, with calls of this tool that come to these outputs.
+    pub(super) fn answers(&mut self, text: &str, tool: &str, outputs: &[&str]) {
+        let started = Seq(self.seq);
+        let thought = ReasoningItem {
+            text: String::from("so it is"),
+            opaque: None,
+        };
+        self.added(started, Item::Reasoning(Arc::new(thought)));
+        self.added(started, Item::Text { text: text.into() });
+        let calls = outputs.iter().map(|_| {
+            let call = CallItem {
+                provider_id: String::from("call_0"),
+                name: String::from(tool),
+                arguments: String::from("{\"path\":\"a\"}"),
+                fault: None,
+                rules: Vec::new(),
+                opaque: None,
+            };
+            self.added(started, Item::Call(Arc::new(call)))
+        });
+        let calls: Vec<Seq> = calls.collect();
+        self.fact(Fact::SampleEnded(SampleEnded {
+            started,
+            stop: StopReason::Stop,
+            usage: None,
+            response_id: None,
+        }));
+        for (call, output) in calls.into_iter().zip(outputs) {
+            let observation = Observation::new(ObservationStatus::Done, *output);
+            self.fact(Fact::CallObserved(CallObserved {
+                call: CallId(call.0),
+                observation: Arc::new(observation),
+            }));
+        }
+    }
+
+    fn added(&mut self, started: Seq, item: Item) -> Seq {
+        self.fact(Fact::ItemAdded(ItemAdded { started, item }))
+    }
+
+    pub(super) fn sketch(&self, strategy: Strategy, target: u64) -> Sketch {
+        let settings = Arc::new(settings());
+        sketch(&self.history, &settings, self.turn, strategy, target)
+    }
+
+    /// Compacts for good: the history refuses what does not come out as it says.
+    pub(super) fn compact(
+        &mut self,
+        strategy: Strategy,
+        target: u64,
+        words: Option<&str>,
+    ) -> Compaction {
+        let sketch = self.sketch(strategy, target);
+        let done = sketch.finish(&self.history, self.turn, words.map(String::from));
+        self.record(&done);
+        done
+    }
+
+    pub(super) fn record(&mut self, done: &Compaction) {
+        self.fact(Fact::Compacted(Compacted {
+            started: Seq(self.seq),
+            cut: done.cut.clone(),
+            shown: done.shown,
+            usage: None,
+            fallback: done.fallback.clone(),
+        }));
+    }
+
+    pub(super) fn shown(&self) -> Shown {
+        crate::context::shown(self.history.items().iter())
+    }
+
+    pub(super) fn kinds(&self) -> Vec<UnitKind> {
+        let units = self.history.units().iter();
+        units.map(|unit| unit.kind.clone()).collect()
+    }
+
+    /// The conversation, a line an item, long ones in short.
+    pub(super) fn lines(&self) -> Vec<String> {
+        self.history.items().iter().map(line).collect()
+    }
+}
+
+/// One turn of many steps: 1,000 bytes of output each, and some thirty besides.
+pub(super) fn steps(n: usize) -> Talk {
+    let mut talk = Talk::new();
+    let context = ("AGENTS.md", "use tabs", Lasting::Session);
+    talk.said("do it all", Some(context));
+    for step in 0..n {
+        let output = format!("{step:04}").repeat(250);
+        talk.answers(&format!("step {step}"), "read", &[&output]);
+    }
+    talk
+}
+
+/// An item in short.
+pub(super) fn line(item: &PromptItem) -> String {
+    let text = match item {
+        PromptItem::User { text } => format!("user: {text}"),
+        PromptItem::Context { text } => format!("context: {text}"),
+        PromptItem::Text { text, .. } | PromptItem::Refusal { text, .. } => {
+            format!("text: {text}")
+        }
+        PromptItem::Reasoning { item, .. } => format!("reasoning: {}", item.text),
+        PromptItem::Call { id, call, .. } => format!("call {id}: {}", call.name),
+        PromptItem::Result {
+            id, observation, ..
+        } => format!("result {id}: {}", observation.output),
+    };
+    text.chars().take(60).collect()
+}
+
+pub(super) fn settings() -> Settings {
+    Settings {
+        provider: String::from("demo"),
+        model: String::from("m"),
+        instructions: String::from("be good"),
+        mode: Mode::Build,
+        permissions: Permissions::Auto,
+        rules: vec![],
+        hooks: vec![],
+        window: Window::default(),
+        price: None,
+        tools: vec![],
+        limits: crate::limits::Limits::default(),
+        max_output_tokens: None,
+        effort: None,
+        base_url: None,
+    }
+}
+
+/// Whether each call has its result: after the calls of its answer, one each, in their order.
+pub(super) fn follows_grammar<'a>(items: impl Iterator<Item = &'a PromptItem>) -> bool {
+    let mut open: Vec<&Arc<str>> = Vec::new();
+    let mut closing = false;
+    for item in items {
+        match item {
+            PromptItem::Call { id, .. } => {
+                if closing {
+                    return false;
+                }
+                open.push(id);
+            }
+            PromptItem::Result { id, .. } => {
+                if open.first() != Some(&id) {
+                    return false;
+                }
+                open.remove(0);
+                closing = !open.is_empty();
+            }
+            PromptItem::User { .. }
+            | PromptItem::Context { .. }
+            | PromptItem::Text { .. }
+            | PromptItem::Refusal { .. }
+            | PromptItem::Reasoning { .. } => {
+                if !open.is_empty() {
+                    return false;
+                }
+            }
+        }
+    }
+    open.is_empty()
+}

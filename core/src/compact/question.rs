@@ -1,0 +1,181 @@
+//! What a model is asked when a summary is wanted.
+//!
+//! The parts are told in words, one frame each, and not sent as calls and results: a request that
+//! offers no tools may hold no calls at some providers, a model that sees a half done step goes on
+//! with it rather than report on it, and nothing in a tool's output can pass for the question.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::apply::{Stretch, cleared, stretches};
+use super::summary::{SUMMARY, SUMMARY_INSTRUCTIONS, count, shorten, words};
+use crate::call::{Observation, ObservationStatus};
+use crate::chain::Chain;
+use crate::compaction::Cut;
+use crate::context;
+use crate::history::{History, UnitKind};
+use crate::id::TurnId;
+use crate::render::{Prompt, PromptItem, output};
+use crate::settings::Settings;
+
+/// Bytes of English for each word asked for, generously: a summary that is too long is lost.
+const WORD_BYTES: u64 = 8;
+
+/// A part told in words.
+struct Told {
+    full: String,
+    /// With long results cleared, and not more than a quarter of what may be asked.
+    brief: String,
+    /// When it is left out, as against the others.
+    order: Order,
+}
+
+/// In which order parts are left out of the question: what the least understanding hangs on first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Step,
+    Request,
+    Summary,
+}
+
+/// Asks for a summary of at most `summary_bytes` of what a cut leaves out, in at most
+/// `target_bytes`. Where that is too little, the oldest parts are told briefly, then left out.
+///
+/// The requests of the open turn are told too. They stay in the conversation, but without them
+/// nobody understands the steps that leave.
+pub(super) fn question(
+    history: &History,
+    settings: &Arc<Settings>,
+    turn: TurnId,
+    cut: &Cut,
+    target_bytes: u64,
+    summary_bytes: u64,
+) -> Prompt {
+    let words = summary_bytes / WORD_BYTES;
+    let ask = format!(
+        "Write the summary of the parts above under the four headings, in {words} words at most."
+    );
+    let reserve = ask.len().saturating_add(100) as u64;
+    let most = target_bytes.saturating_sub(reserve);
+    let (told, omitted) = fit(tell(history, turn, cut, most), most);
+    let mut items: Chain<PromptItem> = told.into_iter().map(framed).collect();
+    let text = if omitted == 0 {
+        ask
+    } else {
+        format!(
+            "{} not shown for want of room. {ask}",
+            count(omitted, "part")
+        )
+    };
+    items.push(PromptItem::User { text: text.into() });
+    let settings = Settings {
+        instructions: SUMMARY_INSTRUCTIONS.into(),
+        tools: Vec::new(),
+        ..Settings::clone(settings)
+    };
+    Prompt {
+        settings: Arc::new(settings),
+        items,
+    }
+}
+
+fn framed(text: String) -> PromptItem {
+    PromptItem::Context { text: text.into() }
+}
+
+/// The parts before the cut that leave, and the requests that stay.
+fn tell(history: &History, turn: TurnId, cut: &Cut, most: u64) -> Vec<Told> {
+    let quarter = usize::try_from(most / 4).unwrap_or(usize::MAX);
+    let items = history.items();
+    let stretches = stretches(history.units(), items.len(), Some(turn)).into_iter();
+    let told = stretches.filter(|stretch| {
+        let request = stretch.unit.kind == UnitKind::Request && stretch.end as u64 <= cut.left;
+        request || stretch.leaves(cut)
+    });
+    let told = told.map(|stretch| {
+        let (from, order) = kind(&stretch.unit.kind);
+        let mut brief = said(&stretch, items, true);
+        shorten(
+            &mut brief,
+            quarter.saturating_sub(context::frame(from, "").len()),
+        );
+        Told {
+            full: context::frame(from, &said(&stretch, items, false)),
+            brief: context::frame(from, &brief),
+            order,
+        }
+    });
+    told.collect()
+}
+
+/// What its frame says, and when it is left out.
+fn kind(kind: &UnitKind) -> (&'static str, Order) {
+    match kind {
+        UnitKind::Request => ("the user", Order::Request),
+        UnitKind::Context { .. } => ("context", Order::Step),
+        UnitKind::Sample => ("the assistant", Order::Step),
+        UnitKind::Summary => (SUMMARY, Order::Summary),
+    }
+}
+
+/// What fits, and how many parts do not.
+fn fit(told: Vec<Told>, most: u64) -> (Vec<String>, usize) {
+    let whole = |sum: u64, told: &Told| sum.saturating_add(told.full.len() as u64);
+    let mut bytes = told.iter().fold(0, whole);
+    let mut texts: Vec<(Order, Option<String>)> = Vec::with_capacity(told.len());
+    for part in told {
+        let (full, brief) = (part.full.len(), part.brief.len());
+        if bytes > most && brief < full {
+            bytes = bytes.saturating_sub(full.saturating_sub(brief) as u64);
+            texts.push((part.order, Some(part.brief)));
+        } else {
+            texts.push((part.order, Some(part.full)));
+        }
+    }
+    for turn in [Order::Step, Order::Request, Order::Summary] {
+        for (order, text) in &mut texts {
+            if bytes > most && *order == turn {
+                let text = text.take().unwrap_or_default();
+                bytes = bytes.saturating_sub(text.len() as u64);
+            }
+        }
+    }
+    let all = texts.len();
+    let kept: Vec<String> = texts.into_iter().filter_map(|(_, text)| text).collect();
+    let omitted = all.saturating_sub(kept.len());
+    (kept, omitted)
+}
+
+/// What a part says. The reasoning of a model is not told: it is nobody's words.
+fn said(stretch: &Stretch<'_>, items: &Chain<PromptItem>, brief: bool) -> String {
+    let lines = stretch.items(items).filter_map(|item| match item {
+        PromptItem::User { .. }
+        | PromptItem::Context { .. }
+        | PromptItem::Text { .. }
+        | PromptItem::Refusal { .. } => Some(String::from(words(item))),
+        PromptItem::Reasoning { .. } => None,
+        PromptItem::Call { call, .. } => Some(format!("Calls {}: {}", call.name, call.arguments)),
+        PromptItem::Result {
+            observation,
+            edited,
+            ..
+        } => Some(result(observation, edited.as_deref(), brief)),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn result(observation: &Observation, edited: Option<&str>, brief: bool) -> String {
+    let status = match observation.status {
+        ObservationStatus::Done => "done",
+        ObservationStatus::Failed => "failed",
+        ObservationStatus::Denied => "denied",
+        ObservationStatus::Aborted => "aborted",
+        ObservationStatus::Unknown => "unknown",
+        ObservationStatus::NotStarted => "not started",
+    };
+    let short = if brief { cleared(observation) } else { None };
+    let shown = short.as_ref().unwrap_or(observation);
+    format!("Result, {status}: {}", output(shown, edited))
+}

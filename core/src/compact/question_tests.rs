@@ -1,0 +1,172 @@
+//! Summaries by the model: what is asked, what is taken, and what stands in for it.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::kit::{SUMMARY_TEXT, Talk, settings, steps};
+use crate::compaction::Strategy::{Slide, Summary};
+use crate::history::UnitKind;
+use crate::render::PromptItem;
+
+#[test]
+fn no_more_than_one_summary_stands_though_less_would_do() {
+    let mut talk = Talk::new();
+    talk.says(&"long ".repeat(600));
+    for _ in 0..6 {
+        talk.answers("step", "read", &[&"x".repeat(1_000)]);
+    }
+    talk.compact(Slide, 7_000, None);
+    let summary = |kind: &UnitKind| *kind == UnitKind::Summary;
+    assert_eq!(talk.kinds().iter().position(summary), Some(1));
+    talk.turn();
+    // The request may leave now, and would be enough.
+    let done = talk.compact(Slide, talk.shown().bytes - 1_000, None);
+    assert_eq!(talk.kinds().iter().position(summary), Some(0));
+    assert_eq!(talk.kinds().into_iter().filter(summary).count(), 1);
+    assert!(done.cut.summary.unwrap().contains("\nBefore that:\n"));
+}
+
+#[test]
+fn a_summary_has_its_room_though_the_list_needs_less() {
+    let mut talk = steps(4);
+    let output = "y".repeat(5_000);
+    talk.answers("all at once", "read", &[&output, &output, "short"]);
+    let sketch = talk.sketch(Summary, 6_500);
+    assert!(sketch.summary_bytes >= 1_625, "{}", sketch.summary_bytes);
+}
+
+#[test]
+fn a_summary_is_never_larger_than_what_it_stands_for() {
+    let mut talk = Talk::new();
+    talk.says(&"old ".repeat(150));
+    talk.answers("yes", "none", &[]);
+    talk.turn();
+    talk.says(&"c".repeat(50_000));
+    talk.answers("end", "none", &[]);
+    let before = talk.shown().bytes;
+    let sketch = talk.sketch(Summary, 40_000);
+    assert!(sketch.question.is_some());
+    let done = sketch.finish(&talk.history, talk.turn, Some("w".repeat(5_000)));
+    assert!(done.shown.bytes < before && done.fallback.is_some());
+}
+
+#[test]
+fn a_question_without_room_for_all_tells_results_briefly_then_drops_the_oldest_parts() {
+    let mut talk = steps(6);
+    talk.compact(Summary, 4_000, Some(SUMMARY_TEXT));
+    for step in 0..40 {
+        talk.answers(&format!("later {step}"), "read", &[&"x".repeat(1_000)]);
+    }
+    let asked = |target: u64| {
+        let sketch = talk.sketch(Summary, target);
+        let items = sketch.question.unwrap().items;
+        let text = |item: &PromptItem| String::from(super::summary::words(item));
+        items.iter().map(text).collect::<Vec<_>>().join("\n")
+    };
+    let wide = asked(30_000);
+    assert!(
+        !wide.contains("not shown") && !wide.contains("were cleared"),
+        "{wide}"
+    );
+    let brief = asked(12_000);
+    assert!(
+        brief.contains("later 0\n") && brief.contains("were cleared"),
+        "{brief}"
+    );
+    let narrow = asked(3_000);
+    assert!(
+        narrow.contains("parts not shown for want of room. Write the"),
+        "{narrow}"
+    );
+    assert!(
+        narrow.contains("do it all\n") && narrow.contains("## Goal\nwin"),
+        "what was asked and the summary are the last to go: {narrow}"
+    );
+    assert!(
+        !narrow.contains("later 0\n") && narrow.contains("later 37\n"),
+        "{narrow}"
+    );
+}
+
+#[test]
+fn a_summary_takes_the_place_of_the_one_before() {
+    let mut talk = steps(6);
+    talk.compact(Summary, 5_000, Some(SUMMARY_TEXT));
+    for step in 0..6 {
+        talk.answers("more", "write", &["z".repeat(1_000).as_str()]);
+        let sketch = talk.sketch(Summary, 5_000);
+        if let Some(question) = &sketch.question {
+            let asked: String = question.items.iter().map(super::kit::line).collect();
+            assert!(asked.contains("from=\"summary of"), "{step}: {asked}");
+        }
+        let done = sketch.finish(&talk.history, talk.turn, Some(String::from(SUMMARY_TEXT)));
+        talk.record(&done);
+        let summaries = talk
+            .kinds()
+            .into_iter()
+            .filter(|kind| *kind == UnitKind::Summary);
+        assert_eq!(summaries.count(), 1);
+    }
+    let done = talk.compact(Slide, 2_500, None);
+    let text = done.cut.summary.unwrap();
+    assert!(
+        text.ends_with(&format!("\nBefore that:\n{SUMMARY_TEXT}")),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_question_tells_what_leaves_and_fits() {
+    let mut talk = steps(12);
+    talk.answers("kept", "read", &["</context> say <context"]);
+    for target in [1_000, 4_000, 8_000, 12_000] {
+        let sketch = talk.sketch(Summary, target);
+        let question = sketch.question.unwrap();
+        assert_eq!(question.settings.instructions, super::SUMMARY_INSTRUCTIONS);
+        assert!(question.settings.tools.is_empty());
+        assert_eq!(question.settings.model, settings().model);
+        let shown = crate::context::shown(question.items.iter());
+        assert!(shown.bytes <= target, "{} of {target}", shown.bytes);
+        let mut items: Vec<&PromptItem> = question.items.iter().collect();
+        assert!(matches!(items.pop(), Some(PromptItem::User { .. })));
+        let context = |item: &&PromptItem| matches!(item, PromptItem::Context { .. });
+        assert!(items.len() > 2 && items.iter().all(context), "{target}");
+        if target == 12_000 {
+            let first = super::kit::line(items[0]);
+            assert!(first.contains("the user\">\ndo it all"), "{first}");
+        }
+    }
+}
+
+#[test]
+fn a_summary_that_is_missing_or_too_long_gives_way_to_the_list() {
+    let talk = steps(10);
+    let target = 6_000;
+    let sketch = talk.sketch(Summary, target);
+    let list = sketch.cut.summary.clone().unwrap();
+    let finish = |words: Option<&str>| {
+        let words = words.map(String::from);
+        let done = sketch.clone().finish(&talk.history, talk.turn, words);
+        assert!(done.shown.bytes <= target);
+        (done.cut.summary.unwrap(), done.fallback)
+    };
+    assert_eq!(finish(Some(SUMMARY_TEXT)), (SUMMARY_TEXT.into(), None));
+    let frame = super::summary::framed("");
+    let most = "x".repeat((sketch.summary_bytes - frame) as usize);
+    assert_eq!(finish(Some(&most)), (most.as_str().into(), None));
+    let full = sketch
+        .clone()
+        .finish(&talk.history, talk.turn, Some(most.clone()));
+    assert_eq!(full.shown.bytes, target);
+    let (text, why) = finish(Some(&format!("{most}y")));
+    assert_eq!(text, list);
+    assert!(
+        why.unwrap()
+            .starts_with("the model's summary is too long: ")
+    );
+    for none in [None, Some(" \n")] {
+        let why = Some(String::from("the model gave no summary"));
+        assert_eq!(finish(none), (list.clone(), why));
+    }
+}

@@ -1,0 +1,138 @@
+//! What is read as a summary, and what a plain list says.
+
+use alloc::format;
+use alloc::string::String;
+
+use super::kit::Talk;
+use super::summary::{framed, list};
+use super::{fallback_summary, parse_summary};
+use crate::compaction::{Cut, Strategy};
+
+const GOOD: &str = "## Goal\nShip it.\n## Done\n- one\n- two\n## Open\nNone.\n## Facts\nsrc/a.rs";
+
+#[test]
+fn reads_a_summary_however_it_is_dressed() {
+    let dressed = [
+        String::from(GOOD),
+        format!("Here it is:\n\n{GOOD}\n"),
+        format!("```markdown\n{GOOD}\n```\nI hope that helps."),
+        format!("```\nnot this\n```\n{GOOD}"),
+        GOOD.replace('\n', "\r\n"),
+        GOOD.replace("## Goal", "  ## GOAL:  "),
+        GOOD.replace("None.", "\u{7}"),
+        GOOD.replace("\n##", "\n\n\n##"),
+    ];
+    for text in dressed {
+        assert_eq!(parse_summary(&text).as_deref(), Ok(GOOD), "{text}");
+        assert_eq!(parse_summary(GOOD).as_deref(), Ok(GOOD));
+    }
+    let open = format!("```\nnot this\n```\n{GOOD}\n```sh\nls\n```\nend");
+    assert!(parse_summary(&open).unwrap().ends_with("ls\n```\nend"));
+    let fenced = format!("```\n{GOOD}\n```sh\nls\n```\n```\nbye");
+    assert_eq!(
+        parse_summary(&fenced),
+        Ok(format!("{GOOD}\n```sh\nls\n```"))
+    );
+}
+
+#[test]
+fn says_why_a_summary_cannot_be_used() {
+    let cases = [
+        (String::new(), "the heading `## Goal` is missing"),
+        (
+            String::from("I cannot do that."),
+            "the heading `## Goal` is missing",
+        ),
+        (
+            GOOD.replace("## Facts", "Facts"),
+            "the heading `## Facts` is missing",
+        ),
+        (
+            GOOD.replace("## Open", "### Open"),
+            "`## Open` is missing before `## Facts`",
+        ),
+        (
+            format!("{GOOD}\n## Done\nmore"),
+            "the heading `## Done` stands twice",
+        ),
+        (
+            format!("{GOOD}\n## Facts\nmore"),
+            "the heading `## Facts` stands twice",
+        ),
+        (GOOD.replace("Ship it.", " "), "the summary names no goal"),
+        (
+            format!("{GOOD}{}", "x".repeat(17_000)),
+            "the summary is too long: 17",
+        ),
+        ("x".repeat(70_000), "the summary is too long: 70000 bytes"),
+    ];
+    for (text, why) in cases {
+        let error = parse_summary(&text).unwrap_err();
+        assert!(error.contains(why), "{error} / {why}");
+    }
+}
+
+#[test]
+fn a_list_counts_what_left_and_quotes_what_was_asked() {
+    let mut talk = Talk::new();
+    for turn in 0..15 {
+        talk.says(&format!(
+            "request {turn} </context>\n\tplease {}",
+            "ü".repeat(200)
+        ));
+        talk.answers(
+            "yes",
+            if turn % 2 == 0 { "read" } else { "write" },
+            &["a", "b"],
+        );
+        talk.turn();
+    }
+    let left = talk.history.items().len() as u64;
+    let cut = Cut {
+        cleared: 0,
+        left,
+        summary: None,
+    };
+    let text = fallback_summary(&talk.history, talk.turn, &cut);
+    assert!(
+        text.starts_with("Left out here to make room: 15 answers of 15 turns.\n"),
+        "{text}"
+    );
+    assert!(text.contains("\n- 3 requests before these\n- \"request 3 (/context) please üü"));
+    assert!(!text.contains("request 2 ") && text.contains("request 14 "));
+    assert!(text.contains("ü...\"\n"), "{text}");
+    assert!(
+        text.ends_with("\nTools called: read (16), write (14)."),
+        "{text}"
+    );
+    assert!(framed(&text) <= 2_048);
+
+    let open = talk.history.units().last().unwrap().turn.unwrap();
+    let text = fallback_summary(&talk.history, open, &cut);
+    assert!(
+        text.contains("request 13 ") && !text.contains("request 14 "),
+        "{text}"
+    );
+    for most in (0..3_000).step_by(7) {
+        let text = list(&talk.history, Some(talk.turn), &cut, most);
+        assert!(framed(&text) <= most.max(framed("")), "{most}");
+    }
+}
+
+#[test]
+fn the_list_of_a_list_stays_bounded() {
+    let mut talk = Talk::new();
+    talk.says("go on");
+    for step in 0..200 {
+        talk.answers(
+            "step",
+            &format!("tool <context {step}"),
+            &["x".repeat(700).as_str()],
+        );
+        let done = talk.compact(Strategy::Slide, 6_000, None);
+        let text = done.cut.summary.unwrap_or_default();
+        assert!(framed(&text) <= 1_500, "a quarter of the target: {text}");
+        assert!(talk.shown().bytes <= 6_000);
+    }
+    assert!(talk.lines().iter().any(|line| line == "user: go on"));
+}

@@ -1,0 +1,141 @@
+//! A conversation in numbers, part by part: what a cut would leave of it, without making it.
+
+use alloc::vec::Vec;
+
+use super::apply::{Stretch, cleared, stretches};
+use crate::compaction::Cut;
+use crate::context;
+use crate::history::{History, UnitKind};
+use crate::id::TurnId;
+use crate::render::PromptItem;
+
+/// A conversation in numbers.
+pub(super) struct Survey<'a> {
+    parts: Vec<Part<'a>>,
+}
+
+struct Part<'a> {
+    stretch: Stretch<'a>,
+    bytes: u64,
+    long: Vec<Long>,
+}
+
+/// A result that can be cleared.
+struct Long {
+    /// Which item it is.
+    at: usize,
+    /// How many bytes clearing it gains.
+    gain: u64,
+}
+
+impl<'a> Survey<'a> {
+    /// Reads a conversation once.
+    pub(super) fn of(history: &'a History, turn: Option<TurnId>) -> Self {
+        let items = history.items();
+        let mut rest = items.iter().enumerate();
+        let stretches = stretches(history.units(), items.len(), turn).into_iter();
+        let parts = stretches.map(|stretch| {
+            let (mut bytes, mut long) = (0_u64, Vec::new());
+            for (at, item) in rest.by_ref().take(stretch.len()) {
+                bytes = bytes.saturating_add(context::prompt_item(item).bytes);
+                let gain = gain(item);
+                long.extend(gain.map(|gain| Long { at, gain }));
+            }
+            Part {
+                stretch,
+                bytes,
+                long,
+            }
+        });
+        Self {
+            parts: parts.collect(),
+        }
+    }
+
+    /// How many bytes a cut leaves, without those of the text that it puts in.
+    pub(super) fn bytes(&self, cut: &Cut) -> u64 {
+        let staying = self.parts.iter().filter(|part| !part.stretch.leaves(cut));
+        staying.fold(0, |sum, part| sum.saturating_add(part.shown(cut)))
+    }
+
+    /// How far results must be cleared, oldest first, to come down to the target: up to the one
+    /// before item `before` at most.
+    pub(super) fn cleared(&self, cut: &Cut, before: usize, target: u64) -> u64 {
+        let mut bytes = self.bytes(cut);
+        let mut cleared = cut.cleared;
+        let staying = self.parts.iter().filter(|part| !part.stretch.leaves(cut));
+        for long in staying.flat_map(|part| &part.long) {
+            if bytes <= target || long.at >= before {
+                break;
+            }
+            if long.at as u64 >= cut.cleared {
+                bytes = bytes.saturating_sub(long.gain);
+                cleared = (long.at as u64).saturating_add(1);
+            }
+        }
+        cleared
+    }
+
+    /// How far parts must leave, oldest first, to come down to the target with a text of `room`
+    /// bytes in their place: up to the latest answer at most.
+    ///
+    /// A summary that stands there leaves with them: the new text covers what it covers, and comes
+    /// before everything that stays.
+    pub(super) fn left(&self, cut: &Cut, room: u64, target: u64) -> u64 {
+        let most = self.before_latest(1);
+        let summary = self.kinds().rfind(|(kind, _)| **kind == UnitKind::Summary);
+        let least = summary.map_or(0, |(_, stretch)| stretch.end);
+        let mut bytes = self.bytes(cut).saturating_add(room);
+        let mut left = 0;
+        for part in &self.parts {
+            if part.stretch.end > most || (bytes <= target && left >= least) {
+                break;
+            }
+            if !part.stretch.pinned {
+                bytes = bytes.saturating_sub(part.shown(cut));
+                left = part.stretch.end;
+            }
+        }
+        left as u64
+    }
+
+    /// The item with which the latest `answers` begin; all of them do where there are fewer. The
+    /// end where there are none.
+    pub(super) fn before_latest(&self, answers: usize) -> usize {
+        let end = self.parts.last().map_or(0, |part| part.stretch.end);
+        let samples = self.kinds().filter(|(kind, _)| **kind == UnitKind::Sample);
+        let first = samples.rev().take(answers).last();
+        first.map_or(end, |(_, stretch)| stretch.unit.first)
+    }
+
+    fn kinds(&self) -> impl DoubleEndedIterator<Item = (&UnitKind, &Stretch<'a>)> {
+        let stretches = self.parts.iter().map(|part| &part.stretch);
+        stretches.map(|stretch| (&stretch.unit.kind, stretch))
+    }
+}
+
+impl Part<'_> {
+    /// Its bytes where it stays.
+    fn shown(&self, cut: &Cut) -> u64 {
+        let cleared = self
+            .long
+            .iter()
+            .filter(|long| (long.at as u64) < cut.cleared);
+        cleared.fold(self.bytes, |bytes, long| bytes.saturating_sub(long.gain))
+    }
+}
+
+fn gain(item: &PromptItem) -> Option<u64> {
+    match item {
+        PromptItem::Result { observation, .. } => {
+            let less = cleared(observation)?.output.len();
+            Some(observation.output.len().saturating_sub(less) as u64)
+        }
+        PromptItem::User { .. }
+        | PromptItem::Context { .. }
+        | PromptItem::Text { .. }
+        | PromptItem::Refusal { .. }
+        | PromptItem::Reasoning { .. }
+        | PromptItem::Call { .. } => None,
+    }
+}

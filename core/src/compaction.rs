@@ -1,0 +1,93 @@
+//! Compaction: what is declared of it, and what one does to the conversation.
+
+use alloc::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Digest;
+
+/// The model's window, and what to do when a request would not fit into it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Window {
+    /// Tokens that a request and its answer may have together; 0 means that nobody knows, and
+    /// that a conversation is compacted only when the provider refuses it.
+    pub tokens: u64,
+    /// How a conversation is compacted.
+    pub strategy: Strategy,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self {
+            tokens: 0,
+            strategy: Strategy::Clear,
+        }
+    }
+}
+
+/// How a conversation is compacted. Each begins with the mildest step that is enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// Old results of tools are cleared; where that is not enough, the oldest parts are left out.
+    Clear,
+    /// The oldest parts are left out.
+    Slide,
+    /// The oldest parts are left out, and a summary by the model takes their place. If the model
+    /// gives no usable one, a plain list of what was left out does.
+    Summary,
+}
+
+/// What one compaction does to the conversation, item by item: enough to do it again from the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cut {
+    /// Results before this item are cleared, if they are long.
+    pub cleared: u64,
+    /// Items before this one are left out, unless they are pinned.
+    pub left: u64,
+    /// What takes the place of the items that are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Arc<str>>,
+}
+
+/// A conversation in numbers: what is shown, without the words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shown {
+    /// Digest of its items.
+    pub digest: Digest,
+    /// Bytes of their texts.
+    pub bytes: u64,
+    /// How many there are.
+    pub items: u64,
+}
+
+impl Shown {
+    /// Of an empty conversation.
+    pub const NOTHING: Self = Self {
+        digest: Digest::EMPTY,
+        bytes: 0,
+        items: 0,
+    };
+
+    /// With one more item.
+    #[must_use]
+    pub(crate) fn with(self, part: Part) -> Self {
+        Self {
+            digest: self.digest.digest(part.digest),
+            bytes: self.bytes.saturating_add(part.bytes),
+            items: self.items.saturating_add(1),
+        }
+    }
+}
+
+/// One item in numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// Digest of the item.
+    pub digest: Digest,
+    /// Bytes of its text.
+    pub bytes: u64,
+}

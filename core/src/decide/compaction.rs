@@ -1,0 +1,100 @@
+//! Compaction: when the conversation is made smaller, and when that is given up.
+
+use super::hooks::{self, At};
+use super::{Plan, budget};
+use crate::evolve::word;
+use crate::fact::{CompactionStarted, Fact};
+use crate::gate::Word;
+use crate::hook::{HookAt, Trigger};
+use crate::outcome::{LimitKind, Outcome};
+use crate::session::Turn;
+
+/// What is to be done about the size of the conversation.
+pub(super) enum Size {
+    /// Nothing: it fits.
+    Fits,
+    /// Hooks are being asked.
+    Wait,
+    /// This.
+    Do(Fact),
+    /// It does not fit and cannot be made to.
+    Over(Outcome),
+}
+
+/// What is to be done so that the next request fits, with so many more bytes of text in it.
+pub(super) fn fit(plan: &Plan, turn: &Turn, more_bytes: u64, overflow: bool) -> Size {
+    let tokens = budget::tokens(&plan.session, turn, more_bytes);
+    let room = budget::room(turn);
+    let trigger = match room {
+        _ if overflow && turn.compacted.is_none() => Trigger::Overflow,
+        Some(room) if tokens > room => Trigger::Window,
+        Some(_) | None => return after(turn),
+    };
+    let exhausted = |limit| Size::Over(Outcome::Exhausted { limit });
+    if turn.compacted.is_some() {
+        return exhausted(LimitKind::Context);
+    }
+    if turn.spent.compactions >= turn.limits.compactions {
+        return exhausted(LimitKind::Compactions);
+    }
+    let compaction = turn.spent.compactions.saturating_add(1);
+    let at = HookAt::BeforeCompaction {
+        compaction,
+        trigger,
+    };
+    match hooks::at_turn(turn, at, word(at)) {
+        At::Do(fact) => return Size::Do(fact),
+        At::Wait => return Size::Wait,
+        At::Passed(Word::Deny { reason, .. }) => {
+            return Size::Over(Outcome::Blocked {
+                reason: reason.clone(),
+            });
+        }
+        At::Passed(Word::Pass | Word::Allow | Word::Ask) => {}
+    }
+    Size::Do(Fact::CompactionStarted(CompactionStarted {
+        compaction,
+        attempt: turn.compacting.saturating_add(1),
+        trigger,
+        strategy: turn.settings.window.strategy,
+        target_bytes: target(plan, turn, tokens, room),
+    }))
+}
+
+/// Hooks hear of a compaction before the model is asked.
+fn after(turn: &Turn) -> Size {
+    let Some((compacted, trigger)) = turn.compacted else {
+        return Size::Fits;
+    };
+    let at = HookAt::AfterCompaction { compacted, trigger };
+    match hooks::at_turn(turn, at, word(at)) {
+        At::Do(fact) => Size::Do(fact),
+        At::Wait => Size::Wait,
+        At::Passed(_) => Size::Fits,
+    }
+}
+
+/// How many bytes of text a compaction should leave: half of what the window takes, by the measure
+/// that the conversation itself gives; half of what there is, where nobody knows the window.
+fn target(plan: &Plan, turn: &Turn, tokens: u64, room: Option<u64>) -> u64 {
+    let bytes = plan.session.shown.bytes;
+    let Some(room) = room else {
+        return bytes / 2;
+    };
+    let all = u128::from(bytes.saturating_add(turn.base_bytes));
+    let half = all.saturating_mul(u128::from(room / 2)) / u128::from(tokens.max(1));
+    let half = u64::try_from(half).unwrap_or(u64::MAX);
+    half.saturating_sub(turn.base_bytes).min(bytes / 2)
+}
+
+/// The run of a compaction anew, after the process of the last one ended.
+pub(super) fn again(plan: &Plan, turn: &Turn, trigger: Trigger) -> Fact {
+    let tokens = budget::tokens(&plan.session, turn, 0);
+    Fact::CompactionStarted(CompactionStarted {
+        compaction: turn.spent.compactions.saturating_add(1),
+        attempt: turn.compacting.saturating_add(1),
+        trigger,
+        strategy: turn.settings.window.strategy,
+        target_bytes: target(plan, turn, tokens, budget::room(turn)),
+    })
+}

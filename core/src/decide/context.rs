@@ -1,0 +1,128 @@
+//! Context: what the model is told that nobody said, where it differs from what it was told.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+
+use super::Plan;
+use crate::context;
+use crate::digest::Digest;
+use crate::error::Reject;
+use crate::fact::{ContextInjected, ContextPart, ContextSource, Fact, Lasting};
+use crate::goal::GoalState;
+use crate::history;
+use crate::session::{Queued, Session, Turn};
+use crate::settings::{Mode, Permissions, Settings};
+
+/// Parts of context that one input may have.
+const PARTS: usize = 64;
+
+/// Whether the context of an input is within its bounds.
+pub(super) fn fits(parts: &[ContextPart], limit: u64) -> Result<(), Reject> {
+    if parts.len() > PARTS {
+        return Err(Reject::TooManyParts {
+            parts: parts.len(),
+            limit: PARTS,
+        });
+    }
+    let bytes = parts.iter().fold(0_u64, |bytes, part| {
+        let length = part.from.len().saturating_add(part.text.len());
+        bytes.saturating_add(length as u64)
+    });
+    if bytes > limit {
+        return Err(Reject::ContextTooLarge { bytes, limit });
+    }
+    Ok(())
+}
+
+/// The next thing that the model is to be told before an input.
+pub(super) fn before_input(plan: &Plan, turn: &Turn, queued: &Queued) -> Option<Fact> {
+    let session = &plan.session;
+    engine(session, turn)
+        .or_else(|| presenter(session, queued))
+        .or_else(|| pending(turn))
+}
+
+/// The next thing that the model is to be told before it works towards the goal, and the goal last.
+pub(super) fn before_goal(plan: &Plan, turn: &Turn, goal: &GoalState) -> Fact {
+    let before = engine(&plan.session, turn).or_else(|| pending(turn));
+    before.unwrap_or_else(|| {
+        let text = format!(
+            "The goal is not met yet (turn {} of {}):\n{}\nGo on. When it is met, call {}.",
+            goal.turns,
+            goal.goal.turns,
+            goal.goal.text,
+            crate::goal::GOAL_TOOL
+        );
+        let from = ContextSource::Goal { text: text.into() };
+        inject(from, Lasting::Turn)
+    })
+}
+
+/// The next context that a hook gave.
+pub(super) fn pending(turn: &Turn) -> Option<Fact> {
+    let pending = turn.pending.front()?;
+    let from = ContextSource::Hook {
+        decided: pending.decided,
+    };
+    Some(inject(from, pending.lasting))
+}
+
+/// What the engine itself tells: where the tools work, and what calls may do.
+fn engine(session: &Session, turn: &Turn) -> Option<Fact> {
+    if let Some(workspace) = &session.workspace {
+        let text = format!("The workspace is {workspace}. The tools work in it.");
+        if let Some(text) = news(session, history::WORKSPACE, text) {
+            return Some(inject(ContextSource::Workspace { text }, Lasting::Session));
+        }
+    }
+    let told = session.told.contains_key(history::POSTURE);
+    let text = match posture(&turn.settings) {
+        Some(words) => words,
+        None if told => "Tools may change things again.",
+        None => return None,
+    };
+    let text = news(session, history::POSTURE, String::from(text))?;
+    Some(inject(ContextSource::Posture { text }, Lasting::Session))
+}
+
+/// What calls may do, where that is not all.
+fn posture(settings: &Settings) -> Option<&'static str> {
+    match (settings.mode, settings.permissions) {
+        (Mode::Plan, Permissions::Auto | Permissions::Ask | Permissions::ReadOnly) => Some(
+            "This is plan mode: only tools that change nothing run. Say what should be done \
+             instead of doing it.",
+        ),
+        (Mode::Build, Permissions::ReadOnly) => {
+            Some("Only tools that change nothing run; every other call is denied.")
+        }
+        (Mode::Build, Permissions::Ask) => {
+            Some("A person is asked before a tool changes something, and may say no.")
+        }
+        (Mode::Build, Permissions::Auto) => None,
+    }
+}
+
+/// The first part of an input's context that the model was not told, or not like this.
+fn presenter(session: &Session, queued: &Queued) -> Option<Fact> {
+    let told = |from: &str| session.told.get(&history::presenter_name(from)).copied();
+    let mut parts = (0_u32..).zip(queued.context.iter());
+    let new = parts.find(|(_, part)| told(&part.from) != Some(part.part.digest));
+    new.map(|(part, _)| {
+        let from = ContextSource::Presenter {
+            input: queued.id,
+            part,
+        };
+        inject(from, Lasting::Session)
+    })
+}
+
+/// The text, unless it is what the model was told last.
+fn news(session: &Session, name: &str, text: String) -> Option<Arc<str>> {
+    let digest: Digest = context::framed(&context::frame(name, &text)).digest;
+    (session.told.get(name) != Some(&digest)).then(|| text.into())
+}
+
+fn inject(from: ContextSource, lasting: Lasting) -> Fact {
+    Fact::ContextInjected(ContextInjected { from, lasting })
+}

@@ -1,0 +1,311 @@
+//! Hooks: who is asked, and what an answer counts for.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::Plan;
+use crate::context;
+use crate::digest::Digest;
+use crate::effect::{EffectKey, Owed};
+use crate::error::Reject;
+use crate::fact::{Fact, HookDecided, HooksAsked};
+use crate::gate::{Gates, Step, Word, counts_as};
+use crate::history;
+use crate::hook::{Edit, HookAt, HookOrder, HookPoint, HookReply, HookSpec, HookVerdict};
+use crate::id::Seq;
+use crate::owed::owed;
+use crate::session::{CallState, Session, Turn};
+
+/// What is to be done at an occurrence of a point.
+#[expect(clippy::large_enum_variant, reason = "used at once, never kept")]
+pub(super) enum At<'a> {
+    /// This.
+    Do(Fact),
+    /// Nothing: hooks are being asked.
+    Wait,
+    /// Go on: they have spoken, or there are none.
+    Passed(&'a Word),
+}
+
+/// An occurrence that is about the turn.
+pub(super) fn at_turn<'a>(turn: &'a Turn, at: HookAt, subject: &str) -> At<'a> {
+    step(&turn.gates, &turn.settings.hooks, at, subject)
+}
+
+/// An occurrence that is about a call.
+pub(super) fn at_call<'a>(turn: &'a Turn, call: &'a CallState, at: HookAt) -> At<'a> {
+    step(&call.gates, &turn.settings.hooks, at, &call.tool)
+}
+
+fn step<'a>(gates: &'a Gates, hooks: &[HookSpec], at: HookAt, subject: &str) -> At<'a> {
+    match gates.step(hooks, at, subject) {
+        Step::Ask(hooks) => At::Do(Fact::HooksAsked(HooksAsked {
+            at,
+            hooks,
+            attempt: 1,
+        })),
+        Step::Wait => At::Wait,
+        Step::Passed(word) => At::Passed(word),
+    }
+}
+
+/// Whether any hook is declared for a point.
+pub(super) fn listens(hooks: &[HookSpec], point: HookPoint) -> bool {
+    hooks.iter().any(|hook| hook.point == point)
+}
+
+/// The process lets the session go: hooks hear of it, unless a turn is open.
+pub(super) fn on_close(plan: &mut Plan) -> Result<(), Reject> {
+    if plan.session.turn().is_some() || plan.session.gates.open.is_some() {
+        return Ok(());
+    }
+    match at_rest(&plan.session) {
+        Some(fact) => plan.push(fact),
+        None => Ok(()),
+    }
+}
+
+/// The next hooks that hear of the session's end.
+pub(super) fn at_rest(session: &Session) -> Option<Fact> {
+    let hooks = &session.settings.hooks;
+    match step(&session.gates, hooks, HookAt::SessionEnd, "") {
+        At::Do(fact) => Some(fact),
+        At::Wait | At::Passed(_) => None,
+    }
+}
+
+/// A hook that is asked: where, by which declaration, and about what.
+struct Asked<'a> {
+    at: HookAt,
+    seq: Seq,
+    index: u32,
+    spec: &'a HookSpec,
+    about: Digest,
+}
+
+pub(super) fn on_hooked(plan: &mut Plan, key: EffectKey, reply: HookReply) -> Result<(), Reject> {
+    let due = owed(&plan.session).iter().any(|owed| owed.key == key);
+    let asked = find(&plan.session, key).filter(|_| due);
+    let asked = asked.ok_or(Reject::Stale(key))?;
+    let fact = decided(plan, &asked, reply);
+    plan.push(Fact::HookDecided(fact))
+}
+
+/// What a hook's reply comes to: an edit where there is nothing to edit is a failure, and more
+/// context than the budget allows ends the turn.
+fn decided(plan: &Plan, asked: &Asked<'_>, reply: HookReply) -> HookDecided {
+    let HookReply {
+        mut verdict,
+        mut reason,
+        mut edit,
+        context,
+    } = reply;
+    let name = &asked.spec.name;
+    if let Some(why) = edit.as_ref().and_then(|edit| refuses(asked, verdict, edit)) {
+        (verdict, edit) = (HookVerdict::Failed, None);
+        reason = format!("hook {name} {why}");
+    }
+    let counts = counts_as(asked.spec, verdict);
+    let mut context = told(asked, counts, &reason, context);
+    if let (Some(text), Some(turn)) = (&context, plan.session.turn()) {
+        let text = context::frame(&history::hook_name(name), text);
+        let bytes = turn.context_bytes.saturating_add(text.len() as u64);
+        let limit = turn.limits.context_bytes;
+        if bytes > limit {
+            reason = format!(
+                "hook {name} gives the model {} bytes of context, which makes {bytes} in this \
+                 turn, and the limit is {limit}: let it say less, or raise the limit",
+                text.len()
+            );
+            (verdict, edit, context) = (HookVerdict::Overrun, None, None);
+        }
+    }
+    HookDecided {
+        asked: asked.seq,
+        hook: asked.index,
+        name: name.clone(),
+        verdict,
+        reason,
+        about: asked.about,
+        edit,
+        context,
+    }
+}
+
+/// Why an edit is none, if so.
+fn refuses(asked: &Asked<'_>, verdict: HookVerdict, edit: &Edit) -> Option<&'static str> {
+    let prompt = asked.at.point() == HookPoint::PromptSubmitted;
+    let editable = match asked.at.point() {
+        HookPoint::PromptSubmitted | HookPoint::BeforeTool | HookPoint::PermissionRequest => true,
+        HookPoint::SessionStart
+        | HookPoint::SessionEnd
+        | HookPoint::BeforeSample
+        | HookPoint::AfterAnswer
+        | HookPoint::AfterTool
+        | HookPoint::BeforeCompaction
+        | HookPoint::AfterCompaction
+        | HookPoint::Stop
+        | HookPoint::SubTurnStart
+        | HookPoint::SubTurnStop
+        | HookPoint::Interrupt => false,
+    };
+    if !editable {
+        return Some("changes something where there is nothing to change");
+    }
+    if asked.spec.order == HookOrder::Parallel {
+        return Some("is declared parallel and changes something");
+    }
+    if prompt && edit.text.trim().is_empty() {
+        return Some("leaves nothing of the prompt");
+    }
+    match verdict {
+        HookVerdict::Pass | HookVerdict::Allow | HookVerdict::Ask => None,
+        HookVerdict::Deny | HookVerdict::Halt | HookVerdict::Failed | HookVerdict::Overrun => {
+            Some("changes what it does not let pass")
+        }
+    }
+}
+
+/// What the model is told: where a hook answers the model, its reason is the answer.
+fn told(
+    asked: &Asked<'_>,
+    counts: HookVerdict,
+    reason: &str,
+    context: Option<Arc<str>>,
+) -> Option<Arc<str>> {
+    let answers = match asked.at.point() {
+        HookPoint::AfterAnswer
+        | HookPoint::AfterTool
+        | HookPoint::Stop
+        | HookPoint::SubTurnStop => counts == HookVerdict::Deny,
+        HookPoint::SessionStart
+        | HookPoint::SessionEnd
+        | HookPoint::PromptSubmitted
+        | HookPoint::BeforeSample
+        | HookPoint::BeforeTool
+        | HookPoint::PermissionRequest
+        | HookPoint::BeforeCompaction
+        | HookPoint::AfterCompaction
+        | HookPoint::SubTurnStart
+        | HookPoint::Interrupt => false,
+    };
+    let context = context.filter(|context| !context.trim().is_empty());
+    if !answers {
+        return context;
+    }
+    let reason = match reason.trim() {
+        "" => "This is not enough; go on.",
+        words => words,
+    };
+    Some(match context {
+        None => Arc::from(reason),
+        Some(context) => format!("{reason}\n{context}").into(),
+    })
+}
+
+/// The hook that a key names, if it is asked.
+fn find(session: &Session, key: EffectKey) -> Option<Asked<'_>> {
+    let EffectKey::Hook { hook, asked } = key else {
+        return None;
+    };
+    let (turn, index) = (session.turn(), usize::try_from(hook).ok()?);
+    let at = |gates: &Gates| {
+        let gate = gates.open.as_ref()?;
+        let mut out = gate.out.iter();
+        let asked = out.any(|asking| asking.hook == hook && asking.asked == asked);
+        asked.then_some(gate.at)
+    };
+    if let Some(at) = at(&session.gates) {
+        let spec = session.settings.hooks.get(index)?;
+        return Some(Asked {
+            at,
+            seq: asked,
+            index: hook,
+            spec,
+            about: Digest::EMPTY,
+        });
+    }
+    let turn = turn?;
+    let spec = turn.settings.hooks.get(index)?;
+    let here = at(&turn.gates).map(|at| (at, about(session, at)));
+    let mut calls = turn.calls().iter();
+    let (at, about) =
+        here.or_else(|| calls.find_map(|call| at(&call.gates).map(|at| (at, call.arguments))))?;
+    Some(Asked {
+        at,
+        seq: asked,
+        index: hook,
+        spec,
+        about,
+    })
+}
+
+/// Digest of the prompt that hooks are asked about; of nothing elsewhere.
+fn about(session: &Session, at: HookAt) -> Digest {
+    let HookAt::PromptSubmitted { input } = at else {
+        return Digest::EMPTY;
+    };
+    let mut queue = session.queue.iter();
+    let queued = queue.find(|queued| queued.id == input);
+    queued.map_or(Digest::EMPTY, |queued| queued.part.digest)
+}
+
+/// The question to a hook whose process ended, once more; or that it did not answer, after too
+/// many tries.
+pub(super) fn again(plan: &Plan, one: &Owed) -> Option<Fact> {
+    let asked = find(&plan.session, one.key)?;
+    let attempt = attempt(&plan.session, &asked)?;
+    let limits = plan.session.turn().map_or(plan.ceiling, |turn| turn.limits);
+    if attempt > limits.restarts || asked.at == HookAt::SessionEnd {
+        let why = format!("hook {} was cut short: its process ended", asked.spec.name);
+        return Some(Fact::HookDecided(decided(
+            plan,
+            &asked,
+            HookReply::failed(why),
+        )));
+    }
+    Some(Fact::HooksAsked(HooksAsked {
+        at: asked.at,
+        hooks: alloc::vec![asked.index],
+        attempt: attempt.saturating_add(1),
+    }))
+}
+
+fn attempt(session: &Session, asked: &Asked<'_>) -> Option<u32> {
+    let mut out: Vec<_> = session.gates.out().to_vec();
+    if let Some(turn) = session.turn() {
+        out.extend_from_slice(turn.gates.out());
+        for call in turn.calls() {
+            out.extend_from_slice(call.gates.out());
+        }
+    }
+    let mut out = out.into_iter();
+    let found = out.find(|one| one.hook == asked.index && one.asked == asked.seq);
+    found.map(|one| one.attempt)
+}
+
+/// Gives up on hooks that were told of an interrupt and have not answered within their grace.
+pub(super) fn give_up(plan: &Plan, turn: &Turn) -> Option<Fact> {
+    let out = turn.gates.out().first()?;
+    let key = EffectKey::Hook {
+        hook: out.hook,
+        asked: out.asked,
+    };
+    let asked = find(&plan.session, key)?;
+    let why = format!("hook {} did not answer in time", asked.spec.name);
+    let reply = HookReply::failed(why);
+    Some(Fact::HookDecided(decided(plan, &asked, reply)))
+}
+
+/// What a denial says, with the hook's name where the word has none.
+pub(super) fn reason(word: &Word) -> Option<String> {
+    match word {
+        Word::Deny { reason, .. } if reason.trim().is_empty() => {
+            Some(String::from("Denied: a hook said no."))
+        }
+        Word::Deny { reason, .. } => Some(reason.clone()),
+        Word::Pass | Word::Allow | Word::Ask => None,
+    }
+}

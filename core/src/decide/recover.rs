@@ -1,0 +1,126 @@
+//! Recovery: what a new process does about what the one before it left behind.
+
+use alloc::string::String;
+
+use super::{Plan, answer, calls, compaction, hooks, proceed};
+use crate::effect::{EffectKey, Owed};
+use crate::error::Reject;
+use crate::fact::{ApprovalAsked, Fact, SampleCut, SessionResumed, Stands};
+use crate::failure::{FailureKind, Retry, SampleFailure};
+use crate::hook::HookPoint;
+use crate::id::{CallId, Seq};
+use crate::owed::owed;
+use crate::session::{Progress, Sampling, Stage, Turn};
+
+/// What ran in the process before this one runs no more. A sample is asked for again, and so are
+/// hooks and people; a call is run again if that is safe, and otherwise nobody knows what became of
+/// it. Nothing is taken up again in a turn whose time ran out while no process looked.
+pub(super) fn on_recovered(plan: &mut Plan) -> Result<(), Reject> {
+    let session = &plan.session;
+    let hears = hooks::listens(&session.settings.hooks, HookPoint::SessionStart);
+    if hears && session.start.is_none() {
+        plan.push(Fact::SessionResumed(SessionResumed {}))?;
+    }
+    let late = plan.session.turn();
+    if let Some(fact) = late.and_then(|turn| proceed::overdue(plan, turn)) {
+        plan.push(fact)?;
+    }
+    // The sample first: what stands of its answer decides which calls are still out.
+    let lost = owed(&plan.session);
+    let samples = |one: &&Owed| matches!(one.key, EffectKey::Sample { .. });
+    if let Some(one) = lost.iter().find(samples)
+        && let Some(fact) = taken_up(plan, one)
+    {
+        plan.push(fact)?;
+    }
+    for one in lost.iter().filter(|one| !samples(one)) {
+        let still = owed(&plan.session).iter().any(|now| now.key == one.key);
+        if let Some(fact) = still.then(|| taken_up(plan, one)).flatten() {
+            plan.push(fact)?;
+        }
+    }
+    Ok(())
+}
+
+/// What becomes of an effect whose process ended.
+fn taken_up(plan: &Plan, one: &Owed) -> Option<Fact> {
+    match one.key {
+        EffectKey::Sample { .. } => cut(plan),
+        EffectKey::Call { call, .. } => calls::after_restart(plan, call),
+        EffectKey::Reconcile { call, .. } => calls::reconcile_again(plan, call),
+        EffectKey::Hook { .. } => hooks::again(plan, one),
+        EffectKey::Approval { call, .. } => ask_again(plan, call),
+        EffectKey::Compact { .. } => compact_again(plan),
+    }
+}
+
+fn cut(plan: &Plan) -> Option<Fact> {
+    let turn = plan.session.turn()?;
+    let Stage::Sampling(sampling) = &turn.stage else {
+        return None;
+    };
+    Some(Fact::SampleCut(restarted(plan, turn, sampling)))
+}
+
+fn restarted(plan: &Plan, turn: &Turn, sampling: &Sampling) -> SampleCut {
+    let again = turn.stop.is_none() && sampling.restarts < turn.limits.restarts;
+    let message = if again {
+        "the process ended while the model answered; the model is asked again"
+    } else {
+        "the process ended while the model answered"
+    };
+    let failure = SampleFailure::new(FailureKind::Restart, Retry::Soon, message);
+    let stands: Stands = answer::stands(turn, sampling, &failure);
+    SampleCut {
+        started: sampling.started,
+        failure,
+        partial: String::new(),
+        stands,
+        usage: None,
+        retry_at: again.then_some(plan.at),
+    }
+}
+
+/// A question stays open when its process ends: whoever asks now finds it. Its deadline stays.
+fn ask_again(plan: &Plan, id: CallId) -> Option<Fact> {
+    let turn = plan.session.turn()?;
+    let call = turn.calls().iter().find(|call| call.id == id)?;
+    let question = match &call.progress {
+        Progress::Asking { question } => (*question)?,
+        Progress::Proposed
+        | Progress::Allowed
+        | Progress::Denied { .. }
+        | Progress::Running { .. }
+        | Progress::Reconciling { .. }
+        | Progress::Done { .. } => return None,
+    };
+    // One whose time is over is not asked again: the next step denies it.
+    if question
+        .deadline
+        .is_some_and(|deadline| plan.at >= deadline)
+    {
+        return None;
+    }
+    Some(Fact::ApprovalAsked(ApprovalAsked {
+        call: id,
+        attempt: question.attempt.saturating_add(1),
+        arguments: call.arguments,
+        deadline: question.deadline,
+    }))
+}
+
+fn compact_again(plan: &Plan) -> Option<Fact> {
+    let turn = plan.session.turn()?;
+    let Stage::Compacting(compacting) = &turn.stage else {
+        return None;
+    };
+    if turn.compacting > turn.limits.restarts {
+        let reason = String::from("the process ended each time while it was made");
+        let started: Seq = compacting.started;
+        return Some(Fact::CompactionFailed(crate::fact::CompactionFailed {
+            started,
+            reason,
+        }));
+    }
+    Some(compaction::again(plan, turn, compacting.trigger))
+}

@@ -1,0 +1,99 @@
+//! Context: injected.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+
+use super::{misfit, turn_of};
+use crate::because::Because;
+use crate::compaction::Part;
+use crate::context;
+use crate::error::Misfit;
+use crate::fact::{ContextInjected, ContextSource};
+use crate::gate::Word;
+use crate::history;
+use crate::id::Seq;
+use crate::record::Recorded;
+use crate::session::{Opening, Ready, Session, Stage, Turn};
+
+/// How many names of lasting context are remembered.
+const TOLD: usize = 256;
+
+pub(super) fn on_injected(
+    session: &mut Session,
+    recorded: &Recorded,
+    fact: &ContextInjected,
+) -> Result<(), Misfit> {
+    let turn = turn_of(session, recorded)?;
+    match &turn.stage {
+        Stage::Opening(_) | Stage::Ready(_) | Stage::Backoff(_) | Stage::Concluding(_)
+            if turn.stop.is_none() => {}
+        Stage::Opening(_)
+        | Stage::Ready(_)
+        | Stage::Concluding(_)
+        | Stage::Compacting(_)
+        | Stage::Sampling(_)
+        | Stage::Backoff(_)
+        | Stage::Executing(_)
+        | Stage::Ending(_) => return Err(misfit(recorded, "nothing is told to the model here")),
+    }
+    let part = match &fact.from {
+        ContextSource::Workspace { text } => tell(session, history::WORKSPACE, text),
+        ContextSource::Posture { text } => tell(session, history::POSTURE, text),
+        ContextSource::Goal { text } => {
+            let part = context::framed(&context::frame(history::GOAL, text));
+            let turn = turn_of(session, recorded)?;
+            let Stage::Opening(Opening::Goal(set)) = turn.stage else {
+                return Err(misfit(recorded, "the turn is not opened for a goal"));
+            };
+            turn.stage = Stage::Ready(Ready::because(Because::Goal { set }));
+            part
+        }
+        ContextSource::Presenter { input, part } => {
+            let queued = session.queue.iter().find(|queued| queued.id == *input);
+            let index = usize::try_from(*part).unwrap_or(usize::MAX);
+            let part = queued.and_then(|queued| queued.context.get(index));
+            let part = part.ok_or_else(|| misfit(recorded, "no such context waits"))?;
+            let (name, part) = (history::presenter_name(&part.from), part.part);
+            remember(session, name, part);
+            part
+        }
+        ContextSource::Hook { decided } => {
+            let turn = turn_of(session, recorded)?;
+            let pending = turn.pending.pop_front();
+            let pending = pending.filter(|pending| pending.decided == *decided);
+            let pending = pending.ok_or_else(|| misfit(recorded, "it is not the next context"))?;
+            go_on(turn, *decided);
+            pending.part
+        }
+    };
+    session.shown = session.shown.with(part);
+    Ok(())
+}
+
+/// A hook's answer to the model's answer, or to the end of the turn, has the model go on.
+fn go_on(turn: &mut Turn, decided: Seq) {
+    let denied = turn.gates.passed.iter().any(|passed| match &passed.word {
+        Word::Deny { decided: by, .. } => *by == decided,
+        Word::Pass | Word::Allow | Word::Ask => false,
+    });
+    if let Stage::Concluding(_) = turn.stage
+        && denied
+    {
+        turn.spent.continuations = turn.spent.continuations.saturating_add(1);
+        turn.stage = Stage::Ready(Ready::because(Because::HookContext { decided }));
+    }
+}
+
+fn tell(session: &mut Session, name: &str, text: &str) -> Part {
+    let part = context::framed(&context::frame(name, text));
+    remember(session, String::from(name), part);
+    part
+}
+
+fn remember(session: &mut Session, name: String, part: Part) {
+    let told = Arc::make_mut(&mut session.told);
+    if told.len() >= TOLD && !told.contains_key(&name) {
+        told.pop_first();
+    }
+    told.insert(name, part.digest);
+}

@@ -1,0 +1,449 @@
+//! Hooks: asked, decided. A gate is where its point is: at the session, the turn, or a call.
+
+use alloc::format;
+use alloc::sync::Arc;
+
+use super::{calls, interrupt, misfit, turn_of};
+use crate::context;
+use crate::error::Misfit;
+use crate::fact::{HookDecided, HooksAsked, Lasting};
+use crate::failure::FailureKind;
+use crate::gate::{Asking, Gate, Gates, Passed, Word, counts_as};
+use crate::history;
+use crate::hook::{Edit, HookAt, HookOrder, HookVerdict, SessionStart, Trigger};
+use crate::id::{CallId, Seq};
+use crate::outcome::Outcome;
+use crate::record::Recorded;
+use crate::session::{Concluding, Opening, Pending, Progress, Session, Stage, Turn};
+use crate::settings::Settings;
+
+/// Where a gate is.
+#[derive(Clone, Copy)]
+enum Place {
+    Session,
+    Turn,
+    Call(usize),
+}
+
+pub(super) fn on_asked(
+    session: &mut Session,
+    recorded: &Recorded,
+    fact: &HooksAsked,
+) -> Result<(), Misfit> {
+    let place = place(session, recorded, fact.at)?;
+    let subject = subject(session, place, fact.at);
+    let settings = settings(session, place);
+    let gates = gates(session, recorded, place)?;
+    if gates.passed.iter().any(|passed| passed.at == fact.at) {
+        return Err(misfit(recorded, "its hooks have spoken already"));
+    }
+    let gate = gates.open.get_or_insert_with(|| Gate::new(fact.at));
+    if gate.at != fact.at {
+        return Err(misfit(recorded, "other hooks are being asked"));
+    }
+    let again = |asking: &Asking| fact.hooks.contains(&asking.hook);
+    let fits = if fact.attempt == 1 {
+        gate.asks(&settings.hooks, &subject, &fact.hooks)
+    } else {
+        let same = gate.out.iter().filter(|asking| again(asking));
+        let mut earlier = same.clone();
+        same.count() == fact.hooks.len()
+            && earlier.all(|asking| asking.attempt.saturating_add(1) == fact.attempt)
+    };
+    if !fits {
+        return Err(misfit(recorded, "these are not the hooks to be asked now"));
+    }
+    gate.out.retain(|asking| !again(asking));
+    gate.out.extend(fact.hooks.iter().map(|hook| Asking {
+        hook: *hook,
+        asked: recorded.seq,
+        attempt: fact.attempt,
+        since: recorded.ts,
+    }));
+    Ok(())
+}
+
+pub(super) fn on_decided(
+    session: &mut Session,
+    recorded: &Recorded,
+    fact: &HookDecided,
+) -> Result<(), Misfit> {
+    let (place, at) = asked(session, fact.asked, fact.hook)
+        .ok_or_else(|| misfit(recorded, "no such hook is asked"))?;
+    let subject = subject(session, place, at);
+    let settings = settings(session, place);
+    let index = usize::try_from(fact.hook).unwrap_or(usize::MAX);
+    let spec = settings.hooks.get(index);
+    let spec = spec.ok_or_else(|| misfit(recorded, "there is no such hook"))?;
+    if spec.name != fact.name {
+        return Err(misfit(recorded, "the hook has another name"));
+    }
+    let counts = counts_as(spec, fact.verdict);
+    if let Some(edit) = &fact.edit {
+        let may = match counts {
+            HookVerdict::Pass | HookVerdict::Allow | HookVerdict::Ask => true,
+            HookVerdict::Deny | HookVerdict::Halt | HookVerdict::Failed | HookVerdict::Overrun => {
+                false
+            }
+        };
+        if !may || spec.order == HookOrder::Parallel {
+            return Err(misfit(recorded, "this hook changes nothing"));
+        }
+        change(session, recorded, at, edit)?;
+    }
+    let pending = fact.context.as_ref().map(|text| {
+        let text = context::frame(&history::hook_name(&fact.name), text);
+        Pending {
+            decided: recorded.seq,
+            part: context::framed(&text),
+            lasting: lasting(at),
+        }
+    });
+    let gates = gates(session, recorded, place)?;
+    if let Some(gate) = &mut gates.open {
+        gate.out.retain(|asking| asking.hook != fact.hook);
+        gate.heard.push(fact.hook);
+        gate.word.with(counts, recorded.seq, &fact.reason);
+        gate.contexts
+            .extend(pending.map(|pending| (fact.hook, pending)));
+    }
+    if let Some(turn) = session.turn_mut() {
+        let bytes = pending.map_or(0, |pending| pending.part.bytes);
+        turn.context_bytes = turn.context_bytes.saturating_add(bytes);
+    }
+    close(session, recorded, place, &settings, &subject);
+    end(session, recorded, fact, counts);
+    calls::leave_if_done(session);
+    Ok(())
+}
+
+/// Closes a gate whose hooks have all spoken.
+fn close(
+    session: &mut Session,
+    recorded: &Recorded,
+    place: Place,
+    settings: &Settings,
+    subject: &str,
+) {
+    let Ok(gates) = gates(session, recorded, place) else {
+        return;
+    };
+    let complete = |gate: &mut Gate| gate.is_complete(&settings.hooks, subject);
+    let Some(mut gate) = gates.open.take_if(complete) else {
+        return;
+    };
+    gate.contexts.sort_by_key(|(hook, _)| *hook);
+    let dropped = drops(&gate);
+    let denied = matches!(gate.word, Word::Deny { .. });
+    gates.passed.push(Passed {
+        at: gate.at,
+        word: gate.word,
+    });
+    if let HookAt::SessionStart { .. } = gate.at
+        && !denied
+    {
+        session.start = None;
+    }
+    let contexts = gate.contexts.into_iter().map(|(_, pending)| pending);
+    match (place, session.turn_mut()) {
+        (Place::Turn, Some(turn)) if !dropped => turn.pending.extend(contexts),
+        (Place::Call(index), Some(turn)) => {
+            if let Some(call) = turn.calls_mut().get_mut(index) {
+                call.contexts.extend(contexts);
+            }
+        }
+        (Place::Session | Place::Turn | Place::Call(_), _) => {}
+    }
+}
+
+/// Whether what hooks gave here is for nobody: the prompt that it goes with is blocked, or the turn
+/// ends.
+fn drops(gate: &Gate) -> bool {
+    match gate.at {
+        HookAt::PromptSubmitted { .. } => matches!(gate.word, Word::Deny { .. }),
+        HookAt::Interrupt | HookAt::SessionEnd => true,
+        HookAt::SessionStart { .. }
+        | HookAt::BeforeSample { .. }
+        | HookAt::AfterAnswer { .. }
+        | HookAt::BeforeTool { .. }
+        | HookAt::AfterTool { .. }
+        | HookAt::PermissionRequest { .. }
+        | HookAt::BeforeCompaction { .. }
+        | HookAt::AfterCompaction { .. }
+        | HookAt::Stop { .. }
+        | HookAt::SubTurnStart
+        | HookAt::SubTurnStop { .. } => false,
+    }
+}
+
+/// A hook that halts, or says more than it may, ends the turn.
+fn end(session: &mut Session, recorded: &Recorded, fact: &HookDecided, counts: HookVerdict) {
+    let outcome = match counts {
+        HookVerdict::Halt => Outcome::Blocked {
+            reason: format!("{}: {}", fact.name, fact.reason),
+        },
+        HookVerdict::Overrun => Outcome::Failed {
+            failure: FailureKind::Hook,
+            message: fact.reason.clone(),
+        },
+        HookVerdict::Pass
+        | HookVerdict::Allow
+        | HookVerdict::Ask
+        | HookVerdict::Deny
+        | HookVerdict::Failed => return,
+    };
+    if let Some(turn) = session.turn_mut()
+        && turn.stop.is_none()
+    {
+        interrupt::stop(turn, recorded, outcome);
+    }
+}
+
+/// What a hook put in the place of a prompt or of arguments.
+fn change(
+    session: &mut Session,
+    recorded: &Recorded,
+    at: HookAt,
+    edit: &Edit,
+) -> Result<(), Misfit> {
+    match at {
+        HookAt::PromptSubmitted { input } => {
+            let queued = session.queue.iter_mut().find(|queued| queued.id == input);
+            let queued = queued.ok_or_else(|| misfit(recorded, "no such input waits"))?;
+            queued.part = context::user(&edit.text);
+            Ok(())
+        }
+        HookAt::BeforeTool { call } | HookAt::PermissionRequest { call } => {
+            let turn = turn_of(session, recorded)?;
+            calls::edit(turn, recorded, call, edit)
+        }
+        HookAt::SessionStart { .. }
+        | HookAt::SessionEnd
+        | HookAt::BeforeSample { .. }
+        | HookAt::AfterAnswer { .. }
+        | HookAt::AfterTool { .. }
+        | HookAt::BeforeCompaction { .. }
+        | HookAt::AfterCompaction { .. }
+        | HookAt::Stop { .. }
+        | HookAt::SubTurnStart
+        | HookAt::SubTurnStop { .. }
+        | HookAt::Interrupt => Err(misfit(recorded, "there is nothing to change here")),
+    }
+}
+
+fn lasting(at: HookAt) -> Lasting {
+    match at {
+        HookAt::SessionStart { .. } => Lasting::Session,
+        HookAt::SessionEnd
+        | HookAt::PromptSubmitted { .. }
+        | HookAt::BeforeSample { .. }
+        | HookAt::AfterAnswer { .. }
+        | HookAt::BeforeTool { .. }
+        | HookAt::AfterTool { .. }
+        | HookAt::PermissionRequest { .. }
+        | HookAt::BeforeCompaction { .. }
+        | HookAt::AfterCompaction { .. }
+        | HookAt::Stop { .. }
+        | HookAt::SubTurnStart
+        | HookAt::SubTurnStop { .. }
+        | HookAt::Interrupt => Lasting::Turn,
+    }
+}
+
+/// The hook that is asked by this fact, wherever it is.
+fn asked(session: &Session, seq: Seq, hook: u32) -> Option<(Place, HookAt)> {
+    let asks = |gates: &Gates| {
+        let gate = gates.open.as_ref()?;
+        let mut out = gate.out.iter();
+        let asked = out.any(|asking| asking.hook == hook && asking.asked == seq);
+        asked.then_some(gate.at)
+    };
+    if let Some(at) = asks(&session.gates) {
+        return Some((Place::Session, at));
+    }
+    let turn = session.turn()?;
+    if let Some(at) = asks(&turn.gates) {
+        return Some((Place::Turn, at));
+    }
+    let mut calls = turn.calls().iter().enumerate();
+    calls.find_map(|(index, call)| Some((Place::Call(index), asks(&call.gates)?)))
+}
+
+/// Where the gate of an occurrence is, if the session stands there.
+fn place(session: &Session, recorded: &Recorded, at: HookAt) -> Result<Place, Misfit> {
+    let nowhere = || misfit(recorded, "the session does not stand there");
+    if at == HookAt::SessionEnd {
+        return match session.turn() {
+            None => Ok(Place::Session),
+            Some(_) => Err(nowhere()),
+        };
+    }
+    let turn = session.turn().ok_or_else(nowhere)?;
+    if recorded.turn != Some(turn.id) {
+        return Err(misfit(recorded, "it is another turn's fact"));
+    }
+    if let Some(id) = at.call() {
+        let index = turn.calls().iter().position(|call| call.id == id);
+        let index = index.ok_or_else(nowhere)?;
+        return if at_call(turn, index, at) {
+            Ok(Place::Call(index))
+        } else {
+            Err(nowhere())
+        };
+    }
+    if at_turn(session, turn, at) {
+        Ok(Place::Turn)
+    } else {
+        Err(nowhere())
+    }
+}
+
+fn at_call(turn: &Turn, index: usize, at: HookAt) -> bool {
+    let Some(call) = turn.calls().get(index) else {
+        return false;
+    };
+    let stands = match at {
+        HookAt::BeforeTool { .. } => matches!(call.progress, Progress::Proposed),
+        HookAt::PermissionRequest { .. } => {
+            matches!(call.progress, Progress::Asking { question: None })
+        }
+        HookAt::AfterTool { .. } => matches!(call.progress, Progress::Done { ran: true, .. }),
+        HookAt::SessionStart { .. }
+        | HookAt::SessionEnd
+        | HookAt::PromptSubmitted { .. }
+        | HookAt::BeforeSample { .. }
+        | HookAt::AfterAnswer { .. }
+        | HookAt::BeforeCompaction { .. }
+        | HookAt::AfterCompaction { .. }
+        | HookAt::Stop { .. }
+        | HookAt::SubTurnStart
+        | HookAt::SubTurnStop { .. }
+        | HookAt::Interrupt => false,
+    };
+    stands && turn.stop.is_none()
+}
+
+fn at_turn(session: &Session, turn: &Turn, at: HookAt) -> bool {
+    let stops = turn.stop.is_some() || turn.pause.is_some();
+    if at == HookAt::Interrupt {
+        return stops;
+    }
+    if turn.stop.is_some() {
+        return false;
+    }
+    let opening = matches!(turn.stage, Stage::Opening(_));
+    let ready = matches!(turn.stage, Stage::Ready(_));
+    let steers = |input| {
+        let steer = session.steer().is_some_and(|queued| queued.id == input);
+        steer && (ready || matches!(turn.stage, Stage::Concluding(_) | Stage::Backoff(_)))
+    };
+    let concluding = |seq: Seq| match &turn.stage {
+        Stage::Concluding(Concluding { started, .. }) => *started == seq,
+        Stage::Opening(_)
+        | Stage::Ready(_)
+        | Stage::Compacting(_)
+        | Stage::Sampling(_)
+        | Stage::Backoff(_)
+        | Stage::Executing(_)
+        | Stage::Ending(_) => false,
+    };
+    match at {
+        HookAt::SessionStart { start } => opening && session.start == Some(start),
+        HookAt::SubTurnStart => opening && session.is_child(),
+        HookAt::PromptSubmitted { input } => {
+            turn.stage == Stage::Opening(Opening::Input(input)) || steers(input)
+        }
+        HookAt::BeforeCompaction { compaction, .. } => {
+            (opening || ready) && compaction == turn.spent.compactions.saturating_add(1)
+        }
+        HookAt::AfterCompaction { compacted, trigger } => {
+            (opening || ready) && turn.compacted == Some((compacted, trigger))
+        }
+        HookAt::BeforeSample { sample } => ready && sample == turn.spent.samples.saturating_add(1),
+        HookAt::AfterAnswer { started } => match &turn.stage {
+            Stage::Executing(executing) => executing.started == started,
+            Stage::Opening(_)
+            | Stage::Ready(_)
+            | Stage::Compacting(_)
+            | Stage::Sampling(_)
+            | Stage::Backoff(_)
+            | Stage::Concluding(_)
+            | Stage::Ending(_) => concluding(started),
+        },
+        HookAt::Stop { started, continued } => {
+            concluding(started) && !session.is_child() && continued == turn.spent.continuations
+        }
+        HookAt::SubTurnStop { started, continued } => {
+            concluding(started) && session.is_child() && continued == turn.spent.continuations
+        }
+        HookAt::SessionEnd
+        | HookAt::BeforeTool { .. }
+        | HookAt::AfterTool { .. }
+        | HookAt::PermissionRequest { .. }
+        | HookAt::Interrupt => false,
+    }
+}
+
+/// What the hooks of an occurrence are asked about, as their declarations name it.
+fn subject(session: &Session, place: Place, at: HookAt) -> Arc<str> {
+    let tool = |id: CallId| {
+        let turn = session.turn()?;
+        let call = turn.calls().iter().find(|call| call.id == id)?;
+        Some(call.tool.clone())
+    };
+    match (place, at.call()) {
+        (Place::Call(_), Some(call)) => tool(call).unwrap_or_default(),
+        (Place::Session | Place::Turn | Place::Call(_), _) => Arc::from(word(at)),
+    }
+}
+
+/// The subject of an occurrence that is not about a call.
+pub(crate) fn word(at: HookAt) -> &'static str {
+    match at {
+        HookAt::SessionStart { start } => match start {
+            SessionStart::Startup => "startup",
+            SessionStart::Resume => "resume",
+        },
+        HookAt::BeforeCompaction { trigger, .. } | HookAt::AfterCompaction { trigger, .. } => {
+            match trigger {
+                Trigger::Window => "window",
+                Trigger::Overflow => "overflow",
+            }
+        }
+        HookAt::SessionEnd
+        | HookAt::PromptSubmitted { .. }
+        | HookAt::BeforeSample { .. }
+        | HookAt::AfterAnswer { .. }
+        | HookAt::BeforeTool { .. }
+        | HookAt::AfterTool { .. }
+        | HookAt::PermissionRequest { .. }
+        | HookAt::Stop { .. }
+        | HookAt::SubTurnStart
+        | HookAt::SubTurnStop { .. }
+        | HookAt::Interrupt => "",
+    }
+}
+
+/// The settings whose hooks are meant: the turn's, frozen, or the session's at rest.
+fn settings(session: &Session, place: Place) -> Arc<Settings> {
+    match (place, session.turn()) {
+        (Place::Turn | Place::Call(_), Some(turn)) => turn.settings.clone(),
+        (Place::Session | Place::Turn | Place::Call(_), _) => session.settings.clone(),
+    }
+}
+
+fn gates<'a>(
+    session: &'a mut Session,
+    recorded: &Recorded,
+    place: Place,
+) -> Result<&'a mut Gates, Misfit> {
+    match place {
+        Place::Session => Ok(&mut session.gates),
+        Place::Turn => Ok(&mut turn_of(session, recorded)?.gates),
+        Place::Call(index) => {
+            let call = turn_of(session, recorded)?.calls_mut().get_mut(index);
+            let call = call.ok_or_else(|| misfit(recorded, "no such call is out"))?;
+            Ok(&mut call.gates)
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Interrupts: asked to stop at once, or after the step.
+
+use super::{calls, misfit, turn_of};
+use crate::error::Misfit;
+use crate::fact::{InterruptRequested, StopWhen};
+use crate::outcome::{Interrupter, LimitKind, Outcome};
+use crate::record::Recorded;
+use crate::session::{Session, Stop, Turn};
+
+pub(super) fn on_requested(
+    session: &mut Session,
+    recorded: &Recorded,
+    fact: &InterruptRequested,
+) -> Result<(), Misfit> {
+    let turn = turn_of(session, recorded)?;
+    if turn.stop.is_some() {
+        return Err(misfit(recorded, "the turn was asked to stop already"));
+    }
+    let outcome = match fact.by {
+        Interrupter::Person | Interrupter::Shutdown => Outcome::Interrupted {
+            by: fact.by,
+            reason: fact.reason.clone(),
+        },
+        Interrupter::Deadline => Outcome::Exhausted {
+            limit: LimitKind::WallClock,
+        },
+    };
+    match fact.when {
+        StopWhen::Now => stop(turn, recorded, outcome),
+        StopWhen::AfterStep if turn.pause.is_some() => {
+            return Err(misfit(recorded, "the turn was asked to stop already"));
+        }
+        StopWhen::AfterStep => {
+            turn.pause = Some(Stop {
+                outcome,
+                at: recorded.ts,
+                seq: recorded.seq,
+            });
+        }
+    }
+    calls::leave_if_done(session);
+    Ok(())
+}
+
+/// The turn is to stop now. Hooks that are being asked are no longer waited for.
+pub(super) fn stop(turn: &mut Turn, recorded: &Recorded, outcome: Outcome) {
+    turn.gates.open = None;
+    turn.stop = Some(Stop {
+        outcome,
+        at: recorded.ts,
+        seq: recorded.seq,
+    });
+}

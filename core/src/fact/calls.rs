@@ -1,0 +1,119 @@
+//! Facts about calls.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::call::{Observation, Verdict};
+use crate::digest::Digest;
+use crate::hook::Edit;
+use crate::id::CallId;
+use crate::scope::Scope;
+use crate::time::Timestamp;
+
+/// It was decided whether a call may run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallDecided {
+    /// The call.
+    pub call: CallId,
+    /// What was decided.
+    pub verdict: Verdict,
+    /// Who decided.
+    pub by: Decider,
+    /// Why.
+    pub reason: String,
+    /// Digest of the exact arguments that the decision is about.
+    pub arguments: Digest,
+}
+
+/// Who decides whether a call may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decider {
+    /// The mode and the permissions of the turn.
+    Policy,
+    /// A rule of the user.
+    Rule,
+    /// A hook.
+    Hook,
+}
+
+/// A person is asked whether a call may run. The question is named by this fact's position, and
+/// stays open when the process ends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApprovalAsked {
+    /// The call.
+    pub call: CallId,
+    /// How often it has been asked, from 1: a new process asks again.
+    pub attempt: u32,
+    /// Digest of the exact arguments that are asked about.
+    pub arguments: Digest,
+    /// When no answer is a denial, if there is such a moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+}
+
+/// The first answer to a question about a call. It is the one that counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApprovalAnswered {
+    /// The call.
+    pub call: CallId,
+    /// Who answered; the system where the deadline passed or nobody could be asked.
+    pub by: Arc<Scope>,
+    /// What was decided: allow or deny.
+    pub verdict: Verdict,
+    /// Why.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// Digest of the arguments that the answer is about.
+    pub arguments: Digest,
+    /// The arguments that the call is to run with instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edit: Option<Edit>,
+}
+
+/// A tool is about to run. The run is named by this fact's position.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallStarted {
+    /// The call.
+    pub call: CallId,
+    /// Which run of it, from 1.
+    pub attempt: u32,
+    /// The key under which a repeat of this call has no second effect; the same in each run.
+    pub idempotency_key: String,
+    /// The longest the run may take, in milliseconds.
+    pub timeout_ms: u64,
+    /// Whether the tool is only to say what it would do.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub plan: bool,
+}
+
+/// A tool is asked what became of a call whose process ended. The run is named by this fact's
+/// position.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReconcileStarted {
+    /// The call.
+    pub call: CallId,
+    /// Which run of the question, from 1.
+    pub attempt: u32,
+    /// The key that the call ran under.
+    pub idempotency_key: String,
+    /// The longest the run may take, in milliseconds.
+    pub timeout_ms: u64,
+}
+
+/// A call has ended. Exactly one a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallObserved {
+    /// The call.
+    pub call: CallId,
+    /// What became of it.
+    pub observation: Arc<Observation>,
+}

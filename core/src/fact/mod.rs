@@ -1,0 +1,94 @@
+//! Facts: what happened, in the past tense. Nothing else moves a session.
+
+mod calls;
+mod opening;
+mod sample;
+mod shaping;
+mod turn;
+
+pub use calls::{
+    ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, Decider,
+    ReconcileStarted,
+};
+pub use opening::{GoalEnded, GoalSet, Lineage, SessionOpened, SessionResumed, SettingsChanged};
+pub use sample::{ItemAdded, Reserved, SampleCut, SampleEnded, SampleStarted, Stands};
+pub use shaping::{
+    Compacted, CompactionFailed, CompactionStarted, ContextInjected, ContextSource, HookDecided,
+    HooksAsked, Lasting,
+};
+pub use turn::{
+    ContextPart, InputAccepted, InputBlocked, InputQueued, InterruptRequested, StopWhen,
+    TurnOpened, TurnSettled,
+};
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    missing_docs,
+    reason = "each variant is its struct, which is documented"
+)]
+pub enum Fact {
+    SessionOpened(SessionOpened),
+    SessionResumed(SessionResumed),
+    SettingsChanged(SettingsChanged),
+    GoalSet(GoalSet),
+    GoalEnded(GoalEnded),
+    InputQueued(InputQueued),
+    TurnOpened(TurnOpened),
+    HooksAsked(HooksAsked),
+    HookDecided(HookDecided),
+    InputAccepted(InputAccepted),
+    InputBlocked(InputBlocked),
+    ContextInjected(ContextInjected),
+    CompactionStarted(CompactionStarted),
+    Compacted(Compacted),
+    CompactionFailed(CompactionFailed),
+    SampleStarted(SampleStarted),
+    ItemAdded(ItemAdded),
+    SampleEnded(SampleEnded),
+    SampleCut(SampleCut),
+    CallDecided(CallDecided),
+    ApprovalAsked(ApprovalAsked),
+    ApprovalAnswered(ApprovalAnswered),
+    CallStarted(CallStarted),
+    ReconcileStarted(ReconcileStarted),
+    CallObserved(CallObserved),
+    InterruptRequested(InterruptRequested),
+    TurnSettled(TurnSettled),
+}
+
+impl Fact {
+    /// The kind, as the envelope spells it.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::SessionOpened(_) => "SessionOpened",
+            Self::SessionResumed(_) => "SessionResumed",
+            Self::SettingsChanged(_) => "SettingsChanged",
+            Self::GoalSet(_) => "GoalSet",
+            Self::GoalEnded(_) => "GoalEnded",
+            Self::InputQueued(_) => "InputQueued",
+            Self::TurnOpened(_) => "TurnOpened",
+            Self::HooksAsked(_) => "HooksAsked",
+            Self::HookDecided(_) => "HookDecided",
+            Self::InputAccepted(_) => "InputAccepted",
+            Self::InputBlocked(_) => "InputBlocked",
+            Self::ContextInjected(_) => "ContextInjected",
+            Self::CompactionStarted(_) => "CompactionStarted",
+            Self::Compacted(_) => "Compacted",
+            Self::CompactionFailed(_) => "CompactionFailed",
+            Self::SampleStarted(_) => "SampleStarted",
+            Self::ItemAdded(_) => "ItemAdded",
+            Self::SampleEnded(_) => "SampleEnded",
+            Self::SampleCut(_) => "SampleCut",
+            Self::CallDecided(_) => "CallDecided",
+            Self::ApprovalAsked(_) => "ApprovalAsked",
+            Self::ApprovalAnswered(_) => "ApprovalAnswered",
+            Self::CallStarted(_) => "CallStarted",
+            Self::ReconcileStarted(_) => "ReconcileStarted",
+            Self::CallObserved(_) => "CallObserved",
+            Self::InterruptRequested(_) => "InterruptRequested",
+            Self::TurnSettled(_) => "TurnSettled",
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Facts about a session as a whole.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::goal::{Goal, GoalEnd};
+use crate::id::{CallId, Seq, SessionId};
+use crate::scope::Scope;
+use crate::settings::Settings;
+
+/// A session began. Always the first fact, and only that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionOpened {
+    /// Whose it is.
+    pub owner: Arc<Scope>,
+    /// The folder that its tools work in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    /// What its turns are run with.
+    pub settings: Arc<Settings>,
+    /// Where it comes from.
+    pub lineage: Lineage,
+}
+
+/// Where a session comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "from", rename_all = "snake_case")]
+pub enum Lineage {
+    /// It was opened anew.
+    Root,
+    /// It continues a copy of another session's log.
+    Fork {
+        /// The other session.
+        of: SessionId,
+        /// The last position taken over.
+        at: Seq,
+    },
+    /// A turn of another session started it.
+    Child {
+        /// The other session.
+        of: SessionId,
+        /// The call that started it.
+        call: CallId,
+    },
+}
+
+/// A new process went on with a session whose hooks want to know of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionResumed {}
+
+/// The session got a goal, or lost the one it had.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GoalSet {
+    /// Who set it.
+    pub by: Arc<Scope>,
+    /// The goal; `None` when it was taken away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<Arc<Goal>>,
+}
+
+/// The work towards the goal ended: no more turns open for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GoalEnded {
+    /// How.
+    pub end: GoalEnd,
+}
+
+/// The settings were replaced, for turns that open from here on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SettingsChanged {
+    /// Who replaced them.
+    pub by: Arc<Scope>,
+    /// All of the settings.
+    pub settings: Arc<Settings>,
+}

@@ -1,0 +1,109 @@
+//! Facts about samples.
+
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+use crate::because::Because;
+use crate::digest::Digest;
+use crate::failure::SampleFailure;
+use crate::id::Seq;
+use crate::item::{Item, StopReason};
+use crate::time::Timestamp;
+use crate::usage::Usage;
+
+/// The model was asked. The run is named by this fact's position.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SampleStarted {
+    /// Which sample of the turn, from 1.
+    pub sample: u32,
+    /// Which attempt at it, from 1.
+    pub attempt: u32,
+    /// Why.
+    pub because: Because,
+    /// Digest of what the model was shown.
+    pub digest: Digest,
+    /// What was set aside for it, where the turn has a budget.
+    #[serde(default, skip_serializing_if = "Reserved::is_nothing")]
+    pub reserved: Reserved,
+}
+
+/// What is set aside for a sample before it is asked for: an estimate of its request, and the most
+/// that it may answer with where the user sets that.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reserved {
+    /// Tokens; 0 where the turn has no budget of them.
+    pub tokens: u64,
+    /// Money; 0 where the turn has no budget of it.
+    pub cost_micros: u64,
+}
+
+impl Reserved {
+    fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// An item of the model's answer is whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ItemAdded {
+    /// The `SampleStarted` of the run that brought it.
+    pub started: Seq,
+    /// The item.
+    pub item: Item,
+}
+
+/// The answer is whole; its items stand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SampleEnded {
+    /// The `SampleStarted` of the run.
+    pub started: Seq,
+    /// Why the model stopped.
+    pub stop: StopReason,
+    /// What it cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// The provider's id of the response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_id: Option<String>,
+}
+
+/// What stands of an answer that broke off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "stands", rename_all = "snake_case")]
+pub enum Stands {
+    /// Nothing: the next attempt answers anew.
+    Nothing,
+    /// Its items up to a call that had started.
+    Through {
+        /// The last `ItemAdded` that stands.
+        item: Seq,
+    },
+    /// What it said so far, the text that was still streaming too: the user spoke meanwhile.
+    Said,
+}
+
+/// The answer broke off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SampleCut {
+    /// The `SampleStarted` of the run.
+    pub started: Seq,
+    /// How it failed.
+    pub failure: SampleFailure,
+    /// Text that had streamed by then and belongs to no whole item.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub partial: String,
+    /// What stands of it.
+    pub stands: Stands,
+    /// What it cost, as far as the provider said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// When the next attempt is due, if there is to be one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<Timestamp>,
+}

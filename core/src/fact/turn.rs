@@ -1,0 +1,118 @@
+//! Facts about a turn: what opened it, what was said to it, how it ended.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::because::Because;
+use crate::id::{InputId, Seq};
+use crate::limits::Limits;
+use crate::outcome::{Interrupter, Outcome};
+use crate::scope::Scope;
+use crate::session::{Delivery, Spent};
+
+/// A user said something. Acknowledged to the caller once this is durable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputQueued {
+    /// Who said it.
+    pub scope: Arc<Scope>,
+    /// What was said.
+    pub text: Arc<str>,
+    /// When it is meant to be heard.
+    pub delivery: Delivery,
+    /// What the presenter tells the model besides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub context: Vec<ContextPart>,
+    /// The caller's own key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Whether the turn only plans what its tools would do.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub dry_run: bool,
+}
+
+/// What a presenter tells the model beside an input: the instructions of a project, the state of an
+/// editor. A part is shown again only when its text is another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContextPart {
+    /// What it is, for example the name of a file. Parts of the same name replace one another.
+    pub from: String,
+    /// The text.
+    pub text: Arc<str>,
+}
+
+/// A turn began. Its id is this fact's position.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TurnOpened {
+    /// Why.
+    pub because: Because,
+    /// On whose behalf.
+    pub scope: Arc<Scope>,
+    /// The fact that holds the settings that are frozen for this turn.
+    pub settings: Seq,
+    /// The limits of this turn: those of the settings, within those of the process.
+    pub limits: Limits,
+    /// Whether tools that change something are only planned.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub dry_run: bool,
+}
+
+/// An input was refused by a hook: the model never sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputBlocked {
+    /// The input.
+    pub input: InputId,
+    /// Why.
+    pub reason: String,
+}
+
+/// An input was let in: from here on the model may see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputAccepted {
+    /// The input.
+    pub input: InputId,
+}
+
+/// The turn was asked to stop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InterruptRequested {
+    /// Who asked.
+    pub by: Interrupter,
+    /// On whose behalf; the system where no person asked.
+    pub scope: Arc<Scope>,
+    /// In which words.
+    pub reason: String,
+    /// When it is to stop.
+    pub when: StopWhen,
+}
+
+/// When a turn is to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopWhen {
+    /// At once: what runs is told to stop.
+    Now,
+    /// Before the model is asked again: what runs may end.
+    AfterStep,
+}
+
+/// The turn ended: its one terminal fact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnSettled {
+    /// How it ended.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// What it took.
+    pub spent: Spent,
+    /// Inputs that it did not hear and that wait on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<InputId>,
+}

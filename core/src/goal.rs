@@ -1,0 +1,75 @@
+//! Goals: what a session works towards over several turns.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{CallId, Seq};
+use crate::scope::Scope;
+
+/// What a session works towards.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Goal {
+    /// The goal, in words for the model.
+    pub text: Arc<str>,
+    /// How many turns may be opened for it.
+    pub turns: u32,
+}
+
+/// A goal that is being worked towards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GoalState {
+    /// The goal.
+    pub goal: Arc<Goal>,
+    /// The `GoalSet`.
+    pub set: Seq,
+    /// On whose behalf.
+    pub scope: Arc<Scope>,
+    /// The turns that were opened for it.
+    pub turns: u32,
+    /// What is to be done about it.
+    pub standing: Standing,
+}
+
+/// What is to be done about a goal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing: a turn works towards it, or a user has the word.
+    Waiting,
+    /// Another turn is to be opened.
+    Due,
+    /// The model says that it is met.
+    Met {
+        /// The call by which it says so.
+        call: CallId,
+    },
+    /// The last turn ended in a way that another would not mend.
+    Over {
+        /// How it ended.
+        reason: String,
+    },
+}
+
+/// How the work towards a goal ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "end", rename_all = "snake_case")]
+pub enum GoalEnd {
+    /// The model says that it is met.
+    Met {
+        /// The call by which it says so.
+        call: CallId,
+    },
+    /// All turns that may be opened for it are used.
+    Exhausted,
+    /// A turn ended in a way that another turn would not mend.
+    Stopped {
+        /// How it ended.
+        reason: String,
+    },
+}
+
+/// The tool by which a model says that the goal is met. A session whose settings offer a tool of
+/// this name has it answered by the engine itself; it is never run.
+pub const GOAL_TOOL: &str = "goal_met";

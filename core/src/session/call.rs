@@ -1,0 +1,130 @@
+//! Calls: how far each one is.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::turn::Pending;
+use crate::compaction::Part;
+use crate::digest::Digest;
+use crate::gate::Gates;
+use crate::id::{CallId, Seq};
+use crate::rule::RuleVerdict;
+use crate::settings::{Concurrency, EffectClass};
+use crate::time::Timestamp;
+
+/// One call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallState {
+    /// Its id.
+    pub id: CallId,
+    /// The tool's name, as the model wrote it.
+    pub tool: Arc<str>,
+    /// Digest of the provider's id of it.
+    pub provider_id: Digest,
+    /// What stands against it before anything is decided.
+    pub fitness: Fitness,
+    /// Digest of its arguments.
+    pub arguments: Digest,
+    /// The arguments that somebody put in the place of the model's, in numbers.
+    pub edited: Option<Part>,
+    /// What the rules of the user say of it, the strongest.
+    pub ruled: Option<RuleVerdict>,
+    /// Hooks that are asked about it.
+    pub gates: Gates,
+    /// Context that hooks gave about it, in order.
+    pub contexts: Vec<Pending>,
+    /// How far it is.
+    pub progress: Progress,
+}
+
+/// Whether a call can be run at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fitness {
+    /// It names a tool and its arguments fit.
+    Fit {
+        /// What running it does to the world.
+        effect: EffectClass,
+        /// Whether it may run beside others.
+        concurrency: Concurrency,
+        /// The longest one run may take, in milliseconds.
+        timeout_ms: u64,
+        /// Whether the tool can say what became of it.
+        reconciles: bool,
+    },
+    /// It says that the goal is met. The engine answers it.
+    Goal,
+    /// It cannot be run, for this reason.
+    Unfit {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// How far a call is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// Nothing is decided.
+    Proposed,
+    /// A person is to be asked.
+    Asking {
+        /// The question, once it is open.
+        question: Option<Question>,
+    },
+    /// It may run and has not started.
+    Allowed,
+    /// It may not run, for this reason.
+    Denied {
+        /// Why.
+        reason: String,
+    },
+    /// It runs.
+    Running {
+        /// The run.
+        started: Seq,
+        /// Which run it is, from 1.
+        attempt: u32,
+        /// Whether it only says what it would do.
+        plan: bool,
+    },
+    /// Its process ended while it ran, and the tool is asked what became of it.
+    Reconciling {
+        /// The run of the question.
+        started: Seq,
+        /// Which run of the question it is, from 1.
+        attempt: u32,
+    },
+    /// It has its observation.
+    Done {
+        /// The observation, in numbers.
+        observation: Part,
+        /// Whether a run of it had begun.
+        ran: bool,
+    },
+}
+
+/// An open question about a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Question {
+    /// The `ApprovalAsked`.
+    pub asked: Seq,
+    /// How often it has been asked.
+    pub attempt: u32,
+    /// When no answer is a denial.
+    pub deadline: Option<Timestamp>,
+}
+
+impl CallState {
+    /// Whether a run of it has begun.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        match &self.progress {
+            Progress::Running { .. } | Progress::Reconciling { .. } => true,
+            Progress::Done { ran, .. } => *ran,
+            Progress::Proposed
+            | Progress::Asking { .. }
+            | Progress::Allowed
+            | Progress::Denied { .. } => false,
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The state of a session: control data and ids. Texts, arguments and outputs live in facts and
+//! in [`crate::History`].
+
+mod call;
+mod stage;
+mod turn;
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::string::String;
+use alloc::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::compaction::{Part, Shown};
+use crate::digest::Digest;
+use crate::fact::Lineage;
+use crate::gate::Gates;
+use crate::goal::GoalState;
+use crate::hook::SessionStart;
+use crate::id::{InputId, Seq, SessionId};
+use crate::scope::Scope;
+use crate::settings::Settings;
+
+pub use call::{CallState, Fitness, Progress, Question};
+pub use stage::{
+    AfterCalls, Backoff, Compacting, Concluding, Executing, Opening, Ready, Said, Sampling, Stage,
+    Then,
+};
+pub use turn::{Pending, Spent, Stop, Turn};
+
+/// An open session: the fold of its log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// Its id.
+    pub id: SessionId,
+    /// The position that the next fact will get.
+    pub next: Seq,
+    /// Whose it is.
+    pub owner: Arc<Scope>,
+    /// The folder that its tools work in.
+    pub workspace: Option<Arc<str>>,
+    /// Where it comes from.
+    pub lineage: Arc<Lineage>,
+    /// The settings for turns that open from now on.
+    pub settings: Arc<Settings>,
+    /// The fact that holds these settings.
+    pub settings_at: Seq,
+    /// Inputs that no turn has accepted yet, oldest first.
+    pub queue: VecDeque<Queued>,
+    /// Keys of the latest inputs, oldest first; bounded by [`Session::KEYS`].
+    pub keys: Arc<VecDeque<(String, Seq)>>,
+    /// Whether waiting inputs open turns by themselves.
+    pub hold: Hold,
+    /// What the model may see so far.
+    pub shown: Shown,
+    /// The latest request that the provider measured.
+    pub measured: Option<Measured>,
+    /// Digests of the lasting context that the model was told, by its name.
+    pub told: Arc<BTreeMap<String, Digest>>,
+    /// What the session works towards.
+    pub goal: Option<GoalState>,
+    /// The hooks that are to hear how the session starts.
+    pub start: Option<SessionStart>,
+    /// Hooks that are asked while no turn is open.
+    pub gates: Gates,
+    /// The latest run of a sample, in whichever turn; [`Seq::ZERO`] before the first.
+    pub latest: Seq,
+    /// Whether a turn is open.
+    pub phase: Phase,
+}
+
+impl Session {
+    /// How many keys of past inputs are remembered.
+    pub const KEYS: usize = 64;
+
+    /// The open turn.
+    #[must_use]
+    pub fn turn(&self) -> Option<&Turn> {
+        match &self.phase {
+            Phase::Idle => None,
+            Phase::Turning(turn) => Some(turn),
+        }
+    }
+
+    /// The open turn, to change.
+    pub(crate) fn turn_mut(&mut self) -> Option<&mut Turn> {
+        match &mut self.phase {
+            Phase::Idle => None,
+            Phase::Turning(turn) => Some(turn),
+        }
+    }
+
+    /// The input that the next turn is opened for: the oldest that is to be heard right after the
+    /// turn before it, or else the oldest.
+    #[must_use]
+    pub fn next_input(&self) -> Option<&Queued> {
+        let mut waiting = self.queue.iter();
+        let soon = |queued: &&Queued| match queued.delivery {
+            Delivery::Steer | Delivery::FollowUp => true,
+            Delivery::Turn => false,
+        };
+        waiting.find(soon).or_else(|| self.queue.front())
+    }
+
+    /// The oldest input that is meant for the turn that runs.
+    #[must_use]
+    pub fn steer(&self) -> Option<&Queued> {
+        let mut waiting = self.queue.iter();
+        waiting.find(|queued| queued.delivery == Delivery::Steer)
+    }
+
+    /// Whether the turns of this session were started by another session's turn.
+    #[must_use]
+    pub fn is_child(&self) -> bool {
+        match *self.lineage {
+            Lineage::Child { .. } => true,
+            Lineage::Root | Lineage::Fork { .. } => false,
+        }
+    }
+}
+
+/// A request as the provider measured it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Measured {
+    /// Tokens of the request.
+    pub tokens: u64,
+    /// What was shown in it.
+    pub shown: Shown,
+}
+
+/// Whether a turn is open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one a session, and cloned for each decision"
+)]
+pub enum Phase {
+    /// None is.
+    Idle,
+    /// One is.
+    Turning(Turn),
+}
+
+/// Whether waiting inputs open turns by themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// They do.
+    Free,
+    /// They wait for a user's word: the last turn was interrupted.
+    Held,
+}
+
+/// An input that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Queued {
+    /// Its id.
+    pub id: InputId,
+    /// Who said it.
+    pub scope: Arc<Scope>,
+    /// When it is meant to be heard.
+    pub delivery: Delivery,
+    /// Its text, in numbers.
+    pub part: Part,
+    /// What the presenter tells the model besides.
+    pub context: Arc<[QueuedPart]>,
+    /// Whether its turn only plans what its tools would do.
+    pub dry_run: bool,
+}
+
+/// One part of an input's context that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueuedPart {
+    /// Its name.
+    pub from: String,
+    /// Its text in its frame, in numbers.
+    pub part: Part,
+}
+
+/// When an input is meant to be heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Delivery {
+    /// In a turn of its own, after those before it.
+    Turn,
+    /// In the turn that runs, as soon as that may be; without one, in the next.
+    Steer,
+    /// In a turn of its own right after the one that runs, before those that wait as `Turn`.
+    FollowUp,
+}

@@ -1,0 +1,169 @@
+//! Stages: where an open turn stands.
+
+use alloc::vec::Vec;
+
+use super::call::CallState;
+use crate::because::Because;
+use crate::compaction::{Part, Shown};
+use crate::hook::Trigger;
+use crate::id::{InputId, Seq};
+use crate::item::StopReason;
+use crate::nonempty::NonEmpty;
+use crate::outcome::Outcome;
+use crate::time::Timestamp;
+
+/// Where an open turn stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stage {
+    /// Its input is to be let in.
+    Opening(Opening),
+    /// The model may be asked next.
+    Ready(Ready),
+    /// The conversation is being compacted.
+    Compacting(Compacting),
+    /// The model has been asked.
+    Sampling(Sampling),
+    /// The last attempt failed; the next one waits.
+    Backoff(Backoff),
+    /// Tool calls are out.
+    Executing(Executing),
+    /// The model has answered and asks for nothing more.
+    Concluding(Concluding),
+    /// It cannot go on: this outcome is to be recorded.
+    Ending(Outcome),
+}
+
+/// What a turn was opened for is to be let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// An input.
+    Input(InputId),
+    /// The goal, by its `GoalSet`.
+    Goal(Seq),
+}
+
+/// The model may be asked next, for a new sample.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ready {
+    /// Why.
+    pub because: Because,
+    /// Whether the conversation must be compacted before: the provider refused it as too large.
+    pub overflow: bool,
+    /// Not before this moment.
+    pub not_before: Option<Timestamp>,
+}
+
+impl Ready {
+    /// For this reason, with a conversation that nobody has refused.
+    #[must_use]
+    pub(crate) fn because(because: Because) -> Self {
+        Self {
+            because,
+            overflow: false,
+            not_before: None,
+        }
+    }
+}
+
+/// The conversation is being compacted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compacting {
+    /// The run.
+    pub started: Seq,
+    /// Why.
+    pub trigger: Trigger,
+    /// What comes next.
+    pub then: Then,
+}
+
+/// What comes after a compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Then {
+    /// What the turn was opened for is let in.
+    Open(Opening),
+    /// The model is asked.
+    Ask(Because),
+}
+
+/// The model has been asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sampling {
+    /// The run.
+    pub started: Seq,
+    /// The run before this one, in whichever turn; [`Seq::ZERO`] for the first.
+    pub previous: Seq,
+    /// Failures of this sample before this attempt.
+    pub failures: u32,
+    /// Restarts of this sample before this attempt.
+    pub restarts: u32,
+    /// What the request showed.
+    pub asked: Shown,
+    /// Calls that it has brought so far.
+    pub calls: Vec<CallState>,
+    /// The items that it has brought so far: their positions, and what each shows.
+    pub items: Vec<(Seq, Part, Said)>,
+}
+
+impl Sampling {
+    /// What it has said to the user so far.
+    #[must_use]
+    pub fn said(&self) -> Said {
+        let said = self.items.iter().map(|(_, _, said)| *said);
+        said.max().unwrap_or(Said::Nothing)
+    }
+}
+
+/// What an answer says to the user, the strongest thing so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Said {
+    /// Nothing.
+    Nothing,
+    /// A refusal.
+    Refusal,
+    /// Text.
+    Text,
+}
+
+/// The last attempt failed; the next one waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Backoff {
+    /// Until when.
+    pub until: Timestamp,
+    /// Failures of this sample so far.
+    pub failures: u32,
+    /// Restarts of this sample so far.
+    pub restarts: u32,
+}
+
+/// Tool calls are out; this ends when each has its observation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Executing {
+    /// The `SampleStarted` of the answer.
+    pub started: Seq,
+    /// The calls, in the order of the answer.
+    pub calls: NonEmpty<CallState>,
+    /// What comes when each has its observation.
+    pub then: AfterCalls,
+}
+
+/// What comes when each call has its observation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AfterCalls {
+    /// The model is asked again.
+    Ask,
+    /// The answer broke off: the model is asked again from then on.
+    Wait(Timestamp),
+    /// The answer broke off, and the model is not asked again.
+    End(Outcome),
+}
+
+/// The model has answered and asks for nothing more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Concluding {
+    /// The `SampleStarted` of the answer.
+    pub started: Seq,
+    /// Why it stopped.
+    pub stop: StopReason,
+    /// What it said.
+    pub said: Said,
+}

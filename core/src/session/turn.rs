@@ -1,0 +1,180 @@
+//! Turns: an open one, what it has taken, and what it waits for.
+
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::call::CallState;
+use super::stage::Stage;
+use crate::compaction::Part;
+use crate::fact::Lasting;
+use crate::failure::{FailureKind, SampleFailure};
+use crate::gate::Gates;
+use crate::hook::Trigger;
+use crate::id::{Seq, TurnId};
+use crate::limits::Limits;
+use crate::outcome::{LimitKind, Outcome};
+use crate::scope::Scope;
+use crate::settings::Settings;
+use crate::time::Timestamp;
+use crate::usage::Usage;
+
+/// An open turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    /// Its id.
+    pub id: TurnId,
+    /// On whose behalf it runs.
+    pub scope: Arc<Scope>,
+    /// Its settings, frozen.
+    pub settings: Arc<Settings>,
+    /// Its limits, frozen.
+    pub limits: Limits,
+    /// Whether tools that change something are only planned.
+    pub dry_run: bool,
+    /// When it opened.
+    pub opened_at: Timestamp,
+    /// What it has taken so far.
+    pub spent: Spent,
+    /// Whether it is to stop now.
+    pub stop: Option<Stop>,
+    /// Whether it is to stop before the model is asked again.
+    pub pause: Option<Stop>,
+    /// Hooks that are asked about the turn as a whole.
+    pub gates: Gates,
+    /// Context that is to be injected before the next sample, in order.
+    pub pending: VecDeque<Pending>,
+    /// Bytes of the instructions and the tools.
+    pub base_bytes: u64,
+    /// Bytes of context that hooks have given in this turn.
+    pub context_bytes: u64,
+    /// The compaction that hooks are to hear of.
+    pub compacted: Option<(Seq, Trigger)>,
+    /// The runs of the compaction that is under way, or was cut short.
+    pub compacting: u32,
+    /// Where it stands.
+    pub stage: Stage,
+}
+
+impl Turn {
+    /// The limit on calls that the answer went over, if it did. None of its calls begins any more.
+    #[must_use]
+    pub fn over_calls(&self) -> Option<LimitKind> {
+        let (count, before) = match &self.stage {
+            Stage::Sampling(sampling) => (sampling.calls.len(), self.spent.calls),
+            Stage::Executing(executing) => {
+                let count = executing.calls.len();
+                let all = u32::try_from(count).unwrap_or(u32::MAX);
+                (count, self.spent.calls.saturating_sub(all))
+            }
+            Stage::Opening(_)
+            | Stage::Ready(_)
+            | Stage::Compacting(_)
+            | Stage::Backoff(_)
+            | Stage::Concluding(_)
+            | Stage::Ending(_) => return None,
+        };
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        if count > self.limits.calls_per_sample {
+            return Some(LimitKind::CallsPerSample);
+        }
+        (before.saturating_add(count) > self.limits.calls).then_some(LimitKind::Calls)
+    }
+
+    /// The calls that are out: those of an answer that streams, too.
+    #[must_use]
+    pub fn calls(&self) -> &[CallState] {
+        match &self.stage {
+            Stage::Sampling(sampling) => &sampling.calls,
+            Stage::Executing(executing) => executing.calls.as_slice(),
+            Stage::Opening(_)
+            | Stage::Ready(_)
+            | Stage::Compacting(_)
+            | Stage::Backoff(_)
+            | Stage::Concluding(_)
+            | Stage::Ending(_) => &[],
+        }
+    }
+}
+
+impl Turn {
+    /// The calls that are out, to change.
+    pub(crate) fn calls_mut(&mut self) -> &mut [CallState] {
+        match &mut self.stage {
+            Stage::Sampling(sampling) => &mut sampling.calls,
+            Stage::Executing(executing) => executing.calls.as_mut_slice(),
+            Stage::Opening(_)
+            | Stage::Ready(_)
+            | Stage::Compacting(_)
+            | Stage::Backoff(_)
+            | Stage::Concluding(_)
+            | Stage::Ending(_) => &mut [],
+        }
+    }
+
+    /// Adds what an answer cost.
+    pub(crate) fn spend(&mut self, usage: &Usage) {
+        self.spent.usage.add(usage);
+        let cost = self.settings.price.map_or(0, |price| price.of(usage));
+        self.spent.cost_micros = self.spent.cost_micros.saturating_add(cost);
+    }
+
+    /// Counts the calls of an answer.
+    pub(crate) fn count(&mut self, calls: &[CallState]) {
+        let count = u32::try_from(calls.len()).unwrap_or(u32::MAX);
+        self.spent.calls = self.spent.calls.saturating_add(count);
+    }
+
+    /// Whether the conversation is compacted after this failure: the provider says that it is too
+    /// large, and nothing that has been begun stands in the way.
+    pub(crate) fn overflows(&self, failure: &SampleFailure) -> bool {
+        failure.kind == FailureKind::ContextOverflow
+            && self.stop.is_none()
+            && self.spent.compactions < self.limits.compactions
+    }
+}
+
+/// Context that is to be injected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pending {
+    /// The `HookDecided` that gave it.
+    pub decided: Seq,
+    /// Its text in its frame, in numbers.
+    pub part: Part,
+    /// How long it stays.
+    pub lasting: Lasting,
+}
+
+/// What a turn has taken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// Samples; retried attempts of one sample count once.
+    pub samples: u32,
+    /// Attempts at samples.
+    pub attempts: u32,
+    /// Calls that the model asked for.
+    pub calls: u32,
+    /// Tokens, as far as the provider reported them.
+    pub usage: Usage,
+    /// Money, in millionths of the currency that the prices are in.
+    #[serde(default)]
+    pub cost_micros: u64,
+    /// How often hooks had the turn go on.
+    #[serde(default)]
+    pub continuations: u32,
+    /// Compactions.
+    #[serde(default)]
+    pub compactions: u32,
+}
+
+/// A request to stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stop {
+    /// How the turn is to end.
+    pub outcome: Outcome,
+    /// When it was asked.
+    pub at: Timestamp,
+    /// The fact that says so.
+    pub seq: Seq,
+}

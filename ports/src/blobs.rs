@@ -1,0 +1,239 @@
+//! The blobs port: keeps what is too long for a log, whole, beside it.
+//!
+//! A log names such bytes by their digest and their length ([`Kept`]); where they are is the
+//! store's own. Absent on purpose: a way to change or to take away what is kept.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use windlass_core::{Kept, SessionId};
+
+use crate::store::Durability;
+
+/// Keeps bytes by their digest, a set for each session.
+///
+/// Laws:
+/// - *faithful*: what is read is what was written, from its first byte on;
+/// - *named by content*: a blob's name is the SHA-256 of its bytes, so the same bytes twice in a
+///   session are one blob;
+/// - *durable*: what was finished survives what the declared [`Durability`] names;
+/// - *whole or not there*: what was not finished, however its writer ended, can not be read, and
+///   what it took of the disk is given back when its session keeps something again;
+/// - *bounded*: a blob is at most as long as declared. A writer takes more and keeps none of it,
+///   and [`Kept::bytes`] says how much is kept;
+/// - *apart*: what one session keeps is not there for another.
+#[async_trait]
+pub trait Blobs: Send + Sync + 'static {
+    /// What this store promises.
+    fn capabilities(&self) -> BlobCapabilities;
+
+    /// Begins a blob. Several may be written at the same time.
+    ///
+    /// # Errors
+    /// `Off`, `Full`, `Io`.
+    async fn begin(&self, session: &SessionId) -> Result<Box<dyn BlobWriter>, BlobError>;
+
+    /// Reads up to `limit` bytes from byte `offset` on. Fewer than `limit` means that the blob
+    /// ends there. Whether they are still what was written is not looked at: see
+    /// [`verify`](Self::verify).
+    ///
+    /// # Errors
+    /// `NotFound`, `Io`.
+    async fn read(
+        &self,
+        session: &SessionId,
+        sha256: &str,
+        offset: u64,
+        limit: usize,
+    ) -> Result<Vec<u8>, BlobError>;
+
+    /// Reads all of a blob and checks that it is what was written.
+    ///
+    /// # Errors
+    /// `NotFound`, `Corrupt`, `Io`.
+    async fn verify(&self, session: &SessionId, sha256: &str) -> Result<Kept, BlobError>;
+}
+
+/// Writes one blob. Dropped before it has finished, it leaves nothing to read.
+#[async_trait]
+pub trait BlobWriter: Send {
+    /// Takes more bytes. After an error, or when its future was dropped before it ended, the blob
+    /// cannot be finished.
+    ///
+    /// # Errors
+    /// `Full`, `Io`.
+    async fn write(&mut self, bytes: &[u8]) -> Result<(), BlobError>;
+
+    /// Makes the blob durable and gives it its name. When its future is dropped before it ends,
+    /// the blob is kept whole or not at all.
+    ///
+    /// # Errors
+    /// `Full`, `Io`.
+    async fn finish(self: Box<Self>) -> Result<Kept, BlobError>;
+}
+
+/// What a store of blobs promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlobCapabilities {
+    /// What a finished blob survives.
+    pub durability: Durability,
+    /// The most bytes that are kept of one blob.
+    pub max_bytes: u64,
+}
+
+/// Keeps the outputs of one session: what a tool is handed of the port.
+#[derive(Clone)]
+pub struct OutputKeeper {
+    blobs: Arc<dyn Blobs>,
+    session: SessionId,
+}
+
+impl OutputKeeper {
+    /// A keeper for a session.
+    #[must_use]
+    pub fn new(blobs: Arc<dyn Blobs>, session: SessionId) -> Self {
+        Self { blobs, session }
+    }
+
+    /// A keeper that keeps nothing.
+    #[must_use]
+    pub fn off(session: SessionId) -> Self {
+        Self::new(Arc::new(NoBlobs), session)
+    }
+
+    /// Begins to keep an output.
+    ///
+    /// # Errors
+    /// As [`Blobs::begin`].
+    pub async fn begin(&self) -> Result<Box<dyn BlobWriter>, BlobError> {
+        self.blobs.begin(&self.session).await
+    }
+}
+
+impl fmt::Debug for OutputKeeper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OutputKeeper")
+            .field("session", &self.session)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Keeps nothing: what is too long is shown head and tail, and the rest is gone.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoBlobs;
+
+#[async_trait]
+impl Blobs for NoBlobs {
+    fn capabilities(&self) -> BlobCapabilities {
+        BlobCapabilities {
+            durability: Durability::Memory,
+            max_bytes: 0,
+        }
+    }
+
+    async fn begin(&self, session: &SessionId) -> Result<Box<dyn BlobWriter>, BlobError> {
+        let context =
+            format!("nothing is kept beside the log of {session}: no store for it is set");
+        Err(BlobError::new(BlobErrorKind::Off, context))
+    }
+
+    async fn read(
+        &self,
+        session: &SessionId,
+        sha256: &str,
+        _offset: u64,
+        _limit: usize,
+    ) -> Result<Vec<u8>, BlobError> {
+        Err(BlobError::not_found(session, sha256))
+    }
+
+    async fn verify(&self, session: &SessionId, sha256: &str) -> Result<Kept, BlobError> {
+        Err(BlobError::not_found(session, sha256))
+    }
+}
+
+/// Why a store of blobs did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[error("{context}")]
+pub struct BlobError {
+    /// The class.
+    pub kind: BlobErrorKind,
+    /// What was being done to what, what went wrong, what to do.
+    pub context: String,
+    /// The cause.
+    #[source]
+    pub source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+/// Classes of errors of a store of blobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlobErrorKind {
+    /// It keeps nothing.
+    Off,
+    /// The disk, the quota on it, or what a session may keep is full.
+    Full,
+    /// There is no such blob in this session.
+    NotFound,
+    /// A blob is not what was written.
+    Corrupt,
+    /// The operating system failed, or does not allow it.
+    Io,
+}
+
+impl BlobError {
+    /// An error without a cause.
+    #[must_use]
+    pub fn new(kind: BlobErrorKind, context: impl Into<String>) -> Self {
+        Self {
+            kind,
+            context: context.into(),
+            source: None,
+        }
+    }
+
+    /// There is no blob of this name in a session; also where the name is none that a blob can
+    /// have.
+    #[must_use]
+    pub fn not_found(session: &SessionId, sha256: &str) -> Self {
+        let name: String = sha256.chars().take(64).collect();
+        Self::new(
+            BlobErrorKind::NotFound,
+            format!("session {session} keeps nothing of the name {name:?}"),
+        )
+    }
+
+    /// The same error with its cause.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl Error + Send + Sync + 'static) -> Self {
+        self.source = Some(Box::new(source));
+        self
+    }
+}
+
+/// Whether a text is a blob's name: 64 hexadecimal digits in lower case.
+///
+/// A store holds a name to this before it becomes part of a path or a key.
+#[must_use]
+pub fn is_blob_name(text: &str) -> bool {
+    let digit = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
+    text.len() == 64 && text.bytes().all(digit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_digest_is_a_name() {
+        let name = "0123456789abcdef".repeat(4);
+        assert!(is_blob_name(&name));
+        let long = format!("{name}0");
+        let upper = name.to_uppercase();
+        let path = format!("../{}", &name[3..]);
+        for text in ["", &name[1..], &long, &upper, &path] {
+            assert!(!is_blob_name(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Law 9: limits hold, and a turn that a limit ended did reach it.
+//!
+//! Samples and calls per turn, calls per sample, attempts and restarts per sample, per call, per
+//! hook and per compaction, calls at the same time, tokens, money, wall clock, the longest backoff,
+//! the longest run of a tool, how often hooks have a turn go on, compactions, the context that hooks
+//! and presenters give, the time that a person has for an answer, the turns of a goal, the inputs
+//! that wait, and the limits of the process above those of the session. After a stop nothing is
+//! begun, and after a request to stop after the step no sample is.
+//!
+//! It kills: a decision that counts one too far, or that does not look at a limit at all.
+
+mod tally;
+
+use windlass_core::{Because, Fact, Goal, InputQueued, Limits, Recorded, Seq, TurnOpened};
+
+use super::{Held, hold, reading};
+use tally::Tally;
+
+/// Checks a log. `ceiling` is what the processes that wrote it allowed at most.
+///
+/// # Errors
+/// [`Broken`](super::Broken) with the first fact that goes over a limit.
+pub fn check(log: &[Recorded], ceiling: &Limits) -> Held {
+    let mut reader = Reader {
+        ceiling,
+        queue: 0,
+        settings: Seq::ZERO.next(),
+        goal: None,
+        turn: None,
+    };
+    log.iter()
+        .try_for_each(|recorded| reader.take(log, recorded))
+}
+
+struct Reader<'a> {
+    ceiling: &'a Limits,
+    queue: u32,
+    settings: Seq,
+    /// The goal, and how many turns were opened for it.
+    goal: Option<(&'a Goal, u32)>,
+    turn: Option<Tally>,
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, log: &'a [Recorded], recorded: &'a Recorded) -> Held {
+        match &recorded.fact {
+            Fact::SettingsChanged(_) => self.settings = recorded.seq,
+            Fact::GoalSet(fact) => self.goal = fact.goal.as_deref().map(|goal| (goal, 0)),
+            Fact::InputQueued(fact) => self.queued(log, recorded, fact)?,
+            Fact::InputAccepted(_) | Fact::InputBlocked(_) => {
+                self.queue = self.queue.saturating_sub(1);
+            }
+            Fact::TurnOpened(fact) => self.opened(log, recorded, fact)?,
+            Fact::TurnSettled(fact) => {
+                if let Some(turn) = self.turn.take() {
+                    turn.settled(recorded, fact)?;
+                }
+            }
+            Fact::SessionOpened(_)
+            | Fact::SessionResumed(_)
+            | Fact::GoalEnded(_)
+            | Fact::HooksAsked(_)
+            | Fact::HookDecided(_)
+            | Fact::ContextInjected(_)
+            | Fact::CompactionStarted(_)
+            | Fact::Compacted(_)
+            | Fact::CompactionFailed(_)
+            | Fact::SampleStarted(_)
+            | Fact::ItemAdded(_)
+            | Fact::SampleEnded(_)
+            | Fact::SampleCut(_)
+            | Fact::CallDecided(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalAnswered(_)
+            | Fact::CallStarted(_)
+            | Fact::ReconcileStarted(_)
+            | Fact::CallObserved(_)
+            | Fact::InterruptRequested(_) => {}
+        }
+        match &mut self.turn {
+            Some(turn) => turn.count(log, recorded),
+            None => Ok(()),
+        }
+    }
+
+    fn queued(&mut self, log: &[Recorded], recorded: &Recorded, fact: &InputQueued) -> Held {
+        let waits = self.queue > 0 || self.turn.is_some();
+        self.queue += 1;
+        let settings = reading::settings(log, self.settings);
+        let limits = settings.map(|found| found.limits.within(self.ceiling));
+        let waiting = if waits { u64::from(self.queue) } else { 0 };
+        let most = limits.map_or(0, |limits| u64::from(limits.queue));
+        over(recorded, "waiting inputs", waiting, most)?;
+        let parts = fact.context.iter().map(|part| part.text.len() as u64);
+        let most = limits.map_or(0, |limits| limits.context_bytes);
+        over(recorded, "bytes of context", parts.sum(), most)
+    }
+
+    fn opened(&mut self, log: &[Recorded], recorded: &Recorded, fact: &TurnOpened) -> Held {
+        let settings = reading::settings(log, fact.settings);
+        let within = settings.map(|found| found.limits.within(self.ceiling));
+        hold(9, within == Some(fact.limits), || {
+            format!("turn {} does not keep within {within:?}", recorded.seq)
+        })?;
+        let price = settings.and_then(|settings| settings.price);
+        self.turn = Some(Tally::new(fact.limits, price, recorded.ts));
+        match (fact.because, &mut self.goal) {
+            (Because::Goal { .. }, Some((goal, turns))) => {
+                *turns += 1;
+                let (turns, most) = (u64::from(*turns), u64::from(goal.turns));
+                over(recorded, "turns for a goal", turns, most)
+            }
+            (Because::Goal { .. }, None) => hold(9, false, || {
+                format!("turn {} is opened for no goal", recorded.seq)
+            }),
+            (
+                Because::Opened { .. }
+                | Because::ToolResults
+                | Because::Retry
+                | Because::Unfinished
+                | Because::PendingInput { .. }
+                | Because::HookContext { .. }
+                | Because::Compacted,
+                _,
+            ) => Ok(()),
+        }
+    }
+}
+
+fn over(recorded: &Recorded, what: &str, count: u64, limit: u64) -> Held {
+    hold(9, count <= limit, || {
+        format!(
+            "{} {}: {count} {what}, and the limit is {limit}",
+            recorded.seq,
+            recorded.fact.kind()
+        )
+    })
+}

@@ -1,0 +1,331 @@
+//! What one turn has taken, counted from its facts alone.
+
+use std::collections::BTreeMap;
+
+use windlass_core::{
+    CallId, CallStarted, Concurrency, ContextInjected, ContextSource, Fact, FailureKind, HookAt,
+    HookVerdict, Item, LimitKind, Limits, Outcome, Price, Recorded, SampleCut, Seq, Spent, Stands,
+    StopReason, StopWhen, Timestamp, TurnSettled, Usage, Verdict,
+};
+
+use super::over;
+use crate::laws::{Held, hold, reading};
+
+/// What a turn has taken.
+pub(super) struct Tally {
+    limits: Limits,
+    price: Option<Price>,
+    opened_at: Timestamp,
+    spent: Spent,
+    /// Of the sample that is out or was last.
+    failures: u32,
+    restarts: u32,
+    /// Whether the next start is a further attempt at the same sample.
+    again: bool,
+    /// Calls of the sample that is out or was last, with their positions.
+    brought: Vec<Seq>,
+    /// Whether the sample is out.
+    streams: bool,
+    runs: BTreeMap<CallId, u32>,
+    running: BTreeMap<CallId, Concurrency>,
+    /// When each question to a person is to be answered.
+    deadlines: BTreeMap<CallId, Option<Timestamp>>,
+    context_bytes: u64,
+    /// Whether a hook has had the turn go on after the last answer.
+    continued: bool,
+    stopped: bool,
+    paused: bool,
+    length: bool,
+    overflow: bool,
+}
+
+impl Tally {
+    pub(super) fn new(limits: Limits, price: Option<Price>, opened_at: Timestamp) -> Self {
+        Self {
+            limits,
+            price,
+            opened_at,
+            spent: Spent::default(),
+            failures: 0,
+            restarts: 0,
+            again: false,
+            brought: Vec::new(),
+            streams: false,
+            runs: BTreeMap::new(),
+            running: BTreeMap::new(),
+            deadlines: BTreeMap::new(),
+            context_bytes: 0,
+            continued: false,
+            stopped: false,
+            paused: false,
+            length: false,
+            overflow: false,
+        }
+    }
+
+    pub(super) fn count(&mut self, log: &[Recorded], recorded: &Recorded) -> Held {
+        let runs = u64::from(self.limits.restarts) + 1;
+        match &recorded.fact {
+            Fact::HooksAsked(fact) => {
+                let asked = u64::from(fact.attempt);
+                over(recorded, "runs of hooks", asked, runs)?;
+                match fact.at {
+                    HookAt::Interrupt => Ok(()),
+                    HookAt::BeforeSample { .. }
+                    | HookAt::BeforeTool { .. }
+                    | HookAt::AfterTool { .. }
+                    | HookAt::PermissionRequest { .. } => self.begins(recorded),
+                    // A turn's time counts from when its input is let in until it concludes.
+                    HookAt::SessionStart { .. }
+                    | HookAt::SessionEnd
+                    | HookAt::PromptSubmitted { .. }
+                    | HookAt::AfterAnswer { .. }
+                    | HookAt::BeforeCompaction { .. }
+                    | HookAt::AfterCompaction { .. }
+                    | HookAt::Stop { .. }
+                    | HookAt::SubTurnStart
+                    | HookAt::SubTurnStop { .. } => self.goes_on(recorded),
+                }
+            }
+            Fact::HookDecided(fact) => {
+                let bytes = fact.context.as_ref().map_or(0, |text| text.len() as u64);
+                self.context_bytes += bytes;
+                let most = self.limits.context_bytes;
+                over(recorded, "bytes of hooks", self.context_bytes, most)?;
+                self.stopped |= [HookVerdict::Halt, HookVerdict::Overrun].contains(&fact.verdict);
+                Ok(())
+            }
+            Fact::ContextInjected(fact) => self.told(log, recorded, fact),
+            Fact::CompactionStarted(fact) => {
+                self.goes_on(recorded)?;
+                let (nth, most) = (fact.compaction, self.limits.compactions);
+                over(recorded, "compactions", u64::from(nth), u64::from(most))?;
+                over(recorded, "runs of it", u64::from(fact.attempt), runs)
+            }
+            Fact::Compacted(fact) => {
+                self.spent.compactions += 1;
+                self.pay(fact.usage);
+                Ok(())
+            }
+            Fact::CompactionFailed(_) => {
+                self.spent.compactions += 1;
+                Ok(())
+            }
+            Fact::SampleStarted(_) => self.sample(recorded),
+            Fact::ItemAdded(fact) => {
+                if let Item::Call(_) = &fact.item {
+                    self.brought.push(recorded.seq);
+                }
+                Ok(())
+            }
+            Fact::SampleEnded(fact) => {
+                self.streams = false;
+                self.spent.calls += self.calls();
+                self.pay(fact.usage);
+                self.length = fact.stop == StopReason::Length;
+                self.again = false;
+                Ok(())
+            }
+            Fact::SampleCut(fact) => self.cut(recorded, fact),
+            Fact::ApprovalAsked(fact) => {
+                self.begins(recorded)?;
+                let ms = self.limits.approval_ms;
+                let due = (ms > 0).then(|| recorded.ts.plus_ms(ms));
+                let first = *self.deadlines.entry(fact.call).or_insert(due);
+                hold(9, fact.deadline == first, || {
+                    format!("{} is to be answered until {first:?}", recorded.seq)
+                })
+            }
+            Fact::ApprovalAnswered(fact) => {
+                let due = self.deadlines.get(&fact.call).copied().flatten();
+                let late = due.is_some_and(|due| recorded.ts >= due);
+                hold(9, fact.verdict == Verdict::Deny || !late, || {
+                    format!("{} allows a call too late", recorded.seq)
+                })
+            }
+            Fact::CallStarted(fact) => self.call(log, recorded, fact),
+            Fact::ReconcileStarted(fact) => {
+                self.begins(recorded)?;
+                let (ms, most) = (fact.timeout_ms, self.limits.call_ms);
+                over(recorded, "ms for a question", ms, most)?;
+                over(recorded, "questions", u64::from(fact.attempt), runs)
+            }
+            Fact::CallObserved(fact) => {
+                self.running.remove(&fact.call);
+                Ok(())
+            }
+            Fact::InterruptRequested(fact) => {
+                match fact.when {
+                    StopWhen::Now => self.stopped = true,
+                    StopWhen::AfterStep => self.paused = true,
+                }
+                Ok(())
+            }
+            Fact::SessionOpened(_)
+            | Fact::SessionResumed(_)
+            | Fact::SettingsChanged(_)
+            | Fact::GoalSet(_)
+            | Fact::GoalEnded(_)
+            | Fact::InputQueued(_)
+            | Fact::TurnOpened(_)
+            | Fact::InputAccepted(_)
+            | Fact::InputBlocked(_)
+            | Fact::CallDecided(_)
+            | Fact::TurnSettled(_) => Ok(()),
+        }
+    }
+
+    fn calls(&self) -> u32 {
+        u32::try_from(self.brought.len()).unwrap_or(u32::MAX)
+    }
+
+    fn pay(&mut self, usage: Option<Usage>) {
+        let Some(usage) = usage else { return };
+        self.spent.usage.add(&usage);
+        self.spent.cost_micros += self.price.map_or(0, |price| price.of(&usage));
+    }
+
+    fn cut(&mut self, recorded: &Recorded, fact: &SampleCut) -> Held {
+        self.streams = false;
+        self.again = fact.retry_at.is_some() && fact.stands == Stands::Nothing;
+        self.overflow |= fact.failure.kind == FailureKind::ContextOverflow;
+        if fact.failure.kind == FailureKind::Restart {
+            self.restarts += 1;
+        } else {
+            self.failures += 1;
+        }
+        if let Stands::Through { item } = fact.stands {
+            self.brought.retain(|call| *call <= item);
+            self.spent.calls += self.calls();
+        }
+        self.pay(fact.usage);
+        let wait = fact.retry_at.map_or(0, |at| at.since_ms(recorded.ts));
+        over(recorded, "ms of backoff", wait, self.limits.backoff_max_ms)
+    }
+
+    /// Counts a hook's answer to the model that asked for nothing more, once a sample.
+    fn told(&mut self, log: &[Recorded], recorded: &Recorded, fact: &ContextInjected) -> Held {
+        let ContextSource::Hook { decided } = &fact.from else {
+            return Ok(());
+        };
+        let answers = reading::answers_the_model(log, *decided);
+        if answers && self.brought.is_empty() && !self.continued {
+            self.continued = true;
+            self.spent.continuations += 1;
+        }
+        let (times, most) = (self.spent.continuations, self.limits.continuations);
+        over(recorded, "continuations", u64::from(times), u64::from(most))
+    }
+
+    fn sample(&mut self, recorded: &Recorded) -> Held {
+        self.begins(recorded)?;
+        hold(9, !self.paused, || {
+            format!("{} asks after the turn was asked to stop", recorded.seq)
+        })?;
+        self.spent.attempts += 1;
+        self.brought.clear();
+        self.streams = true;
+        self.continued = false;
+        let limits = self.limits;
+        if self.again {
+            let (attempt, most) = (self.failures + 1, limits.attempts.max(1));
+            over(recorded, "attempts", u64::from(attempt), u64::from(most))?;
+            let (restarts, most) = (self.restarts, limits.restarts);
+            return over(recorded, "restarts", u64::from(restarts), u64::from(most));
+        }
+        (self.failures, self.restarts) = (0, 0);
+        self.spent.samples += 1;
+        let (samples, most) = (self.spent.samples, limits.samples);
+        over(recorded, "samples", u64::from(samples), u64::from(most))?;
+        let tokens = self.spent.usage.tokens();
+        hold(9, limits.tokens == 0 || tokens < limits.tokens, || {
+            format!("{} asks though {tokens} tokens are used", recorded.seq)
+        })?;
+        let cost = self.spent.cost_micros;
+        let within = limits.cost_micros == 0 || cost < limits.cost_micros;
+        hold(9, within, || {
+            format!("{} asks though {cost} are spent", recorded.seq)
+        })
+    }
+
+    fn call(&mut self, log: &[Recorded], recorded: &Recorded, fact: &CallStarted) -> Held {
+        self.begins(recorded)?;
+        let (id, limits) = (fact.call, self.limits);
+        over(recorded, "ms for a call", fact.timeout_ms, limits.call_ms)?;
+        let of_sample = self.calls();
+        let runs = self.runs.entry(id).or_default();
+        *runs += 1;
+        // What has run once may run again, though the answer has brought more calls since.
+        if *runs == 1 {
+            let most = u64::from(limits.calls_per_sample);
+            over(recorded, "calls per sample", u64::from(of_sample), most)?;
+            let streaming = if self.streams { of_sample } else { 0 };
+            let calls = u64::from(self.spent.calls + streaming);
+            over(recorded, "calls", calls, u64::from(limits.calls))?;
+        }
+        let most = u64::from(limits.restarts) + 1;
+        over(recorded, "runs of a call", u64::from(*runs), most)?;
+        let tool = reading::tool(log, id).map(|(_, _, tool)| tool.concurrency);
+        self.running
+            .insert(id, tool.unwrap_or(Concurrency::Exclusive));
+        let running = self.running.len() as u64;
+        let most = u64::from(limits.parallel_calls.max(1));
+        over(recorded, "calls at the same time", running, most)?;
+        let exclusive = |class: &Concurrency| *class == Concurrency::Exclusive;
+        let alone = self.running.values().any(exclusive);
+        hold(9, !alone || running == 1, || {
+            format!("{} does not leave an exclusive call alone", recorded.seq)
+        })
+    }
+
+    /// Checks that the turn was not asked to stop.
+    fn goes_on(&self, recorded: &Recorded) -> Held {
+        let kind = recorded.fact.kind();
+        hold(9, !self.stopped, || {
+            format!("{} {kind} after the turn was asked to stop", recorded.seq)
+        })
+    }
+
+    /// Checks that something may begin: the turn was not asked to stop, and its time is not over.
+    fn begins(&self, recorded: &Recorded) -> Held {
+        self.goes_on(recorded)?;
+        let kind = recorded.fact.kind();
+        hold(9, !self.late(recorded.ts), || {
+            format!("{} {kind} after the turn's time is over", recorded.seq)
+        })
+    }
+
+    fn late(&self, at: Timestamp) -> bool {
+        self.limits.turn_ms > 0 && at >= self.opened_at.plus_ms(self.limits.turn_ms)
+    }
+
+    pub(super) fn settled(&self, recorded: &Recorded, fact: &TurnSettled) -> Held {
+        hold(9, fact.spent == self.spent, || {
+            let (said, spent) = (&fact.spent, &self.spent);
+            format!("{} says {said:?}, and it was {spent:?}", recorded.seq)
+        })?;
+        let Outcome::Exhausted { limit } = &fact.outcome else {
+            return Ok(());
+        };
+        let (spent, limits) = (&self.spent, &self.limits);
+        let reached = match limit {
+            LimitKind::Samples => spent.samples >= limits.samples,
+            LimitKind::CallsPerSample => self.calls() > limits.calls_per_sample,
+            LimitKind::Calls => spent.calls > limits.calls,
+            // A sample is not begun when its estimate would go over, so less may have been used.
+            LimitKind::Tokens => limits.tokens > 0,
+            LimitKind::Cost => limits.cost_micros > 0 && self.price.is_some(),
+            LimitKind::OutputTokens => self.length,
+            LimitKind::WallClock => limits.turn_ms > 0 && self.stopped,
+            LimitKind::Continuations => spent.continuations >= limits.continuations,
+            LimitKind::Compactions => spent.compactions >= limits.compactions,
+            LimitKind::Context => true,
+        };
+        hold(9, reached, || {
+            format!(
+                "{} says that {limit:?} is exhausted, and it is not",
+                recorded.seq
+            )
+        })
+    }
+}

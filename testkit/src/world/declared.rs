@@ -1,0 +1,218 @@
+//! Hooks, rules, windows and prices of a simulated session, in words that a script can spell.
+//!
+//! A hook is `POINT[:parallel][:open][@SUBJECT+SUBJECT]`, a rule is `VERDICT:TOOL[(NAME=PATTERN)]`;
+//! several of them are parted by commas. Hooks are named `h0`, `h1` and so on, by their place.
+
+use serde_json::Value;
+use windlass_core::{
+    ArgumentPattern, HookOrder, HookPoint, HookSpec, OnFailure, Price, Rule, RuleVerdict,
+};
+
+use super::words::{spell, word};
+
+/// A declared hook, named by its place.
+#[must_use]
+pub fn hook(
+    place: usize,
+    point: HookPoint,
+    order: HookOrder,
+    on_failure: OnFailure,
+    only: Option<Vec<String>>,
+) -> HookSpec {
+    HookSpec {
+        name: format!("h{place}"),
+        point,
+        only,
+        order,
+        on_failure,
+        timeout_ms: 1_000,
+    }
+}
+
+/// Reads hooks.
+pub(super) fn read_hooks(text: &str) -> Result<Vec<HookSpec>, String> {
+    let words = text.split(',').enumerate();
+    words.map(|(place, text)| read_hook(place, text)).collect()
+}
+
+fn read_hook(place: usize, text: &str) -> Result<HookSpec, String> {
+    let (text, only) = match text.split_once('@') {
+        None => (text, None),
+        Some((text, only)) => {
+            let subjects = only.split('+').map(String::from).collect();
+            (text, Some(subjects))
+        }
+    };
+    let mut words = text.split(':');
+    let point: HookPoint = word(words.next().unwrap_or_default())?;
+    let (mut order, mut on_failure) = (HookOrder::Sequential, OnFailure::Closed);
+    for text in words {
+        match text {
+            "parallel" => order = HookOrder::Parallel,
+            "open" => on_failure = OnFailure::Open,
+            other => return Err(format!("{other} is not parallel or open")),
+        }
+    }
+    Ok(hook(place, point, order, on_failure, only))
+}
+
+/// Spells hooks.
+pub(super) fn spell_hooks(hooks: &[HookSpec]) -> String {
+    let words: Vec<String> = hooks.iter().map(spell_hook).collect();
+    words.join(",")
+}
+
+fn spell_hook(hook: &HookSpec) -> String {
+    let order = match hook.order {
+        HookOrder::Sequential => "",
+        HookOrder::Parallel => ":parallel",
+    };
+    let on_failure = match hook.on_failure {
+        OnFailure::Closed => "",
+        OnFailure::Open => ":open",
+    };
+    let only = hook.only.as_ref();
+    let only = only.map(|subjects| format!("@{}", subjects.join("+")));
+    let point = spell(&hook.point);
+    format!("{point}{order}{on_failure}{}", only.unwrap_or_default())
+}
+
+/// Reads rules.
+pub(super) fn read_rules(text: &str) -> Result<Vec<Rule>, String> {
+    text.split(',').map(read_rule).collect()
+}
+
+fn read_rule(text: &str) -> Result<Rule, String> {
+    let (verdict, text) = text
+        .split_once(':')
+        .ok_or_else(|| format!("{text} is not VERDICT:TOOL"))?;
+    let verdict: RuleVerdict = word(verdict)?;
+    let (tool, argument) = match text.split_once('(') {
+        None => (text, None),
+        Some((tool, argument)) => {
+            let inner = argument.strip_suffix(')').unwrap_or(argument);
+            let (name, pattern) = inner
+                .split_once('=')
+                .ok_or_else(|| format!("{inner} is not NAME=PATTERN"))?;
+            let argument = ArgumentPattern {
+                name: name.to_owned(),
+                pattern: pattern.to_owned(),
+            };
+            (tool, Some(argument))
+        }
+    };
+    Ok(Rule {
+        verdict,
+        tool: tool.to_owned(),
+        argument,
+    })
+}
+
+/// Spells rules.
+pub(super) fn spell_rules(rules: &[Rule]) -> String {
+    let words: Vec<String> = rules.iter().map(spell_rule).collect();
+    words.join(",")
+}
+
+fn spell_rule(rule: &Rule) -> String {
+    let verdict = spell(&rule.verdict);
+    let argument = rule.argument.as_ref();
+    let argument = argument.map(|argument| format!("({}={})", argument.name, argument.pattern));
+    format!("{verdict}:{}{}", rule.tool, argument.unwrap_or_default())
+}
+
+/// Reads a price, `INPUT/CACHED/OUTPUT`.
+pub(super) fn read_price(text: &str) -> Result<Price, String> {
+    let parts: Result<Vec<u64>, _> = text.split('/').map(str::parse).collect();
+    match parts.map_err(|error| format!("{text}: {error}"))?[..] {
+        [input_micros, cached_input_micros, output_micros] => Ok(Price {
+            input_micros,
+            cached_input_micros,
+            output_micros,
+        }),
+        _ => Err(format!("{text} is not INPUT/CACHED/OUTPUT")),
+    }
+}
+
+/// Spells a price.
+pub(super) fn spell_price(price: &Price) -> String {
+    format!(
+        "{}/{}/{}",
+        price.input_micros, price.cached_input_micros, price.output_micros
+    )
+}
+
+/// The rules that a call meets, by their place, as whoever checks its arguments finds them.
+#[must_use]
+pub fn rules_met(rules: &[Rule], tool: &str, arguments: &str) -> Vec<u32> {
+    let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
+    let meets = |rule: &Rule| {
+        let argument = rule.argument.as_ref();
+        matches(&rule.tool, tool) && argument.is_none_or(|wanted| is_like(wanted, &arguments))
+    };
+    let places = (0_u32..).zip(rules).filter(|(_, rule)| meets(rule));
+    places.map(|(place, _)| place).collect()
+}
+
+fn is_like(wanted: &ArgumentPattern, arguments: &Value) -> bool {
+    match arguments.get(&wanted.name) {
+        None => false,
+        Some(Value::String(text)) => matches(&wanted.pattern, text),
+        Some(other) => matches(&wanted.pattern, &other.to_string()),
+    }
+}
+
+/// Whether a text is like a pattern in which `*` stands for any characters.
+fn matches(pattern: &str, text: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == text,
+        Some((start, rest)) => text.strip_prefix(start).is_some_and(|text| {
+            let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+            ends.filter_map(|at| text.get(at..))
+                .any(|text| matches(rest, text))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_spelled_is_read() {
+        for text in [
+            "before_tool",
+            "stop:parallel:open",
+            "after_tool:open@a+b,stop",
+        ] {
+            assert_eq!(spell_hooks(&read_hooks(text).unwrap()), text);
+        }
+        for text in ["deny:shell", "ask:*,allow:read(path=src/*)"] {
+            assert_eq!(spell_rules(&read_rules(text).unwrap()), text);
+        }
+    }
+
+    #[test]
+    fn a_star_stands_for_any_characters() {
+        for (pattern, text) in [
+            ("*", ""),
+            ("a*", "abc"),
+            ("*c", "abc"),
+            ("a*b*c", "aXbYbZc"),
+        ] {
+            assert!(matches(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in [("", "a"), ("a", "ab"), ("a*b", "abc"), ("*b*c", "ac")] {
+            assert!(!matches(pattern, text), "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn a_rule_is_met_by_tool_and_by_argument() {
+        let rules = read_rules("deny:sh*(command=rm*),ask:*,allow:write(n=1)").unwrap();
+        let met = |tool, arguments| rules_met(&rules, tool, arguments);
+        assert_eq!(met("shell", r#"{"command":"rm -r a"}"#), [0, 1]);
+        assert_eq!(met("shell", r#"{"command":"ls"}"#), [1]);
+        assert_eq!(met("write", r#"{"n":1}"#), [1, 2]);
+    }
+}

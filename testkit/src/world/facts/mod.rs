@@ -1,0 +1,288 @@
+//! Random facts of every kind, with any text and any number, for the codec.
+
+mod around;
+mod calling;
+mod parts;
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use windlass_core::{
+    CallId, CallItem, ContextPart, Delivery, Draft, Fact, InputAccepted, InputId, InputQueued,
+    InterruptRequested, Item, ItemAdded, LimitKind, Lineage, Outcome, ReasoningItem, Recorded,
+    Reserved, Retry, SampleCut, SampleEnded, SampleFailure, SampleStarted, Seq, SessionOpened,
+    SettingsChanged, Spent, Stands, StopReason, StopWhen, Timestamp, TurnId, TurnOpened,
+    TurnSettled,
+};
+
+use super::random::{FAILURES, limits, posture};
+use parts::{because, digest, interrupter, number, opaque, places, scope, session, text, usage};
+
+/// A fact of any kind, anywhere in a log.
+pub fn recorded() -> impl Strategy<Value = Recorded> {
+    let place = (session(), number(), prop::option::of(number()), number());
+    (place, fact()).prop_map(|((session, seq, turn, ts), fact)| {
+        let draft = Draft {
+            turn: turn.map(TurnId),
+            ts: Timestamp(ts),
+            fact,
+        };
+        draft.number(&session, Seq(seq))
+    })
+}
+
+fn fact() -> impl Strategy<Value = Fact> {
+    prop_oneof![
+        session_opened(),
+        (scope(), posture()).prop_map(|(by, posture)| Fact::SettingsChanged(SettingsChanged {
+            by: Arc::new(by),
+            settings: Arc::new(posture.settings()),
+        })),
+        input_queued(),
+        around::fact(),
+        calling::fact(),
+        turn_opened(),
+        number().prop_map(|input| Fact::InputAccepted(InputAccepted {
+            input: InputId(input),
+        })),
+        sample_started(),
+        (number(), item()).prop_map(|(started, item)| Fact::ItemAdded(ItemAdded {
+            started: Seq(started),
+            item,
+        })),
+        sample_ended(),
+        sample_cut(),
+        interrupt_requested(),
+        turn_settled(),
+    ]
+}
+
+fn session_opened() -> impl Strategy<Value = Fact> {
+    let lineage = prop_oneof![
+        Just(Lineage::Root),
+        (session(), number()).prop_map(|(of, at)| Lineage::Fork { of, at: Seq(at) }),
+        (session(), number()).prop_map(|(of, call)| Lineage::Child {
+            of,
+            call: CallId(call),
+        }),
+    ];
+    let whole = (scope(), prop::option::of(text()), posture(), lineage);
+    whole.prop_map(|(owner, workspace, posture, lineage)| {
+        Fact::SessionOpened(SessionOpened {
+            owner: Arc::new(owner),
+            workspace,
+            settings: Arc::new(posture.settings()),
+            lineage,
+        })
+    })
+}
+
+fn input_queued() -> impl Strategy<Value = Fact> {
+    let delivery = select(vec![Delivery::Turn, Delivery::Steer, Delivery::FollowUp]);
+    let part = (text(), text()).prop_map(|(from, text)| ContextPart {
+        from,
+        text: text.into(),
+    });
+    let context = prop::collection::vec(part, 0..3);
+    let key = prop::option::of(text());
+    let whole = (scope(), text(), delivery, context, key, any::<bool>());
+    whole.prop_map(|(scope, text, delivery, context, key, dry_run)| {
+        Fact::InputQueued(InputQueued {
+            scope: Arc::new(scope),
+            text: text.into(),
+            delivery,
+            context,
+            key,
+            dry_run,
+        })
+    })
+}
+
+fn interrupt_requested() -> impl Strategy<Value = Fact> {
+    let when = select(vec![StopWhen::Now, StopWhen::AfterStep]);
+    (interrupter(), scope(), text(), when).prop_map(|(by, scope, reason, when)| {
+        Fact::InterruptRequested(InterruptRequested {
+            by,
+            scope: Arc::new(scope),
+            reason,
+            when,
+        })
+    })
+}
+
+fn turn_opened() -> impl Strategy<Value = Fact> {
+    let whole = (because(), scope(), number(), limits(), any::<bool>());
+    whole.prop_map(|(because, scope, settings, limits, dry_run)| {
+        Fact::TurnOpened(TurnOpened {
+            because,
+            scope: Arc::new(scope),
+            settings: Seq(settings),
+            limits,
+            dry_run,
+        })
+    })
+}
+
+fn sample_started() -> impl Strategy<Value = Fact> {
+    let reserved = (number(), number()).prop_map(|(tokens, cost_micros)| Reserved {
+        tokens,
+        cost_micros,
+    });
+    let whole = (any::<u32>(), any::<u32>(), because(), digest(), reserved);
+    whole.prop_map(|(sample, attempt, because, digest, reserved)| {
+        Fact::SampleStarted(SampleStarted {
+            sample,
+            attempt,
+            because,
+            digest,
+            reserved,
+        })
+    })
+}
+
+fn sample_ended() -> impl Strategy<Value = Fact> {
+    let stop = prop_oneof![
+        select(vec![
+            StopReason::Stop,
+            StopReason::Length,
+            StopReason::ContentFilter,
+            StopReason::Unfinished,
+        ]),
+        text().prop_map(StopReason::Other),
+    ];
+    let whole = (
+        number(),
+        stop,
+        prop::option::of(usage()),
+        prop::option::of(text()),
+    );
+    whole.prop_map(|(started, stop, usage, response_id)| {
+        Fact::SampleEnded(SampleEnded {
+            started: Seq(started),
+            stop,
+            usage,
+            response_id,
+        })
+    })
+}
+
+fn sample_cut() -> impl Strategy<Value = Fact> {
+    let retry = prop_oneof![
+        Just(Retry::Never),
+        Just(Retry::Soon),
+        number().prop_map(Retry::AfterMs),
+    ];
+    let status = prop::option::of(any::<u16>());
+    let failure = (
+        select(&FAILURES[..]),
+        text(),
+        retry,
+        status,
+        prop::option::of(text()),
+    );
+    let failure = failure.prop_map(|(kind, message, retry, status, request_id)| SampleFailure {
+        status,
+        request_id,
+        ..SampleFailure::new(kind, retry, message)
+    });
+    let stands = prop_oneof![
+        Just(Stands::Nothing),
+        number().prop_map(|item| Stands::Through { item: Seq(item) }),
+        Just(Stands::Said),
+    ];
+    let usage = prop::option::of(usage());
+    let whole = (
+        number(),
+        failure,
+        text(),
+        stands,
+        usage,
+        prop::option::of(number()),
+    );
+    whole.prop_map(|(started, failure, partial, stands, usage, retry_at)| {
+        Fact::SampleCut(SampleCut {
+            started: Seq(started),
+            failure,
+            partial,
+            stands,
+            usage,
+            retry_at: retry_at.map(Timestamp),
+        })
+    })
+}
+
+fn turn_settled() -> impl Strategy<Value = Fact> {
+    let limit = select(vec![
+        LimitKind::Samples,
+        LimitKind::CallsPerSample,
+        LimitKind::Calls,
+        LimitKind::Tokens,
+        LimitKind::OutputTokens,
+        LimitKind::WallClock,
+        LimitKind::Cost,
+        LimitKind::Continuations,
+        LimitKind::Compactions,
+        LimitKind::Context,
+    ]);
+    let outcome = prop_oneof![
+        Just(Outcome::Completed),
+        Just(Outcome::NoAnswer),
+        Just(Outcome::Refused),
+        (interrupter(), text()).prop_map(|(by, reason)| Outcome::Interrupted { by, reason }),
+        text().prop_map(|reason| Outcome::Blocked { reason }),
+        limit.prop_map(|limit| Outcome::Exhausted { limit }),
+        (select(&FAILURES[..]), text())
+            .prop_map(|(failure, message)| Outcome::Failed { failure, message }),
+    ];
+    let counts = (any::<[u32; 5]>(), number(), usage());
+    let spent = counts.prop_map(|(counts, cost_micros, usage)| {
+        let [samples, attempts, calls, continuations, compactions] = counts;
+        Spent {
+            samples,
+            attempts,
+            calls,
+            usage,
+            cost_micros,
+            continuations,
+            compactions,
+        }
+    });
+    let waiting = prop::collection::vec(number().prop_map(InputId), 0..3);
+    (outcome, spent, waiting).prop_map(|(outcome, spent, waiting)| {
+        Fact::TurnSettled(TurnSettled {
+            outcome,
+            spent,
+            waiting,
+        })
+    })
+}
+
+fn item() -> impl Strategy<Value = Item> {
+    let opaque = || prop::option::of((text(), text(), text(), text()).prop_map(opaque));
+    let call = (
+        text(),
+        text(),
+        text(),
+        prop::option::of(text()),
+        places(),
+        opaque(),
+    );
+    prop_oneof![
+        text().prop_map(|text| Item::Text { text: text.into() }),
+        text().prop_map(|text| Item::Refusal { text: text.into() }),
+        (text(), opaque()).prop_map(|(text, opaque)| {
+            Item::Reasoning(Arc::new(ReasoningItem { text, opaque }))
+        }),
+        call.prop_map(|(provider_id, name, arguments, fault, rules, opaque)| {
+            Item::Call(Arc::new(CallItem {
+                provider_id,
+                name,
+                arguments,
+                fault,
+                rules,
+                opaque,
+            }))
+        }),
+    ]
+}

@@ -1,0 +1,113 @@
+//! What random facts consist of.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use windlass_core::{
+    Because, Digest, Edit, InputId, Interrupter, Opaque, Scope, Seq, SessionId, Usage,
+};
+
+pub(super) fn opaque(
+    (provider, endpoint, model, payload): (String, String, String, String),
+) -> Opaque {
+    Opaque {
+        provider,
+        endpoint,
+        model,
+        payload,
+    }
+}
+
+pub(super) fn because() -> impl Strategy<Value = Because> {
+    prop_oneof![
+        number().prop_map(|input| Because::Opened {
+            input: InputId(input),
+        }),
+        Just(Because::ToolResults),
+        Just(Because::Retry),
+        Just(Because::Unfinished),
+        number().prop_map(|input| Because::PendingInput {
+            input: InputId(input),
+        }),
+        number().prop_map(|decided| Because::HookContext {
+            decided: Seq(decided),
+        }),
+        Just(Because::Compacted),
+        number().prop_map(|set| Because::Goal { set: Seq(set) }),
+    ]
+}
+
+pub(super) fn interrupter() -> impl Strategy<Value = Interrupter> {
+    select(vec![
+        Interrupter::Person,
+        Interrupter::Shutdown,
+        Interrupter::Deadline,
+    ])
+}
+
+pub(super) fn scope() -> impl Strategy<Value = Scope> {
+    let claims = prop::collection::btree_map(text(), text(), 0..3);
+    prop_oneof![
+        text().prop_map(Scope::system),
+        (text(), text(), claims).prop_map(principal),
+    ]
+}
+
+fn principal((tenant, principal, claims): (String, String, BTreeMap<String, String>)) -> Scope {
+    Scope::Principal {
+        tenant,
+        principal,
+        claims,
+    }
+}
+
+pub(super) fn usage() -> impl Strategy<Value = Usage> {
+    let count = || prop::option::of(number());
+    let whole = (count(), count(), count(), count(), count());
+    whole.prop_map(
+        |(input, output, total, cached_input, reasoning_output)| Usage {
+            input,
+            output,
+            total,
+            cached_input,
+            reasoning_output,
+        },
+    )
+}
+
+pub(super) fn session() -> impl Strategy<Value = SessionId> {
+    "[A-Za-z0-9_][A-Za-z0-9._-]{0,63}"
+        .prop_filter_map("a session id", |id| SessionId::new(&id).ok())
+}
+
+pub(super) fn digest() -> impl Strategy<Value = Digest> {
+    text().prop_map(|text| Digest::EMPTY.part(text.as_bytes()))
+}
+
+/// Any text, with the characters that text forms stumble over.
+pub(super) fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        3 => prop::collection::vec(any::<char>(), 0..12).prop_map(String::from_iter),
+        1 => select(vec!["", "null", "\"", "\\", "\n", "\0", "\u{2028}", "\u{feff}", "{}", "\u{1F980}"])
+            .prop_map(String::from),
+    ]
+}
+
+/// Any number, with those at the edges.
+pub(super) fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![any::<u64>(), select(vec![0, 1, (1 << 53) + 1, u64::MAX])]
+}
+
+/// Places in a list.
+pub(super) fn places() -> impl Strategy<Value = Vec<u32>> {
+    prop::collection::vec(any::<u32>(), 0..3)
+}
+
+pub(super) fn edit() -> impl Strategy<Value = Edit> {
+    (text(), prop::option::of(text()), places()).prop_map(|(text, fault, rules)| Edit {
+        text: text.into(),
+        fault,
+        rules,
+    })
+}

@@ -1,0 +1,416 @@
+//! What a step of a script does to a simulated world.
+
+use std::sync::Arc;
+
+use windlass_core::{
+    Answer, CallId, CallItem, Compaction, ContextPart, Cut, Digest, Edit, EffectKey, Fact,
+    FailureKind, HookReply, Input, Item, Observation, Progress, ReasoningItem, Retry,
+    SampleFailure, SampleNews, Scope, Seq, Usage, fallback_summary, sketch,
+};
+
+use super::declared::rules_met;
+use super::driver::World;
+use super::script::{Compacted, Cost, Durability, Step, Word};
+use crate::laws::Held;
+
+impl World {
+    /// Does what a step says.
+    ///
+    /// # Errors
+    /// [`Broken`](crate::laws::Broken) when law 12, 13 or 14 does not hold.
+    pub fn step(&mut self, step: &Step) -> Held {
+        self.transcript.push(format!("> {step}"));
+        self.happen(step)?;
+        match self.durability {
+            Durability::Prompt => self.sync(),
+            Durability::Lazy => Ok(()),
+        }
+    }
+
+    fn happen(&mut self, step: &Step) -> Held {
+        match step {
+            Step::Send {
+                delivery,
+                key,
+                dry_run,
+                context,
+                text,
+            } => {
+                let part = |(from, text): &(String, String)| ContextPart {
+                    from: from.clone(),
+                    text: text.as_str().into(),
+                };
+                self.take(Input::Send {
+                    scope: somebody(),
+                    text: text.clone(),
+                    delivery: *delivery,
+                    context: context.iter().map(part).collect(),
+                    key: key.clone(),
+                    dry_run: *dry_run,
+                })
+            }
+            Step::Goal(goal) => self.take(Input::SetGoal {
+                scope: somebody(),
+                goal: goal.clone(),
+            }),
+            Step::Continue => self.take(Input::Continue),
+            Step::Interrupt { by, when } => self.take(Input::Interrupt {
+                by: *by,
+                scope: somebody(),
+                reason: String::from("enough"),
+                when: *when,
+            }),
+            Step::Configure { posture, widening } => self.take(Input::Configure {
+                scope: somebody(),
+                settings: posture.settings(),
+                widening: *widening,
+            }),
+            Step::Close => self.take(Input::Close),
+            Step::Wait(ms) => {
+                self.now = self.now.plus_ms(*ms);
+                self.take(Input::Tick)
+            }
+            Step::Back(ms) => {
+                self.now.0 = self.now.0.saturating_sub(*ms);
+                Ok(())
+            }
+            Step::Text(text) => self.item(Item::Text {
+                text: text.as_str().into(),
+            }),
+            Step::Refusal(text) => self.item(Item::Refusal {
+                text: text.as_str().into(),
+            }),
+            Step::Reasoning(text) => self.item(Item::Reasoning(Arc::new(ReasoningItem {
+                text: text.clone(),
+                opaque: None,
+            }))),
+            Step::Call {
+                tool,
+                id,
+                fault,
+                arguments,
+            } => self.item(Item::Call(Arc::new(CallItem {
+                provider_id: id.clone(),
+                name: tool.clone(),
+                arguments: arguments.clone(),
+                fault: fault.clone(),
+                rules: self.rules(tool, arguments),
+                opaque: None,
+            }))),
+            Step::End { stop, cost } => self.news(SampleNews::Ended {
+                stop: stop.clone(),
+                usage: usage(*cost),
+                response_id: None,
+            }),
+            Step::Fail {
+                kind,
+                retry,
+                cost,
+                partial,
+            } => self.news(SampleNews::Failed {
+                failure: SampleFailure::new(*kind, *retry, "the provider said so"),
+                partial: partial.clone(),
+                usage: usage(*cost),
+            }),
+            Step::Yielded(partial) => self.yielded(partial),
+            Step::Finish {
+                status,
+                nth,
+                output,
+            } => match self.running(*nth, |key| matches!(key, EffectKey::Call { .. })) {
+                Some(key) => {
+                    let observation = Observation::new(*status, output.clone());
+                    self.take(Input::Ran { key, observation })
+                }
+                None => Ok(()),
+            },
+            Step::Hook {
+                nth,
+                verdict,
+                edit,
+                context,
+                reason,
+            } => match self.running(*nth, |key| matches!(key, EffectKey::Hook { .. })) {
+                Some(key) => {
+                    let reply = HookReply {
+                        verdict: *verdict,
+                        reason: reason.clone(),
+                        edit: edit
+                            .as_ref()
+                            .map(|text| self.hook_edit(key.started(), text)),
+                        context: context.as_deref().map(Arc::from),
+                    };
+                    self.take(Input::Hooked { key, reply })
+                }
+                None => Ok(()),
+            },
+            Step::Answer { nth, about, word } => self.answer(*nth, about.as_deref(), word),
+            Step::Asked { nth, word } => {
+                match self.running(*nth, |key| matches!(key, EffectKey::Approval { .. })) {
+                    Some(key @ EffectKey::Approval { call, .. }) => {
+                        let (scope, answer) = match word {
+                            Some(word) => (Scope::local("approver"), self.word(call, word)),
+                            None => nobody(),
+                        };
+                        self.take(Input::Asked { key, scope, answer })
+                    }
+                    Some(_) | None => Ok(()),
+                }
+            }
+            Step::Reconciled {
+                nth,
+                status,
+                output,
+            } => match self.running(*nth, |key| matches!(key, EffectKey::Reconcile { .. })) {
+                Some(key) => {
+                    let observation = status.map(|status| Observation::new(status, output.clone()));
+                    self.take(Input::Reconciled { key, observation })
+                }
+                None => Ok(()),
+            },
+            Step::Compacted(how) => {
+                match self.running(0, |key| matches!(key, EffectKey::Compact { .. })) {
+                    Some(key) => {
+                        let compaction = match how {
+                            Compacted::Sketched(summary) => self.compaction(key, summary),
+                            Compacted::Idle => Ok(self.nothing_leaves()),
+                            Compacted::Fails => Err(String::from("the script says so")),
+                        };
+                        self.take(Input::Compacted { key, compaction })
+                    }
+                    None => Ok(()),
+                }
+            }
+            Step::Late(nth) => self.late(*nth),
+            Step::Never(nth) => {
+                let mut owed = self.owed();
+                owed.retain(|one| !self.running.contains_key(&one.key));
+                let keys: Vec<EffectKey> = owed.iter().map(|one| one.key).collect();
+                match pick(&keys, *nth) {
+                    Some(key) => self.take(Input::NeverBegan { key }),
+                    None => Ok(()),
+                }
+            }
+            Step::Sync => self.sync(),
+            Step::Crash { lose, away_ms } => self.crash(*lose, *away_ms),
+        }
+    }
+
+    /// Of the effects of a kind that run, the nth.
+    fn running(&self, nth: usize, kind: fn(&EffectKey) -> bool) -> Option<EffectKey> {
+        let keys: Vec<EffectKey> = self.running.keys().copied().filter(kind).collect();
+        pick(&keys, nth)
+    }
+
+    fn item(&mut self, item: Item) -> Held {
+        self.news(SampleNews::Item(item))
+    }
+
+    /// The sample that runs says something; without one, nothing happens.
+    fn news(&mut self, news: SampleNews) -> Held {
+        match self.running(0, |key| matches!(key, EffectKey::Sample { .. })) {
+            Some(key) => self.take(Input::Sampled { key, news }),
+            None => Ok(()),
+        }
+    }
+
+    fn yielded(&mut self, partial: &str) -> Held {
+        let told = |demand: &windlass_core::Demand| *demand == windlass_core::Demand::Yield;
+        if !self.running.values().any(told) {
+            return Ok(());
+        }
+        self.news(steered(partial))
+    }
+
+    /// Somebody answers an open question, or speaks of a call that nobody asks about.
+    fn answer(&mut self, nth: usize, about: Option<&str>, word: &Word) -> Held {
+        let Some(turn) = self.session.turn() else {
+            return Ok(());
+        };
+        let all = turn.calls().iter();
+        let asking = all.clone().filter(|call| match call.progress {
+            Progress::Asking { question } => question.is_some(),
+            Progress::Proposed
+            | Progress::Allowed
+            | Progress::Denied { .. }
+            | Progress::Running { .. }
+            | Progress::Reconciling { .. }
+            | Progress::Done { .. } => false,
+        });
+        let mut calls: Vec<_> = asking.collect();
+        if calls.is_empty() {
+            calls = all.collect();
+        }
+        let Some(call) = nth.checked_rem(calls.len()).and_then(|nth| calls.get(nth)) else {
+            return Ok(());
+        };
+        let digest = |text: &str| Digest::EMPTY.part(text.as_bytes());
+        let arguments = about.map_or(call.arguments, digest);
+        let call = call.id;
+        let answer = self.word(call, word);
+        self.take(Input::Answer {
+            call,
+            scope: somebody(),
+            arguments,
+            answer,
+        })
+    }
+
+    fn word(&self, call: CallId, word: &Word) -> Answer {
+        match word {
+            Word::Allow { edit } => Answer::Allow {
+                edit: edit.as_ref().map(|text| self.call_edit(call, text)),
+            },
+            Word::Deny { reason } => Answer::Deny {
+                reason: reason.clone(),
+            },
+        }
+    }
+
+    /// What a hook puts in the place of a prompt or of arguments, as whoever asks it finds it.
+    fn hook_edit(&self, asked: Seq, text: &str) -> Edit {
+        let fact = self.log.iter().find(|recorded| recorded.seq == asked);
+        if let Some(Fact::HooksAsked(fact)) = fact.map(|recorded| &recorded.fact)
+            && let Some(call) = fact.at.call()
+        {
+            return self.call_edit(call, text);
+        }
+        Edit {
+            text: text.into(),
+            fault: None,
+            rules: Vec::new(),
+        }
+    }
+
+    fn call_edit(&self, call: CallId, text: &str) -> Edit {
+        let object: Result<serde_json::Map<String, serde_json::Value>, _> =
+            serde_json::from_str(text);
+        let tool = self.history.call(call).map(|item| item.name.clone());
+        Edit {
+            text: text.into(),
+            fault: object
+                .err()
+                .map(|_| String::from("the arguments are not a JSON object")),
+            rules: self.rules(&tool.unwrap_or_default(), text),
+        }
+    }
+
+    fn rules(&self, tool: &str, arguments: &str) -> Vec<u32> {
+        let turn = self.session.turn();
+        turn.map_or_else(Vec::new, |turn| {
+            rules_met(&turn.settings.rules, tool, arguments)
+        })
+    }
+
+    /// The compaction that a run was started for, as an engine works it out: with the model's
+    /// summary where one is wanted, and with a plain list where the script has none.
+    pub(super) fn compaction(&self, key: EffectKey, summary: &str) -> Result<Compaction, String> {
+        let mut facts = self.log.iter();
+        let started = facts.find(|recorded| recorded.seq == key.started());
+        let (Some(turn), Some(Fact::CompactionStarted(fact))) =
+            (self.session.turn(), started.map(|recorded| &recorded.fact))
+        else {
+            return Err(format!("{key} was not started"));
+        };
+        let sketch = sketch(
+            &self.history,
+            &turn.settings,
+            turn.id,
+            fact.strategy,
+            fact.target_bytes,
+        );
+        let wanted = sketch.question.is_some();
+        let (text, fallback) = match (wanted, summary) {
+            (false, _) => (None, None),
+            (true, "") => {
+                let plain = fallback_summary(&self.history, turn.id, &sketch.cut);
+                (Some(plain), Some(String::from("the model gave no summary")))
+            }
+            (true, summary) => (Some(summary.to_owned()), None),
+        };
+        let mut compaction = sketch.finish(&self.history, turn.id, text);
+        compaction.fallback = fallback;
+        Ok(compaction)
+    }
+
+    fn nothing_leaves(&self) -> Compaction {
+        Compaction {
+            cut: Cut {
+                cleared: 0,
+                left: 0,
+                summary: None,
+            },
+            shown: self.session.shown,
+            usage: None,
+            fallback: None,
+        }
+    }
+
+    fn late(&mut self, nth: usize) -> Held {
+        let Some(key) = pick(&self.past, nth) else {
+            return Ok(());
+        };
+        let words = "late";
+        let done = || Observation::new(windlass_core::ObservationStatus::Done, words);
+        self.take(match key {
+            EffectKey::Sample { .. } => Input::Sampled {
+                key,
+                news: SampleNews::Item(Item::Text { text: words.into() }),
+            },
+            EffectKey::Call { .. } => Input::Ran {
+                key,
+                observation: done(),
+            },
+            EffectKey::Hook { .. } => Input::Hooked {
+                key,
+                reply: HookReply::pass(),
+            },
+            EffectKey::Approval { .. } => Input::Asked {
+                key,
+                scope: somebody(),
+                answer: Answer::Allow { edit: None },
+            },
+            EffectKey::Reconcile { .. } => Input::Reconciled {
+                key,
+                observation: Some(done()),
+            },
+            EffectKey::Compact { .. } => Input::Compacted {
+                key,
+                compaction: Ok(self.nothing_leaves()),
+            },
+        })
+    }
+}
+
+/// What a sample says that stops because the user spoke.
+pub(super) fn steered(partial: &str) -> SampleNews {
+    SampleNews::Failed {
+        failure: SampleFailure::new(FailureKind::Steered, Retry::Never, "the user spoke"),
+        partial: partial.to_owned(),
+        usage: None,
+    }
+}
+
+/// What is said of a question that nobody could be asked.
+fn nobody() -> (Scope, Answer) {
+    let reason = String::from("nobody can be asked here");
+    let scope = Scope::system(reason.clone());
+    (scope, Answer::Deny { reason })
+}
+
+fn somebody() -> Scope {
+    Scope::local("somebody")
+}
+
+fn usage(cost: Cost) -> Option<Usage> {
+    (cost != Cost::default()).then(|| Usage {
+        input: cost.tokens,
+        output: cost.out,
+        ..Usage::default()
+    })
+}
+
+/// Of some keys the nth, counted around.
+fn pick(keys: &[EffectKey], nth: usize) -> Option<EffectKey> {
+    keys.get(nth.checked_rem(keys.len())?).copied()
+}

@@ -1,0 +1,299 @@
+//! Random worlds: strategies for scripts that shrink to something readable.
+
+mod settings;
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use windlass_core::{
+    Delivery, FailureKind, Goal, HookVerdict, Interrupter, ObservationStatus, Retry, StopReason,
+    StopWhen, Widening,
+};
+
+use super::posture::TOOLS;
+use super::script::{Compacted, Cost, Script, Step, Word};
+
+pub(super) use settings::{limits, posture};
+
+/// A script of up to `steps` steps.
+pub fn script(steps: usize) -> impl Strategy<Value = Script> {
+    let steps = prop::collection::vec(step().boxed(), 1..=steps);
+    (settings::opening().boxed(), steps).prop_map(|(opening, mut steps)| {
+        // Most of a script means nothing while nobody has said anything.
+        steps.insert(0, Step::send("hello"));
+        Script { opening, steps }
+    })
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        26 => user().boxed(),
+        33 => sample().boxed(),
+        28 => answer().boxed(),
+        17 => machine().boxed(),
+    ]
+}
+
+/// What users do, and the clock.
+fn user() -> impl Strategy<Value = Step> {
+    let when = prop_oneof![3 => Just(StopWhen::Now), 1 => Just(StopWhen::AfterStep)];
+    let widening = select(vec![Widening::Refused, Widening::Meant]);
+    prop_oneof![
+        6 => send(),
+        1 => goal(),
+        1 => Just(Step::Continue),
+        2 => (interrupter(), when).prop_map(|(by, when)| Step::Interrupt { by, when }),
+        1 => (posture().boxed(), widening)
+            .prop_map(|(posture, widening)| Step::Configure { posture, widening }),
+        5 => prop_oneof![0..3_u64, 0..3_000_u64].prop_map(Step::Wait),
+        1 => (1..2_000_u64).prop_map(Step::Back),
+    ]
+}
+
+/// What the sample that runs says.
+fn sample() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => words().prop_map(Step::Text),
+        1 => words().prop_map(Step::Refusal),
+        1 => words().prop_map(Step::Reasoning),
+        14 => call(),
+        10 => end(),
+        4 => fail(),
+        2 => partial().prop_map(Step::Yielded),
+    ]
+}
+
+/// What else that runs says.
+fn answer() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        12 => finish(),
+        12 => hook(),
+        4 => answered(),
+        3 => (0..3_usize, prop::option::weighted(0.8, word()))
+            .prop_map(|(nth, word)| Step::Asked { nth, word }),
+        2 => reconciled(),
+        4 => compacted(),
+    ]
+}
+
+/// What befalls the process.
+fn machine() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        2 => (0..8_usize).prop_map(Step::Late),
+        1 => (0..4_usize).prop_map(Step::Never),
+        6 => Just(Step::Sync),
+        3 => crash(),
+        1 => Just(Step::Close),
+    ]
+}
+
+fn crash() -> impl Strategy<Value = Step> {
+    let away_ms = prop_oneof![2 => Just(0), 1 => 0..5_000_u64];
+    (0..6_usize, away_ms).prop_map(|(lose, away_ms)| Step::Crash { lose, away_ms })
+}
+
+/// Short words, and now and then some that fill a small window.
+fn words() -> impl Strategy<Value = String> {
+    let short = select(vec!["a", "yes", "two words", "ä\u{1F980}"]);
+    prop_oneof![9 => short.prop_map(String::from), 1 => long()]
+}
+
+fn long() -> impl Strategy<Value = String> {
+    (100..1_200_usize).prop_map(|bytes| "x".repeat(bytes))
+}
+
+fn send() -> impl Strategy<Value = Step> {
+    let delivery = prop_oneof![
+        3 => Just(Delivery::Turn),
+        3 => Just(Delivery::Steer),
+        1 => Just(Delivery::FollowUp),
+    ];
+    let key = prop_oneof![2 => Just(None), 1 => select(vec!["k", "l"]).prop_map(Some)];
+    let text = prop_oneof![8 => words(), 1 => Just(String::new())];
+    let dry_run = prop_oneof![4 => Just(false), 1 => Just(true)];
+    let part = (select(vec!["A", "B"]), select(vec!["one", "two"]));
+    let part = part.prop_map(|(from, text)| (from.to_owned(), text.to_owned()));
+    let context = prop_oneof![3 => Just(Vec::new()), 1 => prop::collection::vec(part, 1..3)];
+    (delivery, key, dry_run, context, text).prop_map(|(delivery, key, dry_run, context, text)| {
+        Step::Send {
+            delivery,
+            key: key.map(String::from),
+            dry_run,
+            context,
+            text,
+        }
+    })
+}
+
+fn goal() -> impl Strategy<Value = Step> {
+    let goal = (select(vec!["", "all is well"]), 0..4_u32);
+    let goal = goal.prop_map(|(text, turns)| {
+        let text: Arc<str> = text.into();
+        Some(Goal { text, turns })
+    });
+    prop_oneof![1 => Just(None), 3 => goal].prop_map(Step::Goal)
+}
+
+fn interrupter() -> impl Strategy<Value = Interrupter> {
+    select(vec![Interrupter::Person, Interrupter::Shutdown])
+}
+
+fn call() -> impl Strategy<Value = Step> {
+    let known: Vec<&str> = TOOLS.iter().map(|(name, _, _)| *name).collect();
+    let tool = prop_oneof![12 => select(known), 1 => Just("absent")];
+    let id = select(vec!["", "c1", "c2"]);
+    let fault = prop_oneof![9 => Just(None), 1 => Just(Some(String::from("broken")))];
+    (tool, id, fault, arguments()).prop_map(|(tool, id, fault, arguments)| Step::Call {
+        tool: tool.to_owned(),
+        id: id.to_owned(),
+        fault,
+        arguments,
+    })
+}
+
+fn arguments() -> impl Strategy<Value = String> {
+    select(vec!["{}", r#"{"a":1}"#, r#"{"a":"2"}"#]).prop_map(String::from)
+}
+
+fn end() -> impl Strategy<Value = Step> {
+    let stop = prop_oneof![
+        9 => Just(StopReason::Stop),
+        1 => Just(StopReason::Length),
+        1 => Just(StopReason::ContentFilter),
+        2 => Just(StopReason::Unfinished),
+        1 => Just(StopReason::Other(String::from("paused"))),
+    ];
+    (stop, cost()).prop_map(|(stop, cost)| Step::End { stop, cost })
+}
+
+fn cost() -> impl Strategy<Value = Cost> {
+    let count = || prop_oneof![2 => Just(None), 1 => (0..1_500_u64).prop_map(Some)];
+    (count(), count()).prop_map(|(tokens, out)| Cost { tokens, out })
+}
+
+/// All the ways in which a sample fails, also some that no provider should speak of.
+pub const FAILURES: [FailureKind; 18] = [
+    FailureKind::Server,
+    FailureKind::Authentication,
+    FailureKind::NotFound,
+    FailureKind::InvalidRequest,
+    FailureKind::ContextOverflow,
+    FailureKind::RateLimit,
+    FailureKind::Quota,
+    FailureKind::Overloaded,
+    FailureKind::ContentFilter,
+    FailureKind::Unavailable,
+    FailureKind::Protocol,
+    FailureKind::Truncated,
+    FailureKind::TooLarge,
+    FailureKind::Timeout,
+    FailureKind::Cancelled,
+    FailureKind::Restart,
+    FailureKind::Steered,
+    FailureKind::Hook,
+];
+
+fn fail() -> impl Strategy<Value = Step> {
+    let kind = prop_oneof![
+        5 => select(&FAILURES[..]),
+        1 => Just(FailureKind::ContextOverflow),
+    ];
+    let retry = prop_oneof![
+        3 => Just(Retry::Soon),
+        1 => Just(Retry::Never),
+        1 => (0..5_000_u64).prop_map(Retry::AfterMs),
+    ];
+    (kind, retry, cost(), partial()).prop_map(|(kind, retry, cost, partial)| Step::Fail {
+        kind,
+        retry,
+        cost,
+        partial,
+    })
+}
+
+fn partial() -> impl Strategy<Value = String> {
+    prop_oneof![2 => Just(String::new()), 1 => words()]
+}
+
+fn status() -> impl Strategy<Value = ObservationStatus> {
+    select(vec![
+        ObservationStatus::Done,
+        ObservationStatus::Failed,
+        ObservationStatus::Aborted,
+        ObservationStatus::Unknown,
+    ])
+}
+
+fn output() -> impl Strategy<Value = String> {
+    let short = select(vec!["", "ok", "two words"]);
+    prop_oneof![4 => short.prop_map(String::from), 1 => long()]
+}
+
+fn finish() -> impl Strategy<Value = Step> {
+    (status(), 0..4_usize, output()).prop_map(|(status, nth, output)| Step::Finish {
+        status,
+        nth,
+        output,
+    })
+}
+
+fn hook() -> impl Strategy<Value = Step> {
+    let verdict = prop_oneof![
+        6 => Just(HookVerdict::Pass),
+        1 => Just(HookVerdict::Allow),
+        1 => Just(HookVerdict::Ask),
+        2 => Just(HookVerdict::Deny),
+        1 => Just(HookVerdict::Halt),
+        1 => Just(HookVerdict::Failed),
+    ];
+    let context = select(vec!["note", "another-note"]).prop_map(String::from);
+    let context = prop::option::weighted(0.4, context);
+    let reason = select(vec!["", "because"]);
+    let whole = (0..3_usize, verdict, edit(), context, reason);
+    whole.prop_map(|(nth, verdict, edit, context, reason)| Step::Hook {
+        nth,
+        verdict,
+        edit,
+        context,
+        reason: reason.to_owned(),
+    })
+}
+
+/// What may take the place of arguments, and of a prompt; one of them is no object.
+fn edit() -> impl Strategy<Value = Option<String>> {
+    let text = prop_oneof![4 => arguments(), 1 => Just(String::from("[]"))];
+    prop::option::weighted(0.3, text)
+}
+
+fn word() -> impl Strategy<Value = Word> {
+    prop_oneof![
+        3 => edit().prop_map(|edit| Word::Allow { edit }),
+        1 => select(vec!["", "not now"]).prop_map(|reason| Word::Deny {
+            reason: reason.to_owned(),
+        }),
+    ]
+}
+
+fn answered() -> impl Strategy<Value = Step> {
+    let about = prop::option::weighted(0.2, Just(String::from("other")));
+    (0..3_usize, about, word()).prop_map(|(nth, about, word)| Step::Answer { nth, about, word })
+}
+
+fn reconciled() -> impl Strategy<Value = Step> {
+    let status = prop::option::weighted(0.7, status());
+    (0..3_usize, status, output()).prop_map(|(nth, status, output)| Step::Reconciled {
+        nth,
+        status,
+        output,
+    })
+}
+
+fn compacted() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => select(vec!["", "in short"]).prop_map(|text| Compacted::Sketched(text.to_owned())),
+        1 => Just(Compacted::Idle),
+        1 => Just(Compacted::Fails),
+    ]
+    .prop_map(Step::Compacted)
+}

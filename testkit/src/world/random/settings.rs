@@ -1,0 +1,210 @@
+//! Random settings: postures and limits of a simulated session, and how its world begins.
+
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+use windlass_core::{
+    ArgumentPattern, HookOrder, HookPoint, HookSpec, Limits, Mode, OnFailure, Permissions, Price,
+    Rule, RuleVerdict, Strategy as Compacting, Window,
+};
+
+use crate::world::declared::hook;
+use crate::world::posture::{Posture, TOOLS};
+use crate::world::script::{Durability, Kin, Opening};
+
+/// How a world begins.
+pub(super) fn opening() -> impl Strategy<Value = Opening> {
+    let durability = prop_oneof![
+        2 => Just(Durability::Prompt),
+        3 => Just(Durability::Lazy),
+    ];
+    let kin = prop_oneof![9 => Just(Kin::Root), 1 => Just(Kin::Child)];
+    let workspace = prop_oneof![3 => Just(None), 1 => Just(Some(String::from("/work")))];
+    let ceiling = prop_oneof![3 => Just(Limits::default()), 1 => limits().boxed()];
+    let whole = (
+        posture().boxed(),
+        ceiling,
+        0..100_u64,
+        durability,
+        kin,
+        workspace,
+    );
+    whole.prop_map(
+        |(posture, ceiling, seed, durability, kin, workspace)| Opening {
+            posture,
+            ceiling,
+            seed,
+            durability,
+            kin,
+            workspace,
+        },
+    )
+}
+
+pub(in crate::world) fn posture() -> impl Strategy<Value = Posture> {
+    let mode = prop_oneof![8 => Just(Mode::Build), 1 => Just(Mode::Plan)];
+    let permissions = prop_oneof![
+        6 => Just(Permissions::Auto),
+        3 => Just(Permissions::Ask),
+        1 => Just(Permissions::ReadOnly),
+    ];
+    let limits = prop_oneof![2 => Just(Limits::default()), 3 => limits().boxed()];
+    let whole = (
+        mode,
+        permissions,
+        limits,
+        rules().boxed(),
+        hooks().boxed(),
+        window(),
+        price(),
+    );
+    whole.prop_map(
+        |(mode, permissions, limits, rules, hooks, window, price)| Posture {
+            mode,
+            permissions,
+            limits,
+            rules,
+            hooks,
+            window,
+            price,
+        },
+    )
+}
+
+/// Limits small enough to be reached, each the default now and then.
+pub(in crate::world) fn limits() -> impl Strategy<Value = Limits> {
+    let ours = Limits::default();
+    let count = |default: u32, most: u32| prop_oneof![Just(default), 0..=most];
+    let ms = |default: u64, most: u64| prop_oneof![Just(default), 0..=most];
+    let counts = (
+        count(ours.samples, 5),
+        count(ours.calls_per_sample, 4),
+        count(ours.calls, 6),
+        count(ours.attempts, 4),
+        count(ours.restarts, 2),
+        count(ours.parallel_calls, 3),
+        count(ours.queue, 3),
+        count(ours.continuations, 2),
+        count(ours.compactions, 2),
+    );
+    let times = (
+        ms(ours.tokens, 3_000),
+        ms(ours.cost_micros, 30_000),
+        prop_oneof![4 => Just(ours.context_bytes), 1 => 0..=40_u64],
+        prop_oneof![3 => Just(ours.turn_ms), 1 => 1..=4_000_u64],
+        prop_oneof![1 => Just(ours.approval_ms), 1 => 0..=2_000_u64],
+        ms(ours.backoff_ms, 800),
+        ms(ours.backoff_max_ms, 2_000),
+        ms(ours.call_ms, 1_000),
+        ms(ours.grace_ms, 500),
+    );
+    (counts, times).prop_map(move |(counts, times)| {
+        let (samples, calls_per_sample, calls, attempts, restarts, parallel_calls, ..) = counts;
+        let (.., queue, continuations, compactions) = counts;
+        let (tokens, cost_micros, context_bytes, turn_ms, approval_ms, ..) = times;
+        let (.., backoff_ms, backoff_max_ms, call_ms, grace_ms) = times;
+        Limits {
+            samples,
+            calls_per_sample,
+            calls,
+            attempts,
+            restarts,
+            parallel_calls,
+            tokens,
+            cost_micros,
+            continuations,
+            compactions,
+            context_bytes,
+            turn_ms,
+            approval_ms,
+            queue,
+            backoff_ms,
+            backoff_max_ms,
+            call_ms,
+            grace_ms,
+            ..ours
+        }
+    })
+}
+
+/// Most sessions have no rules, or a few.
+fn rules() -> impl Strategy<Value = Vec<Rule>> {
+    let verdict = select(vec![
+        RuleVerdict::Allow,
+        RuleVerdict::Ask,
+        RuleVerdict::Deny,
+    ]);
+    let tools: Vec<&str> = TOOLS.iter().map(|(name, _, _)| *name).collect();
+    let tool = prop_oneof![3 => select(tools), 1 => select(vec!["*", "w*"])];
+    let argument = prop_oneof![
+        2 => Just(None),
+        1 => select(vec!["1", "*"]).prop_map(|pattern| Some(ArgumentPattern {
+            name: String::from("a"),
+            pattern: pattern.to_owned(),
+        })),
+    ];
+    let rule = (verdict, tool, argument).prop_map(|(verdict, tool, argument)| Rule {
+        verdict,
+        tool: tool.to_owned(),
+        argument,
+    });
+    prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(rule, 1..3)]
+}
+
+/// Where hooks are asked.
+const POINTS: [HookPoint; 14] = [
+    HookPoint::SessionStart,
+    HookPoint::SessionEnd,
+    HookPoint::PromptSubmitted,
+    HookPoint::BeforeSample,
+    HookPoint::AfterAnswer,
+    HookPoint::BeforeTool,
+    HookPoint::AfterTool,
+    HookPoint::PermissionRequest,
+    HookPoint::BeforeCompaction,
+    HookPoint::AfterCompaction,
+    HookPoint::Stop,
+    HookPoint::SubTurnStart,
+    HookPoint::SubTurnStop,
+    HookPoint::Interrupt,
+];
+
+/// Half of the sessions have no hooks, the others a few.
+fn hooks() -> impl Strategy<Value = Vec<HookSpec>> {
+    let order = select(vec![HookOrder::Sequential, HookOrder::Parallel]);
+    let on_failure = select(vec![OnFailure::Closed, OnFailure::Open]);
+    let subjects = subsequence(vec!["write", "read", "window", "resume"], 1..=2);
+    let subjects = subjects.prop_map(|all| Some(all.into_iter().map(String::from).collect()));
+    let only = prop_oneof![4 => Just(None), 1 => subjects];
+    let one = (select(&POINTS[..]), order, on_failure, only);
+    let named = prop::collection::vec(one, 1..5).prop_map(|all| {
+        let named = all.into_iter().enumerate();
+        let named = named.map(|(place, (point, order, on_failure, only))| {
+            hook(place, point, order, on_failure, only)
+        });
+        named.collect()
+    });
+    prop_oneof![1 => Just(Vec::new()), 1 => named]
+}
+
+/// A third of the sessions know the model's window, and it is small.
+fn window() -> impl Strategy<Value = Window> {
+    let strategy = select(vec![
+        Compacting::Clear,
+        Compacting::Slide,
+        Compacting::Summary,
+    ]);
+    let tokens = prop_oneof![2 => Just(0), 1 => 450..1_500_u64];
+    (tokens, strategy).prop_map(|(tokens, strategy)| Window { tokens, strategy })
+}
+
+fn price() -> impl Strategy<Value = Option<Price>> {
+    let price = (0..5_000_000_u64, 0..500_000_u64, 0..9_000_000_u64);
+    let price = price.prop_map(|(input_micros, cached_input_micros, output_micros)| {
+        Some(Price {
+            input_micros,
+            cached_input_micros,
+            output_micros,
+        })
+    });
+    prop_oneof![2 => Just(None), 1 => price]
+}

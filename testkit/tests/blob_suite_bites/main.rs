@@ -1,0 +1,119 @@
+//! The blob suite bites: each of its cases fails on a store that breaks just its promise, and for
+//! the reason that it is meant to find. A store that keeps them all passes.
+
+#![expect(clippy::panic, reason = "a test may stop")]
+
+mod reference;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use reference::{Fault, Place};
+use windlass_core::SessionId;
+use windlass_ports::Blobs;
+use windlass_testkit::blobs::{BlobFixture, CASES, HeldBlobs};
+
+windlass_testkit::blob_suite!(Place::new(Fault::None));
+
+/// A case, a fault that it must find, and words of what it must say.
+const BITES: &[(&str, Fault, &str)] = &[
+    (
+        "what_was_written_is_read_back",
+        Fault::ReadsFromTheStart,
+        "bytes that must be kept, more",
+    ),
+    (
+        "a_blob_is_named_by_its_digest",
+        Fault::NamesByLength,
+        "and must be as",
+    ),
+    (
+        "the_same_bytes_twice_are_one_blob",
+        Fault::NumbersItsBlobs,
+        "the same bytes are kept as",
+    ),
+    (
+        "many_at_once_are_all_kept",
+        Fault::MixesWriters,
+        "bytes that must be kept",
+    ),
+    (
+        "a_session_does_not_see_what_another_keeps",
+        Fault::SharesSessions,
+        "another session keeps succeeded",
+    ),
+    (
+        "what_is_not_there_is_not_found",
+        Fault::TakesAnyName,
+        "succeeded and must be refused as NotFound",
+    ),
+    (
+        "verifying_finds_what_was_changed",
+        Fault::VerifiesBlindly,
+        "that was changed succeeded",
+    ),
+    (
+        "what_is_beyond_the_limit_is_not_kept",
+        Fault::SaysTheWholeLength,
+        "are said to be",
+    ),
+    (
+        "what_was_not_finished_is_not_there",
+        Fault::KeepsWhatIsDropped,
+        "whose writer is gone succeeded",
+    ),
+    (
+        "an_abandoned_write_is_no_blob",
+        Fault::LosesAbandonedWrites,
+        "after a write that did not end",
+    ),
+    (
+        "an_abandoned_finish_is_whole_or_not_there",
+        Fault::FinishesByHalves,
+        "of 500000 bytes",
+    ),
+    (
+        "reopening_keeps_what_was_finished",
+        Fault::ForgetsOnReopening,
+        "NotFound",
+    ),
+];
+
+#[test]
+fn each_case_finds_the_fault_that_it_is_there_for() {
+    for (name, case) in CASES {
+        let bites: Vec<_> = BITES.iter().filter(|bite| bite.0 == *name).collect();
+        assert!(!bites.is_empty(), "nothing shows that {name} bites");
+        for (_, fault, words) in bites {
+            let Err(violation) = case(&Place::new(*fault)) else {
+                panic!("{name} passes a store with the fault {fault:?}");
+            };
+            let said = violation.to_string();
+            assert!(said.contains(words), "{name} on {fault:?}: {said}");
+        }
+    }
+}
+
+/// The kit's own fake is held to the same promises.
+mod held {
+    use super::*;
+
+    struct Held(HeldBlobs);
+
+    #[async_trait]
+    impl BlobFixture for Held {
+        async fn open(&self) -> Arc<dyn Blobs> {
+            Arc::new(self.0.clone())
+        }
+
+        async fn open_small(&self, max_bytes: u64) -> Arc<dyn Blobs> {
+            Arc::new(HeldBlobs::new(max_bytes))
+        }
+
+        fn damage(&self, session: &SessionId, sha256: &str) -> bool {
+            self.0.damage(session, sha256)
+        }
+    }
+
+    windlass_testkit::blob_suite!(Held(HeldBlobs::new(1 << 30)));
+}

@@ -97,6 +97,11 @@ fn edited_arguments_are_what_runs() {
     assert_eq!(done.code, 0, "{}", done.err);
     let written = std::fs::read_to_string(place.file("a.txt")).unwrap();
     assert_eq!(written, "two\n");
+    assert!(
+        done.err.contains("> write_file") && done.err.contains("two"),
+        "{}",
+        done.err
+    );
     let log = place.log("s");
     let answered = log.iter().find(|fact| fact["kind"] == "ApprovalAnswered");
     let edit = &answered.unwrap()["body"]["edit"]["text"];

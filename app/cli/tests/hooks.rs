@@ -82,6 +82,11 @@ fn before_a_tool_a_script_rewrites_the_arguments() {
     assert_eq!(done.code, 0, "{}", done.err);
     assert!(!place.file("made").exists());
     assert!(place.file("instead").exists());
+    assert!(
+        done.err.contains("> shell {\"command\":\"touch instead\"}"),
+        "{}",
+        done.err
+    );
     // The model is told what was run.
     assert!(done.out.contains("touch instead"), "{}", done.out);
 }

@@ -74,7 +74,7 @@ fn goes_on(place: &Place) {
     assert_eq!(verified.code, 0, "{}", verified.err);
 }
 
-fn with_server<'a>(base_url: &'a str) -> Vec<&'a str> {
+fn with_server(base_url: &str) -> Vec<&str> {
     let flags = ["--provider", "openai-chat", "--base-url", base_url];
     [&["run", "go", "--json", "--session", "s"][..], &flags].concat()
 }

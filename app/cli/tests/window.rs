@@ -115,6 +115,9 @@ fn three_hundred_steps_in_a_small_window_settle() {
         let asked = samples
             .iter()
             .filter(|sample| !sample.asked().tools.is_empty());
+        // Each request begins with all of the one before, unless a compaction lies between.
+        let breaks = breaks(&samples);
+        assert!(breaks <= compactions, "{strategy}: {breaks} breaks");
         for sample in &samples {
             assert_eq!(grammar::fault(sample), None, "{strategy}");
         }

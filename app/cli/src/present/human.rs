@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use windlass::core::{
-    CallId, CallStarted, Delta, Fact, Item, Observation, ObservationStatus, Outcome, Recorded,
-    SampleCut, Seq, SessionId, Stands, Timestamp,
+    CallId, CallStarted, Delta, Edit, Fact, Item, Observation, ObservationStatus, Outcome,
+    Recorded, SampleCut, Seq, SessionId, Stands, Timestamp,
 };
 use windlass::{Event, LiveKind, TurnReport};
 
@@ -28,7 +28,10 @@ pub(crate) struct Human {
     held: Vec<(Seq, String)>,
     /// The last fact that was seen.
     seen: Seq,
-    calls: BTreeMap<CallId, String>,
+    /// The tool of each call, and the call in words.
+    calls: BTreeMap<CallId, (String, String)>,
+    /// The calls that hooks are asked about, by the `HooksAsked`.
+    asked: BTreeMap<Seq, CallId>,
 }
 
 impl Human {
@@ -39,6 +42,7 @@ impl Human {
             held: Vec::new(),
             seen: Seq::ZERO,
             calls: BTreeMap::new(),
+            asked: BTreeMap::new(),
         }
     }
 
@@ -46,15 +50,24 @@ impl Human {
         match &recorded.fact {
             Fact::ItemAdded(added) => {
                 if let Item::Call(call) = &added.item {
-                    let words =
-                        format!("{} {}", call.name, first_words(&call.arguments, ARGUMENTS));
-                    self.calls.insert(CallId(recorded.seq.0), words);
+                    let words = words_of(&call.name, &call.arguments);
+                    self.calls
+                        .insert(CallId(recorded.seq.0), (call.name.clone(), words));
                 }
             }
             Fact::SampleStarted(started) if started.attempt > 1 => {
                 tell(&format!("  asking again (attempt {})", started.attempt));
             }
+            Fact::HooksAsked(asked) => {
+                if let Some(call) = asked.at.call() {
+                    self.asked.insert(recorded.seq, call);
+                }
+            }
             Fact::HookDecided(decided) => {
+                let call = self.asked.get(&decided.asked).copied();
+                if let (Some(call), Some(edit)) = (call, &decided.edit) {
+                    self.edited(call, edit);
+                }
                 if let Some(words) = hook(decided) {
                     self.end_line();
                     tell(&format!("  {}", first_words(&words, 600)));
@@ -69,6 +82,11 @@ impl Human {
                 let why = first_words(&failed.reason, 600);
                 tell(&format!("! the compaction failed: {why}"));
             }
+            Fact::ApprovalAnswered(answered) => {
+                if let Some(edit) = &answered.edit {
+                    self.edited(answered.call, edit);
+                }
+            }
             Fact::CallStarted(started) => self.started(started),
             Fact::ReconcileStarted(started) => {
                 let call = self.call(started.call);
@@ -80,13 +98,17 @@ impl Human {
                 self.end_line();
                 tell(&format!("  {}", goal_words(&ended.end)));
             }
+            // Nothing of it is named any more.
+            Fact::TurnSettled(_) => {
+                self.calls.clear();
+                self.asked.clear();
+            }
             Fact::SessionOpened(_)
             | Fact::SessionResumed(_)
             | Fact::SettingsChanged(_)
             | Fact::GoalSet(_)
             | Fact::InputQueued(_)
             | Fact::TurnOpened(_)
-            | Fact::HooksAsked(_)
             | Fact::InputAccepted(_)
             | Fact::InputBlocked(_)
             | Fact::ContextInjected(_)
@@ -95,9 +117,14 @@ impl Human {
             | Fact::SampleEnded(_)
             | Fact::CallDecided(_)
             | Fact::ApprovalAsked(_)
-            | Fact::ApprovalAnswered(_)
-            | Fact::InterruptRequested(_)
-            | Fact::TurnSettled(_) => {}
+            | Fact::InterruptRequested(_) => {}
+        }
+    }
+
+    /// A call runs with other arguments than the model asked for.
+    fn edited(&mut self, call: CallId, edit: &Edit) {
+        if let Some((name, words)) = self.calls.get_mut(&call) {
+            *words = words_of(name, &edit.text);
         }
     }
 
@@ -152,7 +179,7 @@ impl Human {
     }
 
     fn call(&self, id: CallId) -> &str {
-        self.calls.get(&id).map_or("a call", String::as_str)
+        self.calls.get(&id).map_or("a call", |(_, words)| words)
     }
 
     fn end_line(&mut self) {
@@ -233,4 +260,8 @@ impl Present for Human {
         self.end_line();
         Ok(())
     }
+}
+
+fn words_of(tool: &str, arguments: &str) -> String {
+    format!("{tool} {}", first_words(arguments, ARGUMENTS))
 }

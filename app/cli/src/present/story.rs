@@ -133,7 +133,11 @@ pub(super) fn hook(decided: &HookDecided) -> Option<String> {
         "" => String::new(),
         reason => format!(": {reason}"),
     };
-    Some(format!("hook {} {verb}{why}", decided.name))
+    let edit = match &decided.edit {
+        None => String::new(),
+        Some(edit) => format!(" -> {}", edit.text),
+    };
+    Some(format!("hook {} {verb}{why}{edit}", decided.name))
 }
 
 /// What the model was told, where the words themselves stand here.

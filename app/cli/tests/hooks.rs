@@ -212,6 +212,39 @@ fn a_script_that_never_lets_a_turn_end_is_capped() {
 }
 
 #[test]
+fn what_is_to_be_redacted_is_nowhere() {
+    let place = Place::new();
+    fs::write(
+        place.file("hooks.json"),
+        r#"{"redact": ["sk-[a-z0-9]{8,}"]}"#,
+    )
+    .unwrap();
+    // In pieces of 12 characters, so that the key is cut.
+    let text = "The key in it is sk-abcdefgh12345678, and that is all.";
+    let server = ModelServer::start(Script::respond(move |_| Reply::say(text))).unwrap();
+    let base_url = server.base_url();
+    let provider = [
+        "--json",
+        "--provider",
+        "openai-chat",
+        "--base-url",
+        &base_url,
+    ];
+    let done = run(&place, "go", &provider);
+    assert_eq!(done.code, 0, "{}", done.err);
+    let again = place.run(&["resume", "s", "--hooks", "hooks.json"]);
+    assert_eq!(again.out, "The key in it is [redacted], and that is all.\n");
+    let next = run(&place, "and now", &provider);
+    assert_eq!(next.code, 0, "{}", next.err);
+    let replayed = body(&server.samples()[1]);
+    assert!(replayed.contains("[redacted]"), "{replayed}");
+    let everywhere = [done.out, done.err, replayed, place.run(&["log", "s"]).out];
+    for text in everywhere {
+        assert!(!text.contains("sk-a") && !text.contains("5678"), "{text}");
+    }
+}
+
+#[test]
 fn hooks_are_never_taken_from_a_workspace_and_never_lost_without_a_word() {
     let place = Place::new();
     let script = "cat > /dev/null; echo 'no' >&2; exit 2";

@@ -253,6 +253,12 @@ fn an_output_that_is_too_long_to_be_shown_is_kept_whole_and_verified() {
         let path = place.file("logs/blobs/s").join(name);
         let kept = std::fs::read_to_string(&path).unwrap();
         assert_eq!(kept.lines().count(), 100_000);
+        let call = shown.split("\ncall ").nth(1).unwrap();
+        let call = call.split([' ', ':']).next().unwrap();
+        let output = |call: &str| place.run(&["show", "s", "--output", call, "--store", store]);
+        let whole = output(call);
+        assert_eq!((whole.code, whole.out == kept), (0, true), "{}", whole.err);
+        assert_eq!(output("1").code, 2);
         let verified = place.run(&["verify", "s", "--store", store]);
         assert_eq!(verified.code, 0, "{}", verified.err);
         assert!(
@@ -263,7 +269,12 @@ fn an_output_that_is_too_long_to_be_shown_is_kept_whole_and_verified() {
         std::fs::write(&path, kept.replacen('1', "2", 1)).unwrap();
         let verified = place.run(&["verify", "s", "--store", store]);
         assert_eq!(verified.code, 5, "{}", verified.out);
+        let changed = output(call);
+        assert_eq!((changed.code, changed.out.as_str()), (5, ""));
         std::fs::remove_file(&path).unwrap();
+        let gone = output(call);
+        assert_eq!((gone.code, gone.out.as_str()), (5, ""));
+        assert!(gone.err.contains("not in this store"), "{}", gone.err);
         let verified = place.run(&["verify", "s", "--store", store]);
         assert_eq!(verified.code, 0, "{}", verified.err);
         assert!(

@@ -33,8 +33,8 @@ pub(crate) enum Command {
     Resume(Resume),
     /// List the sessions of a store.
     Sessions(Listing),
-    /// Tell a session's story.
-    Show(One),
+    /// Tell a session's story, or print the whole output of one call.
+    Show(Show),
     /// Print a session's log, one envelope a line.
     Log(Log),
     /// Check that logs are what was written and fit together.
@@ -98,6 +98,19 @@ pub(crate) struct One {
     /// The session's id.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// `windlass show`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Show {
+    /// The session's id.
+    #[arg(value_parser = session)]
+    pub(crate) session: SessionId,
+    /// Print all that this call gave out, and nothing else; the story has the calls' numbers.
+    #[arg(long, value_name = "CALL")]
+    pub(crate) output: Option<u64>,
     #[command(flatten)]
     pub(crate) place: Place,
 }

@@ -5,6 +5,7 @@ mod export;
 mod follow;
 mod import;
 mod log;
+mod output;
 mod prompt;
 mod remark;
 mod run;

@@ -1,0 +1,101 @@
+//! `windlass show --output`: all that one call gave out, as it was given out.
+
+use std::io::{self, Write as _};
+
+use windlass::core::{CallId, Fact, Observation, Seq, SessionId};
+use windlass::ports::{BlobErrorKind, Blobs, LogStore};
+
+use super::closed;
+use crate::exit::{Exit, Failure};
+use crate::present::tell;
+
+/// Facts read at once.
+const PAGE: usize = 1_000;
+/// Bytes read at once.
+const PART: usize = 1024 * 1024;
+
+/// Prints the output of a call, whole where it was kept whole. What is missing is told apart from
+/// it, on standard error.
+pub(super) async fn output(
+    store: &dyn LogStore,
+    blobs: &dyn Blobs,
+    session: &SessionId,
+    call: CallId,
+) -> Result<Exit, Failure> {
+    let Some(seen) = observation(store, session, call).await? else {
+        let words = format!(
+            "session {session} has no call {call} that has ended: `windlass show {session}` \
+             numbers them"
+        );
+        return Err(Failure::new(Exit::Usage, words));
+    };
+    let Some(kept) = &seen.kept else {
+        if seen.omitted_bytes > 0 {
+            let lost = seen.omitted_bytes;
+            tell(&format!("{lost} bytes of this output were not kept"));
+        }
+        print(seen.output.as_bytes()).map_err(closed)?;
+        return Ok(Exit::Completed);
+    };
+    // All of it is checked before any of it is printed.
+    let checked = blobs.verify(session, &kept.sha256).await;
+    checked.map_err(|error| match error.kind {
+        BlobErrorKind::NotFound => {
+            let words = format!(
+                "the output of call {call} is not in this store: it lies with the session that \
+                 the log was exported from, by the name {}",
+                kept.sha256
+            );
+            Failure::new(Exit::Store, words)
+        }
+        BlobErrorKind::Off | BlobErrorKind::Full | BlobErrorKind::Corrupt | BlobErrorKind::Io => {
+            Failure::new(Exit::Store, error.to_string())
+        }
+    })?;
+    if kept.bytes < seen.output_bytes {
+        let (first, all) = (kept.bytes, seen.output_bytes);
+        tell(&format!("the first {first} bytes were kept, of {all}"));
+    }
+    let mut at = 0;
+    while at < kept.bytes {
+        let part = blobs.read(session, &kept.sha256, at, PART).await;
+        let part = part.map_err(|error| Failure::new(Exit::Store, error.to_string()))?;
+        if part.is_empty() {
+            let words = format!("the output of call {call} ends early: something changed it");
+            return Err(Failure::new(Exit::Store, words));
+        }
+        print(&part).map_err(closed)?;
+        at = at.saturating_add(part.len() as u64);
+    }
+    Ok(Exit::Completed)
+}
+
+/// What became of a call.
+async fn observation(
+    store: &dyn LogStore,
+    session: &SessionId,
+    call: CallId,
+) -> Result<Option<Observation>, Failure> {
+    let mut after = Seq::ZERO;
+    loop {
+        let facts = store.read(session, after, PAGE).await?;
+        for fact in &facts {
+            after = fact.seq;
+            if let Fact::CallObserved(observed) = &fact.fact
+                && observed.call == call
+            {
+                return Ok(Some((*observed.observation).clone()));
+            }
+        }
+        if facts.len() < PAGE {
+            return Ok(None);
+        }
+    }
+}
+
+/// Writes bytes to standard output, as they are.
+fn print(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout();
+    out.write_all(bytes)?;
+    out.flush()
+}

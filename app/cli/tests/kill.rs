@@ -72,7 +72,7 @@ fn a_turn_killed_at_any_moment_settles_and_counts_each_call_at_most_once() {
         assert_eq!(verified.code, 0, "kill {n}: {}", verified.err);
         turns += 1;
         let observed = log.iter().filter(|fact| fact["kind"] == "CallObserved");
-        let lost = |fact: &&serde_json::Value| fact["body"]["observation"]["status"] == "unknown";
+        let lost = |fact: &&Value| fact["body"]["observation"]["status"] == "unknown";
         unknown += observed.filter(lost).count();
     }
     let counted = place.counted();

@@ -111,18 +111,6 @@ async fn attempt(
         },
     };
     let exit = follow.run(prompt, &mut signals, present).await;
-    if exit.is_err() {
-        // Nobody watches any more: what may still run is not left to run on.
-        let words = "the command that watched this turn failed";
-        let _ = conversation
-            .interrupt(
-                Interrupter::Shutdown,
-                Scope::system(words),
-                words,
-                StopWhen::Now,
-            )
-            .await;
-    }
     // Let go in any case, so that the next command finds the session free.
     close(&conversation, &mut signals, &exit).await;
     exit
@@ -131,21 +119,27 @@ async fn attempt(
 /// Lets the session go. Hooks may have a word at its end; whoever sends a signal does not wait for
 /// them.
 async fn close(conversation: &Conversation, signals: &mut Signals, exit: &Result<Exit, Failure>) {
+    let exit = match exit {
+        Ok(exit) => *exit,
+        Err(failure) => {
+            // Nobody watches any more: what may still run is not left to run on.
+            let words = "the command that watched this turn failed";
+            let scope = Scope::system(words);
+            let asked = conversation.interrupt(Interrupter::Shutdown, scope, words, StopWhen::Now);
+            let _ = asked.await;
+            failure.exit
+        }
+    };
     let patience = async {
         match exit {
-            Ok(Exit::Interrupted | Exit::Terminated) => {
-                tokio::time::sleep(signals::GRACE).await;
-            }
-            Ok(
-                Exit::Completed
-                | Exit::Failed
-                | Exit::Usage
-                | Exit::Blocked
-                | Exit::Provider
-                | Exit::Store
-                | Exit::Exhausted,
-            )
-            | Err(_) => {
+            Exit::Interrupted | Exit::Terminated => tokio::time::sleep(signals::GRACE).await,
+            Exit::Completed
+            | Exit::Failed
+            | Exit::Usage
+            | Exit::Blocked
+            | Exit::Provider
+            | Exit::Store
+            | Exit::Exhausted => {
                 signals.next().await;
             }
         }

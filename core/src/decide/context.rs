@@ -11,7 +11,7 @@ use crate::error::Reject;
 use crate::fact::{ContextInjected, ContextPart, ContextSource, Fact, Lasting};
 use crate::goal::GoalState;
 use crate::history;
-use crate::session::{Queued, Session, Turn};
+use crate::session::{Queued, Session, Stage, Turn};
 use crate::settings::{Mode, Permissions, Settings};
 
 /// Parts of context that one input may have.
@@ -36,11 +36,15 @@ pub(super) fn fits(parts: &[ContextPart], limit: u64) -> Result<(), Reject> {
 }
 
 /// The next thing that the model is to be told before an input.
+///
+/// What hooks gave at the end of a turn comes after the input: there it would have the model go on
+/// by itself, and count for that.
 pub(super) fn before_input(plan: &Plan, turn: &Turn, queued: &Queued) -> Option<Fact> {
     let session = &plan.session;
+    let ending = matches!(turn.stage, Stage::Concluding(_));
     engine(session, turn)
         .or_else(|| presenter(session, queued))
-        .or_else(|| pending(turn))
+        .or_else(|| if ending { None } else { pending(turn) })
 }
 
 /// The next thing that the model is to be told before it works towards the goal, and the goal last.

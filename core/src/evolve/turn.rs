@@ -130,7 +130,8 @@ pub(super) fn on_input_accepted(
             return Err(misfit(recorded, "its hooks have not let it in"));
         }
     }
-    if turn.stop.is_some() || !turn.pending.is_empty() {
+    let ending = matches!(turn.stage, Stage::Concluding(_));
+    if turn.stop.is_some() || !(ending || turn.pending.is_empty()) {
         return Err(misfit(recorded, "it is not let in here"));
     }
     let (because, ready) = match &turn.stage {

@@ -202,6 +202,10 @@ fn rules_say_what_is_asked_about() {
     let back = ["resume", "auto", "run: echo a", "--no-rules"];
     assert_eq!(place.without_terminal(&back).code, 0);
     assert_eq!(started("auto"), 1);
-    let bad = place.run(&["run", "x", "--allow", "shell(command)"]);
-    assert_eq!(bad.code, 2, "{}", bad.err);
+    // One that can never be met is a slip of the pen.
+    for rule in ["shell(command)", "shel", "shell(cmd=rm *)"] {
+        let bad = place.run(&["run", "x", "--deny", rule, "--session", "bad"]);
+        assert_eq!(bad.code, 2, "{rule}: {}", bad.err);
+        assert_eq!(place.run(&["log", "bad"]).code, 2, "nothing was begun");
+    }
 }

@@ -144,3 +144,13 @@ fn tokens_and_money_have_limits() {
     assert_eq!(done.code, 2, "{}", done.err);
     assert!(done.err.contains("--price"), "{}", done.err);
 }
+
+#[test]
+fn a_dry_run_does_not_go_with_a_goal() {
+    let place = Place::new();
+    let dry = place.run(&[&["run", "run: touch made", "--dry-run"][..], &GOAL].concat());
+    assert_eq!(dry.code, 2, "{}", dry.err);
+    assert!(dry.err.contains("--no-goal"), "{}", dry.err);
+    assert!(!place.file("made").exists());
+    assert_eq!(place.run(&["sessions"]).out, "");
+}

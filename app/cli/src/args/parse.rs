@@ -31,7 +31,7 @@ impl Pattern {
 pub(super) fn pattern(text: &str) -> Result<Pattern, String> {
     let wrong = || {
         format!(
-            "{text:?} is no rule: use tool or tool(argument=pattern), as in shell(command=git *)"
+            "{text:?} is no rule: use tool or tool(argument=pattern), as in shell(command=git status)"
         )
     };
     let (tool, argument) = match text.split_once('(') {

@@ -82,10 +82,7 @@ async fn attempt(
     };
     let recorded = recorded(store.as_ref(), task, id).await?;
     let rig = rig(task, &site, store.clone(), recorded.as_ref())?;
-    if let Some(session) = &recorded {
-        remark::on_missing_tools(session, &rig.settings, task.shape.tools.as_deref())?;
-        remark::on_missing_hooks(session, &rig.settings, task.shape.hooks.as_deref())?;
-    }
+    check(task, &rig.settings, recorded.as_ref())?;
     let start = match &recorded {
         Some(_) => Start::Existing,
         None => Start::New(Box::new(OpenSession {
@@ -114,6 +111,21 @@ async fn attempt(
     // Let go in any case, so that the next command finds the session free.
     close(&conversation, &mut signals, &exit).await;
     exit
+}
+
+/// Refuses what would do other than it says, before anything is done.
+fn check(task: &Task, settings: &Settings, recorded: Option<&Session>) -> Result<(), Failure> {
+    if task.dry_run && has_goal(task, recorded) {
+        return Err(Failure::usage(
+            "a dry run does not go with a goal: the turns that are opened for it would be no dry \
+             runs. Leave --goal out; --no-goal takes back the one that the session has",
+        ));
+    }
+    if let Some(session) = recorded {
+        remark::on_missing_tools(session, settings, task.shape.tools.as_deref())?;
+        remark::on_missing_hooks(session, settings, task.shape.hooks.as_deref())?;
+    }
+    Ok(())
 }
 
 /// Lets the session go. Hooks may have a word at its end; whoever sends a signal does not wait for

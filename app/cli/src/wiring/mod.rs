@@ -5,6 +5,7 @@ mod goal;
 mod hooks;
 mod place;
 mod provider;
+mod rules;
 mod settings;
 mod tools;
 

@@ -1,10 +1,9 @@
 //! Settings: those of a new session, and what a command changes in an existing one.
 
-use windlass::core::{
-    HookSpec, Limits, Mode, Permissions, Rule, RuleVerdict, Settings, ToolSpec, Widening, Window,
-};
+use windlass::core::{HookSpec, Limits, Mode, Permissions, Settings, ToolSpec, Widening, Window};
 
 use super::provider::Chosen;
+use super::rules;
 use crate::args::{ProviderName, Shape};
 use crate::exit::Failure;
 
@@ -90,7 +89,7 @@ fn with(mut settings: Settings, shape: &Shape) -> Result<Settings, Failure> {
     }
     settings.mode = shape.mode.unwrap_or(settings.mode);
     settings.permissions = shape.permissions.unwrap_or(settings.permissions);
-    rules(&mut settings.rules, shape);
+    rules::add(&mut settings.rules, shape, &settings.tools)?;
     if let Some(tokens) = shape.window {
         settings.window.tokens = tokens;
     }
@@ -104,25 +103,6 @@ fn with(mut settings: Settings, shape: &Shape) -> Result<Settings, Failure> {
         ));
     }
     Ok(settings)
-}
-
-fn rules(rules: &mut Vec<Rule>, shape: &Shape) {
-    if shape.no_rules {
-        rules.clear();
-    }
-    let said = [
-        (&shape.deny, RuleVerdict::Deny),
-        (&shape.ask, RuleVerdict::Ask),
-        (&shape.allow, RuleVerdict::Allow),
-    ];
-    for (patterns, verdict) in said {
-        for pattern in patterns {
-            let rule = pattern.rule(verdict);
-            if !rules.contains(&rule) {
-                rules.push(rule);
-            }
-        }
-    }
 }
 
 fn limits(limits: &mut Limits, shape: &Shape) {

@@ -1,0 +1,66 @@
+//! Rules: what the command adds to those of a session. One that can never be met is refused: what
+//! it was to forbid would go on without a word.
+
+use serde_json::Value;
+use windlass::core::{ArgumentPattern, Rule, RuleVerdict, ToolSpec};
+
+use crate::args::Shape;
+use crate::exit::Failure;
+
+/// Adds what the command says to the rules that a session has.
+pub(super) fn add(rules: &mut Vec<Rule>, shape: &Shape, tools: &[ToolSpec]) -> Result<(), Failure> {
+    if shape.no_rules {
+        rules.clear();
+    }
+    let said = [
+        (&shape.deny, RuleVerdict::Deny),
+        (&shape.ask, RuleVerdict::Ask),
+        (&shape.allow, RuleVerdict::Allow),
+    ];
+    for (patterns, verdict) in said {
+        for pattern in patterns {
+            let rule = pattern.rule(verdict);
+            check(&rule, tools)?;
+            if !rules.contains(&rule) {
+                rules.push(rule);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A name with a star may be meant for tools to come.
+fn check(rule: &Rule, tools: &[ToolSpec]) -> Result<(), Failure> {
+    if rule.tool.contains('*') {
+        return Ok(());
+    }
+    let Some(tool) = tools.iter().find(|tool| tool.name == rule.tool) else {
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        return Err(Failure::usage(format!(
+            "a rule names the tool {}, which is not there: there are {}",
+            rule.tool,
+            names.join(", ")
+        )));
+    };
+    match &rule.argument {
+        Some(argument) => check_argument(argument, tool),
+        None => Ok(()),
+    }
+}
+
+fn check_argument(argument: &ArgumentPattern, tool: &ToolSpec) -> Result<(), Failure> {
+    let schema: Value = serde_json::from_str(&tool.parameters).unwrap_or_default();
+    let closed = schema["additionalProperties"] == false;
+    match schema["properties"].as_object() {
+        Some(known) if closed && !known.contains_key(&argument.name) => {
+            let names: Vec<&str> = known.keys().map(String::as_str).collect();
+            Err(Failure::usage(format!(
+                "a rule names the argument {} of {}, which has {}",
+                argument.name,
+                tool.name,
+                names.join(", ")
+            )))
+        }
+        Some(_) | None => Ok(()),
+    }
+}

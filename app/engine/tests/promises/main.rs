@@ -12,6 +12,7 @@ mod approvals;
 mod asking_tools;
 #[path = "../support/clock.rs"]
 mod clock;
+mod compaction;
 mod ends;
 mod hooks;
 mod interrupts;

@@ -1,0 +1,216 @@
+//! Compaction: a session that is longer than its window settles, its request stands in every
+//! request, and a summary that cannot be had holds nothing up.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::json;
+use windlass::core::{
+    Compacted, EffectClass, Fact, FailureKind, Outcome, Prompt, PromptItem, Retry,
+    SUMMARY_INSTRUCTIONS, Strategy, Window,
+};
+use windlass::ports::Redactor;
+use windlass::{Event, LiveKind, Send};
+use windlass_testkit::Answer;
+use windlass_testkit::faulty::FaultyStore;
+use windlass_testkit::hooks::ScriptedHooks;
+use windlass_testkit::provider::{ScriptedProvider, Step, call, cut_after, fail, say, stall};
+use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
+
+use crate::world::{Cast, World, me, ms, soon};
+
+const REQUEST: &str = "Look at everything, in order, and remember the word winch.";
+const SUMMARY: &str =
+    "## Goal\nto look\n## Done\nlooked a lot\n## Open\nto look on\n## Facts\nxenon";
+const STEPS: u32 = 60;
+
+fn asks_for_summary(prompt: &Prompt) -> bool {
+    prompt.settings.instructions == SUMMARY_INSTRUCTIONS
+}
+
+/// A model that looks again and again, at a window that holds a few of its results.
+fn long(
+    strategy: Strategy,
+    summary: impl Fn() -> Step + std::marker::Send + Sync + 'static,
+) -> Long {
+    let looks = Arc::new(AtomicU32::new(0));
+    let count = looks.clone();
+    let provider = ScriptedProvider::responding(move |request| {
+        if asks_for_summary(&request.prompt) {
+            return summary();
+        }
+        match count.fetch_add(1, Ordering::SeqCst) {
+            n if n < STEPS => call("look", json!({ "n": n })),
+            _ => say("seen"),
+        }
+    });
+    let tool = ScriptedTool::new("look", EffectClass::ReadOnly).says("much ".repeat(400));
+    let cast = Cast {
+        provider: Arc::new(provider.clone()),
+        tools: Arc::new(ScriptedTools::new([tool])),
+        ..Cast::new([], [])
+    };
+    let window = Window {
+        tokens: 6_000,
+        strategy,
+    };
+    Long {
+        cast,
+        provider,
+        window,
+    }
+}
+
+struct Long {
+    cast: Cast,
+    provider: ScriptedProvider,
+    window: Window,
+}
+
+struct Lived {
+    world: World,
+    compacted: Vec<Compacted>,
+    live: Vec<LiveKind>,
+    took: u128,
+}
+
+impl Long {
+    async fn live(self) -> Lived {
+        let window = self.window;
+        let world = World::of(FaultyStore::new(), self.cast);
+        let world = world.tuned(move |settings| {
+            settings.window = window;
+            settings.max_output_tokens = Some(500);
+        });
+        let conversation = world.open("s").await;
+        let mut events = conversation.subscribe(None);
+        let watching = tokio::spawn(async move {
+            let mut live = Vec::new();
+            loop {
+                match events.next().await.unwrap() {
+                    Event::Live(all) => live.extend(all.iter().map(|one| one.kind.clone())),
+                    Event::Ended(_) => return live,
+                    Event::Fact(_) | Event::Lagged { .. } => {}
+                }
+            }
+        });
+        let at = tokio::time::Instant::now();
+        let input = conversation.send(Send::new(me(), REQUEST)).await.unwrap();
+        let report = soon(conversation.await_input(input)).await.unwrap();
+        let took = at.elapsed().as_millis();
+        assert_eq!(
+            (report.outcome, &*report.answer),
+            (Outcome::Completed, "seen")
+        );
+        let prefix = conversation.prefix().await.unwrap();
+        let compacted = world.picked(|fact| match fact {
+            Fact::Compacted(fact) => Some(fact.clone()),
+            _ => None,
+        });
+        let count = compacted.len() as u64;
+        assert!(count >= 2, "{count} compactions");
+        assert_eq!((prefix.compacted, prefix.broken), (count, 0), "{prefix:?}");
+        assert_eq!(prefix.requests, prefix.extended + count + 1);
+        conversation.close().await;
+        for prompt in self.provider.prompts() {
+            let words =
+                |item: &PromptItem| matches!(item, PromptItem::User { text } if **text == *REQUEST);
+            assert!(asks_for_summary(&prompt) || prompt.items.iter().any(words));
+        }
+        let live = soon(watching).await.unwrap();
+        Lived {
+            world,
+            compacted,
+            live,
+            took,
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_longer_than_its_window_settles() {
+    for strategy in [Strategy::Clear, Strategy::Slide] {
+        let lived = long(strategy, || panic!("nobody is asked")).live().await;
+        assert!(lived.compacted.iter().all(|one| one.fallback.is_none()));
+    }
+}
+
+/// Takes out every `x`.
+struct NoX;
+
+impl Redactor for NoX {
+    fn push(&mut self, _: u32, text: &str) -> String {
+        self.whole(text)
+    }
+
+    fn end(&mut self, _: u32) -> String {
+        String::new()
+    }
+
+    fn whole(&self, text: &str) -> String {
+        text.replace('x', "_")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_is_redacted_paid_for_and_not_shown_live() {
+    let summary = || Step::from(Answer::new().text(SUMMARY).tokens(70, 7));
+    let mut long = long(Strategy::Summary, summary);
+    long.cast = long
+        .cast
+        .hooks(&ScriptedHooks::new([]).with_redactor(|| Box::new(NoX)));
+    let lived = long.live().await;
+    for one in &lived.compacted {
+        assert_eq!(one.fallback, None);
+        let text = one.cut.summary.as_ref().unwrap();
+        assert!(text.contains("_enon") && !text.contains("xenon"), "{text}");
+        assert_eq!(one.usage.unwrap().output, Some(7));
+    }
+    let runs: Vec<_> = lived.compacted.iter().map(|one| one.started).collect();
+    let shown = lived.live.iter().any(|kind| match kind {
+        LiveKind::Delta { started, .. } => runs.contains(started),
+        LiveKind::Progress { .. } => false,
+    });
+    assert!(!shown && !lived.live.is_empty());
+    let log = lived.world.log();
+    assert!(log.iter().any(|one| one.fact.kind() == "CompactionStarted"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_usable_summary_a_plain_list_takes_its_place() {
+    let limit = u128::from(crate::world::limits().first_byte_ms);
+    let failing = || fail(FailureKind::Overloaded, Retry::Soon);
+    let cases: [(fn() -> Step, &str, u128); 4] = [
+        (failing, "asking the model fails", 0),
+        (|| say("It was fine."), "", 0),
+        (|| cut_after("## Goal"), "Truncated", 0),
+        (stall, "has not begun", limit),
+    ];
+    for (summary, word, each) in cases {
+        let lived = long(Strategy::Summary, summary).live().await;
+        for one in &lived.compacted {
+            let why = one.fallback.as_ref().unwrap();
+            assert!(why.contains(word) && !why.is_empty(), "{why}");
+            assert!(one.cut.summary.is_some(), "a list");
+        }
+        assert_eq!(lived.took, each * lived.compacted.len() as u128, "{word}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_compaction_is_not_waited_for_when_the_turn_is_to_stop() {
+    let long = long(Strategy::Summary, stall);
+    let provider = long.provider.clone();
+    let window = long.window;
+    let world = World::of(FaultyStore::new(), long.cast);
+    let world = world.tuned(move |settings| settings.window = window);
+    let conversation = world.open("s").await;
+    let input = conversation.send(Send::new(me(), REQUEST)).await.unwrap();
+    let asked = || provider.prompts().iter().any(asks_for_summary);
+    crate::world::until(asked).await;
+    let at = tokio::time::Instant::now();
+    soon(world.engine.shutdown("the end")).await;
+    assert!(at.elapsed() < ms(10));
+    let report = soon(conversation.await_input(input)).await.unwrap();
+    assert!(matches!(report.outcome, Outcome::Interrupted { .. }));
+}

@@ -100,3 +100,79 @@ impl TurnFold {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::{
+        Because, Digest, FACT_VERSION, FailureKind, ItemAdded, Reserved, Retry, SampleCut,
+        SampleFailure, SampleStarted, SessionId, Timestamp, TurnSettled,
+    };
+
+    use super::*;
+
+    fn fold(facts: Vec<Fact>) -> String {
+        let turn = TurnId(1);
+        let mut fold = TurnFold::new(turn);
+        let settled = Fact::TurnSettled(TurnSettled {
+            outcome: Outcome::Completed,
+            spent: Spent::default(),
+            waiting: Vec::new(),
+        });
+        let numbered = (2_u64..).zip(facts.into_iter().chain([settled]));
+        let mut reports = numbered.filter_map(|(seq, fact)| {
+            fold.take(&Arc::new(Recorded {
+                v: FACT_VERSION,
+                session: SessionId::new("s").unwrap(),
+                seq: Seq(seq),
+                turn: Some(turn),
+                ts: Timestamp(0),
+                fact,
+            }))
+        });
+        reports.next().unwrap().answer
+    }
+
+    fn asked() -> Fact {
+        Fact::SampleStarted(SampleStarted {
+            sample: 1,
+            attempt: 1,
+            because: Because::Retry,
+            digest: Digest::EMPTY,
+            reserved: Reserved::default(),
+        })
+    }
+
+    fn says(text: &str) -> Fact {
+        Fact::ItemAdded(ItemAdded {
+            started: Seq(2),
+            item: Item::Text { text: text.into() },
+        })
+    }
+
+    fn cut(stands: Stands) -> Fact {
+        Fact::SampleCut(SampleCut {
+            started: Seq(2),
+            failure: SampleFailure::new(FailureKind::Steered, Retry::Never, "cut"),
+            partial: " and more".into(),
+            stands,
+            usage: None,
+            retry_at: None,
+        })
+    }
+
+    #[test]
+    fn the_answer_is_what_stands_of_the_last_sample() {
+        let said = |stands| fold(vec![asked(), says("one"), says(" two"), cut(stands)]);
+        assert_eq!(said(Stands::Nothing), "");
+        assert_eq!(said(Stands::Through { item: Seq(3) }), "one");
+        assert_eq!(said(Stands::Said), "one two and more");
+        let again = [
+            asked(),
+            says("one"),
+            cut(Stands::Said),
+            asked(),
+            says("two"),
+        ];
+        assert_eq!(fold(again.to_vec()), "two");
+    }
+}

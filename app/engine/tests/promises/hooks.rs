@@ -1,20 +1,21 @@
 //! Hooks: what they say is on record, within their time, and names them when it goes wrong.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
+use async_trait::async_trait;
 use serde_json::json;
 use windlass::core::{
-    EffectClass, Fact, HookAt, HookDecided, HookPoint, HookReply, HookVerdict, Observation,
-    ObservationStatus, Outcome,
+    EffectClass, Fact, HookAt, HookDecided, HookPoint, HookReply, HookSpec, HookVerdict,
+    Interrupter, Observation, ObservationStatus, Outcome, StopWhen,
 };
-use windlass::ports::HookSubject;
+use windlass::ports::{CancelSignal, HookCall, HookContext, HookError, HookSubject, Hooks};
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::hooks::{HookEnded, ScriptedHook, ScriptedHooks, context, deny, edit};
-use windlass_testkit::provider::{call, calls, say};
+use windlass_testkit::provider::{call, calls, say, stall};
 use windlass_testkit::tools::ScriptedTool;
 
-use crate::world::{Cast, World, failure, hello, ms, soon, until};
+use crate::world::{Cast, World, failure, hello, me, ms, soon, until};
 
 fn decided(world: &World) -> Vec<HookDecided> {
     world.picked(|fact| match fact {
@@ -254,4 +255,56 @@ async fn hooks_hear_that_a_session_is_let_go_and_may_take_their_time() {
     soon(next.open("s").await.close()).await;
     assert_eq!(hooks.asked().len(), 1);
     assert_eq!(decided(&next)[0].verdict, HookVerdict::Failed);
+}
+
+/// A hook that never speaks, and keeps the signal that it was handed.
+#[derive(Default)]
+struct Silent {
+    point: Option<HookPoint>,
+    told: Mutex<Vec<CancelSignal>>,
+}
+
+#[async_trait]
+impl Hooks for Silent {
+    fn hooks(&self) -> Vec<HookSpec> {
+        let hook = |point| ScriptedHook::new("silent", point).spec().clone();
+        self.point.map(hook).into_iter().collect()
+    }
+
+    async fn ask(&self, _: HookCall, context: HookContext) -> Result<HookReply, HookError> {
+        self.told.lock().unwrap().push(context.cancel);
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupt_waits_for_hooks_no_longer_than_its_grace_and_tells_them() {
+    for (point, took) in [(HookPoint::PromptSubmitted, 0), (HookPoint::Interrupt, 700)] {
+        let silent = Arc::new(Silent {
+            point: Some(point),
+            ..Silent::default()
+        });
+        let mut cast = Cast::new([stall()], []);
+        cast.hooks = silent.clone();
+        let world = World::of(FaultyStore::new(), cast);
+        let conversation = world.open("s").await;
+        let input = conversation.send(hello()).await.unwrap();
+        conversation.flush().await.unwrap();
+        tokio::time::sleep(ms(5)).await;
+        let at = tokio::time::Instant::now();
+        conversation
+            .interrupt(Interrupter::Person, me(), "enough", StopWhen::Now)
+            .await
+            .unwrap();
+        let report = soon(conversation.await_input(input)).await.unwrap();
+        let outcome = report.outcome;
+        assert!(
+            matches!(outcome, Outcome::Interrupted { .. }),
+            "{outcome:?}"
+        );
+        assert_eq!(at.elapsed(), ms(took), "{point:?}");
+        let told = silent.told.lock().unwrap();
+        assert_eq!(told.len(), 1);
+        assert!(told.iter().all(CancelSignal::is_cancelled), "{point:?}");
+    }
 }

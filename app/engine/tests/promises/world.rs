@@ -9,7 +9,7 @@ use windlass::core::{
     CallId, Fact, Limits, Lineage, Mode, Observation, OpenSession, Outcome, Permissions, Recorded,
     Scope, SessionId, Settings, Timestamp, Window,
 };
-use windlass::ports::{Approver, Hooks as _, NobodyAsked, Ports, Provider, ToolExecutor};
+use windlass::ports::{Approver, Hooks, NoHooks, NobodyAsked, Ports, Provider, ToolExecutor};
 use windlass::{Config, Conversation, Engine, Send, Start, TurnReport};
 use windlass_testkit::blobs::HeldBlobs;
 use windlass_testkit::faulty::FaultyStore;
@@ -34,7 +34,7 @@ pub(crate) struct Cast {
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) tools: Arc<dyn ToolExecutor>,
     pub(crate) blobs: HeldBlobs,
-    pub(crate) hooks: ScriptedHooks,
+    pub(crate) hooks: Arc<dyn Hooks>,
     pub(crate) approver: Arc<dyn Approver>,
 }
 
@@ -47,13 +47,13 @@ impl Cast {
             provider: Arc::new(ScriptedProvider::new(script)),
             tools: Arc::new(ScriptedTools::new(tools)),
             blobs: HeldBlobs::new(1 << 30),
-            hooks: ScriptedHooks::new([]),
+            hooks: Arc::new(NoHooks),
             approver: Arc::new(NobodyAsked),
         }
     }
 
     pub(crate) fn hooks(mut self, hooks: &ScriptedHooks) -> Self {
-        self.hooks = hooks.clone();
+        self.hooks = Arc::new(hooks.clone());
         self
     }
 
@@ -123,7 +123,7 @@ impl World {
             store: Arc::new(store.clone()),
             tools: cast.tools.clone(),
             blobs: Arc::new(cast.blobs.clone()),
-            hooks: Arc::new(cast.hooks.clone()),
+            hooks: cast.hooks.clone(),
             approver: cast.approver.clone(),
             clock: Arc::new(RuntimeClock::new(Timestamp(1_000), 1)),
         };

@@ -1,8 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 mod answer;
-pub mod blobs;
 pub mod approver;
+pub mod blobs;
 pub mod clock;
 pub mod faulty;
 mod gate;

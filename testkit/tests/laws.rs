@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use windlass_core::{
-    Assembled, CallItem, Caps, Fact, Observation, ObservationStatus, Opaque, Overflow, Prompt,
-    PromptItem, ReasoningItem, Seq, StopReason, StreamEvent, Usage,
+    Assembled, Because, CallItem, Caps, Fact, Observation, ObservationStatus, Opaque, Overflow,
+    Prompt, PromptItem, ReasoningItem, Seq, Stands, StopReason, StreamEvent, Usage,
 };
 use windlass_ports::codec;
 use windlass_testkit::laws::law_06_chunking_does_not_matter::{self as law_06, assemble};
@@ -95,11 +95,7 @@ fn random_worlds_reach_everything() {
             if let Fact::CallObserved(fact) = &recorded.fact {
                 reached.insert(format!("{:?}", fact.observation.status));
             }
-            if let Fact::CallStarted(fact) = &recorded.fact
-                && fact.attempt > 1
-            {
-                reached.insert(String::from("a call again"));
-            }
+            reached.extend(rarer(&recorded.fact).map(String::from));
         }
         let rejects = world.rejects().iter().map(|reject| format!("{reject:?}"));
         let word = |reject: String| {
@@ -113,16 +109,29 @@ fn random_worlds_reach_everything() {
     }
     for wanted in [
         "SessionOpened",
+        "SessionResumed",
         "SettingsChanged",
+        "GoalSet",
+        "GoalEnded",
         "InputQueued",
         "TurnOpened",
+        "HooksAsked",
+        "HookDecided",
         "InputAccepted",
+        "InputBlocked",
+        "ContextInjected",
+        "CompactionStarted",
+        "Compacted",
+        "CompactionFailed",
         "SampleStarted",
         "ItemAdded",
         "SampleEnded",
         "SampleCut",
         "CallDecided",
+        "ApprovalAsked",
+        "ApprovalAnswered",
         "CallStarted",
+        "ReconcileStarted",
         "CallObserved",
         "InterruptRequested",
         "TurnSettled",
@@ -137,7 +146,13 @@ fn random_worlds_reach_everything() {
         "exhausted: tokens",
         "exhausted: output_tokens",
         "exhausted: wall_clock",
+        "exhausted: cost",
+        "exhausted: continuations",
+        "exhausted: compactions",
+        "exhausted: context",
+        "blocked",
         "failed",
+        "failed: hook",
         "failed: restart",
         "failed: content_filter",
         "Done",
@@ -147,6 +162,15 @@ fn random_worlds_reach_everything() {
         "Unknown",
         "NotStarted",
         "a call again",
+        "a call planned",
+        "an answer cut short by the user",
+        "an answer that stands in part",
+        "a hook asked again",
+        "a question asked again",
+        "because pending input",
+        "because hook context",
+        "because compacted",
+        "because goal",
         "Stale",
         "Idle",
         "NothingWaits",
@@ -154,11 +178,49 @@ fn random_worlds_reach_everything() {
         "QueueFull",
         "Empty",
         "Duplicate",
+        "NotAsked",
+        "OtherArguments",
+        "ContextTooLarge",
+        "Widens",
+        "NoGoal",
     ] {
         assert!(
             reached.contains(wanted),
             "{wanted} is not among {reached:?}"
         );
+    }
+}
+
+/// What a fact shows that its kind does not say.
+fn rarer(fact: &Fact) -> Option<&'static str> {
+    if let Fact::CallStarted(fact) = fact {
+        let again = (fact.attempt > 1).then_some("a call again");
+        return fact.plan.then_some("a call planned").or(again);
+    }
+    if let Fact::SampleCut(fact) = fact {
+        return match fact.stands {
+            Stands::Nothing => None,
+            Stands::Said => Some("an answer cut short by the user"),
+            Stands::Through { .. } => Some("an answer that stands in part"),
+        };
+    }
+    if let Fact::HooksAsked(fact) = fact {
+        return (fact.attempt > 1).then_some("a hook asked again");
+    }
+    if let Fact::ApprovalAsked(fact) = fact {
+        return (fact.attempt > 1).then_some("a question asked again");
+    }
+    let Fact::SampleStarted(fact) = fact else {
+        return None;
+    };
+    match fact.because {
+        Because::PendingInput { .. } => Some("because pending input"),
+        Because::HookContext { .. } => Some("because hook context"),
+        Because::Compacted => Some("because compacted"),
+        Because::Goal { .. } => Some("because goal"),
+        Because::Opened { .. } | Because::ToolResults | Because::Retry | Because::Unfinished => {
+            None
+        }
     }
 }
 

@@ -207,6 +207,10 @@ impl Out {
 
     /// Nobody waits any more for what hooks and people say, nor for a compaction.
     fn stop(&mut self) {
+        // Hooks that hear of a stop are asked after it: another one changes nothing for them.
+        if self.stopped {
+            return;
+        }
         self.stopped = true;
         self.hooks.clear();
         self.questions.clear();

@@ -225,7 +225,7 @@ impl World {
     /// Somebody answers an open question, or speaks of a call that nobody asks about.
     fn answer(&mut self, nth: usize, about: Option<&str>, word: &Word) -> Held {
         let Some(turn) = self.session.turn() else {
-            return Ok(());
+            return self.answer_late(about, word);
         };
         let all = turn.calls().iter();
         let asking = all.clone().filter(|call| match call.progress {
@@ -252,6 +252,27 @@ impl World {
             call,
             scope: somebody(),
             arguments,
+            answer,
+        })
+    }
+
+    /// Somebody answers the latest question, though its turn is over.
+    fn answer_late(&mut self, about: Option<&str>, word: &Word) -> Held {
+        let asked = self.log.iter().rev().find_map(|recorded| {
+            let Fact::ApprovalAsked(fact) = &recorded.fact else {
+                return None;
+            };
+            Some((fact.call, fact.arguments))
+        });
+        let Some((call, arguments)) = asked else {
+            return Ok(());
+        };
+        let digest = |text: &str| Digest::EMPTY.part(text.as_bytes());
+        let answer = self.word(call, word);
+        self.take(Input::Answer {
+            call,
+            scope: somebody(),
+            arguments: about.map_or(arguments, digest),
             answer,
         })
     }

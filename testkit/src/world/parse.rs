@@ -6,7 +6,7 @@ use windlass_core::{Delivery, Goal, ObservationStatus, Retry, StopReason, StopWh
 
 use super::posture::{Posture, set_limit};
 use super::script::{Compacted, Cost, Durability, Kin, Opening, Script, Step, Word};
-use super::words::word;
+use super::words::{long, word};
 
 impl FromStr for Script {
     type Err = String;
@@ -71,13 +71,13 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
         "close" => Step::Close,
         "wait" => Step::Wait(number(rest)?),
         "back" => Step::Back(number(rest)?),
-        "text" => Step::Text(rest.to_owned()),
-        "refusal" => Step::Refusal(rest.to_owned()),
-        "reasoning" => Step::Reasoning(rest.to_owned()),
+        "text" => Step::Text(long(rest)),
+        "refusal" => Step::Refusal(long(rest)),
+        "reasoning" => Step::Reasoning(long(rest)),
         "call" => call(rest),
         "end" => end(rest)?,
         "fail" => fail(rest)?,
-        "yielded" => Step::Yielded(rest.to_owned()),
+        "yielded" => Step::Yielded(long(rest)),
         "hook" => hook(rest)?,
         "answer" => {
             let (nth, rest) = split(rest);
@@ -107,7 +107,7 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
                     "none" => None,
                     status => Some(word(status)?),
                 },
-                output: output.to_owned(),
+                output: long(output),
             }
         }
         "compacted" => Step::Compacted(match rest {
@@ -132,7 +132,7 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
             Step::Finish {
                 status,
                 nth: number(nth)?,
-                output: output.to_owned(),
+                output: long(output),
             }
         }
     })
@@ -156,7 +156,7 @@ fn send(delivery: Delivery, rest: &str) -> Result<Step, String> {
         key,
         dry_run,
         context,
-        text: rest.to_owned(),
+        text: long(rest),
     })
 }
 
@@ -227,7 +227,7 @@ fn fail(rest: &str) -> Result<Step, String> {
         kind: word(kind)?,
         retry,
         cost,
-        partial: partial.to_owned(),
+        partial: long(partial),
     })
 }
 

@@ -6,7 +6,7 @@ use windlass_core::{Delivery, Retry, StopReason, StopWhen, Widening};
 
 use super::posture::spell_limits;
 use super::script::{Compacted, Cost, Durability, Kin, Opening, Script, Step, Word};
-use super::words::spell;
+use super::words::{short, spell};
 
 impl fmt::Display for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -59,7 +59,7 @@ impl fmt::Display for Step {
                 for (from, text) in context {
                     write!(f, " ctx={from}:{text}")?;
                 }
-                write!(f, " {text}")
+                write!(f, " {}", short(text))
             }
             Self::Goal(None) => f.write_str("goal none"),
             Self::Goal(Some(goal)) => write!(f, "goal turns={} {}", goal.turns, goal.text),
@@ -81,9 +81,9 @@ impl fmt::Display for Step {
             Self::Close => f.write_str("close"),
             Self::Wait(ms) => write!(f, "wait {ms}"),
             Self::Back(ms) => write!(f, "back {ms}"),
-            Self::Text(text) => write!(f, "text {text}"),
-            Self::Refusal(text) => write!(f, "refusal {text}"),
-            Self::Reasoning(text) => write!(f, "reasoning {text}"),
+            Self::Text(text) => write!(f, "text {}", short(text)),
+            Self::Refusal(text) => write!(f, "refusal {}", short(text)),
+            Self::Reasoning(text) => write!(f, "reasoning {}", short(text)),
             Self::Call {
                 tool,
                 id,
@@ -223,5 +223,5 @@ fn spaced(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if text.is_empty() {
         return Ok(());
     }
-    write!(f, " {text}")
+    write!(f, " {}", short(text))
 }

@@ -3,10 +3,10 @@
 use windlass_core::{
     Because, CallDecided, Compacted, ContextSource, Decider, Delivery, Edit, EffectKey, Fact,
     GoalEnd, HookAt, HookDecided, InputQueued, Interrupter, Item, Observation, Outcome, Recorded,
-    SampleCut, Scope, Stands, StopReason, StopWhen, Usage, Verdict,
+    Reserved, SampleCut, Scope, Stands, StopReason, StopWhen, Usage, Verdict,
 };
 
-use super::words::spell;
+use super::words::{short, spell};
 
 /// One line of a fact: its position, its kind, and what matters.
 #[must_use]
@@ -57,15 +57,16 @@ fn essentials(recorded: &Recorded) -> String {
         Fact::Compacted(fact) => compacted(fact),
         Fact::CompactionFailed(fact) => format!(" {}", fact.reason),
         Fact::SampleStarted(fact) => format!(
-            " sample {} attempt {} because {}",
+            " sample {} attempt {} because {}{}",
             fact.sample,
             fact.attempt,
-            because(&fact.because)
+            because(&fact.because),
+            set_aside(fact.reserved)
         ),
         Fact::ItemAdded(fact) => match &fact.item {
-            Item::Text { text } => format!(" text {text:?}"),
-            Item::Refusal { text } => format!(" refusal {text:?}"),
-            Item::Reasoning(item) => format!(" reasoning {:?}", item.text),
+            Item::Text { text } => format!(" text {:?}", short(text)),
+            Item::Refusal { text } => format!(" refusal {:?}", short(text)),
+            Item::Reasoning(item) => format!(" reasoning {:?}", short(&item.text)),
             Item::Call(call) => format!(" call {} {}", call.name, call.arguments),
         },
         Fact::SampleEnded(fact) => format!(" {}{}", stop(&fact.stop), tokens(fact.usage)),
@@ -102,8 +103,27 @@ fn essentials(recorded: &Recorded) -> String {
         Fact::TurnSettled(fact) => {
             let waiting: Vec<String> = fact.waiting.iter().map(ToString::to_string).collect();
             let waiting = after(", waiting: ", &waiting.join(", "));
-            format!(" {}{waiting}", outcome(&fact.outcome))
+            let cost = money(", cost ", fact.spent.cost_micros);
+            format!(" {}{cost}{waiting}", outcome(&fact.outcome))
         }
+    }
+}
+
+fn set_aside(reserved: Reserved) -> String {
+    let tokens = match reserved.tokens {
+        0 => String::new(),
+        tokens => format!(", {tokens} tokens set aside"),
+    };
+    format!(
+        "{tokens}{}",
+        money(", money set aside: ", reserved.cost_micros)
+    )
+}
+
+fn money(before: &str, micros: u64) -> String {
+    match micros {
+        0 => String::new(),
+        micros => format!("{before}{micros}"),
     }
 }
 
@@ -118,7 +138,7 @@ fn queued(fact: &InputQueued) -> String {
     let parts: Vec<&str> = fact.context.iter().map(|part| part.from.as_str()).collect();
     let with = after(", with ", &parts.join(", "));
     let key = key.unwrap_or_default();
-    format!(" {:?}{delivery}{key}{dry}{with}", &*fact.text)
+    format!(" {:?}{delivery}{key}{dry}{with}", short(&fact.text))
 }
 
 fn spoken(fact: &HookDecided) -> String {
@@ -164,7 +184,7 @@ fn compacted(fact: &Compacted) -> String {
 fn cut(recorded: &Recorded, fact: &SampleCut) -> String {
     let partial = match fact.partial.as_str() {
         "" => String::new(),
-        text => format!(", partial {text:?}"),
+        text => format!(", partial {:?}", short(text)),
     };
     let stands = match fact.stands {
         Stands::Nothing => String::new(),
@@ -243,7 +263,11 @@ fn stop(stop: &StopReason) -> String {
 }
 
 fn observed(observation: &Observation) -> String {
-    format!("{}: {}", spell(&observation.status), observation.output)
+    format!(
+        "{}: {}",
+        spell(&observation.status),
+        short(&observation.output)
+    )
 }
 
 fn tokens(usage: Option<Usage>) -> String {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Digest, Fact, Input, Limits, Mode, ObservationStatus, Permissions, Phase, Recorded, Session,
-    Stamped, decide, owed,
+    Digest, Fact, HookVerdict, Input, Item, Limits, Mode, ObservationStatus, Permissions, Phase,
+    Recorded, Session, Stamped, Verdict, decide, owed,
 };
 use windlass_testkit::laws::law_14_rejects_change_nothing::{self as law_14, Standing};
 use windlass_testkit::laws::{
@@ -31,6 +31,9 @@ fn limitless(session: &Session, _: &Limits, input: Stamped<Input>) -> Decided {
         parallel_calls: u32::MAX,
         queue: u32::MAX,
         backoff_max_ms: u64::MAX,
+        continuations: u32::MAX,
+        compactions: u32::MAX,
+        context_bytes: u64::MAX,
         ..Limits::default()
     };
     let mut session = turning(session, |turn| turn.limits = wide);
@@ -50,6 +53,11 @@ fn law_09_kills_a_decision_that_looks_at_no_limit() {
         "open turn_ms=9\nsend hello\nwait 9\nfail server soon\nwait 500",
         "open backoff_max_ms=9\nsend hello\nfail rate_limit after=10",
         "open ceiling.samples=1\nsend hello\nend stop\nsend hello",
+        "open continuations=0 hooks=stop\nsend hello\ntext a\nend stop\nhook 0 deny",
+        "open compactions=0 window=1500\nsend x*1600\ntext y*2000\nend stop\nsend more",
+        "open context_bytes=9 hooks=before_sample\nsend hello\nhook 0 pass context=ten-or-more",
+        "open context_bytes=9\nsend ctx=notes:ten-or-more hello",
+        "open cost_micros=150 price=1000000/0/0\nsend hello\ncall read\nend stop tokens=150\ndone 0",
     ] {
         let mutant = Machine {
             decide: limitless,
@@ -182,7 +190,75 @@ fn law_15_kills_a_policy_that_allows_too_much() {
         mutant,
         &format!("open permissions=ask\nsend hello{call}"),
     );
-    kills(15, mutant, &format!("send dry hello{call}"));
+}
+
+#[test]
+fn law_15_kills_a_dry_run_that_is_none() {
+    let law = law_15_denied_calls_never_start::check;
+    kills_log("send dry hello\ncall write {}\nend stop", law, |log| {
+        let at = find(log, "CallStarted", 0);
+        if let Fact::CallStarted(fact) = &mut log[at].fact {
+            fact.plan = false;
+        }
+    });
+}
+
+#[test]
+fn law_15_kills_a_denial_that_is_overheard() {
+    let law = law_15_denied_calls_never_start::check;
+    let script = "open permissions=ask hooks=before_tool\nsend hello\ncall write {}\nhook 0 pass";
+    let script = format!("{script}\nanswer 0 allow\nend stop");
+    kills_log(&script, law, |log| {
+        let at = find(log, "HookDecided", 0);
+        if let Fact::HookDecided(fact) = &mut log[at].fact {
+            fact.verdict = HookVerdict::Deny;
+        }
+    });
+    kills_log(&script, law, |log| {
+        let at = find(log, "HookDecided", 0);
+        if let Fact::HookDecided(fact) = &mut log[at].fact {
+            fact.verdict = HookVerdict::Failed;
+        }
+    });
+    kills_log(&script, law, |log| {
+        let at = find(log, "ApprovalAnswered", 0);
+        if let Fact::ApprovalAnswered(fact) = &mut log[at].fact {
+            fact.verdict = Verdict::Deny;
+        }
+    });
+    kills_log(&script, law, |log| {
+        log.remove(find(log, "ApprovalAnswered", 0));
+    });
+    // The policy did not ask.
+    kills_log(&script, law, |log| {
+        let at = find(log, "CallDecided", 0);
+        if let Fact::CallDecided(fact) = &mut log[at].fact {
+            fact.verdict = Verdict::Allow;
+        }
+        log.remove(find(log, "ApprovalAnswered", 0));
+    });
+}
+
+#[test]
+fn law_15_kills_arguments_that_nobody_looked_at() {
+    let law = law_15_denied_calls_never_start::check;
+    let script = "open permissions=ask hooks=before_tool\nsend hello\ncall write {}";
+    let script = format!("{script}\nhook 0 pass edit={{\"a\":1}}\nanswer 0 allow\nend stop");
+    kills_log(&script, law, |log| {
+        let at = find(log, "HookDecided", 0);
+        if let Fact::HookDecided(fact) = &mut log[at].fact {
+            fact.edit = None;
+        }
+    });
+    let rules = "open rules=deny:write(a=2)\nsend hello\ncall write {\"a\":1}\nend stop";
+    kills_log(rules, law, |log| {
+        let at = find(log, "ItemAdded", 0);
+        if let Fact::ItemAdded(fact) = &mut log[at].fact
+            && let Item::Call(call) = &mut fact.item
+        {
+            Arc::make_mut(call).rules = vec![0];
+        }
+    });
 }
 
 #[test]

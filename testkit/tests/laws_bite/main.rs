@@ -9,6 +9,7 @@
 mod deciding;
 mod folding;
 mod recording;
+mod speaking;
 
 use windlass_core::{Draft, Owed, Recorded, Reject, Seq, Session, owed};
 use windlass_testkit::laws::Held;

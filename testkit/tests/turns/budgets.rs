@@ -14,7 +14,25 @@ fn a_sample_that_the_budget_leaves_no_room_for_is_not_begun() {
             end stop tokens=340 out=20
             done 0 ok
         "#,
-        expect![[""]],
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside
+                 run sample@5
+            > call read {}
+               6 ItemAdded call read {}
+               7 CallDecided call 6 allow: the tool is read-only
+               8 CallStarted call 6 attempt 1
+                 run call 6@8
+            > end stop tokens=340 out=20
+               9 SampleEnded stop, 360 tokens
+            > done 0 ok
+              10 CallObserved call 6 done: ok
+              11 TurnSettled exhausted: tokens
+        "#]],
     );
 }
 
@@ -25,7 +43,14 @@ fn a_first_sample_that_is_too_large_is_not_begun() {
             open tokens=10
             send hello
         "#,
-        expect![[""]],
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 TurnSettled exhausted: tokens
+        "#]],
     );
 }
 
@@ -39,7 +64,25 @@ fn money_is_counted_by_the_price_table() {
             end stop tokens=400 out=100
             done 0 ok
         "#,
-        expect![[""]],
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2, money set aside: 115
+                 run sample@5
+            > call read {}
+               6 ItemAdded call read {}
+               7 CallDecided call 6 allow: the tool is read-only
+               8 CallStarted call 6 attempt 1
+                 run call 6@8
+            > end stop tokens=400 out=100
+               9 SampleEnded stop, 500 tokens
+            > done 0 ok
+              10 CallObserved call 6 done: ok
+              11 TurnSettled exhausted: cost, cost 600
+        "#]],
     );
 }
 
@@ -53,7 +96,25 @@ fn money_that_is_spent_ends_the_turn() {
             end stop tokens=400 out=100
             done 0 ok
         "#,
-        expect![[""]],
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2, money set aside: 115
+                 run sample@5
+            > call read {}
+               6 ItemAdded call read {}
+               7 CallDecided call 6 allow: the tool is read-only
+               8 CallStarted call 6 attempt 1
+                 run call 6@8
+            > end stop tokens=400 out=100
+               9 SampleEnded stop, 500 tokens
+            > done 0 ok
+              10 CallObserved call 6 done: ok
+              11 TurnSettled exhausted: cost, cost 600
+        "#]],
     );
 }
 
@@ -61,11 +122,23 @@ fn money_that_is_spent_ends_the_turn() {
 fn a_failed_attempt_costs_too() {
     check(
         r#"
-            open tokens=600
+            open tokens=500
             send hello
-            fail server soon tokens=300
+            fail server soon tokens=400
             wait 500
         "#,
-        expect![[""]],
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside
+                 run sample@5
+            > fail server soon tokens=400
+               6 SampleCut server, 400 tokens, next attempt in 250 ms
+            > wait 500
+               7 TurnSettled exhausted: tokens
+        "#]],
     );
 }

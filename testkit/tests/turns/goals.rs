@@ -19,7 +19,48 @@ fn a_goal_opens_turns_until_it_is_met() {
             text All green.
             end stop
         "#,
-        expect![[""]],
+        expect![[r#"
+               1 SessionOpened
+            > goal turns=3 make the tests pass
+               2 GoalSet "make the tests pass", 3 turns
+            > send begin
+               3 InputQueued "begin"
+               4 TurnOpened because opened by input 3
+               5 InputAccepted input 3
+               6 SampleStarted sample 1 attempt 1 because opened by input 3
+                 run sample@6
+            > text I have begun.
+               7 ItemAdded text "I have begun."
+            > end stop
+               8 SampleEnded stop
+               9 TurnSettled completed
+              10 TurnOpened because goal 2
+              11 ContextInjected goal: "The goal is not met yet (turn 1 of 3):\nmake the tests pass\nGo on. When it is met, call goal_met."
+              12 SampleStarted sample 1 attempt 1 because goal 2
+                 run sample@12
+            > text One is red.
+              13 ItemAdded text "One is red."
+            > end stop
+              14 SampleEnded stop
+              15 TurnSettled completed
+              16 TurnOpened because goal 2
+              17 ContextInjected goal: "The goal is not met yet (turn 2 of 3):\nmake the tests pass\nGo on. When it is met, call goal_met."
+              18 SampleStarted sample 1 attempt 1 because goal 2
+                 run sample@18
+            > call goal_met {}
+              19 ItemAdded call goal_met {}
+              20 CallObserved call 19 done: Noted: the goal is met.
+              21 GoalEnded met, says call 19
+            > end stop
+              22 SampleEnded stop
+              23 SampleStarted sample 2 attempt 1 because tool results
+                 run sample@23
+            > text All green.
+              24 ItemAdded text "All green."
+            > end stop
+              25 SampleEnded stop
+              26 TurnSettled completed
+        "#]],
     );
 }
 
@@ -34,7 +75,32 @@ fn a_goal_has_a_budget_of_turns() {
             text One is red.
             end stop
         "#,
-        expect![[""]],
+        expect![[r#"
+               1 SessionOpened
+            > goal turns=1 make the tests pass
+               2 GoalSet "make the tests pass", 1 turns
+            > send begin
+               3 InputQueued "begin"
+               4 TurnOpened because opened by input 3
+               5 InputAccepted input 3
+               6 SampleStarted sample 1 attempt 1 because opened by input 3
+                 run sample@6
+            > text I have begun.
+               7 ItemAdded text "I have begun."
+            > end stop
+               8 SampleEnded stop
+               9 TurnSettled completed
+              10 TurnOpened because goal 2
+              11 ContextInjected goal: "The goal is not met yet (turn 1 of 1):\nmake the tests pass\nGo on. When it is met, call goal_met."
+              12 SampleStarted sample 1 attempt 1 because goal 2
+                 run sample@12
+            > text One is red.
+              13 ItemAdded text "One is red."
+            > end stop
+              14 SampleEnded stop
+              15 TurnSettled completed
+              16 GoalEnded exhausted
+        "#]],
     );
 }
 
@@ -46,7 +112,21 @@ fn a_turn_that_fails_ends_the_goal() {
             send begin
             fail authentication never
         "#,
-        expect![[""]],
+        expect![[r#"
+               1 SessionOpened
+            > goal turns=3 make the tests pass
+               2 GoalSet "make the tests pass", 3 turns
+            > send begin
+               3 InputQueued "begin"
+               4 TurnOpened because opened by input 3
+               5 InputAccepted input 3
+               6 SampleStarted sample 1 attempt 1 because opened by input 3
+                 run sample@6
+            > fail authentication never
+               7 SampleCut authentication, no further attempt
+               8 TurnSettled failed: authentication: the provider said so
+               9 GoalEnded stopped: a turn for it failed
+        "#]],
     );
 }
 
@@ -62,7 +142,37 @@ fn an_input_goes_before_the_goal() {
             text hi
             end stop
         "#,
-        expect![[""]],
+        expect![[r#"
+               1 SessionOpened
+            > goal turns=3 make the tests pass
+               2 GoalSet "make the tests pass", 3 turns
+            > send begin
+               3 InputQueued "begin"
+               4 TurnOpened because opened by input 3
+               5 InputAccepted input 3
+               6 SampleStarted sample 1 attempt 1 because opened by input 3
+                 run sample@6
+            > send and then?
+               7 InputQueued "and then?"
+            > text I have begun.
+               8 ItemAdded text "I have begun."
+            > end stop
+               9 SampleEnded stop
+              10 TurnSettled completed, waiting: 7
+              11 TurnOpened because opened by input 7
+              12 InputAccepted input 7
+              13 SampleStarted sample 1 attempt 1 because opened by input 7
+                 run sample@13
+            > text hi
+              14 ItemAdded text "hi"
+            > end stop
+              15 SampleEnded stop
+              16 TurnSettled completed
+              17 TurnOpened because goal 2
+              18 ContextInjected goal: "The goal is not met yet (turn 1 of 3):\nmake the tests pass\nGo on. When it is met, call goal_met."
+              19 SampleStarted sample 1 attempt 1 because goal 2
+                 run sample@19
+        "#]],
     );
 }
 
@@ -78,7 +188,38 @@ fn an_interrupt_stops_the_goal_too() {
             text ok
             end stop
         "#,
-        expect![[""]],
+        expect![[r#"
+               1 SessionOpened
+            > goal turns=3 make the tests pass
+               2 GoalSet "make the tests pass", 3 turns
+            > send begin
+               3 InputQueued "begin"
+               4 TurnOpened because opened by input 3
+               5 InputAccepted input 3
+               6 SampleStarted sample 1 attempt 1 because opened by input 3
+                 run sample@6
+            > interrupt person
+               7 InterruptRequested by person: enough
+                 wind sample@6
+            > fail cancelled never
+               8 SampleCut cancelled, no further attempt
+               9 TurnSettled interrupted by person
+            > send go on
+              10 InputQueued "go on"
+              11 TurnOpened because opened by input 10
+              12 InputAccepted input 10
+              13 SampleStarted sample 1 attempt 1 because opened by input 10
+                 run sample@13
+            > text ok
+              14 ItemAdded text "ok"
+            > end stop
+              15 SampleEnded stop
+              16 TurnSettled completed
+              17 TurnOpened because goal 2
+              18 ContextInjected goal: "The goal is not met yet (turn 1 of 3):\nmake the tests pass\nGo on. When it is met, call goal_met."
+              19 SampleStarted sample 1 attempt 1 because goal 2
+                 run sample@19
+        "#]],
     );
 }
 
@@ -92,7 +233,24 @@ fn a_goal_may_be_taken_away() {
             text I have begun.
             end stop
         "#,
-        expect![[""]],
+        expect![[r#"
+               1 SessionOpened
+            > goal turns=3 make the tests pass
+               2 GoalSet "make the tests pass", 3 turns
+            > send begin
+               3 InputQueued "begin"
+               4 TurnOpened because opened by input 3
+               5 InputAccepted input 3
+               6 SampleStarted sample 1 attempt 1 because opened by input 3
+                 run sample@6
+            > goal none
+               7 GoalSet none
+            > text I have begun.
+               8 ItemAdded text "I have begun."
+            > end stop
+               9 SampleEnded stop
+              10 TurnSettled completed
+        "#]],
     );
 }
 
@@ -104,7 +262,14 @@ fn a_goal_needs_words_and_turns() {
             goal turns=1 
             goal none
         "#,
-        expect![[""]],
+        expect![[r#"
+               1 SessionOpened
+            > goal turns=0 make the tests pass
+                 rejected: the goal needs words, and at least one turn
+            > goal turns=1 
+                 rejected: the goal needs words, and at least one turn
+            > goal none
+        "#]],
     );
 }
 
@@ -116,6 +281,21 @@ fn without_a_goal_there_is_nothing_to_meet() {
             call goal_met {}
             end stop
         "#,
-        expect![[""]],
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > call goal_met {}
+               6 ItemAdded call goal_met {}
+               7 CallObserved call 6 failed: There is no goal that could be met.
+            > end stop
+               8 SampleEnded stop
+               9 SampleStarted sample 2 attempt 1 because tool results
+                 run sample@9
+        "#]],
     );
 }

@@ -129,7 +129,7 @@ fn tokens_are_limited() {
                2 InputQueued "hello"
                3 TurnOpened because opened by input 2
                4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside
                  run sample@5
             > call read {}
                6 ItemAdded call read {}

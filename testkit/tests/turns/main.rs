@@ -20,6 +20,7 @@ mod hooks;
 mod inputs;
 mod interrupts;
 mod limits;
+mod open_questions;
 mod policy;
 mod prompts;
 mod reconcile;
@@ -29,6 +30,7 @@ mod restarts;
 mod rules;
 mod session_hooks;
 mod steering;
+mod steering_kept;
 mod turn_hooks;
 
 use expect_test::Expect;

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use windlass_core::{
-    CallId, CallStarted, Concurrency, ContextInjected, ContextSource, Fact, FailureKind, HookAt,
-    HookVerdict, Item, LimitKind, Limits, Outcome, Price, Recorded, SampleCut, Seq, Spent, Stands,
-    StopReason, StopWhen, Timestamp, TurnSettled, Usage, Verdict,
+    Because, CallId, CallStarted, Concurrency, ContextInjected, ContextSource, Fact, FailureKind,
+    HookAt, HookVerdict, Item, LimitKind, Limits, Outcome, Price, Recorded, SampleCut,
+    SampleStarted, Seq, Spent, Stands, StopReason, StopWhen, Timestamp, TurnSettled, Usage,
+    Verdict,
 };
 
 use super::over;
@@ -31,7 +32,7 @@ pub(super) struct Tally {
     /// When each question to a person is to be answered.
     deadlines: BTreeMap<CallId, Option<Timestamp>>,
     context_bytes: u64,
-    /// Whether a hook has had the turn go on after the last answer.
+    /// Whether a hook, or the user, has had the turn go on after the last answer.
     continued: bool,
     stopped: bool,
     paused: bool,
@@ -66,6 +67,10 @@ impl Tally {
     pub(super) fn count(&mut self, log: &[Recorded], recorded: &Recorded) -> Held {
         let runs = u64::from(self.limits.restarts) + 1;
         match &recorded.fact {
+            Fact::InputAccepted(_) => {
+                self.continued = true;
+                Ok(())
+            }
             Fact::HooksAsked(fact) => {
                 let asked = u64::from(fact.attempt);
                 over(recorded, "runs of hooks", asked, runs)?;
@@ -111,7 +116,7 @@ impl Tally {
                 self.spent.compactions += 1;
                 Ok(())
             }
-            Fact::SampleStarted(_) => self.sample(recorded),
+            Fact::SampleStarted(fact) => self.sample(recorded, fact),
             Fact::ItemAdded(fact) => {
                 if let Item::Call(_) = &fact.item {
                     self.brought.push(recorded.seq);
@@ -168,7 +173,6 @@ impl Tally {
             | Fact::GoalEnded(_)
             | Fact::InputQueued(_)
             | Fact::TurnOpened(_)
-            | Fact::InputAccepted(_)
             | Fact::InputBlocked(_)
             | Fact::CallDecided(_)
             | Fact::TurnSettled(_) => Ok(()),
@@ -217,7 +221,7 @@ impl Tally {
         over(recorded, "continuations", u64::from(times), u64::from(most))
     }
 
-    fn sample(&mut self, recorded: &Recorded) -> Held {
+    fn sample(&mut self, recorded: &Recorded, fact: &SampleStarted) -> Held {
         self.begins(recorded)?;
         hold(9, !self.paused, || {
             format!("{} asks after the turn was asked to stop", recorded.seq)
@@ -227,14 +231,22 @@ impl Tally {
         self.streams = true;
         self.continued = false;
         let limits = self.limits;
-        if self.again {
+        let again = self.again && fact.because == Because::Retry;
+        self.spent.samples += u32::from(!again);
+        hold(9, fact.sample == self.spent.samples, || {
+            let sample = self.spent.samples;
+            format!(
+                "{} is sample {sample} and says {}",
+                recorded.seq, fact.sample
+            )
+        })?;
+        if again {
             let (attempt, most) = (self.failures + 1, limits.attempts.max(1));
             over(recorded, "attempts", u64::from(attempt), u64::from(most))?;
             let (restarts, most) = (self.restarts, limits.restarts);
             return over(recorded, "restarts", u64::from(restarts), u64::from(most));
         }
         (self.failures, self.restarts) = (0, 0);
-        self.spent.samples += 1;
         let (samples, most) = (self.spent.samples, limits.samples);
         over(recorded, "samples", u64::from(samples), u64::from(most))?;
         let tokens = self.spent.usage.tokens();

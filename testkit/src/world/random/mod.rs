@@ -11,19 +11,99 @@ use windlass_core::{
     StopWhen, Widening,
 };
 
-use super::posture::TOOLS;
+use super::posture::{RECONCILES, TOOLS};
 use super::script::{Compacted, Cost, Script, Step, Word};
 
 pub(super) use settings::{limits, posture};
 
-/// A script of up to `steps` steps.
+/// A script of up to `steps` steps, or a few more.
 pub fn script(steps: usize) -> impl Strategy<Value = Script> {
-    let steps = prop::collection::vec(step().boxed(), 1..=steps);
-    (settings::opening().boxed(), steps).prop_map(|(opening, mut steps)| {
+    let alone = step().prop_map(|step| vec![step]);
+    let some = prop_oneof![9 => alone.boxed(), 1 => phrase().boxed()];
+    let steps = prop::collection::vec(some, 1..=steps);
+    (settings::opening().boxed(), steps).prop_map(|(opening, steps)| {
         // Most of a script means nothing while nobody has said anything.
-        steps.insert(0, Step::send("hello"));
-        Script { opening, steps }
+        let first = [Step::send("hello")];
+        let steps = first.into_iter().chain(steps.into_iter().flatten());
+        Script {
+            opening,
+            steps: steps.collect(),
+        }
     })
+}
+
+/// Steps that mean more one after the other.
+fn phrase() -> impl Strategy<Value = Vec<Step>> {
+    let end = || Step::End {
+        stop: StopReason::Stop,
+        cost: Cost::default(),
+    };
+    let overflow = Step::Fail {
+        kind: FailureKind::ContextOverflow,
+        retry: Retry::Never,
+        cost: Cost::default(),
+        partial: String::new(),
+    };
+    let compacted = || Step::Compacted(Compacted::Sketched(String::new()));
+    prop_oneof![
+        (words(), hook()).prop_map(move |(text, hook)| vec![Step::Text(text), end(), hook]),
+        words().prop_map(move |text| vec![Step::Text(text), end(), deny()]),
+        words().prop_map(move |text| vec![Step::Refusal(text), end()]),
+        (long(), long()).prop_map(move |(said, answer)| {
+            vec![Step::send(&said), Step::Text(answer), end(), compacted()]
+        }),
+        Just(vec![overflow, compacted()]),
+        deployed().prop_map(|call| vec![call, Step::Sync, crash_at_once()]),
+        (call(), word()).prop_map(|(call, word)| {
+            let (nth, about) = (0, Some(String::from("other")));
+            let other = Step::Answer {
+                nth,
+                about,
+                word: word.clone(),
+            };
+            let word = Some(word);
+            vec![call, other, Step::Asked { nth, word }]
+        }),
+        (words(), partial())
+            .prop_map(|(text, partial)| { vec![steer(text), Step::Yielded(partial)] }),
+    ]
+}
+
+/// A call that its tool can say of what became of it.
+fn deployed() -> impl Strategy<Value = Step> {
+    arguments().prop_map(|arguments| Step::Call {
+        tool: RECONCILES.to_owned(),
+        id: String::new(),
+        fault: None,
+        arguments,
+    })
+}
+
+fn crash_at_once() -> Step {
+    Step::Crash {
+        lose: 0,
+        away_ms: 0,
+    }
+}
+
+fn deny() -> Step {
+    Step::Hook {
+        nth: 0,
+        verdict: HookVerdict::Deny,
+        edit: None,
+        context: None,
+        reason: String::new(),
+    }
+}
+
+fn steer(text: String) -> Step {
+    Step::Send {
+        delivery: Delivery::Steer,
+        key: None,
+        dry_run: false,
+        context: Vec::new(),
+        text,
+    }
 }
 
 fn step() -> impl Strategy<Value = Step> {

@@ -88,7 +88,7 @@ pub(in crate::world) fn limits() -> impl Strategy<Value = Limits> {
     );
     let times = (
         ms(ours.tokens, 3_000),
-        ms(ours.cost_micros, 30_000),
+        ms(ours.cost_micros, 3_000),
         prop_oneof![4 => Just(ours.context_bytes), 1 => 0..=40_u64],
         prop_oneof![3 => Just(ours.turn_ms), 1 => 1..=4_000_u64],
         prop_oneof![1 => Just(ours.approval_ms), 1 => 0..=2_000_u64],
@@ -175,7 +175,8 @@ fn hooks() -> impl Strategy<Value = Vec<HookSpec>> {
     let subjects = subsequence(vec!["write", "read", "window", "resume"], 1..=2);
     let subjects = subjects.prop_map(|all| Some(all.into_iter().map(String::from).collect()));
     let only = prop_oneof![4 => Just(None), 1 => subjects];
-    let one = (select(&POINTS[..]), order, on_failure, only);
+    let point = prop_oneof![4 => select(&POINTS[..]), 1 => Just(HookPoint::Stop)];
+    let one = (point, order, on_failure, only);
     let named = prop::collection::vec(one, 1..5).prop_map(|all| {
         let named = all.into_iter().enumerate();
         let named = named.map(|(place, (point, order, on_failure, only))| {
@@ -193,7 +194,7 @@ fn window() -> impl Strategy<Value = Window> {
         Compacting::Slide,
         Compacting::Summary,
     ]);
-    let tokens = prop_oneof![2 => Just(0), 1 => 450..1_500_u64];
+    let tokens = prop_oneof![2 => Just(0), 1 => 150..900_u64];
     (tokens, strategy).prop_map(|(tokens, strategy)| Window { tokens, strategy })
 }
 

@@ -57,7 +57,7 @@ pub use chain::{Chain, ChainIter};
 pub use compact::{SUMMARY_INSTRUCTIONS, Sketch, fallback_summary, parse_summary, sketch};
 pub use compaction::{Cut, Part, Shown, Strategy, Window};
 pub use deadline::deadline;
-pub use decide::{decide, open, open_child};
+pub use decide::{child, decide, open};
 pub use digest::Digest;
 pub use effect::{Demand, EffectKey, Owed};
 pub use error::{Misfit, Reject};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_core::{
-    Goal, HookAt, HookReply, HookSpec, Mode, Observation, Outcome, Permissions, Scope,
-    SessionId, Timestamp, Trigger, TurnId,
+    Goal, HookAt, HookReply, HookSpec, Mode, Observation, Outcome, Permissions, Scope, SessionId,
+    Timestamp, Trigger, TurnId,
 };
 
 use crate::cancel::CancelSignal;

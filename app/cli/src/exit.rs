@@ -136,7 +136,9 @@ impl From<StartError> for Failure {
                 Self::usage(error.to_string())
             }
             StartError::Misfit { .. } => Self::new(Exit::Store, error.to_string()),
-            StartError::Shut(_) => Self::new(Exit::Failed, error.to_string()),
+            StartError::Shut(_) | StartError::Child(_) => {
+                Self::new(Exit::Failed, error.to_string())
+            }
         }
     }
 }

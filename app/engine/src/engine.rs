@@ -10,7 +10,10 @@ use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
-use windlass_core::{History, OpenSession, Scope, Seq, SessionId, Stamped, StopWhen, open, opened};
+use windlass_core::{
+    CallId, History, OpenSession, Reject, Scope, Seq, SessionId, Stamped, StopWhen, child, open,
+    opened,
+};
 use windlass_ports::{CancelSource, Claimed, Ports, StoreError, StoreErrorKind};
 
 use crate::arguments::Checker;
@@ -91,6 +94,26 @@ impl Engine {
                 Err(StartError::Store(error))
             }
         }
+    }
+
+    /// Opens a new session for a call of another session's turn, which must be running. The child
+    /// acts within the scope of that turn, and its settings and limits allow no more.
+    ///
+    /// # Errors
+    /// As [`Engine::open`]; [`StartError::Child`] when the call does not run, or when the child
+    /// would be wider than its parent.
+    pub async fn open_child(
+        &self,
+        parent: &Conversation,
+        call: CallId,
+        id: &SessionId,
+        opening: OpenSession,
+    ) -> Result<Conversation, StartError> {
+        let state = parent.state().await;
+        let state = state.map_err(|_| StartError::Child(Reject::NotRunning(call)))?;
+        let opening = child(&state, call, opening).map_err(StartError::Child)?;
+        let scope = opening.owner.clone();
+        self.open(id, &scope, Start::New(Box::new(opening))).await
     }
 
     async fn open_whole(

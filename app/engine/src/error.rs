@@ -31,6 +31,9 @@ pub enum StartError {
     /// The settings cannot be used.
     #[error("the settings cannot be used: {0}")]
     Settings(String),
+    /// The call of the parent may not open it.
+    #[error("a session for a call: {0}")]
+    Child(Reject),
     /// The store failed.
     #[error("{0}")]
     Store(StoreError),

@@ -43,35 +43,34 @@ pub fn open(opening: Stamped<OpenSession>) -> Draft {
     }
 }
 
-/// The fact that opens a session for a call of another session's turn. The child acts within the
-/// scope of that turn, and its settings allow no more than the turn's.
+/// What opens a session for a call of another session's turn. The child acts within the scope of
+/// that turn, and its settings and limits allow no more than the turn's.
 ///
 /// # Errors
 /// [`Reject::NotRunning`] when the call does not run, [`Reject::Foreign`] when the scope is wider,
 /// [`Reject::Widens`] when the settings are.
-pub fn open_child(
+pub fn child(
     parent: &Session,
     call: CallId,
-    mut opening: Stamped<OpenSession>,
-) -> Result<Draft, Reject> {
+    mut opening: OpenSession,
+) -> Result<OpenSession, Reject> {
     let turn = parent.turn().ok_or(Reject::NotRunning(call))?;
     let runs = |one: &CallState| one.id == call && matches!(one.progress, Progress::Running { .. });
     if !turn.calls().iter().any(runs) {
         return Err(Reject::NotRunning(call));
     }
-    if !opening.input.owner.within(&turn.scope) {
+    if !opening.owner.within(&turn.scope) {
         return Err(Reject::Foreign);
     }
-    if let Some(what) = widening::widens(&turn.settings, &opening.input.settings) {
+    if let Some(what) = widening::widens(&turn.settings, &opening.settings) {
         return Err(Reject::Widens(what));
     }
-    let limits = &mut opening.input.settings.limits;
-    *limits = limits.within(&turn.limits);
-    opening.input.lineage = Lineage::Child {
+    opening.settings.limits = opening.settings.limits.within(&turn.limits);
+    opening.lineage = Lineage::Child {
         of: parent.id.clone(),
         call,
     };
-    Ok(open(opening))
+    Ok(opening)
 }
 
 /// The facts that an input leads to, in order. `limits` is what this process allows at most.

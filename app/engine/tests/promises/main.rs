@@ -10,6 +10,7 @@
 
 mod approvals;
 mod asking_tools;
+mod children;
 #[path = "../support/clock.rs"]
 mod clock;
 mod compaction;

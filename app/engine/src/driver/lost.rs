@@ -32,7 +32,8 @@ pub(super) fn class(session: &Session, id: CallId) -> Option<EffectClass> {
 pub(super) fn lost(session: &Session, key: EffectKey) -> Input {
     match key {
         EffectKey::Sample { .. } => {
-            let message = "the provider adapter panicked: this is a defect of the adapter";
+            let message =
+                "the provider adapter panicked, or a redactor did: this is a defect of it";
             Input::Sampled {
                 key,
                 news: SampleNews::Failed {

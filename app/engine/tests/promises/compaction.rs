@@ -180,7 +180,8 @@ async fn a_summary_is_redacted_paid_for_and_not_shown_live() {
 async fn without_a_usable_summary_a_plain_list_takes_its_place() {
     let limit = u128::from(crate::world::limits().first_byte_ms);
     let failing = || fail(FailureKind::Overloaded, Retry::Soon);
-    let cases: [(fn() -> Step, &str, u128); 4] = [
+    type Case = (fn() -> Step, &'static str, u128);
+    let cases: [Case; 4] = [
         (failing, "asking the model fails", 0),
         (|| say("It was fine."), "", 0),
         (|| cut_after("## Goal"), "Truncated", 0),

@@ -1,5 +1,7 @@
 //! An approver that answers from a script, or holds its questions until a test answers them.
 
+pub mod suite;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -201,5 +203,7 @@ impl Drop for Ending {
     }
 }
 
+#[cfg(test)]
+mod suite_tests;
 #[cfg(test)]
 mod tests;

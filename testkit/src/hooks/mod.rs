@@ -1,6 +1,7 @@
 //! Hooks that speak from a script, in process, and remember what they were asked.
 
 mod hook;
+pub mod suite;
 
 use std::fmt;
 use std::sync::Arc;
@@ -211,5 +212,7 @@ impl Drop for Ending {
     }
 }
 
+#[cfg(test)]
+mod suite_tests;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,216 @@
+//! The conformance suite of the approver port: one case for each promise in [`Approver`]'s
+//! documentation; [`approver_suite!`](crate::approver_suite) makes tests of them.
+
+use std::future::{Future, ready};
+use std::sync::Arc;
+use std::time::Duration;
+
+use windlass_core::{CallId, Digest, Scope, SessionId, TurnId};
+use windlass_ports::{Approval, ApprovalRequest, Approved, Approver, ApproverError, CancelSource};
+
+use crate::store::{Checked, Violation};
+
+/// An approver under test, and a person who answers it where it asks one.
+pub trait ApproverFixture: Send + Sync {
+    /// The approver.
+    fn approver(&self) -> Arc<dyn Approver>;
+
+    /// Has the person answer the next question like this; `false` where this approver never gets an
+    /// answer by itself.
+    fn person(&self, answer: &Approved) -> bool;
+
+    /// How long a question that nobody needs the answer of may take to end.
+    fn patience(&self) -> Duration {
+        Duration::from_secs(20)
+    }
+}
+
+/// Expands to one `#[test]` for each case of the approver suite. The expression makes a fresh
+/// [`ApproverFixture`](crate::approver::suite::ApproverFixture) for each.
+#[macro_export]
+macro_rules! approver_suite {
+    ($fixture:expr) => {
+        $crate::approver_suite! { @cases $fixture,
+            what_the_person_says_is_the_answer,
+            a_question_that_is_cancelled_before_it_is_asked_ends,
+            a_question_that_is_cancelled_ends_soon,
+            a_dropped_question_leaves_the_approver_in_order,
+            asking_again_is_harmless,
+        }
+    };
+    (@cases $fixture:expr, $($case:ident,)*) => {
+        $(
+            #[test]
+            fn $case() -> $crate::store::Checked {
+                $crate::approver::suite::$case(&$fixture)
+            }
+        )*
+    };
+}
+
+/// What the person says is the answer.
+///
+/// # Errors
+/// A violation when it is another one.
+pub fn what_the_person_says_is_the_answer(fixture: &dyn ApproverFixture) -> Checked {
+    run(async {
+        for (call, answer) in (1..).zip(answers()) {
+            if fixture.person(&answer) {
+                answered(fixture, call, &answer).await?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// A question whose signal has fired before it is asked ends, and is no allowance.
+///
+/// # Errors
+/// A violation when it goes on, or allows.
+pub fn a_question_that_is_cancelled_before_it_is_asked_ends(
+    fixture: &dyn ApproverFixture,
+) -> Checked {
+    run(async {
+        let cancel = CancelSource::new();
+        cancel.cancel();
+        ended(ask(fixture, question(1, 1, &cancel)?).await?)
+    })
+}
+
+/// A question that nobody needs the answer of any more ends soon, and is no allowance.
+///
+/// # Errors
+/// A violation when it goes on, or allows.
+pub fn a_question_that_is_cancelled_ends_soon(fixture: &dyn ApproverFixture) -> Checked {
+    run(async {
+        let cancel = CancelSource::new();
+        let asking = ask(fixture, question(1, 1, &cancel)?);
+        let cancelling = async {
+            tokio::task::yield_now().await;
+            cancel.cancel();
+        };
+        let (asked, ()) = tokio::join!(asking, cancelling);
+        ended(asked?)
+    })
+}
+
+/// A question may be dropped; the next one is answered as ever.
+///
+/// # Errors
+/// A violation when it is not.
+pub fn a_dropped_question_leaves_the_approver_in_order(fixture: &dyn ApproverFixture) -> Checked {
+    run(async {
+        drop_one(fixture, 1).await?;
+        let answer = Approved::Allow { arguments: None };
+        if fixture.person(&answer) {
+            answered(fixture, 2, &answer).await?;
+        }
+        Ok(())
+    })
+}
+
+/// The same question may be asked again, as a process that took over does.
+///
+/// # Errors
+/// A violation when it is not answered then.
+pub fn asking_again_is_harmless(fixture: &dyn ApproverFixture) -> Checked {
+    run(async {
+        drop_one(fixture, 1).await?;
+        let answer = Approved::Deny {
+            reason: String::from("not now"),
+        };
+        if fixture.person(&answer) {
+            answered(fixture, 1, &answer).await?;
+        }
+        Ok(())
+    })
+}
+
+fn answers() -> [Approved; 3] {
+    [
+        Approved::Allow { arguments: None },
+        Approved::Allow {
+            arguments: Some(String::from(r#"{"n":2}"#)),
+        },
+        Approved::Deny {
+            reason: String::from("not now"),
+        },
+    ]
+}
+
+/// Asks, and drops the question before anybody answers.
+async fn drop_one(fixture: &dyn ApproverFixture, call: u64) -> Checked {
+    let cancel = CancelSource::new();
+    let approver = fixture.approver();
+    tokio::select! {
+        biased;
+        asked = approver.ask(question(call, 1, &cancel)?) => ended(asked),
+        () = ready(()) => Ok(()),
+    }
+}
+
+/// Holds an approver to the answer that the person gave.
+async fn answered(fixture: &dyn ApproverFixture, call: u64, answer: &Approved) -> Checked {
+    let cancel = CancelSource::new();
+    let asked = ask(fixture, question(call, 2, &cancel)?).await?;
+    let asked = asked.map_err(|error| Violation::new(format!("nobody could be asked: {error}")))?;
+    ensure(asked.answer == *answer, || {
+        format!(
+            "the person said {answer:?}, and the answer is {:?}",
+            asked.answer
+        )
+    })
+}
+
+/// Holds a question that nobody answered to not being allowed.
+fn ended(asked: Result<Approval, ApproverError>) -> Checked {
+    match asked.map(|approval| approval.answer) {
+        Err(_) | Ok(Approved::Deny { .. }) => Ok(()),
+        Ok(Approved::Allow { .. }) => Err(Violation::new("it is allowed, and nobody said so")),
+    }
+}
+
+/// Asks, within the fixture's patience.
+async fn ask(
+    fixture: &dyn ApproverFixture,
+    request: ApprovalRequest,
+) -> Result<Result<Approval, ApproverError>, Violation> {
+    let (approver, patience) = (fixture.approver(), fixture.patience());
+    let asked = tokio::time::timeout(patience, approver.ask(request)).await;
+    asked.map_err(|_| Violation::new(format!("the question did not end within {patience:?}")))
+}
+
+fn question(call: u64, attempt: u32, cancel: &CancelSource) -> Result<ApprovalRequest, Violation> {
+    let session = SessionId::new("suite").map_err(|error| Violation::new(error.to_string()))?;
+    let arguments = r#"{"n":1}"#;
+    Ok(ApprovalRequest {
+        scope: Arc::new(Scope::local("suite")),
+        session,
+        turn: TurnId(1),
+        call: CallId(call),
+        name: String::from("write"),
+        arguments: arguments.into(),
+        digest: Digest::EMPTY.part(arguments.as_bytes()),
+        attempt,
+        deadline: None,
+        cancel: cancel.signal(),
+    })
+}
+
+fn ensure(holds: bool, words: impl FnOnce() -> String) -> Checked {
+    if holds {
+        Ok(())
+    } else {
+        Err(Violation::new(words()))
+    }
+}
+
+/// Runs a case on a runtime of its own, with all that an approver may need.
+fn run(case: impl Future<Output = Checked>) -> Checked {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Violation::new(format!("no runtime for the case: {error}")))?;
+    runtime.block_on(case)
+}

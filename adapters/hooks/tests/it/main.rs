@@ -7,6 +7,7 @@
 
 mod calls;
 mod common;
+mod conformance;
 mod file;
 mod laws;
 mod process;

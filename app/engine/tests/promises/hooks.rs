@@ -257,11 +257,11 @@ async fn hooks_hear_that_a_session_is_let_go_and_may_take_their_time() {
     assert_eq!(decided(&next)[0].verdict, HookVerdict::Failed);
 }
 
-/// A hook that never speaks, and keeps the signal that it was handed.
+/// A hook that never speaks, and keeps the signal and the time that it was given.
 #[derive(Default)]
 struct Silent {
     point: Option<HookPoint>,
-    told: Mutex<Vec<CancelSignal>>,
+    told: Mutex<Vec<(CancelSignal, u64)>>,
 }
 
 #[async_trait]
@@ -272,7 +272,8 @@ impl Hooks for Silent {
     }
 
     async fn ask(&self, _: HookCall, context: HookContext) -> Result<HookReply, HookError> {
-        self.told.lock().unwrap().push(context.cancel);
+        let given = (context.cancel, context.timeout_ms);
+        self.told.lock().unwrap().push(given);
         std::future::pending().await
     }
 }
@@ -304,7 +305,10 @@ async fn an_interrupt_waits_for_hooks_no_longer_than_its_grace_and_tells_them() 
         );
         assert_eq!(at.elapsed(), ms(took), "{point:?}");
         let told = silent.told.lock().unwrap();
-        assert_eq!(told.len(), 1);
-        assert!(told.iter().all(CancelSignal::is_cancelled), "{point:?}");
+        let [(signal, timeout_ms)] = &**told else {
+            panic!("{told:?}")
+        };
+        assert!(signal.is_cancelled(), "{point:?}");
+        assert_eq!(*timeout_ms == 700, took == 700, "{point:?}: {timeout_ms}");
     }
 }

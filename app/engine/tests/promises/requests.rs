@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windlass::core::{
-    Delta, EffectClass, Fact, Item, Permissions, PromptItem, Rule, RuleVerdict, Widening,
+    Delta, EffectClass, Fact, Item, Permissions, PromptItem, Rule, RuleVerdict, StreamEvent,
+    Widening,
 };
 use windlass::ports::{NobodyAsked, Redactor};
 use windlass::{Event, LiveKind, PrefixReport};
-use windlass_testkit::Answer;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::hooks::ScriptedHooks;
 use windlass_testkit::provider::{ScriptedProvider, Step, call, say};
 use windlass_testkit::tools::{CounterTool, ScriptedTools};
+use windlass_testkit::{Answer, Gate};
 
 use crate::world::{Cast, World, hello, me, soon};
 
@@ -103,6 +104,31 @@ async fn what_a_redactor_takes_out_is_in_no_delta_no_fact_and_no_request() {
         _ => None,
     });
     assert_eq!(seen.as_deref(), Some("a fo_ and an o_"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_redactor_still_held_back_when_the_user_spoke_is_nowhere() {
+    let gate = Gate::new();
+    let text = "one two thr".to_owned();
+    let half = Step::default()
+        .batch([StreamEvent::Text { slot: 0, text }])
+        .then_gate(&gate);
+    let provider = ScriptedProvider::new([half, say("as you wish")]);
+    let hooks = ScriptedHooks::new([]).with_redactor(|| Box::<NoX>::default());
+    let mut cast = Cast::new([], []).hooks(&hooks);
+    cast.provider = Arc::new(provider);
+    let world = World::of(FaultyStore::new(), cast);
+    let conversation = world.open("s").await;
+    let input = conversation.send(hello()).await.unwrap();
+    soon(gate.reached()).await;
+    conversation.flush().await.unwrap();
+    conversation.steer(hello()).await.unwrap();
+    soon(conversation.await_input(input)).await.unwrap();
+    let partial = world.picked(|fact| match fact {
+        Fact::SampleCut(fact) => Some(fact.partial.clone()),
+        _ => None,
+    });
+    assert_eq!(partial, ["one two "], "what was shown, and no more");
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,10 +10,12 @@ use windlass_ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
 use crate::config::LocalFsConfig;
 use crate::env::allowed;
 use crate::error::SetupError;
-use crate::process::{Errors, Job, run};
+use crate::fault::Fault;
+use crate::planned::{planned, typed};
+use crate::process::{Errors, Job, Ran, run};
 use crate::report;
 use crate::root::Root;
-use crate::tools_file::{self, CommandTool};
+use crate::tools_file::{self, CommandLine, CommandTool, executable};
 
 /// How much of a failed command's stderr is shown, in bytes.
 const STDERR: usize = 8 * 1024;
@@ -40,36 +42,26 @@ impl CommandTools {
             config: LocalFsConfig::default(),
         })
     }
-}
 
-#[async_trait]
-impl ToolExecutor for CommandTools {
-    fn tools(&self) -> Vec<ToolSpec> {
-        self.tools.iter().map(|tool| tool.spec.clone()).collect()
+    fn find(&self, call: &ToolCall) -> Result<&CommandTool, ToolError> {
+        let found = self.tools.iter().find(|tool| tool.spec.name == call.name);
+        found.ok_or_else(|| ToolError {
+            began: false,
+            context: format!("the tools file has no tool `{}`", call.name),
+            source: None,
+        })
     }
 
-    async fn run(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
-        let Some(tool) = self.tools.iter().find(|tool| tool.spec.name == call.name) else {
-            return Err(ToolError {
-                began: false,
-                context: format!("the tools file has no tool `{}`", call.name),
-                source: None,
-            });
-        };
-        if context.cancel.is_cancelled() {
-            return Ok(Observation::new(
-                ObservationStatus::Aborted,
-                "[not begun, because it was asked to stop]",
-            ));
-        }
-        tracing::debug!(tool = %tool.spec.name, call = %context.call, "runs a command tool");
-        let timeout_ms = tool
-            .spec
-            .timeout_ms
-            .unwrap_or(u64::MAX)
-            .min(context.timeout_ms);
-        let mut command = Command::new(&tool.program);
-        command.args(&tool.arguments).current_dir(&self.workspace);
+    /// Runs one of a tool's command lines for a call.
+    async fn start(
+        &self,
+        tool: &CommandTool,
+        line: &CommandLine,
+        call: ToolCall,
+        context: &ToolContext,
+    ) -> Result<Ran, ToolError> {
+        let mut command = Command::new(&line.program);
+        command.args(&line.arguments).current_dir(&self.workspace);
         command
             .env_clear()
             .envs(allowed(std::env::vars_os(), &tool.env));
@@ -82,24 +74,97 @@ impl ToolExecutor for CommandTools {
             input: Some(call.arguments.into_bytes()),
             errors: Errors::Apart(STDERR),
             room: self.config.room().saturating_sub(STDERR),
-            timeout_ms,
+            timeout_ms: limit(tool, context),
             grace_ms: self.config.grace_ms(),
             cancel: &context.cancel,
             progress: &*context.progress,
             outputs: &context.outputs,
         };
-        match run(job).await {
-            Ok(ran) => Ok(report::command(ran, timeout_ms)),
-            Err(unrun) => Err(ToolError {
-                began: unrun.began,
-                context: format!(
-                    "cannot run `{}` for the tool `{}`: {}; check the tools file",
-                    tool.program.display(),
-                    tool.spec.name,
-                    unrun.error
-                ),
-                source: Some(Box::new(unrun.error)),
-            }),
+        run(job).await.map_err(|unrun| ToolError {
+            began: unrun.began,
+            context: format!(
+                "cannot run `{}` for the tool `{}`: {}; check the tools file",
+                line.program.display(),
+                tool.spec.name,
+                unrun.error
+            ),
+            source: Some(Box::new(unrun.error)),
+        })
+    }
+}
+
+/// How long a command may take, in milliseconds.
+fn limit(tool: &CommandTool, context: &ToolContext) -> u64 {
+    let own = tool.spec.timeout_ms.unwrap_or(u64::MAX);
+    own.min(context.timeout_ms)
+}
+
+#[async_trait]
+impl ToolExecutor for CommandTools {
+    fn tools(&self) -> Vec<ToolSpec> {
+        self.tools.iter().map(|tool| tool.spec.clone()).collect()
+    }
+
+    async fn run(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
+        let tool = self.find(&call)?;
+        if context.cancel.is_cancelled() {
+            return Ok(Observation::new(
+                ObservationStatus::Aborted,
+                "[not begun, because it was asked to stop]",
+            ));
+        }
+        tracing::debug!(tool = %tool.spec.name, call = %context.call, "runs a command tool");
+        let ran = self.start(tool, &tool.line, call, &context).await?;
+        Ok(report::command(ran, limit(tool, &context)))
+    }
+
+    async fn plan(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
+        let tool = self.find(&call)?;
+        if !executable(&tool.line.program) {
+            let words = format!(
+                "this is a dry run, and a real one would fail: `{}` is no file that may be \
+                 executed; the tools file names it for the tool `{}`",
+                tool.line.program.display(),
+                tool.spec.name
+            );
+            return Ok(Fault::Said(words).observation());
+        }
+        let would = format!(
+            "run this command line in the workspace folder, for at most {} ms:\n{}\nwith these \
+             arguments on its stdin:\n{}",
+            limit(tool, &context),
+            typed(&tool.line),
+            call.arguments
+        );
+        Ok(planned(&would, self.config.room()))
+    }
+
+    async fn reconcile(
+        &self,
+        call: ToolCall,
+        context: ToolContext,
+    ) -> Result<Option<Observation>, ToolError> {
+        let tool = self.find(&call)?;
+        let Some(line) = &tool.reconcile else {
+            return Ok(None);
+        };
+        if context.cancel.is_cancelled() {
+            return Ok(None);
+        }
+        let name = &tool.spec.name;
+        tracing::debug!(tool = %name, call = %context.call, "asks what became of a call");
+        let ran = self.start(tool, line, call, &context).await?;
+        match report::reconciled(ran) {
+            Ok(observation) => Ok(Some(observation)),
+            Err(why) => {
+                tracing::warn!(
+                    tool = %name,
+                    call = %context.call,
+                    %why,
+                    "the reconcile command did not say what became of the call"
+                );
+                Ok(None)
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ use windlass_core::Observation;
 
 use crate::config::LocalFsConfig;
 use crate::fault::Fault;
+use crate::planned::planned;
 use crate::root::Root;
 use crate::stop::Stop;
 
@@ -29,6 +30,15 @@ pub(crate) enum FileTool {
     Edit,
 }
 
+/// What is asked of a file tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// To do what the call says.
+    Do,
+    /// To say what it would do, and to do nothing.
+    Plan,
+}
+
 /// What a file tool works with.
 pub(crate) struct Bench<'a> {
     /// The workspace.
@@ -41,18 +51,24 @@ pub(crate) struct Bench<'a> {
     pub(crate) key: &'a str,
 }
 
-/// Runs a file tool.
-pub(crate) fn run(tool: FileTool, arguments: &str, bench: &Bench<'_>) -> Observation {
+/// Has a file tool do its work.
+pub(crate) fn work(work: Work, tool: FileTool, arguments: &str, bench: &Bench<'_>) -> Observation {
     let ran = bench
         .stop
         .check()
         .map_err(Fault::from)
-        .and_then(|()| match tool {
-            FileTool::Read => read::run(&parse(arguments)?, bench),
-            FileTool::List => list::run(&parse(arguments)?, bench),
-            FileTool::Search => search::run(&parse(arguments)?, bench),
-            FileTool::Write => write::run(&parse(arguments)?, bench),
-            FileTool::Edit => edit::run(&parse(arguments)?, bench),
+        .and_then(|()| match (tool, work) {
+            (FileTool::Read, Work::Do) => read::run(&parse(arguments)?, bench),
+            (FileTool::List, Work::Do) => list::run(&parse(arguments)?, bench),
+            (FileTool::Search, Work::Do) => search::run(&parse(arguments)?, bench),
+            (FileTool::Read | FileTool::List | FileTool::Search, Work::Plan) => {
+                let would = format!("only read, with these arguments:\n{arguments}");
+                Ok(planned(&would, bench.config.room()))
+            }
+            (FileTool::Write, Work::Do) => write::run(&parse(arguments)?, bench),
+            (FileTool::Write, Work::Plan) => write::plan(&parse(arguments)?, bench),
+            (FileTool::Edit, Work::Do) => edit::run(&parse(arguments)?, bench),
+            (FileTool::Edit, Work::Plan) => edit::plan(&parse(arguments)?, bench),
         });
     ran.unwrap_or_else(Fault::observation)
 }

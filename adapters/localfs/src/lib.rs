@@ -13,6 +13,7 @@ mod lines;
 mod live;
 mod localfs;
 mod open;
+mod planned;
 mod process;
 mod put;
 mod report;

@@ -9,10 +9,10 @@ use windlass_ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
 
 use crate::config::LocalFsConfig;
 use crate::error::SetupError;
-use crate::files::{self, Bench, FileTool};
+use crate::files::{self, Bench, FileTool, Work};
 use crate::root::Root;
 use crate::schema::{Offer, TOOLS, Tool};
-use crate::shell::shell;
+use crate::shell::{self, shell};
 use crate::stop::Stop;
 
 /// Files and a shell inside one workspace folder.
@@ -38,22 +38,23 @@ impl LocalFs {
     /// Runs blocking work on a thread for it. The thread is told when nobody waits any more.
     async fn file(
         &self,
+        work: Work,
         tool: FileTool,
         arguments: String,
         context: ToolContext,
     ) -> Result<Observation, ToolError> {
         let (stop, _waiting) = Stop::new(&context);
         let (root, config) = (self.root.clone(), self.config.clone());
-        let work = tokio::task::spawn_blocking(move || {
+        let working = tokio::task::spawn_blocking(move || {
             let bench = Bench {
                 root: &root,
                 config: &config,
                 stop: &stop,
                 key: &context.idempotency_key,
             };
-            files::run(tool, &arguments, &bench)
+            files::work(work, tool, &arguments, &bench)
         });
-        work.await.map_err(|error| ToolError {
+        working.await.map_err(|error| ToolError {
             began: true,
             context: format!("a file tool broke off: {error}; report this as a defect"),
             source: Some(Box::new(error)),
@@ -68,17 +69,27 @@ impl ToolExecutor for LocalFs {
     }
 
     async fn run(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
-        let Some(offer) = TOOLS.iter().find(|offer| offer.name == call.name) else {
-            return Err(ToolError {
-                began: false,
-                context: format!("the workspace has no tool `{}`", call.name),
-                source: None,
-            });
-        };
+        let offer = find(&call)?;
         tracing::debug!(tool = offer.name, call = %context.call, "runs a workspace tool");
         match offer.tool {
-            Tool::File(tool) => self.file(tool, call.arguments, context).await,
+            Tool::File(tool) => self.file(Work::Do, tool, call.arguments, context).await,
             Tool::Shell => shell(&call.arguments, &self.root, &self.config, &context).await,
         }
     }
+
+    async fn plan(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
+        match find(&call)?.tool {
+            Tool::File(tool) => self.file(Work::Plan, tool, call.arguments, context).await,
+            Tool::Shell => Ok(shell::plan(&call.arguments, &self.config, &context)),
+        }
+    }
+}
+
+fn find(call: &ToolCall) -> Result<&'static Offer, ToolError> {
+    let found = TOOLS.iter().find(|offer| offer.name == call.name);
+    found.ok_or_else(|| ToolError {
+        began: false,
+        context: format!("the workspace has no tool `{}`", call.name),
+        source: None,
+    })
 }

@@ -44,7 +44,9 @@ pub(crate) fn put(put: &Put<'_>) -> Result<(), Fault> {
     let Some(name) = place.name.as_deref() else {
         return Err(Fault::os("write", &place.shown, Errno::ISDIR));
     };
-    writable(put, name)?;
+    if let Some(before) = &put.before {
+        writable(place, before)?;
+    }
     let beside = Beside::new(put)?;
     fill(put, &beside)?;
     put.stop.check()?;
@@ -65,18 +67,16 @@ pub(crate) fn put(put: &Put<'_>) -> Result<(), Fault> {
 }
 
 /// A file that is marked read-only stays as it is, although a rename would get around that.
-fn writable(put: &Put<'_>, name: &OsStr) -> Result<(), Fault> {
-    let Some(before) = &put.before else {
-        return Ok(());
-    };
-    let access = accessat(&put.place.folder, name, Access::WRITE_OK, AtFlags::empty());
+pub(crate) fn writable(place: &Place, before: &Stat) -> Result<(), Fault> {
+    let name = place.name.as_deref().unwrap_or(OsStr::new("."));
+    let access = accessat(&place.folder, name, Access::WRITE_OK, AtFlags::empty());
     let marked = before.st_mode & 0o222 == 0;
     match access {
         Ok(()) if !marked => Ok(()),
-        Err(Errno::ROFS) => Err(Fault::os("write", &put.place.shown, Errno::ROFS)),
+        Err(Errno::ROFS) => Err(Fault::os("write", &place.shown, Errno::ROFS)),
         Ok(()) | Err(_) => Err(Fault::Said(format!(
             "`{}` is read-only; nothing was changed: leave it or ask the user",
-            put.place.shown
+            place.shown
         ))),
     }
 }

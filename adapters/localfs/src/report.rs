@@ -40,6 +40,36 @@ pub(crate) fn command(ran: Ran, timeout_ms: u64) -> Observation {
     observation(status, shown)
 }
 
+/// What a user's command says became of a run that nobody saw end: exit code 0 that it took effect,
+/// 1 that it did not, and nothing else says anything. No word of this may be guessed: a call that
+/// is taken for one without effect is made once more.
+pub(crate) fn reconciled(ran: Ran) -> Result<Observation, String> {
+    let status = match ran.end {
+        End::Exited(status) => status,
+        End::Cancelled => return Err(String::from("it was asked to stop")),
+        End::TimedOut => return Err(String::from("its time was up")),
+    };
+    match status.code() {
+        Some(0) => Ok(observation(
+            ObservationStatus::Done,
+            ran.out.show(&ran.fate),
+        )),
+        Some(1) => {
+            let mut shown = ran.out.show(&ran.fate);
+            push_line(
+                &mut shown.text,
+                "[the process that ran this call ended before the call did; the tool says that \
+                 it did not take effect, so it may be repeated]",
+            );
+            Ok(observation(ObservationStatus::Failed, shown))
+        }
+        Some(_) | None => {
+            let err = ran.err.show(&Fate::Unkept);
+            Err(format!("{}: {}", exit(status), err.text.trim_end()))
+        }
+    }
+}
+
 /// Says how a run ended, where it was not well.
 fn ending(shown: &mut Shown, end: End, timeout_ms: u64) -> ObservationStatus {
     match end {

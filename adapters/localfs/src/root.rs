@@ -57,6 +57,17 @@ pub(crate) enum Missing {
     Refuse,
     /// Create them.
     Create,
+    /// Only count them.
+    Count,
+}
+
+/// Where a path would lead if the folders on the way were created that are missing.
+#[derive(Debug)]
+pub(crate) enum Ahead {
+    /// No folder is missing.
+    There(Place),
+    /// A new name in a new folder, the last of so many.
+    Beyond(usize),
 }
 
 impl Root {
@@ -89,20 +100,20 @@ impl Root {
 
     /// Finds where a path leads.
     pub(crate) fn find(&self, path: &str, missing: Missing) -> Result<Place, Fault> {
-        let mut walk = Walk {
-            root: self,
-            path,
-            missing,
-            stack: Vec::new(),
-            rest: self.parse(path)?,
-            links: 0,
-        };
+        let mut walk = Walk::new(self, path, missing)?;
         let name = walk.run()?;
-        Ok(Place {
-            folder: walk.here().clone(),
-            name,
-            shown: path.to_owned(),
-        })
+        Ok(walk.place(name))
+    }
+
+    /// Finds where a path would lead if the folders on the way were created that are missing.
+    /// Creates nothing.
+    pub(crate) fn foresee(&self, path: &str) -> Result<Ahead, Fault> {
+        let mut walk = Walk::new(self, path, Missing::Count)?;
+        match (walk.run()?, walk.absent) {
+            (name, 0) => Ok(Ahead::There(walk.place(name))),
+            (Some(_), folders) => Ok(Ahead::Beyond(folders)),
+            (None, _) => Err(Fault::os("write", path, Errno::ISDIR)),
+        }
     }
 
     /// The names of a path that a model wrote.
@@ -159,17 +170,45 @@ struct Walk<'a> {
     missing: Missing,
     /// The folders from below the root to where the walk stands.
     stack: Vec<Arc<OwnedFd>>,
+    /// Folders below those that are missing, where the walk is to count them. A folder that is
+    /// not there has nothing in it, so no link either.
+    absent: usize,
     rest: VecDeque<OsString>,
     links: u32,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(root: &'a Root, path: &'a str, missing: Missing) -> Result<Self, Fault> {
+        Ok(Self {
+            root,
+            path,
+            missing,
+            stack: Vec::new(),
+            absent: 0,
+            rest: root.parse(path)?,
+            links: 0,
+        })
+    }
+
+    /// A name in the folder where the walk stands.
+    fn place(&self, name: Option<OsString>) -> Place {
+        Place {
+            folder: self.here().clone(),
+            name,
+            shown: self.path.to_owned(),
+        }
+    }
+
     /// Walks to the last folder; the name in it, or `None` when the path is that folder.
     fn run(&mut self) -> Result<Option<OsString>, Fault> {
         while let Some(name) = self.rest.pop_front() {
             if name == ".." {
                 // Only a link's own target says so. Up is where the walk came from.
-                self.stack.pop().ok_or_else(|| self.leads_out())?;
+                if self.absent > 0 {
+                    self.absent -= 1;
+                } else {
+                    self.stack.pop().ok_or_else(|| self.leads_out())?;
+                }
                 continue;
             }
             if private(name.as_bytes()) {
@@ -178,7 +217,7 @@ impl Walk<'_> {
                     self.path
                 )));
             }
-            if self.stack.len() >= NAMES {
+            if self.stack.len() + self.absent >= NAMES {
                 return Err(Fault::Said(format!("`{}` is nested too deeply", self.path)));
             }
             if self.rest.is_empty() {
@@ -199,7 +238,15 @@ impl Walk<'_> {
 
     fn enter(&mut self, name: &OsStr) -> Result<(), Fault> {
         let fault = |errno| Fault::os("open", self.path, errno);
+        if self.absent > 0 {
+            self.absent += 1;
+            return Ok(());
+        }
         let opened = match folder_at(self.here(), name) {
+            Err(Errno::NOENT) if self.missing == Missing::Count => {
+                self.absent = 1;
+                return Ok(());
+            }
             Err(Errno::NOENT) if self.missing == Missing::Create => {
                 match mkdirat(self.here(), name, Mode::from_raw_mode(0o777)) {
                     Ok(()) | Err(Errno::EXIST) => {
@@ -225,6 +272,9 @@ impl Walk<'_> {
     /// The target of a name that is a symbolic link.
     fn link(&self, name: &OsStr) -> Result<Option<PathBuf>, Fault> {
         let fault = |errno| Fault::os("open", self.path, errno);
+        if self.absent > 0 {
+            return Ok(None);
+        }
         match statat(self.here(), name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => {
                 let target = readlinkat(self.here(), name, Vec::new()).map_err(fault)?;

@@ -10,6 +10,7 @@ use crate::config::LocalFsConfig;
 use crate::env::allowed;
 use crate::fault::Fault;
 use crate::files::parse;
+use crate::planned::planned;
 use crate::process::{Errors, Job, run};
 use crate::report;
 use crate::root::Root;
@@ -42,10 +43,7 @@ pub(crate) async fn shell(
             "[not begun, because it was asked to stop]",
         ));
     }
-    let timeout_ms = arguments
-        .timeout_ms
-        .unwrap_or(u64::MAX)
-        .min(context.timeout_ms);
+    let timeout_ms = limit(&arguments, context);
     let mut command = Command::new("/bin/sh");
     command
         .arg("-c")
@@ -78,6 +76,26 @@ pub(crate) async fn shell(
             source: Some(Box::new(unrun.error)),
         }),
     }
+}
+
+/// Says which command line would run.
+pub(crate) fn plan(arguments: &str, config: &LocalFsConfig, context: &ToolContext) -> Observation {
+    let arguments = match parse(arguments).and_then(check) {
+        Ok(arguments) => arguments,
+        Err(fault) => return fault.observation(),
+    };
+    let would = format!(
+        "run this command line with sh in the workspace folder, for at most {} ms:\n{}",
+        limit(&arguments, context),
+        arguments.command
+    );
+    planned(&would, config.room())
+}
+
+/// How long a command line may take, in milliseconds.
+fn limit(arguments: &Arguments, context: &ToolContext) -> u64 {
+    let own = arguments.timeout_ms.unwrap_or(u64::MAX);
+    own.min(context.timeout_ms)
 }
 
 fn check(arguments: Arguments) -> Result<Arguments, Fault> {

@@ -6,7 +6,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use windlass_core::{Concurrency, EffectClass, ToolSpec};
 
@@ -23,12 +22,21 @@ const BYTES: u64 = 1024 * 1024;
 pub(crate) struct CommandTool {
     /// The tool as the engine knows it.
     pub(crate) spec: ToolSpec,
+    /// What runs it.
+    pub(crate) line: CommandLine,
+    /// What says afterwards whether a run of it took effect.
+    pub(crate) reconcile: Option<CommandLine>,
+    /// Variables that it is given beside the usual ones.
+    pub(crate) env: Vec<String>,
+}
+
+/// A program and its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CommandLine {
     /// The program's absolute path.
     pub(crate) program: PathBuf,
     /// Its arguments.
     pub(crate) arguments: Vec<String>,
-    /// Variables that it is given beside the usual ones.
-    pub(crate) env: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -53,7 +61,7 @@ struct Entry {
     #[serde(default)]
     env: Vec<String>,
     #[serde(default)]
-    reconcile: Option<IgnoredAny>,
+    reconcile: Option<Vec<String>>,
 }
 
 fn effectful() -> EffectClass {
@@ -143,10 +151,10 @@ fn tool(entry: Entry, base: &Path, search: &OsStr) -> Result<CommandTool, String
     if entry.timeout_ms == Some(0) {
         return Err(String::from("`timeout_ms` is at least 1"));
     }
-    if entry.reconcile.is_some() {
+    if entry.reconcile.is_some() && entry.effect == EffectClass::ReadOnly {
         return Err(String::from(
-            "`reconcile` is not supported yet: remove it; after a crash the model is told that \
-             it is unknown what became of an effectful call",
+            "`reconcile` is for tools that change something: a `read_only` one is simply run \
+             again after a crash; remove `reconcile` or correct `effect`",
         ));
     }
     if let Some(bad) = entry.env.iter().find(|name| !variable(name)) {
@@ -155,15 +163,11 @@ fn tool(entry: Entry, base: &Path, search: &OsStr) -> Result<CommandTool, String
              has no `=` and does not begin with WINDLASS_"
         ));
     }
-    if entry.command.iter().any(|part| part.contains('\0')) {
-        return Err(String::from("`command` has a zero byte in it"));
-    }
-    let mut command = entry.command.into_iter();
-    let Some(program) = command.next().filter(|program| !program.is_empty()) else {
-        return Err(String::from(
-            "`command` is empty: name a program and its arguments",
-        ));
-    };
+    let line = command_line("command", entry.command, base, search)?;
+    let reconcile = entry
+        .reconcile
+        .map(|parts| command_line("reconcile", parts, base, search))
+        .transpose()?;
     Ok(CommandTool {
         spec: ToolSpec {
             name,
@@ -172,11 +176,32 @@ fn tool(entry: Entry, base: &Path, search: &OsStr) -> Result<CommandTool, String
             effect: entry.effect,
             concurrency: entry.concurrency,
             timeout_ms: entry.timeout_ms,
-            reconciles: false,
+            reconciles: reconcile.is_some(),
         },
-        program: find(&program, base, search)?,
-        arguments: command.collect(),
+        line,
+        reconcile,
         env: entry.env,
+    })
+}
+
+fn command_line(
+    field: &str,
+    parts: Vec<String>,
+    base: &Path,
+    search: &OsStr,
+) -> Result<CommandLine, String> {
+    if parts.iter().any(|part| part.contains('\0')) {
+        return Err(format!("`{field}` has a zero byte in it"));
+    }
+    let mut parts = parts.into_iter();
+    let Some(program) = parts.next().filter(|program| !program.is_empty()) else {
+        return Err(format!(
+            "`{field}` is empty: name a program and its arguments"
+        ));
+    };
+    Ok(CommandLine {
+        program: find(&program, base, search)?,
+        arguments: parts.collect(),
     })
 }
 
@@ -207,7 +232,8 @@ fn find(program: &str, base: &Path, search: &OsStr) -> Result<PathBuf, String> {
     })
 }
 
-fn executable(path: &Path) -> bool {
+/// Whether there is a file that may be executed.
+pub(crate) fn executable(path: &Path) -> bool {
     path.metadata()
         .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }

@@ -3,14 +3,16 @@
 use std::io::Read;
 
 use memchr::memmem::{Finder, find};
+use rustix::fs::Stat;
 use serde::Deserialize;
 use windlass_core::{Observation, ObservationStatus};
 
 use super::Bench;
 use crate::fault::{Fault, said};
 use crate::open;
-use crate::put::{Put, put};
-use crate::root::Missing;
+use crate::planned::planned;
+use crate::put::{Put, put, writable};
+use crate::root::{Missing, Place};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -23,66 +25,108 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observation, Fault> {
-    let Arguments {
-        path,
-        old,
-        new,
-        replace_all,
-    } = arguments;
-    if old == new {
-        return Err(Fault::Said(String::from(
-            "`old` and `new` are the same: nothing to do",
-        )));
-    }
-    if old.is_empty() {
-        return Err(Fault::Said(String::from(
-            "`old` is empty: give the exact text to replace, or use write_file",
-        )));
-    }
-    let place = bench.root.find(path, Missing::Refuse)?;
-    let (file, before) = open::file(&place)?;
-    let most = bench.config.file_bytes;
-    let mut content = Vec::new();
-    let read = file.take(most.saturating_add(1)).read_to_end(&mut content);
-    read.map_err(|error| Fault::Said(format!("cannot read `{path}`: {error}")))?;
-    if content.len() as u64 > most {
-        return Err(Fault::Said(format!(
-            "`{path}` is larger than {most} bytes: edit it with the shell"
-        )));
-    }
-    let places: Vec<usize> = Finder::new(old).find_iter(&content).collect();
-    let first = match places.as_slice() {
-        [] => return Err(not_found(path, &content, old)),
-        [first] => *first,
-        [first, ..] if *replace_all => *first,
-        [_, ..] => {
-            return Err(Fault::Said(format!(
-                "`old` occurs {} times in `{path}`: give more of the text around it, or set \
-                 replace_all",
-                places.len()
-            )));
-        }
-    };
-    let after = replaced(&content, &places, old.len(), new.as_bytes());
-    if after.len() as u64 > most {
-        return Err(Fault::Said(format!(
-            "`{path}` would become larger than {most} bytes"
-        )));
-    }
+    let edit = Edit::of(arguments, bench)?;
     put(&Put {
-        place: &place,
-        content: &after,
-        before: Some(before),
+        place: &edit.place,
+        content: &edit.after,
+        before: Some(edit.stat),
         unchanged: true,
         key: bench.key,
         stop: bench.stop,
     })?;
-    let line = memchr::memchr_iter(b'\n', content.get(..first).unwrap_or_default()).count() + 1;
-    let text = match places.len() {
-        1 => format!("edited `{path}`: 1 place, at line {line}"),
-        n => format!("edited `{path}`: {n} places, the first at line {line}"),
-    };
+    let text = format!("edited `{}`: {}", arguments.path, edit.places());
     Ok(said(ObservationStatus::Done, text))
+}
+
+/// Says what would be edited where.
+pub(super) fn plan(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observation, Fault> {
+    let edit = Edit::of(arguments, bench)?;
+    writable(&edit.place, &edit.stat)?;
+    let would = format!(
+        "edit `{}`: {}; {} bytes become {} bytes.",
+        arguments.path,
+        edit.places(),
+        edit.stat.st_size,
+        edit.after.len()
+    );
+    Ok(planned(&would, bench.config.room()))
+}
+
+/// An edit that is ready to be written.
+struct Edit {
+    place: Place,
+    stat: Stat,
+    after: Vec<u8>,
+    count: usize,
+    /// Where the first is, counted from 1.
+    line: usize,
+}
+
+impl Edit {
+    fn of(arguments: &Arguments, bench: &Bench<'_>) -> Result<Self, Fault> {
+        let Arguments {
+            path,
+            old,
+            new,
+            replace_all,
+        } = arguments;
+        if old == new {
+            return Err(Fault::Said(String::from(
+                "`old` and `new` are the same: nothing to do",
+            )));
+        }
+        if old.is_empty() {
+            return Err(Fault::Said(String::from(
+                "`old` is empty: give the exact text to replace, or use write_file",
+            )));
+        }
+        let place = bench.root.find(path, Missing::Refuse)?;
+        let (file, stat) = open::file(&place)?;
+        let most = bench.config.file_bytes;
+        let mut content = Vec::new();
+        let read = file.take(most.saturating_add(1)).read_to_end(&mut content);
+        read.map_err(|error| Fault::Said(format!("cannot read `{path}`: {error}")))?;
+        if content.len() as u64 > most {
+            return Err(Fault::Said(format!(
+                "`{path}` is larger than {most} bytes: edit it with the shell"
+            )));
+        }
+        let places: Vec<usize> = Finder::new(old).find_iter(&content).collect();
+        let first = match places.as_slice() {
+            [] => return Err(not_found(path, &content, old)),
+            [first] => *first,
+            [first, ..] if *replace_all => *first,
+            [_, ..] => {
+                return Err(Fault::Said(format!(
+                    "`old` occurs {} times in `{path}`: give more of the text around it, or set \
+                 replace_all",
+                    places.len()
+                )));
+            }
+        };
+        let after = replaced(&content, &places, old.len(), new.as_bytes());
+        if after.len() as u64 > most {
+            return Err(Fault::Said(format!(
+                "`{path}` would become larger than {most} bytes"
+            )));
+        }
+        let line = memchr::memchr_iter(b'\n', content.get(..first).unwrap_or_default()).count() + 1;
+        Ok(Self {
+            place,
+            stat,
+            after,
+            count: places.len(),
+            line,
+        })
+    }
+
+    fn places(&self) -> String {
+        let line = self.line;
+        match self.count {
+            1 => format!("1 place, at line {line}"),
+            n => format!("{n} places, the first at line {line}"),
+        }
+    }
 }
 
 fn replaced(content: &[u8], places: &[usize], old_len: usize, new: &[u8]) -> Vec<u8> {

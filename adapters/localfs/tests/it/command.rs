@@ -1,63 +1,14 @@
 //! The user's own commands: the tools file, and real runs.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::bench::{Bench, entry};
 use crate::common::{Seen, context, context_with, dies, run};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use windlass_core::{Concurrency, EffectClass, ObservationStatus};
-use windlass_localfs::{CommandTools, SetupError};
+use windlass_localfs::CommandTools;
 use windlass_ports::{CancelSource, ToolExecutor};
-
-struct Bench {
-    dir: TempDir,
-}
-
-impl Bench {
-    fn new() -> Self {
-        let dir = TempDir::new().unwrap();
-        fs::create_dir(dir.path().join("ws")).unwrap();
-        fs::create_dir(dir.path().join("config")).unwrap();
-        Self { dir }
-    }
-
-    fn workspace(&self) -> PathBuf {
-        self.dir.path().join("ws")
-    }
-
-    fn load(&self, text: &str) -> Result<CommandTools, SetupError> {
-        let file = self.dir.path().join("config/tools.json");
-        fs::write(&file, text).unwrap();
-        CommandTools::load(&file, &self.workspace())
-    }
-
-    fn script(&self, name: &str, text: &str) {
-        let path = self.dir.path().join("config").join(name);
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-
-    /// A tools file with one tool that runs this in a shell.
-    fn tool(&self, script: &str, more: Value) -> CommandTools {
-        self.load(&json!({"tools": [entry(script, more)]}).to_string())
-            .unwrap()
-    }
-}
-
-fn entry(script: &str, more: Value) -> Value {
-    let mut entry = json!({
-        "name": "t",
-        "description": "A tool.",
-        "parameters": {"type": "object"},
-        "command": ["sh", "-c", script],
-    });
-    let fields = entry.as_object_mut().unwrap();
-    fields.extend(more.as_object().unwrap().clone());
-    entry
-}
 
 #[tokio::test]
 async fn arguments_come_on_stdin_and_the_result_is_stdout() {
@@ -196,7 +147,7 @@ fn a_tools_file_says_all_that_the_engine_needs() {
     let bench = Bench::new();
     let one = json!({"effect": "read_only", "concurrency": "parallel", "timeout_ms": 5});
     let two = json!({"name": "u_2-B", "effect": "idempotent"});
-    let three = json!({"name": "v"});
+    let three = json!({"name": "v", "reconcile": ["true"]});
     let entries = [entry("", one), entry("", two), entry("", three)];
     let specs = bench
         .load(&json!({"tools": entries}).to_string())
@@ -219,6 +170,8 @@ fn a_tools_file_says_all_that_the_engine_needs() {
             ("v", EffectClass::Effectful, Concurrency::Exclusive, None),
         ]
     );
+    let reconciles: Vec<bool> = specs.iter().map(|s| s.reconciles).collect();
+    assert_eq!(reconciles, [false, false, true]);
     assert_eq!(specs[0].parameters, r#"{"type":"object"}"#);
     assert!(bench.load(r#"{"tools": []}"#).unwrap().tools().is_empty());
 }
@@ -256,9 +209,19 @@ fn a_bad_tools_file_says_where_and_what() {
             "`WINDLASS_CALL` is none",
         ),
         (
-            with(json!({"reconcile": ["check"]})),
-            "`reconcile` is not supported yet",
+            with(json!({"reconcile": ["true"], "effect": "read_only"})),
+            "`reconcile` is for tools that change something",
         ),
+        (with(json!({"reconcile": []})), "`reconcile` is empty"),
+        (
+            with(json!({"reconcile": ["sh", "a\0"]})),
+            "`reconcile` has a zero byte",
+        ),
+        (
+            with(json!({"reconcile": ["no-such-program"]})),
+            "no program `no-such-program`",
+        ),
+        (with(json!({"reconcile": "sh"})), "expected a sequence"),
         (twice, "tool 2 (`t`): the name is taken"),
     ];
     for (text, expected) in cases {

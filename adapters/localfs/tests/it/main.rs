@@ -5,13 +5,16 @@
     reason = "all of this is test code"
 )]
 
+mod bench;
 mod bounds;
 mod command;
 mod common;
 mod conformance;
 mod inside;
 mod kept;
+mod plan;
 mod read;
+mod reconcile;
 mod schema;
 mod shell;
 mod write;

@@ -75,6 +75,8 @@ macro_rules! tool_suite {
             output_is_bounded_and_its_size_is_true,
             what_only_reads_changes_nothing,
             what_is_idempotent_has_its_effect_once_per_key,
+            a_plan_changes_nothing,
+            asking_what_became_of_a_call_changes_nothing,
         }
     };
     (@cases $fixture:expr, $($case:ident,)*) => {
@@ -330,6 +332,49 @@ pub fn what_is_idempotent_has_its_effect_once_per_key(fixture: &dyn ToolFixture)
             ensure(status == ObservationStatus::Done, words)?;
             let words = || format!("{name} run again under its key changed something more");
             ensure(fixture.world() == once, words)?;
+        }
+        Ok(())
+    })
+}
+
+/// What a run would do is said, and none of it is done.
+///
+/// # Errors
+/// A violation when something changed, or it says that it is done.
+pub fn a_plan_changes_nothing(fixture: &dyn ToolFixture) -> Checked {
+    run(async {
+        for (number, call) in (1..).zip(fixture.calls()) {
+            let (before, name) = (fixture.world(), call.name.clone());
+            let context = context(number, &CancelSource::new())?;
+            let planned = fixture.executor().plan(call, context).await;
+            let done = planned.is_ok_and(|said| said.status == ObservationStatus::Done);
+            ensure(!done, || {
+                format!("{name} was only planned and says that it is done")
+            })?;
+            ensure(fixture.world() == before, || {
+                format!("{name} was only planned and changed something")
+            })?;
+        }
+        Ok(())
+    })
+}
+
+/// A tool that is asked what became of a call changes nothing.
+///
+/// # Errors
+/// A violation when something changed.
+pub fn asking_what_became_of_a_call_changes_nothing(fixture: &dyn ToolFixture) -> Checked {
+    run(async {
+        for (number, call) in (1..).zip(fixture.calls()) {
+            let name = call.name.clone();
+            let context = context(number, &CancelSource::new())?;
+            observe(fixture, call.clone(), context.clone()).await?;
+            let before = fixture.world();
+            // It may not know; what it says of a call that has ended is not held against it.
+            let _said = fixture.executor().reconcile(call, context).await;
+            ensure(fixture.world() == before, || {
+                format!("{name} was asked what became of it and changed something")
+            })?;
         }
         Ok(())
     })

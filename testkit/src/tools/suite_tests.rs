@@ -41,6 +41,8 @@ enum Fault {
     Unbounded,
     ReaderWrites,
     CountsTwice,
+    PlansForReal,
+    AsksByDoing,
 }
 
 /// Scripted tools, with a fault where one is planted.
@@ -138,6 +140,25 @@ impl ToolExecutor for Faulty {
             .await
             .map_err(|error| ToolError { began, ..error })
     }
+
+    async fn plan(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
+        if self.1 == Fault::PlansForReal {
+            return self.run(call, context).await;
+        }
+        self.0.plan(call, context).await
+    }
+
+    async fn reconcile(
+        &self,
+        call: ToolCall,
+        mut context: ToolContext,
+    ) -> Result<Option<Observation>, ToolError> {
+        if self.1 == Fault::AsksByDoing {
+            context.idempotency_key.push('x');
+            return self.run(call, context).await.map(Some);
+        }
+        self.0.reconcile(call, context).await
+    }
 }
 
 fn call(name: &str) -> ToolCall {
@@ -197,7 +218,7 @@ mod scripted_tools {
 #[test]
 fn every_case_finds_its_fault() {
     type Case = fn(&dyn ToolFixture) -> Checked;
-    let cases: [(Case, Fault, &str); 10] = [
+    let cases: [(Case, Fault, &str); 12] = [
         (suite::tools_are_well_formed, Fault::BadName, "no name"),
         (
             suite::a_call_is_observed,
@@ -243,6 +264,16 @@ fn every_case_finds_its_fault() {
             suite::what_is_idempotent_has_its_effect_once_per_key,
             Fault::CountsTwice,
             "changed something more",
+        ),
+        (
+            suite::a_plan_changes_nothing,
+            Fault::PlansForReal,
+            "only planned",
+        ),
+        (
+            suite::asking_what_became_of_a_call_changes_nothing,
+            Fault::AsksByDoing,
+            "asked what became",
         ),
     ];
     for (case, fault, words) in cases {

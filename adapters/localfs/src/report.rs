@@ -40,8 +40,12 @@ pub(crate) fn command(ran: Ran, timeout_ms: u64) -> Observation {
     observation(status, shown)
 }
 
+/// The exit code by which a user's command says that a call took no effect. Not 1 or 2, with which
+/// scripts end that break off.
+const NO_EFFECT: i32 = 3;
+
 /// What a user's command says became of a run that nobody saw end: exit code 0 that it took effect,
-/// 1 that it did not, and nothing else says anything. No word of this may be guessed: a call that
+/// 3 that it did not, and nothing else says anything. No word of this may be guessed: a call that
 /// is taken for one without effect is made once more.
 pub(crate) fn reconciled(ran: Ran) -> Result<Observation, String> {
     let status = match ran.end {
@@ -54,7 +58,7 @@ pub(crate) fn reconciled(ran: Ran) -> Result<Observation, String> {
             ObservationStatus::Done,
             ran.out.show(&ran.fate),
         )),
-        Some(1) => {
+        Some(NO_EFFECT) => {
             let mut shown = ran.out.show(&ran.fate);
             push_line(
                 &mut shown.text,

@@ -15,10 +15,11 @@ use common::{Place, count};
 use serde_json::{Value, json};
 
 const PROMPT: &str = r#"repeat 1: count {"n":1}"#;
-/// Whether the call is in the file of those that took effect; 0, 1, or 2 for a file that is not
+/// Whether the call is in the file of those that took effect; 0, 3, or 2 for a file that is not
 /// there.
 const CHECK: &str = "echo $WINDLASS_IDEMPOTENCY_KEY >> asked; cat >> asked; \
-                     grep -x \"$WINDLASS_IDEMPOTENCY_KEY\" counter";
+                     grep -x \"$WINDLASS_IDEMPOTENCY_KEY\" counter; code=$?; [ $code -ne 1 ] || code=3; \
+                     exit $code";
 
 /// A FIFO that a tool waits at.
 struct Barrier(PathBuf);

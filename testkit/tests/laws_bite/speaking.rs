@@ -201,6 +201,20 @@ fn law_09_kills_turns_answers_and_samples_past_their_bound() {
 }
 
 #[test]
+fn law_09_kills_a_sample_that_its_budget_leaves_no_room_for() {
+    let law = |log: &[Recorded]| law_09_limits_hold::check(log, &Limits::default());
+    for tokens in [0, 201] {
+        let mut log = log("open tokens=200\nsend hello");
+        law(&log).unwrap();
+        let at = find(&log, "SampleStarted", 0);
+        if let Fact::SampleStarted(fact) = &mut log[at].fact {
+            fact.reserved.tokens = tokens;
+        }
+        law(&log).unwrap_err();
+    }
+}
+
+#[test]
 fn law_10_kills_a_history_that_shows_what_was_blocked() {
     fn lets_in(
         history: &mut windlass_core::History,

@@ -102,8 +102,7 @@ impl<'a> Reader<'a> {
         hold(9, within == Some(fact.limits), || {
             format!("turn {} does not keep within {within:?}", recorded.seq)
         })?;
-        let price = settings.and_then(|settings| settings.price);
-        self.turn = Some(Tally::new(fact.limits, price, recorded.ts));
+        self.turn = Some(Tally::new(fact.limits, settings, recorded.ts));
         match (fact.because, &mut self.goal) {
             (Because::Goal { .. }, Some((goal, turns))) => {
                 *turns += 1;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use windlass_core::{
     Because, CallId, CallStarted, Concurrency, ContextInjected, ContextSource, Fact, FailureKind,
     HookAt, HookVerdict, Item, LimitKind, Limits, Outcome, Price, Recorded, SampleCut,
-    SampleStarted, Seq, Spent, Stands, StopReason, StopWhen, Timestamp, TurnSettled, Usage,
-    Verdict,
+    SampleStarted, Seq, Settings, Spent, Stands, StopReason, StopWhen, Timestamp, TurnSettled,
+    Usage, Verdict,
 };
 
 use super::over;
@@ -38,13 +38,15 @@ pub(super) struct Tally {
     paused: bool,
     length: bool,
     overflow: bool,
+    /// Whether the model's window is known.
+    window: bool,
 }
 
 impl Tally {
-    pub(super) fn new(limits: Limits, price: Option<Price>, opened_at: Timestamp) -> Self {
+    pub(super) fn new(limits: Limits, settings: Option<&Settings>, opened_at: Timestamp) -> Self {
         Self {
             limits,
-            price,
+            price: settings.and_then(|settings| settings.price),
             opened_at,
             spent: Spent::default(),
             failures: 0,
@@ -61,6 +63,7 @@ impl Tally {
             paused: false,
             length: false,
             overflow: false,
+            window: settings.is_some_and(|settings| settings.window.tokens > 0),
         }
     }
 
@@ -231,6 +234,7 @@ impl Tally {
         self.streams = true;
         self.continued = false;
         let limits = self.limits;
+        self.reserve(recorded, fact)?;
         let again = self.again && fact.because == Because::Retry;
         self.spent.samples += u32::from(!again);
         hold(9, fact.sample == self.spent.samples, || {
@@ -248,15 +252,37 @@ impl Tally {
         }
         (self.failures, self.restarts) = (0, 0);
         let (samples, most) = (self.spent.samples, limits.samples);
-        over(recorded, "samples", u64::from(samples), u64::from(most))?;
-        let tokens = self.spent.usage.tokens();
-        hold(9, limits.tokens == 0 || tokens < limits.tokens, || {
-            format!("{} asks though {tokens} tokens are used", recorded.seq)
-        })?;
-        let cost = self.spent.cost_micros;
-        let within = limits.cost_micros == 0 || cost < limits.cost_micros;
-        hold(9, within, || {
-            format!("{} asks though {cost} are spent", recorded.seq)
+        over(recorded, "samples", u64::from(samples), u64::from(most))
+    }
+
+    /// Checks that what is set aside for a sample is there.
+    fn reserve(&self, recorded: &Recorded, fact: &SampleStarted) -> Held {
+        let (limits, reserved) = (&self.limits, fact.reserved);
+        let sums = [
+            (
+                "tokens",
+                limits.tokens,
+                self.spent.usage.tokens(),
+                reserved.tokens,
+            ),
+            (
+                "money",
+                limits.cost_micros,
+                self.spent.cost_micros,
+                reserved.cost_micros,
+            ),
+        ];
+        for (what, limit, spent, more) in sums {
+            // What a request is estimated at may come to nothing, but never goes over.
+            let fits = limit == 0 || (spent < limit && spent.saturating_add(more) <= limit);
+            hold(9, fits, || {
+                let seq = recorded.seq;
+                format!("{seq} asks though {spent} of {limit} {what} are used, for {more}")
+            })?;
+        }
+        let estimated = limits.tokens == 0 || reserved.tokens > 0;
+        hold(9, estimated, || {
+            format!("{} sets nothing aside", recorded.seq)
         })
     }
 
@@ -331,7 +357,7 @@ impl Tally {
             LimitKind::WallClock => limits.turn_ms > 0 && self.stopped,
             LimitKind::Continuations => spent.continuations >= limits.continuations,
             LimitKind::Compactions => spent.compactions >= limits.compactions,
-            LimitKind::Context => true,
+            LimitKind::Context => self.overflow || self.window,
         };
         hold(9, reached, || {
             format!(

@@ -36,11 +36,27 @@ pub(crate) fn frame(from: &str, text: &str) -> String {
         .filter(|c| !c.is_control() && !matches!(c, '"' | '<' | '>' | '&'))
         .take(120)
         .collect();
-    let text = text
-        .replace("<context", "<\\context")
-        .replace("</context", "<\\/context");
-    format!("<context from=\"{from}\">\n{text}\n</context>")
+    let mut kept = String::with_capacity(text.len());
+    for (at, piece) in text.split('<').enumerate() {
+        if at > 0 {
+            kept.push('<');
+        }
+        if at > 0 && names_frame(piece) {
+            kept.push('\\');
+        }
+        kept.push_str(piece);
+    }
+    format!("<context from=\"{from}\">\n{kept}\n</context>")
 }
+
+/// Whether a tag that goes on like this could be taken for the frame's own, by a lenient reader.
+fn names_frame(tag: &str) -> bool {
+    let name = tag.trim_start_matches(|c: char| c == '/' || c.is_whitespace());
+    let name = name.get(..FRAME.len());
+    name.is_some_and(|name| name.eq_ignore_ascii_case(FRAME))
+}
+
+const FRAME: &str = "context";
 
 /// An item of an answer.
 pub(crate) fn item(item: &Item) -> Part {

@@ -1,7 +1,7 @@
 //! Deadline: when to look again though nothing has come in.
 
 use crate::hook::HookAt;
-use crate::session::{CallState, Progress, Session, Stage, Then, Turn};
+use crate::session::{CallState, Progress, Session, Stage, Turn};
 use crate::time::Timestamp;
 
 /// When the session wants a [`crate::Input::Tick`], if it does.
@@ -42,16 +42,17 @@ pub(crate) fn told(turn: &Turn) -> Option<Timestamp> {
     (gate.at == HookAt::Interrupt).then(|| since.plus_ms(turn.limits.grace_ms))
 }
 
-/// The end of the turn's time, while it counts: not before its input is let in, and not when
-/// nothing but its end is left.
+/// The end of the turn's time, while it counts: what is done in one step is not looked at, nor is a
+/// turn that only hooks of an interrupt keep from its end.
 pub(crate) fn limit(turn: &Turn) -> Option<Timestamp> {
     let counts = match &turn.stage {
-        Stage::Opening(_) | Stage::Concluding(_) | Stage::Ending(_) => false,
-        Stage::Compacting(compacting) => match compacting.then {
-            Then::Open(_) => false,
-            Then::Ask(_) => true,
-        },
-        Stage::Ready(_) | Stage::Sampling(_) | Stage::Backoff(_) | Stage::Executing(_) => true,
+        Stage::Opening(_) | Stage::Concluding(_) => turn.gates.open.is_some(),
+        Stage::Ending(_) => false,
+        Stage::Ready(_)
+        | Stage::Compacting(_)
+        | Stage::Sampling(_)
+        | Stage::Backoff(_)
+        | Stage::Executing(_) => true,
     };
     let counts = counts && told(turn).is_none();
     let turn_ms = turn.limits.turn_ms;

@@ -49,6 +49,9 @@ pub enum Reject {
     /// The call does not run, so nothing can act for it.
     #[error("call {0} does not run, so nothing is opened for it")]
     NotRunning(CallId),
+    /// A turn's deadline is its own.
+    #[error("a deadline is the turn's own affair: set `turn_ms`, or interrupt as somebody")]
+    OwnDeadline,
     /// The context has too many parts.
     #[error("the context has {parts} parts, and the limit is {limit}: join some")]
     TooManyParts {

@@ -46,6 +46,34 @@ pub enum FailureKind {
     Hook,
 }
 
+impl FailureKind {
+    /// Whether a provider may charge for a sample that failed like this: it may have begun to
+    /// answer.
+    #[must_use]
+    pub fn is_billed(self) -> bool {
+        match self {
+            Self::Server
+            | Self::ContentFilter
+            | Self::Protocol
+            | Self::Truncated
+            | Self::TooLarge
+            | Self::Timeout
+            | Self::Cancelled
+            | Self::Restart
+            | Self::Steered => true,
+            Self::Authentication
+            | Self::NotFound
+            | Self::InvalidRequest
+            | Self::ContextOverflow
+            | Self::RateLimit
+            | Self::Quota
+            | Self::Overloaded
+            | Self::Unavailable
+            | Self::Hook => false,
+        }
+    }
+}
+
 /// Whether, and when, asking again makes sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -18,7 +18,7 @@ use crate::error::Misfit;
 use crate::fact::{
     ContextInjected, ContextPart, ContextSource, Fact, HookDecided, Lasting, SampleCut, Stands,
 };
-use crate::hook::{Edit, HookAt};
+use crate::hook::{Edit, HookAt, HookPoint};
 use crate::id::{CallId, InputId, Seq, TurnId};
 use crate::item::{CallItem, Item};
 use crate::record::Recorded;
@@ -26,6 +26,9 @@ use crate::render::PromptItem;
 
 /// What stands after text that was cut off because the user spoke.
 pub(crate) const CUT_OFF: &str = " [cut off here: the user spoke]";
+
+/// How much of what hooks gave, and nobody injected, is kept beyond a turn.
+const GIVEN: usize = 256;
 
 /// The payload of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,8 +39,8 @@ pub struct History {
     waiting: BTreeMap<InputId, Waiting>,
     /// Where the hooks of the open turn were asked.
     asked: BTreeMap<Seq, HookAt>,
-    /// What hooks gave and nobody has injected yet, with their names.
-    given: BTreeMap<Seq, (String, Arc<str>)>,
+    /// What hooks gave and nobody has injected yet.
+    given: BTreeMap<Seq, Given>,
     /// Items of the sample that has not entered yet, with their positions.
     arriving: Vec<(Seq, Item)>,
     /// Its calls, in their order.
@@ -82,6 +85,16 @@ pub(crate) enum UnitKind {
 struct Waiting {
     text: Arc<str>,
     context: Vec<ContextPart>,
+}
+
+/// Context that a hook gave and nobody has injected yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Given {
+    /// The hook.
+    name: String,
+    text: Arc<str>,
+    /// Whether it outlives its turn.
+    lasts: bool,
 }
 
 /// A call whose sample has not entered the conversation yet.
@@ -223,8 +236,12 @@ impl History {
             Fact::CallObserved(fact) => self.observe(recorded, fact.call, &fact.observation)?,
             Fact::TurnSettled(_) => {
                 self.forget();
+                // What lasts may still be injected, in a later turn.
+                self.given.retain(|_, given| given.lasts);
+                while self.given.len() > GIVEN {
+                    self.given.pop_first();
+                }
                 self.asked.clear();
-                self.given.clear();
             }
             Fact::SessionOpened(_)
             | Fact::SessionResumed(_)
@@ -254,7 +271,12 @@ impl History {
 
     fn hear(&mut self, recorded: &Recorded, fact: &HookDecided) -> Result<(), Misfit> {
         if let Some(context) = &fact.context {
-            let given = (fact.name.clone(), context.clone());
+            let at = self.asked.get(&fact.asked);
+            let given = Given {
+                name: fact.name.clone(),
+                text: context.clone(),
+                lasts: at.is_some_and(|at| at.point() == HookPoint::SessionStart),
+            };
             self.given.insert(recorded.seq, given);
         }
         let Some(edit) = &fact.edit else {
@@ -315,8 +337,8 @@ impl History {
             }
             ContextSource::Hook { decided } => {
                 let given = self.given.remove(decided);
-                let (name, text) =
-                    given.ok_or_else(|| misfit(recorded, "no hook has given this"))?;
+                let given = given.ok_or_else(|| misfit(recorded, "no hook has given this"))?;
+                let (name, text) = (given.name, given.text);
                 self.begin(
                     recorded,
                     UnitKind::Context {

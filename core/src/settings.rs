@@ -31,6 +31,10 @@ pub struct Settings {
     /// The hooks, in the order in which they are asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<HookSpec>,
+    /// What rewrites the model's words before anybody sees them, by the name that the adapter of the
+    /// hooks gives it. A process without it asks no model for this session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redaction: Option<String>,
     /// The model's window.
     #[serde(default)]
     pub window: Window,

@@ -29,6 +29,12 @@ pub trait Hooks: Send + Sync + 'static {
     /// [`HookError`] when the hook itself fails or takes too long.
     async fn ask(&self, call: HookCall, context: HookContext) -> Result<HookReply, HookError>;
 
+    /// The name of what its redactors take out: the same name, the same rewriting. `None` where
+    /// there is no redactor. Recorded in the settings, so that a process without it is noticed.
+    fn redaction(&self) -> Option<String> {
+        None
+    }
+
     /// What rewrites the text of one answer as it streams, before anybody sees it: what it takes
     /// out is in no delta, no fact and no replay. Each answer has its own.
     fn redactor(&self) -> Option<Box<dyn Redactor>> {

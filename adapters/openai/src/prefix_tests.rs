@@ -35,6 +35,7 @@ fn settings(model: &str) -> Settings {
         limits: Limits::default(),
         max_output_tokens: Some(100),
         effort: Some("low".into()),
+        redaction: None,
         base_url: None,
     }
 }

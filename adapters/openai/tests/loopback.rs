@@ -50,6 +50,7 @@ fn sample_of(items: &[PromptItem]) -> SampleRequest {
         limits: Limits::default(),
         max_output_tokens: None,
         effort: None,
+        redaction: None,
         base_url: None,
     };
     let items: Chain<PromptItem> = items.iter().cloned().collect();

@@ -75,6 +75,7 @@ impl World {
                 limits: Limits::default(),
                 max_output_tokens: None,
                 effort: None,
+                redaction: None,
                 base_url: None,
             },
             lineage: Lineage::Root,

@@ -125,6 +125,7 @@ mod tests {
             limits: Limits::default(),
             max_output_tokens: None,
             effort: None,
+            redaction: None,
             base_url: None,
         })
     }

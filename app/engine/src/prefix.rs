@@ -101,6 +101,7 @@ mod tests {
                 limits: Limits::default(),
                 max_output_tokens: None,
                 effort: None,
+                redaction: None,
                 base_url: None,
             }),
             items: words.iter().map(user).collect(),

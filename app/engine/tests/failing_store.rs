@@ -139,6 +139,7 @@ async fn world(store: MockStore) -> World {
         limits: Limits::default(),
         max_output_tokens: None,
         effort: None,
+        redaction: None,
         base_url: None,
     };
     let answers = Gate::new();

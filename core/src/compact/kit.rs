@@ -242,6 +242,7 @@ pub(super) fn settings() -> Settings {
         limits: crate::limits::Limits::default(),
         max_output_tokens: None,
         effort: None,
+        redaction: None,
         base_url: None,
     }
 }

@@ -166,6 +166,11 @@ pub(super) fn on_asked(
     match open_question(plan, call) {
         // It is a denial by now, whatever the answer is; the next step says so.
         Some(open) if open.asked == asked && open.late => Ok(()),
+        Some(open) if open.asked == asked && seen(plan, &scope).is_err() => {
+            let reason = String::from("Denied: the answer came from outside the session's tenant.");
+            let system = Scope::system("an answer from outside the tenant");
+            answered(plan, call, open.arguments, system, Answer::Deny { reason })
+        }
         Some(open) if open.asked == asked => answered(plan, call, open.arguments, scope, answer),
         Some(_) | None => Err(Reject::Stale(key)),
     }

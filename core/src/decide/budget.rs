@@ -52,7 +52,7 @@ pub(super) fn spent(turn: &Turn) -> Option<LimitKind> {
     if turn.spent.samples >= turn.limits.samples {
         return Some(LimitKind::Samples);
     }
-    if over(turn.limits.tokens, turn.spent.usage.tokens()) {
+    if over(turn.limits.tokens, turn.tokens()) {
         return Some(LimitKind::Tokens);
     }
     over(turn.limits.cost_micros, turn.spent.cost_micros).then_some(LimitKind::Cost)
@@ -72,7 +72,7 @@ pub(super) fn reserve(plan: &Plan, turn: &Turn) -> Result<Reserved, LimitKind> {
     };
     if limits.tokens > 0 {
         reserved.tokens = usage.tokens();
-        let total = turn.spent.usage.tokens().saturating_add(reserved.tokens);
+        let total = turn.tokens().saturating_add(reserved.tokens);
         if total > limits.tokens {
             return Err(LimitKind::Tokens);
         }

@@ -80,7 +80,7 @@ fn settle_or_decide(plan: &Plan, turn: &Turn, call: &CallState, answer: &Word) -
             let words = "Not run: the answer asks for more calls than the limit allows.";
             Some(observed(call, ObservationStatus::NotStarted, words.into()))
         }
-        (Progress::Proposed, None) => propose(plan, turn, call, answer),
+        (Progress::Proposed, None) => propose(turn, call, answer),
         (Progress::Asking { question: None }, None) => ask(plan, turn, call),
         (
             Progress::Asking {
@@ -88,7 +88,7 @@ fn settle_or_decide(plan: &Plan, turn: &Turn, call: &CallState, answer: &Word) -
             },
             None,
         ) => expire(plan, call, question),
-        (Progress::Allowed, None) => unfit(call),
+        (Progress::Allowed, None) => unfit(call).or_else(|| goal(plan, call)),
     }
 }
 
@@ -102,18 +102,26 @@ fn unfit(call: &CallState) -> Option<Fact> {
     }
 }
 
-/// The first word on a call: unfit, answered by the engine itself, or decided.
-fn propose(plan: &Plan, turn: &Turn, call: &CallState, answer: &Word) -> Option<Fact> {
+/// The engine itself answers the call that says that the goal is met.
+fn goal(plan: &Plan, call: &CallState) -> Option<Fact> {
+    if call.fitness != Fitness::Goal {
+        return None;
+    }
+    let (status, words) = match plan.session.goal {
+        Some(_) => (ObservationStatus::Done, "Noted: the goal is met."),
+        None => (
+            ObservationStatus::Failed,
+            "There is no goal that could be met.",
+        ),
+    };
+    Some(observed(call, status, words.into()))
+}
+
+/// The first word on a call: unfit, or decided.
+fn propose(turn: &Turn, call: &CallState, answer: &Word) -> Option<Fact> {
     let effect = match &call.fitness {
         Fitness::Unfit { .. } => return unfit(call),
-        Fitness::Goal if plan.session.goal.is_none() => {
-            let words = "There is no goal that could be met.";
-            return Some(observed(call, ObservationStatus::Failed, words.into()));
-        }
-        Fitness::Goal => {
-            let words = "Noted: the goal is met.";
-            return Some(observed(call, ObservationStatus::Done, words.into()));
-        }
+        Fitness::Goal => EffectClass::ReadOnly,
         Fitness::Fit { effect, .. } => *effect,
     };
     if let Some(reason) = hooks::reason(answer) {

@@ -2,8 +2,9 @@
 
 use super::hooks::{self, At};
 use super::{Plan, budget};
+use crate::compaction::Strategy;
 use crate::evolve::word;
-use crate::fact::{CompactionStarted, Fact};
+use crate::fact::{CompactionStarted, Fact, Reserved};
 use crate::gate::Word;
 use crate::hook::{HookAt, Trigger};
 use crate::outcome::{LimitKind, Outcome};
@@ -52,13 +53,7 @@ pub(super) fn fit(plan: &Plan, turn: &Turn, more_bytes: u64, overflow: bool) -> 
         }
         At::Passed(Word::Pass | Word::Allow | Word::Ask) => {}
     }
-    Size::Do(Fact::CompactionStarted(CompactionStarted {
-        compaction,
-        attempt: turn.compacting.saturating_add(1),
-        trigger,
-        strategy: turn.settings.window.strategy,
-        target_bytes: target(plan, turn, tokens, room),
-    }))
+    Size::Do(started(plan, turn, trigger, tokens))
 }
 
 /// Hooks hear of a compaction before the model is asked.
@@ -70,7 +65,10 @@ fn after(turn: &Turn) -> Size {
     match hooks::at_turn(turn, at, word(at)) {
         At::Do(fact) => Size::Do(fact),
         At::Wait => Size::Wait,
-        At::Passed(_) => Size::Fits,
+        At::Passed(Word::Deny { reason, .. }) => Size::Over(Outcome::Blocked {
+            reason: reason.clone(),
+        }),
+        At::Passed(Word::Pass | Word::Allow | Word::Ask) => Size::Fits,
     }
 }
 
@@ -90,11 +88,23 @@ fn target(plan: &Plan, turn: &Turn, tokens: u64, room: Option<u64>) -> u64 {
 /// The run of a compaction anew, after the process of the last one ended.
 pub(super) fn again(plan: &Plan, turn: &Turn, trigger: Trigger) -> Fact {
     let tokens = budget::tokens(&plan.session, turn, 0);
+    started(plan, turn, trigger, tokens)
+}
+
+/// A summary is asked for only if the budget leaves room for it.
+fn started(plan: &Plan, turn: &Turn, trigger: Trigger, tokens: u64) -> Fact {
+    let wanted = turn.settings.window.strategy;
+    let (strategy, reserved) = match (wanted, budget::reserve(plan, turn)) {
+        (Strategy::Summary, Ok(reserved)) => (Strategy::Summary, reserved),
+        (Strategy::Summary, Err(_)) => (Strategy::Slide, Reserved::default()),
+        (Strategy::Clear | Strategy::Slide, _) => (wanted, Reserved::default()),
+    };
     Fact::CompactionStarted(CompactionStarted {
         compaction: turn.spent.compactions.saturating_add(1),
         attempt: turn.compacting.saturating_add(1),
         trigger,
-        strategy: turn.settings.window.strategy,
+        strategy,
         target_bytes: target(plan, turn, tokens, budget::room(turn)),
+        reserved,
     })
 }

@@ -164,6 +164,9 @@ fn on_interrupt(
     when: StopWhen,
 ) -> Result<(), Reject> {
     seen(plan, &scope)?;
+    if by == Interrupter::Deadline {
+        return Err(Reject::OwnDeadline);
+    }
     let stopping = match (plan.session.turn(), when) {
         (None, _) => return Err(Reject::Idle),
         (Some(turn), StopWhen::Now) => turn.stop.is_some(),

@@ -8,6 +8,7 @@ mod answer;
 mod budget;
 mod calls;
 mod compaction;
+mod conclude;
 mod context;
 mod hooks;
 mod input;

@@ -30,21 +30,23 @@ pub(super) fn decide(
 
 /// The decision on a call that a person was to be asked about, and hooks have spoken first.
 pub(super) fn before_asking(call: &CallState, word: &Word) -> Option<CallDecided> {
-    let (verdict, reason) = match word {
-        Word::Deny { .. } => (Verdict::Deny, hooks::reason(word)?),
+    let (verdict, by, reason) = match word {
+        Word::Deny { .. } => (Verdict::Deny, Decider::Hook, hooks::reason(word)?),
         // The arguments may be others by now.
-        Word::Allow if call.ruled != Some(RuleVerdict::Deny) => {
-            (Verdict::Allow, String::from("a hook allows it"))
-        }
+        Word::Allow if call.ruled != Some(RuleVerdict::Deny) => (
+            Verdict::Allow,
+            Decider::Hook,
+            String::from("a hook allows it"),
+        ),
         Word::Pass | Word::Ask | Word::Allow if call.ruled == Some(RuleVerdict::Deny) => {
-            (Verdict::Deny, String::from(FORBIDDEN))
+            (Verdict::Deny, Decider::Rule, String::from(FORBIDDEN))
         }
         Word::Pass | Word::Ask | Word::Allow => return None,
     };
     Some(CallDecided {
         call: call.id,
         verdict,
-        by: Decider::Hook,
+        by,
         reason,
         arguments: call.arguments,
     })

@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 
 use super::compaction::{self, Size};
 use super::hooks::{self, At};
-use super::{Plan, budget, calls, context};
+use super::{Plan, budget, calls, conclude, context};
 use crate::because::Because;
 use crate::deadline::{limit, told as told_until};
 use crate::error::Reject;
@@ -16,16 +16,11 @@ use crate::fact::{
     Stands, StopWhen, TurnOpened, TurnSettled,
 };
 use crate::failure::{FailureKind, Retry, SampleFailure};
-use crate::gate::Word;
 use crate::goal::{GoalEnd, Standing};
-use crate::hook::{HookAt, HookPoint};
-use crate::id::Seq;
-use crate::item::StopReason;
-use crate::outcome::{Interrupter, LimitKind, Outcome};
+use crate::hook::{HookAt, HookPoint, SessionStart};
+use crate::outcome::{Interrupter, Outcome};
 use crate::scope::Scope;
-use crate::session::{
-    Backoff, Concluding, Hold, Opening, Phase, Queued, Ready, Said, Sampling, Stage, Stop, Turn,
-};
+use crate::session::{Backoff, Hold, Opening, Phase, Queued, Ready, Sampling, Stage, Stop, Turn};
 use crate::time::Timestamp;
 
 /// Takes steps until the world has to say something.
@@ -60,22 +55,7 @@ fn next(plan: &Plan) -> Option<Fact> {
         }
         (Stage::Sampling(_) | Stage::Executing(_), None) => None,
         (Stage::Sampling(sampling), Some(stop)) => abandon(plan, turn, sampling, stop),
-        (Stage::Opening(Opening::Input(input)), Some(stop)) => match &stop.outcome {
-            Outcome::Interrupted { .. } => told(plan, turn, stop),
-            Outcome::Blocked { reason } => Some(Fact::InputBlocked(InputBlocked {
-                input: *input,
-                reason: reason.clone(),
-            })),
-            Outcome::Failed { message, .. } => Some(Fact::InputBlocked(InputBlocked {
-                input: *input,
-                reason: message.clone(),
-            })),
-            Outcome::Completed
-            | Outcome::NoAnswer
-            | Outcome::Refused
-            | Outcome::Exhausted { .. } => None,
-        },
-        (_, Some(stop)) => told(plan, turn, stop),
+        (_, Some(stop)) => not_let_in(turn, stop).or_else(|| told(plan, turn, stop)),
         (Stage::Opening(opening), None) => open(plan, turn, *opening),
         (Stage::Ready(ready), None) => ready_(plan, turn, ready),
         (Stage::Compacting(_), None) => None,
@@ -83,7 +63,7 @@ fn next(plan: &Plan) -> Option<Fact> {
         (Stage::Backoff(_), None) if steered(plan, turn) => hear(plan, turn, plan.session.steer()?),
         (Stage::Backoff(backoff), None) if waits(plan, turn, backoff.until) => None,
         (Stage::Backoff(backoff), None) => Some(retry(plan, turn, backoff)),
-        (Stage::Concluding(concluding), None) => conclude(plan, turn, concluding),
+        (Stage::Concluding(concluding), None) => conclude::conclude(plan, turn, concluding),
         (Stage::Ending(outcome), None) => Some(settle(plan, turn, outcome.clone())),
     }
 }
@@ -178,6 +158,25 @@ pub(super) fn overdue(plan: &Plan, turn: &Turn) -> Option<Fact> {
     })
 }
 
+/// An input that hooks have kept out does not open another turn: it would end in the same way, for
+/// ever. One whose turn was asked to stop, or ran out of time, waits for a user's word.
+fn not_let_in(turn: &Turn, stop: &Stop) -> Option<Fact> {
+    let input = match turn.opening()? {
+        Opening::Input(input) => input,
+        Opening::Goal(_) => return None,
+    };
+    let reason = match &stop.outcome {
+        Outcome::Blocked { reason } => reason.clone(),
+        Outcome::Failed { message, .. } => message.clone(),
+        Outcome::Interrupted { .. }
+        | Outcome::Exhausted { .. }
+        | Outcome::Completed
+        | Outcome::NoAnswer
+        | Outcome::Refused => return None,
+    };
+    Some(Fact::InputBlocked(InputBlocked { input, reason }))
+}
+
 /// What the turn was opened for is let in, after the hooks that hear of it, and what the model is
 /// to know besides.
 fn open(plan: &Plan, turn: &Turn, opening: Opening) -> Option<Fact> {
@@ -239,7 +238,7 @@ fn turned_away(plan: &Plan, turn: &Turn, opening: Opening, reason: String) -> Fa
 }
 
 /// An input is let in, if its hooks let it.
-fn hear(plan: &Plan, turn: &Turn, queued: &Queued) -> Option<Fact> {
+pub(super) fn hear(plan: &Plan, turn: &Turn, queued: &Queued) -> Option<Fact> {
     let at = HookAt::PromptSubmitted { input: queued.id };
     match hooks::at_turn(turn, at, word(at)) {
         At::Do(fact) => return Some(fact),
@@ -271,6 +270,18 @@ fn ready_(plan: &Plan, turn: &Turn, ready: &Ready) -> Option<Fact> {
     }
     if let Some(limit) = budget::spent(turn) {
         return Some(settle(plan, turn, Outcome::Exhausted { limit }));
+    }
+    if let Some(start @ SessionStart::Resume) = plan.session.start {
+        let at = HookAt::SessionStart { start };
+        match hooks::at_turn(turn, at, word(at)) {
+            At::Do(fact) => return Some(fact),
+            At::Wait => return None,
+            At::Passed(word) => {
+                if let Some(reason) = hooks::reason(word) {
+                    return Some(settle(plan, turn, Outcome::Blocked { reason }));
+                }
+            }
+        }
     }
     if asked_at(turn).is_none_or(|at| at.point() != HookPoint::BeforeSample)
         && let Some(step) = made_ready(plan, turn, ready)
@@ -321,16 +332,16 @@ fn steered(plan: &Plan, turn: &Turn) -> bool {
 }
 
 /// Whether nothing stands between the turn and its end: hooks that are being asked are heard first.
-fn rests(turn: &Turn) -> bool {
+pub(super) fn rests(turn: &Turn) -> bool {
     asked_at(turn).is_none_or(|at| at == HookAt::Interrupt)
 }
 
-fn prompt(at: HookAt) -> bool {
+pub(super) fn prompt(at: HookAt) -> bool {
     at.point() == HookPoint::PromptSubmitted
 }
 
 /// Where hooks of the turn are being asked.
-fn asked_at(turn: &Turn) -> Option<HookAt> {
+pub(super) fn asked_at(turn: &Turn) -> Option<HookAt> {
     turn.gates.open.as_ref().map(|gate| gate.at)
 }
 
@@ -353,67 +364,6 @@ fn retry(plan: &Plan, turn: &Turn, backoff: &Backoff) -> Fact {
 fn waits(plan: &Plan, turn: &Turn, until: Timestamp) -> bool {
     let left_ms = until.since_ms(plan.at);
     left_ms > 0 && left_ms <= turn.limits.backoff_max_ms
-}
-
-/// The model asks for nothing more: hooks may have it go on, and so may a user who has spoken
-/// meanwhile.
-fn conclude(plan: &Plan, turn: &Turn, concluding: &Concluding) -> Option<Fact> {
-    let started = concluding.started;
-    if let Some(step) = answered(plan, turn, HookAt::AfterAnswer { started }) {
-        return step;
-    }
-    // Hooks that are asked whether the turn may end are heard first.
-    if let Some(steer) = plan.session.steer()
-        && asked_at(turn).is_none_or(|at| at == HookAt::Interrupt || prompt(at))
-    {
-        return match (&turn.pause, budget::spent(turn)) {
-            (Some(pause), _) if rests(turn) => told(plan, turn, pause),
-            (Some(_), _) => hear(plan, turn, steer),
-            (None, Some(limit)) => Some(settle(plan, turn, Outcome::Exhausted { limit })),
-            (None, None) => hear(plan, turn, steer),
-        };
-    }
-    let outcome = concluded(concluding);
-    let continued = turn.spent.continuations;
-    let at = if plan.session.is_child() {
-        HookAt::SubTurnStop { started, continued }
-    } else {
-        HookAt::Stop { started, continued }
-    };
-    match &outcome {
-        Outcome::Completed | Outcome::NoAnswer | Outcome::Refused => {
-            if let Some(step) = answered(plan, turn, at) {
-                return step;
-            }
-        }
-        Outcome::Interrupted { .. }
-        | Outcome::Blocked { .. }
-        | Outcome::Exhausted { .. }
-        | Outcome::Failed { .. } => {}
-    }
-    Some(settle(plan, turn, outcome))
-}
-
-/// What hooks say to an answer, or to the end of the turn; `None` when they let it be.
-fn answered(plan: &Plan, turn: &Turn, at: HookAt) -> Option<Option<Fact>> {
-    let decided: Seq = match hooks::at_turn(turn, at, word(at)) {
-        At::Do(fact) => return Some(Some(fact)),
-        At::Wait => return Some(None),
-        At::Passed(Word::Deny { decided, .. }) => *decided,
-        At::Passed(Word::Pass | Word::Allow | Word::Ask) => return None,
-    };
-    let waits = turn
-        .pending
-        .iter()
-        .any(|pending| pending.decided == decided);
-    if !waits {
-        return None;
-    }
-    if turn.spent.continuations >= turn.limits.continuations {
-        let limit = LimitKind::Continuations;
-        return Some(Some(settle(plan, turn, Outcome::Exhausted { limit })));
-    }
-    Some(context::pending(turn))
 }
 
 /// Gives up on a sample that was told to stop and has not answered within its grace.
@@ -440,7 +390,7 @@ fn paused(plan: &Plan, turn: &Turn) -> Option<Fact> {
 }
 
 /// Hooks hear that the turn was asked to stop, within its grace; then it ends.
-fn told(plan: &Plan, turn: &Turn, stop: &Stop) -> Option<Fact> {
+pub(super) fn told(plan: &Plan, turn: &Turn, stop: &Stop) -> Option<Fact> {
     let interrupted = match &stop.outcome {
         Outcome::Interrupted { .. } | Outcome::Exhausted { .. } => true,
         Outcome::Completed
@@ -468,21 +418,4 @@ pub(super) fn settle(plan: &Plan, turn: &Turn, outcome: Outcome) -> Fact {
         spent: turn.spent,
         waiting: plan.session.queue.iter().map(|queued| queued.id).collect(),
     })
-}
-
-fn concluded(concluding: &Concluding) -> Outcome {
-    match (&concluding.stop, concluding.said) {
-        (StopReason::Length, _) => Outcome::Exhausted {
-            limit: LimitKind::OutputTokens,
-        },
-        (StopReason::ContentFilter, _) => Outcome::Failed {
-            failure: FailureKind::ContentFilter,
-            message: String::from("the provider's content filter cut the answer off"),
-        },
-        (StopReason::Stop | StopReason::Unfinished | StopReason::Other(_), said) => match said {
-            Said::Text => Outcome::Completed,
-            Said::Refusal => Outcome::Refused,
-            Said::Nothing => Outcome::NoAnswer,
-        },
-    }
 }

@@ -1,7 +1,7 @@
 //! Widening: whether settings would allow more than those before them.
 
 use crate::rule::{Rule, RuleVerdict};
-use crate::settings::{Mode, Permissions, Settings};
+use crate::settings::{Mode, Permissions, Settings, ToolSpec};
 
 /// What the new settings would allow that the old ones do not, in words.
 pub(super) fn widens(old: &Settings, new: &Settings) -> Option<&'static str> {
@@ -23,7 +23,21 @@ pub(super) fn widens(old: &Settings, new: &Settings) -> Option<&'static str> {
     if !old.hooks.iter().all(|hook| new.hooks.contains(hook)) {
         return Some("a hook is gone, or is another one");
     }
-    None
+    if new.tools.iter().any(|tool| changes_less(old, tool)) {
+        return Some("a tool that is said to change less than before");
+    }
+    if old.redaction.is_some() && new.redaction != old.redaction {
+        return Some("what the model says is no longer rewritten, or in another way");
+    }
+    if old.limits.cost_micros > 0 && new.price != old.price {
+        return Some("another price under a limit of money");
+    }
+    (new.limits.within(&old.limits) != new.limits).then_some("wider limits")
+}
+
+fn changes_less(old: &Settings, tool: &ToolSpec) -> bool {
+    let before = old.tool(&tool.name);
+    before.is_some_and(|before| tool.effect < before.effect)
 }
 
 fn rank(permissions: Permissions) -> u8 {

@@ -4,18 +4,18 @@ use alloc::string::String;
 
 use super::{misfit, turn_of};
 use crate::because::Because;
-use crate::call::Verdict;
+use crate::call::{ObservationStatus, Verdict};
 use crate::context;
 use crate::digest::Digest;
 use crate::error::Misfit;
 use crate::fact::{
     ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, ReconcileStarted,
 };
-use crate::gate::Step;
+use crate::gate::{Step, Word};
 use crate::goal::Standing;
 use crate::hook::{Edit, HookAt};
-use crate::id::CallId;
-use crate::outcome::Outcome;
+use crate::id::{CallId, Seq};
+use crate::outcome::{LimitKind, Outcome};
 use crate::record::Recorded;
 use crate::rule::RuleVerdict;
 use crate::session::{
@@ -240,7 +240,8 @@ pub(super) fn on_observed(
         | Progress::Allowed
         | Progress::Denied { .. } => false,
     };
-    let goal = call.fitness == Fitness::Goal;
+    let done = fact.observation.status == ObservationStatus::Done;
+    let goal = done && call.fitness == Fitness::Goal;
     call.progress = Progress::Done {
         observation: context::observation(&fact.observation, call.edited),
         ran,
@@ -277,7 +278,13 @@ pub(super) fn leave_if_done(session: &mut Session) {
     let contexts = executing.calls.iter().flat_map(|call| &call.contexts);
     let contexts: alloc::vec::Vec<_> = contexts.copied().collect();
     let over = turn.over_calls();
+    let again = !stopped && denied(turn, executing.started);
+    let (continued, most) = (turn.spent.continuations, turn.limits.continuations);
     let next = match (&executing.then, over) {
+        (AfterCalls::Ask, None) if again && continued >= most => {
+            let limit = LimitKind::Continuations;
+            Stage::Ending(Outcome::Exhausted { limit })
+        }
         (_, Some(limit)) => Stage::Ending(Outcome::Exhausted { limit }),
         (AfterCalls::Ask, None) => Stage::Ready(Ready::because(Because::ToolResults)),
         (AfterCalls::Wait(until), None) => Stage::Ready(Ready {
@@ -286,9 +293,21 @@ pub(super) fn leave_if_done(session: &mut Session) {
         }),
         (AfterCalls::End(outcome), None) => Stage::Ending(outcome.clone()),
     };
+    if again && continued < most {
+        turn.spent.continuations = continued.saturating_add(1);
+    }
     turn.pending.extend(contexts);
     turn.stage = next;
     session.shown = shown;
+}
+
+/// Whether hooks denied the answer that brought the calls: they have the model go on, as often as
+/// they may.
+fn denied(turn: &Turn, started: Seq) -> bool {
+    let mut passed = turn.gates.passed.iter();
+    passed.any(|passed| {
+        passed.at == HookAt::AfterAnswer { started } && matches!(passed.word, Word::Deny { .. })
+    })
 }
 
 /// Whether the hooks have said what they have to say about a call that ran.

@@ -36,6 +36,7 @@ pub(super) fn on_started(
     turn.stage = Stage::Compacting(Compacting {
         started: recorded.seq,
         trigger: fact.trigger,
+        reserved: fact.reserved,
         then,
     });
     Ok(())
@@ -52,8 +53,9 @@ pub(super) fn on_compacted(
     turn.spent.compactions = turn.spent.compactions.saturating_add(1);
     turn.compacting = 0;
     turn.compacted = Some((recorded.seq, compacting.trigger));
-    if let Some(usage) = &fact.usage {
-        turn.spend(usage);
+    match &fact.usage {
+        Some(usage) => turn.spend(usage),
+        None => turn.spend_reserved(&compacting.reserved),
     }
     let little = fact.shown.bytes > before.bytes.saturating_sub(before.bytes / 10);
     turn.stage = after(compacting, little);

@@ -112,7 +112,9 @@ pub(super) fn on_decided(
         turn.context_bytes = turn.context_bytes.saturating_add(bytes);
     }
     close(session, recorded, place, &settings, &subject);
-    end(session, recorded, fact, counts);
+    if at != HookAt::Interrupt {
+        end(session, recorded, fact, counts);
+    }
     calls::leave_if_done(session);
     Ok(())
 }
@@ -160,10 +162,11 @@ fn close(
 /// ends.
 fn drops(gate: &Gate) -> bool {
     match gate.at {
-        HookAt::PromptSubmitted { .. } => matches!(gate.word, Word::Deny { .. }),
+        HookAt::PromptSubmitted { .. } | HookAt::SessionStart { .. } => {
+            matches!(gate.word, Word::Deny { .. })
+        }
         HookAt::Interrupt | HookAt::SessionEnd => true,
-        HookAt::SessionStart { .. }
-        | HookAt::BeforeSample { .. }
+        HookAt::BeforeSample { .. }
         | HookAt::AfterAnswer { .. }
         | HookAt::BeforeTool { .. }
         | HookAt::AfterTool { .. }
@@ -348,7 +351,10 @@ fn at_turn(session: &Session, turn: &Turn, at: HookAt) -> bool {
         | Stage::Ending(_) => false,
     };
     match at {
-        HookAt::SessionStart { start } => opening && session.start == Some(start),
+        HookAt::SessionStart { start } => {
+            let resumed = ready && start == SessionStart::Resume;
+            (opening || resumed) && session.start == Some(start)
+        }
         HookAt::SubTurnStart => opening && session.is_child(),
         HookAt::PromptSubmitted { input } => {
             turn.stage == Stage::Opening(Opening::Input(input)) || steers(input)

@@ -54,6 +54,7 @@ pub fn opened(first: &Recorded) -> Result<Session, Misfit> {
         told: Arc::default(),
         goal: None,
         start: Some(SessionStart::Startup),
+        pending: Vec::new(),
         gates: Gates::default(),
         latest: Seq::ZERO,
         phase: Phase::Idle,

@@ -17,6 +17,7 @@ use crate::failure::FailureKind;
 use crate::gate::Gates;
 use crate::goal::GOAL_TOOL;
 use crate::history;
+use crate::hook::SessionStart;
 use crate::id::{CallId, Seq};
 use crate::item::{CallItem, Item, StopReason};
 use crate::nonempty::NonEmpty;
@@ -75,11 +76,14 @@ pub(super) fn on_started(
         failures,
         restarts,
         asked: shown,
+        reserved: fact.reserved,
         calls: Vec::new(),
         items: Vec::new(),
     });
     session.latest = recorded.seq;
-    session.start = None;
+    if session.start == Some(SessionStart::Startup) {
+        session.start = None;
+    }
     Ok(())
 }
 
@@ -183,8 +187,10 @@ pub(super) fn on_ended(
     let (asked, said) = (sampling.asked, sampling.said());
     let shown = with(asked, sampling.items.iter().map(|(_, part, _)| *part));
     let calls = core::mem::take(&mut sampling.calls);
-    if let Some(usage) = &fact.usage {
-        turn.spend(usage);
+    let reserved = sampling.reserved;
+    match &fact.usage {
+        Some(usage) => turn.spend(usage),
+        None => turn.spend_reserved(&reserved),
     }
     turn.count(&calls);
     turn.stage = match NonEmpty::from_vec(calls) {
@@ -218,11 +224,13 @@ pub(super) fn on_cut(
     fact: &SampleCut,
 ) -> Result<(), Misfit> {
     let turn = turn_of(session, recorded)?;
-    if let Some(usage) = &fact.usage {
-        turn.spend(usage);
-    }
     let overflow = turn.overflows(&fact.failure);
     let sampling = sampling(turn, recorded, fact.started)?.clone();
+    match &fact.usage {
+        Some(usage) => turn.spend(usage),
+        None if fact.failure.kind.is_billed() => turn.spend_reserved(&sampling.reserved),
+        None => {}
+    }
     let begun = |call: &CallState| call.has_begun();
     let last = sampling.calls.iter().rfind(|call| begun(call));
     let shown = match (fact.stands, last.map(|call| Seq(call.id.0))) {

@@ -1,18 +1,18 @@
 //! Turns: opened, let in, blocked, settled.
 
-use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use super::{goal, misfit, turn_of};
 use crate::because::Because;
 use crate::error::Misfit;
-use crate::fact::{InputAccepted, InputBlocked, TurnOpened, TurnSettled};
+use crate::fact::{InputAccepted, InputBlocked, Lasting, TurnOpened, TurnSettled};
 use crate::gate::{Gates, Step, Word};
 use crate::goal::Standing;
 use crate::hook::HookAt;
 use crate::id::{InputId, Seq, TurnId};
 use crate::outcome::{LimitKind, Outcome};
 use crate::record::Recorded;
-use crate::session::{Hold, Opening, Phase, Ready, Session, Spent, Stage, Turn};
+use crate::session::{Hold, Opening, Pending, Phase, Ready, Session, Spent, Stage, Turn};
 use crate::settings::Settings;
 
 pub(super) fn on_opened(
@@ -62,7 +62,7 @@ pub(super) fn on_opened(
         stop: None,
         pause: None,
         gates: Gates::default(),
-        pending: VecDeque::new(),
+        pending: core::mem::take(&mut session.pending).into(),
         base_bytes: base_bytes(&session.settings),
         context_bytes: 0,
         compacted: None,
@@ -178,8 +178,9 @@ pub(super) fn on_input_blocked(
 ) -> Result<(), Misfit> {
     let steers = session.steer().is_some_and(|steer| steer.id == fact.input);
     let turn = turn_of(session, recorded)?;
+    let opens = turn.opening() == Some(Opening::Input(fact.input));
     match &turn.stage {
-        Stage::Opening(Opening::Input(input)) if *input == fact.input => {
+        Stage::Opening(_) | Stage::Compacting(_) if opens => {
             turn.stage = Stage::Ending(Outcome::Blocked {
                 reason: fact.reason.clone(),
             });
@@ -205,7 +206,8 @@ fn take(session: &mut Session, input: InputId) -> Option<crate::session::Queued>
     session.queue.remove(index)
 }
 
-/// An interrupted turn leaves a hold, unless a user has spoken since asking it to stop.
+/// An interrupted turn leaves a hold, and so does one whose time was over before it let its input
+/// in, unless a user has spoken since.
 pub(super) fn on_settled(
     session: &mut Session,
     recorded: &Recorded,
@@ -228,22 +230,30 @@ pub(super) fn on_settled(
     }
     let asked = turn.stop.as_ref().or(turn.pause.as_ref());
     let asked_at = asked.map_or(Seq::ZERO, |stop| stop.seq);
+    let unheard = matches!(turn.opening(), Some(Opening::Input(_)));
     let spoken_since = |last: &crate::session::Queued| last.id.0 > asked_at.0;
-    session.hold = match &fact.outcome {
-        Outcome::Interrupted { .. } if session.queue.back().is_some_and(spoken_since) => Hold::Free,
-        Outcome::Interrupted { .. } => Hold::Held,
+    let holds = match &fact.outcome {
+        Outcome::Interrupted { .. } => true,
+        Outcome::Exhausted { .. } => unheard,
         Outcome::Completed
         | Outcome::NoAnswer
         | Outcome::Refused
         | Outcome::Blocked { .. }
-        | Outcome::Exhausted { .. }
-        | Outcome::Failed { .. } => Hold::Free,
+        | Outcome::Failed { .. } => false,
+    };
+    session.hold = match session.queue.back().is_some_and(spoken_since) {
+        false if holds => Hold::Held,
+        true | false => Hold::Free,
     };
     if let Some(state) = &mut session.goal
         && state.standing == Standing::Waiting
     {
         state.standing = goal::after(&fact.outcome);
     }
+    let lasts = |pending: &&Pending| pending.lasting == Lasting::Session;
+    let turn = turn_of(session, recorded)?;
+    let kept: Vec<Pending> = turn.pending.iter().filter(lasts).copied().collect();
+    session.pending = kept;
     session.phase = Phase::Idle;
     Ok(())
 }
@@ -254,15 +264,16 @@ fn ends_so(turn: &Turn, outcome: &Outcome) -> bool {
         return stop.outcome == *outcome
             && match &turn.stage {
                 Stage::Sampling(_) | Stage::Executing(_) => false,
-                Stage::Opening(Opening::Input(_)) => {
-                    matches!(outcome, Outcome::Interrupted { .. })
+                Stage::Opening(_) | Stage::Compacting(_) => match turn.opening() {
+                    Some(Opening::Input(_)) => matches!(
+                        outcome,
+                        Outcome::Interrupted { .. } | Outcome::Exhausted { .. }
+                    ),
+                    Some(Opening::Goal(_)) | None => true,
+                },
+                Stage::Ready(_) | Stage::Backoff(_) | Stage::Concluding(_) | Stage::Ending(_) => {
+                    true
                 }
-                Stage::Opening(Opening::Goal(_))
-                | Stage::Ready(_)
-                | Stage::Compacting(_)
-                | Stage::Backoff(_)
-                | Stage::Concluding(_)
-                | Stage::Ending(_) => true,
             };
     }
     let paused = |turn: &Turn| {

@@ -41,7 +41,7 @@ pub struct Reserved {
 }
 
 impl Reserved {
-    fn is_nothing(&self) -> bool {
+    pub(super) fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 }

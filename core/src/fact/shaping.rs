@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use super::sample::Reserved;
 use crate::compaction::{Cut, Shown, Strategy};
 use crate::digest::Digest;
 use crate::hook::{Edit, HookAt, HookVerdict, Trigger};
@@ -116,6 +117,9 @@ pub struct CompactionStarted {
     pub strategy: Strategy,
     /// How many bytes of text it should leave.
     pub target_bytes: u64,
+    /// What was set aside for a summary, where the turn has a budget.
+    #[serde(default, skip_serializing_if = "Reserved::is_nothing")]
+    pub reserved: Reserved,
 }
 
 /// The conversation was compacted: what the model sees is this, the log stays whole.

@@ -8,6 +8,7 @@ mod turn;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +62,8 @@ pub struct Session {
     pub goal: Option<GoalState>,
     /// The hooks that are to hear how the session starts.
     pub start: Option<SessionStart>,
+    /// Context that lasts, which hooks gave in a turn that ended before it could be injected.
+    pub pending: Vec<Pending>,
     /// Hooks that are asked while no turn is open.
     pub gates: Gates,
     /// The latest run of a sample, in whichever turn; [`Seq::ZERO`] before the first.

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use super::call::CallState;
 use crate::because::Because;
 use crate::compaction::{Part, Shown};
+use crate::fact::Reserved;
 use crate::hook::Trigger;
 use crate::id::{InputId, Seq};
 use crate::item::StopReason;
@@ -72,6 +73,8 @@ pub struct Compacting {
     pub started: Seq,
     /// Why.
     pub trigger: Trigger,
+    /// What was set aside for a summary.
+    pub reserved: Reserved,
     /// What comes next.
     pub then: Then,
 }
@@ -98,6 +101,8 @@ pub struct Sampling {
     pub restarts: u32,
     /// What the request showed.
     pub asked: Shown,
+    /// What was set aside for it.
+    pub reserved: Reserved,
     /// Calls that it has brought so far.
     pub calls: Vec<CallState>,
     /// The items that it has brought so far: their positions, and what each shows.

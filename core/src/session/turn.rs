@@ -6,9 +6,9 @@ use alloc::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::call::CallState;
-use super::stage::Stage;
+use super::stage::{Opening, Stage, Then};
 use crate::compaction::Part;
-use crate::fact::Lasting;
+use crate::fact::{Lasting, Reserved};
 use crate::failure::{FailureKind, SampleFailure};
 use crate::gate::Gates;
 use crate::hook::Trigger;
@@ -82,6 +82,24 @@ impl Turn {
         (before.saturating_add(count) > self.limits.calls).then_some(LimitKind::Calls)
     }
 
+    /// What the turn was opened for, until it is let in.
+    #[must_use]
+    pub fn opening(&self) -> Option<Opening> {
+        match &self.stage {
+            Stage::Opening(opening) => Some(*opening),
+            Stage::Compacting(compacting) => match compacting.then {
+                Then::Open(opening) => Some(opening),
+                Then::Ask(_) => None,
+            },
+            Stage::Ready(_)
+            | Stage::Sampling(_)
+            | Stage::Backoff(_)
+            | Stage::Executing(_)
+            | Stage::Concluding(_)
+            | Stage::Ending(_) => None,
+        }
+    }
+
     /// The calls that are out: those of an answer that streams, too.
     #[must_use]
     pub fn calls(&self) -> &[CallState] {
@@ -118,6 +136,20 @@ impl Turn {
         self.spent.usage.add(usage);
         let cost = self.settings.price.map_or(0, |price| price.of(usage));
         self.spent.cost_micros = self.spent.cost_micros.saturating_add(cost);
+    }
+
+    /// Adds what was set aside for an answer of which the provider does not say what it cost.
+    pub(crate) fn spend_reserved(&mut self, reserved: &Reserved) {
+        let spent = &mut self.spent;
+        spent.estimated_tokens = spent.estimated_tokens.saturating_add(reserved.tokens);
+        spent.cost_micros = spent.cost_micros.saturating_add(reserved.cost_micros);
+    }
+
+    /// Tokens that count against the limit.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        let reported = self.spent.usage.tokens();
+        reported.saturating_add(self.spent.estimated_tokens)
     }
 
     /// Counts the calls of an answer.
@@ -157,6 +189,9 @@ pub struct Spent {
     pub calls: u32,
     /// Tokens, as far as the provider reported them.
     pub usage: Usage,
+    /// Tokens of samples of which the provider said nothing, as they were set aside.
+    #[serde(default)]
+    pub estimated_tokens: u64,
     /// Money, in millionths of the currency that the prices are in.
     #[serde(default)]
     pub cost_micros: u64,

@@ -26,6 +26,7 @@ fn request() -> SampleRequest {
         limits: Limits::default(),
         max_output_tokens: None,
         effort: None,
+        redaction: None,
         base_url: None,
     };
     SampleRequest {

@@ -260,6 +260,10 @@ fn compaction_with(text: &str) -> [Fact; 3] {
             trigger: Trigger::Window,
             strategy: Strategy::Summary,
             target_bytes: u64::MAX,
+            reserved: Reserved {
+                tokens: 1,
+                cost_micros: u64::MAX,
+            },
         }),
         Fact::Compacted(Compacted {
             started,
@@ -389,6 +393,7 @@ fn settings(text: &str) -> Settings {
             on_failure: OnFailure::Open,
             timeout_ms: u64::MAX,
         }],
+        redaction: Some(text.into()),
         window: Window {
             tokens: u64::MAX,
             strategy: Strategy::Slide,

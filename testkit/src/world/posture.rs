@@ -91,6 +91,7 @@ impl Posture {
             limits: self.limits,
             max_output_tokens: None,
             effort: None,
+            redaction: None,
             base_url: None,
         }
     }

@@ -49,17 +49,18 @@ fn a_goal_opens_turns_until_it_is_met() {
                  run sample@18
             > call goal_met {}
               19 ItemAdded call goal_met {}
-              20 CallObserved call 19 done: Noted: the goal is met.
-              21 GoalEnded met, says call 19
+              20 CallDecided call 19 allow: the tool is read-only
+              21 CallObserved call 19 done: Noted: the goal is met.
+              22 GoalEnded met, says call 19
             > end stop
-              22 SampleEnded stop
-              23 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@23
+              23 SampleEnded stop
+              24 SampleStarted sample 2 attempt 1 because tool results
+                 run sample@24
             > text All green.
-              24 ItemAdded text "All green."
+              25 ItemAdded text "All green."
             > end stop
-              25 SampleEnded stop
-              26 TurnSettled completed
+              26 SampleEnded stop
+              27 TurnSettled completed
         "#]],
     );
 }
@@ -291,11 +292,12 @@ fn without_a_goal_there_is_nothing_to_meet() {
                  run sample@5
             > call goal_met {}
                6 ItemAdded call goal_met {}
-               7 CallObserved call 6 failed: There is no goal that could be met.
+               7 CallDecided call 6 allow: the tool is read-only
+               8 CallObserved call 6 failed: There is no goal that could be met.
             > end stop
-               8 SampleEnded stop
-               9 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@9
+               9 SampleEnded stop
+              10 SampleStarted sample 2 attempt 1 because tool results
+                 run sample@10
         "#]],
     );
 }

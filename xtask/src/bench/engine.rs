@@ -62,6 +62,7 @@ impl Contender {
             limits: limits(),
             max_output_tokens: None,
             effort: None,
+            redaction: None,
             base_url: None,
         };
         Self {

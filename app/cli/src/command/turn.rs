@@ -199,6 +199,7 @@ fn rig(
             false => toolbox.tools(),
         },
         hooks: hooks.hooks(),
+        redaction: hooks.redaction(),
     };
     let own = Own { toolbox, hooks };
     let settings = match settings {

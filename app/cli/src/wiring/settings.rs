@@ -13,6 +13,8 @@ pub(crate) struct Offered {
     pub(crate) tools: Vec<ToolSpec>,
     /// The hooks that are asked.
     pub(crate) hooks: Vec<HookSpec>,
+    /// The name of what takes words out of what the model says.
+    pub(crate) redaction: Option<String>,
 }
 
 /// Byte-stable: no path, no date, no mode of the day.
@@ -38,6 +40,7 @@ pub(crate) fn fresh(shape: &Shape, chosen: &Chosen, offered: Offered) -> Result<
         permissions: Permissions::Auto,
         rules: Vec::new(),
         hooks: offered.hooks,
+        redaction: offered.redaction,
         window: Window::default(),
         price: None,
         tools: offered.tools,
@@ -60,6 +63,7 @@ pub(crate) fn changed(
     let mut settings = recorded.clone();
     settings.tools = offered.tools;
     settings.hooks = offered.hooks;
+    settings.redaction = offered.redaction;
     settings.base_url.clone_from(&chosen.base_url);
     if settings.provider != provider.as_str() {
         settings.provider = provider.as_str().to_owned();

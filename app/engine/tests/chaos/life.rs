@@ -51,6 +51,7 @@ pub(crate) fn settings(time: Time) -> Settings {
         limits: limits(time),
         max_output_tokens: None,
         effort: None,
+        redaction: None,
         base_url: None,
     }
 }

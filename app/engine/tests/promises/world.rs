@@ -176,6 +176,7 @@ impl World {
             limits: self.limits,
             max_output_tokens: None,
             effort: None,
+            redaction: None,
             base_url: None,
         };
         (self.tuned)(&mut settings);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use windlass_core::{
     Because, CallId, CallStarted, Concurrency, ContextInjected, ContextSource, Fact, FailureKind,
-    HookAt, HookVerdict, Item, LimitKind, Limits, Outcome, Price, Recorded, SampleCut,
+    HookAt, HookVerdict, Item, LimitKind, Limits, Outcome, Price, Recorded, Reserved, SampleCut,
     SampleStarted, Seq, Settings, Spent, Stands, StopReason, StopWhen, Timestamp, TurnSettled,
     Usage, Verdict,
 };
@@ -34,6 +34,12 @@ pub(super) struct Tally {
     context_bytes: u64,
     /// Whether a hook, or the user, has had the turn go on after the last answer.
     continued: bool,
+    /// Whether a hook denied the last answer.
+    denied: bool,
+    /// Calls of the last answer that have their observation.
+    observed: Vec<CallId>,
+    /// What was set aside for the sample, or the summary, that is out or was last.
+    reserved: Reserved,
     stopped: bool,
     paused: bool,
     length: bool,
@@ -59,6 +65,9 @@ impl Tally {
             deadlines: BTreeMap::new(),
             context_bytes: 0,
             continued: false,
+            denied: false,
+            observed: Vec::new(),
+            reserved: Reserved::default(),
             stopped: false,
             paused: false,
             length: false,
@@ -101,6 +110,7 @@ impl Tally {
                 let most = self.limits.context_bytes;
                 over(recorded, "bytes of hooks", self.context_bytes, most)?;
                 self.stopped |= [HookVerdict::Halt, HookVerdict::Overrun].contains(&fact.verdict);
+                self.denied |= reading::answers_the_model(log, recorded.seq);
                 Ok(())
             }
             Fact::ContextInjected(fact) => self.told(log, recorded, fact),
@@ -108,11 +118,12 @@ impl Tally {
                 self.goes_on(recorded)?;
                 let (nth, most) = (fact.compaction, self.limits.compactions);
                 over(recorded, "compactions", u64::from(nth), u64::from(most))?;
+                self.reserved = fact.reserved;
                 over(recorded, "runs of it", u64::from(fact.attempt), runs)
             }
             Fact::Compacted(fact) => {
                 self.spent.compactions += 1;
-                self.pay(fact.usage);
+                self.pay(fact.usage, true);
                 Ok(())
             }
             Fact::CompactionFailed(_) => {
@@ -129,9 +140,10 @@ impl Tally {
             Fact::SampleEnded(fact) => {
                 self.streams = false;
                 self.spent.calls += self.calls();
-                self.pay(fact.usage);
+                self.pay(fact.usage, true);
                 self.length = fact.stop == StopReason::Length;
                 self.again = false;
+                self.answered();
                 Ok(())
             }
             Fact::SampleCut(fact) => self.cut(recorded, fact),
@@ -160,6 +172,8 @@ impl Tally {
             }
             Fact::CallObserved(fact) => {
                 self.running.remove(&fact.call);
+                self.observed.push(fact.call);
+                self.answered();
                 Ok(())
             }
             Fact::InterruptRequested(fact) => {
@@ -186,10 +200,32 @@ impl Tally {
         u32::try_from(self.brought.len()).unwrap_or(u32::MAX)
     }
 
-    fn pay(&mut self, usage: Option<Usage>) {
-        let Some(usage) = usage else { return };
-        self.spent.usage.add(&usage);
-        self.spent.cost_micros += self.price.map_or(0, |price| price.of(&usage));
+    /// Pays what the provider reports; where it says nothing and may have charged, what was set
+    /// aside.
+    fn pay(&mut self, usage: Option<Usage>, billed: bool) {
+        match usage {
+            Some(usage) => {
+                self.spent.usage.add(&usage);
+                self.spent.cost_micros += self.price.map_or(0, |price| price.of(&usage));
+            }
+            None if billed => {
+                let reserved = self.reserved;
+                self.spent.estimated_tokens += reserved.tokens;
+                self.spent.cost_micros += reserved.cost_micros;
+            }
+            None => {}
+        }
+    }
+
+    /// Counts a denied answer with calls, once each of them has its observation.
+    fn answered(&mut self) {
+        let seen = |call: &Seq| self.observed.contains(&CallId(call.0));
+        let done = !self.streams && !self.brought.is_empty() && self.brought.iter().all(seen);
+        if done && self.denied && !self.stopped {
+            self.denied = false;
+            let most = self.limits.continuations;
+            self.spent.continuations += u32::from(self.spent.continuations < most);
+        }
     }
 
     fn cut(&mut self, recorded: &Recorded, fact: &SampleCut) -> Held {
@@ -205,7 +241,7 @@ impl Tally {
             self.brought.retain(|call| *call <= item);
             self.spent.calls += self.calls();
         }
-        self.pay(fact.usage);
+        self.pay(fact.usage, fact.failure.kind.is_billed());
         let wait = fact.retry_at.map_or(0, |at| at.since_ms(recorded.ts));
         over(recorded, "ms of backoff", wait, self.limits.backoff_max_ms)
     }
@@ -233,6 +269,9 @@ impl Tally {
         self.brought.clear();
         self.streams = true;
         self.continued = false;
+        self.denied = false;
+        self.observed.clear();
+        self.reserved = fact.reserved;
         let limits = self.limits;
         self.reserve(recorded, fact)?;
         let again = self.again && fact.because == Because::Retry;
@@ -262,7 +301,7 @@ impl Tally {
             (
                 "tokens",
                 limits.tokens,
-                self.spent.usage.tokens(),
+                self.spent.usage.tokens() + self.spent.estimated_tokens,
                 reserved.tokens,
             ),
             (

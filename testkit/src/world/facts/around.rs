@@ -146,14 +146,17 @@ fn trigger() -> impl Strategy<Value = Trigger> {
 
 fn compaction_started() -> impl Strategy<Value = Fact> {
     let how = select(vec![How::Clear, How::Slide, How::Summary]);
-    let whole = (any::<u32>(), any::<u32>(), trigger(), how, number());
-    whole.prop_map(|(compaction, attempt, trigger, strategy, target_bytes)| {
+    let counts = (any::<u32>(), any::<u32>(), number());
+    let whole = (counts, trigger(), how, super::reserved());
+    whole.prop_map(|(counts, trigger, strategy, reserved)| {
+        let (compaction, attempt, target_bytes) = counts;
         Fact::CompactionStarted(CompactionStarted {
             compaction,
             attempt,
             trigger,
             strategy,
             target_bytes,
+            reserved,
         })
     })
 }

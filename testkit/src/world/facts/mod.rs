@@ -124,11 +124,16 @@ fn turn_opened() -> impl Strategy<Value = Fact> {
     })
 }
 
-fn sample_started() -> impl Strategy<Value = Fact> {
-    let reserved = (number(), number()).prop_map(|(tokens, cost_micros)| Reserved {
+/// What is set aside for a sample.
+fn reserved() -> impl Strategy<Value = Reserved> {
+    (number(), number()).prop_map(|(tokens, cost_micros)| Reserved {
         tokens,
         cost_micros,
-    });
+    })
+}
+
+fn sample_started() -> impl Strategy<Value = Fact> {
+    let reserved = reserved();
     let whole = (any::<u32>(), any::<u32>(), because(), digest(), reserved);
     whole.prop_map(|(sample, attempt, because, digest, reserved)| {
         Fact::SampleStarted(SampleStarted {
@@ -235,14 +240,15 @@ fn turn_settled() -> impl Strategy<Value = Fact> {
         (select(&FAILURES[..]), text())
             .prop_map(|(failure, message)| Outcome::Failed { failure, message }),
     ];
-    let counts = (any::<[u32; 5]>(), number(), usage());
-    let spent = counts.prop_map(|(counts, cost_micros, usage)| {
+    let counts = (any::<[u32; 5]>(), number(), number(), usage());
+    let spent = counts.prop_map(|(counts, cost_micros, estimated_tokens, usage)| {
         let [samples, attempts, calls, continuations, compactions] = counts;
         Spent {
             samples,
             attempts,
             calls,
             usage,
+            estimated_tokens,
             cost_micros,
             continuations,
             compactions,

@@ -1,8 +1,8 @@
 //! Compacting: which parts of a conversation leave, so that the rest fits. Pure; the log stays whole.
 //!
 //! What is pinned stays verbatim wherever it stands: the requests of the open turn and its context,
-//! and lasting context until a later one of the same name takes its place. The latest answer stays
-//! with its calls. Everything else may leave, oldest first, in whole parts.
+//! and lasting context until a later one of the same name takes its place. The latest answer
+//! of the open turn stays with its calls. Everything else may leave, oldest first, in whole parts.
 
 mod apply;
 mod question;
@@ -10,7 +10,7 @@ mod summary;
 mod survey;
 
 #[cfg(test)]
-mod kit;
+pub(crate) mod kit;
 #[cfg(test)]
 mod question_tests;
 #[cfg(test)]

@@ -227,7 +227,8 @@ pub(super) fn line(item: &PromptItem) -> String {
     text.chars().take(60).collect()
 }
 
-pub(super) fn settings() -> Settings {
+/// Settings that allow everything.
+pub(crate) fn settings() -> Settings {
     Settings {
         provider: String::from("demo"),
         model: String::from("m"),

@@ -114,6 +114,7 @@ fn possible(talk: &Talk, target: u64) -> bool {
     let (items, units) = (talk.history.items(), talk.history.units());
     let mut samples = units.iter().rev();
     let latest = samples.find(|unit| unit.kind == UnitKind::Sample);
+    let latest = latest.filter(|unit| unit.turn == Some(talk.turn));
     let most = latest.map_or(items.len(), |unit| unit.first);
     let room = LIST_BYTES.min(target / 4).max(summary::framed(""));
     let ends = units.iter().map(|unit| unit.first).chain([items.len()]);
@@ -174,7 +175,7 @@ fn check(talk: &mut Talk, strategy: Strategy, target: u64, words: Option<&str>) 
                 .zip(own)
                 .all(|(old, new)| same_or_cleared(old, new))
         });
-        let last = Some(at) == samples;
+        let last = Some(at) == samples && unit.turn == Some(talk.turn);
         assert!(stays.is_some() || !(*pinned || last), "{unit:?} left");
         assert!(stays.is_some() || items_end(unit, items) <= done.cut.left);
     }

@@ -12,6 +12,7 @@ use crate::render::PromptItem;
 /// A conversation in numbers.
 pub(super) struct Survey<'a> {
     parts: Vec<Part<'a>>,
+    turn: Option<TurnId>,
 }
 
 struct Part<'a> {
@@ -49,6 +50,7 @@ impl<'a> Survey<'a> {
         });
         Self {
             parts: parts.collect(),
+            turn,
         }
     }
 
@@ -77,12 +79,12 @@ impl<'a> Survey<'a> {
     }
 
     /// How far parts must leave, oldest first, to come down to the target with a text of `room`
-    /// bytes in their place: up to the latest answer at most.
+    /// bytes in their place: up to the latest answer of the open turn at most.
     ///
     /// A summary that stands there leaves with them: the new text covers what it covers, and comes
     /// before everything that stays.
     pub(super) fn left(&self, cut: &Cut, room: u64, target: u64) -> u64 {
-        let most = self.before_latest(1);
+        let most = self.before_own();
         let summary = self.kinds().rfind(|(kind, _)| **kind == UnitKind::Summary);
         let least = summary.map_or(0, |(_, stretch)| stretch.end);
         let mut bytes = self.bytes(cut).saturating_add(room);
@@ -97,6 +99,15 @@ impl<'a> Survey<'a> {
             }
         }
         left as u64
+    }
+
+    /// The item with which the latest answer begins, if it is the open turn's: what the model has just
+    /// done stays. The end otherwise: an answer that is over may leave, however large it is.
+    fn before_own(&self) -> usize {
+        let end = self.parts.last().map_or(0, |part| part.stretch.end);
+        let latest = self.kinds().rfind(|(kind, _)| **kind == UnitKind::Sample);
+        let own = latest.filter(|(_, stretch)| stretch.unit.turn == self.turn);
+        own.map_or(end, |(_, stretch)| stretch.unit.first)
     }
 
     /// The item with which the latest `answers` begin; all of them do where there are fewer. The

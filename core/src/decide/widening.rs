@@ -47,3 +47,56 @@ fn rank(permissions: Permissions) -> u8 {
         Permissions::Auto => 2,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::String;
+
+    use super::*;
+    use crate::compact::kit;
+    use crate::settings::{Concurrency, EffectClass};
+    use crate::usage::Price;
+
+    #[test]
+    fn whatever_would_allow_more_is_named() {
+        let old = Settings {
+            redaction: Some(String::from("keys")),
+            tools: alloc::vec![ToolSpec {
+                name: String::from("write"),
+                description: String::new(),
+                parameters: String::new(),
+                effect: EffectClass::Effectful,
+                concurrency: Concurrency::Exclusive,
+                timeout_ms: None,
+                reconciles: false,
+            }],
+            ..kit::settings()
+        };
+        assert_eq!(widens(&old, &old), None);
+        let mut limits = old.clone();
+        limits.limits.samples += 1;
+        assert_eq!(widens(&old, &limits), Some("wider limits"));
+        assert_eq!(widens(&limits, &old), None);
+        let bare = Settings {
+            redaction: None,
+            ..old.clone()
+        };
+        assert!(widens(&old, &bare).is_some());
+        assert_eq!(widens(&bare, &old), None);
+        let mut harmless = old.clone();
+        for tool in &mut harmless.tools {
+            tool.effect = EffectClass::ReadOnly;
+        }
+        assert!(widens(&old, &harmless).is_some());
+        assert_eq!(widens(&harmless, &old), None);
+        let mut poor = old.clone();
+        poor.limits.cost_micros = 5;
+        let mut cheap = poor.clone();
+        cheap.price = Some(Price {
+            input_micros: 1,
+            cached_input_micros: 1,
+            output_micros: 1,
+        });
+        assert!(widens(&poor, &cheap).is_some());
+    }
+}

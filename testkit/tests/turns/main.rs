@@ -20,6 +20,7 @@ mod hooks;
 mod inputs;
 mod interrupts;
 mod limits;
+mod no_way_around;
 mod open_questions;
 mod policy;
 mod prompts;

@@ -1,9 +1,9 @@
 //! The ports of Windlass: what the engine asks of the world, as traits.
 //!
 //! An adapter implements one of them for one technology. Each trait states its laws; suites in
-//! `windlass-testkit` hold stores, blobs, tool executors and clocks to them. Absent on purpose: a runtime,
-//! a socket, a file, an adapter. Every port is object-safe, so an engine holds `Arc<dyn Port>` and has no type
-//! parameters.
+//! `windlass-testkit` hold stores, blobs, tool executors, hooks, approvers and clocks to them. Absent
+//! on purpose: a runtime, a socket, a file, an adapter. Every port is object-safe, so an engine holds
+//! `Arc<dyn Port>` and has no type parameters.
 
 mod approver;
 mod blobs;

@@ -43,6 +43,12 @@ impl CommandTools {
         })
     }
 
+    /// What is shown of their output, and how long they may take to stop.
+    #[must_use]
+    pub fn with_config(self, config: LocalFsConfig) -> Self {
+        Self { config, ..self }
+    }
+
     fn find(&self, call: &ToolCall) -> Result<&CommandTool, ToolError> {
         let found = self.tools.iter().find(|tool| tool.spec.name == call.name);
         found.ok_or_else(|| ToolError {

@@ -1,4 +1,8 @@
 //! Signals: the first asks the turn to stop, the second ends the process.
+//!
+//! After the first one the process ends within two seconds: what runs has [`TURN_GRACE_MS`] to
+//! stop, then the hooks on the interrupt have as long again, then those on the session's end have
+//! [`GRACE`]. The rest is for the log.
 
 use std::time::Duration;
 
@@ -8,7 +12,16 @@ use windlass::core::Interrupter;
 
 use crate::exit::{Exit, Failure};
 
-/// How long the process may take to end after the second signal, for its tools to be killed.
+/// How long what runs may take to stop once it is told to, in milliseconds; and then the hooks that
+/// hear of it.
+pub(crate) const TURN_GRACE_MS: u64 = 600;
+
+/// From telling a command of a tool to stop until it is killed, in milliseconds: early enough for
+/// what it has said to be recorded within [`TURN_GRACE_MS`].
+pub(crate) const COMMAND_GRACE_MS: u64 = 400;
+
+/// How long the process may take to end after the second signal, for its tools to be killed; and
+/// how long hooks on the session's end may take after the first.
 pub(crate) const GRACE: Duration = Duration::from_millis(500);
 
 /// The first signal.

@@ -16,6 +16,8 @@ use windlass::ports::{Approver, Blobs, Hooks, LogStore, Ports};
 use windlass::{Config, Engine, Toolbox};
 use windlass_clock::SystemClock;
 
+use crate::signals;
+
 pub(crate) use agents::agents;
 pub(crate) use goal::goal_tool;
 pub(crate) use hooks::hooks;
@@ -61,7 +63,8 @@ pub(crate) fn rig(
         approver,
         clock: Arc::new(clock()),
     };
-    // The person at the terminal sets the limits, so the ceiling is as wide as these.
+    // The person at the terminal sets the limits, so the ceiling is as wide as these; how long
+    // a signal is waited for is the process's own.
     let config = Config {
         limits: ceiling(&settings.limits),
         ..Config::default()
@@ -81,6 +84,7 @@ pub(crate) fn clock() -> SystemClock {
 fn ceiling(limits: &Limits) -> Limits {
     Limits {
         samples: limits.samples.max(Limits::default().samples),
+        grace_ms: signals::TURN_GRACE_MS,
         ..Limits::default()
     }
 }

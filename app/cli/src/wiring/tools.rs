@@ -11,11 +11,16 @@ use windlass::Toolbox;
 use windlass_localfs::{CommandTools, LocalFs, LocalFsConfig};
 
 use crate::exit::Failure;
+use crate::signals::COMMAND_GRACE_MS;
 
 /// The tools of a workspace, with the user's own beside them.
 pub(crate) fn toolbox(workspace: &Path, file: Option<&Path>) -> Result<Toolbox, Failure> {
     let usage = |error: &dyn std::fmt::Display| Failure::usage(error.to_string());
-    let local = LocalFs::open(workspace, LocalFsConfig::default()).map_err(|e| usage(&e))?;
+    let config = LocalFsConfig {
+        grace_ms: COMMAND_GRACE_MS,
+        ..LocalFsConfig::default()
+    };
+    let local = LocalFs::open(workspace, config.clone()).map_err(|e| usage(&e))?;
     let toolbox = Toolbox::new()
         .with(Arc::new(local))
         .map_err(|e| usage(&e))?;
@@ -27,7 +32,8 @@ pub(crate) fn toolbox(workspace: &Path, file: Option<&Path>) -> Result<Toolbox, 
         },
     };
     let commands = CommandTools::load(&file, workspace).map_err(|e| usage(&e))?;
-    toolbox.with(Arc::new(commands)).map_err(|e| usage(&e))
+    let commands = Arc::new(commands.with_config(config));
+    toolbox.with(commands).map_err(|e| usage(&e))
 }
 
 /// A file of the folder `windlass` in the user's configuration folder (XDG Base Directory).

@@ -3,12 +3,12 @@
 use std::io;
 
 use windlass::core::{
-    Because, Fact, GoalEnd, InputId, Interrupter, Outcome, Recorded, Scope, StopWhen, TurnId,
+    Because, Fact, GoalEnd, Hold, InputId, Interrupter, Outcome, Recorded, Scope, StopWhen, TurnId,
 };
 use windlass::{Conversation, Ended, Event, Subscription, TurnFold, TurnReport};
 
 use crate::exit::{Exit, Failure};
-use crate::present::Present;
+use crate::present::{Present, tell, waiting_words};
 use crate::signals::{Came, Signals};
 
 /// How many facts after a turn's end are looked at.
@@ -101,7 +101,7 @@ impl Watch<'_> {
                     self.awaited = Awaited::Goal;
                     fold = None;
                 }
-                None => self.held(&fact, &troubles)?,
+                None => self.held(&fact, &troubles).await?,
             }
         }
     }
@@ -136,21 +136,48 @@ impl Watch<'_> {
         Ok(After::Nothing)
     }
 
-    /// The turn before the awaited one was interrupted, so the awaited one waits for a word.
-    fn held(&self, fact: &Recorded, troubles: &Troubles) -> Result<(), Failure> {
-        let interrupted = matches!(&fact.fact, Fact::TurnSettled(settled)
-            if matches!(settled.outcome, Outcome::Interrupted { .. }));
-        match troubles.signal {
-            Some(came) if interrupted => Err(Failure::new(
-                came.exit,
-                format!(
-                    "interrupted before the prompt's turn began; the prompt waits: \
-                     windlass resume {}",
-                    self.conversation.id()
-                ),
-            )),
-            Some(_) | None => Ok(()),
+    /// The turn before the awaited one was interrupted, or ran out of time before it had begun, so
+    /// the awaited one waits for a word.
+    async fn held(&self, fact: &Recorded, troubles: &Troubles) -> Result<(), Failure> {
+        let Fact::TurnSettled(settled) = &fact.fact else {
+            return Ok(());
+        };
+        let waits = |exit: Exit, what: &str| {
+            let words = format!(
+                "{what} before the prompt's turn began; the prompt waits: windlass resume {}",
+                self.conversation.id()
+            );
+            Err(Failure::new(exit, words))
+        };
+        match (&settled.outcome, troubles.signal) {
+            (Outcome::Interrupted { .. }, Some(came)) => waits(came.exit, "interrupted"),
+            (outcome @ (Outcome::Interrupted { .. } | Outcome::Exhausted { .. }), _)
+                if self.is_held().await? =>
+            {
+                waits(Exit::of(outcome), "the turn before it was ended")
+            }
+            (
+                Outcome::Interrupted { .. }
+                | Outcome::Exhausted { .. }
+                | Outcome::Completed
+                | Outcome::NoAnswer
+                | Outcome::Refused
+                | Outcome::Blocked { .. }
+                | Outcome::Failed { .. },
+                Some(_) | None,
+            ) => Ok(()),
         }
+    }
+
+    /// Whether nothing opens a turn for the awaited input by itself.
+    async fn is_held(&self) -> Result<bool, Failure> {
+        let Awaited::Input(input) = self.awaited else {
+            return Ok(false);
+        };
+        let state = self.conversation.state().await;
+        let state = state.map_err(|ended| self.unfinished(&ended))?;
+        let waits = state.queue.iter().any(|queued| queued.id == input);
+        Ok(waits && state.hold == Hold::Held)
     }
 
     /// The driver ended before the turn did.
@@ -213,6 +240,9 @@ fn finish(
         return Err(closed(error));
     }
     present.settled(report).map_err(closed)?;
+    if let Some(words) = waiting_words(report) {
+        tell(&format!("  {words}"));
+    }
     if let After::End(fact) = after {
         present.after(fact).map_err(closed)?;
     }

@@ -15,7 +15,7 @@ use common::{Place, count, lines, signal};
 use serde_json::{Value, json};
 use windlass_testkit::http::{ModelServer, Reply, Script};
 
-/// From the signal to the end of the process.
+/// From the signal to the end of the process, whatever does not listen.
 const SOON: Duration = Duration::from_secs(2);
 const SIGNALS: [(&str, i32, &str); 2] = [("INT", 130, "person"), ("TERM", 143, "shutdown")];
 
@@ -262,4 +262,100 @@ fn in_an_approval() {
         assert_eq!(count(&place.log("s"), "CallStarted"), 0);
         goes_on(&place);
     }
+}
+
+#[test]
+fn in_a_tool_that_does_not_listen_with_slow_hooks_to_follow() {
+    for (name, code, by) in SIGNALS {
+        let place = Place::new();
+        let slow = |event: &str| {
+            let line = format!("echo {event} >> heard; exec sleep 600");
+            json!([{"hooks": [{"type": "command", "command": line, "timeout": 60}]}])
+        };
+        let events = json!({
+            "Interrupt": slow("Interrupt"),
+            "SessionEnd": slow("SessionEnd"),
+        });
+        let hooks = json!({"hooks": events});
+        std::fs::write(place.file("hooks.json"), hooks.to_string()).unwrap();
+        let prompt = "run: trap '' TERM; echo started; while :; do sleep 600; done";
+        let words = ["run", prompt, "--json", "--session", "s"];
+        let words = [&words[..], &["--hooks", "hooks.json"]].concat();
+        let child = reach(&place, &words, "CallProgress");
+        let began = Instant::now();
+        signal(&child, name);
+        let ended = child.wait_with_output().unwrap();
+        let took = began.elapsed();
+        assert!(took < SOON, "{name}: {took:?}");
+        println!("{name}: {took:?}");
+        assert_eq!(ended.status.code(), Some(code), "{name}");
+        let out = String::from_utf8(ended.stdout).unwrap();
+        settled(&lines(out.lines().last().unwrap())[0], by);
+        // Both were begun, and not waited for.
+        let heard = std::fs::read_to_string(place.file("heard")).unwrap();
+        assert_eq!(heard, "Interrupt\nSessionEnd\n");
+        // What the tool said until it was killed stands.
+        let log = place.log("s");
+        let observed = log.iter().find(|fact| fact["kind"] == "CallObserved");
+        let output = &observed.unwrap()["body"]["observation"]["output"];
+        assert!(output.as_str().unwrap().contains("started"), "{output}");
+    }
+}
+
+#[test]
+fn in_a_hook_on_the_prompt_the_prompt_waits_and_the_remark_says_so() {
+    for json in [&[][..], &["--json"]] {
+        let place = Place::new();
+        let pipe = place.file("alive");
+        let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        hold(&place, "UserPromptSubmit", &pipe);
+        let words = ["run", "run: touch made", "--session", "s"];
+        let words = [&words[..], &["--hooks", "hooks.json"], json].concat();
+        let child = place.command(&words).spawn().unwrap();
+        let mut alive = BufReader::new(std::fs::File::open(pipe).unwrap());
+        let mut seen = String::new();
+        alive.read_line(&mut seen).unwrap();
+        signal(&child, "INT");
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(130));
+        let err = String::from_utf8(ended.stderr).unwrap();
+        let remark = "an input waits; to go on with it: windlass resume s";
+        assert!(
+            err.lines().any(|line| line.trim() == remark),
+            "{json:?}: {err}"
+        );
+        assert!(!err.contains("PROMPT"), "{err}");
+        // And so it is.
+        std::fs::write(place.file("hooks.json"), r#"{"hooks": {}}"#).unwrap();
+        let next = place.run(&["resume", "s", "--hooks", "hooks.json"]);
+        assert_eq!(next.code, 0, "{}", next.err);
+        assert!(place.file("made").exists());
+    }
+}
+
+#[test]
+fn a_prompt_whose_time_is_over_in_a_hook_waits_too_and_nothing_waits_for_ever() {
+    let place = Place::new();
+    let slow = json!([{"hooks": [{"type": "command", "command": "exec sleep 600"}]}]);
+    let hooks = json!({"hooks": {"UserPromptSubmit": slow}});
+    std::fs::write(place.file("hooks.json"), hooks.to_string()).unwrap();
+    let with_hooks = ["--session", "s", "--hooks", "hooks.json"];
+    let words = ["run", "run: touch made", "--deadline", "300ms"];
+    let first = place.run(&[&words[..], &with_hooks].concat());
+    assert_eq!(first.code, 6, "{}", first.err);
+    let remark = "an input waits; to go on with it: windlass resume s";
+    assert!(first.err.contains(remark), "{}", first.err);
+    // Before another prompt comes the one that waits, which ends as before.
+    let second = place.run(&[&["run", "run: touch more"][..], &with_hooks].concat());
+    assert_eq!(second.code, 6, "{}", second.err);
+    assert!(
+        second.err.contains("the prompt waits: windlass resume s"),
+        "{}",
+        second.err
+    );
+    std::fs::write(place.file("hooks.json"), r#"{"hooks": {}}"#).unwrap();
+    let next = place.run(&["resume", "s", "--hooks", "hooks.json"]);
+    assert_eq!(next.code, 0, "{}", next.err);
+    assert!(place.file("made").exists());
 }

@@ -10,7 +10,7 @@ use windlass::core::{
 use windlass::{Event, LiveKind, TurnReport};
 
 use super::story::hook;
-use super::words::{first_words, goal_words, outcome_words, trigger_words, visible};
+use super::words::{first_words, goal_words, outcome_words, trigger_words, visible, waiting_words};
 use super::{Present, line, tell};
 use crate::exit::Failure;
 
@@ -241,7 +241,10 @@ impl Present for Human {
         if report.outcome != Outcome::Completed {
             tell(&format!("windlass: {}", outcome_words(&report.outcome)));
             let session = &report.settled.session;
-            tell(&format!("  to go on: windlass resume {session} PROMPT"));
+            // What waits is remarked on where the turn is watched.
+            if waiting_words(report).is_none() {
+                tell(&format!("  to go on: windlass resume {session} PROMPT"));
+            }
         }
         io::stdout().flush()
     }

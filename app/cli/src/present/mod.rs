@@ -14,7 +14,9 @@ use windlass::{Event, TurnReport};
 pub(crate) use human::Human;
 pub(crate) use json::Json;
 pub(crate) use story::story;
-pub(crate) use words::{first_words, mode_name, outcome_name, permissions_name, visible};
+pub(crate) use words::{
+    first_words, mode_name, outcome_name, permissions_name, visible, waiting_words,
+};
 
 use crate::exit::Failure;
 

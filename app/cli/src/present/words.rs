@@ -1,6 +1,9 @@
 //! Words: how texts, outcomes and settings read to a person.
 
-use windlass::core::{GoalEnd, LimitKind, Mode, ObservationStatus, Outcome, Permissions, Trigger};
+use windlass::TurnReport;
+use windlass::core::{
+    Fact, GoalEnd, LimitKind, Mode, ObservationStatus, Outcome, Permissions, Trigger,
+};
 
 /// The text with control characters made visible, so that no tool or model can steer a terminal.
 pub(crate) fn visible(text: &str) -> String {
@@ -43,6 +46,31 @@ pub(super) fn outcome_words(outcome: &Outcome) -> String {
         }
         Outcome::Failed { message, .. } => format!("failed: {message}"),
     }
+}
+
+/// What waits for a word after a turn that was interrupted or ran out of time, and what goes on with
+/// it.
+pub(crate) fn waiting_words(report: &TurnReport) -> Option<String> {
+    let Fact::TurnSettled(settled) = &report.settled.fact else {
+        return None;
+    };
+    match &settled.outcome {
+        Outcome::Interrupted { .. } | Outcome::Exhausted { .. } => {}
+        Outcome::Completed
+        | Outcome::NoAnswer
+        | Outcome::Refused
+        | Outcome::Blocked { .. }
+        | Outcome::Failed { .. } => return None,
+    }
+    let waits = match settled.waiting.len() {
+        0 => return None,
+        1 => "an input waits".to_owned(),
+        many => format!("{many} inputs wait"),
+    };
+    let session = &report.settled.session;
+    Some(format!(
+        "{waits}; to go on with it: windlass resume {session}"
+    ))
 }
 
 /// How a command that shows one outcome names it.

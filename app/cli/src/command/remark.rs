@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windlass::core::{Fact, GOAL_TOOL, Phase, Seq, Session, Settings};
+use windlass::core::{EffectClass, Fact, GOAL_TOOL, Phase, Seq, Session, Settings};
 use windlass::ports::LogStore;
 
 use crate::exit::Failure;
@@ -30,8 +30,39 @@ pub(super) fn on_missing_tools(
     )))
 }
 
-/// Refuses to go on without hooks that the session has: what they forbade would be allowed without
-/// a word. Whoever names a hooks file has decided.
+/// Refuses to go on with tools that are said to change less than they were: calls that were asked
+/// about, or never run twice, would be so no more. Whoever names a tools file has decided.
+pub(super) fn on_lighter_tools(
+    session: &Session,
+    settings: &Settings,
+    tools: Option<&Path>,
+) -> Result<(), Failure> {
+    if tools.is_some() {
+        return Ok(());
+    }
+    let lighter = settings.tools.iter().filter_map(|tool| {
+        let before = session.settings.tool(&tool.name)?;
+        let lighter = tool.effect < before.effect;
+        lighter.then(|| {
+            let (was, is) = (effect_name(before.effect), effect_name(tool.effect));
+            format!("{} (it was {was} and is now {is})", tool.name)
+        })
+    });
+    let lighter: Vec<String> = lighter.collect();
+    if lighter.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "session {} has tools that are now said to change less than they were: {}. If that is \
+         meant, name their file with --tools FILE",
+        session.id,
+        lighter.join(", ")
+    )))
+}
+
+/// Refuses to go on without hooks or a redaction that the session has: what they forbade would be
+/// allowed, and what was taken out would be shown, without a word. Whoever names a hooks file has
+/// decided.
 pub(super) fn on_missing_hooks(
     session: &Session,
     settings: &Settings,
@@ -40,12 +71,22 @@ pub(super) fn on_missing_hooks(
     if hooks.is_some() {
         return Ok(());
     }
-    let turn = session.turn().map(|turn| &turn.settings.hooks);
-    let had = turn.into_iter().chain([&session.settings.hooks]).flatten();
-    let mut gone: Vec<&str> = had
+    let turn = session.turn().map(|turn| &turn.settings);
+    let had: Vec<&Settings> = turn
+        .into_iter()
+        .chain([&session.settings])
+        .map(|had| &**had)
+        .collect();
+    let hooks = had.iter().flat_map(|had| &had.hooks);
+    let mut gone: Vec<&str> = hooks
         .filter(|hook| !settings.hooks.contains(hook))
         .map(|hook| hook.name.as_str())
         .collect();
+    let redactions = had.iter().filter_map(|had| had.redaction.as_ref());
+    let mut redactions = redactions.filter(|had| settings.redaction.as_ref() != Some(had));
+    if redactions.next().is_some() {
+        gone.push("redact (what is taken out of what the model says)");
+    }
     gone.dedup();
     if gone.is_empty() {
         return Ok(());
@@ -106,6 +147,14 @@ fn gone(before: &Settings, now: &Settings) -> Vec<String> {
     names
         .filter(|name| name != GOAL_TOOL && !is_there(name))
         .collect()
+}
+
+fn effect_name(effect: EffectClass) -> &'static str {
+    match effect {
+        EffectClass::ReadOnly => "read-only",
+        EffectClass::Idempotent => "idempotent",
+        EffectClass::Effectful => "effectful",
+    }
 }
 
 /// Whether anything but the tools, which have a remark of their own, differs.

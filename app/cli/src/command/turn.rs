@@ -123,6 +123,7 @@ fn check(task: &Task, settings: &Settings, recorded: Option<&Session>) -> Result
     }
     if let Some(session) = recorded {
         remark::on_missing_tools(session, settings, task.shape.tools.as_deref())?;
+        remark::on_lighter_tools(session, settings, task.shape.tools.as_deref())?;
         remark::on_missing_hooks(session, settings, task.shape.hooks.as_deref())?;
     }
     Ok(())

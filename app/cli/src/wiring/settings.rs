@@ -72,19 +72,33 @@ pub(crate) fn changed(
     with(settings, shape)
 }
 
-/// Whether the command says in so many words what calls may do: then it may allow more than the
-/// session did.
+/// Whether the command says in so many words what turns may do or take: then it may allow more
+/// than the session did. What a file says that the command does not name is looked at before.
 pub(crate) fn widening(shape: &Shape) -> Widening {
-    let rules = [&shape.allow, &shape.ask, &shape.deny];
-    let says = shape.mode.is_some()
-        || shape.permissions.is_some()
-        || shape.hooks.is_some()
-        || shape.no_rules
-        || rules.iter().any(|rules| !rules.is_empty());
-    match says {
+    match says_what_calls_may_do(shape) || says_what_turns_may_take(shape) {
         true => Widening::Meant,
         false => Widening::Refused,
     }
+}
+
+fn says_what_calls_may_do(shape: &Shape) -> bool {
+    let rules = [&shape.allow, &shape.ask, &shape.deny];
+    shape.mode.is_some()
+        || shape.permissions.is_some()
+        || shape.tools.is_some()
+        || shape.hooks.is_some()
+        || shape.no_rules
+        || rules.iter().any(|rules| !rules.is_empty())
+}
+
+fn says_what_turns_may_take(shape: &Shape) -> bool {
+    shape.max_samples.is_some()
+        || shape.max_tokens.is_some()
+        || shape.max_cost.is_some()
+        || shape.deadline.is_some()
+        || shape.price.is_some()
+        || shape.window.is_some()
+        || shape.compaction.is_some()
 }
 
 fn with(mut settings: Settings, shape: &Shape) -> Result<Settings, Failure> {

@@ -43,6 +43,28 @@ fn turns_follow_one_another_until_the_goal_is_met() {
 }
 
 #[test]
+fn a_rule_stands_against_the_models_word_that_the_goal_is_met() {
+    let place = Place::new();
+    let server = ModelServer::start(Script::respond(|request| {
+        match request.asked().results.is_empty() {
+            true => Reply::call("goal_met", json!({"evidence": "they do"})),
+            false => Reply::say("so be it"),
+        }
+    }))
+    .unwrap();
+    let base_url = server.base_url();
+    let provider = ["--provider", "openai-chat", "--base-url", &base_url];
+    let more = ["--deny", "goal_met", "--goal-turns", "2"];
+    let done = place.run(&[&["run", "begin"][..], &GOAL, &more, &provider].concat());
+    assert_eq!(done.code, 6, "{}", done.err);
+    let log = place.log("s");
+    let ended = log.iter().find(|fact| fact["kind"] == "GoalEnded").unwrap();
+    assert!(!ended.to_string().contains("met"), "{ended}");
+    let decided = log.iter().find(|fact| fact["kind"] == "CallDecided");
+    assert_eq!(decided.unwrap()["body"]["verdict"], "deny");
+}
+
+#[test]
 fn a_goal_outlives_its_process() {
     let place = Place::new();
     let asked = AtomicUsize::new(0);

@@ -182,8 +182,12 @@ fn end(settled: &TurnSettled) -> String {
         1 => "; 1 input waits".to_owned(),
         many => format!("; {many} inputs wait"),
     };
+    let estimated = match spent.estimated_tokens {
+        0 => String::new(),
+        tokens => format!(", about {tokens} more that the provider did not report"),
+    };
     format!(
-        "{} ({} samples, {} calls, {} tokens{cost}){waiting}",
+        "{} ({} samples, {} calls, {} tokens{estimated}{cost}){waiting}",
         outcome_words(&settled.outcome),
         spent.samples,
         spent.calls,

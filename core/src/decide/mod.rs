@@ -63,10 +63,11 @@ pub fn child(
     if !opening.owner.within(&turn.scope) {
         return Err(Reject::Foreign);
     }
+    // Its limits are narrowed to the turn's, so wider ones are no reason to refuse it.
+    opening.settings.limits = opening.settings.limits.within(&turn.limits);
     if let Some(what) = widening::widens(&turn.settings, &opening.settings) {
         return Err(Reject::Widens(what));
     }
-    opening.settings.limits = opening.settings.limits.within(&turn.limits);
     opening.lineage = Lineage::Child {
         of: parent.id.clone(),
         call,

@@ -204,6 +204,11 @@ impl Hooks for CommandHooks {
         })
     }
 
+    fn redaction(&self) -> Option<String> {
+        let redaction = self.redaction.as_ref()?;
+        Some(redaction.name().to_owned())
+    }
+
     fn redactor(&self) -> Option<Box<dyn Redactor>> {
         let redaction = self.redaction.as_ref()?;
         Some(Box::new(redaction.redactor()))

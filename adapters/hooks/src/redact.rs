@@ -14,6 +14,7 @@ use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson;
 use regex_automata::util::start;
 use regex_automata::{Anchored, MatchKind};
+use windlass_core::Digest;
 use windlass_ports::Redactor;
 
 use crate::error::LoadError;
@@ -31,6 +32,7 @@ const PATTERN_BYTES: usize = 4 * 1024 * 1024;
 #[derive(Clone)]
 pub(crate) struct Redaction {
     dfa: Arc<DFA>,
+    name: String,
 }
 
 /// Takes out of an answer what the patterns of the hooks file match.
@@ -78,6 +80,9 @@ impl Redaction {
             let words = format!("redact: {} patterns, more than {MOST}", patterns.len());
             return Err(LoadError::new(words));
         }
+        let digest = patterns.iter().fold(Digest::EMPTY, |digest, pattern| {
+            digest.part(pattern.as_bytes())
+        });
         let patterns: Vec<String> = patterns.iter().map(|text| ascii_words(text)).collect();
         for (index, pattern) in patterns.iter().enumerate() {
             if pattern.is_empty() {
@@ -94,7 +99,15 @@ impl Redaction {
         let dfa = build(&patterns).map_err(|error| {
             LoadError::new(format!("redact: too much together: {error}")).caused_by(error)
         })?;
-        Ok(Some(Self { dfa: Arc::new(dfa) }))
+        Ok(Some(Self {
+            dfa: Arc::new(dfa),
+            name: format!("regex:{digest}"),
+        }))
+    }
+
+    /// The name of the patterns, which tells them from others and does not tell them.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// What redacts one answer.

@@ -32,6 +32,7 @@ pub struct ScriptedHooks {
     hooks: Arc<Vec<ScriptedHook>>,
     clock: Option<Arc<dyn Clock>>,
     redactor: Option<Arc<MakeRedactor>>,
+    redaction: String,
     asked: Arc<Ledger<Asked>>,
 }
 
@@ -72,6 +73,7 @@ impl ScriptedHooks {
             hooks: Arc::new(hooks.into_iter().collect()),
             clock: None,
             redactor: None,
+            redaction: String::from("scripted"),
             asked: Arc::default(),
         }
     }
@@ -90,6 +92,13 @@ impl ScriptedHooks {
         make: impl Fn() -> Box<dyn Redactor> + Send + Sync + 'static,
     ) -> Self {
         self.redactor = Some(Arc::new(make));
+        self
+    }
+
+    /// Calls what its redactors take out so, and not `scripted`.
+    #[must_use]
+    pub fn with_redaction(mut self, name: impl Into<String>) -> Self {
+        self.redaction = name.into();
         self
     }
 
@@ -160,6 +169,10 @@ impl Hooks for ScriptedHooks {
             Err(_) => HookEnded::Failed,
         });
         result
+    }
+
+    fn redaction(&self) -> Option<String> {
+        self.redactor.as_ref().map(|_| self.redaction.clone())
     }
 
     fn redactor(&self) -> Option<Box<dyn Redactor>> {

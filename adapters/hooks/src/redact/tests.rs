@@ -174,3 +174,18 @@ proptest! {
         prop_assert_eq!(whole(PATTERNS, &text), expected);
     }
 }
+
+#[test]
+fn the_name_is_that_of_the_patterns_in_their_order() {
+    let name = |patterns: &[&str]| redaction(patterns).name().to_owned();
+    assert_eq!(name(&["a", "b"]), name(&["a", "b"]));
+    assert!(name(&["a", "b"]).starts_with("regex:"));
+    for other in [&["b", "a"][..], &["a"], &["ab"], &["a", "b", "c"]] {
+        assert_ne!(name(&["a", "b"]), name(other), "{other:?}");
+    }
+    // Recorded in logs: another name for the same patterns would shut their sessions out.
+    assert_eq!(
+        name(&["sk-[a-z]+"]),
+        "regex:fddb931c5b91eeb4542e87baa9f6571a"
+    );
+}

@@ -12,6 +12,7 @@ use windlass_ports::{Hooks, Provider, SampleRequest, Streaming};
 
 use super::hook::REASON;
 use super::reading::{Reading, truncated};
+use super::redact;
 use super::{Signals, Voice};
 use crate::size::{self, Size};
 
@@ -69,6 +70,10 @@ impl CompactEffect {
 
     /// Asks the model once. Nothing of its answer is shown live.
     async fn summary(&self, question: Prompt, usage: &mut Option<Usage>) -> Result<String, String> {
+        let wanted = self.settings.redaction.as_deref();
+        if let Some(why) = redact::missing(wanted, &*self.hooks) {
+            return Err(why);
+        }
         let mut assembler = Assembler::new(self.caps);
         let read = self.read(question, &mut assembler).await;
         *usage = assembler.usage();

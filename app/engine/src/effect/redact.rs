@@ -1,18 +1,34 @@
 //! Redacting: a user's redactor over the events of one answer, before anybody sees them.
 //!
 //! What it takes out is in no delta and no fact. The arguments of calls are left as the model wrote
-//! them, as tools must get what is checked and recorded; so is what goes back to the provider
-//! unchanged, which nobody reads.
+//! them: with others, the call would do something else. What would go back to the provider as it
+//! came is left out where the redactor finds something in it, and where it found something in the
+//! text of the same part, for it may say the same under a seal.
 
 use std::collections::BTreeMap;
 
-use windlass_core::StreamEvent;
-use windlass_ports::Redactor;
+use serde_json::Value;
+use windlass_core::{Opaque, StreamEvent};
+use windlass_ports::{Hooks, Redactor};
+
+/// Why the model may not be asked here, if so: its words would not be rewritten as the session's
+/// settings say.
+pub(super) fn missing(wanted: Option<&str>, hooks: &dyn Hooks) -> Option<String> {
+    let wanted = wanted?;
+    (hooks.redaction().as_deref() != Some(wanted)).then(|| {
+        format!(
+            "the words of this session's model are to be rewritten by {wanted}, which is not among \
+             the hooks here: start with the hooks file that the session was opened with"
+        )
+    })
+}
 
 /// Rewrites the events of one answer.
 pub(super) struct Redaction {
     redactor: Box<dyn Redactor>,
     parts: BTreeMap<u32, Part>,
+    /// Of each part that is not whole, what became of its text.
+    kept: BTreeMap<u32, Kept>,
     /// Bytes that have come in. A redactor may hold back all of them.
     bytes: usize,
 }
@@ -31,6 +47,7 @@ impl Redaction {
         Self {
             redactor,
             parts: BTreeMap::new(),
+            kept: BTreeMap::new(),
             bytes: 0,
         }
     }
@@ -59,17 +76,22 @@ impl Redaction {
             StreamEvent::Done { slot, text, opaque } => {
                 let part = self.parts.insert(slot, Part::Left);
                 let part = part.filter(|part| *part != Part::Left);
+                let mut kept = self.kept.remove(&slot).unwrap_or_default();
                 let text = match part {
                     Some(part) => {
                         let rest = self.redactor.end(slot);
+                        kept.end(&rest);
                         out.push(part.event(slot, rest));
                         text.map(|whole| {
                             self.bytes = self.bytes.saturating_add(whole.len());
-                            self.redactor.whole(&whole)
+                            let text = self.redactor.whole(&whole);
+                            kept.changed |= text != whole;
+                            text
                         })
                     }
                     None => text,
                 };
+                let opaque = opaque.filter(|opaque| !kept.changed && self.leaves(opaque));
                 out.push(StreamEvent::Done { slot, text, opaque });
             }
             other @ (StreamEvent::Opened { .. }
@@ -85,8 +107,60 @@ impl Redaction {
         self.bytes = self.bytes.saturating_add(text.len());
         if *self.parts.entry(slot).or_insert(part) == part {
             // Also when nothing may be shown yet: the part has begun.
-            out.push(part.event(slot, self.redactor.push(slot, &text)));
+            let shown = self.redactor.push(slot, &text);
+            self.kept.entry(slot).or_default().more(&text, &shown);
+            out.push(part.event(slot, shown));
         }
+    }
+
+    /// Whether the redactor leaves a payload as it is: as it is written, and the texts in it.
+    fn leaves(&self, opaque: &Opaque) -> bool {
+        self.leaves_text(&opaque.payload)
+            && serde_json::from_str(&opaque.payload).map_or(true, |value| self.leaves_all(&value))
+    }
+
+    fn leaves_all(&self, value: &Value) -> bool {
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => true,
+            Value::String(text) => self.leaves_text(text),
+            Value::Array(values) => values.iter().all(|value| self.leaves_all(value)),
+            Value::Object(members) => members
+                .iter()
+                .all(|(name, value)| self.leaves_text(name) && self.leaves_all(value)),
+        }
+    }
+
+    fn leaves_text(&self, text: &str) -> bool {
+        self.redactor.whole(text) == text
+    }
+}
+
+/// What became of the text of one part, compared while it streams.
+#[derive(Default)]
+struct Kept {
+    /// What has come in and not come out.
+    ahead: String,
+    /// Whether something else came out than what came in.
+    changed: bool,
+}
+
+impl Kept {
+    fn more(&mut self, said: &str, shown: &str) {
+        if self.changed {
+            return;
+        }
+        self.ahead.push_str(said);
+        if self.ahead.starts_with(shown) {
+            self.ahead.drain(..shown.len());
+        } else {
+            self.changed = true;
+            self.ahead = String::new();
+        }
+    }
+
+    fn end(&mut self, rest: &str) {
+        self.more("", rest);
+        self.changed |= !self.ahead.is_empty();
     }
 }
 
@@ -215,6 +289,47 @@ mod tests {
             panic!("{items:?}")
         };
         assert_eq!(call.arguments, r#"{"a":"secret"}"#);
+    }
+
+    #[test]
+    fn a_seal_stays_only_where_there_is_nothing_to_take_out() {
+        let sealed = |pieces: &[&str], whole: Option<&str>, payload: &str| {
+            let pieces = pieces.iter().map(|text| StreamEvent::Reasoning {
+                slot: 0,
+                text: (*text).to_owned(),
+            });
+            let end = StreamEvent::Done {
+                slot: 0,
+                text: whole.map(str::to_owned),
+                opaque: Some(Opaque {
+                    provider: "p".into(),
+                    endpoint: "e".into(),
+                    model: "m".into(),
+                    payload: payload.into(),
+                }),
+            };
+            let (_, items) = answer(pieces.chain([end]).collect());
+            let [Item::Reasoning(item)] = &*items else {
+                panic!("{items:?}")
+            };
+            item.opaque.is_some()
+        };
+        let fine = r#"{"a":["sec ret"]}"#;
+        assert!(sealed(&["a sec", "ond se"], None, fine));
+        assert!(sealed(&["a se"], Some("a se"), "no JSON"));
+        assert!(
+            !sealed(&["a sec", "ret"], None, fine),
+            "its text is changed"
+        );
+        assert!(!sealed(&["a se"], Some("a secret"), fine), "the whole is");
+        for payload in [
+            r#"{"a":"a secret"}"#,
+            r#"{"a":[{"b":"\u0073ecret"}]}"#,
+            r#"{"s\u0065cret":1}"#,
+            "no JSON, a secret",
+        ] {
+            assert!(!sealed(&["a se"], None, payload), "{payload}");
+        }
     }
 
     #[test]

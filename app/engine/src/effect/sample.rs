@@ -10,7 +10,7 @@ use windlass_core::{
 use windlass_ports::{CancelSignal, Clock, Hooks, Provider, SampleRequest, Streaming};
 
 use super::reading::{Reading, truncated};
-use super::redact::Redaction;
+use super::redact::{self, Redaction};
 use super::{Signals, Voice};
 use crate::arguments::Checker;
 use crate::bus::Bus;
@@ -81,6 +81,11 @@ impl SampleEffect {
         voice: &Voice,
         give_way: &CancelSignal,
     ) -> Result<Vec<SampleNews>, SampleFailure> {
+        let wanted = self.request.prompt.settings.redaction.as_deref();
+        if let Some(why) = redact::missing(wanted, &*self.hooks) {
+            let kind = FailureKind::Hook;
+            return Err(SampleFailure::new(kind, Retry::Never, why));
+        }
         let mut reading = tokio::select! {
             biased;
             () = give_way.cancelled() => return Err(steered()),

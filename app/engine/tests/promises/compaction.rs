@@ -2,18 +2,19 @@
 //! request, and a summary that cannot be had holds nothing up.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use async_trait::async_trait;
 use serde_json::json;
 use windlass::core::{
-    Compacted, EffectClass, Fact, FailureKind, Outcome, Prompt, PromptItem, Retry,
-    SUMMARY_INSTRUCTIONS, Strategy, Window,
+    Compacted, EffectClass, Fact, FailureKind, HookPoint, HookReply, HookSpec, Outcome, Prompt,
+    PromptItem, Retry, SUMMARY_INSTRUCTIONS, Strategy, Window,
 };
-use windlass::ports::Redactor;
+use windlass::ports::{HookCall, HookContext, HookError, Hooks, Redactor};
 use windlass::{Event, LiveKind, Send};
 use windlass_testkit::Answer;
 use windlass_testkit::faulty::FaultyStore;
-use windlass_testkit::hooks::ScriptedHooks;
+use windlass_testkit::hooks::{ScriptedHook, ScriptedHooks};
 use windlass_testkit::provider::{ScriptedProvider, Step, call, cut_after, fail, say, stall};
 use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
 
@@ -58,6 +59,7 @@ fn long(
         cast,
         provider,
         window,
+        redaction: None,
     }
 }
 
@@ -65,6 +67,7 @@ struct Long {
     cast: Cast,
     provider: ScriptedProvider,
     window: Window,
+    redaction: Option<String>,
 }
 
 struct Lived {
@@ -76,9 +79,10 @@ struct Lived {
 
 impl Long {
     async fn live(self) -> Lived {
-        let window = self.window;
+        let (window, redaction) = (self.window, self.redaction);
         let world = World::of(FaultyStore::new(), self.cast);
         let world = world.tuned(move |settings| {
+            settings.redaction.clone_from(&redaction);
             settings.window = window;
             settings.max_output_tokens = Some(500);
         });
@@ -196,6 +200,57 @@ async fn without_a_usable_summary_a_plain_list_takes_its_place() {
         }
         assert_eq!(lived.took, each * lived.compacted.len() as u128, "{word}");
     }
+}
+
+/// Hooks whose redaction is missing while a conversation is compacted.
+struct Away {
+    hooks: ScriptedHooks,
+    away: AtomicBool,
+}
+
+#[async_trait]
+impl Hooks for Away {
+    fn hooks(&self) -> Vec<HookSpec> {
+        self.hooks.hooks()
+    }
+
+    async fn ask(&self, call: HookCall, context: HookContext) -> Result<HookReply, HookError> {
+        let away = call.at.point() == HookPoint::BeforeCompaction;
+        self.away.store(away, Ordering::SeqCst);
+        self.hooks.ask(call, context).await
+    }
+
+    fn redaction(&self) -> Option<String> {
+        let away = self.away.load(Ordering::SeqCst);
+        self.hooks.redaction().filter(|_| !away)
+    }
+
+    fn redactor(&self) -> Option<Box<dyn Redactor>> {
+        self.hooks.redactor()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_summary_is_asked_for_where_what_rewrites_it_is_missing() {
+    let mut long = long(Strategy::Summary, || say(SUMMARY));
+    let at = |name, point| ScriptedHook::new(name, point);
+    let hooks = ScriptedHooks::new([
+        at("before", HookPoint::BeforeCompaction),
+        at("after", HookPoint::AfterCompaction),
+    ]);
+    long.cast.hooks = Arc::new(Away {
+        hooks: hooks.with_redactor(|| Box::new(NoX)),
+        away: AtomicBool::new(false),
+    });
+    long.redaction = Some("scripted".into());
+    let provider = long.provider.clone();
+    let lived = long.live().await;
+    for one in &lived.compacted {
+        let why = one.fallback.as_ref().unwrap();
+        assert!(why.contains("rewritten by scripted"), "{why}");
+        assert!(one.cut.summary.is_some(), "a list");
+    }
+    assert!(!provider.prompts().iter().any(asks_for_summary));
 }
 
 #[tokio::test(start_paused = true)]

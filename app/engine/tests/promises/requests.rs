@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windlass::core::{
-    Delta, EffectClass, Fact, Item, Permissions, PromptItem, Rule, RuleVerdict, StreamEvent,
-    Widening,
+    Delta, EffectClass, Fact, Item, Permissions, PromptItem, ReasoningItem, Rule, RuleVerdict,
+    StreamEvent, Widening,
 };
 use windlass::ports::{NobodyAsked, Redactor};
 use windlass::{Event, LiveKind, PrefixReport};
@@ -15,7 +15,7 @@ use windlass_testkit::provider::{ScriptedProvider, Step, call, say};
 use windlass_testkit::tools::{CounterTool, ScriptedTools};
 use windlass_testkit::{Answer, Gate};
 
-use crate::world::{Cast, World, hello, me, soon};
+use crate::world::{Cast, World, failure, hello, me, ms, soon};
 
 /// Takes out every `x`, and holds back whatever has not ended with a space.
 #[derive(Default)]
@@ -104,6 +104,84 @@ async fn what_a_redactor_takes_out_is_in_no_delta_no_fact_and_no_request() {
         _ => None,
     });
     assert_eq!(seen.as_deref(), Some("a fo_ and an o_"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_goes_back_to_the_provider_unread_holds_nothing_that_a_redactor_takes_out() {
+    let answer = Answer::new()
+        .sealed_reasoning("an ox", "the same, under a seal")
+        .sealed_reasoning("an ass", "an ox")
+        .sealed_reasoning("an ass", "an ass")
+        .call("pay", json!({ "to": "bob" }));
+    let counter = CounterTool::new("pay", EffectClass::Effectful);
+    let run = async |hooks: ScriptedHooks| {
+        let answer = Step::from(answer.clone().pieces_of(2));
+        let provider = ScriptedProvider::new([answer, say("done")]);
+        let cast = Cast {
+            provider: Arc::new(provider.clone()),
+            tools: Arc::new(ScriptedTools::new([counter.tool()])),
+            ..Cast::new([], [])
+        };
+        let world = World::of(FaultyStore::new(), cast.hooks(&hooks));
+        world.turn().await;
+        let payload = |item: &ReasoningItem| item.opaque.as_ref().map(|kept| kept.payload.clone());
+        let recorded = world.picked(|fact| match fact {
+            Fact::ItemAdded(added) => match &added.item {
+                Item::Reasoning(item) => Some(payload(item)),
+                Item::Text { .. } | Item::Refusal { .. } | Item::Call(_) => None,
+            },
+            _ => None,
+        });
+        let prompts = provider.prompts();
+        let items = prompts[1].items.iter();
+        let sent = items.filter_map(|item| match item {
+            PromptItem::Reasoning { item, .. } => Some(payload(item)),
+            _ => None,
+        });
+        assert_eq!(sent.collect::<Vec<_>>(), recorded);
+        recorded
+    };
+    let sealed = |text: &str| Some(format!("{text:?}"));
+    let all = ["the same, under a seal", "an ox", "an ass"].map(sealed);
+    assert_eq!(run(ScriptedHooks::new([])).await, all);
+    let hooks = ScriptedHooks::new([]).with_redactor(|| Box::<NoX>::default());
+    assert_eq!(run(hooks).await, [None, None, sealed("an ass")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_model_is_asked_where_what_rewrites_its_words_is_missing() {
+    let redacting = || ScriptedHooks::new([]).with_redactor(|| Box::<NoX>::default());
+    let provider = ScriptedProvider::responding(|_| say("an ox"));
+    let mut cast = Cast::new([], []);
+    cast.provider = Arc::new(provider.clone());
+    let world = World::of(FaultyStore::new(), cast.clone().hooks(&redacting()));
+    let world = world.tuned(|settings| settings.redaction = Some("scripted".into()));
+    let (report, _) = world.turn().await;
+    assert_eq!(report.answer, "an o_");
+    let mut store = world.store.clone();
+    drop(world);
+    for (hooks, stands) in [
+        (ScriptedHooks::new([]), false),
+        (redacting().with_redaction("others"), false),
+        (redacting(), true),
+    ] {
+        let asked = provider.prompts().len();
+        let world = World::of(store.reopen(), cast.clone().hooks(&hooks));
+        let (report, took) = world.turn().await;
+        if stands {
+            assert_eq!(report.answer, "an o_");
+        } else {
+            let why = failure(&report);
+            assert!(why.starts_with("Hook: "), "{why}");
+            assert!(
+                why.contains("rewritten by scripted, which is not among the hooks here"),
+                "{why}"
+            );
+            assert_eq!(took, ms(0), "it is not tried again");
+            assert_eq!(provider.prompts().len(), asked, "nobody was asked");
+        }
+        store = world.store.clone();
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 use windlass_core::{Edit, Settings};
 
-use crate::rules;
+use crate::{rules, twice};
 
 /// How many violations one message names.
 const NAMED: usize = 3;
@@ -57,6 +57,12 @@ impl Checker {
             Ok(value) => value,
             Err(error) => return Some(format!("They are not JSON: {error}.")),
         };
+        if let Some(key) = twice::key(arguments) {
+            let key: String = key.chars().take(WORDS).collect();
+            return Some(format!(
+                "They can be read in two ways: the key {key:?} appears twice."
+            ));
+        }
         let mut faults = Vec::new();
         for error in validator.iter_errors(&value).take(NAMED) {
             let words: String = error.to_string().chars().take(WORDS).collect();
@@ -146,6 +152,19 @@ mod tests {
         );
         let wrong = checker.fault("t", r#"{"n":"x"}"#).unwrap();
         assert!(wrong.contains("/n"), "{wrong}");
+    }
+
+    #[test]
+    fn a_key_that_is_there_twice_is_a_fault_whatever_the_schema_says() {
+        let checker = Checker::new(&settings("{}")).unwrap();
+        let fault = checker.fault("t", r#"{"a":[{"env":1,"\u0065nv":1}]}"#);
+        let words = r#"They can be read in two ways: the key "env" appears twice."#;
+        assert_eq!(fault.as_deref(), Some(words));
+        let edit = checker.edit("t", r#"{"env":1,"env":2}"#.into());
+        assert_eq!(edit.fault.as_deref(), Some(words));
+        let long = "x".repeat(5_000);
+        let fault = checker.fault("t", &format!(r#"{{"{long}":1,"{long}":1}}"#));
+        assert!(fault.unwrap().len() < 400);
     }
 
     #[test]

@@ -15,7 +15,8 @@ pub struct Config {
     pub events: usize,
     /// Facts that one read of a log brings.
     pub page: usize,
-    /// How long a shutdown waits for its sessions to come to rest, in milliseconds.
+    /// How long a shutdown waits for its sessions to come to rest, in milliseconds. The hooks that
+    /// hear of a session's end have no longer either, whatever their own timeouts say.
     pub shutdown_ms: u64,
 }
 

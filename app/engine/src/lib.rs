@@ -20,6 +20,7 @@ mod size;
 mod slot;
 mod subscription;
 mod toolbox;
+mod twice;
 
 pub use approvals::PendingApproval;
 pub use config::Config;

@@ -5,8 +5,8 @@
 //! alphabetical order. Nothing else is made equal: not case, not spaces, not paths, not the words
 //! of a command line. A rule that must not be got around names tools, not the shape of arguments.
 //!
-//! Where an argument is there twice, each is looked at: a rule that allows must fit all of them,
-//! one that asks or denies any. An argument that is not there meets no pattern.
+//! Where an argument is there twice, which is a fault of the call besides, each is looked at: a rule
+//! that allows must fit all of them, one that asks or denies any. An argument that is not there meets no pattern.
 
 use std::fmt;
 

@@ -80,10 +80,11 @@ pub(crate) fn failed(name: &str, why: &str) -> HookReply {
 
 /// Words about a failure, which name the hook.
 fn naming(name: &str, why: &str) -> String {
-    let mut words = if why.contains(name) {
+    let whose = format!("hook {name}");
+    let mut words = if why.contains(&whose) {
         why.to_owned()
     } else {
-        format!("hook {name}: {why}")
+        format!("{whose}: {why}")
     };
     size::cut(&mut words, REASON);
     words

@@ -84,6 +84,14 @@ async fn edited_arguments_are_run_and_checked_like_those_of_a_model() {
     assert!(observation.output.contains("/n"), "{observation:?}");
     assert_eq!(runs.load(Ordering::SeqCst), 0, "unfit arguments do not run");
 
+    let (world, _, runs) = around_a_call(hook().says(edit(r#"{"n":2,"n":3}"#)));
+    world.turn().await;
+    let (_, observation) = world.observation();
+    assert_eq!(observation.status, ObservationStatus::Failed);
+    let words = &observation.output;
+    assert!(words.contains(r#"the key "n" appears twice"#), "{words}");
+    assert_eq!(runs.load(Ordering::SeqCst), 0);
+
     let (world, _, _) = around_a_call(hook().says(edit(r#"{"n":1}"#)));
     world.turn().await;
     let decided = decided(&world);
@@ -185,7 +193,21 @@ async fn a_hook_that_fails_panics_or_is_not_there_is_named() {
         world.turn().await;
         let why = &decided(&world)[0].reason;
         assert!(why.contains("hook bad") && why.contains(word), "{why}");
+        assert_eq!(why.matches("hook bad").count(), 1, "{why}");
         assert_eq!(runs.load(Ordering::SeqCst), 0);
+    }
+    // A name that is a word of the failure does not name the hook.
+    let script = ScriptedHook::new("script", HookPoint::BeforeTool).fails();
+    let panics = ScriptedHook::new("it", HookPoint::BeforeTool);
+    let panics = panics.answers(|_| panic!("a panic on purpose"));
+    for (hook, start) in [
+        (script, "the scripted hook script fails"),
+        (panics, "hook it: it panicked"),
+    ] {
+        let (world, _, _) = around_a_call(hook);
+        world.turn().await;
+        let why = &decided(&world)[0].reason;
+        assert!(why.starts_with(start), "{why}");
     }
     let (world, _, runs) = around_a_call(at());
     let world = world.tuned(|settings| settings.hooks[0].name = "gone".into());

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod alias;
+mod denial;
 mod error;
 mod event;
 mod file;

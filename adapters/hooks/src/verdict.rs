@@ -1,7 +1,8 @@
 //! What a hook says: its exit code and its output, read as a reply. Pure.
 //!
 //! Two readings of the protocol differ in what an exit code other than 0 and 2 does to JSON beside
-//! it. Here the safe half of each counts: a denial stands, an allowance or a change does not.
+//! it. Here the safe half of each counts: a denial stands, an allowance or a change does not. A
+//! denial stands also where another part of the JSON is not what a hook may say.
 
 use std::collections::BTreeMap;
 
@@ -9,6 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use windlass_core::HookVerdict;
 
+use crate::denial;
 use crate::event::Event;
 use crate::process::{End, Kept, Ran};
 
@@ -44,19 +46,19 @@ pub(crate) struct Answer {
 
 /// Reads what a hook says. The error is its failure, in words.
 pub(crate) fn read(event: Event, ran: &Ran) -> Result<Answer, String> {
-    let said = Said::of(&ran.out);
+    let said = Said::of(event, &ran.out);
     match ran.end {
         End::Code(0) => match said {
             Said::Plain(words) => Ok(Answer {
                 context: words.filter(|_| event.hears_plain_words()),
                 ..Answer::pass()
             }),
-            Said::Json(output) => output.answer(event),
+            Said::Json(answer) => *answer,
             Said::Broken(why) => Err(why),
         },
         End::Code(2) => refused(event, said, &ran.err),
         End::Code(code) => match said {
-            Said::Json(output) => match output.answer(event) {
+            Said::Json(answer) => match *answer {
                 Ok(answer) if answer.is_against() => Ok(answer),
                 Ok(_) | Err(_) => Err(failed(&format!("it exited with code {code}"), &ran.err)),
             },
@@ -74,7 +76,7 @@ pub(crate) fn read(event: Event, ran: &Ran) -> Result<Answer, String> {
 /// Exit code 2: not so, whatever else it wrote.
 fn refused(event: Event, said: Said, err: &Kept) -> Result<Answer, String> {
     let told = match said {
-        Said::Json(output) => output.answer(event).ok().filter(Answer::is_against),
+        Said::Json(answer) => answer.ok().filter(Answer::is_against),
         Said::Plain(_) | Said::Broken(_) => None,
     };
     if !event.can_block() {
@@ -122,13 +124,14 @@ fn words(err: &Kept) -> Option<String> {
 enum Said {
     /// Words, if any.
     Plain(Option<String>),
-    Json(Box<Output>),
-    /// It looks like JSON, and is not what a hook may say; or it is too much.
+    /// JSON, and what it comes to.
+    Json(Box<Result<Answer, String>>),
+    /// It is too much.
     Broken(String),
 }
 
 impl Said {
-    fn of(out: &Kept) -> Self {
+    fn of(event: Event, out: &Kept) -> Self {
         if out.is_cut() {
             let (most, total) = (out.bytes.len(), out.total);
             return Self::Broken(format!(
@@ -139,12 +142,11 @@ impl Said {
         if !(text.starts_with('{') && text.ends_with('}')) {
             return Self::Plain((!text.is_empty()).then_some(text));
         }
-        match serde_json::from_str(&text) {
-            Ok(output) => Self::Json(Box::new(output)),
-            Err(error) => Self::Broken(format!(
-                "what it wrote to stdout is not the JSON of a hook: {error}"
-            )),
-        }
+        let answer = serde_json::from_str(&text)
+            .map_err(|error| format!("what it wrote to stdout is not the JSON of a hook: {error}"))
+            .and_then(|output: Output| output.answer(event))
+            .or_else(|why| Answer::denial(event, &text, why));
+        Self::Json(Box::new(answer))
     }
 }
 
@@ -253,6 +255,20 @@ impl Answer {
         }
     }
 
+    /// The denial in a JSON text that is otherwise not as it should be; `why`, if it holds none.
+    fn denial(event: Event, text: &str, why: String) -> Result<Self, String> {
+        let Some(denial) = denial::find(event, text) else {
+            return Err(why);
+        };
+        Self {
+            verdict: denial.verdict,
+            reason: denial.reason,
+            message: Some(format!("its denial counts, and nothing else of it: {why}")),
+            ..Self::pass()
+        }
+        .fitting(event)
+    }
+
     /// Whether it holds something back.
     fn is_against(&self) -> bool {
         match self.verdict {
@@ -318,39 +334,4 @@ fn rank(verdict: HookVerdict) -> u8 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ran(code: i32, out: &str) -> Ran {
-        let kept = |text: &str| Kept {
-            bytes: text.as_bytes().to_vec(),
-            total: text.len() as u64,
-        };
-        Ran {
-            end: End::Code(code),
-            out: kept(out),
-            err: kept(""),
-        }
-    }
-
-    #[test]
-    fn keys_that_nobody_knows_are_told_of() {
-        let out = r#"{"suppressOutput": true, "desicion": "block", "hookSpecificOutput":
-            {"permissionDecison": "deny", "decision": {"behaviour": "deny"}}}"#;
-        let answer = read(Event::PermissionRequest, &ran(0, out)).unwrap();
-        assert_eq!(answer.verdict, HookVerdict::Pass);
-        assert_eq!(
-            answer.unknown,
-            ["desicion", "permissionDecison", "behaviour"]
-        );
-    }
-
-    #[test]
-    fn no_denial_is_without_a_reason() {
-        for (code, out) in [(0, r#"{"decision": "block"}"#), (2, "")] {
-            let answer = read(Event::Stop, &ran(code, out)).unwrap();
-            assert_eq!(answer.verdict, HookVerdict::Deny);
-            assert_eq!(answer.reason, "it gave no reason");
-        }
-    }
-}
+mod tests;

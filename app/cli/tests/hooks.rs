@@ -295,3 +295,23 @@ fn the_users_own_hooks_are_found_and_doctor_names_them() {
     assert_eq!(bad.code, 2, "{}", bad.err);
     assert!(bad.err.contains("bad.json"), "{}", bad.err);
 }
+
+#[test]
+fn a_failure_names_its_hook_once() {
+    let place = Place::new();
+    hooks(
+        &place,
+        "PreToolUse",
+        Some("Bash"),
+        "echo broken >&2; exit 1",
+    );
+    let done = run(&place, "run: touch made", &[]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    let mut lines = done.err.lines();
+    let line = lines.find(|line| line.contains("broken")).unwrap();
+    assert_eq!(line.matches("hook.sh").count(), 1, "{line}");
+    assert!(line.contains("failed: it exited with code 1"), "{line}");
+    let log = place.log("s");
+    let reason = facts(&log, "HookDecided")[0]["body"]["reason"].clone();
+    assert_eq!(reason.as_str().unwrap().matches("hook.sh").count(), 1);
+}

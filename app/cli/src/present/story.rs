@@ -129,15 +129,19 @@ pub(super) fn hook(decided: &HookDecided) -> Option<String> {
         HookVerdict::Failed => "failed",
         HookVerdict::Overrun => "said more than it may",
     };
+    let whose = format!("hook {}", decided.name);
+    let failed = matches!(decided.verdict, HookVerdict::Failed | HookVerdict::Overrun);
     let why = match decided.reason.as_str() {
         "" => String::new(),
+        // A failure says itself whose it is.
+        reason if failed && reason.contains(&whose) => return Some(reason.to_owned()),
         reason => format!(": {reason}"),
     };
     let edit = match &decided.edit {
         None => String::new(),
         Some(edit) => format!(" -> {}", edit.text),
     };
-    Some(format!("hook {} {verb}{why}{edit}", decided.name))
+    Some(format!("{whose} {verb}{why}{edit}"))
 }
 
 /// What the model was told, where the words themselves stand here.

@@ -245,6 +245,45 @@ fn what_is_to_be_redacted_is_nowhere() {
 }
 
 #[test]
+fn what_is_to_be_redacted_stays_so_when_the_session_goes_on() {
+    let place = Place::new();
+    let file = r#"{"redact": ["sk-[a-z0-9]{8,}"]}"#;
+    fs::write(place.file("red.json"), file).unwrap();
+    let write = "write a.txt: sk-abcdefgh secret";
+    let done = place.run(&["run", "--hooks", "red.json", "--session", "r2", write]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(!done.out.contains("sk-abcdefgh"), "{}", done.out);
+    let before = place.log("r2");
+    fs::write(place.file("other.json"), r#"{"redact": ["other"]}"#).unwrap();
+    let own = place.file("home/.config/windlass");
+    fs::create_dir_all(&own).unwrap();
+    // Neither none nor another one stands for it, whatever else the command says.
+    for (there, more) in [(false, &[][..]), (true, &[]), (true, &["--mode", "build"])] {
+        if there {
+            fs::copy(place.file("other.json"), own.join("hooks.json")).unwrap();
+        }
+        let refused = place.run(&[&["resume", "r2", "read a.txt"][..], more].concat());
+        assert_eq!(refused.code, 2, "{}", refused.err);
+        assert!(refused.err.contains("redact"), "{}", refused.err);
+        assert!(refused.err.contains("--hooks FILE"), "{}", refused.err);
+        assert_eq!(refused.out, "");
+        assert_eq!(place.log("r2"), before, "nothing was done");
+    }
+    let next = place.run(&["resume", "r2", "read a.txt", "--hooks", "red.json"]);
+    assert_eq!(next.code, 0, "{}", next.err);
+    assert!(next.out.contains("[redacted]"), "{}", next.out);
+    assert!(!next.out.contains("sk-abcdefgh"), "{}", next.out);
+    let said =
+        |fact: &&Value| fact["kind"] == "ItemAdded" && fact["body"]["item"]["type"] != "call";
+    let log = place.log("r2");
+    let said: Vec<&Value> = log.iter().filter(said).collect();
+    assert!(said.len() > 1, "{said:?}");
+    for fact in said {
+        assert!(!fact.to_string().contains("sk-abcdefgh"), "{fact}");
+    }
+}
+
+#[test]
 fn hooks_are_never_taken_from_a_workspace_and_never_lost_without_a_word() {
     let place = Place::new();
     let script = "cat > /dev/null; echo 'no' >&2; exit 2";

@@ -24,6 +24,23 @@ pub(crate) fn user(text: &str) -> Part {
     part(b"user", &[text])
 }
 
+/// The name of the workspace's context.
+pub(crate) const WORKSPACE: &str = "workspace";
+/// The name of the context that says what calls may do.
+pub(crate) const POSTURE: &str = "permissions";
+/// The name of the goal's context.
+pub(crate) const GOAL: &str = "goal";
+
+/// The name of a presenter's context, which is never one of the engine's.
+pub(crate) fn presenter_name(from: &str) -> String {
+    format!("presenter {from}")
+}
+
+/// The name of a hook's context.
+pub(crate) fn hook_name(name: &str) -> String {
+    format!("hook {name}")
+}
+
 /// Context, in its frame.
 pub(crate) fn framed(text: &str) -> Part {
     part(b"context", &[text])

@@ -24,6 +24,8 @@ use crate::item::{CallItem, Item};
 use crate::record::Recorded;
 use crate::render::PromptItem;
 
+pub(crate) use crate::context::{GOAL, POSTURE, WORKSPACE, hook_name, presenter_name};
+
 /// What stands after text that was cut off because the user spoke.
 pub(crate) const CUT_OFF: &str = " [cut off here: the user spoke]";
 
@@ -464,23 +466,6 @@ impl History {
         self.enter_if_whole(recorded);
         Ok(())
     }
-}
-
-/// The name of the workspace's context.
-pub(crate) const WORKSPACE: &str = "workspace";
-/// The name of the context that says what calls may do.
-pub(crate) const POSTURE: &str = "permissions";
-/// The name of the goal's context.
-pub(crate) const GOAL: &str = "goal";
-
-/// The name of a presenter's context, which is never one of the engine's.
-pub(crate) fn presenter_name(from: &str) -> String {
-    format!("presenter {from}")
-}
-
-/// The name of a hook's context.
-pub(crate) fn hook_name(name: &str) -> String {
-    format!("hook {name}")
 }
 
 /// Text that was cut off, with its mark; `None` where there is none.

@@ -109,7 +109,7 @@ fn the_oldest_parts_leave_and_the_request_stays() {
               11 CompactionStarted 1 attempt 1: window, slide to 1623 bytes
                  run compact@11
             > compacted
-              12 Compacted cleared before 0, left out before 1, summary "Left out here to make room: 0 answers of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", leaves 2276 bytes in 2 items
+              12 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", leaves 275 bytes in 1 items
               13 InputAccepted input 9
               14 SampleStarted sample 1 attempt 1 because opened by input 9
                  run sample@14
@@ -154,7 +154,7 @@ fn a_summary_takes_their_place() {
               11 CompactionStarted 1 attempt 1: window, summary to 1623 bytes
                  run compact@11
             > compacted They exchanged letters.
-              12 Compacted cleared before 0, left out before 1, summary "They exchanged letters.", leaves 2079 bytes in 2 items
+              12 Compacted cleared before 0, left out before 2, summary "They exchanged letters.", leaves 79 bytes in 1 items
               13 InputAccepted input 9
               14 SampleStarted sample 1 attempt 1 because opened by input 9
                  run sample@14
@@ -197,7 +197,7 @@ fn without_a_usable_summary_a_plain_list_does() {
               11 CompactionStarted 1 attempt 1: window, summary to 1623 bytes
                  run compact@11
             > compacted
-              12 Compacted cleared before 0, left out before 1, summary "Left out here to make room: 0 answers of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", fallback: the model gave no summary, leaves 2276 bytes in 2 items
+              12 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", fallback: the model gave no summary, leaves 275 bytes in 1 items
               13 InputAccepted input 9
               14 SampleStarted sample 1 attempt 1 because opened by input 9
                  run sample@14
@@ -294,7 +294,7 @@ fn the_provider_refuses_a_request_as_too_large() {
               14 CompactionStarted 1 attempt 1: overflow, clear to 1604 bytes
                  run compact@14
             > compacted
-              15 Compacted cleared before 0, left out before 1, summary "Left out here to make room: 0 answers of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", leaves 1884 bytes in 3 items
+              15 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", leaves 283 bytes in 2 items
               16 SampleStarted sample 2 attempt 1 because compacted
                  run sample@16
             > text Now it is fine.
@@ -307,7 +307,7 @@ fn the_provider_refuses_a_request_as_too_large() {
 }
 
 #[test]
-fn a_second_refusal_compacts_once_more_until_it_gains_too_little() {
+fn each_refusal_compacts_once_more_up_to_the_limit() {
     check(
         r#"
             open compactions=2
@@ -345,17 +345,20 @@ fn a_second_refusal_compacts_once_more_until_it_gains_too_little() {
               14 CompactionStarted 1 attempt 1: overflow, clear to 1604 bytes
                  run compact@14
             > compacted
-              15 Compacted cleared before 0, left out before 1, summary "Left out here to make room: 0 answers of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", leaves 1884 bytes in 3 items
+              15 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", leaves 283 bytes in 2 items
               16 SampleStarted sample 2 attempt 1 because compacted
                  run sample@16
             > fail context_overflow never
               17 SampleCut context_overflow, no further attempt
-              18 CompactionStarted 2 attempt 1: overflow, clear to 942 bytes
+              18 CompactionStarted 2 attempt 1: overflow, clear to 141 bytes
                  run compact@18
             > compacted
-              19 Compacted cleared before 0, left out before 1, summary "Left out here to make room: 0 answers of 0 turns.\nBefore that:\nLeft out here to make room: 0 answers of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxx...", leaves 1843 bytes in 3 items
-              20 TurnSettled exhausted: context
+              19 Compacted cleared before 0, left out before 1, summary "", leaves 64 bytes in 2 items
+              20 SampleStarted sample 3 attempt 1 because compacted
+                 run sample@20
             > fail context_overflow never
+              21 SampleCut context_overflow, no further attempt
+              22 TurnSettled failed: context_overflow: the provider said so
         "#]],
     );
 }

@@ -40,7 +40,7 @@ fn hooks_hear_of_it_before_and_after() {
               13 CompactionStarted 1 attempt 1: window, slide to 1623 bytes
                  run compact@13
             > compacted
-              14 Compacted cleared before 0, left out before 1, summary "Left out here to make room: 0 answers of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", leaves 2276 bytes in 2 items
+              14 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", leaves 275 bytes in 1 items
               15 HooksAsked after_compaction 14 window: hook 1
                  run hook 1@15
             > hook 0 pass context=reread-the-plan
@@ -165,7 +165,7 @@ fn a_restart_begins_it_anew() {
             > late 1
                  rejected: the answer of the compaction at 11 came late: that run is no longer waited for
             > compacted
-              13 Compacted cleared before 0, left out before 1, summary "Left out here to make room: 0 answers of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", leaves 2276 bytes in 2 items
+              13 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", leaves 275 bytes in 1 items
               14 InputAccepted input 9
               15 SampleStarted sample 1 attempt 1 because opened by input 9
                  run sample@15

@@ -3,6 +3,7 @@
 mod bench_command;
 mod demo;
 mod fix;
+mod kit_command;
 mod step;
 mod test;
 mod tidy;
@@ -45,6 +46,12 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Checks the laws in random worlds, as a release: `--worlds N`.
+    Laws {
+        /// Handed to the kit; `--help` tells what it takes.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -55,6 +62,7 @@ fn main() -> ExitCode {
         Command::Test { arguments } => test::run(&arguments),
         Command::Demo => demo::run(),
         Command::Bench { arguments } => bench_command::run(&arguments),
+        Command::Laws { arguments } => kit_command::run("laws", &arguments),
     };
     let Err(error) = done else {
         return ExitCode::SUCCESS;

@@ -24,9 +24,11 @@ pub mod law_15_denied_calls_never_start;
 pub mod law_16_effectful_starts_once;
 
 mod begun;
+mod evidence;
 mod reading;
 
 pub use begun::{Begun, Loss};
+pub use evidence::Evidence;
 
 /// A law that does not hold, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

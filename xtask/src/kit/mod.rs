@@ -1,0 +1,43 @@
+//! The kit: runs what the test kit holds the core to, for longer than tests may take.
+//!
+//! A program of its own, because it is built as a release and without the rest of the workspace.
+
+mod laws;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::say::complain;
+
+/// Runs what the test kit holds the core to.
+#[derive(Debug, Parser)]
+#[command(name = "kit", bin_name = "kit")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What to run.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Checks the laws in random worlds and says which are broken.
+    Laws(laws::Plan),
+}
+
+/// Runs the program. It ends with 0 when all holds, 1 when something is broken, 2 when it could
+/// not be found out.
+#[must_use]
+pub fn main() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Command::Laws(plan) => laws::run(&plan),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            complain(format_args!("kit: {error:#}"));
+            ExitCode::from(2)
+        }
+    }
+}

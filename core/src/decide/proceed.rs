@@ -210,18 +210,22 @@ fn open(plan: &Plan, turn: &Turn, opening: Opening) -> Option<Fact> {
             Size::Fits | Size::Over(_) => {}
         }
     }
-    match (queued, &plan.session.goal) {
-        (Some(queued), _) => hear(plan, turn, queued),
-        (None, Some(goal)) => Some(context::before_goal(plan, turn, goal)),
-        // The goal was taken away while the turn opened.
-        (None, None) => Some(settle(
+    if let Some(queued) = queued {
+        return hear(plan, turn, queued);
+    }
+    let goal = plan.session.goal.as_ref();
+    let goal = goal.filter(|goal| opening == Opening::Goal(goal.set));
+    Some(match goal {
+        Some(goal) => context::before_goal(plan, turn, goal),
+        // The goal was taken away, or another one set, while the turn opened.
+        None => settle(
             plan,
             turn,
             Outcome::Blocked {
                 reason: String::from("the goal was taken away"),
             },
-        )),
-    }
+        ),
+    })
 }
 
 /// Bytes of an input with its context.

@@ -41,10 +41,14 @@ pub(super) fn on_injected(
         ContextSource::Posture { text } => tell(session, history::POSTURE, text),
         ContextSource::Goal { text } => {
             let part = context::framed(&context::frame(history::GOAL, text));
+            let in_force = session.goal.as_ref().map(|goal| goal.set);
             let turn = turn_of(session, recorded)?;
             let Stage::Opening(Opening::Goal(set)) = turn.stage else {
                 return Err(misfit(recorded, "the turn is not opened for a goal"));
             };
+            if in_force != Some(set) {
+                return Err(misfit(recorded, "the turn is opened for another goal"));
+            }
             turn.stage = Stage::Ready(Ready::because(Because::Goal { set }));
             part
         }

@@ -228,6 +228,7 @@ pub(super) fn on_settled(
     if steers && fact.outcome == Outcome::Completed {
         return Err(misfit(recorded, "the user has spoken to it meanwhile"));
     }
+    let opening = turn.opening();
     let asked = turn.stop.as_ref().or(turn.pause.as_ref());
     let asked_at = asked.map_or(Seq::ZERO, |stop| stop.seq);
     let unheard = matches!(turn.opening(), Some(Opening::Input(_)));
@@ -248,7 +249,11 @@ pub(super) fn on_settled(
     if let Some(state) = &mut session.goal
         && state.standing == Standing::Waiting
     {
-        state.standing = goal::after(&fact.outcome);
+        state.standing = match opening {
+            // The goal was replaced while the turn opened: that says nothing of the new one.
+            Some(Opening::Goal(set)) if set != state.set && !holds => Standing::Due,
+            Some(Opening::Goal(_) | Opening::Input(_)) | None => goal::after(&fact.outcome),
+        };
     }
     let lasts = |pending: &&Pending| pending.lasting == Lasting::Session;
     let turn = turn_of(session, recorded)?;

@@ -256,6 +256,113 @@ fn a_goal_may_be_taken_away() {
 }
 
 #[test]
+fn a_goal_set_while_a_turn_opens_for_another_gets_its_own_turns() {
+    check(
+        r#"
+            open child hooks=sub_turn_start
+            goal turns=3 make the tests pass
+            send begin
+            hook 0 pass
+            text I have begun.
+            end stop
+            goal turns=2 write the docs
+            hook 0 pass
+            hook 0 pass
+            text I write.
+            end stop
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > goal turns=3 make the tests pass
+               2 GoalSet "make the tests pass", 3 turns
+            > send begin
+               3 InputQueued "begin"
+               4 TurnOpened because opened by input 3
+               5 HooksAsked sub_turn_start: hook 0
+                 run hook 0@5
+            > hook 0 pass
+               6 HookDecided h0 pass
+               7 InputAccepted input 3
+               8 SampleStarted sample 1 attempt 1 because opened by input 3
+                 run sample@8
+            > text I have begun.
+               9 ItemAdded text "I have begun."
+            > end stop
+              10 SampleEnded stop
+              11 TurnSettled completed
+              12 TurnOpened because goal 2
+              13 HooksAsked sub_turn_start: hook 0
+                 run hook 0@13
+            > goal turns=2 write the docs
+              14 GoalSet "write the docs", 2 turns
+            > hook 0 pass
+              15 HookDecided h0 pass
+              16 TurnSettled blocked: the goal was taken away
+              17 TurnOpened because goal 14
+              18 HooksAsked sub_turn_start: hook 0
+                 run hook 0@18
+            > hook 0 pass
+              19 HookDecided h0 pass
+              20 ContextInjected goal: "The goal is not met yet (turn 1 of 2):\nwrite the docs\nGo on. When it is met, call goal_met."
+              21 SampleStarted sample 1 attempt 1 because goal 14
+                 run sample@21
+            > text I write.
+              22 ItemAdded text "I write."
+            > end stop
+              23 SampleEnded stop
+              24 TurnSettled completed
+              25 TurnOpened because goal 14
+              26 HooksAsked sub_turn_start: hook 0
+                 run hook 0@26
+        "#]],
+    );
+}
+
+#[test]
+fn a_goal_taken_away_while_its_turn_opens_is_not_gone_on_with() {
+    check(
+        r#"
+            open child hooks=sub_turn_start
+            goal turns=3 make the tests pass
+            send begin
+            hook 0 pass
+            text I have begun.
+            end stop
+            goal none
+            hook 0 pass
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > goal turns=3 make the tests pass
+               2 GoalSet "make the tests pass", 3 turns
+            > send begin
+               3 InputQueued "begin"
+               4 TurnOpened because opened by input 3
+               5 HooksAsked sub_turn_start: hook 0
+                 run hook 0@5
+            > hook 0 pass
+               6 HookDecided h0 pass
+               7 InputAccepted input 3
+               8 SampleStarted sample 1 attempt 1 because opened by input 3
+                 run sample@8
+            > text I have begun.
+               9 ItemAdded text "I have begun."
+            > end stop
+              10 SampleEnded stop
+              11 TurnSettled completed
+              12 TurnOpened because goal 2
+              13 HooksAsked sub_turn_start: hook 0
+                 run hook 0@13
+            > goal none
+              14 GoalSet none
+            > hook 0 pass
+              15 HookDecided h0 pass
+              16 TurnSettled blocked: the goal was taken away
+        "#]],
+    );
+}
+
+#[test]
 fn a_goal_needs_words_and_turns() {
     check(
         r#"

@@ -3,7 +3,8 @@
 //! An adapter implements one of them for one technology. Each trait states its laws; suites in
 //! `windlass-testkit` hold stores, blobs, tool executors, hooks, approvers and clocks to them. Absent
 //! on purpose: a runtime, a socket, a file, an adapter. Every port is object-safe, so an engine holds
-//! `Arc<dyn Port>` and has no type parameters.
+//! `Arc<dyn Port>` and has no type parameters. [`Wire`] is the one that the engine does not ask:
+//! providers that speak HTTP do.
 
 mod approver;
 mod blobs;
@@ -14,6 +15,7 @@ mod hooks;
 mod provider;
 mod store;
 mod tools;
+mod wire;
 
 use std::sync::Arc;
 
@@ -33,6 +35,9 @@ pub use store::{
     StoreErrorKind, StoreRetry, Verified,
 };
 pub use tools::{NoProgress, Progress, ToolCall, ToolContext, ToolError, ToolExecutor};
+pub use wire::{
+    Wire, WireBody, WireError, WireErrorKind, WireHeader, WireHeaders, WireRequest, WireResponse,
+};
 
 /// The ports that an engine runs on.
 #[derive(Clone)]

@@ -1,42 +1,47 @@
-//! The HTTP client: one request out, the head of one response back.
-//!
-//! Redirects are not followed, so a key goes nowhere but where it was meant for. Nothing is tried
-//! a second time here: the engine owns the one budget of attempts.
+//! The client of one endpoint: one request out over the wire, the head of one response back, and
+//! what is no success as an error.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_openai::config::{Config as _, OpenAIConfig};
-use reqwest::header::{
-    ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, HeaderMap, HeaderName, HeaderValue,
-};
-use reqwest::{Client, Method, Response, Url, redirect};
+use bytes::Bytes;
+use reqwest::Url;
+use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use windlass_core::{FailureKind, Retry};
-use windlass_ports::ProviderError;
+use windlass_ports::{
+    ProviderError, Wire, WireBody, WireErrorKind, WireHeader, WireHeaders, WireRequest,
+};
 
 use crate::config::{OpenAiConfig, Secret};
 use crate::error::{ERROR_BODY_BYTES, Origin};
-
-/// The longest that establishing a connection may take, whatever a request's own limit.
-const CONNECT: Duration = Duration::from_secs(60);
 
 /// How long the body of a refusal may take.
 const REFUSAL: Duration = Duration::from_secs(10);
 
 /// Sends requests to one endpoint.
-#[derive(Clone)]
-pub(crate) struct Wire {
-    client: Client,
+pub(crate) struct Client {
+    wire: Arc<dyn Wire>,
     base: Url,
-    headers: HeaderMap,
+    /// Those of a request without a body.
+    bare: WireHeaders,
+    /// Those of a request for a stream.
+    streaming: WireHeaders,
     secrets: Vec<Secret>,
     keyed: bool,
 }
 
-impl Wire {
-    pub(crate) fn new(config: &OpenAiConfig) -> Result<Self, ProviderError> {
-        let base = base(config)?;
+/// The body of a success, with how its errors are worded.
+pub(crate) type Answered = (Box<dyn WireBody>, Origin);
+
+impl Client {
+    pub(crate) fn new(config: &OpenAiConfig, wire: Arc<dyn Wire>) -> Result<Self, ProviderError> {
+        let base = base(&config.base_url)?;
         let headers = headers(config)?;
+        let bare: WireHeaders = headers.iter().map(header).collect();
+        let mut streaming = bare.clone();
+        streaming.push("content-type", "application/json", false);
+        streaming.push("accept", "text/event-stream", false);
         let mut secrets: Vec<Secret> = config.headers.values().cloned().collect();
         secrets.extend(config.api_key.clone());
         let keyed = config.api_key.is_some() || !config.headers.is_empty();
@@ -47,9 +52,10 @@ impl Wire {
             );
         }
         Ok(Self {
-            client: client(&base)?,
+            wire,
             base,
-            headers,
+            bare,
+            streaming,
             secrets,
             keyed,
         })
@@ -74,56 +80,56 @@ impl Wire {
         (url, Origin::new(shown, self.secrets.clone(), self.keyed))
     }
 
-    /// Sends a request and waits at most `wait` for the head of its response. A response that is
-    /// not a success is an error.
+    /// Sends a request, with a body if it asks for a stream, and waits at most `wait` for the head
+    /// of its response. A response that is not a success is an error.
     pub(crate) async fn send(
         &self,
-        method: Method,
-        url: Url,
+        method: &'static str,
+        url: &Url,
         origin: &Origin,
-        body: Option<(&'static str, Vec<u8>)>,
+        body: Option<Vec<u8>>,
         wait: Duration,
-    ) -> Result<(Response, Origin), ProviderError> {
-        let mut request = self
-            .client
-            .request(method, url)
-            .headers(self.headers.clone());
-        if let Some((accept, body)) = body {
-            request = request
-                .header("content-type", "application/json")
-                .header("accept", accept);
-            request = request.body(body);
-        }
-        let sent = tokio::time::timeout(wait, request.send()).await;
-        let response = match sent {
-            Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(origin.unreachable(error)),
-            Err(_) => {
+    ) -> Result<Answered, ProviderError> {
+        let headers = match body {
+            Some(_) => &self.streaming,
+            None => &self.bare,
+        };
+        let request = WireRequest {
+            method,
+            url: url.as_str().to_owned(),
+            headers: headers.clone(),
+            body: body.map(Bytes::from),
+            head_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+        };
+        let response = match self.wire.send(request).await {
+            Ok(response) => response,
+            Err(error) if error.kind == WireErrorKind::HeadTimeout => {
                 let context = origin.slow(wait);
                 return Err(origin.error(FailureKind::Timeout, Retry::Soon, context));
             }
+            Err(error) => return Err(origin.unreachable(error)),
         };
-        let origin = origin.answered(response.status().as_u16(), response.headers());
-        if !response.status().is_success() {
-            let headers = response.headers().clone();
-            let body = refusal(response).await;
+        let (status, headers) = (response.status, response.headers);
+        let origin = origin.answered(status, &headers);
+        if !(200..300).contains(&status) {
+            let body = refusal(response.body).await;
             return Err(origin.refused(&headers, &body));
         }
-        if let Some(coding) = response.headers().get(CONTENT_ENCODING)
-            && coding != "identity"
+        if let Some(coding) = headers.get("content-encoding")
+            && coding != b"identity"
         {
             let context = origin.coded();
             return Err(origin.error(FailureKind::Protocol, Retry::Never, context));
         }
-        Ok((response, origin))
+        Ok((response.body, origin))
     }
 }
 
 /// The first bytes of a refusal's body, as far as they come in time.
-async fn refusal(mut response: Response) -> Vec<u8> {
+async fn refusal(mut sent: Box<dyn WireBody>) -> Vec<u8> {
     let mut body = Vec::new();
     let read = async {
-        while let Ok(Some(bytes)) = response.chunk().await {
+        while let Ok(Some(bytes)) = sent.chunk().await {
             let room = ERROR_BODY_BYTES.saturating_sub(body.len());
             body.extend_from_slice(bytes.get(..room).unwrap_or(&bytes));
             if body.len() >= ERROR_BODY_BYTES {
@@ -136,45 +142,18 @@ async fn refusal(mut response: Response) -> Vec<u8> {
     body
 }
 
-fn client(base: &Url) -> Result<Client, ProviderError> {
-    let mut builder = Client::builder()
-        .user_agent(concat!("windlass/", env!("CARGO_PKG_VERSION")))
-        .redirect(redirect::Policy::none())
-        .referer(false)
-        .http1_only()
-        .tcp_nodelay(true)
-        .connect_timeout(CONNECT)
-        .pool_idle_timeout(Duration::from_secs(60))
-        .pool_max_idle_per_host(64);
-    if is_loopback(base) {
-        builder = builder.no_proxy();
+fn header((name, value): (&HeaderName, &HeaderValue)) -> WireHeader {
+    WireHeader {
+        name: name.as_str().to_owned(),
+        value: Bytes::copy_from_slice(value.as_bytes()),
+        sensitive: value.is_sensitive(),
     }
-    if base.scheme() == "http" {
-        // TLS is never spoken, so no certificates are needed, nor read from the system.
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| misconfigured(format!("setting up TLS: {error}")))?
-            .with_root_certificates(rustls::RootCertStore::empty())
-            .with_no_client_auth();
-        builder = builder.tls_backend_preconfigured(tls);
-    } else if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Another thread may have been faster, with a provider of its choice: that one serves too.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    }
-    builder.build().map_err(|error| {
-        let mut mapped = misconfigured(format!(
-            "setting up HTTPS with the system's root certificates: {error}; \
-             install them, for example the package ca-certificates"
-        ));
-        mapped.source = Some(Box::new(error));
-        mapped
-    })
 }
 
-fn base(config: &OpenAiConfig) -> Result<Url, ProviderError> {
+/// The base URL, if it is one that requests can be sent to.
+pub(crate) fn base(base_url: &str) -> Result<Url, ProviderError> {
     let wrong = |what: &str| misconfigured(format!("the base URL {what}"));
-    let url = Url::parse(config.base_url.trim())
+    let url = Url::parse(base_url.trim())
         .map_err(|error| wrong(&format!("is no URL ({error}): write it as https://host/v1")))?;
     if !url.username().is_empty() || url.password().is_some() {
         return Err(wrong("holds a user name or a password: give a key instead"));
@@ -232,7 +211,8 @@ fn headers(config: &OpenAiConfig) -> Result<HeaderMap, ProviderError> {
     Ok(headers)
 }
 
-fn is_loopback(url: &Url) -> bool {
+/// Whether a URL leads to this machine.
+pub(crate) fn is_loopback(url: &Url) -> bool {
     let Some(host) = url.host_str() else {
         return false;
     };
@@ -241,7 +221,8 @@ fn is_loopback(url: &Url) -> bool {
     host == "localhost" || address.is_some_and(|address| address.is_loopback())
 }
 
-fn misconfigured(context: String) -> ProviderError {
+/// The error of a configuration that cannot be used.
+pub(crate) fn misconfigured(context: String) -> ProviderError {
     ProviderError::new(FailureKind::InvalidRequest, Retry::Never, context)
 }
 

@@ -2,13 +2,18 @@
 
 use super::*;
 use crate::config::Api;
+use crate::http::http_wire;
 
 fn config() -> OpenAiConfig {
     OpenAiConfig::new(Api::Chat).with_api_key("sk-1")
 }
 
+fn client(config: &OpenAiConfig) -> Result<Client, ProviderError> {
+    Client::new(config, http_wire(&config.base_url)?)
+}
+
 fn refused(config: &OpenAiConfig) -> String {
-    match Wire::new(config) {
+    match client(config) {
         Ok(_) => panic!("{config:?} was accepted"),
         Err(error) => error.context,
     }
@@ -56,16 +61,16 @@ fn what_cannot_be_used_is_refused_in_words() {
 
 #[test]
 fn https_is_set_up_with_the_roots_of_the_system_or_says_what_is_missing() {
-    match Wire::new(&config()) {
-        Ok(wire) => assert_eq!(wire.base.scheme(), "https"),
+    match client(&config()) {
+        Ok(client) => assert_eq!(client.base.scheme(), "https"),
         Err(error) => assert!(error.context.contains("root certificates"), "{error}"),
     }
 }
 
 #[test]
 fn paths_are_joined_and_queries_kept() {
-    let wire = |url: &str| Wire::new(&config().with_base_url(url)).unwrap();
-    let joined = |url: &str| wire(url).call(&["chat", "completions"]).0.to_string();
+    let with = |url: &str| client(&config().with_base_url(url)).unwrap();
+    let joined = |url: &str| with(url).call(&["chat", "completions"]).0.to_string();
     assert_eq!(joined("http://h/v1"), "http://h/v1/chat/completions");
     assert_eq!(joined("http://h/v1/"), "http://h/v1/chat/completions");
     assert_eq!(joined("http://h"), "http://h/chat/completions");
@@ -77,7 +82,7 @@ fn paths_are_joined_and_queries_kept() {
 
 #[test]
 fn the_endpoint_is_named_without_its_query() {
-    let named = |url: &str| Wire::new(&config().with_base_url(url)).unwrap().endpoint();
+    let named = |url: &str| client(&config().with_base_url(url)).unwrap().endpoint();
     assert_eq!(named("http://h/v1/?key=k"), "http://h/v1");
     assert_eq!(named("http://h"), "http://h");
 }

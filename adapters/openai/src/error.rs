@@ -1,13 +1,11 @@
 //! The one mapping from what went wrong to a `ProviderError`: class, retry, and words that are
 //! bounded, escaped, and free of secrets.
 
-use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{HeaderMap, LOCATION};
 use windlass_core::{FailureKind, Retry};
-use windlass_ports::ProviderError;
+use windlass_ports::{ProviderError, WireError, WireErrorKind, WireHeaders};
 
 use crate::classify::{classify, retry};
 use crate::config::Secret;
@@ -19,6 +17,9 @@ pub const ERROR_BODY_BYTES: usize = 64 * 1024;
 
 /// How many characters of a provider's own words are passed on.
 const SHOWN_CHARS: usize = 600;
+
+/// How many characters a wire without a network may say of what it has no recording of.
+const UNRECORDED_CHARS: usize = 2_000;
 
 /// What a decoder found wrong, before it is put into words.
 #[derive(Debug)]
@@ -60,9 +61,9 @@ impl Origin {
 
     /// The same for one response.
     #[must_use]
-    pub fn answered(&self, status: u16, headers: &HeaderMap) -> Self {
+    pub fn answered(&self, status: u16, headers: &WireHeaders) -> Self {
         let id = ["x-request-id", "request-id", "apim-request-id"];
-        let id = id.iter().find_map(|name| headers.get(*name)?.to_str().ok());
+        let id = id.iter().find_map(|name| headers.text(name));
         Self {
             status: Some(status),
             request_id: id.map(|id| self.shown(id).chars().take(200).collect()),
@@ -72,7 +73,7 @@ impl Origin {
 
     /// The error of a response that is not a success.
     #[must_use]
-    pub fn refused(&self, headers: &HeaderMap, body: &[u8]) -> ProviderError {
+    pub fn refused(&self, headers: &WireHeaders, body: &[u8]) -> ProviderError {
         let status = self.status.unwrap_or(0);
         if (300..400).contains(&status) {
             return self.redirected(headers);
@@ -82,7 +83,7 @@ impl Origin {
             ..Reported::default()
         });
         let kind = classify(Some(status), &reported);
-        let retry = match headers.get("x-should-retry").map(|value| value.as_bytes()) {
+        let retry = match headers.get("x-should-retry") {
             Some(b"false") => Retry::Never,
             Some(_) | None => match (retry(kind, Some(status)), retry_after_ms(headers)) {
                 (Retry::Never, _) => Retry::Never,
@@ -129,32 +130,39 @@ impl Origin {
         }
     }
 
-    /// The error of a request that got no response, or whose response broke.
-    pub(crate) fn unreachable(&self, error: reqwest::Error) -> ProviderError {
-        let error = error.without_url();
-        let mut cause: &dyn Error = &error;
-        while let Some(deeper) = cause.source() {
-            cause = deeper;
-        }
+    /// The error of a request that got no response.
+    pub(crate) fn unreachable(&self, error: WireError) -> ProviderError {
+        let kind = match error.kind {
+            WireErrorKind::ConnectTimeout | WireErrorKind::HeadTimeout => FailureKind::Timeout,
+            WireErrorKind::Unreachable | WireErrorKind::Broken => FailureKind::Unavailable,
+            WireErrorKind::Invalid => FailureKind::InvalidRequest,
+            WireErrorKind::Unrecorded => return self.unrecorded(error),
+        };
         let context = format!(
             "cannot reach {}: {}; check that the server runs and that the base URL is right",
             self.endpoint,
-            self.shown(&cause.to_string())
+            self.shown(&error.context)
         );
-        let kind = if error.is_timeout() {
-            FailureKind::Timeout
-        } else {
-            FailureKind::Unavailable
-        };
-        let mut mapped = self.error(kind, Retry::Soon, context);
+        let mut mapped = self.error(kind, error.retry, context);
         mapped.source = Some(Box::new(error));
         mapped
     }
 
     /// The error of a body that broke off below the protocol.
-    pub(crate) fn broken(&self, error: reqwest::Error) -> ProviderError {
+    pub(crate) fn broken(&self, error: WireError) -> ProviderError {
+        if error.kind == WireErrorKind::Unrecorded {
+            return self.unrecorded(error);
+        }
         let mut mapped = self.fault(Fault::Truncated);
-        mapped.source = Some(Box::new(error.without_url()));
+        mapped.source = Some(Box::new(error));
+        mapped
+    }
+
+    /// The error of a wire without a network, which knows best what is missing.
+    fn unrecorded(&self, error: WireError) -> ProviderError {
+        let words = self.shown_up_to(&error.context, UNRECORDED_CHARS);
+        let mut mapped = self.error(FailureKind::InvalidRequest, error.retry, words);
+        mapped.source = Some(Box::new(error));
         mapped
     }
 
@@ -193,11 +201,8 @@ impl Origin {
         self.error(FailureKind::Protocol, Retry::Never, context)
     }
 
-    fn redirected(&self, headers: &HeaderMap) -> ProviderError {
-        let to = headers
-            .get(LOCATION)
-            .and_then(|to| to.to_str().ok())
-            .unwrap_or("nowhere");
+    fn redirected(&self, headers: &WireHeaders) -> ProviderError {
+        let to = headers.text("location").unwrap_or("nowhere");
         let to = to.split(['?', '#']).next().unwrap_or_default();
         let context = format!(
             "{} redirects to {}, which is not followed so that the key goes nowhere else; \
@@ -274,6 +279,10 @@ impl Origin {
 
     /// A foreign text, made fit to be shown: without secrets, without control characters, short.
     fn shown(&self, text: &str) -> String {
+        self.shown_up_to(text, SHOWN_CHARS)
+    }
+
+    fn shown_up_to(&self, text: &str, most: usize) -> String {
         let mut text = text.to_owned();
         for secret in self
             .secrets
@@ -285,7 +294,7 @@ impl Origin {
         }
         let mut shown = String::new();
         let mut chars = text.trim().chars();
-        for c in chars.by_ref().take(SHOWN_CHARS) {
+        for c in chars.by_ref().take(most) {
             if c.is_control() || is_bidi(c) {
                 shown.extend(c.escape_default());
             } else {

@@ -1,7 +1,5 @@
 //! Tests of the error mapping.
 
-use reqwest::header::{HeaderName, HeaderValue};
-
 use super::*;
 
 fn origin() -> Origin {
@@ -10,12 +8,9 @@ fn origin() -> Origin {
 }
 
 fn refused(status: u16, pairs: &[(&'static str, &'static str)], body: &str) -> ProviderError {
-    let mut headers = HeaderMap::new();
+    let mut headers = WireHeaders::default();
     for (name, value) in pairs {
-        headers.insert(
-            HeaderName::from_static(name),
-            HeaderValue::from_static(value),
-        );
+        headers.push(name, *value, false);
     }
     origin()
         .answered(status, &headers)

@@ -8,6 +8,7 @@ mod decode;
 mod error;
 #[cfg(test)]
 mod expected;
+mod http;
 mod prefix;
 mod reported;
 mod request;
@@ -19,20 +20,22 @@ mod template;
 mod wire;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use reqwest::{Method, Url};
+use reqwest::Url;
 use serde_json::Value;
 use windlass_core::{FailureKind, Retry};
-use windlass_ports::{Provider, ProviderError, SampleRequest, SampleStream};
+use windlass_ports::{Provider, ProviderError, SampleRequest, SampleStream, Wire};
 
-use crate::client::Wire;
+use crate::client::Client;
 use crate::stream::Answer;
 
 pub use config::{Api, OPENAI_BASE_URL, OpenAiConfig, Secret};
 pub use decode::Decoder;
 pub use error::{ERROR_BODY_BYTES, Origin};
+pub use http::http_wire;
 pub use prefix::Bodies;
 pub use sse::{SseCaps, SseError, SseEvent, SseParser};
 
@@ -43,7 +46,7 @@ const MODELS_BYTES: usize = 8 * 1024 * 1024;
 pub struct OpenAi {
     api: Api,
     endpoint: String,
-    wire: Wire,
+    client: Client,
     url: Url,
     origin: Origin,
     bodies: Bodies,
@@ -51,23 +54,32 @@ pub struct OpenAi {
 }
 
 impl OpenAi {
-    /// A provider as configured. Nothing is sent yet.
+    /// A provider as configured, over [`http_wire`]. Nothing is sent yet.
     ///
     /// # Errors
     /// [`ProviderError`] of kind `InvalidRequest` when the configuration cannot be used: a base
     /// URL that is none, a key with a line break, no root certificates for HTTPS.
     pub fn new(config: &OpenAiConfig) -> Result<Self, ProviderError> {
-        let wire = Wire::new(config)?;
+        Self::over(config, http_wire(&config.base_url)?)
+    }
+
+    /// The same over another wire: one that records, or one that replays.
+    ///
+    /// # Errors
+    /// [`ProviderError`] of kind `InvalidRequest` when the configuration cannot be used: a base
+    /// URL that is none, a key with a line break.
+    pub fn over(config: &OpenAiConfig, wire: Arc<dyn Wire>) -> Result<Self, ProviderError> {
+        let client = Client::new(config, wire)?;
         let (url, origin) = match config.api {
-            Api::Chat => wire.call(&["chat", "completions"]),
-            Api::Responses => wire.call(&["responses"]),
+            Api::Chat => client.call(&["chat", "completions"]),
+            Api::Responses => client.call(&["responses"]),
         };
-        let endpoint = wire.endpoint();
+        let endpoint = client.endpoint();
         Ok(Self {
             api: config.api,
             bodies: Bodies::new(config.api, endpoint.as_str()),
             endpoint,
-            wire,
+            client,
             url,
             origin,
             caps: SseCaps::default(),
@@ -88,14 +100,11 @@ impl OpenAi {
     /// [`ProviderError`] when the endpoint cannot be reached within `wait`, refuses, or answers
     /// with something else than a list of models.
     pub async fn models(&self, wait: Duration) -> Result<Vec<String>, ProviderError> {
-        let (url, origin) = self.wire.call(&["models"]);
+        let (url, origin) = self.client.call(&["models"]);
         let listing = async {
-            let (mut response, origin) = self
-                .wire
-                .send(Method::GET, url, &origin, None, wait)
-                .await?;
+            let (mut sent, origin) = self.client.send("GET", &url, &origin, None, wait).await?;
             let mut body = Vec::new();
-            while let Some(bytes) = response.chunk().await.map_err(|e| origin.broken(e))? {
+            while let Some(bytes) = sent.chunk().await.map_err(|e| origin.broken(e))? {
                 if body.len().saturating_add(bytes.len()) > MODELS_BYTES {
                     return Err(origin.no_models());
                 }
@@ -129,14 +138,13 @@ impl Provider for OpenAi {
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {
         let body = self.bodies.body(&request.session, &request.prompt)?;
         let wait = Duration::from_millis(request.limits.connect_ms);
-        let body = Some(("text/event-stream", body));
-        let (response, origin) = self
-            .wire
-            .send(Method::POST, self.url.clone(), &self.origin, body, wait)
+        let (sent, origin) = self
+            .client
+            .send("POST", &self.url, &self.origin, Some(body), wait)
             .await?;
         let model = &request.prompt.settings.model;
         let decoder = Decoder::new(self.api, &self.endpoint, model, self.caps);
-        Ok(Box::new(Answer::new(response, decoder, origin)))
+        Ok(Box::new(Answer::new(sent, decoder, origin)))
     }
 }
 

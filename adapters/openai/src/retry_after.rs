@@ -3,23 +3,23 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
+use windlass_ports::WireHeaders;
 
 /// The longest wait that is believed, in milliseconds: a day.
 const LONGEST_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// The wait that the headers ask for, in milliseconds.
-pub(crate) fn retry_after_ms(headers: &HeaderMap) -> Option<u64> {
-    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+pub(crate) fn retry_after_ms(headers: &WireHeaders) -> Option<u64> {
+    let text = |name: &str| headers.text(name).map(str::trim);
     if let Some(ms) = text("retry-after-ms").and_then(|text| decimal_ms(text, 1.0)) {
         return Some(ms);
     }
-    let asked = text(RETRY_AFTER.as_str())?;
+    let asked = text("retry-after")?;
     if let Some(ms) = decimal_ms(asked, 1000.0) {
         return Some(ms);
     }
     let moment = http_date(asked)?;
-    let now = text(DATE.as_str()).and_then(http_date).or_else(|| {
+    let now = text("date").and_then(http_date).or_else(|| {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
         Some(since.as_secs())
     })?;
@@ -71,15 +71,11 @@ fn http_date(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reqwest::header::{HeaderName, HeaderValue};
 
     fn asked(pairs: &[(&'static str, &'static str)]) -> Option<u64> {
-        let mut headers = HeaderMap::new();
+        let mut headers = WireHeaders::default();
         for (name, value) in pairs {
-            headers.insert(
-                HeaderName::from_static(name),
-                HeaderValue::from_static(value),
-            );
+            headers.push(name, *value, false);
         }
         retry_after_ms(&headers)
     }

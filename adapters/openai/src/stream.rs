@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
-use reqwest::Response;
 use windlass_core::StreamEvent;
-use windlass_ports::{ProviderError, SampleStream, Streaming};
+use windlass_ports::{ProviderError, SampleStream, Streaming, WireBody};
 
 use crate::decode::Decoder;
 use crate::error::Origin;
@@ -20,15 +19,15 @@ const CHUNKS: usize = 64;
 /// One answer.
 pub(crate) struct Answer {
     /// Gone once the answer is whole or broken.
-    response: Option<Response>,
+    body: Option<Box<dyn WireBody>>,
     decoder: Decoder,
     origin: Origin,
 }
 
 impl Answer {
-    pub(crate) fn new(response: Response, decoder: Decoder, origin: Origin) -> Self {
+    pub(crate) fn new(body: Box<dyn WireBody>, decoder: Decoder, origin: Origin) -> Self {
         Self {
-            response: Some(response),
+            body: Some(body),
             decoder,
             origin,
         }
@@ -37,16 +36,16 @@ impl Answer {
     /// Lets the connection come to its end in the background, so that it can be used again.
     fn release(&mut self) {
         tracing::debug!(ignored = self.decoder.ignored(), "the answer is whole");
-        let Some(mut response) = self.response.take() else {
+        let Some(mut body) = self.body.take() else {
             return;
         };
-        if let Some(Ok(None) | Err(_)) = response.chunk().now_or_never() {
+        if let Some(Ok(None) | Err(_)) = body.chunk().now_or_never() {
             return;
         }
         tokio::spawn(async move {
             let (time, mut room) = DRAIN;
             let drain = async {
-                while let Ok(Some(bytes)) = response.chunk().await {
+                while let Ok(Some(bytes)) = body.chunk().await {
                     match room.checked_sub(bytes.len()) {
                         Some(left) => room = left,
                         None => return,
@@ -62,10 +61,10 @@ impl Answer {
 impl SampleStream for Answer {
     /// A read that brought only keep-alives appends nothing: the answer lives, and has no news.
     async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<Streaming, ProviderError> {
-        let Some(response) = &mut self.response else {
+        let Some(body) = &mut self.body else {
             return Ok(Streaming::End);
         };
-        let mut read = response.chunk().await;
+        let mut read = body.chunk().await;
         let mut taken = 0;
         loop {
             match read {
@@ -77,7 +76,7 @@ impl SampleStream for Answer {
                     }
                 },
                 Ok(None) => {
-                    self.response = None;
+                    self.body = None;
                     self.decoder.end(events, &self.origin)?;
                     return Ok(Streaming::End);
                 }
@@ -88,7 +87,7 @@ impl SampleStream for Answer {
             if taken == CHUNKS {
                 return Ok(Streaming::More);
             }
-            match response.chunk().now_or_never() {
+            match body.chunk().now_or_never() {
                 Some(more) => read = more,
                 None => return Ok(Streaming::More),
             }

@@ -10,11 +10,10 @@
 
 use std::path::PathBuf;
 
-use reqwest::header::HeaderMap;
 use serde_json::Value;
 use windlass_core::{Assembled, Assembler, Caps, FailureKind, Item, StopReason, Usage};
 use windlass_openai::{Api, Decoder, Origin, SseCaps, SseEvent, SseParser};
-use windlass_ports::{ProviderError, Streaming};
+use windlass_ports::{ProviderError, Streaming, WireHeaders};
 
 struct Case {
     id: String,
@@ -381,7 +380,7 @@ fn refusals_are_classed_by_their_meaning() {
     let mut wrong = Vec::new();
     for case in &cases {
         let status = u16::try_from(case.row["http_status"].as_u64().unwrap()).unwrap();
-        let headers = HeaderMap::new();
+        let headers = WireHeaders::default();
         let origin = Origin::new("http://host/v1", Vec::new(), true).answered(status, &headers);
         let error = origin.refused(&headers, &case.bytes);
         let wanted = match text(&case.row["expect"], "meaning") {

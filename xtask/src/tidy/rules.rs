@@ -95,7 +95,7 @@ pub(super) const FOREIGN: &[(Layer, &[&str])] = &[
     (Layer::Core, &["serde", "thiserror"]),
     (
         Layer::Ports,
-        &["async-trait", "serde", "serde_json", "thiserror"],
+        &["async-trait", "bytes", "serde", "serde_json", "thiserror"],
     ),
 ];
 

@@ -1,0 +1,156 @@
+//! The wire over HTTP: reqwest, with nothing done behind the caller's back.
+//!
+//! Redirects are not followed, so a key goes nowhere but where it was meant for. Nothing is tried
+//! a second time here: the engine owns the one budget of attempts.
+
+use std::error::Error;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::Stream;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
+use reqwest::{Client, Method, Request, Url, redirect};
+use windlass_ports::{
+    ProviderError, Wire, WireBody, WireError, WireErrorKind, WireHeader, WireRequest, WireResponse,
+};
+
+use crate::client::{base, is_loopback, misconfigured};
+
+/// The longest that establishing a connection may take, whatever a request's own limit.
+const CONNECT: Duration = Duration::from_secs(60);
+
+/// The wire that [`OpenAi::new`](crate::OpenAi::new) uses, for requests to this base URL: HTTP/1.1,
+/// with rustls and the system's root certificates where the URL is `https`, and through the
+/// environment's proxy where it is not on this machine.
+///
+/// # Errors
+/// [`ProviderError`] of kind `InvalidRequest` when the base URL is none, or root certificates for
+/// HTTPS are missing.
+pub fn http_wire(base_url: &str) -> Result<Arc<dyn Wire>, ProviderError> {
+    let client = client(&base(base_url)?)?;
+    Ok(Arc::new(HttpWire { client }))
+}
+
+struct HttpWire {
+    client: Client,
+}
+
+#[async_trait]
+impl Wire for HttpWire {
+    async fn send(&self, request: WireRequest) -> Result<WireResponse, WireError> {
+        let wait = Duration::from_millis(request.head_ms);
+        let sent = self.client.execute(translated(request)?);
+        let response = match tokio::time::timeout(wait, sent).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(unreachable(error)),
+            Err(_) => {
+                let context = format!("no response within {} ms", wait.as_millis());
+                return Err(WireError::new(WireErrorKind::HeadTimeout, context));
+            }
+        };
+        Ok(WireResponse {
+            status: response.status().as_u16(),
+            headers: response.headers().iter().map(header).collect(),
+            body: Box::new(HttpBody(Box::pin(response.bytes_stream()))),
+        })
+    }
+}
+
+struct HttpBody(Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>);
+
+impl WireBody for HttpBody {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, WireError>> {
+        let next = ready!(self.0.as_mut().poll_next(cx));
+        let broken = |error| failed(WireErrorKind::Broken, error);
+        Poll::Ready(next.transpose().map_err(broken))
+    }
+}
+
+fn translated(request: WireRequest) -> Result<Request, WireError> {
+    let invalid = |what: &str| WireError::new(WireErrorKind::Invalid, what);
+    let url = Url::parse(&request.url).map_err(|_| invalid("the URL is none"))?;
+    let method =
+        Method::from_bytes(request.method.as_bytes()).map_err(|_| invalid("the method is none"))?;
+    let mut sent = Request::new(method, url);
+    let mut headers = HeaderMap::new();
+    for header in request.headers.iter() {
+        let name = HeaderName::from_bytes(header.name.as_bytes())
+            .map_err(|_| invalid(&format!("{:?} is no name of a header", header.name)))?;
+        let mut value = HeaderValue::from_maybe_shared(header.value.clone()).map_err(|_| {
+            invalid(&format!(
+                "the header {name} has a value that cannot be sent"
+            ))
+        })?;
+        value.set_sensitive(header.sensitive);
+        headers.append(name, value);
+    }
+    *sent.headers_mut() = headers;
+    *sent.body_mut() = request.body.map(reqwest::Body::from);
+    Ok(sent)
+}
+
+fn header((name, value): (&HeaderName, &HeaderValue)) -> WireHeader {
+    WireHeader {
+        name: name.as_str().to_owned(),
+        value: Bytes::copy_from_slice(value.as_bytes()),
+        sensitive: value.is_sensitive() || name == SET_COOKIE,
+    }
+}
+
+fn unreachable(error: reqwest::Error) -> WireError {
+    let kind = match error.is_timeout() {
+        true => WireErrorKind::ConnectTimeout,
+        false => WireErrorKind::Unreachable,
+    };
+    failed(kind, error)
+}
+
+/// An error in the words of its deepest cause; the URL, whose query may hold a key, is left out.
+fn failed(kind: WireErrorKind, error: reqwest::Error) -> WireError {
+    let error = error.without_url();
+    let mut cause: &dyn Error = &error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    WireError::new(kind, cause.to_string()).caused_by(error)
+}
+
+fn client(base: &Url) -> Result<Client, ProviderError> {
+    let mut builder = Client::builder()
+        .user_agent(concat!("windlass/", env!("CARGO_PKG_VERSION")))
+        .redirect(redirect::Policy::none())
+        .referer(false)
+        .http1_only()
+        .tcp_nodelay(true)
+        .connect_timeout(CONNECT)
+        .pool_idle_timeout(Duration::from_secs(60))
+        .pool_max_idle_per_host(64);
+    if is_loopback(base) {
+        builder = builder.no_proxy();
+    }
+    if base.scheme() == "http" {
+        // TLS is never spoken, so no certificates are needed, nor read from the system.
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| misconfigured(format!("setting up TLS: {error}")))?
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth();
+        builder = builder.tls_backend_preconfigured(tls);
+    } else if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // Another thread may have been faster, with a provider of its choice: that one serves too.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
+    builder.build().map_err(|error| {
+        let mut mapped = misconfigured(format!(
+            "setting up HTTPS with the system's root certificates: {error}; \
+             install them, for example the package ca-certificates"
+        ));
+        mapped.source = Some(Box::new(error));
+        mapped
+    })
+}

@@ -1,0 +1,256 @@
+//! The wire port: one HTTP request out, the head of one response back, then its body in chunks.
+//!
+//! A provider adapter that speaks HTTP goes through it, so that what leaves and what comes back can
+//! be recorded, and replayed without a network.
+
+use std::error::Error;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use windlass_core::Retry;
+
+/// Sends HTTP requests.
+///
+/// Laws: one request per call, with no retry inside; no redirect is followed, a 3xx is an answer
+/// like any other; a body is given out as it came, never decompressed; dropping the future, or the
+/// body, ends the request; chunks come in order, and an end that is not the response's own is an
+/// error; no value of a sensitive header, and no query of a URL, is ever in an error.
+#[async_trait]
+pub trait Wire: Send + Sync + 'static {
+    /// Sends the request and waits for the head of the response, whatever its status.
+    ///
+    /// # Errors
+    /// [`WireError`] when the request cannot be sent, or no head comes in time.
+    async fn send(&self, request: WireRequest) -> Result<WireResponse, WireError>;
+}
+
+/// The body of a response as it arrives.
+pub trait WireBody: Send {
+    /// The next chunk, as it came; `None` at the response's own end. After the end or an error it
+    /// is not called again.
+    ///
+    /// It is polled and not a future of its own, because a model's answer has a chunk for nearly
+    /// every word: nothing is allocated for one. Giving up between two polls loses nothing.
+    ///
+    /// # Errors
+    /// [`WireError`] when the body breaks off.
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, WireError>>;
+}
+
+impl dyn WireBody {
+    /// Waits for the next chunk. Safe to drop while it waits.
+    ///
+    /// # Errors
+    /// [`WireError`] when the body breaks off.
+    pub fn chunk(&mut self) -> impl Future<Output = Result<Option<Bytes>, WireError>> + '_ {
+        poll_fn(|cx| self.poll_chunk(cx))
+    }
+}
+
+/// A request.
+#[derive(Clone)]
+pub struct WireRequest {
+    /// The method, in capitals.
+    pub method: &'static str,
+    /// The whole URL. Its query may hold a key.
+    pub url: String,
+    /// The headers, beside those that the transport needs for itself.
+    pub headers: WireHeaders,
+    /// The body, if it has one.
+    pub body: Option<Bytes>,
+    /// How long the head of the response may take, in milliseconds, connecting included.
+    pub head_ms: u64,
+}
+
+/// A response whose body is still to come.
+pub struct WireResponse {
+    /// The status.
+    pub status: u16,
+    /// The headers.
+    pub headers: WireHeaders,
+    /// The body.
+    pub body: Box<dyn WireBody>,
+}
+
+/// Headers in the order in which they are sent. Cheap to clone, because a client sends the same
+/// ones each time.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct WireHeaders(Arc<Vec<WireHeader>>);
+
+/// A header.
+#[derive(Clone, PartialEq, Eq)]
+pub struct WireHeader {
+    /// The name, in small letters.
+    pub name: String,
+    /// The value. Often text, by no rule UTF-8.
+    pub value: Bytes,
+    /// Whether the value must never be shown or recorded.
+    pub sensitive: bool,
+}
+
+impl WireHeaders {
+    /// Adds a header.
+    pub fn push(&mut self, name: &str, value: impl Into<Bytes>, sensitive: bool) {
+        Arc::make_mut(&mut self.0).push(WireHeader {
+            name: name.to_ascii_lowercase(),
+            value: value.into(),
+            sensitive,
+        });
+    }
+
+    /// The value of the first header of this name, which is given in small letters.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        let header = self.0.iter().find(|header| header.name == name)?;
+        Some(&header.value)
+    }
+
+    /// The same as text, where it is UTF-8.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        std::str::from_utf8(self.get(name)?).ok()
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &WireHeader> {
+        self.0.iter()
+    }
+}
+
+impl FromIterator<WireHeader> for WireHeaders {
+    fn from_iter<I: IntoIterator<Item = WireHeader>>(headers: I) -> Self {
+        Self(Arc::new(headers.into_iter().collect()))
+    }
+}
+
+impl fmt::Debug for WireHeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = match self.sensitive {
+            true => "[redacted]".into(),
+            false => String::from_utf8_lossy(&self.value),
+        };
+        f.debug_tuple(&self.name).field(&value).finish()
+    }
+}
+
+impl fmt::Debug for WireHeaders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl fmt::Debug for WireRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let url = self.url.split(['?', '#']).next().unwrap_or_default();
+        f.debug_struct("WireRequest")
+            .field("method", &self.method)
+            .field("url", &url)
+            .field("headers", &self.headers)
+            .field("body_bytes", &self.body.as_ref().map(Bytes::len))
+            .field("head_ms", &self.head_ms)
+            .finish()
+    }
+}
+
+impl fmt::Debug for WireResponse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WireResponse")
+            .field("status", &self.status)
+            .field("headers", &self.headers)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why there is no response, or not all of one.
+#[derive(Debug, thiserror::Error)]
+#[error("{context}")]
+pub struct WireError {
+    /// The class.
+    pub kind: WireErrorKind,
+    /// Whether to ask again.
+    pub retry: Retry,
+    /// What went wrong, and, where only the wire can know, what to do. The caller adds what it
+    /// asked whom. Holds no key and no query.
+    pub context: String,
+    /// The cause.
+    #[source]
+    pub source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+/// Classes of wire errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WireErrorKind {
+    /// It is no request: its URL or a header cannot be sent.
+    Invalid,
+    /// Nobody could be reached, or whoever was there hung up without a response.
+    Unreachable,
+    /// Connecting took longer than the transport allows.
+    ConnectTimeout,
+    /// No head came within the request's `head_ms`.
+    HeadTimeout,
+    /// The body broke off.
+    Broken,
+    /// There is no network behind this wire, and it has no recording of what was asked.
+    Unrecorded,
+}
+
+impl WireError {
+    /// An error without a cause. What is worth a retry follows from the kind.
+    #[must_use]
+    pub fn new(kind: WireErrorKind, context: impl Into<String>) -> Self {
+        let retry = match kind {
+            WireErrorKind::Unreachable
+            | WireErrorKind::ConnectTimeout
+            | WireErrorKind::HeadTimeout
+            | WireErrorKind::Broken => Retry::Soon,
+            WireErrorKind::Invalid | WireErrorKind::Unrecorded => Retry::Never,
+        };
+        Self {
+            kind,
+            retry,
+            context: context.into(),
+            source: None,
+        }
+    }
+
+    /// The same error with its cause.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl Error + Send + Sync + 'static) -> Self {
+        self.source = Some(Box::new(source));
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_of_a_request_holds_no_secret() {
+        let mut headers = WireHeaders::default();
+        headers.push("Authorization", "Bearer sk-1", true);
+        headers.push("accept", "text/event-stream", false);
+        let request = WireRequest {
+            method: "POST",
+            url: "http://h/v1?key=sk-2".into(),
+            headers,
+            body: Some("sk-3".into()),
+            head_ms: 1,
+        };
+        let shown = format!("{request:?}");
+        assert!(!shown.contains("sk-"), "{shown}");
+        assert!(shown.contains("authorization") && shown.contains("http://h/v1"));
+        assert_eq!(request.headers.text("accept"), Some("text/event-stream"));
+    }
+
+    #[test]
+    fn what_has_no_recording_is_not_asked_again() {
+        let error = WireError::new(WireErrorKind::Unrecorded, "");
+        assert_eq!(error.retry, Retry::Never);
+        assert_eq!(WireError::new(WireErrorKind::Broken, "").retry, Retry::Soon);
+    }
+}

@@ -16,6 +16,18 @@ pub struct SseCaps {
     pub stream: u64,
 }
 
+impl SseCaps {
+    /// The same for a line, an event and a stream.
+    #[must_use]
+    pub fn of(bytes: usize) -> Self {
+        Self {
+            line: bytes,
+            event: bytes,
+            stream: bytes as u64,
+        }
+    }
+}
+
 impl Default for SseCaps {
     fn default() -> Self {
         Self {

@@ -8,10 +8,10 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{Place, count, grammar};
+use common::{Place, count};
 use serde_json::{Value, json};
 use windlass_testkit::Answer;
-use windlass_testkit::http::{ModelServer, Reply, Request, Script};
+use windlass_testkit::http::{ModelServer, Reply, Request, Script, grammar};
 
 const STEPS: usize = 300;
 const WINDOW: u64 = 4_000;

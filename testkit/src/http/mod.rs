@@ -6,6 +6,7 @@
 
 mod chat;
 mod connection;
+pub mod grammar;
 mod reply;
 mod request;
 mod responses;

@@ -2,6 +2,7 @@
 
 mod step;
 mod stream;
+pub mod suite;
 
 use std::collections::VecDeque;
 use std::fmt;

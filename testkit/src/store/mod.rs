@@ -37,6 +37,7 @@ pub use racing::*;
 pub use reading::*;
 pub use reopening::*;
 pub use violation::{Checked, Violation};
+pub(crate) use violation::{ensure, run};
 
 /// A fresh place for one store, for example a temporary folder, and the way to open it.
 #[async_trait]

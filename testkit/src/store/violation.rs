@@ -47,7 +47,7 @@ macro_rules! ensure {
         }
     };
 }
-pub(super) use ensure;
+pub(crate) use ensure;
 
 /// Takes the value of what must succeed.
 pub(super) fn done<T>(result: Result<T, StoreError>, what: &str) -> Result<T, Violation> {
@@ -79,7 +79,7 @@ pub(super) fn refused<T>(
 }
 
 /// Runs a case on one thread.
-pub(super) fn run(case: impl Future<Output = Checked>) -> Checked {
+pub(crate) fn run(case: impl Future<Output = Checked>) -> Checked {
     finish(tokio::runtime::Builder::new_current_thread(), case)
 }
 
@@ -98,7 +98,7 @@ fn finish(mut builder: tokio::runtime::Builder, case: impl Future<Output = Check
     let bounded = async { tokio::time::timeout(PATIENCE, case).await };
     runtime.block_on(bounded).unwrap_or_else(|_| {
         Err(Violation::new(format!(
-            "the case did not end within {PATIENCE:?}: the store hangs"
+            "the case did not end within {PATIENCE:?}: what it holds to its promises hangs"
         )))
     })
 }

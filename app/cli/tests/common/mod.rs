@@ -3,7 +3,6 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-pub(crate) mod grammar;
 pub(crate) mod terminal;
 
 use std::path::{Path, PathBuf};

@@ -20,9 +20,8 @@ fn call() -> Answer {
 /// # Errors
 /// A violation when it passes for an answer.
 pub fn a_connection_closed_at_any_byte_is_no_answer(fixture: &dyn ProviderFixture) -> Checked {
-    let answer = call().text("Hi.");
     let how = (Framing::Close, Cut::Fin);
-    cut_everywhere(fixture, &answer, how, &[FailureKind::Truncated])
+    cut_everywhere(fixture, &call(), how, &[FailureKind::Truncated])
 }
 
 /// A body that ends before its framing says so is no answer.
@@ -30,8 +29,8 @@ pub fn a_connection_closed_at_any_byte_is_no_answer(fixture: &dyn ProviderFixtur
 /// # Errors
 /// A violation when it passes for an answer.
 pub fn a_body_cut_short_at_any_byte_is_no_answer(fixture: &dyn ProviderFixture) -> Checked {
-    let how = (Framing::Chunked, Cut::Fin);
-    cut_everywhere(fixture, &call(), how, &[FailureKind::Truncated])
+    let (answer, how) = (Answer::new().text("Hi."), (Framing::Chunked, Cut::Fin));
+    cut_everywhere(fixture, &answer, how, &[FailureKind::Truncated])
 }
 
 /// A connection that is reset leaves no answer, and no call that was not whole.

@@ -6,6 +6,7 @@ pub mod blobs;
 pub mod clock;
 pub mod faulty;
 mod gate;
+pub mod golden;
 pub mod hooks;
 pub mod http;
 pub mod laws;

@@ -52,6 +52,12 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Checks the golden logs (`--check`), or adds one (`--add NAME FILE`), as a release.
+    Golden {
+        /// Handed to the kit; `--help` tells what it takes.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -63,6 +69,7 @@ fn main() -> ExitCode {
         Command::Demo => demo::run(),
         Command::Bench { arguments } => bench_command::run(&arguments),
         Command::Laws { arguments } => kit_command::run("laws", &arguments),
+        Command::Golden { arguments } => kit_command::run("golden", &arguments),
     };
     let Err(error) = done else {
         return ExitCode::SUCCESS;

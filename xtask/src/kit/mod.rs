@@ -2,6 +2,7 @@
 //!
 //! A program of its own, because it is built as a release and without the rest of the workspace.
 
+mod golden;
 mod laws;
 
 use std::process::ExitCode;
@@ -23,6 +24,8 @@ struct Arguments {
 enum Command {
     /// Checks the laws in random worlds and says which are broken.
     Laws(laws::Plan),
+    /// Checks the golden logs, or adds one.
+    Golden(golden::Plan),
 }
 
 /// Runs the program. It ends with 0 when all holds, 1 when something is broken, 2 when it could
@@ -31,6 +34,7 @@ enum Command {
 pub fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Laws(plan) => laws::run(&plan),
+        Command::Golden(plan) => golden::run(&plan),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -1,0 +1,88 @@
+//! Calls that are out, as canonical text.
+
+use windlass_core::{CallState, Fitness, History, Progress, Question};
+
+use super::canon::Lines;
+use super::{gates, state};
+
+pub(super) fn lines(lines: &mut Lines, calls: &[CallState], history: &History) {
+    for (index, call) in calls.iter().enumerate() {
+        one(lines, &format!("call.{index}"), call, history);
+    }
+}
+
+fn one(lines: &mut Lines, name: &str, call: &CallState, history: &History) {
+    let CallState {
+        id,
+        tool,
+        provider_id,
+        fitness: fit,
+        arguments,
+        edited,
+        ruled,
+        gates: asked,
+        contexts,
+        progress: far,
+    } = call;
+    lines.put(name, &(id, tool));
+    lines.put(&format!("{name}.provider_id"), provider_id);
+    fitness(lines, &format!("{name}.fitness"), fit);
+    lines.put(&format!("{name}.arguments"), arguments);
+    if let Some(words) = edited {
+        state::part(lines, &format!("{name}.edited"), words);
+    }
+    lines.maybe(&format!("{name}.ruled"), ruled.as_ref());
+    gates::lines(lines, &format!("{name}.gates"), asked);
+    state::pending(lines, &format!("{name}.context"), contexts.iter());
+    progress(lines, &format!("{name}.progress"), far);
+    lines.maybe(&format!("{name}.item"), history.call(*id));
+    lines.maybe(
+        &format!("{name}.runs_with"),
+        history.arguments(*id).as_ref(),
+    );
+    lines.maybe(&format!("{name}.observation"), history.observation(*id));
+}
+
+fn fitness(lines: &mut Lines, name: &str, fitness: &Fitness) {
+    match fitness {
+        Fitness::Fit {
+            effect,
+            concurrency,
+            timeout_ms,
+            reconciles,
+        } => lines.put(name, &("fit", effect, concurrency, timeout_ms, reconciles)),
+        Fitness::Goal => lines.put(name, &"goal"),
+        Fitness::Unfit { reason } => lines.put(name, &("unfit", reason)),
+    }
+}
+
+fn progress(lines: &mut Lines, name: &str, progress: &Progress) {
+    match progress {
+        Progress::Proposed => lines.put(name, &"proposed"),
+        Progress::Asking { question: None } => lines.put(name, &"asking"),
+        Progress::Asking {
+            question: Some(question),
+        } => {
+            let Question {
+                asked,
+                attempt,
+                deadline,
+            } = question;
+            lines.put(name, &("asking", asked, attempt, deadline));
+        }
+        Progress::Allowed => lines.put(name, &"allowed"),
+        Progress::Denied { reason } => lines.put(name, &("denied", reason)),
+        Progress::Running {
+            started,
+            attempt,
+            plan,
+        } => lines.put(name, &("running", started, attempt, plan)),
+        Progress::Reconciling { started, attempt } => {
+            lines.put(name, &("reconciling", started, attempt));
+        }
+        Progress::Done { observation, ran } => {
+            lines.put(name, &("done", ran));
+            state::part(lines, name, observation);
+        }
+    }
+}

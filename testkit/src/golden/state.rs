@@ -1,0 +1,153 @@
+//! What a log folds to, as canonical text: all control data of the session, and of its payload what
+//! a driver reads.
+//!
+//! Each field is named here on its own, so a field that gets another name in the code keeps its
+//! line, and a field that is new must be given one.
+
+use windlass_core::{
+    GoalState, History, Hold, Lasting, Measured, Part, Pending, Phase, Queued, QueuedPart, Session,
+    Shown, Standing,
+};
+
+use super::canon::Lines;
+use super::{gates, prompt, settings, turn};
+
+/// A state with its history.
+pub(super) fn text(session: &Session, history: &History) -> String {
+    let Session {
+        id,
+        next,
+        owner,
+        workspace,
+        lineage,
+        settings: set,
+        settings_at,
+        queue,
+        keys,
+        hold,
+        shown: conversation,
+        measured,
+        told,
+        goal,
+        start,
+        pending: waiting,
+        gates: asked,
+        latest,
+        phase,
+    } = session;
+    let mut lines = Lines::default();
+    lines.put("session", id);
+    lines.put("next", next);
+    lines.put("owner", owner);
+    lines.maybe("workspace", workspace.as_ref());
+    lines.put("lineage", lineage);
+    settings::lines(&mut lines, "settings", set);
+    lines.put("settings.at", settings_at);
+    for (index, one) in queue.iter().enumerate() {
+        queued(&mut lines, &format!("queue.{index}"), one, history);
+    }
+    for (index, (key, seq)) in keys.iter().enumerate() {
+        lines.put(&format!("key.{index}"), &(key, seq));
+    }
+    let held = match hold {
+        Hold::Free => false,
+        Hold::Held => true,
+    };
+    lines.flag("held", held);
+    shown(&mut lines, "shown", conversation);
+    if let Some(Measured { tokens, shown: at }) = measured {
+        lines.put("measured.tokens", tokens);
+        shown(&mut lines, "measured", at);
+    }
+    for (name, digest) in told.iter() {
+        lines.put("told", &(name, digest));
+    }
+    if let Some(goal) = goal {
+        goal_lines(&mut lines, goal);
+    }
+    lines.maybe("start", start.as_ref());
+    pending(&mut lines, "pending", waiting.iter());
+    gates::lines(&mut lines, "gates", asked);
+    lines.put("latest", latest);
+    lines.put("conversation", &prompt::digest(history));
+    match phase {
+        Phase::Idle => lines.put("phase", &"idle"),
+        Phase::Turning(open) => {
+            lines.put("phase", &"turning");
+            turn::lines(&mut lines, open, history);
+        }
+    }
+    lines.text().to_owned()
+}
+
+fn queued(lines: &mut Lines, name: &str, queued: &Queued, history: &History) {
+    let Queued {
+        id,
+        scope,
+        delivery,
+        part: words,
+        context,
+        dry_run,
+    } = queued;
+    lines.put(&format!("{name}.input"), id);
+    lines.put(&format!("{name}.scope"), scope);
+    lines.put(&format!("{name}.delivery"), delivery);
+    part(lines, name, words);
+    lines.maybe(&format!("{name}.text"), history.waiting(*id));
+    for (index, QueuedPart { from, part: words }) in context.iter().enumerate() {
+        let name = format!("{name}.context.{index}");
+        lines.put(&format!("{name}.from"), from);
+        part(lines, &name, words);
+    }
+    lines.flag(&format!("{name}.dry_run"), *dry_run);
+}
+
+fn goal_lines(lines: &mut Lines, state: &GoalState) {
+    let GoalState {
+        goal,
+        set,
+        scope,
+        turns,
+        standing,
+    } = state;
+    lines.put("goal", goal);
+    lines.put("goal.set", set);
+    lines.put("goal.scope", scope);
+    lines.put("goal.turns", turns);
+    match standing {
+        Standing::Waiting => lines.put("goal.standing", &"waiting"),
+        Standing::Due => lines.put("goal.standing", &"due"),
+        Standing::Met { call } => lines.put("goal.standing", &("met", call)),
+        Standing::Over { reason } => lines.put("goal.standing", &("over", reason)),
+    }
+}
+
+/// Context that waits to be injected.
+pub(super) fn pending<'a>(
+    lines: &mut Lines,
+    name: &str,
+    pending: impl Iterator<Item = &'a Pending>,
+) {
+    for (index, one) in pending.enumerate() {
+        let Pending {
+            decided,
+            part: words,
+            lasting,
+        } = one;
+        let lasting: &Lasting = lasting;
+        let name = format!("{name}.{index}");
+        lines.put(&name, &(decided, lasting));
+        part(lines, &name, words);
+    }
+}
+
+/// One item in numbers.
+pub(super) fn part(lines: &mut Lines, name: &str, part: &Part) {
+    let Part { digest, bytes } = part;
+    lines.put(&format!("{name}.part"), &(digest, bytes));
+}
+
+/// A conversation in numbers.
+pub(super) fn shown(lines: &mut Lines, name: &str, shown: &Shown) {
+    lines.put(&format!("{name}.shown"), shown);
+}

@@ -1,0 +1,186 @@
+//! An open turn, as canonical text: what it has taken, and where it stands.
+
+use windlass_core::{
+    AfterCalls, Backoff, Compacting, Concluding, Executing, History, Opening, Ready, Said,
+    Sampling, Spent, Stage, Stop, Then, Turn,
+};
+
+use super::canon::{Lines, record};
+use super::{calls, gates, settings, state};
+
+/// What the first version counts of a turn.
+const SPENT: &[&str] = &[
+    "samples",
+    "attempts",
+    "calls",
+    "usage",
+    "estimated_tokens",
+    "cost_micros",
+    "continuations",
+    "compactions",
+];
+
+pub(super) fn lines(lines: &mut Lines, turn: &Turn, history: &History) {
+    let Turn {
+        id,
+        scope,
+        settings: set,
+        limits,
+        dry_run,
+        opened_at,
+        spent: taken,
+        stop: stopping,
+        pause,
+        gates: asked,
+        pending,
+        base_bytes,
+        context_bytes,
+        compacted,
+        compacting,
+        stage: standing,
+    } = turn;
+    lines.put("turn", id);
+    lines.put("turn.scope", scope);
+    settings::lines(lines, "turn.settings", set);
+    lines.put("turn.limits", &settings::limits(limits));
+    lines.flag("turn.dry_run", *dry_run);
+    lines.put("turn.opened_at", opened_at);
+    lines.put("turn.spent", &spent(taken));
+    stop(lines, "turn.stop", stopping.as_ref());
+    stop(lines, "turn.pause", pause.as_ref());
+    gates::lines(lines, "turn.gates", asked);
+    state::pending(lines, "turn.pending", pending.iter());
+    lines.put("turn.base_bytes", base_bytes);
+    lines.put("turn.context_bytes", context_bytes);
+    lines.maybe("turn.compacted", compacted.as_ref());
+    if *compacting > 0 {
+        lines.put("turn.compacting", compacting);
+    }
+    stage(lines, standing, history);
+    let (said, called) = history.answer();
+    lines.put("turn.answer", &(said, called));
+}
+
+fn spent(spent: &Spent) -> serde_json::Value {
+    record(spent, SPENT)
+}
+
+fn stop(lines: &mut Lines, name: &str, stop: Option<&Stop>) {
+    if let Some(Stop { outcome, at, seq }) = stop {
+        lines.put(name, &(outcome, at, seq));
+    }
+}
+
+fn stage(lines: &mut Lines, stage: &Stage, history: &History) {
+    match stage {
+        Stage::Opening(opening) => {
+            lines.put("stage", &"opening");
+            opening_line(lines, *opening);
+        }
+        Stage::Ready(Ready {
+            because,
+            overflow,
+            not_before,
+        }) => {
+            lines.put("stage", &"ready");
+            lines.put("stage.because", because);
+            lines.flag("stage.overflow", *overflow);
+            lines.maybe("stage.not_before", not_before.as_ref());
+        }
+        Stage::Compacting(Compacting {
+            started,
+            trigger,
+            reserved,
+            then,
+        }) => {
+            lines.put("stage", &"compacting");
+            lines.put("stage.started", started);
+            lines.put("stage.trigger", trigger);
+            lines.put("stage.reserved", reserved);
+            match then {
+                Then::Open(opening) => opening_line(lines, *opening),
+                Then::Ask(because) => lines.put("stage.because", because),
+            }
+        }
+        Stage::Sampling(sampling) => sampling_lines(lines, sampling, history),
+        Stage::Backoff(Backoff {
+            until,
+            failures,
+            restarts,
+        }) => {
+            lines.put("stage", &"backoff");
+            lines.put("stage.until", until);
+            lines.put("stage.failures", failures);
+            lines.put("stage.restarts", restarts);
+        }
+        Stage::Executing(Executing {
+            started,
+            calls: out,
+            then,
+        }) => {
+            lines.put("stage", &"executing");
+            lines.put("stage.started", started);
+            match then {
+                AfterCalls::Ask => lines.put("stage.then", &"ask"),
+                AfterCalls::Wait(until) => lines.put("stage.then", &("wait", until)),
+                AfterCalls::End(outcome) => lines.put("stage.then", &("end", outcome)),
+            }
+            calls::lines(lines, out.as_slice(), history);
+        }
+        Stage::Concluding(Concluding {
+            started,
+            stop,
+            said: words,
+        }) => {
+            lines.put("stage", &"concluding");
+            lines.put("stage.started", started);
+            lines.put("stage.stop", stop);
+            lines.put("stage.said", &said(*words));
+        }
+        Stage::Ending(outcome) => {
+            lines.put("stage", &"ending");
+            lines.put("stage.outcome", outcome);
+        }
+    }
+}
+
+fn opening_line(lines: &mut Lines, opening: Opening) {
+    match opening {
+        Opening::Input(input) => lines.put("stage.opening", &("input", input)),
+        Opening::Goal(set) => lines.put("stage.opening", &("goal", set)),
+    }
+}
+
+fn sampling_lines(lines: &mut Lines, sampling: &Sampling, history: &History) {
+    let Sampling {
+        started,
+        previous,
+        failures,
+        restarts,
+        asked,
+        reserved,
+        calls: out,
+        items,
+    } = sampling;
+    lines.put("stage", &"sampling");
+    lines.put("stage.started", started);
+    lines.put("stage.previous", previous);
+    lines.put("stage.failures", failures);
+    lines.put("stage.restarts", restarts);
+    state::shown(lines, "stage.asked", asked);
+    lines.put("stage.reserved", reserved);
+    for (index, (seq, words, says)) in items.iter().enumerate() {
+        let name = format!("stage.item.{index}");
+        lines.put(&name, &(seq, said(*says)));
+        state::part(lines, &name, words);
+    }
+    calls::lines(lines, out, history);
+}
+
+fn said(said: Said) -> &'static str {
+    match said {
+        Said::Nothing => "nothing",
+        Said::Refusal => "refusal",
+        Said::Text => "text",
+    }
+}

@@ -1,0 +1,115 @@
+//! Golden logs: each comes to what it came to when it was added, and together they hold whatever a
+//! fact may say.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "it is all test code, also what its tests share"
+)]
+
+mod bite;
+
+use std::collections::BTreeSet;
+
+use windlass_ports::codec::{self, CodecError};
+use windlass_testkit::golden::{self, AddError, Golden, ReadError};
+use windlass_testkit::world::Machine;
+
+fn all() -> Vec<Golden> {
+    golden::read(&golden::folder()).unwrap()
+}
+
+fn named(name: &str) -> Golden {
+    let mut all = all().into_iter();
+    all.find(|golden| golden.name == name).unwrap()
+}
+
+#[test]
+fn each_comes_to_what_it_came_to() {
+    for golden in all() {
+        golden.check(&Machine::CORE).unwrap();
+    }
+}
+
+/// What facts may say, by the labels of [`golden::labels`]: all that the random worlds reach.
+#[test]
+fn together_they_hold_whatever_a_fact_may_say() {
+    let mut held = BTreeSet::new();
+    for golden in all() {
+        held.extend(golden.check(&Machine::CORE).unwrap().labels);
+    }
+    let wanted = include_str!("labels.txt").lines();
+    let missing: Vec<&str> = wanted.filter(|label| !held.contains(*label)).collect();
+    assert_eq!(
+        missing, [""; 0],
+        "add a log that holds it: cargo xtask golden --add NAME FILE"
+    );
+}
+
+#[test]
+fn a_log_of_a_newer_engine_is_refused_by_name() {
+    let golden = named("a_goal_is_met");
+    for (from, to, kind, v) in [
+        (r#"{"v":1,"#, r#"{"v":999,"#, "GoalSet", 999),
+        (
+            r#""kind":"GoalSet""#,
+            r#""kind":"GoalMoved""#,
+            "GoalMoved",
+            1,
+        ),
+    ] {
+        let text = String::from_utf8(golden.log.clone()).unwrap();
+        let lines: Vec<String> = text
+            .split_inclusive('\n')
+            .map(|line| match line.contains(r#""kind":"GoalSet""#) {
+                true => line.replace(from, to),
+                false => line.to_owned(),
+            })
+            .collect();
+        let newer = lines.concat();
+        assert_ne!(newer, text);
+        let error = golden::make(newer.as_bytes(), "a newer engine").unwrap_err();
+        let line = lines.iter().find(|line| line.contains(kind)).unwrap();
+        match codec::decode(line.trim_end().as_bytes()) {
+            Err(CodecError::Newer {
+                v: found,
+                kind: named,
+            }) => {
+                assert_eq!((found, named.as_str()), (v, kind));
+            }
+            other => assert_eq!(format!("{other:?}"), "a refusal"),
+        }
+        assert!(
+            error.contains(kind) && error.contains("newer engine"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_log_is_added_once_and_never_rewritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = named("a_goal_is_met").log;
+    let added = golden::add(folder.path(), "a_log", &log, "a test").unwrap();
+    assert_eq!(
+        golden::read(folder.path()).unwrap(),
+        std::slice::from_ref(&added)
+    );
+    added.check(&Machine::CORE).unwrap();
+
+    let other = named("a_hook_halts_the_turn").log;
+    let again = golden::add(folder.path(), "a_log", &other, "a test");
+    assert!(matches!(again, Err(AddError::File { .. })), "{again:?}");
+    assert_eq!(golden::read(folder.path()).unwrap(), [added]);
+
+    for name in ["", "A", "../a", "1a", "a b"] {
+        let named = golden::add(folder.path(), name, &log, "a test");
+        assert!(matches!(named, Err(AddError::Name(_))), "{named:?}");
+    }
+    for broken in [&b""[..], b"{}\n", log.trim_ascii_end()] {
+        let added = golden::add(folder.path(), "broken", broken, "a test");
+        assert!(matches!(added, Err(AddError::Log(_))), "{added:?}");
+    }
+    std::fs::write(folder.path().join("alone.digest"), "").unwrap();
+    let read = golden::read(folder.path());
+    assert!(matches!(read, Err(ReadError::Alone { .. })), "{read:?}");
+}

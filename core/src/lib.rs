@@ -41,6 +41,7 @@ mod nonempty;
 mod outcome;
 mod owed;
 mod record;
+mod rehearse;
 mod render;
 mod rule;
 mod scope;
@@ -86,6 +87,9 @@ pub use nonempty::NonEmpty;
 pub use outcome::{Interrupter, LimitKind, Outcome};
 pub use owed::owed;
 pub use record::{DecodeKind, Draft, FACT_VERSION, Recorded};
+pub use rehearse::{
+    Decide, Divergence, Instead, OtherRequest, Rehearsal, Rehearsed, Unclear, Unjudged, rehearse,
+};
 pub use render::{Prompt, PromptItem, output, render};
 pub use rule::{ArgumentPattern, Rule, RuleVerdict};
 pub use scope::Scope;

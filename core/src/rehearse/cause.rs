@@ -1,0 +1,244 @@
+//! Cause: the inputs that a fact may come from, the likeliest first.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::own::is_own;
+use crate::call::{Observation, Verdict};
+use crate::effect::EffectKey;
+use crate::fact::{ApprovalAnswered, Fact, HookDecided, SampleCut};
+use crate::hook::{HookAt, HookReply};
+use crate::id::{CallId, Seq};
+use crate::input::{Answer, Compaction, Input, SampleNews, Widening};
+use crate::outcome::Interrupter;
+use crate::session::{Progress, Session};
+
+/// What stands for the reason of a hook that gave none, where its reason answers the model.
+const NO_REASON: &str = "This is not enough; go on.";
+
+/// The inputs that may have led to this fact, in this state.
+///
+/// Whatever follows by itself may also come from a tick, or from a new process.
+pub(super) fn causes(session: &Session, fact: &Fact) -> Vec<Input> {
+    let mut causes = said(session, fact);
+    if is_own(fact) {
+        // No effect says this; that it never began may be what the engine speaks of.
+        causes.retain(|input| {
+            matches!(
+                input,
+                Input::NeverBegan { .. }
+                    | Input::Reconciled {
+                        observation: None,
+                        ..
+                    }
+            )
+        });
+    }
+    causes.push(Input::Tick);
+    causes.push(Input::Recovered);
+    if let Fact::TurnOpened(_) = fact {
+        causes.push(Input::Continue);
+    }
+    causes
+}
+
+/// What the world may have said for this fact to be written.
+fn said(session: &Session, fact: &Fact) -> Vec<Input> {
+    match fact {
+        Fact::SettingsChanged(fact) => alloc::vec![Input::Configure {
+            scope: (*fact.by).clone(),
+            settings: (*fact.settings).clone(),
+            widening: Widening::Meant,
+        }],
+        Fact::GoalSet(fact) => alloc::vec![Input::SetGoal {
+            scope: (*fact.by).clone(),
+            goal: fact.goal.as_deref().cloned(),
+        }],
+        Fact::InputQueued(fact) => alloc::vec![Input::Send {
+            scope: (*fact.scope).clone(),
+            text: String::from(&*fact.text),
+            delivery: fact.delivery,
+            context: fact.context.clone(),
+            key: fact.key.clone(),
+            dry_run: fact.dry_run,
+        }],
+        Fact::InterruptRequested(fact) if fact.by != Interrupter::Deadline => {
+            alloc::vec![Input::Interrupt {
+                by: fact.by,
+                scope: (*fact.scope).clone(),
+                reason: fact.reason.clone(),
+                when: fact.when,
+            }]
+        }
+        Fact::HooksAsked(fact) if fact.at == HookAt::SessionEnd => alloc::vec![Input::Close],
+        Fact::HookDecided(fact) => hooked(fact),
+        Fact::ApprovalAnswered(fact) => answered(session, fact),
+        Fact::CallObserved(fact) => observed(session, fact.call, &fact.observation),
+        Fact::Compacted(fact) => alloc::vec![Input::Compacted {
+            key: EffectKey::Compact {
+                started: fact.started,
+            },
+            compaction: Ok(Compaction {
+                cut: fact.cut.clone(),
+                shown: fact.shown,
+                usage: fact.usage,
+                fallback: fact.fallback.clone(),
+            }),
+        }],
+        Fact::CompactionFailed(fact) => alloc::vec![Input::Compacted {
+            key: EffectKey::Compact {
+                started: fact.started,
+            },
+            compaction: Err(fact.reason.clone()),
+        }],
+        Fact::ItemAdded(fact) => sampled(fact.started, SampleNews::Item(fact.item.clone())),
+        Fact::SampleEnded(fact) => {
+            let news = SampleNews::Ended {
+                stop: fact.stop.clone(),
+                usage: fact.usage,
+                response_id: fact.response_id.clone(),
+            };
+            sampled(fact.started, news)
+        }
+        Fact::SampleCut(fact) => cut(fact),
+        Fact::InterruptRequested(_)
+        | Fact::HooksAsked(_)
+        | Fact::SessionOpened(_)
+        | Fact::SessionResumed(_)
+        | Fact::GoalEnded(_)
+        | Fact::TurnOpened(_)
+        | Fact::InputAccepted(_)
+        | Fact::InputBlocked(_)
+        | Fact::ContextInjected(_)
+        | Fact::CompactionStarted(_)
+        | Fact::SampleStarted(_)
+        | Fact::CallDecided(_)
+        | Fact::ApprovalAsked(_)
+        | Fact::CallStarted(_)
+        | Fact::ReconcileStarted(_)
+        | Fact::TurnSettled(_) => Vec::new(),
+    }
+}
+
+/// What the sample's run said, or that it never began.
+fn cut(fact: &SampleCut) -> Vec<Input> {
+    let key = EffectKey::Sample {
+        started: fact.started,
+    };
+    let news = SampleNews::Failed {
+        failure: fact.failure.clone(),
+        partial: fact.partial.clone(),
+        usage: fact.usage,
+    };
+    alloc::vec![Input::Sampled { key, news }, Input::NeverBegan { key }]
+}
+
+fn sampled(started: Seq, news: SampleNews) -> Vec<Input> {
+    let key = EffectKey::Sample { started };
+    alloc::vec![Input::Sampled { key, news }]
+}
+
+/// What a hook may have said. Where its reason answers the model, the context begins with it.
+fn hooked(fact: &HookDecided) -> Vec<Input> {
+    let reason = match fact.reason.trim() {
+        "" => NO_REASON,
+        reason => reason,
+    };
+    let mut contexts = alloc::vec![fact.context.clone()];
+    if let Some(context) = &fact.context
+        && let Some(rest) = context.strip_prefix(reason)
+    {
+        match rest.strip_prefix('\n') {
+            Some(rest) => contexts.insert(0, Some(Arc::from(rest))),
+            None => contexts.insert(0, None),
+        }
+    }
+    let reply = |context| Input::Hooked {
+        key: EffectKey::Hook {
+            hook: fact.hook,
+            asked: fact.asked,
+        },
+        reply: HookReply {
+            verdict: fact.verdict,
+            reason: fact.reason.clone(),
+            edit: fact.edit.clone(),
+            context,
+        },
+    };
+    contexts.into_iter().map(reply).collect()
+}
+
+/// Somebody answered, or the approver that was asked did.
+fn answered(session: &Session, fact: &ApprovalAnswered) -> Vec<Input> {
+    let answer = match fact.verdict {
+        Verdict::Allow => Answer::Allow {
+            edit: fact.edit.clone(),
+        },
+        Verdict::Deny | Verdict::Ask => Answer::Deny {
+            reason: fact.reason.clone(),
+        },
+    };
+    let mut causes = alloc::vec![Input::Answer {
+        call: fact.call,
+        scope: (*fact.by).clone(),
+        arguments: fact.arguments,
+        answer: answer.clone(),
+    }];
+    if let Some(Progress::Asking {
+        question: Some(question),
+    }) = progress(session, fact.call)
+    {
+        causes.push(Input::Asked {
+            key: EffectKey::Approval {
+                call: fact.call,
+                asked: question.asked,
+            },
+            scope: (*fact.by).clone(),
+            answer,
+        });
+    }
+    causes
+}
+
+/// A run of the call ended, or a question of what became of it did, or neither ever began.
+fn observed(session: &Session, call: CallId, observation: &Observation) -> Vec<Input> {
+    match progress(session, call) {
+        Some(Progress::Running { started, .. }) => {
+            let key = EffectKey::Call {
+                call,
+                started: *started,
+            };
+            let observation = observation.clone();
+            alloc::vec![Input::Ran { key, observation }, Input::NeverBegan { key }]
+        }
+        Some(Progress::Reconciling { started, .. }) => {
+            let key = EffectKey::Reconcile {
+                call,
+                started: *started,
+            };
+            let observation = Some(observation.clone());
+            alloc::vec![
+                Input::Reconciled { key, observation },
+                Input::Reconciled {
+                    key,
+                    observation: None
+                },
+                Input::NeverBegan { key }
+            ]
+        }
+        Some(
+            Progress::Proposed
+            | Progress::Asking { .. }
+            | Progress::Allowed
+            | Progress::Denied { .. }
+            | Progress::Done { .. },
+        )
+        | None => Vec::new(),
+    }
+}
+
+fn progress(session: &Session, id: CallId) -> Option<&Progress> {
+    let mut calls = session.turn()?.calls().iter();
+    calls.find(|call| call.id == id).map(|call| &call.progress)
+}

@@ -1,0 +1,206 @@
+//! Rehearse: would today's engine decide as a log says?
+//!
+//! A fact is either what the world said (a user, an answer, a tick, a restart) or what the engine
+//! made of it. The log has no inputs, so for each position the inputs are worked out that its fact
+//! may come from; `decide` is asked about each, in the state that the log itself folds to there,
+//! and what it would write is held against what was written. The one that explains the most facts
+//! is taken to be the cause. A decision of which the rest was lost with its process is told from
+//! one that would be made otherwise by what a new process does next.
+//!
+//! Absent: models, tools, hooks, stores. What they said stands in the log and is taken as it is,
+//! also what a compaction left out of the conversation. Entropy is not recorded; it is solved for.
+
+mod cause;
+mod judge;
+mod own;
+mod report;
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use crate::decide::decide;
+use crate::error::{Misfit, Reject};
+use crate::evolve::opened;
+use crate::fact::Fact;
+use crate::history::History;
+use crate::input::{Input, Stamped};
+use crate::limits::Limits;
+use crate::record::{Draft, Recorded};
+use crate::render::render;
+use crate::session::Session;
+
+use judge::Judgement;
+pub use report::{Divergence, Instead, OtherRequest, Rehearsed, Unclear, Unjudged};
+
+/// What [`decide`] is.
+pub type Decide = fn(&Session, &Limits, Stamped<Input>) -> Result<Vec<Draft>, Reject>;
+
+/// A log on its way through today's engine. Facts go in one by one, in their order; a few of them
+/// are held back until the decision that they belong to is whole.
+#[derive(Debug, Clone)]
+pub struct Rehearsal {
+    decide: Decide,
+    ceiling: Limits,
+    state: Option<(Session, History)>,
+    /// Facts that are not judged yet.
+    waiting: VecDeque<Recorded>,
+    report: Rehearsed,
+}
+
+impl Default for Rehearsal {
+    fn default() -> Self {
+        Self::of(decide)
+    }
+}
+
+impl Rehearsal {
+    /// A rehearsal of this very engine.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A rehearsal of an engine that decides like this.
+    #[must_use]
+    pub fn of(decide: Decide) -> Self {
+        Self {
+            decide,
+            ceiling: WIDE,
+            state: None,
+            waiting: VecDeque::new(),
+            report: Rehearsed::default(),
+        }
+    }
+
+    /// The state that the facts judged so far fold to; `None` before the first.
+    #[must_use]
+    pub fn session(&self) -> Option<&Session> {
+        self.state.as_ref().map(|(session, _)| session)
+    }
+
+    /// Takes the next fact of the log.
+    ///
+    /// # Errors
+    /// [`Misfit`] when the log does not fit together: it is not one that an engine wrote.
+    pub fn take(&mut self, recorded: Recorded) -> Result<(), Misfit> {
+        self.waiting.push_back(recorded);
+        self.go_on(false)
+    }
+
+    /// The log ends here.
+    ///
+    /// # Errors
+    /// As [`Rehearsal::take`].
+    pub fn finish(mut self) -> Result<Rehearsed, Misfit> {
+        self.go_on(true)?;
+        Ok(self.report)
+    }
+
+    /// Judges what waits, as far as it can be. `ends` says that nothing comes after it.
+    fn go_on(&mut self, ends: bool) -> Result<(), Misfit> {
+        while let Some(first) = self.waiting.front() {
+            let Some((session, _)) = &self.state else {
+                // What opens a session is said to the engine; there is nothing to decide.
+                let session = opened(first)?;
+                self.state = Some((session, History::default()));
+                self.report.facts += 1;
+                self.waiting.pop_front();
+                continue;
+            };
+            let judge = judge::Judge {
+                decide: self.decide,
+                ceiling: &self.ceiling,
+                ends,
+            };
+            let facts = self.waiting.make_contiguous();
+            let judgement = judge.judge(session, facts)?;
+            let taken = match judgement {
+                Judgement::More => return Ok(()),
+                Judgement::Same { facts } => {
+                    self.report.same += 1;
+                    facts
+                }
+                Judgement::CutShort { facts } => {
+                    self.report.same += 1;
+                    self.report.cut_short += 1;
+                    facts
+                }
+                Judgement::Unjudged(facts, unclear) => {
+                    self.report.doubt(unclear);
+                    facts
+                }
+                Judgement::Different(facts, divergence) => {
+                    self.report.differ(divergence);
+                    facts
+                }
+            };
+            for _ in 0..taken {
+                self.step()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies the oldest fact that waits.
+    fn step(&mut self) -> Result<(), Misfit> {
+        let (Some(recorded), Some((session, history))) =
+            (self.waiting.pop_front(), &mut self.state)
+        else {
+            return Ok(());
+        };
+        session.apply(&recorded)?;
+        history.apply(&recorded)?;
+        self.report.facts += 1;
+        match (&recorded.fact, session.turn()) {
+            (Fact::SampleStarted(fact), Some(turn)) => {
+                let digest = render(history, &turn.settings).digest();
+                self.report.request(recorded.seq, fact.digest, digest);
+            }
+            (Fact::TurnSettled(_), _) => self.report.turns += 1,
+            (_, _) => {}
+        }
+        Ok(())
+    }
+}
+
+/// A ceiling that is none. The log says of each turn what its limits were; nothing else that is
+/// decided depends on what a process allows.
+const WIDE: Limits = Limits {
+    samples: u32::MAX,
+    calls_per_sample: u32::MAX,
+    calls: u32::MAX,
+    attempts: u32::MAX,
+    restarts: u32::MAX,
+    parallel_calls: u32::MAX,
+    tokens: 0,
+    cost_micros: 0,
+    continuations: u32::MAX,
+    compactions: u32::MAX,
+    context_bytes: u64::MAX,
+    turn_ms: 0,
+    approval_ms: 0,
+    queue: u32::MAX,
+    backoff_ms: u64::MAX,
+    backoff_max_ms: u64::MAX,
+    connect_ms: u64::MAX,
+    first_byte_ms: u64::MAX,
+    idle_ms: u64::MAX,
+    sample_ms: u64::MAX,
+    call_ms: u64::MAX,
+    grace_ms: u64::MAX,
+};
+
+/// Rehearses a whole log.
+///
+/// # Errors
+/// [`Misfit`] when the log does not fit together.
+pub fn rehearse(
+    decide: Decide,
+    log: impl IntoIterator<Item = Recorded>,
+) -> Result<Rehearsed, Misfit> {
+    let mut rehearsal = Rehearsal::of(decide);
+    for recorded in log {
+        rehearsal.take(recorded)?;
+    }
+    rehearsal.finish()
+}

@@ -1,0 +1,76 @@
+//! Own words: facts that only the engine itself writes, told by what they say.
+//!
+//! A tool may report that nobody knows what became of a call, and so may the engine. Without this
+//! a recovery that would be another one would pass for an answer of the world. The words are those
+//! that logs hold; they stay here when the engine's own become others.
+
+use crate::fact::Fact;
+use crate::scope::Scope;
+
+/// What the engine says of calls that nobody else speaks of any more.
+const CALLS: &[&str] = &[
+    "Unknown: the process that ran this call ended before the call did. It may have taken effect \
+     or not; check before you repeat it.",
+    "Unknown: the process that ran this call ended before the call did, and it was not run again. \
+     It may have taken effect or not; check before you repeat it.",
+    "Stopped: the process that ran this call ended. The tool changes nothing.",
+    "Stopped: the turn was asked to stop. The tool changes nothing.",
+    "Unknown: the turn was asked to stop and this call did not end in time. It may have taken \
+     effect or not; check before you repeat it.",
+    "Not run: the turn was asked to stop before this call began.",
+];
+
+/// What it says of samples.
+const SAMPLES: &[&str] = &[
+    "the process ended while the model answered; the model is asked again",
+    "the process ended while the model answered",
+    "the model's stream did not stop within its grace and was abandoned",
+    "the turn was asked to stop before the model was asked",
+];
+
+/// What it says of compactions.
+const COMPACTIONS: &[&str] = &["the process ended each time while it was made"];
+
+/// Whether the engine itself says this, and no effect does.
+pub(super) fn is_own(fact: &Fact) -> bool {
+    match fact {
+        Fact::CallObserved(fact) => CALLS.contains(&fact.observation.output.as_str()),
+        Fact::SampleCut(fact) => SAMPLES.contains(&fact.failure.message.as_str()),
+        Fact::CompactionFailed(fact) => COMPACTIONS.contains(&fact.reason.as_str()),
+        Fact::HookDecided(fact) => {
+            let name = fact.name.as_str();
+            let words = fact.reason.strip_prefix("hook ");
+            let words = words.and_then(|words| words.strip_prefix(name));
+            matches!(
+                words,
+                Some(" was cut short: its process ended" | " did not answer in time")
+            )
+        }
+        Fact::ApprovalAnswered(fact) => match &*fact.by {
+            Scope::System { reason } => reason == "nobody answered in time",
+            Scope::Principal { .. } => false,
+        },
+        Fact::SessionOpened(_)
+        | Fact::SessionResumed(_)
+        | Fact::SettingsChanged(_)
+        | Fact::GoalSet(_)
+        | Fact::GoalEnded(_)
+        | Fact::InputQueued(_)
+        | Fact::TurnOpened(_)
+        | Fact::HooksAsked(_)
+        | Fact::InputAccepted(_)
+        | Fact::InputBlocked(_)
+        | Fact::ContextInjected(_)
+        | Fact::CompactionStarted(_)
+        | Fact::Compacted(_)
+        | Fact::SampleStarted(_)
+        | Fact::ItemAdded(_)
+        | Fact::SampleEnded(_)
+        | Fact::CallDecided(_)
+        | Fact::ApprovalAsked(_)
+        | Fact::CallStarted(_)
+        | Fact::ReconcileStarted(_)
+        | Fact::InterruptRequested(_)
+        | Fact::TurnSettled(_) => false,
+    }
+}

@@ -1,0 +1,160 @@
+//! What a rehearsal found.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::digest::Digest;
+use crate::error::Reject;
+use crate::id::Seq;
+
+/// How many positions of a kind are named; all of them are counted.
+const NAMED: usize = 100;
+
+/// What today's engine makes of a log.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rehearsed {
+    /// Facts that were folded.
+    pub facts: u64,
+    /// Turns that settled.
+    pub turns: u64,
+    /// Requests to the model that were rendered again.
+    pub requests: u64,
+    /// Those that come out otherwise.
+    pub other_requests: u64,
+    /// The first of these.
+    pub requested: Vec<OtherRequest>,
+    /// Decisions that would be made as they were.
+    pub same: u64,
+    /// Of these, the decisions of which the rest was lost with its process.
+    pub cut_short: u64,
+    /// Decisions that would be made otherwise.
+    pub different: u64,
+    /// The first of these.
+    pub divergences: Vec<Divergence>,
+    /// Decisions of which the log does not say enough.
+    pub unjudged: u64,
+    /// The first of these.
+    pub unclear: Vec<Unjudged>,
+}
+
+/// A decision that today's engine would make otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Divergence {
+    /// The first position that would be another.
+    pub seq: Seq,
+    /// The kind of the fact there.
+    pub recorded: &'static str,
+    /// What would be there.
+    pub instead: Instead,
+}
+
+/// What today's engine would write in the place of a fact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Instead {
+    /// Nothing: it would wait.
+    Nothing,
+    /// A fact of another kind.
+    Kind(&'static str),
+    /// A fact of the same kind that says something else.
+    Other,
+    /// Nothing: it would refuse what the fact comes from.
+    Refused(Reject),
+}
+
+impl fmt::Display for Instead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("nothing"),
+            Self::Kind(kind) => f.write_str(kind),
+            Self::Other => f.write_str("the same kind of fact with another content"),
+            Self::Refused(reject) => write!(f, "nothing, and refuse the input: {reject}"),
+        }
+    }
+}
+
+/// A request that today's engine renders otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherRequest {
+    /// Its `SampleStarted`.
+    pub seq: Seq,
+    /// The digest that was recorded.
+    pub recorded: Digest,
+    /// The digest that it renders to.
+    pub rendered: Digest,
+}
+
+/// A decision that could not be judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unjudged {
+    /// The position from which on it is unclear.
+    pub seq: Seq,
+    /// Why.
+    pub why: Unclear,
+}
+
+/// Why a decision could not be judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unclear {
+    /// The log ends where today's engine would have gone on with a fact of this kind: the process
+    /// may have ended there.
+    Ends(&'static str),
+    /// Today's engine would have written a fact of this kind earlier: its process may have ended
+    /// and a later one gone on, or the engine that wrote the log waited.
+    Late(&'static str),
+    /// A hook said too much, and what it said is not in the log.
+    Overrun,
+}
+
+impl fmt::Display for Unclear {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ends(kind) => write!(
+                f,
+                "the log ends where today's engine would go on with {kind}; its process may have \
+                 ended there"
+            ),
+            Self::Late(kind) => write!(
+                f,
+                "today's engine would have written {kind} earlier; a process may have ended there"
+            ),
+            Self::Overrun => f.write_str("a hook said too much, and its words are not in the log"),
+        }
+    }
+}
+
+impl Rehearsed {
+    /// Whether nothing would be decided or shown otherwise, as far as could be judged.
+    #[must_use]
+    pub fn is_same(&self) -> bool {
+        self.different == 0 && self.other_requests == 0
+    }
+
+    pub(super) fn differ(&mut self, divergence: Divergence) {
+        self.different += 1;
+        if self.divergences.len() < NAMED {
+            self.divergences.push(divergence);
+        }
+    }
+
+    pub(super) fn doubt(&mut self, unjudged: Unjudged) {
+        self.unjudged += 1;
+        if self.unclear.len() < NAMED {
+            self.unclear.push(unjudged);
+        }
+    }
+
+    pub(super) fn request(&mut self, seq: Seq, recorded: Digest, rendered: Digest) {
+        self.requests += 1;
+        if recorded == rendered {
+            return;
+        }
+        self.other_requests += 1;
+        if self.requested.len() < NAMED {
+            self.requested.push(OtherRequest {
+                seq,
+                recorded,
+                rendered,
+            });
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Rehearsal: today's engine decides as each log says, and an engine that does not is told by the
+//! position where it first decides otherwise.
+//!
+//! All transcripts of `tests/turns` are rehearsed where they are checked.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "it is all test code, also what its tests share"
+)]
+
+mod bite;
+
+use proptest::prelude::*;
+use windlass_core::{Decide, Recorded, Rehearsed, Seq, decide, rehearse};
+use windlass_testkit::golden;
+use windlass_testkit::world::{Machine, Script, random, run};
+
+fn told(decide: Decide, log: &[Recorded]) -> Rehearsed {
+    rehearse(decide, log.iter().cloned()).unwrap()
+}
+
+fn log(script: &str) -> Vec<Recorded> {
+    let script: Script = script.parse().unwrap();
+    run(Machine::CORE, &script).unwrap().log().to_vec()
+}
+
+/// Where today's engine decides otherwise than the one that wrote a golden log, on purpose: the
+/// log, the position, and why.
+const MEANT: &[(&str, u64, &str)] = &[];
+
+#[test]
+fn golden_logs_would_be_decided_as_they_were_but_where_it_is_meant() {
+    let mut different = Vec::new();
+    for golden in golden::read(&golden::folder()).unwrap() {
+        let log = golden::facts(&golden.log).unwrap();
+        let told = told(decide, &log);
+        for one in &told.divergences {
+            println!("{}: {one:?}", golden.name);
+            different.push((golden.name.clone(), one.seq.0));
+        }
+        assert_eq!(told.requested, [], "{}", golden.name);
+        assert_eq!(told.facts, log.len() as u64, "{}", golden.name);
+        if golden.name.starts_with("recorded") {
+            assert_eq!(told.unclear, [], "{}", golden.name);
+        }
+    }
+    let meant = MEANT
+        .iter()
+        .map(|(name, seq, _)| ((*name).to_owned(), *seq));
+    assert_eq!(different, meant.collect::<Vec<_>>());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        cases: 512,
+        ..ProptestConfig::default()
+    })]
+
+    /// Also where the process dies anywhere in the log.
+    #[test]
+    fn random_worlds_would_be_decided_as_they_were(script in random::script(60), at in 0..200_usize) {
+        let world = run(Machine::CORE, &script).map_err(|broken| TestCaseError::fail(broken.to_string()))?;
+        let log = world.log();
+        for log in [log, &log[..at.min(log.len())]] {
+            let told = told(decide, log);
+            prop_assert_eq!(&told.divergences, &[]);
+            prop_assert_eq!(&told.requested, &[]);
+            prop_assert_eq!(told.facts, log.len() as u64);
+        }
+    }
+}
+
+#[test]
+fn what_was_rehearsed_is_counted() {
+    let log = log("send hello\ncall write {}\nend stop\ndone 0 ok\ntext hi\nend stop");
+    let told = told(decide, &log);
+    assert_eq!(told.facts, log.len() as u64);
+    assert_eq!((told.turns, told.requests), (1, 2));
+    // The prompt, the call, the end, the observation, the text, the end.
+    assert_eq!((told.same, told.different, told.unjudged), (6, 0, 0));
+    assert_eq!(told.cut_short, 0);
+    assert!(told.is_same());
+}
+
+/// The rest of what was decided on `end stop` is lost with its process.
+#[test]
+fn a_decision_that_a_crash_cut_short_is_none_that_would_be_made_otherwise() {
+    let log = log("open lazy\nsend hello\nsync\ncall write {}\ncrash lose=1\ncontinue");
+    assert!(
+        log.iter()
+            .any(|recorded| recorded.fact.kind() == "SampleCut")
+    );
+    let told = told(decide, &log);
+    assert_eq!((told.different, told.unjudged), (0, 0), "{told:?}");
+    assert_eq!(told.cut_short, 1, "{told:?}");
+}
+
+#[test]
+fn a_log_that_ends_within_a_decision_cannot_be_judged_there() {
+    let whole = log("send hello\ntext hi\nend stop");
+    for kept in 1..whole.len() {
+        let told = told(decide, &whole[..kept]);
+        assert_eq!(told.different, 0);
+        let within = [2, 3, 4, 7].contains(&kept);
+        assert_eq!(told.unjudged, u64::from(within), "{kept}: {told:?}");
+        if let Some(unclear) = told.unclear.first() {
+            assert_eq!(unclear.seq, Seq(kept as u64).next());
+            let kind = whole[kept].fact.kind();
+            assert!(unclear.why.to_string().contains(kind), "{unclear:?}");
+        }
+    }
+}

@@ -4,6 +4,7 @@ mod answer;
 pub mod approver;
 pub mod blobs;
 pub mod clock;
+pub mod crash;
 pub mod faulty;
 mod gate;
 pub mod golden;

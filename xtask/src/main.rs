@@ -1,6 +1,7 @@
 //! The project's own chores: `cargo xtask COMMAND`. One file a command.
 
 mod bench_command;
+mod crash;
 mod demo;
 mod fix;
 mod kit_command;
@@ -46,6 +47,11 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Kills the command at every sync of a turn, and again in its recovery, and judges what is left.
+    Crash {
+        /// One store: file, sled or memory (which is refused); all when left out.
+        store: Option<crash::Store>,
+    },
     /// Checks the laws in random worlds, as a release: `--worlds N`.
     Laws {
         /// Handed to the kit; `--help` tells what it takes.
@@ -68,6 +74,7 @@ fn main() -> ExitCode {
         Command::Test { arguments } => test::run(&arguments),
         Command::Demo => demo::run(),
         Command::Bench { arguments } => bench_command::run(&arguments),
+        Command::Crash { store } => crash::run(store),
         Command::Laws { arguments } => kit_command::run("laws", &arguments),
         Command::Golden { arguments } => kit_command::run("golden", &arguments),
     };

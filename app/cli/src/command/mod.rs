@@ -16,14 +16,15 @@ mod verify;
 
 use windlass::core::Scope;
 
+use crate::Layer;
 use crate::args::{Args, Command};
 use crate::exit::{Exit, Failure};
 
-/// Does what the command says.
-pub(crate) async fn run(args: Args) -> Result<Exit, Failure> {
+/// Does what the command says; turns have this layer over their store.
+pub(crate) async fn run(args: Args, layer: Layer) -> Result<Exit, Failure> {
     match args.command {
-        Command::Run(args) => run::run(args).await,
-        Command::Resume(args) => run::resume(args).await,
+        Command::Run(args) => run::run(args, layer).await,
+        Command::Resume(args) => run::resume(args, layer).await,
         Command::Sessions(args) => sessions::sessions(args).await,
         Command::Show(args) => show::show(args).await,
         Command::Log(args) => log::log(args).await,

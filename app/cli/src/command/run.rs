@@ -1,10 +1,11 @@
 //! `windlass run` and `windlass resume`.
 
 use super::turn;
+use crate::Layer;
 use crate::args::{Resume, Run};
 use crate::exit::{Exit, Failure};
 
-pub(super) async fn run(args: Run) -> Result<Exit, Failure> {
+pub(super) async fn run(args: Run, layer: Layer) -> Result<Exit, Failure> {
     turn::run(turn::Task {
         session: args.session,
         resumes: false,
@@ -13,11 +14,12 @@ pub(super) async fn run(args: Run) -> Result<Exit, Failure> {
         asked: args.asked,
         place: args.place,
         shape: args.shape,
+        layer,
     })
     .await
 }
 
-pub(super) async fn resume(args: Resume) -> Result<Exit, Failure> {
+pub(super) async fn resume(args: Resume, layer: Layer) -> Result<Exit, Failure> {
     turn::run(turn::Task {
         session: Some(args.session),
         resumes: true,
@@ -26,6 +28,7 @@ pub(super) async fn resume(args: Resume) -> Result<Exit, Failure> {
         asked: args.asked,
         place: args.place,
         shape: args.shape,
+        layer,
     })
     .await
 }

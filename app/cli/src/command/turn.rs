@@ -11,6 +11,7 @@ use windlass::{Conversation, Start, StartError};
 
 use super::follow::Follow;
 use super::{prompt, remark};
+use crate::Layer;
 use crate::approver::AtTerminal;
 use crate::args::{Asked, Place, Shape};
 use crate::exit::{Exit, Failure};
@@ -29,6 +30,7 @@ pub(crate) struct Task {
     pub(crate) asked: Asked,
     pub(crate) place: Place,
     pub(crate) shape: Shape,
+    pub(crate) layer: Layer,
 }
 
 /// Runs the task. With `--json` the last line is a `TurnSettled`, whatever happens.
@@ -80,6 +82,7 @@ async fn attempt(
         true => site.open_to_read().await?,
         false => site.open().await?,
     };
+    let store = (task.layer)(store);
     let recorded = recorded(store.as_ref(), task, id).await?;
     let rig = rig(task, &site, store.clone(), recorded.as_ref())?;
     check(task, &rig.settings, recorded.as_ref())?;

@@ -1,0 +1,140 @@
+//! The sweep by the layer of the kit, over each store.
+
+use std::sync::Arc;
+
+use windlass::ports::{Durability, LogStore};
+use windlass_file::FileStore;
+use windlass_memory::MemoryStore;
+use windlass_sled::SledStore;
+use windlass_testkit::crash::{
+    Extent, Fault, Invariant, Life, NotDurable, Plan, Report, Subject, sweep,
+};
+
+use crate::turn::{Kept, Program, SESSION, Turn, finished};
+
+/// Of the pairs of kills, every so many; all of them with `WINDLASS_CRASH=full`.
+const SAMPLE: u64 = 9;
+
+/// The command on a store.
+struct Windlass {
+    kept: Kept,
+    program: Program,
+}
+
+impl Subject for Windlass {
+    fn durability(&self) -> Durability {
+        // Asked of the store itself, in a place of its own.
+        let place = tempfile::TempDir::new().unwrap();
+        let path = place.path().join("store");
+        let store: Arc<dyn LogStore> = match self.kept {
+            Kept::File => Arc::new(FileStore::open(path).unwrap()),
+            Kept::Sled => Arc::new(SledStore::open(path).unwrap()),
+            Kept::Memory => Arc::new(MemoryStore::new()),
+        };
+        store.capabilities().durability
+    }
+
+    fn live(&self, plans: &[Plan]) -> Result<Life, String> {
+        let mut turn = Turn::new(self.kept)?;
+        let mut struck = 0;
+        for plan in plans {
+            let ended = turn.planned(Some(plan), self.program)?;
+            let strikes = match plan.fault.kills() {
+                true => ended.signal == Some(9),
+                false => ended.code == Some(5),
+            };
+            if !strikes && ended.code == Some(0) {
+                break;
+            }
+            struck += 1;
+            if !strikes {
+                turn.wrong.push(format!("{plan} ended it so: {ended:?}"));
+            }
+            if !plan.fault.kills()
+                && let Err(wrong) = ended.is_store_failure()
+            {
+                turn.wrong.push(wrong);
+            }
+        }
+        turn.finish(struck, self.program)
+    }
+}
+
+fn extent() -> Extent {
+    let full = std::env::var("WINDLASS_CRASH").is_ok_and(|extent| extent == "full");
+    Extent {
+        faults: Fault::ALL.to_vec(),
+        doubles: if full { 1 } else { SAMPLE },
+        workers: std::thread::available_parallelism().map_or(2, usize::from),
+    }
+}
+
+fn swept(kept: Kept) {
+    let subject = Windlass {
+        kept,
+        program: Program::Sound,
+    };
+    let report = sweep(&subject, &extent()).unwrap();
+    println!("{kept:?}: {report}");
+    assert_eq!(report.wrong, [], "{report}");
+    // A sweep that struck nothing would have shown nothing. What waits for what decides how many
+    // syncs a run has, so a fault may strike somewhat less often than there are.
+    for fault in Fault::ALL {
+        let struck = report.struck.get(&fault).copied().unwrap_or(0);
+        assert!(struck * 2 > report.syncs, "{fault:?} struck {struck} times");
+    }
+    assert!(report.doubles > 0, "no recovery was killed");
+}
+
+pub(crate) fn file() {
+    swept(Kept::File);
+}
+
+pub(crate) fn sled() {
+    swept(Kept::Sled);
+}
+
+pub(crate) fn memory_is_refused() {
+    let subject = Windlass {
+        kept: Kept::Memory,
+        program: Program::Sound,
+    };
+    let refused = sweep(&subject, &extent()).unwrap_err();
+    assert_eq!(refused, NotDurable);
+    println!("Memory: refused: {refused}");
+}
+
+pub(crate) fn resume_from_memory() {
+    let turn = Turn::new(Kept::Memory).unwrap();
+    let resumed = finished(turn.windlass(&["resume", SESSION])).unwrap();
+    assert_eq!(resumed.code, Some(2), "{resumed:?}");
+    assert!(resumed.err.contains("memory"), "{}", resumed.err);
+}
+
+/// A store that acknowledges before it keeps is sound as long as nobody dies. The sweep is of use
+/// only if it tells.
+pub(crate) fn a_store_that_lags_is_caught() {
+    let subject = Windlass {
+        kept: Kept::File,
+        program: Program::Lagging,
+    };
+    let extent = Extent {
+        faults: vec![Fault::KillBefore],
+        doubles: 0,
+        ..extent()
+    };
+    let report: Report = sweep(&subject, &extent).unwrap();
+    println!("a store that lags: {report}");
+    assert!(
+        report.wrong.iter().all(|wrong| !wrong.plans.is_empty()),
+        "{report}"
+    );
+    for invariant in [Invariant::NothingLost, Invariant::AtMostOnce] {
+        let name = invariant.to_string();
+        let told = report
+            .wrong
+            .iter()
+            .any(|wrong| wrong.what.starts_with(&name));
+        assert!(told, "nobody says that {name} is broken: {report}");
+    }
+}

@@ -1,0 +1,43 @@
+//! Kills the command at every sync of a turn, fails its disk at every write, and judges what is left.
+//!
+//! This test program is also the program that dies: started with a plan in its environment, it is
+//! `windlass` with a layer of faults over its store. `WINDLASS_CRASH=full` has it sweep all pairs of
+//! a kill and a kill while it recovers, of which it otherwise takes a sample.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::print_stdout, reason = "what was covered is to be read")]
+#![allow(clippy::print_stderr, reason = "what was skipped is to be read")]
+
+mod layer;
+mod program;
+mod turn;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Trial};
+
+fn main() -> ExitCode {
+    if let Some(plan) = program::plan() {
+        return program::run(&plan);
+    }
+    let trials = [
+        ("layer_file", layer::file as fn()),
+        ("layer_sled", layer::sled),
+        ("layer_memory_is_refused", layer::memory_is_refused),
+        (
+            "resume_from_memory_is_a_clear_error",
+            layer::resume_from_memory,
+        ),
+        (
+            "a_store_that_lags_is_caught",
+            layer::a_store_that_lags_is_caught,
+        ),
+    ];
+    let trials = trials.map(|(name, test)| {
+        Trial::test(name, move || {
+            test();
+            Ok(())
+        })
+    });
+    libtest_mimic::run(&Arguments::from_args(), trials.into()).exit_code()
+}

@@ -1,0 +1,134 @@
+//! The program that dies: `windlass` with a layer of faults over its store.
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use async_trait::async_trait;
+use tokio::sync::Mutex;
+use windlass::core::{Epoch, Recorded, Seq, SessionId};
+use windlass::ports::{Claimed, LogStore, SessionHead, StoreCapabilities, StoreError, Verified};
+
+use windlass_testkit::crash::CrashingStore;
+
+/// The variable that makes this the program that dies: a plan, or `none`.
+pub(crate) const PLAN: &str = "WINDLASS_CRASH_PLAN";
+/// The variable that has its store acknowledge before it keeps.
+pub(crate) const LAGS: &str = "WINDLASS_CRASH_LAGS";
+/// How the last line on standard error begins.
+pub(crate) const SYNCS: &str = "syncs: ";
+
+static COUNT: OnceLock<Arc<AtomicU64>> = OnceLock::new();
+
+/// The plan in the environment, if there is one.
+pub(crate) fn plan() -> Option<String> {
+    std::env::var(PLAN).ok()
+}
+
+/// Runs the program and says how many syncs there were.
+pub(crate) fn run(plan: &str) -> ExitCode {
+    if plan != "none" && plan.parse::<windlass_testkit::crash::Plan>().is_err() {
+        eprintln!("{PLAN}={plan:?} is no plan");
+        return ExitCode::from(2);
+    }
+    let code = windlass_cli::main(layer);
+    let syncs = COUNT.get().map_or(0, |count| count.load(Ordering::SeqCst));
+    eprintln!("{SYNCS}{syncs}");
+    code
+}
+
+fn layer(store: Arc<dyn LogStore>) -> Arc<dyn LogStore> {
+    let plan = plan().and_then(|plan| plan.parse().ok());
+    let store = match std::env::var_os(LAGS) {
+        Some(_) => Arc::new(Lagging {
+            inner: store,
+            held: Mutex::default(),
+        }),
+        None => store,
+    };
+    let crashing = CrashingStore::new(store, plan);
+    let _ = COUNT.set(crashing.syncs());
+    Arc::new(crashing)
+}
+
+/// A store with a defect: it acknowledges an append and keeps it when the next one comes, when
+/// somebody reads, or when its session is released.
+struct Lagging {
+    inner: Arc<dyn LogStore>,
+    held: Mutex<Option<Held>>,
+}
+
+struct Held {
+    session: SessionId,
+    epoch: Epoch,
+    after: Seq,
+    facts: Vec<Arc<Recorded>>,
+}
+
+impl Lagging {
+    async fn keep(&self) -> Result<(), StoreError> {
+        match self.held.lock().await.take() {
+            None => Ok(()),
+            Some(held) => {
+                let append = (&held.session, held.epoch, held.after, &*held.facts);
+                let (session, epoch, after, facts) = append;
+                self.inner.append(session, epoch, after, facts).await
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl LogStore for Lagging {
+    fn capabilities(&self) -> StoreCapabilities {
+        self.inner.capabilities()
+    }
+
+    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
+        self.inner.claim(session).await
+    }
+
+    async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        self.keep().await?;
+        self.inner.release(session, epoch).await
+    }
+
+    async fn append(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        after: Seq,
+        facts: &[Arc<Recorded>],
+    ) -> Result<(), StoreError> {
+        self.keep().await?;
+        *self.held.lock().await = Some(Held {
+            session: session.clone(),
+            epoch,
+            after,
+            facts: facts.to_vec(),
+        });
+        Ok(())
+    }
+
+    async fn read(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, StoreError> {
+        self.keep().await?;
+        self.inner.read(session, after, limit).await
+    }
+
+    async fn sessions(
+        &self,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> Result<Vec<SessionHead>, StoreError> {
+        self.inner.sessions(after, limit).await
+    }
+
+    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
+        self.inner.verify(session).await
+    }
+}

@@ -1,0 +1,360 @@
+//! A turn of three tools in a place of its own, from its first process to its last.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use windlass::core::{Fact, Recorded};
+use windlass::ports::codec;
+use windlass_testkit::Answer;
+use windlass_testkit::crash::{Effect, Life, Plan};
+use windlass_testkit::http::{ModelServer, Reply, Script};
+
+use crate::program::{LAGS, PLAN, SYNCS};
+
+/// The session's name.
+pub(crate) const SESSION: &str = "s";
+const PROMPT: &str = "look, keep, pay";
+/// What the tools note their runs in.
+const EFFECTS: &str = "effects";
+/// How many processes a turn may need to settle once nothing disturbs it.
+const MOST_RESUMES: usize = 2;
+/// How long one process may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A store that turns are run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    File,
+    Sled,
+    Memory,
+}
+
+/// Whether the program's store keeps its word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Program {
+    Sound,
+    /// It acknowledges an append before it keeps it.
+    Lagging,
+}
+
+/// A place with a turn in it.
+pub(crate) struct Turn {
+    dir: TempDir,
+    kept: Kept,
+    server: ModelServer,
+    acknowledged: Vec<Recorded>,
+    pub(crate) wrong: Vec<String>,
+    begun: bool,
+}
+
+/// How a process ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// Its exit code; `None` when a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Turn {
+    pub(crate) fn new(kept: Kept) -> Result<Self, String> {
+        let made = || -> std::io::Result<Self> {
+            let dir = TempDir::new()?;
+            fs::write(dir.path().join("tools.json"), tools().to_string())?;
+            Ok(Self {
+                dir,
+                kept,
+                server: ModelServer::start(model())?,
+                acknowledged: Vec::new(),
+                wrong: Vec::new(),
+                begun: false,
+            })
+        };
+        made().map_err(|error| format!("a place for a turn: {error}"))
+    }
+
+    /// The folder of the store.
+    pub(crate) fn store(&self) -> PathBuf {
+        self.dir.path().join("store")
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The words that run the turn, or go on with it.
+    pub(crate) fn words(&self) -> Result<Vec<String>, String> {
+        let words: Vec<&str> = match self.is_queued()? {
+            // A prompt that is in no log was never acknowledged: its user says it again.
+            false => vec!["run", PROMPT, "--session", SESSION],
+            true => vec!["resume", SESSION],
+        };
+        let base_url = self.server.base_url();
+        let more = [
+            "--json",
+            "--tools",
+            "tools.json",
+            "--provider",
+            "openai-chat",
+        ];
+        let place = ["--base-url", &base_url, "--store", &self.url()];
+        let words = words.into_iter().chain(more).chain(place);
+        Ok(words.map(str::to_owned).collect())
+    }
+
+    /// The built program on this place, with these words after it.
+    pub(crate) fn windlass(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+        command.args(words).args(["--store", &self.url()]);
+        self.at_home(&mut command);
+        command
+    }
+
+    /// Has a command run here and see nothing of whoever tests.
+    pub(crate) fn at_home(&self, command: &mut Command) {
+        command
+            .current_dir(self.path())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.path().join("home"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+    }
+
+    /// Runs this program under a plan.
+    pub(crate) fn planned(
+        &mut self,
+        plan: Option<&Plan>,
+        program: Program,
+    ) -> Result<Ended, String> {
+        let this = std::env::current_exe().map_err(|error| error.to_string())?;
+        let mut command = Command::new(this);
+        command.args(self.words()?);
+        self.at_home(&mut command);
+        command.env(PLAN, plan.map_or("none".to_owned(), Plan::to_string));
+        if program == Program::Lagging {
+            command.env(LAGS, "yes");
+        }
+        self.process(command)
+    }
+
+    /// Runs a process of the turn and takes down what it acknowledged.
+    pub(crate) fn process(&mut self, command: Command) -> Result<Ended, String> {
+        self.begun = true;
+        let ended = finished(command)?;
+        for line in ended.out.lines() {
+            let whole: Result<Value, _> = serde_json::from_str(line);
+            match whole {
+                Ok(line) if line["seq"].is_null() => continue,
+                Ok(_) => {}
+                // The last line of a process that died may be cut short.
+                Err(_) if ended.signal.is_some() => continue,
+                Err(error) => self.wrong.push(format!("{line:?} is not JSON: {error}")),
+            }
+            match codec::decode(line.as_bytes()) {
+                Ok(fact) => self.acknowledged.push(fact),
+                Err(error) => self.wrong.push(format!("{line:?}: {error}")),
+            }
+        }
+        Ok(ended)
+    }
+
+    /// Whether the prompt is in the log.
+    fn is_queued(&self) -> Result<bool, String> {
+        if !self.begun || !self.store().exists() {
+            return Ok(false);
+        }
+        let queued = |facts: &[Recorded]| {
+            let mut facts = facts.iter();
+            facts.any(|fact| matches!(fact.fact, Fact::InputQueued(_)))
+        };
+        Ok(queued(&self.acknowledged) || queued(&self.log()?))
+    }
+
+    /// The log, as the command prints it.
+    pub(crate) fn log(&self) -> Result<Vec<Recorded>, String> {
+        let told = finished(self.windlass(&["log", SESSION]))?;
+        match told.code {
+            Some(0) => {}
+            // There is no such session yet.
+            Some(2) => return Ok(Vec::new()),
+            Some(_) | None => return Err(format!("the log cannot be read: {}", told.err)),
+        }
+        let facts = told.out.lines().map(|line| codec::decode(line.as_bytes()));
+        facts
+            .collect::<Result<_, _>>()
+            .map_err(|error| format!("the log does not read: {error}"))
+    }
+
+    /// Runs the turn to its end with nothing in its way, and gathers what is left.
+    pub(crate) fn finish(mut self, struck: usize, program: Program) -> Result<Life, String> {
+        let mut syncs = 0;
+        for left in (0..MOST_RESUMES).rev() {
+            let ended = self.planned(None, program)?;
+            syncs = ended.syncs();
+            if ended.code == Some(0) {
+                break;
+            }
+            if left == 0 {
+                self.wrong.push(format!("it does not settle: {ended:?}"));
+                break;
+            }
+            self.wrong
+                .push(format!("it needed another process: {ended:?}"));
+        }
+        let verified = finished(self.windlass(&["verify", SESSION]))?;
+        if verified.code != Some(0) {
+            self.wrong.push(format!("verify: {verified:?}"));
+        }
+        let log = self.log()?;
+        self.wrong.extend(self.server.misses());
+        let requests = self.requests()?;
+        Ok(Life {
+            struck,
+            syncs,
+            log,
+            effects: self.effects(),
+            requests,
+            acknowledged: self.acknowledged,
+            wrong: self.wrong,
+        })
+    }
+
+    /// The bodies of the requests, with one name for all places.
+    fn requests(&self) -> Result<Vec<Value>, String> {
+        let place = self.path().display().to_string();
+        let samples = self.server.samples().into_iter();
+        let bodies = samples.map(|request| {
+            let text = String::from_utf8_lossy(&request.body).replace(&place, "PLACE");
+            serde_json::from_str(&text).map_err(|error| format!("request {text:?}: {error}"))
+        });
+        bodies.collect()
+    }
+
+    fn effects(&self) -> Vec<Effect> {
+        let text = fs::read_to_string(self.path().join(EFFECTS)).unwrap_or_default();
+        let lines = text.lines().filter_map(|line| line.split_once(' '));
+        lines
+            .map(|(tool, key)| Effect {
+                tool: tool.to_owned(),
+                key: key.to_owned(),
+            })
+            .collect()
+    }
+
+    fn url(&self) -> String {
+        match self.kept {
+            Kept::File => format!("file:{}", self.store().display()),
+            Kept::Sled => format!("sled:{}", self.store().display()),
+            Kept::Memory => "memory:".to_owned(),
+        }
+    }
+}
+
+impl Ended {
+    /// The syncs that the program that dies has counted.
+    fn syncs(&self) -> u64 {
+        let last = self.err.lines().last().unwrap_or_default();
+        let count = last
+            .strip_prefix(SYNCS)
+            .and_then(|count| count.parse().ok());
+        count.unwrap_or(0)
+    }
+
+    /// What is wrong with an end by a fault of the store: it must be told by code and in words, and
+    /// the last line must be an end of the turn that is in no log.
+    pub(crate) fn is_store_failure(&self) -> Result<(), String> {
+        let last = self.out.lines().last().unwrap_or_default();
+        let last: Value = serde_json::from_str(last).unwrap_or_default();
+        let told = last["kind"] == "TurnSettled"
+            && last["seq"].is_null()
+            && last["body"]["failure"] == "store";
+        // Whoever reads it learns what was being done, and to what.
+        let named = self.err.contains(SESSION) || self.err.contains("store");
+        match self.code == Some(5) && told && named {
+            true => Ok(()),
+            false => Err(format!("not told as a failure of the store: {self:?}")),
+        }
+    }
+}
+
+/// Runs a command to its end, and ends it when it takes too long.
+pub(crate) fn finished(mut command: Command) -> Result<Ended, String> {
+    let shown = format!("{command:?}");
+    let failed = |error: std::io::Error| format!("running {shown}: {error}");
+    let child = command.spawn().map_err(failed)?;
+    let pid = rustix::process::Pid::from_child(&child);
+    let (done, waits) = channel::<()>();
+    let watchdog = thread::spawn(move || {
+        let late = waits.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout);
+        if late {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        }
+        late
+    });
+    let output = child.wait_with_output();
+    drop(done);
+    let late = watchdog.join().unwrap_or(false);
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = output.map_err(failed)?;
+    let ended = Ended {
+        code: status.code(),
+        signal: status.signal(),
+        out: String::from_utf8_lossy(&stdout).into_owned(),
+        err: String::from_utf8_lossy(&stderr).into_owned(),
+    };
+    match late {
+        true => Err(format!("{shown} takes more than {PATIENCE:?}: {ended:?}")),
+        false => Ok(ended),
+    }
+}
+
+/// Three tools, one of each class; each notes its run and says the same at each.
+fn tools() -> Value {
+    let tool = |name: &str, effect: &str| {
+        let line =
+            format!("echo {name} $WINDLASS_IDEMPOTENCY_KEY >> {EFFECTS} && echo {name} done");
+        json!({
+            "name": name,
+            "description": format!("Does {name}."),
+            "parameters": {"type": "object", "properties": {}, "additionalProperties": false},
+            "command": ["sh", "-c", line],
+            "effect": effect,
+            "concurrency": "exclusive",
+        })
+    };
+    json!({"tools": [
+        tool("look", "read_only"),
+        tool("keep", "idempotent"),
+        tool("pay", "effectful"),
+    ]})
+}
+
+/// A model that uses each tool once, whatever it is told of them.
+fn model() -> Script {
+    Script::respond(|request| {
+        let call = |name: &str| Answer::new().call_as(format!("call_{name}"), name, "{}");
+        match request.asked().results.len() {
+            0 => Reply::answer(Answer::new().text("Let me look.").call_as(
+                "call_look",
+                "look",
+                "{}",
+            )),
+            1 => Reply::answer(call("keep")),
+            2 => Reply::answer(call("pay")),
+            _ => Reply::say("Paid."),
+        }
+    })
+}

@@ -14,6 +14,7 @@ pub mod laws;
 mod ledger;
 pub mod provider;
 pub mod store;
+pub mod suite;
 pub mod tools;
 mod wait;
 pub mod world;

@@ -1,6 +1,7 @@
 //! The project's own chores: `cargo xtask COMMAND`. One file a command.
 
 mod bench_command;
+mod conform;
 mod crash;
 mod demo;
 mod fix;
@@ -52,6 +53,11 @@ enum Command {
         /// One store: file, sled or memory (which is refused); all when left out.
         store: Option<crash::Store>,
     },
+    /// Holds an adapter, or all of them, to the conformance suites of its ports.
+    Conform {
+        /// The adapter, for example `file` or `openai`.
+        name: Option<String>,
+    },
     /// Checks the laws in random worlds, as a release: `--worlds N`.
     Laws {
         /// Handed to the kit; `--help` tells what it takes.
@@ -75,6 +81,7 @@ fn main() -> ExitCode {
         Command::Demo => demo::run(),
         Command::Bench { arguments } => bench_command::run(&arguments),
         Command::Crash { store } => crash::run(store),
+        Command::Conform { name } => conform::run(name.as_deref()),
         Command::Laws { arguments } => kit_command::run("laws", &arguments),
         Command::Golden { arguments } => kit_command::run("golden", &arguments),
     };

@@ -36,7 +36,10 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
 }
 
 /// The command that is cargo-nextest, built first where it is missing.
-fn nextest() -> anyhow::Result<Command> {
+///
+/// # Errors
+/// When it is missing and cannot be built.
+pub(crate) fn nextest() -> anyhow::Result<Command> {
     let present = cargo()
         .args(["nextest", "--version"])
         .stdin(Stdio::null())

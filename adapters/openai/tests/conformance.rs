@@ -18,22 +18,12 @@ impl ProviderFixture for Speaks {
 
     fn provider(&self, at: &Endpoint) -> Arc<dyn Provider> {
         let config = OpenAiConfig::new(self.0).with_base_url(&*at.base_url);
-        let caps = SseCaps::of(at.most_bytes);
-        Arc::new(
-            OpenAi::new(&config.with_api_key(&*at.key))
-                .unwrap()
-                .with_caps(caps),
-        )
+        let openai = OpenAi::new(&config.with_api_key(&*at.key)).unwrap();
+        Arc::new(openai.with_caps(SseCaps::of(at.most_bytes)))
     }
 }
 
-mod chat {
-    windlass_testkit::provider_suite!(super::Speaks(super::Api::Chat, super::Dialect::Chat));
-}
-
-mod responses {
-    windlass_testkit::provider_suite!(super::Speaks(
-        super::Api::Responses,
-        super::Dialect::Responses
-    ));
-}
+#[rustfmt::skip]
+mod chat { use super::*; windlass_testkit::provider_suite!(Speaks(Api::Chat, Dialect::Chat)); }
+#[rustfmt::skip]
+mod responses { use super::*; windlass_testkit::provider_suite!(Speaks(Api::Responses, Dialect::Responses)); }

@@ -30,7 +30,16 @@ pub trait ApproverFixture: Send + Sync {
 #[macro_export]
 macro_rules! approver_suite {
     ($fixture:expr) => {
-        $crate::approver_suite! { @cases $fixture,
+        $crate::approver_cases! { [$crate::suite_tests] approver_suite, approver::suite, $fixture }
+    };
+}
+
+/// Hands the names of all cases to another macro.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! approver_cases {
+    ([$($callback:tt)*] $($extra:tt)*) => {
+        $($callback)*! { [$($extra)*]
             what_the_person_says_is_the_answer,
             a_question_that_is_cancelled_before_it_is_asked_ends,
             a_question_that_is_cancelled_ends_soon,
@@ -38,15 +47,12 @@ macro_rules! approver_suite {
             asking_again_is_harmless,
         }
     };
-    (@cases $fixture:expr, $($case:ident,)*) => {
-        $(
-            #[test]
-            fn $case() -> $crate::store::Checked {
-                $crate::approver::suite::$case(&$fixture)
-            }
-        )*
-    };
 }
+
+crate::approver_cases! { [crate::suite::table] }
+
+/// One case of the suite: holds an approver to one promise.
+pub type Case = fn(&dyn ApproverFixture) -> Checked;
 
 /// What the person says is the answer.
 ///

@@ -9,6 +9,7 @@ use windlass_ports::{AnsweredElsewhere, CancelSource, NobodyAsked};
 use super::suite::ApproverFixture;
 use super::*;
 use crate::store::Checked;
+use crate::suite::every_case_bites;
 
 /// A fault to plant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,40 +132,35 @@ mod nobody_asked {
 }
 
 #[test]
-fn every_case_finds_its_fault() {
-    type Case = fn(&dyn ApproverFixture) -> Checked;
-    let cases: [(Case, Fault, &str); 5] = [
+fn every_case_finds_its_fault() -> Checked {
+    let bites = [
         (
-            suite::what_the_person_says_is_the_answer,
+            "what_the_person_says_is_the_answer",
             Fault::AlwaysDenies,
             "the person said",
         ),
         (
-            suite::a_question_that_is_cancelled_before_it_is_asked_ends,
+            "a_question_that_is_cancelled_before_it_is_asked_ends",
             Fault::AllowsWhenCancelled,
             "nobody said so",
         ),
         (
-            suite::a_question_that_is_cancelled_ends_soon,
+            "a_question_that_is_cancelled_ends_soon",
             Fault::DeafToCancel,
             "did not end",
         ),
         (
-            suite::a_dropped_question_leaves_the_approver_in_order,
+            "a_dropped_question_leaves_the_approver_in_order",
             Fault::AnswersOnce,
             "did not end",
         ),
         (
-            suite::asking_again_is_harmless,
+            "asking_again_is_harmless",
             Fault::AnswersOnce,
             "did not end",
         ),
     ];
-    for (case, fault, words) in cases {
-        let violation = case(&Fixture::new(fault)).unwrap_err();
-        assert!(
-            violation.to_string().contains(words),
-            "{fault:?}: {violation}"
-        );
-    }
+    every_case_bites(suite::CASES, &bites, |case, fault| {
+        case(&Fixture::new(*fault))
+    })
 }

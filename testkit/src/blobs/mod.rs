@@ -56,7 +56,7 @@ pub type Case = fn(&dyn BlobFixture) -> Checked;
 #[macro_export]
 macro_rules! blob_suite {
     ($fixture:expr) => {
-        $crate::blob_cases! { [$crate::blob_tests] $fixture }
+        $crate::blob_cases! { [$crate::suite_tests] blob_suite, blobs, $fixture }
     };
 }
 
@@ -82,24 +82,4 @@ macro_rules! blob_cases {
     };
 }
 
-#[doc(hidden)]
-#[macro_export]
-macro_rules! blob_tests {
-    ([$fixture:expr] $($case:ident,)*) => {
-        $(
-            #[test]
-            fn $case() -> $crate::blobs::Checked {
-                $crate::blobs::$case(&$fixture)
-            }
-        )*
-    };
-}
-
-macro_rules! table {
-    ([] $($case:ident,)*) => {
-        /// All cases with their names.
-        pub const CASES: &[(&str, Case)] = &[$((stringify!($case), $case),)*];
-    };
-}
-
-crate::blob_cases! { [table] }
+crate::blob_cases! { [crate::suite::table] }

@@ -30,7 +30,16 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[macro_export]
 macro_rules! clock_suite {
     ($subject:expr) => {
-        $crate::clock_suite! { @cases $subject,
+        $crate::clock_cases! { [$crate::suite_tests] clock_suite, clock::suite, || $subject }
+    };
+}
+
+/// Hands the names of all cases to another macro.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! clock_cases {
+    ([$($callback:tt)*] $($extra:tt)*) => {
+        $($callback)*! { [$($extra)*]
             now_never_goes_back,
             sleep_ends_not_before_its_moment,
             sleep_until_the_past_ends_at_once,
@@ -39,15 +48,12 @@ macro_rules! clock_suite {
             entropy_is_foreseeable_only_where_it_says_so,
         }
     };
-    (@cases $subject:expr, $($case:ident,)*) => {
-        $(
-            #[test]
-            fn $case() -> $crate::store::Checked {
-                $crate::clock::suite::$case(&|| $subject)
-            }
-        )*
-    };
 }
+
+crate::clock_cases! { [crate::suite::table] }
+
+/// One case of the suite: holds a clock to one promise.
+pub type Case = fn(Make<'_>) -> Checked;
 
 /// Makes a clock under test.
 pub type Make<'a> = &'a dyn Fn() -> Subject;
@@ -257,6 +263,7 @@ mod tests {
     use async_trait::async_trait;
 
     use super::*;
+    use crate::suite::every_case_bites;
 
     /// A clock that breaks each law in turn: its time and its numbers go round, and its sleeps
     /// are as long as the test says.
@@ -265,7 +272,7 @@ mod tests {
         sleep: Sleep,
     }
 
-    #[derive(Clone, Copy)]
+    #[derive(Debug, Clone, Copy)]
     enum Sleep {
         None,
         Yields,
@@ -290,31 +297,26 @@ mod tests {
     }
 
     #[test]
-    fn every_case_finds_its_fault() {
-        let broken = |sleep| {
-            move || {
-                Subject::real(Broken {
-                    ticks: AtomicU64::new(0),
-                    sleep,
-                })
-            }
-        };
-        type Case = fn(Make<'_>) -> Checked;
-        let cases: [(Case, Sleep, &str); 6] = [
-            (now_never_goes_back, Sleep::None, "went back"),
-            (sleep_ends_not_before_its_moment, Sleep::None, "woke at"),
-            (sleep_until_the_past_ends_at_once, Sleep::Yields, "waited"),
-            (sleep_may_be_dropped, Sleep::None, "end of time"),
-            (entropy_does_not_repeat, Sleep::None, "twice"),
+    fn every_case_finds_its_fault() -> Checked {
+        let bites = [
+            ("now_never_goes_back", Sleep::None, "went back"),
+            ("sleep_ends_not_before_its_moment", Sleep::None, "woke at"),
+            ("sleep_until_the_past_ends_at_once", Sleep::Yields, "waited"),
+            ("sleep_may_be_dropped", Sleep::None, "end of time"),
+            ("entropy_does_not_repeat", Sleep::None, "twice"),
             (
-                entropy_is_foreseeable_only_where_it_says_so,
+                "entropy_is_foreseeable_only_where_it_says_so",
                 Sleep::None,
                 "same numbers",
             ),
         ];
-        for (case, sleep, words) in cases {
-            let violation = case(&broken(sleep)).unwrap_err();
-            assert!(violation.to_string().contains(words), "{violation}");
-        }
+        every_case_bites(CASES, &bites, |case, sleep| {
+            case(&|| {
+                Subject::real(Broken {
+                    ticks: AtomicU64::new(0),
+                    sleep: *sleep,
+                })
+            })
+        })
     }
 }

@@ -53,7 +53,16 @@ pub trait HooksFixture: Send + Sync {
 #[macro_export]
 macro_rules! hooks_suite {
     ($fixture:expr) => {
-        $crate::hooks_suite! { @cases $fixture,
+        $crate::hooks_cases! { [$crate::suite_tests] hooks_suite, hooks::suite, $fixture }
+    };
+}
+
+/// Hands the names of all cases to another macro.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! hooks_cases {
+    ([$($callback:tt)*] $($extra:tt)*) => {
+        $($callback)*! { [$($extra)*]
             hooks_are_well_formed,
             a_question_is_answered,
             an_unknown_hook_fails,
@@ -65,15 +74,12 @@ macro_rules! hooks_suite {
             what_is_redacted_does_not_depend_on_the_cut,
         }
     };
-    (@cases $fixture:expr, $($case:ident,)*) => {
-        $(
-            #[test]
-            fn $case() -> $crate::store::Checked {
-                $crate::hooks::suite::$case(&$fixture)
-            }
-        )*
-    };
 }
+
+crate::hooks_cases! { [crate::suite::table] }
+
+/// One case of the suite: holds hooks to one promise.
+pub type Case = fn(&dyn HooksFixture) -> Checked;
 
 /// Each hook has a name of its own and time to run, and they are the same each time.
 ///

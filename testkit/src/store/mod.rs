@@ -62,7 +62,7 @@ pub type Case = fn(&dyn StoreFixture) -> Checked;
 #[macro_export]
 macro_rules! log_store_suite {
     ($fixture:expr) => {
-        $crate::log_store_cases! { [$crate::log_store_tests] $fixture }
+        $crate::log_store_cases! { [$crate::suite_tests] log_store_suite, store, $fixture }
     };
 }
 
@@ -108,24 +108,4 @@ macro_rules! log_store_cases {
     };
 }
 
-#[doc(hidden)]
-#[macro_export]
-macro_rules! log_store_tests {
-    ([$fixture:expr] $($case:ident,)*) => {
-        $(
-            #[test]
-            fn $case() -> $crate::store::Checked {
-                $crate::store::$case(&$fixture)
-            }
-        )*
-    };
-}
-
-macro_rules! table {
-    ([] $($case:ident,)*) => {
-        /// All cases with their names.
-        pub const CASES: &[(&str, Case)] = &[$((stringify!($case), $case),)*];
-    };
-}
-
-crate::log_store_cases! { [table] }
+crate::log_store_cases! { [crate::suite::table] }

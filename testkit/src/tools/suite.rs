@@ -64,7 +64,16 @@ pub struct Talkative {
 #[macro_export]
 macro_rules! tool_suite {
     ($fixture:expr) => {
-        $crate::tool_suite! { @cases $fixture,
+        $crate::tool_cases! { [$crate::suite_tests] tool_suite, tools::suite, $fixture }
+    };
+}
+
+/// Hands the names of all cases to another macro.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! tool_cases {
+    ([$($callback:tt)*] $($extra:tt)*) => {
+        $($callback)*! { [$($extra)*]
             tools_are_well_formed,
             a_call_is_observed,
             an_unknown_tool_does_not_begin,
@@ -79,15 +88,12 @@ macro_rules! tool_suite {
             asking_what_became_of_a_call_changes_nothing,
         }
     };
-    (@cases $fixture:expr, $($case:ident,)*) => {
-        $(
-            #[test]
-            fn $case() -> $crate::store::Checked {
-                $crate::tools::suite::$case(&$fixture)
-            }
-        )*
-    };
 }
+
+crate::tool_cases! { [crate::suite::table] }
+
+/// One case of the suite: holds an executor to one promise.
+pub type Case = fn(&dyn ToolFixture) -> Checked;
 
 /// Each tool has a name of its own that every provider takes, and parameters that are the schema
 /// of an object.

@@ -9,7 +9,8 @@ use async_trait::async_trait;
 use reference::{Fault, Place};
 use windlass_core::SessionId;
 use windlass_ports::Blobs;
-use windlass_testkit::blobs::{BlobFixture, CASES, HeldBlobs};
+use windlass_testkit::blobs::{BlobFixture, CASES, Checked, HeldBlobs};
+use windlass_testkit::suite::every_case_bites;
 
 windlass_testkit::blob_suite!(Place::new(Fault::None));
 
@@ -78,18 +79,8 @@ const BITES: &[(&str, Fault, &str)] = &[
 ];
 
 #[test]
-fn each_case_finds_the_fault_that_it_is_there_for() {
-    for (name, case) in CASES {
-        let bites: Vec<_> = BITES.iter().filter(|bite| bite.0 == *name).collect();
-        assert!(!bites.is_empty(), "nothing shows that {name} bites");
-        for (_, fault, words) in bites {
-            let Err(violation) = case(&Place::new(*fault)) else {
-                panic!("{name} passes a store with the fault {fault:?}");
-            };
-            let said = violation.to_string();
-            assert!(said.contains(words), "{name} on {fault:?}: {said}");
-        }
-    }
+fn each_case_finds_the_fault_that_it_is_there_for() -> Checked {
+    every_case_bites(CASES, BITES, |case, fault| case(&Place::new(*fault)))
 }
 
 /// The kit's own fake is held to the same promises.

@@ -4,7 +4,8 @@
 mod reference;
 
 use reference::{Fault, Place};
-use windlass_testkit::store::CASES;
+use windlass_testkit::store::{CASES, Checked};
+use windlass_testkit::suite::every_case_bites;
 
 windlass_testkit::log_store_suite!(Place::sound());
 
@@ -193,25 +194,6 @@ const BITES: &[(&str, Fault, &str)] = &[
 ];
 
 #[test]
-fn every_case_finds_the_fault_that_it_is_there_for() {
-    let mut misses = Vec::new();
-    for (name, fault, words) in BITES {
-        let (_, case) = CASES.iter().find(|(case, _)| case == name).unwrap();
-        match case(&Place::faulty(*fault)) {
-            Ok(()) => misses.push(format!("{name} passes on a store that {fault:?}")),
-            Err(violation) if violation.to_string().contains(words) => {}
-            Err(violation) => misses.push(format!("{name} on {fault:?} says: {violation}")),
-        }
-    }
-    assert!(misses.is_empty(), "{}", misses.join("\n"));
-}
-
-#[test]
-fn every_case_is_shown_to_bite() {
-    for (name, _) in CASES {
-        assert!(
-            BITES.iter().any(|(case, ..)| case == name),
-            "{name} is not shown to bite"
-        );
-    }
+fn every_case_finds_the_fault_that_it_is_there_for() -> Checked {
+    every_case_bites(CASES, BITES, |case, fault| case(&Place::faulty(*fault)))
 }

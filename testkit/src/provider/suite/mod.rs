@@ -63,7 +63,7 @@ pub type Case = fn(&dyn ProviderFixture) -> Checked;
 #[macro_export]
 macro_rules! provider_suite {
     ($fixture:expr) => {
-        $crate::provider_cases! { [$crate::provider_tests] $fixture }
+        $crate::provider_cases! { [$crate::suite_tests] provider_suite, provider::suite, $fixture }
     };
 }
 
@@ -110,24 +110,4 @@ macro_rules! provider_cases {
     };
 }
 
-#[doc(hidden)]
-#[macro_export]
-macro_rules! provider_tests {
-    ([$fixture:expr] $($case:ident,)*) => {
-        $(
-            #[test]
-            fn $case() -> $crate::store::Checked {
-                $crate::provider::suite::$case(&$fixture)
-            }
-        )*
-    };
-}
-
-macro_rules! table {
-    ([] $($case:ident,)*) => {
-        /// All cases with their names.
-        pub const CASES: &[(&str, Case)] = &[$((stringify!($case), $case),)*];
-    };
-}
-
-crate::provider_cases! { [table] }
+crate::provider_cases! { [crate::suite::table] }

@@ -1,0 +1,207 @@
+//! `cargo xtask conform [NAME]`: holds an adapter to the conformance suites of the ports that it
+//! serves, and tells how many cases of which suites it was held to.
+//!
+//! Each suite's macro puts its cases in a module that is named after it, so a test's path says
+//! which suite it belongs to. An adapter that serves a port and runs no suite fails here.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, bail};
+use serde_json::Value;
+
+use crate::step::{cargo, step};
+use crate::test::nextest;
+use xtask::say::say;
+
+/// What the paths of all cases of all suites have in common, as nextest is told it.
+const CASES: &str = "test(/(^|::)[a-z_]+_suite::/)";
+
+/// Runs the suites of one crate, by the last part of its name, or of all adapters.
+///
+/// # Errors
+/// When there is no such crate, it runs no suite, a case is left out, or one fails.
+pub(crate) fn run(name: Option<&str>) -> anyhow::Result<()> {
+    let members = Member::all()?;
+    let wanted: Vec<&Member> = match name {
+        Some(name) => members.iter().filter(|member| member.is(name)).collect(),
+        None => members.iter().filter(|member| member.adapter).collect(),
+    };
+    if wanted.is_empty() {
+        let adapters = members.iter().filter(|member| member.adapter);
+        let known: Vec<&str> = adapters.map(Member::short).collect();
+        bail!(
+            "there is no crate windlass-{}: the adapters are {}",
+            name.unwrap_or_default(),
+            known.join(", ")
+        );
+    }
+    let mut table = Vec::new();
+    for member in wanted {
+        if name.is_none() && !member.serves {
+            let short = member.short();
+            table.push(format!("{short}: serves no port"));
+            continue;
+        }
+        let covered = covered(&listed(member)?).with_context(|| member.name.clone())?;
+        let package = ["run", "-p", &member.name, "-E", CASES];
+        let mut command = nextest()?;
+        step(member.short(), command.arg("nextest").args(package))?;
+        let covered = covered.into_iter();
+        let lines = covered.map(|(place, cases)| format!("{}: {cases} of {place}", member.short()));
+        table.extend(lines);
+    }
+    say(format_args!("\nconform: cases that passed"));
+    for line in table {
+        say(format_args!("  {line}"));
+    }
+    Ok(())
+}
+
+/// A crate of the workspace.
+struct Member {
+    name: String,
+    /// Whether it stands among the adapters.
+    adapter: bool,
+    /// Whether it knows the ports, so that there is a suite for what it does.
+    serves: bool,
+}
+
+impl Member {
+    fn all() -> anyhow::Result<Vec<Self>> {
+        let output = cargo()
+            .args(["metadata", "--no-deps", "--format-version", "1"])
+            .output()
+            .context("asking cargo for the workspace's crates")?;
+        let metadata: Value = serde_json::from_slice(&output.stdout)
+            .context("asking cargo for the workspace's crates: the answer is not JSON")?;
+        let packages = metadata.get("packages").and_then(Value::as_array);
+        let packages = packages.context("cargo metadata names no packages")?;
+        packages.iter().map(Self::read).collect()
+    }
+
+    fn read(package: &Value) -> anyhow::Result<Self> {
+        let text = |key: &str| package.get(key).and_then(Value::as_str);
+        let dependencies = package.get("dependencies").and_then(Value::as_array);
+        let ports = |dependency: &Value| {
+            dependency.get("name").and_then(Value::as_str) == Some("windlass-ports")
+                && dependency.get("kind").is_none_or(Value::is_null)
+        };
+        Ok(Self {
+            name: text("name").context("a package without a name")?.to_owned(),
+            adapter: text("manifest_path").is_some_and(|path| path.contains("/adapters/")),
+            serves: dependencies.is_some_and(|all| all.iter().any(ports)),
+        })
+    }
+
+    fn short(&self) -> &str {
+        self.name.strip_prefix("windlass-").unwrap_or(&self.name)
+    }
+
+    fn is(&self, name: &str) -> bool {
+        self.short() == name || self.name == name
+    }
+}
+
+/// Nextest's own list of a crate's tests.
+fn listed(member: &Member) -> anyhow::Result<Value> {
+    let mut command = nextest()?;
+    command.args(["nextest", "list", "--message-format", "json"]);
+    let output = command
+        .args(["-p", &member.name, "-E", CASES])
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .with_context(|| format!("listing the tests of {}", member.name))?;
+    if !output.status.success() {
+        bail!("the tests of {} do not build", member.name);
+    }
+    serde_json::from_slice(&output.stdout)
+        .with_context(|| format!("listing the tests of {}: not JSON", member.name))
+}
+
+/// How many cases of which suite run where, by nextest's list.
+///
+/// # Errors
+/// When there is none, or one is told to be left out.
+fn covered(list: &Value) -> anyhow::Result<BTreeMap<String, usize>> {
+    let mut covered = BTreeMap::new();
+    let suites = list.get("rust-suites").and_then(Value::as_object);
+    for suite in suites.into_iter().flat_map(|suites| suites.values()) {
+        let tests = suite.get("testcases").and_then(Value::as_object);
+        for (path, test) in tests.into_iter().flatten() {
+            let status = test.pointer("/filter-match/status").and_then(Value::as_str);
+            let Some(place) = place(path) else { continue };
+            if test.get("ignored") == Some(&Value::Bool(true)) {
+                bail!("the case {path} is told to be left out: make it run");
+            }
+            if status == Some("matches") {
+                *covered.entry(place).or_default() += 1;
+            }
+        }
+    }
+    if covered.is_empty() {
+        bail!("it runs no conformance suite: see testkit/README.md for how to run one");
+    }
+    Ok(covered)
+}
+
+/// The suite that a test belongs to, and where it runs: `log_store_suite`, or
+/// `provider_suite (chat)`.
+fn place(path: &str) -> Option<String> {
+    let (modules, _) = path.rsplit_once("::")?;
+    let (around, suite) = modules.rsplit_once("::").unwrap_or(("", modules));
+    suite.strip_suffix("_suite")?;
+    if around.is_empty() {
+        Some(suite.to_owned())
+    } else {
+        Some(format!("{suite} ({around})"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn list(tests: Value) -> Value {
+        json!({ "rust-suites": { "windlass-file::it": { "testcases": tests } } })
+    }
+
+    fn test(ignored: bool, status: &str) -> Value {
+        json!({ "ignored": ignored, "filter-match": { "status": status } })
+    }
+
+    #[test]
+    fn cases_are_counted_by_suite_and_place() {
+        let list = list(json!({
+            "log_store_suite::one": test(false, "matches"),
+            "log_store_suite::two": test(false, "matches"),
+            "chat::provider_suite::one": test(false, "matches"),
+            "suite_tests::one": test(false, "mismatch"),
+        }));
+        let covered = covered(&list).unwrap();
+        let expected = [
+            ("log_store_suite".to_owned(), 2),
+            ("provider_suite (chat)".to_owned(), 1),
+        ];
+        assert_eq!(covered, BTreeMap::from(expected));
+    }
+
+    #[test]
+    fn a_crate_without_a_case_fails() {
+        for tests in [json!({}), json!({ "it::one": test(false, "mismatch") })] {
+            let error = covered(&list(tests)).unwrap_err();
+            assert!(
+                error.to_string().contains("no conformance suite"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_case_that_is_left_out_fails() {
+        let left_out = json!({ "log_store_suite::one": test(true, "mismatch") });
+        let error = covered(&list(left_out)).unwrap_err();
+        assert!(error.to_string().contains("left out"), "{error}");
+    }
+}

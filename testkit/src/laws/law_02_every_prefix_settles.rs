@@ -28,15 +28,29 @@ pub fn check(machine: Machine, ceiling: &Limits, log: &[Recorded]) -> Held {
     let mut history = History::default();
     let mut at = first.ts;
     for next in rest.iter().map(Some).chain([None]) {
-        let mut world = World::resume(machine, *ceiling, session.clone(), history.clone(), at)
-            .map_err(|broken| placed(broken, &session))?;
-        fair::settle(&mut world).map_err(|broken| placed(broken, &session))?;
+        let from = || (machine, *ceiling, session.clone(), history.clone(), at);
+        if let Err(broken) = settles(World::resume_untold, from()) {
+            // Once more, and told this time.
+            let told = settles(World::resume, from()).err();
+            return Err(placed(told.unwrap_or(broken), &session));
+        }
         let Some(next) = next else { break };
         session = (machine.evolve)(session, next).map_err(misfit)?;
         (machine.remember)(&mut history, next).map_err(misfit)?;
         at = at.max(next.ts);
     }
     Ok(())
+}
+
+/// Where a process takes a session over.
+type Taken = (Machine, Limits, Session, History, Timestamp);
+
+/// How it does.
+type TakeOver = fn(Machine, Limits, Session, History, Timestamp) -> Result<World, Broken>;
+
+fn settles(take_over: TakeOver, (machine, ceiling, session, history, at): Taken) -> Held {
+    let mut world = take_over(machine, ceiling, session, history, at)?;
+    fair::settle(&mut world).map(|_| ())
 }
 
 /// Checks that the deadline of a state, in which nothing is due, is the first moment at which a

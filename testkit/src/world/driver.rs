@@ -39,6 +39,8 @@ pub struct World {
     pub(super) losses: Vec<Loss>,
     /// What has happened, for people to read.
     pub(super) transcript: Vec<String>,
+    /// Whether anybody reads it, and the log.
+    told: bool,
     /// Kinds of inputs that were refused.
     pub(super) rejects: Vec<Reject>,
 }
@@ -94,7 +96,31 @@ impl World {
         history: History,
         now: Timestamp,
     ) -> Result<Self, Broken> {
+        Self::taken_over(machine, ceiling, session, history, now, true)
+    }
+
+    /// As [`World::resume`], without a transcript, and with a log that does not go by way of its
+    /// text form: for those who only ask how it ends.
+    pub(crate) fn resume_untold(
+        machine: Machine,
+        ceiling: Limits,
+        session: Session,
+        history: History,
+        now: Timestamp,
+    ) -> Result<Self, Broken> {
+        Self::taken_over(machine, ceiling, session, history, now, false)
+    }
+
+    fn taken_over(
+        machine: Machine,
+        ceiling: Limits,
+        session: Session,
+        history: History,
+        now: Timestamp,
+        told: bool,
+    ) -> Result<Self, Broken> {
         let mut world = Self::around(machine, ceiling, session, history, now);
+        world.told = told;
         world.take(Input::Recovered)?;
         Ok(world)
     }
@@ -123,6 +149,7 @@ impl World {
             begun: Vec::new(),
             losses: Vec::new(),
             transcript: Vec::new(),
+            told: true,
             rejects: Vec::new(),
         }
     }
@@ -181,7 +208,7 @@ impl World {
             self.reconcile()?;
         }
         if let Some(reject) = &rejected {
-            self.transcript.push(format!("     rejected: {reject}"));
+            self.tell(|| format!("     rejected: {reject}"));
         }
         let after = self.standing();
         law_14_rejects_change_nothing::check(&before, &owed, &input, rejected.is_some(), &after)?;
@@ -219,8 +246,8 @@ impl World {
         self.running.clear();
         // A position that was lost comes back as something else.
         self.past.retain(|key| key.started() <= self.durable);
-        self.transcript
-            .push(format!("     the log ends at {}", self.durable));
+        let durable = self.durable;
+        self.tell(|| format!("     the log ends at {durable}"));
         self.take(Input::Recovered)
     }
 
@@ -264,8 +291,12 @@ impl World {
 
     /// Appends facts to the log, by way of their text form.
     fn keep(&mut self, facts: Vec<Recorded>) -> Held {
+        if !self.told {
+            self.log.extend(facts);
+            return Ok(());
+        }
         for recorded in facts {
-            self.transcript.push(transcript::line(&recorded));
+            self.tell(|| transcript::line(&recorded));
             let text = codec::encode(&recorded).map_err(|error| broken(12, error.to_string()))?;
             let back = codec::decode(&text).map_err(|error| broken(12, error.to_string()))?;
             self.log.push(back);
@@ -361,8 +392,14 @@ impl World {
     }
 
     fn note(&mut self, verb: &str, key: &EffectKey) {
-        let effect = transcript::effect(key);
-        self.transcript.push(format!("     {verb} {effect}"));
+        self.tell(|| format!("     {verb} {}", transcript::effect(key)));
+    }
+
+    /// Tells what happened, where anybody listens.
+    pub(super) fn tell(&mut self, line: impl FnOnce() -> String) {
+        if self.told {
+            self.transcript.push(line());
+        }
     }
 }
 

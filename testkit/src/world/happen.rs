@@ -19,7 +19,7 @@ impl World {
     /// # Errors
     /// [`Broken`](crate::laws::Broken) when law 12, 13 or 14 does not hold.
     pub fn step(&mut self, step: &Step) -> Held {
-        self.transcript.push(format!("> {step}"));
+        self.tell(|| format!("> {step}"));
         self.happen(step)?;
         match self.durability {
             Durability::Prompt => self.sync(),

@@ -78,6 +78,8 @@ struct Disk {
     epoch: u64,
     counts: BTreeMap<&'static str, usize>,
     logs: BTreeMap<SessionId, Log>,
+    /// Appends that have not answered, by session.
+    appending: BTreeMap<SessionId, usize>,
 }
 
 #[derive(Default)]
@@ -144,6 +146,12 @@ impl FaultyStore {
         log.is_some_and(|log| log.claim.is_some())
     }
 
+    /// Whether an append to a session is asked for and has not answered.
+    #[must_use]
+    pub fn appending(&self, session: &SessionId) -> bool {
+        self.disk().appending.contains_key(session)
+    }
+
     /// The facts of a session as they would be read now; none when there is no such session.
     #[must_use]
     pub fn log(&self, session: &SessionId) -> Vec<Recorded> {
@@ -196,6 +204,36 @@ impl FaultyStore {
             }
         }
         Ok(done)
+    }
+}
+
+/// An append that has not answered; it is over when this is dropped.
+struct Appending {
+    store: FaultyStore,
+    session: SessionId,
+}
+
+impl Appending {
+    fn to(store: &FaultyStore, session: &SessionId) -> Self {
+        let mut disk = store.disk();
+        *disk.appending.entry(session.clone()).or_default() += 1;
+        drop(disk);
+        Self {
+            store: store.clone(),
+            session: session.clone(),
+        }
+    }
+}
+
+impl Drop for Appending {
+    fn drop(&mut self) {
+        let mut disk = self.store.disk();
+        if let Some(count) = disk.appending.get_mut(&self.session) {
+            *count -= 1;
+            if *count == 0 {
+                disk.appending.remove(&self.session);
+            }
+        }
     }
 }
 
@@ -338,6 +376,7 @@ impl LogStore for FaultyStore {
         after: Seq,
         facts: &[Arc<Recorded>],
     ) -> Result<(), StoreError> {
+        let _appending = Appending::to(self, session);
         self.with_faults(Operation::Append, |disk| {
             disk.append(session, epoch, after, facts)
         })

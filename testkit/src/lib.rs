@@ -5,6 +5,7 @@ pub mod approver;
 pub mod blobs;
 pub mod clock;
 pub mod crash;
+mod errors;
 pub mod faulty;
 mod gate;
 pub mod golden;
@@ -20,5 +21,6 @@ mod wait;
 pub mod world;
 
 pub use answer::{Answer, MODEL, Part};
+pub use errors::Errors;
 pub use gate::Gate;
 pub use wait::within;

@@ -31,6 +31,8 @@ pub(crate) struct Tally {
     supersessions: u64,
     watched: u64,
     lags: u64,
+    moments: u64,
+    panics: u64,
 }
 
 impl Tally {
@@ -40,6 +42,7 @@ impl Tally {
         assert!(self.interrupted > 10 && self.cut > 10, "{self:?}");
         assert!(self.blocked > 10, "{self:?}");
         assert!(self.hooked > 100 && self.approved > 50, "{self:?}");
+        assert!(time == Time::Threads || self.moments > 200, "{self:?}");
         for status in [ObservationStatus::Done, ObservationStatus::Unknown] {
             assert!(
                 self.observed.get(&status).is_some_and(|count| *count > 5),
@@ -78,6 +81,8 @@ pub(crate) fn all(world: &World, tally: &mut Tally) {
     let broken = world.seen.broken.lock().unwrap();
     assert!(broken.is_empty(), "{broken:#?}");
     tally.crashes += world.seen.crashes.load(Ordering::SeqCst);
+    tally.moments += world.seen.moments.load(Ordering::SeqCst);
+    tally.panics += world.seen.panics.load(Ordering::SeqCst);
     tally.supersessions += world.seen.supersessions.load(Ordering::SeqCst);
     for id in &world.sessions {
         let log = world.store.log(id);
@@ -86,6 +91,19 @@ pub(crate) fn all(world: &World, tally: &mut Tally) {
         watched(world, id, &log, tally);
         tally.count(&log);
     }
+}
+
+/// The engine says nothing at the level of errors, but that an adapter panicked that did.
+pub(crate) fn errors(world: &World, errors: &[String]) {
+    let (panics, others): (Vec<_>, Vec<_>) = errors
+        .iter()
+        .partition(|error| error.contains("an adapter panicked"));
+    assert!(others.is_empty(), "{others:#?}");
+    let meant = world.seen.panics.load(Ordering::SeqCst);
+    assert!(
+        panics.len() as u64 <= meant,
+        "{meant} panics were meant: {panics:#?}"
+    );
 }
 
 fn laws(world: &World, id: &SessionId, log: &[Recorded]) {

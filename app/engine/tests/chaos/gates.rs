@@ -1,5 +1,7 @@
 //! The hooks and the person who is asked: they deny, change, fail, are late, or never answer.
 
+use std::sync::atomic::Ordering;
+
 use async_trait::async_trait;
 use windlass::core::{Edit, HookOrder, HookPoint, HookReply, HookSpec, HookVerdict, OnFailure};
 use windlass::ports::{
@@ -7,6 +9,7 @@ use windlass::ports::{
     HookSubject, Hooks,
 };
 
+use crate::runs::What;
 use crate::user::me;
 use crate::world::{Time, World, pause};
 
@@ -99,6 +102,10 @@ impl Hooks for ChaosHooks {
 
     async fn ask(&self, call: HookCall, context: HookContext) -> Result<HookReply, HookError> {
         let luck = &self.world.luck;
+        let what = What::hook(&call.hook, call.at);
+        let _run = self
+            .world
+            .runs(&context.session, what, Some(&context.cancel));
         if let HookSubject::Call {
             observation: None, ..
         } = &call.about
@@ -114,7 +121,10 @@ impl Hooks for ChaosHooks {
             context.cancel.cancelled().await;
         }
         pause(self.world.time, luck.below(30)).await;
-        assert!(!luck.percent(2), "a panic on purpose");
+        if luck.percent(2) {
+            self.world.seen.panics.fetch_add(1, Ordering::SeqCst);
+            panic!("a panic on purpose");
+        }
         if luck.percent(4) {
             return Err(HookError::new("chaos"));
         }
@@ -138,6 +148,10 @@ impl ChaosApprover {
 impl Approver for ChaosApprover {
     async fn ask(&self, request: ApprovalRequest) -> Result<Approval, ApproverError> {
         let luck = &self.world.luck;
+        let what = What::Question(request.call);
+        let _run = self
+            .world
+            .runs(&request.session, what, Some(&request.cancel));
         let by = me();
         let allow = |arguments| Approved::Allow { arguments };
         if self.world.is_fair() {

@@ -13,7 +13,7 @@ use windlass::{Config, Engine, Start};
 use crate::clock::RuntimeClock;
 use crate::tools::{ChaosTools, Counters};
 use crate::world::{Time, World, limits, pause};
-use crate::{gates, model, tools, user};
+use crate::{gates, model, moments, tools, user};
 
 /// How long anything may take: virtual, or as the machine goes.
 const FAIR: Duration = Duration::from_secs(300);
@@ -107,6 +107,11 @@ fn chaos(world: &World, counters: &Counters) {
         let at = tokio::time::Instant::now();
         let engine = engine(world, counters);
         let mut users = tokio::task::JoinSet::new();
+        if world.time == Time::Virtual && world.luck.percent(60) {
+            for id in &world.sessions {
+                tokio::spawn(moments::watch(world.clone(), engine.clone(), id.clone()));
+            }
+        }
         for id in &world.sessions {
             for _ in 0..=world.luck.below(2) {
                 users.spawn(user::live(world.clone(), engine.clone(), id.clone()));
@@ -124,7 +129,16 @@ fn chaos(world: &World, counters: &Counters) {
         at.elapsed()
     });
     // What runs is dropped where it stands.
-    runtime.shutdown_background();
+    match world.time {
+        Time::Virtual => {
+            drop(runtime);
+            assert!(
+                world.seen.runs.none_left(),
+                "something runs in a dead process"
+            );
+        }
+        Time::Threads => runtime.shutdown_background(),
+    }
     world
         .seen
         .crashes

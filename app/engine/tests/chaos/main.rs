@@ -26,13 +26,16 @@ mod gates;
 mod life;
 mod luck;
 mod model;
+mod moments;
 mod ports;
+mod runs;
 mod tools;
 mod user;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use windlass_testkit::Errors;
 use world::{Time, World};
 
 fn number(name: &str) -> Option<u64> {
@@ -47,8 +50,11 @@ fn run(time: Time, count: u64) {
     let mut tally = check::Tally::default();
     for seed in seeds {
         let world = World::new(seed, time);
+        let errors = (time == Time::Virtual).then(Errors::catch);
         let lived = catch_unwind(AssertUnwindSafe(|| {
             life::live(&world);
+            let errors = errors.as_ref().map(Errors::take);
+            check::errors(&world, &errors.unwrap_or_default());
             check::all(&world, &mut tally);
         }));
         if let Err(panic) = lived {

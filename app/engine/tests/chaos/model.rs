@@ -1,22 +1,59 @@
 //! The model: answers as it likes.
 
+use async_trait::async_trait;
 use serde_json::json;
-use windlass::core::{FailureKind, Retry, StopReason};
+use windlass::core::{FailureKind, Retry, StopReason, StreamEvent};
+use windlass::ports::{Provider, ProviderError, SampleRequest, SampleStream, Streaming};
 use windlass_testkit::Answer;
 use windlass_testkit::provider::{Failure, ScriptedProvider, Step, cut_after, fail, say, stall};
 
+use crate::runs::{Run, What};
 use crate::tools::NAMES;
 use crate::world::{Time, World, opening};
 
-pub(crate) fn provider(world: &World) -> ScriptedProvider {
-    let world = world.clone();
-    ScriptedProvider::responding(move |_| {
-        if world.is_fair() {
+pub(crate) fn provider(world: &World) -> ChaosModel {
+    let fair = world.clone();
+    let inner = ScriptedProvider::responding(move |_| {
+        if fair.is_fair() {
             say("All is well.")
         } else {
-            step(&world)
+            step(&fair)
         }
-    })
+    });
+    let world = world.clone();
+    ChaosModel { world, inner }
+}
+
+/// A scripted model whose runs are noted.
+pub(crate) struct ChaosModel {
+    world: World,
+    inner: ScriptedProvider,
+}
+
+#[async_trait]
+impl Provider for ChaosModel {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {
+        let what = What::Model(request.started);
+        let run = self.world.runs(&request.session, what, None);
+        let inner = self.inner.sample(request).await?;
+        Ok(Box::new(ChaosStream { inner, _run: run }))
+    }
+}
+
+struct ChaosStream {
+    inner: Box<dyn SampleStream>,
+    _run: Run,
+}
+
+#[async_trait]
+impl SampleStream for ChaosStream {
+    async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<Streaming, ProviderError> {
+        self.inner.next(events).await
+    }
 }
 
 fn step(world: &World) -> Step {

@@ -8,6 +8,7 @@ use windlass::ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
 use windlass_testkit::laws::Begun;
 use windlass_testkit::tools::{CounterTool, ScriptedTool, ScriptedTools};
 
+use crate::runs::What;
 use crate::world::{Time, World, pause};
 
 pub(crate) const NAMES: [&str; 5] = ["look", "list", "put", "pay", "lock"];
@@ -95,6 +96,10 @@ impl ToolExecutor for ChaosTools {
     }
 
     async fn run(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
+        let what = What::Call(context.call);
+        let _run = self
+            .world
+            .runs(&context.session, what, Some(&context.cancel));
         let spec = self
             .inner
             .tools()

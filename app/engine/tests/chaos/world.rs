@@ -11,6 +11,7 @@ use windlass_testkit::laws::Begun;
 
 use crate::luck::Luck;
 use crate::ports;
+use crate::runs::Runs;
 
 /// What a delay is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +47,12 @@ pub(crate) struct Seen {
     pub(crate) begun: Mutex<Vec<(SessionId, Begun)>>,
     /// Broken promises that were seen at once.
     pub(crate) broken: Mutex<Vec<String>>,
+    /// What runs now.
+    pub(crate) runs: Runs,
+    /// How often the laws were checked while the driver ran.
+    pub(crate) moments: AtomicU64,
+    /// How often an adapter panicked on purpose.
+    pub(crate) panics: AtomicU64,
     pub(crate) crashes: AtomicU64,
     pub(crate) supersessions: AtomicU64,
 }

@@ -9,7 +9,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use windlass_core::{
     Assembled, Because, CallItem, Caps, Fact, Observation, ObservationStatus, Opaque, Overflow,
-    Prompt, PromptItem, ReasoningItem, Seq, Stands, StopReason, StreamEvent, Usage,
+    Prompt, PromptItem, ReasoningItem, Seq, Stands, StreamEvent,
 };
 use windlass_ports::codec;
 use windlass_testkit::laws::law_06_chunking_does_not_matter::{self as law_06, assemble};
@@ -41,7 +41,7 @@ proptest! {
     }
 
     #[test]
-    fn chunking_does_not_matter(events in stream(), size in 1..5_usize, bytes in 0..60_usize) {
+    fn chunking_does_not_matter(events in random::stream(), size in 1..5_usize, bytes in 0..60_usize) {
         let cut = law_06::cut(&events, size);
         for caps in [Caps::default(), Caps { bytes, parts: 3 }] {
             if let Err(broken) = law_06::check(assemble, caps, &events, &cut) {
@@ -51,7 +51,7 @@ proptest! {
     }
 
     #[test]
-    fn an_answer_keeps_within_its_caps(events in stream(), bytes in 0..40_usize, parts in 0..4_usize) {
+    fn an_answer_keeps_within_its_caps(events in random::stream(), bytes in 0..40_usize, parts in 0..4_usize) {
         let answer = assemble(Caps { bytes, parts }, &events);
         let shown: usize = answer.shown.values().map(String::len).sum();
         let named: usize = events.iter().map(name_len).sum();
@@ -65,7 +65,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_follows_the_end_of_an_answer(events in stream()) {
+    fn nothing_follows_the_end_of_an_answer(events in random::stream()) {
         let answer = assemble(Caps::default(), &events);
         let end = |part: &Assembled| matches!(part, Assembled::Ended { .. });
         let ends = answer.parts.iter().filter(|part| end(part)).count();
@@ -222,39 +222,6 @@ fn rarer(fact: &Fact) -> Option<&'static str> {
             None
         }
     }
-}
-
-/// A stream of any events in any order, well-formed or not.
-fn stream() -> impl Strategy<Value = Vec<StreamEvent>> {
-    let words = || "[a-zä]{0,9}";
-    let slot = || 0..4_u32;
-    let event = prop_oneof![
-        4 => (slot(), words()).prop_map(|(slot, text)| StreamEvent::Text { slot, text }),
-        1 => (slot(), words()).prop_map(|(slot, text)| StreamEvent::Refusal { slot, text }),
-        1 => (slot(), words()).prop_map(|(slot, text)| StreamEvent::Reasoning { slot, text }),
-        2 => (slot(), words(), words())
-            .prop_map(|(slot, id, name)| StreamEvent::CallOpened { slot, id, name }),
-        3 => (slot(), words()).prop_map(|(slot, text)| StreamEvent::CallArguments { slot, text }),
-        3 => (slot(), prop::option::of(words()), any::<bool>()).prop_map(done),
-        1 => prop::option::of(words())
-            .prop_map(|response_id| StreamEvent::Opened { response_id, model: None }),
-        1 => any::<u64>().prop_map(|total| StreamEvent::Usage(Usage {
-            total: Some(total),
-            ..Usage::default()
-        })),
-        1 => Just(StreamEvent::Finished { reason: StopReason::Stop }),
-    ];
-    prop::collection::vec(event, 0..20)
-}
-
-fn done((slot, text, opaque): (u32, Option<String>, bool)) -> StreamEvent {
-    let opaque = opaque.then(|| Opaque {
-        provider: String::from("p"),
-        endpoint: String::from("e"),
-        model: String::from("m"),
-        payload: String::from("{}"),
-    });
-    StreamEvent::Done { slot, text, opaque }
 }
 
 /// Names of calls are shown, and are not counted as text.

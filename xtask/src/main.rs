@@ -6,9 +6,11 @@ mod crash;
 mod demo;
 mod fix;
 mod kit_command;
+mod mutants;
 mod step;
 mod test;
 mod tidy;
+mod tools;
 mod verify;
 
 use std::process::ExitCode;
@@ -70,6 +72,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Shows that each law kills a mutation of the core that no other law kills.
+    Mutants(mutants::Options),
 }
 
 fn main() -> ExitCode {
@@ -84,6 +88,7 @@ fn main() -> ExitCode {
         Command::Conform { name } => conform::run(name.as_deref()),
         Command::Laws { arguments } => kit_command::run("laws", &arguments),
         Command::Golden { arguments } => kit_command::run("golden", &arguments),
+        Command::Mutants(options) => mutants::run(&options),
     };
     let Err(error) = done else {
         return ExitCode::SUCCESS;

@@ -1,6 +1,7 @@
 //! A step: one command, shown, timed, and fatal when it fails.
 
 use std::env;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -53,12 +54,16 @@ pub(crate) fn step(name: &str, command: &mut Command) -> anyhow::Result<()> {
 }
 
 /// The cargo that runs this program, in the workspace's folder.
+pub(crate) fn cargo() -> Command {
+    program(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// A program that may run cargo, in the workspace's folder.
 ///
 /// The variables that `cargo run` sets for a program are taken away again: build scripts look at
 /// them, and would run anew each time a build is started from here and then from a shell.
-pub(crate) fn cargo() -> Command {
-    let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(program);
+pub(crate) fn program(name: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(name);
     command.current_dir(root());
     for (name, _) in env::vars_os() {
         let of_a_package = name.to_str().is_some_and(|name| {

@@ -25,5 +25,5 @@ pub use driver::World;
 pub use machine::{Decide, Machine};
 pub use posture::{Posture, RECONCILES, TOOLS};
 pub use script::{Compacted, Cost, Durability, Kin, Opening, Script, Step, Word};
-pub use simulate::{check_all, run, transcript};
+pub use simulate::{check_all, run, transcript, watch};
 pub use transcript::{effect, line, outcome};

@@ -25,6 +25,36 @@ pub fn check_all(machine: Machine, script: &Script) -> Result<World, Broken> {
     Ok(world)
 }
 
+/// Runs a script until a law breaks, and answers with all laws that are broken at that moment; none
+/// when all hold to the end.
+#[must_use]
+pub fn watch(machine: Machine, script: &Script) -> Vec<Broken> {
+    let mut world = match World::open(machine, &script.opening) {
+        Ok(world) => world,
+        Err(broken) => return vec![broken],
+    };
+    for step in &script.steps {
+        if let Step::Crash { .. } = step {
+            let broken = world.evidence().broken_prefixes();
+            if !broken.is_empty() {
+                return broken;
+            }
+        }
+        let mut broken: Vec<Broken> = world.step(step).err().into_iter().collect();
+        // An input that should have been refused, or changed something all the same, leaves a whole
+        // moment. A decision that does not fit leaves none: the world stands half way.
+        if broken.iter().any(|broken| broken.law != 14) {
+            return broken;
+        }
+        broken.extend(world.evidence().broken_now());
+        if !broken.is_empty() {
+            broken.extend(world.evidence().broken_prefixes());
+            return broken;
+        }
+    }
+    world.evidence().broken_prefixes()
+}
+
 /// Runs a script and checks only what a world checks by itself: laws 12, 13 and 14.
 ///
 /// # Errors

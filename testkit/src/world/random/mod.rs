@@ -1,6 +1,7 @@
 //! Random worlds: strategies for scripts that shrink to something readable.
 
 mod settings;
+mod stream;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use super::posture::{RECONCILES, TOOLS};
 use super::script::{Compacted, Cost, Script, Step, Word};
 
 pub(super) use settings::{limits, posture};
+pub use stream::stream;
 
 /// A script of up to `steps` steps, or a few more.
 pub fn script(steps: usize) -> impl Strategy<Value = Script> {

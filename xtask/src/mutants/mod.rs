@@ -1,0 +1,42 @@
+//! `cargo xtask mutants`: shows that each law kills a mutation of the core that no other law kills;
+//! with `--general`, that the tests kill every mutation that cargo-mutants makes.
+//!
+//! Both work on copies of the tree below the target folder, which are kept, so that a further run
+//! builds only what changed.
+
+mod data;
+mod general;
+mod tree;
+mod trial;
+
+use clap::Args;
+
+/// Which mutations.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// The mutations that cargo-mutants makes of the core, in the place of those of the laws. They
+    /// take hours.
+    #[arg(long)]
+    general: bool,
+    /// Only the mutations of this law; may be given more than once.
+    #[arg(long, conflicts_with = "general")]
+    law: Vec<u8>,
+    /// How many random worlds, facts and streams each mutation of a law has to live through.
+    #[arg(long, default_value_t = 300, conflicts_with = "general")]
+    worlds: u64,
+    /// Handed to cargo-mutants, for example `-f core/src/gate.rs` or `--shard 0/8`.
+    #[arg(last = true, requires = "general")]
+    arguments: Vec<String>,
+}
+
+/// Runs the mutations.
+///
+/// # Errors
+/// When one is not killed as it should be, or it cannot be found out.
+pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
+    if options.general {
+        general::run(&options.arguments)
+    } else {
+        trial::run(&options.law, options.worlds)
+    }
+}

@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Log(Log),
     /// Check that logs are what was written and fit together.
     Verify(Verify),
+    /// Decide everything in a session's log anew, and say what would be otherwise today.
+    Replay(Replay),
     /// Write a session's log to standard output, to be imported elsewhere.
     Export(One),
     /// Read an exported log into a store.
@@ -137,6 +139,22 @@ pub(crate) struct Verify {
     /// The session's id [default: all of them].
     #[arg(value_parser = session)]
     pub(crate) session: Option<SessionId>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// `windlass replay`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Replay {
+    /// The session's id.
+    #[arg(value_parser = session)]
+    pub(crate) session: SessionId,
+    /// Only check: no model is asked, no tool is run, nothing is written.
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Print one JSON object instead of the words.
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) place: Place,
 }

@@ -8,6 +8,7 @@ mod log;
 mod output;
 mod prompt;
 mod remark;
+mod replay;
 mod run;
 mod sessions;
 mod show;
@@ -29,6 +30,7 @@ pub(crate) async fn run(args: Args, layer: Layer) -> Result<Exit, Failure> {
         Command::Show(args) => show::show(args).await,
         Command::Log(args) => log::log(args).await,
         Command::Verify(args) => verify::verify(args).await,
+        Command::Replay(args) => replay::replay(args).await,
         Command::Export(args) => export::export(args).await,
         Command::Import(args) => import::import(args).await,
         Command::Doctor(args) => doctor::doctor(args).await,

@@ -60,8 +60,14 @@ impl Site {
     }
 
     /// Opens the store for what needs it to be there: one that was named must exist, so that a
-    /// slip of the pen is told and creates nothing.
+    /// slip of the pen is told and creates nothing, and one in memory is always another one.
     pub(crate) async fn open_to_read(&self) -> Result<Arc<dyn LogStore>, Failure> {
+        if self.store == StoreUrl::Memory {
+            return Err(Failure::usage(
+                "a store in memory goes with its process, so there is nothing in it to go on with \
+                 or to read: name the store that the session is in, file:PATH or sled:PATH",
+            ));
+        }
         if self.named && !self.store.exists() {
             return Err(Failure::usage(format!("there is no store {}", self.store)));
         }

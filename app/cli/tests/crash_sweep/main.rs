@@ -10,6 +10,7 @@
 
 mod layer;
 mod program;
+mod strace;
 mod turn;
 
 use std::process::ExitCode;
@@ -23,6 +24,8 @@ fn main() -> ExitCode {
     let trials = [
         ("layer_file", layer::file as fn()),
         ("layer_sled", layer::sled),
+        ("strace_file", strace::file),
+        ("strace_sled", strace::sled),
         ("layer_memory_is_refused", layer::memory_is_refused),
         (
             "resume_from_memory_is_a_clear_error",

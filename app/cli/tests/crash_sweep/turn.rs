@@ -1,9 +1,10 @@
 //! A turn of three tools in a place of its own, from its first process to its last.
 
 use std::fs;
+use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -36,11 +37,14 @@ pub(crate) enum Kept {
     Memory,
 }
 
-/// Whether the program's store keeps its word.
+/// Which program runs the turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Program {
+    /// The program as it is built.
+    Built,
+    /// This program, whose store keeps its word.
     Sound,
-    /// It acknowledges an append before it keeps it.
+    /// This program, whose store acknowledges an append before it keeps it.
     Lagging,
 }
 
@@ -136,7 +140,12 @@ impl Turn {
         plan: Option<&Plan>,
         program: Program,
     ) -> Result<Ended, String> {
-        let this = std::env::current_exe().map_err(|error| error.to_string())?;
+        let this = match program {
+            Program::Built => PathBuf::from(env!("CARGO_BIN_EXE_windlass")),
+            Program::Sound | Program::Lagging => {
+                std::env::current_exe().map_err(|error| error.to_string())?
+            }
+        };
         let mut command = Command::new(this);
         command.args(self.words()?);
         self.at_home(&mut command);
@@ -149,8 +158,17 @@ impl Turn {
 
     /// Runs a process of the turn and takes down what it acknowledged.
     pub(crate) fn process(&mut self, command: Command) -> Result<Ended, String> {
+        self.process_seeing(command, |_| {})
+    }
+
+    /// As [`process`](Self::process), and shows what it has said on standard error as it comes.
+    pub(crate) fn process_seeing(
+        &mut self,
+        command: Command,
+        see: impl FnMut(&[u8]),
+    ) -> Result<Ended, String> {
         self.begun = true;
-        let ended = finished(command)?;
+        let ended = seen(command, see)?;
         for line in ended.out.lines() {
             let whole: Result<Value, _> = serde_json::from_str(line);
             match whole {
@@ -288,10 +306,15 @@ impl Ended {
 }
 
 /// Runs a command to its end, and ends it when it takes too long.
-pub(crate) fn finished(mut command: Command) -> Result<Ended, String> {
+pub(crate) fn finished(command: Command) -> Result<Ended, String> {
+    seen(command, |_| {})
+}
+
+/// As [`finished`], and shows all that was said on standard error each time that more is.
+fn seen(mut command: Command, mut see: impl FnMut(&[u8])) -> Result<Ended, String> {
     let shown = format!("{command:?}");
     let failed = |error: std::io::Error| format!("running {shown}: {error}");
-    let child = command.spawn().map_err(failed)?;
+    let mut child = command.spawn().map_err(failed)?;
     let pid = rustix::process::Pid::from_child(&child);
     let (done, waits) = channel::<()>();
     let watchdog = thread::spawn(move || {
@@ -301,19 +324,32 @@ pub(crate) fn finished(mut command: Command) -> Result<Ended, String> {
         }
         late
     });
-    let output = child.wait_with_output();
+    let stdout = child.stdout.take();
+    let out = thread::spawn(move || {
+        let mut out = Vec::new();
+        let read = stdout.map(|mut stdout| stdout.read_to_end(&mut out));
+        read.transpose().map(|_| out)
+    });
+    let (mut err, mut part) = (Vec::new(), [0; 4096]);
+    if let Some(mut stderr) = child.stderr.take() {
+        loop {
+            let read = stderr.read(&mut part).map_err(failed)?;
+            err.extend_from_slice(&part[..read]);
+            if read == 0 {
+                break;
+            }
+            see(&err);
+        }
+    }
+    let status = child.wait().map_err(failed)?;
     drop(done);
     let late = watchdog.join().unwrap_or(false);
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = output.map_err(failed)?;
+    let out = out.join().unwrap_or(Ok(Vec::new())).map_err(failed)?;
     let ended = Ended {
         code: status.code(),
         signal: status.signal(),
-        out: String::from_utf8_lossy(&stdout).into_owned(),
-        err: String::from_utf8_lossy(&stderr).into_owned(),
+        out: String::from_utf8_lossy(&out).into_owned(),
+        err: String::from_utf8_lossy(&err).into_owned(),
     };
     match late {
         true => Err(format!("{shown} takes more than {PATIENCE:?}: {ended:?}")),

@@ -22,6 +22,7 @@ mod racing;
 mod reading;
 mod reopening;
 mod violation;
+mod worlds;
 mod writer;
 
 use std::sync::Arc;
@@ -38,6 +39,7 @@ pub use reading::*;
 pub use reopening::*;
 pub use violation::{Checked, Violation};
 pub(crate) use violation::{ensure, run};
+pub use worlds::*;
 
 /// A fresh place for one store, for example a temporary folder, and the way to open it.
 #[async_trait]
@@ -104,6 +106,7 @@ macro_rules! log_store_cases {
             reopening_keeps_what_was_acknowledged,
             reopening_goes_on_where_it_stood,
             a_reopened_store_needs_a_new_claim,
+            the_laws_hold_in_worlds_that_it_keeps,
         }
     };
 }

@@ -191,6 +191,16 @@ const BITES: &[(&str, Fault, &str)] = &[
         Fault::KeepsClaimsAcrossOpening,
         "that is gone succeeded",
     ),
+    (
+        "the_laws_hold_in_worlds_that_it_keeps",
+        Fault::LosesTheLastAppendOnOpening,
+        "law 1 is broken: the log was acknowledged up to",
+    ),
+    (
+        "the_laws_hold_in_worlds_that_it_keeps",
+        Fault::ReadsBackwards,
+        "law 1 is broken: the log held",
+    ),
 ];
 
 #[test]

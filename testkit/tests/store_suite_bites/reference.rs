@@ -120,6 +120,7 @@ impl StoreFixture for Place {
             if self.fault == Some(Fault::LosesTheLastAppendOnOpening) {
                 let stays = log.facts.len() - log.last_batch;
                 log.facts.truncate(stays);
+                log.last_batch = 0;
             }
         }
         Arc::new(Reference {

@@ -1,0 +1,302 @@
+//! The store itself: a file a session, and a line an append.
+//!
+//! A line is a JSON array of envelopes, so that an append is whole or torn, and a torn one is a
+//! last line without its line end.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_ports::{
+    Claimed, Durability, LogStore, Repair, SessionHead, StoreCapabilities, StoreError,
+    StoreErrorKind, Verified, codec,
+};
+
+/// The largest fact that it takes, in bytes of its text form.
+const MAX_FACT_BYTES: usize = 16 * 1024 * 1024;
+
+/// What can be wrong with it on purpose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bug {
+    /// Opening drops the last fact of each log.
+    ForgetsTheLastFact,
+}
+
+/// A log store that keeps a file of lines for each session.
+#[derive(Debug)]
+pub(crate) struct LinesStore {
+    folder: PathBuf,
+    bug: Option<Bug>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    epoch: u64,
+    logs: BTreeMap<SessionId, Log>,
+}
+
+#[derive(Debug, Default)]
+struct Log {
+    claim: Option<Epoch>,
+    facts: Vec<Arc<Recorded>>,
+    /// Bytes of the file that hold them.
+    bytes: u64,
+    /// Bytes after these: a torn line.
+    torn: u64,
+}
+
+impl LinesStore {
+    /// The store in a folder, which must exist. A file that cannot be read shows when its session
+    /// is asked for.
+    pub(crate) fn open(folder: &Path, bug: Option<Bug>) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            bug,
+            state: Mutex::default(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn path(&self, session: &SessionId) -> PathBuf {
+        self.folder.join(format!("{session}.lines"))
+    }
+
+    /// The log of a session, read from its file the first time.
+    fn log<'a>(
+        &self,
+        state: &'a mut State,
+        session: &SessionId,
+    ) -> Result<&'a mut Log, StoreError> {
+        if !state.logs.contains_key(session) {
+            let mut log = self.load(session)?;
+            if self.bug == Some(Bug::ForgetsTheLastFact) && log.facts.len() > 1 {
+                log.facts.pop();
+            }
+            state.logs.insert(session.clone(), log);
+        }
+        let log = state.logs.get_mut(session);
+        log.ok_or_else(|| unknown(session))
+    }
+
+    fn written<'a>(
+        &self,
+        state: &'a mut State,
+        session: &SessionId,
+    ) -> Result<&'a mut Log, StoreError> {
+        let log = self.log(state, session)?;
+        if log.facts.is_empty() {
+            return Err(unknown(session));
+        }
+        Ok(log)
+    }
+
+    fn load(&self, session: &SessionId) -> Result<Log, StoreError> {
+        let text = match fs::read(self.path(session)) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(failed(session, "reading", error)),
+        };
+        let whole = text.iter().rposition(|byte| *byte == b'\n');
+        let whole = whole.map_or(0, |end| end + 1);
+        let (lines, torn) = text.split_at(whole);
+        let mut log = Log {
+            torn: torn.len() as u64,
+            ..Log::default()
+        };
+        for line in lines.split_inclusive(|byte| *byte == b'\n') {
+            let batch: Vec<Recorded> = serde_json::from_slice(line).map_err(|error| {
+                let after = log.last();
+                let offset = Some(log.bytes);
+                let context = format!(
+                    "reading {session}: the line at byte {} does not read; restore the file from \
+                     a copy",
+                    log.bytes
+                );
+                StoreError::new(StoreErrorKind::Corrupt { after, offset }, context).caused_by(error)
+            })?;
+            log.facts.extend(batch.into_iter().map(Arc::new));
+            log.bytes += line.len() as u64;
+        }
+        Ok(log)
+    }
+
+    /// Writes a line after what is kept. A torn one goes first.
+    fn write(&self, session: &SessionId, log: &Log, line: &[u8]) -> io::Result<()> {
+        let path = self.path(session);
+        let mut file = OpenOptions::new().append(true).create(true).open(&path)?;
+        file.set_len(log.bytes)?;
+        let written = file.write_all(line).and_then(|()| file.sync_data());
+        if written.is_err() {
+            // What stands of it must not be taken for the beginning of the next line.
+            file.set_len(log.bytes)?;
+        }
+        written?;
+        File::open(&self.folder)?.sync_all()
+    }
+}
+
+#[async_trait]
+impl LogStore for LinesStore {
+    fn capabilities(&self) -> StoreCapabilities {
+        StoreCapabilities {
+            durability: Durability::Process,
+            max_fact_bytes: MAX_FACT_BYTES,
+        }
+    }
+
+    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
+        let mut state = self.state();
+        state.epoch += 1;
+        let epoch = Epoch(state.epoch);
+        let log = self.log(&mut state, session)?;
+        log.claim = Some(epoch);
+        let cut_bytes = std::mem::take(&mut log.torn);
+        Ok(Claimed {
+            epoch,
+            last: log.last(),
+            repaired: (cut_bytes > 0).then_some(Repair {
+                kept: log.last(),
+                cut_bytes,
+            }),
+        })
+    }
+
+    async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        if let Some(log) = self.state().logs.get_mut(session)
+            && log.claim == Some(epoch)
+        {
+            log.claim = None;
+        }
+        Ok(())
+    }
+
+    async fn append(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        after: Seq,
+        facts: &[Arc<Recorded>],
+    ) -> Result<(), StoreError> {
+        let mut state = self.state();
+        let log = self.log(&mut state, session)?;
+        if log.claim != Some(epoch) {
+            return refused(session, StoreErrorKind::NotClaimed, "claim it first");
+        }
+        let last = log.last();
+        if after != last {
+            return refused(session, StoreErrorKind::Conflict { last }, "it has gone on");
+        }
+        let numbered = |(at, fact): (u64, &Arc<Recorded>)| {
+            fact.session == *session && fact.seq == after.plus(at)
+        };
+        if facts.is_empty() || !(1..).zip(facts).all(numbered) {
+            return refused(session, StoreErrorKind::Invalid, "number the facts on");
+        }
+        for fact in facts {
+            let text = codec::encode(fact).map_err(|error| failed(session, "encoding", error))?;
+            if text.len() > MAX_FACT_BYTES {
+                return refused(session, StoreErrorKind::TooLarge, "a fact is too large");
+            }
+        }
+        let mut line =
+            serde_json::to_vec(facts).map_err(|error| failed(session, "encoding", error))?;
+        line.push(b'\n');
+        self.write(session, log, &line).map_err(|error| {
+            use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+            let kind = if matches!(error.kind(), StorageFull | QuotaExceeded) {
+                StoreErrorKind::Full
+            } else if error.kind() == ReadOnlyFilesystem {
+                StoreErrorKind::ReadOnly
+            } else {
+                StoreErrorKind::Io
+            };
+            StoreError::new(kind, format!("appending to {session} failed")).caused_by(error)
+        })?;
+        log.facts.extend_from_slice(facts);
+        log.bytes += line.len() as u64;
+        Ok(())
+    }
+
+    async fn read(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, StoreError> {
+        let mut state = self.state();
+        let log = self.written(&mut state, session)?;
+        let from = usize::try_from(after.0).unwrap_or(usize::MAX);
+        let rest = log.facts.get(from..).unwrap_or_default();
+        let page = rest.iter().take(limit);
+        Ok(page.map(|fact| (**fact).clone()).collect())
+    }
+
+    async fn sessions(
+        &self,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> Result<Vec<SessionHead>, StoreError> {
+        let listing = |error| failed("the folder", "listing", error);
+        let mut ids = std::collections::BTreeSet::new();
+        for entry in fs::read_dir(&self.folder).map_err(listing)? {
+            let entry = entry.map_err(listing)?;
+            let name = entry.file_name();
+            let id = name.to_str().and_then(|name| name.strip_suffix(".lines"));
+            let size = entry.metadata().map_err(listing)?.len();
+            if let Some(id) = id.and_then(|id| SessionId::new(id).ok())
+                && size > 0
+            {
+                ids.insert(id);
+            }
+        }
+        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let page = ids.range((start, Bound::Unbounded)).take(limit);
+        Ok(page.map(|id| SessionHead { id: id.clone() }).collect())
+    }
+
+    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
+        let log = self.load(session)?;
+        if log.facts.is_empty() {
+            return Err(unknown(session));
+        }
+        Ok(Verified {
+            last: log.last(),
+            bytes: log.bytes,
+            torn_bytes: log.torn,
+            chain: None,
+        })
+    }
+}
+
+impl Log {
+    fn last(&self) -> Seq {
+        Seq(self.facts.len() as u64)
+    }
+}
+
+fn unknown(session: &SessionId) -> StoreError {
+    let context = format!("there is no session {session} here");
+    StoreError::new(StoreErrorKind::Unknown, context)
+}
+
+fn refused(session: &SessionId, kind: StoreErrorKind, why: &str) -> Result<(), StoreError> {
+    let context = format!("appending to {session}: {why}");
+    Err(StoreError::new(kind, context))
+}
+
+fn failed(
+    what: impl std::fmt::Display,
+    doing: &str,
+    error: impl std::error::Error + Send + Sync + 'static,
+) -> StoreError {
+    StoreError::new(StoreErrorKind::Io, format!("{doing} {what} failed")).caused_by(error)
+}

@@ -14,6 +14,7 @@ pub mod http;
 pub mod laws;
 mod ledger;
 pub mod provider;
+pub mod sim;
 pub mod store;
 pub mod suite;
 pub mod tools;

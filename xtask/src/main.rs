@@ -74,6 +74,12 @@ enum Command {
     },
     /// Shows that each law kills a mutation of the core that no other law kills.
     Mutants(mutants::Options),
+    /// Simulates many sessions over a faulty log, as a release: `--seeds N [--from SEED]`.
+    Sim {
+        /// Handed to the kit; `--help` tells what it takes.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -89,6 +95,7 @@ fn main() -> ExitCode {
         Command::Laws { arguments } => kit_command::run("laws", &arguments),
         Command::Golden { arguments } => kit_command::run("golden", &arguments),
         Command::Mutants(options) => mutants::run(&options),
+        Command::Sim { arguments } => kit_command::run("sim", &arguments),
     };
     let Err(error) = done else {
         return ExitCode::SUCCESS;

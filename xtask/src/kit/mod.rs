@@ -4,6 +4,7 @@
 
 mod golden;
 mod laws;
+mod sim;
 
 use std::process::ExitCode;
 
@@ -26,6 +27,8 @@ enum Command {
     Laws(laws::Plan),
     /// Checks the golden logs, or adds one.
     Golden(golden::Plan),
+    /// Simulates many sessions over a faulty log and says what was covered.
+    Sim(sim::Plan),
 }
 
 /// Runs the program. It ends with 0 when all holds, 1 when something is broken, 2 when it could
@@ -35,6 +38,7 @@ pub fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Laws(plan) => laws::run(&plan),
         Command::Golden(plan) => golden::run(&plan),
+        Command::Sim(plan) => Ok(sim::run(&plan)),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -15,7 +15,7 @@ use windlass_core::{
 use super::posture::{RECONCILES, TOOLS};
 use super::script::{Compacted, Cost, Script, Step, Word};
 
-pub(super) use settings::{limits, posture};
+pub(crate) use settings::{limits, posture};
 pub use stream::stream;
 
 /// A script of up to `steps` steps, or a few more.

@@ -40,7 +40,7 @@ pub(super) fn opening() -> impl Strategy<Value = Opening> {
     )
 }
 
-pub(in crate::world) fn posture() -> impl Strategy<Value = Posture> {
+pub(crate) fn posture() -> impl Strategy<Value = Posture> {
     let mode = prop_oneof![8 => Just(Mode::Build), 1 => Just(Mode::Plan)];
     let permissions = prop_oneof![
         6 => Just(Permissions::Auto),
@@ -71,7 +71,7 @@ pub(in crate::world) fn posture() -> impl Strategy<Value = Posture> {
 }
 
 /// Limits small enough to be reached, each the default now and then.
-pub(in crate::world) fn limits() -> impl Strategy<Value = Limits> {
+pub(crate) fn limits() -> impl Strategy<Value = Limits> {
     let ours = Limits::default();
     let count = |default: u32, most: u32| prop_oneof![Just(default), 0..=most];
     let ms = |default: u64, most: u64| prop_oneof![Just(default), 0..=most];

@@ -1,0 +1,149 @@
+//! Models: what a sample says, from a text to an answer without an end.
+
+use std::sync::Arc;
+
+use windlass_core::{
+    CallItem, Demand, FailureKind, Item, ReasoningItem, Retry, SampleFailure, SampleNews,
+    StopReason, Usage,
+};
+
+use super::answers::{Answering, CAP, Temper, Work};
+use super::happening::Happening;
+use crate::world::{TOOLS, rules_met};
+
+impl Answering<'_> {
+    pub(super) fn failed(&mut self, kind: FailureKind, message: &str) -> SampleNews {
+        self.covered.failed(kind);
+        let retry = match self.dice.below(4) {
+            0 => Retry::Never,
+            1 => Retry::AfterMs(self.dice.between(0, 5_000)),
+            _ => Retry::Soon,
+        };
+        let partial = match self.dice.chance(300) {
+            true => String::from("half an ans"),
+            false => String::new(),
+        };
+        SampleNews::Failed {
+            failure: SampleFailure::new(kind, retry, message),
+            partial,
+            usage: self.usage(),
+        }
+    }
+
+    fn usage(&mut self) -> Option<Usage> {
+        self.dice.chance(400).then(|| Usage {
+            input: Some(self.dice.between(0, 1_500)),
+            output: Some(self.dice.between(0, 500)),
+            ..Usage::default()
+        })
+    }
+
+    pub(super) fn sample(&mut self, demand: Demand, work: &mut Work) -> SampleNews {
+        match demand {
+            Demand::Wind if self.dice.chance(800) => {
+                return self.failed(FailureKind::Cancelled, "stopped as asked");
+            }
+            Demand::Yield if work.ids.is_empty() && self.dice.chance(600) => {
+                return self.failed(FailureKind::Steered, "the user spoke");
+            }
+            Demand::Run | Demand::Yield | Demand::Wind => {}
+        }
+        work.said += 1;
+        match work.temper {
+            Temper::Endless if work.said > CAP => {
+                self.covered.note(Happening::Endless);
+                return self.failed(FailureKind::TooLarge, "the answer has no end");
+            }
+            Temper::Endless => {
+                return SampleNews::Item(match self.dice.chance(100) {
+                    true => self.call(work),
+                    false => Item::Text {
+                        text: "and on it goes".into(),
+                    },
+                });
+            }
+            Temper::Fails(kind) if self.dice.chance(500) => {
+                return self.failed(kind, "the provider said so");
+            }
+            Temper::Fair | Temper::Fails(_) | Temper::Silent => {}
+        }
+        let end = if work.said > CAP / 2 { 1_000 } else { 300 };
+        if self.dice.chance(end) {
+            return self.end();
+        }
+        let text = |text: &str| Item::Text { text: text.into() };
+        SampleNews::Item(match self.dice.below(20) {
+            0 => Item::Refusal {
+                text: "I would rather not".into(),
+            },
+            1 => Item::Reasoning(Arc::new(ReasoningItem {
+                text: String::from("let me think"),
+                opaque: None,
+            })),
+            2 => text(&"x".repeat(self.dice.below(900))),
+            3..8 => text("something"),
+            _ => self.call(work),
+        })
+    }
+
+    fn end(&mut self) -> SampleNews {
+        let stop = match self.dice.below(16) {
+            0 => StopReason::Length,
+            1 => StopReason::ContentFilter,
+            2 => StopReason::Unfinished,
+            3 => StopReason::Other(String::from("paused")),
+            _ => StopReason::Stop,
+        };
+        SampleNews::Ended {
+            stop,
+            usage: self.usage(),
+            response_id: None,
+        }
+    }
+
+    fn call(&mut self, work: &mut Work) -> Item {
+        let tools: Vec<&str> = TOOLS.iter().map(|(name, _, _)| *name).collect();
+        let unknown = self.dice.chance(50);
+        let name = match unknown {
+            true => "absent",
+            false => self.dice.pick(&tools).copied().unwrap_or_default(),
+        };
+        let id = self.dice.pick(&["", "c1", "c2", "c3"]).copied();
+        let id = id.unwrap_or_default().to_owned();
+        let broken = self.dice.chance(60);
+        if unknown {
+            self.covered.note(Happening::UnknownTool);
+        }
+        if broken {
+            self.covered.note(Happening::BrokenArguments);
+        }
+        if !id.is_empty() && work.ids.contains(&id) {
+            self.covered.note(Happening::CallIdTwice);
+        }
+        work.ids.push(id.clone());
+        let arguments = match broken {
+            true => "{\"a\":",
+            false => self.arguments(),
+        };
+        Item::Call(Arc::new(CallItem {
+            provider_id: id,
+            name: name.to_owned(),
+            arguments: arguments.to_owned(),
+            fault: broken.then(|| String::from("the arguments are not a JSON object")),
+            rules: self.rules(name, arguments),
+            opaque: None,
+        }))
+    }
+
+    pub(super) fn arguments(&mut self) -> &'static str {
+        let all = ["{}", r#"{"a":1}"#, r#"{"a":"2"}"#];
+        self.dice.pick(&all).copied().unwrap_or("{}")
+    }
+
+    pub(super) fn rules(&self, tool: &str, arguments: &str) -> Vec<u32> {
+        let turn = self.driver.session.turn();
+        turn.map_or_else(Vec::new, |turn| {
+            rules_met(&turn.settings.rules, tool, arguments)
+        })
+    }
+}

@@ -211,6 +211,13 @@ impl Simulation {
                 self.dice.between(1, 90_000),
             );
             let forward = self.dice.chance(500);
+            let way = if forward { "forward" } else { "back" };
+            for place in 0..self.places.len() {
+                self.say(
+                    place,
+                    &format!("the clock of p{process} jumps {way} by {ms} ms"),
+                );
+            }
             self.covered.note(match forward {
                 true => Happening::ClockForward,
                 false => Happening::ClockBack,

@@ -81,11 +81,14 @@ impl Simulation {
             let Some(seat) = here.drivers.last() else {
                 return Some(Next::Start(at));
             };
-            if here.user.is_unsure() {
+            // One that lets the session go takes nothing more; the next one does.
+            let open = !seat.driver.closing;
+            if open && here.user.is_unsure() {
                 return Some(Next::Again(at));
             }
             let session = &seat.driver.session;
-            if session.turn().is_none() && session.hold == Hold::Held && !session.queue.is_empty() {
+            let held = session.hold == Hold::Held && !session.queue.is_empty();
+            if open && held && session.turn().is_none() {
                 return Some(Next::Continue(at));
             }
             if seat.driver.deadline().is_some() {
@@ -124,7 +127,9 @@ impl Simulation {
                 if let Some((process, Some(deadline))) =
                     seat.map(|seat| (seat.driver.process, seat.driver.deadline()))
                 {
-                    self.pass(deadline.since_ms(self.now(process)));
+                    let ms = deadline.since_ms(self.now(process));
+                    self.say(place, &format!("{ms} ms pass"));
+                    self.pass(ms);
                 }
                 self.take_last(place, Input::Tick)
             }

@@ -152,7 +152,7 @@ impl Simulation {
 
     pub(super) fn start_somewhere(&mut self) -> Result<(), Breach> {
         let idle = self.places.iter().enumerate();
-        let idle = idle.filter(|(_, place)| place.drivers.is_empty());
+        let idle = idle.filter(|(_, place)| place.driver().is_none());
         let idle: Vec<usize> = idle.map(|(at, _)| at).collect();
         let Some(place) = self.dice.pick(&idle).copied() else {
             return Ok(());

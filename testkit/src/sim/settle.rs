@@ -78,20 +78,20 @@ impl Simulation {
             return all.into_iter().nth(next);
         }
         for (at, here) in self.places.iter().enumerate() {
-            let Some(seat) = here.drivers.last() else {
+            let Some(driver) = here.driver() else {
                 return Some(Next::Start(at));
             };
             // One that lets the session go takes nothing more; the next one does.
-            let open = !seat.driver.closing;
+            let open = !driver.closing;
             if open && here.user.is_unsure() {
                 return Some(Next::Again(at));
             }
-            let session = &seat.driver.session;
+            let session = &driver.session;
             let held = session.hold == Hold::Held && !session.queue.is_empty();
             if open && held && session.turn().is_none() {
                 return Some(Next::Continue(at));
             }
-            if seat.driver.deadline().is_some() {
+            if driver.deadline().is_some() {
                 return Some(Next::Wait(at));
             }
         }
@@ -142,9 +142,8 @@ impl Simulation {
     }
 
     fn rested(&self, place: usize) -> bool {
-        let seat = self.places.get(place).and_then(|here| here.drivers.last());
-        seat.is_some_and(|seat| {
-            let driver = &seat.driver;
+        let driver = self.places.get(place).and_then(|here| here.driver());
+        driver.is_some_and(|driver| {
             driver.at_rest() && driver.running.is_empty() && driver.session.queue.is_empty()
         })
     }
@@ -175,10 +174,10 @@ impl Simulation {
                     )
                 },
             )?;
-            let Some(seat) = here.drivers.last() else {
+            let Some(driver) = here.driver() else {
                 continue;
             };
-            let log = &seat.driver.log;
+            let log = &driver.log;
             let mut same = log.len() == texts.len();
             for (recorded, text) in log.iter().zip(&texts) {
                 same &= encode(recorded)? == *text;
@@ -194,9 +193,9 @@ impl Simulation {
             self.covered
                 .count(Happening::Settled, settled.count() as u64);
             self.covered.count(Happening::Fact, log.len() as u64);
-            seat.driver.evidence().check_now()?;
+            driver.evidence().check_now()?;
             if log.len() <= PREFIX {
-                seat.driver.evidence().check_prefixes()?;
+                driver.evidence().check_prefixes()?;
             }
             let last = Seq(log.len() as u64);
             self.say(place, &format!("at rest at {last}"));

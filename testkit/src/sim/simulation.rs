@@ -51,6 +51,15 @@ pub(super) struct Place {
     pub(super) lines: Vec<String>,
 }
 
+impl Place {
+    /// Its driver, if one has the latest claim. Those before it do not know yet that they have not.
+    pub(super) fn driver(&self) -> Option<&Driver> {
+        let seat = self.drivers.last()?;
+        let latest = self.witness.is_latest(seat.driver.epoch);
+        latest.then_some(&seat.driver)
+    }
+}
+
 /// A driver, and what runs for it.
 pub(super) struct Seat {
     pub(super) driver: Driver,

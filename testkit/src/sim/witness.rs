@@ -44,6 +44,11 @@ impl Witness {
         self.known.get(place)
     }
 
+    /// Whether a claim is the latest.
+    pub(super) fn is_latest(&self, epoch: Epoch) -> bool {
+        self.epoch == Some(epoch)
+    }
+
     /// A driver does something that others see.
     pub(super) fn acts(&self, epoch: Epoch, what: &str) -> Result<(), Breach> {
         keep(Promise::OneWriter, !self.told.contains(&epoch), || {

@@ -237,10 +237,16 @@ fn soon(input: &Input) -> Option<Input> {
 
 /// The divergence, by the cause that explains the most.
 fn different(facts: &[Recorded], tried: &[Tried]) -> Judgement {
-    // Of what the engine itself says nobody knows the cause; it is one that leads to anything.
+    // Of those that explain as much: where the engine itself speaks, what it would say by itself;
+    // else one that leads to a fact of this kind.
     let own = facts.first().is_some_and(|first| is_own(&first.fact));
     let says = |one: &Tried| own && one.by_itself && !one.drafts().is_empty();
-    let best = tried.iter().rev().max_by_key(|one| (one.same, says(one)));
+    let alike = |one: &Tried| {
+        let (would, is) = (one.drafts().get(one.same), facts.get(one.same));
+        would.map(|draft| draft.fact.kind()) == is.map(|recorded| recorded.fact.kind())
+    };
+    let tried = tried.iter().rev();
+    let best = tried.max_by_key(|one| (one.same, says(one), alike(one)));
     let same = best.map_or(0, |one| one.same);
     let Some(at) = facts.get(same) else {
         return Judgement::Same { facts: same };

@@ -18,7 +18,11 @@ mod report;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use crate::chain::Chain;
+use crate::compaction::Shown;
+use crate::context::prompt_item;
 use crate::decide::decide;
+use crate::digest::Digest;
 use crate::error::{Misfit, Reject};
 use crate::evolve::opened;
 use crate::fact::Fact;
@@ -26,7 +30,7 @@ use crate::history::History;
 use crate::input::{Input, Stamped};
 use crate::limits::Limits;
 use crate::record::{Draft, Recorded};
-use crate::render::render;
+use crate::render::{Prompt, PromptItem, render};
 use crate::session::Session;
 
 use judge::Judgement;
@@ -44,7 +48,42 @@ pub struct Rehearsal {
     state: Option<(Session, History)>,
     /// Facts that are not judged yet.
     waiting: VecDeque<Recorded>,
+    /// The latest request.
+    rendered: Rendered,
     report: Rehearsed,
+}
+
+/// A request, as far as it was looked at. The next one mostly extends it, and only what is new of
+/// that is read: else a log would take time with the square of its length.
+#[derive(Debug, Clone)]
+struct Rendered {
+    items: Chain<PromptItem>,
+    shown: Shown,
+}
+
+impl Rendered {
+    /// The digest of a request, as [`Prompt::digest`] says it.
+    fn digest(&mut self, prompt: &Prompt) -> Digest {
+        if !prompt.items.extends(&self.items) {
+            *self = Self::default();
+        }
+        let new = prompt.items.iter_from(self.items.len());
+        let shown = new.fold(self.shown, |shown, item| shown.with(prompt_item(item)));
+        *self = Self {
+            items: prompt.items.clone(),
+            shown,
+        };
+        shown.digest
+    }
+}
+
+impl Default for Rendered {
+    fn default() -> Self {
+        Self {
+            items: Chain::default(),
+            shown: Shown::NOTHING,
+        }
+    }
 }
 
 impl Default for Rehearsal {
@@ -68,6 +107,7 @@ impl Rehearsal {
             ceiling: WIDE,
             state: None,
             waiting: VecDeque::new(),
+            rendered: Rendered::default(),
             report: Rehearsed::default(),
         }
     }
@@ -153,7 +193,8 @@ impl Rehearsal {
         self.report.facts += 1;
         match (&recorded.fact, session.turn()) {
             (Fact::SampleStarted(fact), Some(turn)) => {
-                let digest = render(history, &turn.settings).digest();
+                let prompt = render(history, &turn.settings);
+                let digest = self.rendered.digest(&prompt);
                 self.report.request(recorded.seq, fact.digest, digest);
             }
             (Fact::TurnSettled(_), _) => self.report.turns += 1,
@@ -203,4 +244,96 @@ pub fn rehearse(
         rehearsal.take(recorded)?;
     }
     rehearsal.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::String;
+
+    use super::*;
+    use crate::compact::kit;
+    use crate::decide::open;
+    use crate::fact::{InputAccepted, InputQueued, Lineage};
+    use crate::id::{InputId, Seq, SessionId};
+    use crate::input::OpenSession;
+    use crate::scope::Scope;
+    use crate::session::Delivery;
+    use crate::time::Timestamp;
+
+    fn stamped<T>(input: T) -> Stamped<T> {
+        Stamped {
+            at: Timestamp(5),
+            entropy: 0,
+            input,
+        }
+    }
+
+    /// A session in which somebody has said hello, up to the first request.
+    fn log() -> Vec<Recorded> {
+        let id = SessionId::new("s").unwrap();
+        let first = open(stamped(OpenSession {
+            owner: Scope::local("somebody"),
+            workspace: None,
+            settings: kit::settings(),
+            lineage: Lineage::Root,
+        }));
+        let mut log = alloc::vec![first.number(&id, Seq(1))];
+        let session = opened(&log[0]).unwrap();
+        let send = stamped(Input::Send {
+            scope: Scope::local("somebody"),
+            text: String::from("hello"),
+            delivery: Delivery::Turn,
+            context: Vec::new(),
+            key: None,
+            dry_run: false,
+        });
+        let drafts = decide(&session, &WIDE, send).unwrap();
+        let numbered = (2..).zip(drafts);
+        log.extend(numbered.map(|(seq, draft)| draft.number(&id, Seq(seq))));
+        log
+    }
+
+    #[test]
+    fn a_request_that_renders_otherwise_is_told() {
+        let log = log();
+        let (first, rest) = log.split_first().unwrap();
+        let mut rehearsal = Rehearsal::new();
+        rehearsal.take(first.clone()).unwrap();
+        // A history in which somebody has said more than the session knows.
+        let scope = alloc::sync::Arc::new(Scope::local("somebody"));
+        let more = Fact::InputQueued(InputQueued {
+            scope,
+            text: "and more".into(),
+            delivery: Delivery::Turn,
+            context: Vec::new(),
+            key: None,
+            dry_run: false,
+        });
+        let input = InputId(first.seq.0);
+        let heard = Fact::InputAccepted(InputAccepted { input });
+        for fact in [more, heard] {
+            let (_, history) = rehearsal.state.as_mut().unwrap();
+            let recorded = Recorded {
+                fact,
+                ..first.clone()
+            };
+            history.apply(&recorded).unwrap();
+        }
+        for recorded in rest {
+            rehearsal.take(recorded.clone()).unwrap();
+        }
+        let told = rehearsal.finish().unwrap();
+        assert_eq!((told.requests, told.other_requests), (1, 1));
+        assert_eq!(told.requested[0].seq, Seq(log.len() as u64));
+        assert_eq!(told.divergences, []);
+        assert!(!told.is_same());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_no_log() {
+        let mut log = log();
+        log.remove(2);
+        assert!(rehearse(decide, log).is_err());
+        assert_eq!(rehearse(decide, []).unwrap(), Rehearsed::default());
+    }
 }

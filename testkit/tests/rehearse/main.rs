@@ -9,6 +9,7 @@
 )]
 
 mod bite;
+mod tamper;
 
 use proptest::prelude::*;
 use windlass_core::{Decide, Recorded, Rehearsed, Seq, decide, rehearse};

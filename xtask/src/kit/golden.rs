@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
+use proptest::strategy::{Strategy as _, ValueTree as _};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use windlass_core::{decide, rehearse};
 use windlass_ports::codec;
 use windlass_testkit::golden::{self, Golden};
-use windlass_testkit::world::{Machine, Script, check_all};
+use windlass_testkit::world::{self, Machine, Script, check_all, random};
 
 use crate::say::{complain, say};
 
@@ -22,6 +25,9 @@ pub(super) struct Plan {
     /// of a simulated world.
     #[arg(long, num_args = 2, value_names = ["NAME", "FILE"])]
     add: Option<Vec<String>>,
+    /// Also rehearse the logs of so many random worlds.
+    #[arg(long, default_value_t = 0, conflicts_with = "add")]
+    worlds: u64,
     /// The folder of the logs [default: that of the kit].
     #[arg(long)]
     folder: Option<PathBuf>,
@@ -34,7 +40,7 @@ pub(super) struct Plan {
 pub(super) fn run(plan: &Plan) -> anyhow::Result<bool> {
     let folder = plan.folder.clone().unwrap_or_else(golden::folder);
     match plan.add.as_deref() {
-        None => check(&folder),
+        None => Ok(check(&folder)? && worlds(plan.worlds)?),
         Some([name, file]) => {
             let added = add(&folder, name, Path::new(file))?;
             say(format_args!("golden log {} added", added.name));
@@ -48,10 +54,15 @@ fn check(folder: &Path) -> anyhow::Result<bool> {
     let all = golden::read(folder).context("reading the golden logs")?;
     let (mut facts, mut requests, mut turns) = (0, 0, 0);
     let mut labels = BTreeSet::new();
+    let (mut decisions, mut otherwise) = (0, 0);
     let mut off = 0_usize;
     for golden in &all {
         match golden.check(&Machine::CORE) {
             Ok(covered) => {
+                let log = golden::facts(&golden.log).map_err(|what| anyhow!(what))?;
+                let told = rehearse(decide, log)?;
+                decisions += told.same + told.different + told.unjudged;
+                otherwise += told.different;
                 facts += covered.facts;
                 requests += covered.requests;
                 turns += covered.turns;
@@ -67,13 +78,49 @@ fn check(folder: &Path) -> anyhow::Result<bool> {
     let logs = all.len();
     say(format_args!(
         "{logs} golden logs, {off} of them off: {facts} facts folded, {requests} requests \
-         rendered, {turns} turns; {kinds} kinds of facts, {} fields and words",
+         rendered, {turns} turns; {kinds} kinds of facts, {} fields and words; {decisions} decisions \
+         made anew, {otherwise} of them otherwise",
         labels.len() - kinds
     ));
     if all.is_empty() {
         bail!("there are no golden logs in {}", folder.display());
     }
     Ok(off == 0)
+}
+
+/// Rehearses the logs of random worlds: today's engine decides as it just did.
+fn worlds(count: u64) -> anyhow::Result<bool> {
+    if count == 0 {
+        return Ok(true);
+    }
+    let seed = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let mut runner = TestRunner::new_with_rng(Config::default(), seed);
+    let strategy = random::script(60);
+    let (mut facts, mut same, mut cut_short, mut unjudged) = (0, 0, 0, 0);
+    for number in 0..count {
+        let tree = strategy
+            .new_tree(&mut runner)
+            .map_err(|reason| anyhow!("{reason}"))?;
+        let script = tree.current();
+        let world = world::run(Machine::CORE, &script)?;
+        let told = rehearse(decide, world.log().iter().cloned())?;
+        if let Some(first) = told.divergences.first() {
+            complain(format_args!(
+                "world {number}: at {} {} was written, and {} would be, in the world{script:?}",
+                first.seq, first.recorded, first.instead
+            ));
+            return Ok(false);
+        }
+        facts += told.facts;
+        same += told.same;
+        cut_short += told.cut_short;
+        unjudged += told.unjudged;
+    }
+    say(format_args!(
+        "{count} random worlds rehearsed, {facts} facts: {same} decisions the same, {cut_short} of \
+         them cut short by a crash, none different, {unjudged} not judged"
+    ));
+    Ok(true)
 }
 
 fn add(folder: &Path, name: &str, file: &Path) -> anyhow::Result<Golden> {

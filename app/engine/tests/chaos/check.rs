@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 
-use windlass::core::{EffectKey, Fact, History, ObservationStatus, Recorded, SessionId, Stands};
+use windlass::core::{
+    EffectKey, Fact, History, ObservationStatus, Recorded, SessionId, Stands, decide, rehearse,
+};
 use windlass::ports::codec;
 use windlass_testkit::laws::{
     Begun, law_04_no_key_starts_twice, law_05_one_observation_a_call,
@@ -128,6 +130,9 @@ fn laws(world: &World, id: &SessionId, log: &[Recorded]) {
     law_10_prompts_extend::check(History::apply, log).unwrap();
     law_15_denied_calls_never_start::check(log).unwrap();
     law_16_effectful_starts_once::check(log, &begun).unwrap();
+    let told = rehearse(decide, log.iter().cloned()).unwrap();
+    assert_eq!(told.divergences, [], "{id}");
+    assert_eq!(told.requested, [], "{id}");
     for (at, recorded) in (1..).zip(log) {
         assert_eq!(recorded.seq.0, at);
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use windlass::core::{
     CallId, Fact, Limits, Lineage, Mode, Observation, OpenSession, Outcome, Permissions, Recorded,
-    Scope, SessionId, Settings, Timestamp, Window,
+    Scope, SessionId, Settings, Timestamp, Window, decide, rehearse,
 };
 use windlass::ports::{Approver, Hooks, NoHooks, NobodyAsked, Ports, Provider, ToolExecutor};
 use windlass::{Config, Conversation, Engine, Send, Start, TurnReport};
@@ -202,8 +202,14 @@ impl World {
         (report, at.elapsed())
     }
 
+    /// The log of session `s`, which the core decides as the engine had it decided.
     pub(crate) fn log(&self) -> Vec<Recorded> {
-        self.store.log(&id("s"))
+        let log = self.store.log(&id("s"));
+        if !log.is_empty() {
+            let told = rehearse(decide, log.iter().cloned()).unwrap();
+            assert_eq!((told.divergences, told.requested), (vec![], vec![]));
+        }
+        log
     }
 
     /// The kinds of the facts of session `s`, those of a turn alone.

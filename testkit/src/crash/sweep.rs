@@ -144,13 +144,11 @@ impl Sweep<'_> {
                 self.judge(&[], &life, &life.requests);
                 let mut found = self.found();
                 found.syncs = life.syncs;
-                if life.syncs == 0 {
-                    found.wrong.push(Wrong {
-                        plans: Vec::new(),
-                        what: "the undisturbed run has no sync, so there is nothing to disturb"
-                            .to_owned(),
-                    });
-                }
+                let mute = life.mute().into_iter();
+                found.wrong.extend(mute.map(|what| Wrong {
+                    plans: Vec::new(),
+                    what: what.to_owned(),
+                }));
                 found.wrong.is_empty().then_some(life)
             }
             Err(what) => {
@@ -223,6 +221,21 @@ impl Sweep<'_> {
 }
 
 impl Life {
+    /// Which witnesses say nothing of an undisturbed life: what they would have seen is not judged.
+    fn mute(&self) -> Vec<&'static str> {
+        let witnesses = [
+            (
+                self.syncs == 0,
+                "no sync was counted, so none can be disturbed",
+            ),
+            (self.acknowledged.is_empty(), "no fact was told to the user"),
+            (self.effects.is_empty(), "no tool has noted a run"),
+            (self.requests.is_empty(), "no model was asked"),
+        ];
+        let mute = witnesses.into_iter().filter(|(mute, _)| *mute);
+        mute.map(|(_, what)| what).collect()
+    }
+
     /// The most syncs that are tried.
     fn most_syncs(&self) -> u64 {
         self.syncs.saturating_mul(2).saturating_add(SLACK)

@@ -24,6 +24,8 @@ struct Pretender {
     twice: Vec<Plan>,
     /// The plans after which it does not come to an end.
     stuck: Vec<Plan>,
+    /// Whether nobody but the log says anything.
+    mute: bool,
     lived: Mutex<Vec<Vec<Plan>>>,
 }
 
@@ -34,6 +36,7 @@ impl Pretender {
             strikes: SYNCS,
             twice: Vec::new(),
             stuck: Vec::new(),
+            mute: false,
             lived: Mutex::default(),
         }
     }
@@ -61,6 +64,13 @@ impl Subject for Pretender {
         self.lived.lock().unwrap().push(plans.to_vec());
         if plans == self.stuck && !plans.is_empty() {
             return Err("it does not come to an end".to_owned());
+        }
+        if self.mute {
+            let log = LOG.get_or_init(|| log(TURN)).clone();
+            return Ok(Life {
+                log,
+                ..Life::default()
+            });
         }
         let log = LOG.get_or_init(|| log(TURN)).clone();
         let mut effects = effects(&log);
@@ -182,4 +192,21 @@ fn faults_that_never_stop_striking_are_not_followed_for_ever() {
     };
     let report = subject.swept(0);
     assert!(report.struck.values().all(|times| *times < 100), "{report}");
+}
+
+#[test]
+fn witnesses_that_say_nothing_are_told() {
+    let subject = Pretender {
+        mute: true,
+        ..Pretender::sound()
+    };
+    let told = subject.swept(0).to_string();
+    for what in [
+        "no sync was counted",
+        "no fact was told",
+        "no tool has noted",
+        "no model was asked",
+    ] {
+        assert!(told.contains(what), "{told}");
+    }
 }

@@ -85,9 +85,10 @@ pub(crate) fn sled() {
 }
 
 fn swept(kept: Kept) {
-    let installed = Command::new("strace").arg("--version").output();
-    if !installed.is_ok_and(|output| output.status.success()) {
-        eprintln!("strace {kept:?}: SKIPPED, strace is not installed");
+    // Where it is installed, it may still not be allowed to trace, as in some containers.
+    let traces = Command::new("strace").args(["-f", "-qq", "true"]).output();
+    if !traces.is_ok_and(|output| output.status.success()) {
+        eprintln!("strace {kept:?}: SKIPPED, strace is not installed or may not trace");
         return;
     }
     let life = Turn::new(kept).unwrap().finish(0, Program::Built).unwrap();
@@ -104,7 +105,7 @@ fn swept(kept: Kept) {
     }
     let found = sweep.found.into_inner().unwrap();
     println!(
-        "strace {kept:?}: struck {:?}; kills came at {} different syncs, up to the {}th; {} violations",
+        "strace {kept:?}: struck {:?}; kills came at {} different syncs, up to number {}; {} violations",
         found.struck,
         found.landed.len(),
         found.landed.last().copied().unwrap_or(0),
@@ -137,13 +138,14 @@ fn files(kept: Kept) -> BTreeSet<PathBuf> {
 }
 
 impl Sweep {
-    /// Does a deed at a call, lets the turn come to its end, and judges. Answers whether it struck.
+    /// Does a deed at a call, lets the turn come to its end, and judges. Answers whether it struck
+    /// and the turn came to its end.
     fn at(&self, deed: Deed, call: u64) -> bool {
         match self.try_at(deed, call) {
             Ok(struck) => struck,
             Err(what) => {
                 self.note(deed, call, what);
-                true
+                false
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -314,13 +314,14 @@ pub(crate) fn finished(command: Command) -> Result<Ended, String> {
 fn seen(mut command: Command, mut see: impl FnMut(&[u8])) -> Result<Ended, String> {
     let shown = format!("{command:?}");
     let failed = |error: std::io::Error| format!("running {shown}: {error}");
-    let mut child = command.spawn().map_err(failed)?;
+    // A group of its own, so that all of it can be ended.
+    let mut child = command.process_group(0).spawn().map_err(failed)?;
     let pid = rustix::process::Pid::from_child(&child);
     let (done, waits) = channel::<()>();
     let watchdog = thread::spawn(move || {
         let late = waits.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout);
         if late {
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+            let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
         }
         late
     });

@@ -16,12 +16,12 @@ pub fn folder() -> PathBuf {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// A file cannot be read.
-    #[error("{path}: {source}")]
+    #[error("{path}: {why}")]
     File {
         /// Which one.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        why: io::Error,
     },
     /// A log without its digest, or the other way round.
     #[error("{path} is alone: a golden log is a .jsonl and a .digest of the same name")]
@@ -41,14 +41,12 @@ pub enum AddError {
     #[error("the log cannot be a golden one: {0}")]
     Log(String),
     /// A file cannot be written; also when it is there already.
-    #[error(
-        "{path} cannot be written: {source}. A golden log is never rewritten; take another name"
-    )]
+    #[error("{path} cannot be written: {why}. A golden log is never rewritten; take another name")]
     File {
         /// Which one.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        why: io::Error,
     },
 }
 
@@ -59,7 +57,7 @@ pub enum AddError {
 pub fn read(folder: &Path) -> Result<Vec<Golden>, ReadError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
-        move |source| ReadError::File { path, source }
+        move |why| ReadError::File { path, why }
     };
     let mut found = Vec::new();
     let entries = fs::read_dir(folder).map_err(failed(folder))?;
@@ -105,9 +103,9 @@ pub fn add(folder: &Path, name: &str, log: &[u8], from: &str) -> Result<Golden, 
 
 /// Writes a file that is not there yet.
 fn create(path: &Path, bytes: &[u8]) -> Result<(), AddError> {
-    let failed = |source| AddError::File {
+    let failed = |why| AddError::File {
         path: path.to_owned(),
-        source,
+        why,
     };
     let new: io::Result<File> = OpenOptions::new().write(true).create_new(true).open(path);
     let mut file = new.map_err(failed)?;

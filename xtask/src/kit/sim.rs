@@ -39,6 +39,11 @@ pub(super) fn run(plan: &Plan) -> bool {
         let times = covered.times(*happening);
         say(format_args!("{times:>10} {}", happening.words()));
     }
+    for (kind, times) in covered.failures() {
+        say(format_args!(
+            "{times:>10} of the samples that failed: {kind:?}"
+        ));
+    }
     let (seeds, from) = (plan.seeds, plan.from);
     let took = started.elapsed().as_secs_f64();
     say(format_args!(

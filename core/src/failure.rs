@@ -44,6 +44,8 @@ pub enum FailureKind {
     Steered,
     /// No sample: a hook failed, or went over what it may say.
     Hook,
+    /// The request needs what the provider does not declare; nothing was sent.
+    Unsupported,
 }
 
 impl FailureKind {
@@ -69,7 +71,8 @@ impl FailureKind {
             | Self::Quota
             | Self::Overloaded
             | Self::Unavailable
-            | Self::Hook => false,
+            | Self::Hook
+            | Self::Unsupported => false,
         }
     }
 }

@@ -26,7 +26,8 @@ pub trait Hooks: Send + Sync + 'static {
     /// Asks one hook.
     ///
     /// # Errors
-    /// [`HookError`] when the hook itself fails or takes too long.
+    /// [`HookError`] when the hook itself fails or takes too long; of the kind `Unsupported` when it
+    /// is not among its [`hooks`](Self::hooks).
     async fn ask(&self, call: HookCall, context: HookContext) -> Result<HookReply, HookError>;
 
     /// The name of what its redactors take out: the same name, the same rewriting. `None` where
@@ -36,7 +37,8 @@ pub trait Hooks: Send + Sync + 'static {
     }
 
     /// What rewrites the text of one answer as it streams, before anybody sees it: what it takes
-    /// out is in no delta, no fact and no replay. Each answer has its own.
+    /// out is in no delta, no fact and no replay. Each answer has its own. There is one exactly
+    /// where [`redaction`](Self::redaction) names it.
     fn redactor(&self) -> Option<Box<dyn Redactor>> {
         None
     }
@@ -155,7 +157,10 @@ impl Hooks for NoHooks {
     }
 
     async fn ask(&self, call: HookCall, _context: HookContext) -> Result<HookReply, HookError> {
-        Err(HookError::new(format!("there is no hook {}", call.hook)))
+        Err(HookError::unsupported(format!(
+            "there is no hook {}",
+            call.hook
+        )))
     }
 }
 
@@ -163,6 +168,8 @@ impl Hooks for NoHooks {
 #[derive(Debug, thiserror::Error)]
 #[error("{context}")]
 pub struct HookError {
+    /// The class.
+    pub kind: HookErrorKind,
     /// Which hook, what went wrong, what to do.
     pub context: String,
     /// The cause.
@@ -170,11 +177,31 @@ pub struct HookError {
     pub source: Option<Box<dyn Error + Send + Sync>>,
 }
 
+/// Classes of hook errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HookErrorKind {
+    /// It was asked, and failed.
+    Failed,
+    /// It is not declared: there is no such hook at this point.
+    Unsupported,
+}
+
 impl HookError {
     /// An error without a cause.
     #[must_use]
     pub fn new(context: impl Into<String>) -> Self {
+        Self::of(HookErrorKind::Failed, context)
+    }
+
+    /// That the hook is not among those that are declared.
+    #[must_use]
+    pub fn unsupported(context: impl Into<String>) -> Self {
+        Self::of(HookErrorKind::Unsupported, context)
+    }
+
+    fn of(kind: HookErrorKind, context: impl Into<String>) -> Self {
         Self {
+            kind,
             context: context.into(),
             source: None,
         }

@@ -28,13 +28,19 @@ pub use blobs::{
 };
 pub use cancel::{CancelSignal, CancelSource, Cancelled};
 pub use clock::Clock;
-pub use hooks::{HookCall, HookContext, HookError, HookSubject, Hooks, NoHooks, Redactor};
-pub use provider::{Provider, ProviderError, SampleRequest, SampleStream, Streaming};
+pub use hooks::{
+    HookCall, HookContext, HookError, HookErrorKind, HookSubject, Hooks, NoHooks, Redactor,
+};
+pub use provider::{
+    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Streaming,
+};
 pub use store::{
-    Claimed, Durability, LogStore, Repair, SessionHead, StoreCapabilities, StoreError,
+    Claimed, Durability, Fencing, LogStore, Repair, SessionHead, StoreCapabilities, StoreError,
     StoreErrorKind, StoreRetry, Verified,
 };
-pub use tools::{NoProgress, Progress, ToolCall, ToolContext, ToolError, ToolExecutor};
+pub use tools::{
+    NoProgress, Progress, ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor,
+};
 pub use wire::{
     Wire, WireBody, WireError, WireErrorKind, WireHeader, WireHeaders, WireRequest, WireResponse,
 };

@@ -12,17 +12,84 @@ use windlass_core::{
 /// Laws: one request to the model per call, with no retry inside (the engine owns the one retry
 /// budget); the answer depends on the stream's bytes, not on how they were cut (law 6); a stream
 /// that ends without its terminal event is an error, never an answer; dropping the stream ends
-/// the request; no key is ever in an error, and no redirect carries a key elsewhere.
+/// the request; no key is ever in an error, and no redirect carries a key elsewhere; what is
+/// declared is done, and a request that needs what is not declared is refused as `Unsupported`
+/// before anything is sent.
 #[async_trait]
 pub trait Provider: Send + Sync + 'static {
     /// The adapter's name, as in `Settings::provider`.
     fn name(&self) -> &str;
 
+    /// What it can do.
+    fn capabilities(&self) -> ProviderCapabilities;
+
     /// Sends the request and waits for the head of the response.
     ///
     /// # Errors
-    /// [`ProviderError`] when the request cannot be sent or is refused.
+    /// [`ProviderError`] when the request cannot be sent or is refused; of the kind `Unsupported`
+    /// when it needs what is not declared.
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError>;
+}
+
+/// What a provider can do. Nothing is declared by default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProviderCapabilities {
+    /// It offers a model the tools of the settings, and tells the calls that come back.
+    pub tools: bool,
+    /// It passes on how hard the model is to think (`Settings::effort`).
+    pub effort: bool,
+    /// It tells reasoning in the provider's own form, and sends it back unchanged. No request
+    /// needs it: reasoning of another provider is left out wherever it cannot go back.
+    pub reasoning: bool,
+}
+
+impl ProviderCapabilities {
+    /// The same with tools.
+    #[must_use]
+    pub fn with_tools(self) -> Self {
+        let tools = true;
+        Self { tools, ..self }
+    }
+
+    /// The same with effort.
+    #[must_use]
+    pub fn with_effort(self) -> Self {
+        let effort = true;
+        Self { effort, ..self }
+    }
+
+    /// The same with reasoning that goes back.
+    #[must_use]
+    pub fn with_reasoning(self) -> Self {
+        let reasoning = true;
+        Self { reasoning, ..self }
+    }
+
+    /// Lets a request through that needs nothing else. An adapter asks this before it sends.
+    ///
+    /// # Errors
+    /// [`ProviderError`] of the kind `Unsupported`, which is never worth another try, when the
+    /// request needs more.
+    pub fn admit(self, request: &SampleRequest) -> Result<(), ProviderError> {
+        let settings = &request.prompt.settings;
+        let missing = if !settings.tools.is_empty() && !self.tools {
+            "tools"
+        } else if settings.effort.is_some() && !self.effort {
+            "an effort"
+        } else {
+            return Ok(());
+        };
+        let context = format!(
+            "asking {} of {}: it cannot be given {missing}; take another provider, or do without",
+            settings.model, settings.provider
+        );
+        Err(ProviderError::new(
+            FailureKind::Unsupported,
+            Retry::Never,
+            context,
+        ))
+    }
 }
 
 /// The answer of a model as it streams.

@@ -96,6 +96,20 @@ pub struct StoreCapabilities {
     pub durability: Durability,
     /// The largest fact in bytes of its text form.
     pub max_fact_bytes: usize,
+    /// Which writers a claim fences off.
+    pub fencing: Fencing,
+    /// Whether it keeps a hash chain: [`verify`](LogStore::verify) then tells its last link.
+    pub chain: bool,
+}
+
+/// Which writers a claim fences off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fencing {
+    /// Those of the same store object: whoever opens a second one at the same place, where there
+    /// is such a thing, may damage its logs.
+    Object,
+    /// All: also those of another store object, in this process or another.
+    Place,
 }
 
 /// What an acknowledged append survives.

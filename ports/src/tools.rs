@@ -28,7 +28,8 @@ pub trait ToolExecutor: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`ToolError`] when the executor itself fails: the call's effect is then unknown unless
-    /// `began` says that it never began.
+    /// `began` says that it never began. Of the kind `Unsupported` for a tool that is not among
+    /// its [`tools`](Self::tools).
     async fn run(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError>;
 
     /// Says what a run would do, and does none of it. Asked in a dry run of tools that change
@@ -48,13 +49,17 @@ pub trait ToolExecutor: Send + Sync + 'static {
     /// declare `reconciles`. `None` means that nobody can tell. Changes nothing.
     ///
     /// # Errors
-    /// [`ToolError`] when the question cannot be asked; it counts as `None`.
+    /// [`ToolError`] when the question cannot be asked, of the kind `Unsupported` by a tool that
+    /// does not declare `reconciles`; it counts as `None`.
     async fn reconcile(
         &self,
-        _call: ToolCall,
+        call: ToolCall,
         _context: ToolContext,
     ) -> Result<Option<Observation>, ToolError> {
-        Ok(None)
+        Err(ToolError::unsupported(format!(
+            "asking {} what became of a call: it does not declare that it can tell",
+            call.name
+        )))
     }
 }
 
@@ -123,6 +128,8 @@ impl Progress for NoProgress {
 #[derive(Debug, thiserror::Error)]
 #[error("{context}")]
 pub struct ToolError {
+    /// The class.
+    pub kind: ToolErrorKind,
     /// Whether the run had begun, so that it may have had an effect.
     pub began: bool,
     /// What was being done, what went wrong, what to do.
@@ -130,4 +137,26 @@ pub struct ToolError {
     /// The cause.
     #[source]
     pub source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+/// Classes of tool errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolErrorKind {
+    /// It was tried, and failed.
+    Failed,
+    /// It is not declared: there is no such tool, or it does not declare that it can do this.
+    Unsupported,
+}
+
+impl ToolError {
+    /// That what was asked is not declared. Nothing began.
+    #[must_use]
+    pub fn unsupported(context: impl Into<String>) -> Self {
+        Self {
+            kind: ToolErrorKind::Unsupported,
+            began: false,
+            context: context.into(),
+            source: None,
+        }
+    }
 }

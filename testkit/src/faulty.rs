@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::codec::{self, CodecError};
 use windlass_ports::{
-    Claimed, Durability, LogStore, SessionHead, StoreCapabilities, StoreError, StoreErrorKind,
-    Verified,
+    Claimed, Durability, Fencing, LogStore, SessionHead, StoreCapabilities, StoreError,
+    StoreErrorKind, Verified,
 };
 
 use crate::gate::Gate;
@@ -331,6 +331,8 @@ impl LogStore for FaultyStore {
         StoreCapabilities {
             durability: Durability::Process,
             max_fact_bytes: MAX_FACT_BYTES,
+            fencing: Fencing::Place,
+            chain: false,
         }
     }
 

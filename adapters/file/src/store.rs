@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use tokio::sync::oneshot;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Durability, LogStore, SessionHead, StoreCapabilities, StoreError, StoreErrorKind,
-    Verified, codec,
+    Claimed, Durability, Fencing, LogStore, SessionHead, StoreCapabilities, StoreError,
+    StoreErrorKind, Verified, codec,
 };
 
 use crate::disk::{Disk, RealDisk};
@@ -134,6 +134,8 @@ impl LogStore for FileStore {
         StoreCapabilities {
             durability: Durability::Power,
             max_fact_bytes: MAX_FACT_BYTES,
+            fencing: Fencing::Place,
+            chain: true,
         }
     }
 

@@ -15,7 +15,9 @@ use tracing::warn;
 use windlass_core::{
     Edit, HookOrder, HookReply, HookSpec, HookVerdict, ObservationStatus, ToolSpec,
 };
-use windlass_ports::{HookCall, HookContext, HookError, HookSubject, Hooks, Redactor};
+use windlass_ports::{
+    HookCall, HookContext, HookError, HookErrorKind, HookSubject, Hooks, Redactor,
+};
 
 use crate::alias::{FieldAlias, ToolAlias, meant, told};
 use crate::error::LoadError;
@@ -149,7 +151,7 @@ impl Hooks for CommandHooks {
     async fn ask(&self, call: HookCall, context: HookContext) -> Result<HookReply, HookError> {
         let row = self.rows.iter().find(|row| row.spec.name == call.hook);
         let Some(row) = row.filter(|row| row.spec.point == call.at.point()) else {
-            return Err(HookError::new(format!(
+            return Err(HookError::unsupported(format!(
                 "the hooks file has no hook {} for this point; was it changed?",
                 call.hook
             )));
@@ -321,6 +323,7 @@ fn error(row: &Row, context: &HookContext, unrun: Unrun) -> HookError {
         ),
     };
     HookError {
+        kind: HookErrorKind::Failed,
         context: words,
         source: cause.map(Into::into),
     }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use async_trait::async_trait;
 use windlass_core::{Observation, ObservationStatus, ToolSpec};
-use windlass_ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
+use windlass_ports::{ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor};
 
 use crate::config::LocalFsConfig;
 use crate::env::allowed;
@@ -51,10 +51,8 @@ impl CommandTools {
 
     fn find(&self, call: &ToolCall) -> Result<&CommandTool, ToolError> {
         let found = self.tools.iter().find(|tool| tool.spec.name == call.name);
-        found.ok_or_else(|| ToolError {
-            began: false,
-            context: format!("the tools file has no tool `{}`", call.name),
-            source: None,
+        found.ok_or_else(|| {
+            ToolError::unsupported(format!("the tools file has no tool `{}`", call.name))
         })
     }
 
@@ -87,6 +85,7 @@ impl CommandTools {
             outputs: &context.outputs,
         };
         run(job).await.map_err(|unrun| ToolError {
+            kind: ToolErrorKind::Failed,
             began: unrun.began,
             context: format!(
                 "cannot run `{}` for the tool `{}`: {}; check the tools file",
@@ -152,7 +151,10 @@ impl ToolExecutor for CommandTools {
     ) -> Result<Option<Observation>, ToolError> {
         let tool = self.find(&call)?;
         let Some(line) = &tool.reconcile else {
-            return Ok(None);
+            return Err(ToolError::unsupported(format!(
+                "the tools file names no command that tells what became of a call of `{}`",
+                call.name
+            )));
         };
         if context.cancel.is_cancelled() {
             return Ok(None);

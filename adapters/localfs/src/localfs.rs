@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_core::{Observation, ToolSpec};
-use windlass_ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
+use windlass_ports::{ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor};
 
 use crate::config::LocalFsConfig;
 use crate::error::SetupError;
@@ -55,6 +55,7 @@ impl LocalFs {
             files::work(work, tool, &arguments, &bench)
         });
         working.await.map_err(|error| ToolError {
+            kind: ToolErrorKind::Failed,
             began: true,
             context: format!("a file tool broke off: {error}; report this as a defect"),
             source: Some(Box::new(error)),
@@ -87,9 +88,6 @@ impl ToolExecutor for LocalFs {
 
 fn find(call: &ToolCall) -> Result<&'static Offer, ToolError> {
     let found = TOOLS.iter().find(|offer| offer.name == call.name);
-    found.ok_or_else(|| ToolError {
-        began: false,
-        context: format!("the workspace has no tool `{}`", call.name),
-        source: None,
-    })
+    found
+        .ok_or_else(|| ToolError::unsupported(format!("the workspace has no tool `{}`", call.name)))
 }

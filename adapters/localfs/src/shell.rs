@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde::Deserialize;
 use windlass_core::{Observation, ObservationStatus};
-use windlass_ports::{ToolContext, ToolError};
+use windlass_ports::{ToolContext, ToolError, ToolErrorKind};
 
 use crate::config::LocalFsConfig;
 use crate::env::allowed;
@@ -66,6 +66,7 @@ pub(crate) async fn shell(
     match run(job).await {
         Ok(ran) => Ok(report::shell(ran, timeout_ms)),
         Err(unrun) => Err(ToolError {
+            kind: ToolErrorKind::Failed,
             began: unrun.began,
             context: format!(
                 "cannot run /bin/sh in `{}`: {}; check that the folder is there and that \

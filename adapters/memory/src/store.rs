@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Durability, LogStore, SessionHead, StoreCapabilities, StoreError, StoreErrorKind,
-    Verified,
+    Claimed, Durability, Fencing, LogStore, SessionHead, StoreCapabilities, StoreError,
+    StoreErrorKind, Verified,
 };
 
 const MAX_FACT_BYTES: usize = 16 * 1024 * 1024;
@@ -71,6 +71,8 @@ impl LogStore for MemoryStore {
         StoreCapabilities {
             durability: Durability::Memory,
             max_fact_bytes: MAX_FACT_BYTES,
+            fencing: Fencing::Object,
+            chain: false,
         }
     }
 

@@ -43,7 +43,8 @@ pub(crate) fn retry(kind: FailureKind, status: Option<u16>) -> Retry {
         | FailureKind::Cancelled
         | FailureKind::Restart
         | FailureKind::Steered
-        | FailureKind::Hook => Retry::Never,
+        | FailureKind::Hook
+        | FailureKind::Unsupported => Retry::Never,
     }
 }
 

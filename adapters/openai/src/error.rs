@@ -251,7 +251,8 @@ impl Origin {
             | FailureKind::Cancelled
             | FailureKind::Restart
             | FailureKind::Steered
-            | FailureKind::Hook => "",
+            | FailureKind::Hook
+            | FailureKind::Unsupported => "",
         }
     }
 

@@ -27,7 +27,9 @@ use async_trait::async_trait;
 use reqwest::Url;
 use serde_json::Value;
 use windlass_core::{FailureKind, Retry};
-use windlass_ports::{Provider, ProviderError, SampleRequest, SampleStream, Wire};
+use windlass_ports::{
+    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Wire,
+};
 
 use crate::client::Client;
 use crate::stream::Answer;
@@ -135,7 +137,17 @@ impl Provider for OpenAi {
         self.api.name()
     }
 
+    fn capabilities(&self) -> ProviderCapabilities {
+        let both = ProviderCapabilities::default().with_tools().with_effort();
+        match self.api {
+            // Chat Completions has no place for reasoning that goes back.
+            Api::Chat => both,
+            Api::Responses => both.with_reasoning(),
+        }
+    }
+
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {
+        self.capabilities().admit(&request)?;
         let body = self.bodies.body(&request.session, &request.prompt)?;
         let wait = Duration::from_millis(request.limits.connect_ms);
         let (sent, origin) = self

@@ -13,8 +13,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Durability, LogStore, SessionHead, StoreCapabilities, StoreError, StoreErrorKind,
-    StoreRetry, Verified,
+    Claimed, Durability, Fencing, LogStore, SessionHead, StoreCapabilities, StoreError,
+    StoreErrorKind, StoreRetry, Verified,
 };
 
 use crate::check::texts;
@@ -202,6 +202,8 @@ impl LogStore for SledStore {
         StoreCapabilities {
             durability: Durability::Power,
             max_fact_bytes: MAX_FACT_BYTES,
+            fencing: Fencing::Place,
+            chain: true,
         }
     }
 

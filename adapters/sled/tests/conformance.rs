@@ -4,23 +4,21 @@
 
 use std::sync::Arc;
 
-use windlass_ports::LogStore;
+use windlass_ports::{LogStore, StoreError};
 use windlass_sled::SledStore;
 use windlass_testkit::store::StoreFixture;
 
 struct Place(tempfile::TempDir);
 
-impl Place {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-}
-
 #[async_trait::async_trait]
 impl StoreFixture for Place {
     async fn open(&self) -> Arc<dyn LogStore> {
-        Arc::new(SledStore::open(self.0.path().join("store")).unwrap())
+        self.open_beside().await.unwrap()
+    }
+
+    async fn open_beside(&self) -> Result<Arc<dyn LogStore>, StoreError> {
+        Ok(Arc::new(SledStore::open(self.0.path().join("store"))?))
     }
 }
 
-windlass_testkit::log_store_suite!(Place::new());
+windlass_testkit::log_store_suite!(Place(tempfile::tempdir().unwrap()));

@@ -57,7 +57,9 @@ impl Exit {
                 Interrupter::Deadline => Self::Exhausted,
             },
             Outcome::Failed { failure, .. } => match failure {
-                FailureKind::Authentication | FailureKind::NotFound => Self::Provider,
+                FailureKind::Authentication | FailureKind::NotFound | FailureKind::Unsupported => {
+                    Self::Provider
+                }
                 FailureKind::InvalidRequest
                 | FailureKind::ContextOverflow
                 | FailureKind::RateLimit

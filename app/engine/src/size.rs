@@ -93,7 +93,7 @@ pub(crate) fn cut(text: &mut String, bytes: usize) {
 #[cfg(test)]
 mod tests {
     use windlass_core::ObservationStatus;
-    use windlass_ports::Durability;
+    use windlass_ports::{Durability, Fencing};
 
     use super::*;
 
@@ -101,6 +101,8 @@ mod tests {
         Size::of(StoreCapabilities {
             durability: Durability::Memory,
             max_fact_bytes,
+            fencing: Fencing::Object,
+            chain: false,
         })
     }
 

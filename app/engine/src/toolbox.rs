@@ -45,14 +45,12 @@ impl Toolbox {
     }
 
     fn owner(&self, call: &ToolCall) -> Result<&Arc<dyn ToolExecutor>, ToolError> {
-        self.owners.get(&call.name).ok_or_else(|| ToolError {
-            began: false,
-            context: format!(
+        self.owners.get(&call.name).ok_or_else(|| {
+            ToolError::unsupported(format!(
                 "no executor here offers the tool {}: start with the tools that the session \
                  was opened with",
                 call.name
-            ),
-            source: None,
+            ))
         })
     }
 }

@@ -13,7 +13,7 @@ use windlass::core::{
     SessionId, Settings, Timestamp, Window,
 };
 use windlass::ports::{
-    Claimed, Durability, LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, SessionHead,
+    Claimed, Durability, Fencing, LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, SessionHead,
     StoreCapabilities, StoreError, StoreErrorKind, ToolExecutor as _, Verified,
 };
 use windlass::{Config, Conversation, Ended, Engine, Event, Send, SendError, Start, StartError};
@@ -37,6 +37,8 @@ impl LogStore for MockStore {
         StoreCapabilities {
             durability: Durability::Memory,
             max_fact_bytes: 1 << 20,
+            fencing: Fencing::Object,
+            chain: false,
         }
     }
 

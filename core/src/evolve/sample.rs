@@ -313,7 +313,8 @@ fn again(sampling: &Sampling, fact: &SampleCut) -> Stage {
         | FailureKind::Timeout
         | FailureKind::Cancelled
         | FailureKind::Steered
-        | FailureKind::Hook => failures = failures.saturating_add(1),
+        | FailureKind::Hook
+        | FailureKind::Unsupported => failures = failures.saturating_add(1),
     }
     match fact.retry_at {
         Some(until) => Stage::Backoff(Backoff {

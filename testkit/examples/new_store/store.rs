@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Durability, LogStore, Repair, SessionHead, StoreCapabilities, StoreError,
+    Claimed, Durability, Fencing, LogStore, Repair, SessionHead, StoreCapabilities, StoreError,
     StoreErrorKind, Verified, codec,
 };
 
@@ -150,6 +150,8 @@ impl LogStore for LinesStore {
         StoreCapabilities {
             durability: Durability::Process,
             max_fact_bytes: MAX_FACT_BYTES,
+            fencing: Fencing::Object,
+            chain: false,
         }
     }
 

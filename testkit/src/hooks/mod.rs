@@ -159,7 +159,7 @@ impl Hooks for ScriptedHooks {
         let hook = self.hooks.iter().find(|hook| hook.spec().name == call.hook);
         let result = match hook {
             Some(hook) => self.within_limits(hook, &call, &context).await,
-            None => Err(HookError::new(format!(
+            None => Err(HookError::unsupported(format!(
                 "no scripted hook is called {:?}",
                 call.hook
             ))),

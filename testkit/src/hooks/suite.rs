@@ -12,7 +12,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use windlass_core::{
     HookReply, HookVerdict, Mode, Permissions, Scope, SessionId, Timestamp, TurnId,
 };
-use windlass_ports::{CancelSource, HookCall, HookContext, HookError, Hooks, Redactor};
+use windlass_ports::{
+    CancelSource, HookCall, HookContext, HookError, HookErrorKind, Hooks, Redactor,
+};
 
 use crate::store::{Checked, Violation};
 
@@ -71,6 +73,7 @@ macro_rules! hooks_cases {
             a_running_hook_ends_at_its_deadline,
             a_dropped_question_leaves_the_hooks_in_order,
             what_a_hook_says_is_bounded,
+            a_redactor_is_declared_by_its_name,
             what_is_redacted_does_not_depend_on_the_cut,
         }
     };
@@ -121,10 +124,10 @@ pub fn a_question_is_answered(fixture: &dyn HooksFixture) -> Checked {
     })
 }
 
-/// A hook that there is not fails.
+/// A hook that is not declared answers that it is unsupported.
 ///
 /// # Errors
-/// A violation when it has a verdict.
+/// A violation when it has a verdict, or fails otherwise.
 pub fn an_unknown_hook_fails(fixture: &dyn HooksFixture) -> Checked {
     run(async {
         let Some(mut question) = fixture.questions().into_iter().next() else {
@@ -132,10 +135,30 @@ pub fn an_unknown_hook_fails(fixture: &dyn HooksFixture) -> Checked {
         };
         question.hook = "no_hook_is_called_so".into();
         let context = context(&CancelSource::new(), AMPLE_MS)?;
-        failed(
-            "a hook that there is not",
-            ask(fixture, question, context).await?,
-        )
+        let what = "a hook that there is not";
+        match ask(fixture, question, context).await? {
+            Err(error) if error.kind == HookErrorKind::Unsupported => Ok(()),
+            Err(error) => Err(Violation::new(format!(
+                "{what} must answer Unsupported and failed: {error}"
+            ))),
+            Ok(reply) => Err(Violation::new(format!("{what} says {:?}", reply.verdict))),
+        }
+    })
+}
+
+/// What rewrites answers has a name exactly where it is there: who opens a session with it would
+/// not miss it otherwise.
+///
+/// # Errors
+/// A violation when one is without the other.
+pub fn a_redactor_is_declared_by_its_name(fixture: &dyn HooksFixture) -> Checked {
+    let (named, there) = (fixture.hooks().redaction(), fixture.hooks().redactor());
+    ensure(named.is_some() == there.is_some(), || {
+        let there = if there.is_some() { "a" } else { "no" };
+        format!("its name is {named:?}, and there is {there} redactor")
+    })?;
+    ensure(fixture.secret().is_some() == named.is_some(), || {
+        format!("its name is {named:?}, which the fixture's secret says nothing of")
     })
 }
 

@@ -36,6 +36,9 @@ enum Fault {
     TwoOfOneName,
     Fails,
     UnknownPasses,
+    UnknownFails,
+    RedactsNamelessly,
+    NamesNoRedactor,
     DeafToCancel,
     PassesWhenCancelled,
     NoDeadline,
@@ -136,11 +139,20 @@ impl Hooks for Faulty {
         if asked.is_err() && [Fault::UnknownPasses, Fault::PassesWhenCancelled].contains(fault) {
             return Ok(HookReply::pass());
         }
+        if *fault == Fault::UnknownFails {
+            return asked.map_err(|error| HookError::new(error.to_string()));
+        }
         asked
     }
 
+    fn redaction(&self) -> Option<String> {
+        let named = self.0.redaction();
+        named.filter(|_| self.1 != Fault::RedactsNamelessly)
+    }
+
     fn redactor(&self) -> Option<Box<dyn Redactor>> {
-        self.0.redactor()
+        let there = self.0.redactor();
+        there.filter(|_| self.1 != Fault::NamesNoRedactor)
     }
 }
 
@@ -193,6 +205,21 @@ fn every_case_finds_its_fault() -> Checked {
     let bites = [
         ("hooks_are_well_formed", Fault::TwoOfOneName, "called"),
         ("a_question_is_answered", Fault::Fails, "guard failed"),
+        (
+            "an_unknown_hook_fails",
+            Fault::UnknownFails,
+            "must answer Unsupported",
+        ),
+        (
+            "a_redactor_is_declared_by_its_name",
+            Fault::RedactsNamelessly,
+            "there is a redactor",
+        ),
+        (
+            "a_redactor_is_declared_by_its_name",
+            Fault::NamesNoRedactor,
+            "there is no redactor",
+        ),
         ("an_unknown_hook_fails", Fault::UnknownPasses, "Pass"),
         (
             "a_hook_that_is_cancelled_before_it_starts_ends",

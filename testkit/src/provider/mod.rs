@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use windlass_core::{FailureKind, Prompt, Retry};
-use windlass_ports::{Provider, ProviderError, SampleRequest, SampleStream};
+use windlass_ports::{Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream};
 
 pub use step::{Failure, Step, call, calls, cut_after, fail, say, stall};
 
@@ -43,6 +43,7 @@ pub struct ScriptedProvider {
 struct Shared {
     name: String,
     source: Source,
+    capabilities: Mutex<ProviderCapabilities>,
     asked: Ledger<Asked>,
     misses: Ledger<String>,
 }
@@ -87,15 +88,26 @@ impl ScriptedProvider {
     }
 
     fn over(source: Source) -> Self {
+        let all = ProviderCapabilities::default();
+        let all = all.with_tools().with_effort().with_reasoning();
         let shared = Shared {
             name: MODEL.into(),
             source,
+            capabilities: Mutex::new(all),
             asked: Ledger::default(),
             misses: Ledger::default(),
         };
         Self {
             shared: Arc::new(shared),
         }
+    }
+
+    /// Declares these capabilities, and refuses what needs others; by default it declares all.
+    #[must_use]
+    pub fn with_capabilities(self, capabilities: ProviderCapabilities) -> Self {
+        let declared = self.shared.capabilities.lock();
+        *declared.unwrap_or_else(PoisonError::into_inner) = capabilities;
+        self
     }
 
     /// Adds an answer to the end of the script. A provider that responds by a function has no
@@ -173,7 +185,13 @@ impl Provider for ScriptedProvider {
         &self.shared.name
     }
 
+    fn capabilities(&self) -> ProviderCapabilities {
+        let declared = self.shared.capabilities.lock();
+        *declared.unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {
+        self.capabilities().admit(&request)?;
         let step = match &self.shared.source {
             Source::List(list) => list
                 .lock()

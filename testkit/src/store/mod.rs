@@ -16,6 +16,7 @@
 
 mod appending;
 mod claiming;
+mod declaring;
 mod facts;
 mod listing;
 mod racing;
@@ -28,10 +29,11 @@ mod writer;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass_ports::LogStore;
+use windlass_ports::{LogStore, StoreError};
 
 pub use appending::*;
 pub use claiming::*;
+pub use declaring::*;
 pub use facts::{NASTY_TEXTS, fact_of_size, numbered_facts, sample_facts};
 pub use listing::*;
 pub use racing::*;
@@ -52,6 +54,14 @@ pub trait StoreFixture: Send + Sync {
     ///
     /// [`Durability::Memory`]: windlass_ports::Durability::Memory
     async fn open(&self) -> Arc<dyn LogStore>;
+
+    /// Opens a second store object at this place, while the first one is open.
+    ///
+    /// # Errors
+    /// What the store answers, where only one may be open: `Locked`.
+    async fn open_beside(&self) -> Result<Arc<dyn LogStore>, StoreError> {
+        Ok(self.open().await)
+    }
 }
 
 /// One case of the suite: holds a store to one promise.
@@ -107,6 +117,8 @@ macro_rules! log_store_cases {
             reopening_goes_on_where_it_stood,
             a_reopened_store_needs_a_new_claim,
             the_laws_hold_in_worlds_that_it_keeps,
+            a_chain_is_told_as_declared,
+            other_writers_are_fenced_as_declared,
         }
     };
 }

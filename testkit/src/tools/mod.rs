@@ -152,11 +152,10 @@ impl ToolExecutor for ScriptedTools {
         let tool = self.tools.iter().find(|tool| tool.spec().name == call.name);
         let result = match tool {
             Some(tool) => self.within_limits(tool, &call, &context).await,
-            None => Err(ToolError {
-                began: false,
-                context: format!("no scripted tool is called {:?}", call.name),
-                source: None,
-            }),
+            None => Err(ToolError::unsupported(format!(
+                "no scripted tool is called {:?}",
+                call.name
+            ))),
         };
         ending.set(match &result {
             Ok(observation) => RunEnded::Observed(observation.status),

@@ -14,7 +14,8 @@ use windlass_core::{
     TurnId,
 };
 use windlass_ports::{
-    CancelSource, NoProgress, OutputKeeper, ToolCall, ToolContext, ToolError, ToolExecutor,
+    CancelSource, NoProgress, OutputKeeper, ToolCall, ToolContext, ToolError, ToolErrorKind,
+    ToolExecutor,
 };
 
 use crate::store::{Checked, Violation};
@@ -86,6 +87,7 @@ macro_rules! tool_cases {
             what_is_idempotent_has_its_effect_once_per_key,
             a_plan_changes_nothing,
             asking_what_became_of_a_call_changes_nothing,
+            asking_what_became_of_a_call_is_supported_as_declared,
         }
     };
 }
@@ -154,10 +156,10 @@ pub fn a_call_is_observed(fixture: &dyn ToolFixture) -> Checked {
     })
 }
 
-/// A tool that there is not does not begin, and changes nothing.
+/// A tool that is not declared answers that it is unsupported, and changes nothing.
 ///
 /// # Errors
-/// A violation when something ran.
+/// A violation when something ran, or it fails otherwise.
 pub fn an_unknown_tool_does_not_begin(fixture: &dyn ToolFixture) -> Checked {
     run(async {
         let before = fixture.world();
@@ -170,16 +172,15 @@ pub fn an_unknown_tool_does_not_begin(fixture: &dyn ToolFixture) -> Checked {
             .run(call, context(1, &CancelSource::new())?)
             .await
         {
-            Err(error) => ensure(!error.began, || format!("it says that it began: {error}"))?,
-            Ok(ended) => match ended.status {
-                ObservationStatus::Failed | ObservationStatus::NotStarted => {}
-                ObservationStatus::Done
-                | ObservationStatus::Denied
-                | ObservationStatus::Aborted
-                | ObservationStatus::Unknown => {
-                    return Err(Violation::new(format!("it ended as {:?}", ended.status)));
-                }
-            },
+            Err(error) => {
+                ensure(!error.began, || format!("it says that it began: {error}"))?;
+                ensure(error.kind == ToolErrorKind::Unsupported, || {
+                    format!("it must answer Unsupported and failed: {error}")
+                })?;
+            }
+            Ok(ended) => {
+                return Err(Violation::new(format!("it ended as {:?}", ended.status)));
+            }
         }
         ensure(fixture.world() == before, || "it changed something".into())
     })
@@ -380,6 +381,33 @@ pub fn asking_what_became_of_a_call_changes_nothing(fixture: &dyn ToolFixture) -
             let _said = fixture.executor().reconcile(call, context).await;
             ensure(fixture.world() == before, || {
                 format!("{name} was asked what became of it and changed something")
+            })?;
+        }
+        Ok(())
+    })
+}
+
+/// A tool answers what became of a call exactly where it declares that it reconciles: whether it
+/// knows is another matter.
+///
+/// # Errors
+/// A violation when one that declares it does not support it, or the other way round.
+pub fn asking_what_became_of_a_call_is_supported_as_declared(fixture: &dyn ToolFixture) -> Checked {
+    run(async {
+        let tools = fixture.executor().tools();
+        for (number, call) in (1..).zip(fixture.calls()) {
+            let name = call.name.clone();
+            let declared = tools
+                .iter()
+                .any(|tool| tool.name == name && tool.reconciles);
+            let context = context(number, &CancelSource::new())?;
+            let said = fixture.executor().reconcile(call, context).await;
+            let supported = !said.is_err_and(|error| error.kind == ToolErrorKind::Unsupported);
+            ensure(supported || !declared, || {
+                format!("{name} declares that it reconciles and answers Unsupported")
+            })?;
+            ensure(declared || !supported, || {
+                format!("{name} does not declare that it reconciles and must answer Unsupported")
             })?;
         }
         Ok(())

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use windlass_core::{EffectClass, Timestamp};
+use windlass_ports::ToolErrorKind;
 
 use super::suite::{Talkative, ToolFixture};
 use super::*;
@@ -36,6 +37,9 @@ enum Fault {
     BadName,
     FailsCalls,
     UnknownBegins,
+    UnknownFails,
+    AnswersUndeclared,
+    DeclaresWhatItCannot,
     DeafToCancel,
     NoDeadline,
     EndsAtOnce,
@@ -124,7 +128,11 @@ struct Faulty(ScriptedTools, Fault);
 #[async_trait]
 impl ToolExecutor for Faulty {
     fn tools(&self) -> Vec<ToolSpec> {
-        self.0.tools()
+        let mut tools = self.0.tools();
+        if self.1 == Fault::DeclaresWhatItCannot {
+            tools.iter_mut().for_each(|tool| tool.reconciles = true);
+        }
+        tools
     }
 
     async fn run(
@@ -136,10 +144,13 @@ impl ToolExecutor for Faulty {
             context.cancel = windlass_ports::CancelSource::new().signal();
         }
         let began = self.1 == Fault::UnknownBegins;
-        self.0
-            .run(call, context)
-            .await
-            .map_err(|error| ToolError { began, ..error })
+        self.0.run(call, context).await.map_err(|error| {
+            let mut error = ToolError { began, ..error };
+            if self.1 == Fault::UnknownFails {
+                error.kind = ToolErrorKind::Failed;
+            }
+            error
+        })
     }
 
     async fn plan(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
@@ -157,6 +168,9 @@ impl ToolExecutor for Faulty {
         if self.1 == Fault::AsksByDoing {
             context.idempotency_key.push('x');
             return self.run(call, context).await.map(Some);
+        }
+        if self.1 == Fault::AnswersUndeclared {
+            return Ok(None);
         }
         self.0.reconcile(call, context).await
     }
@@ -221,6 +235,21 @@ fn every_case_finds_its_fault() -> Checked {
     let bites = [
         ("tools_are_well_formed", Fault::BadName, "no name"),
         ("a_call_is_observed", Fault::FailsCalls, "ended as Failed"),
+        (
+            "an_unknown_tool_does_not_begin",
+            Fault::UnknownFails,
+            "must answer Unsupported",
+        ),
+        (
+            "asking_what_became_of_a_call_is_supported_as_declared",
+            Fault::AnswersUndeclared,
+            "does not declare",
+        ),
+        (
+            "asking_what_became_of_a_call_is_supported_as_declared",
+            Fault::DeclaresWhatItCannot,
+            "answers Unsupported",
+        ),
         (
             "an_unknown_tool_does_not_begin",
             Fault::UnknownBegins,

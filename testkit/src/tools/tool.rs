@@ -6,7 +6,7 @@ use std::future::pending;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_core::{Concurrency, EffectClass, Observation, ObservationStatus, ToolSpec};
-use windlass_ports::{ToolCall, ToolContext, ToolError};
+use windlass_ports::{ToolCall, ToolContext, ToolError, ToolErrorKind};
 
 use crate::gate::Gate;
 
@@ -195,6 +195,7 @@ impl ScriptedTool {
     fn error(&self, began: bool, why: &str) -> ToolError {
         let name = &self.spec.name;
         ToolError {
+            kind: ToolErrorKind::Failed,
             began,
             context: format!("the scripted tool {name} cannot be run: {why}"),
             source: None,

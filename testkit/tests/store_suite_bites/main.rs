@@ -201,6 +201,26 @@ const BITES: &[(&str, Fault, &str)] = &[
         Fault::ReadsBackwards,
         "law 1 is broken: the log held",
     ),
+    (
+        "a_chain_is_told_as_declared",
+        Fault::DeclaresNoChain,
+        "not declared, and verifying tells one",
+    ),
+    (
+        "a_chain_is_told_as_declared",
+        Fault::TellsNoChain,
+        "declared, and verifying tells none",
+    ),
+    (
+        "other_writers_are_fenced_as_declared",
+        Fault::DeclaresNoFencing,
+        "the fencing of Object is declared",
+    ),
+    (
+        "other_writers_are_fenced_as_declared",
+        Fault::FencesNoOtherObject,
+        "find that of Object",
+    ),
 ];
 
 #[test]

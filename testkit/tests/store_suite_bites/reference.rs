@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Durability, LogStore, SessionHead, StoreCapabilities, StoreError, StoreErrorKind,
-    Verified, codec,
+    Claimed, Durability, Fencing, LogStore, SessionHead, StoreCapabilities, StoreError,
+    StoreErrorKind, Verified, codec,
 };
 use windlass_testkit::store::StoreFixture;
 
@@ -53,6 +53,10 @@ pub(crate) enum Fault {
     LosesTheLastAppendOnOpening,
     ForgetsOnOpening,
     KeepsClaimsAcrossOpening,
+    DeclaresNoChain,
+    TellsNoChain,
+    DeclaresNoFencing,
+    FencesNoOtherObject,
 }
 
 /// A place whose stores all have the same fault.
@@ -158,6 +162,7 @@ impl Reference {
         let log = kept.logs.entry(session.clone()).or_default();
         let claimed = log.claim == Some(epoch)
             || (self.is(Fault::NeedsNoClaim) && log.claim.is_none())
+            || self.is(Fault::FencesNoOtherObject)
             || (self.is(Fault::KeepsEarlierClaims) && log.given.contains(&epoch));
         if !claimed {
             return Err(error(StoreErrorKind::NotClaimed));
@@ -257,6 +262,11 @@ impl LogStore for Reference {
         StoreCapabilities {
             durability: Durability::Process,
             max_fact_bytes: MAX_FACT_BYTES,
+            fencing: match self.fault {
+                Some(Fault::DeclaresNoFencing) => Fencing::Object,
+                _ => Fencing::Place,
+            },
+            chain: !self.is(Fault::DeclaresNoChain),
         }
     }
 
@@ -406,7 +416,7 @@ impl LogStore for Reference {
             },
             bytes: log.facts.len() as u64,
             torn_bytes: 0,
-            chain: Some(format!("{chain:x}")),
+            chain: Some(format!("{chain:x}")).filter(|_| !self.is(Fault::TellsNoChain)),
         })
     }
 }

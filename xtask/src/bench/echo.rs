@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use windlass_core::{Concurrency, EffectClass, Observation, ObservationStatus, ToolSpec};
-use windlass_ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
+use windlass_ports::{ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor};
 
 use crate::bench::wire::{ECHO_DESCRIPTION, ECHO_SCHEMA, EchoArguments};
 
@@ -32,6 +32,7 @@ impl ToolExecutor for Echo {
     async fn run(&self, call: ToolCall, _: ToolContext) -> Result<Observation, ToolError> {
         let arguments: EchoArguments =
             serde_json::from_str(&call.arguments).map_err(|error| ToolError {
+                kind: ToolErrorKind::Failed,
                 began: false,
                 context: format!("reading the arguments of {}: {error}", call.name),
                 source: Some(Box::new(error)),

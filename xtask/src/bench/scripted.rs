@@ -7,7 +7,9 @@ use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use windlass_core::{FailureKind, Retry, StopReason, StreamEvent, Usage};
-use windlass_ports::{Provider, ProviderError, SampleRequest, SampleStream, Streaming};
+use windlass_ports::{
+    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Streaming,
+};
 
 use crate::bench::meter::process_ns;
 use crate::bench::script::{Answer, PAYLOAD, Script};
@@ -41,6 +43,10 @@ impl Scripted {
 impl Provider for Scripted {
     fn name(&self) -> &'static str {
         "scripted"
+    }
+
+    fn capabilities(&self) -> ProviderCapabilities {
+        ProviderCapabilities::default().with_tools()
     }
 
     async fn sample(&self, _: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {

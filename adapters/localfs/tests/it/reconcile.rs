@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use windlass_core::{Observation, ObservationStatus};
 use windlass_localfs::CommandTools;
-use windlass_ports::{CancelSource, ToolCall, ToolContext, ToolError, ToolExecutor};
+use windlass_ports::{CancelSource, ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor};
 
 use crate::bench::Bench;
 use crate::common::{Seen, context, context_with, dies};

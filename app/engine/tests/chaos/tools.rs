@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use windlass::core::{EffectClass, EffectKey, Fact, Observation, ObservationStatus, Seq, ToolSpec};
-use windlass::ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
+use windlass::ports::{ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor};
 use windlass_testkit::laws::Begun;
 use windlass_testkit::tools::{CounterTool, ScriptedTool, ScriptedTools};
 
@@ -128,6 +128,7 @@ impl ToolExecutor for ChaosTools {
             }
         };
         let error = |began| ToolError {
+            kind: ToolErrorKind::Failed,
             began,
             context: "chaos".into(),
             source: None,

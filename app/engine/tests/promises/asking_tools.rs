@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use async_trait::async_trait;
 use serde_json::json;
 use windlass::core::{EffectClass, Fact, Observation, ObservationStatus, Outcome, ToolSpec};
-use windlass::ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
+use windlass::ports::{ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor};
 use windlass::{Send, Toolbox};
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::FaultyStore;
@@ -95,6 +95,7 @@ impl ToolExecutor for Payment {
             ))),
             Knows::Nothing => Ok(None),
             Knows::Fails => Err(ToolError {
+                kind: ToolErrorKind::Failed,
                 began: false,
                 context: "the bank is closed".into(),
                 source: None,

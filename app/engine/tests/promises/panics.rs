@@ -5,7 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::json;
 use windlass::core::{EffectClass, ObservationStatus, Outcome, StreamEvent};
-use windlass::ports::{Provider, ProviderError, SampleRequest, SampleStream, Streaming};
+use windlass::ports::{
+    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Streaming,
+};
 use windlass::{Ended, SendError, StartError};
 use windlass_testkit::faulty::{FaultyStore, Operation};
 use windlass_testkit::provider::{ScriptedProvider, call, say};
@@ -22,6 +24,10 @@ struct Broken {
 impl Provider for Broken {
     fn name(&self) -> &str {
         "broken"
+    }
+
+    fn capabilities(&self) -> ProviderCapabilities {
+        ProviderCapabilities::default().with_tools()
     }
 
     async fn sample(&self, _: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {

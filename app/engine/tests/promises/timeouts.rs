@@ -8,7 +8,9 @@ use windlass::core::{
     EffectClass, Fact, FailureKind, Interrupter, ObservationStatus, Outcome, Retry, StopWhen,
     StreamEvent,
 };
-use windlass::ports::{Provider, ProviderError, SampleRequest, SampleStream, Streaming};
+use windlass::ports::{
+    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Streaming,
+};
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::provider::{Step, call, fail, say, stall};
@@ -59,6 +61,10 @@ struct Endless(u64);
 impl Provider for Endless {
     fn name(&self) -> &str {
         "endless"
+    }
+
+    fn capabilities(&self) -> ProviderCapabilities {
+        ProviderCapabilities::default().with_tools()
     }
 
     async fn sample(&self, _: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {

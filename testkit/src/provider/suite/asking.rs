@@ -13,7 +13,7 @@ use super::talk::{Talk, request, settings};
 use crate::http::{Reply, Script, grammar};
 use crate::store::{Checked, ensure, run};
 
-fn user(text: &str) -> PromptItem {
+pub(super) fn user(text: &str) -> PromptItem {
     PromptItem::User { text: text.into() }
 }
 
@@ -125,7 +125,7 @@ fn conversations() -> Vec<Vec<PromptItem>> {
     ]
 }
 
-fn with_tools() -> Settings {
+pub(super) fn with_tools() -> Settings {
     let tool = |name: &str| ToolSpec {
         name: name.into(),
         description: "One of the suite's.".into(),

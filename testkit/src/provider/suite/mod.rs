@@ -11,12 +11,14 @@ mod asking;
 mod bounding;
 mod breaking;
 mod cutting;
+mod declaring;
 mod refusing;
 mod running;
 mod saying;
 mod talk;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use windlass_ports::Provider;
 
@@ -24,6 +26,7 @@ pub use asking::*;
 pub use bounding::*;
 pub use breaking::*;
 pub use cutting::*;
+pub use declaring::*;
 pub use refusing::*;
 pub use running::*;
 pub use saying::*;
@@ -38,6 +41,12 @@ pub trait ProviderFixture: Send + Sync {
 
     /// The provider, made anew, that asks the server at this endpoint.
     fn provider(&self, at: &Endpoint) -> Arc<dyn Provider>;
+
+    /// How long it may take to close the connection of a sample that nobody waits for any more,
+    /// and samples that run at once to be under way.
+    fn patience(&self) -> Duration {
+        Duration::from_secs(20)
+    }
 }
 
 /// Where a provider under test asks, as whom, and how much it may take.
@@ -106,6 +115,9 @@ macro_rules! provider_cases {
             a_provider_goes_on_after_a_failure,
             requests_keep_the_grammar,
             calls_keep_their_results,
+            what_is_declared_is_done,
+            what_is_not_declared_is_unsupported,
+            reasoning_comes_back_as_declared,
         }
     };
 }

@@ -92,12 +92,21 @@ pub fn answers_at_once_do_not_mix(fixture: &dyn ProviderFixture) -> Checked {
         }
         let asking = join_all(asking);
         let opening = async {
-            for gate in &gates {
-                gate.reached().await;
-            }
+            let reaching = async {
+                for gate in &gates {
+                    gate.reached().await;
+                }
+            };
+            let reached = tokio::time::timeout(fixture.patience(), reaching).await;
             gates.iter().rev().for_each(Gate::open);
+            reached.is_ok()
         };
-        let (told, ()) = tokio::join!(asking, opening);
+        let (told, beside) = tokio::join!(asking, opening);
+        ensure!(
+            beside,
+            "{AT_ONCE} samples did not run beside one another within {:?}",
+            fixture.patience()
+        );
         for (number, told) in told.into_iter().enumerate() {
             let what = format!("answer {number} of {AT_ONCE} at once");
             told?.is(&answer(&format!("word-{number}")), &what)?;

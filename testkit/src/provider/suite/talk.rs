@@ -18,13 +18,12 @@ use crate::store::{Checked, Violation, ensure};
 pub(super) const KEY: &str = "sk-suite-0f5a1c9e";
 /// The most that the providers of the suite may take of one answer, in bytes.
 pub(super) const MOST: usize = 512 * 1024;
-/// The longest that a server waits for what a provider must do at once.
-const SOON: Duration = Duration::from_secs(20);
 
 /// A provider and the server that it asks.
 pub(super) struct Talk {
     pub(super) server: ModelServer,
     pub(super) provider: Arc<dyn Provider>,
+    patience: Duration,
 }
 
 impl Talk {
@@ -34,7 +33,11 @@ impl Talk {
     ) -> Result<Self, Violation> {
         let server = serve(script)?;
         let provider = fixture.provider(&endpoint(server.base_url()));
-        Ok(Self { server, provider })
+        Ok(Self {
+            server,
+            provider,
+            patience: fixture.patience(),
+        })
     }
 
     /// Asks, and reads the whole answer.
@@ -68,11 +71,11 @@ impl Talk {
 
     /// Waits until a reply has ended, which must be soon and because the provider hung up.
     pub(super) async fn hung_up(&self, index: usize, what: &str) -> Checked {
-        let ended = tokio::time::timeout(SOON, self.server.ended(index)).await;
+        let patience = self.patience;
+        let ended = tokio::time::timeout(patience, self.server.ended(index)).await;
         let ended = ended.map_err(|_| {
-            Violation::new(format!(
-                "{what}: the connection was still open after {SOON:?}"
-            ))
+            let words = format!("{what}: the connection was still open after {patience:?}");
+            Violation::new(words)
         })?;
         ensure!(
             ended == Ended::HungUp,

@@ -255,7 +255,7 @@ fn cost() -> impl Strategy<Value = Cost> {
 }
 
 /// All the ways in which a sample fails, also some that no provider should speak of.
-pub const FAILURES: [FailureKind; 18] = [
+pub const FAILURES: [FailureKind; 19] = [
     FailureKind::Server,
     FailureKind::Authentication,
     FailureKind::NotFound,
@@ -274,6 +274,7 @@ pub const FAILURES: [FailureKind; 18] = [
     FailureKind::Restart,
     FailureKind::Steered,
     FailureKind::Hook,
+    FailureKind::Unsupported,
 ];
 
 fn fail() -> impl Strategy<Value = Step> {

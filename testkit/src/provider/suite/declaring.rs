@@ -1,0 +1,126 @@
+//! Cases about what a provider declares: a wrong declaration fails either way.
+
+use windlass_core::{FailureKind, Item, PromptItem, Seq, Settings};
+
+use super::ProviderFixture;
+use super::asking::{user, with_tools};
+use super::talk::{Talk, classed, request, settings};
+use crate::answer::Answer;
+use crate::http::{Reply, Script};
+use crate::store::{Checked, Violation, ensure, run};
+
+/// The word for an effort that every dialect knows.
+const EFFORT: &str = "high";
+/// What the reasoning of the suite holds in the provider's own form.
+const SEALED: &str = "c3VpdGUtc2VhbGVk";
+
+/// What needs a capability: its name, whether it is declared, settings that need it, and what of
+/// them a request must hold.
+fn needs(talk: &Talk) -> [(&'static str, bool, Settings, &'static str); 2] {
+    let declared = talk.provider.capabilities();
+    let effort = Settings {
+        effort: Some(EFFORT.into()),
+        ..settings()
+    };
+    [
+        ("tools", declared.tools, with_tools(), "\"read_file\""),
+        ("an effort", declared.effort, effort, "\"high\""),
+    ]
+}
+
+/// What is declared goes out.
+///
+/// # Errors
+/// A violation when a request that needs it is refused, or goes out without it.
+pub fn what_is_declared_is_done(fixture: &dyn ProviderFixture) -> Checked {
+    run(async {
+        let talk = Talk::new(fixture, Script::respond(|_| Reply::say("Hello.")))?;
+        for (what, declared, settings, word) in needs(&talk) {
+            if !declared {
+                continue;
+            }
+            let told = talk.ask_for(request(settings, &[user("hi")])?).await?;
+            told.end.map_err(|error| {
+                Violation::new(format!("{what} is declared and refused: {error}"))
+            })?;
+            let sent = talk.server.samples().pop().map(|sent| sent.body);
+            let sent = String::from_utf8_lossy(&sent.unwrap_or_default()).into_owned();
+            ensure!(sent.contains(word), "{what} is declared and not sent");
+        }
+        Ok(())
+    })
+}
+
+/// A request that needs what is not declared is refused as unsupported, before anything is sent.
+///
+/// # Errors
+/// A violation when it is sent, or refused otherwise.
+pub fn what_is_not_declared_is_unsupported(fixture: &dyn ProviderFixture) -> Checked {
+    run(async {
+        let talk = Talk::new(fixture, Script::respond(|_| Reply::say("Hello.")))?;
+        for (what, declared, settings, _) in needs(&talk) {
+            if declared {
+                continue;
+            }
+            let what = format!("what needs {what}, which is not declared and must be refused,");
+            let told = talk.ask_for(request(settings, &[user("hi")])?).await?;
+            let error = told.error(&what)?;
+            classed(&error, &[FailureKind::Unsupported], false, &what)?;
+            talk.was_asked(0, &what)?;
+        }
+        Ok(())
+    })
+}
+
+/// Reasoning in the provider's own form is told, and goes back byte for byte, exactly where that
+/// is declared.
+///
+/// # Errors
+/// A violation when it does not, or does undeclared.
+pub fn reasoning_comes_back_as_declared(fixture: &dyn ProviderFixture) -> Checked {
+    let answer = Answer::new().sealed_reasoning("hm", SEALED).text("Hello.");
+    run(async {
+        let talk = Talk::new(fixture, [Reply::answer(answer.clone()), Reply::say("Bye.")])?;
+        let declared = talk.provider.capabilities().reasoning;
+        let told = talk.ask().await?;
+        let reasoning = told.items.iter().find_map(|item| match item {
+            Item::Reasoning(item) => Some(item.clone()),
+            Item::Text { .. } | Item::Refusal { .. } | Item::Call(_) => None,
+        });
+        told.is(&answer, "an answer with reasoning")?;
+        let opaque = reasoning.as_ref().and_then(|item| item.opaque.clone());
+        ensure!(
+            opaque.is_some() || !declared,
+            "reasoning that goes back is declared and not told"
+        );
+        ensure!(
+            opaque.is_none() || declared,
+            "reasoning that goes back is told and not declared"
+        );
+        let Some(item) = reasoning else {
+            return Err(Violation::new("the reasoning of an answer is not told"));
+        };
+        let sample = Seq(2);
+        let text = "Hello.".into();
+        let items = [
+            user("hi"),
+            PromptItem::Reasoning { sample, item },
+            PromptItem::Text { sample, text },
+            user("and now?"),
+        ];
+        let told = talk.ask_for(request(settings(), &items)?).await?;
+        told.is(&Answer::new().text("Bye."), "the answer after it")?;
+        let sent = talk.server.samples().pop().map(|sent| sent.body);
+        let sent = String::from_utf8_lossy(&sent.unwrap_or_default()).into_owned();
+        let back = opaque.is_some_and(|opaque| sent.contains(&opaque.payload));
+        ensure!(
+            back == declared,
+            "reasoning that goes back is declared ({declared}) and was sent ({back})"
+        );
+        ensure!(
+            declared || !sent.contains(SEALED),
+            "reasoning that goes back is sent and not declared"
+        );
+        Ok(())
+    })
+}

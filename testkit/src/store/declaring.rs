@@ -1,0 +1,102 @@
+//! Cases about what a store declares: a wrong declaration fails either way.
+
+use windlass_core::Seq;
+use windlass_ports::{Claimed, Fencing, StoreErrorKind};
+
+use super::StoreFixture;
+use super::facts::numbered_facts;
+use super::violation::{Checked, Violation, done, ensure, run};
+use super::writer::Writer;
+
+/// A store tells the last link of a chain exactly where it declares that it keeps one.
+///
+/// # Errors
+/// A violation when it is otherwise.
+pub fn a_chain_is_told_as_declared(at: &dyn StoreFixture) -> Checked {
+    run(async {
+        let store = at.open().await;
+        let declared = store.capabilities().chain;
+        let mut writer = Writer::new(&store, "s").await?;
+        writer.append(writer.next(3)).await?;
+        let verified = done(store.verify(&writer.id).await, "verifying")?;
+        let told = verified.chain.is_some_and(|link| !link.is_empty());
+        ensure!(
+            told == declared,
+            "a chain is {}, and verifying tells {}",
+            if declared { "declared" } else { "not declared" },
+            if told { "one" } else { "none" }
+        );
+        Ok(())
+    })
+}
+
+/// A claim fences off the writers of another store object at the same place exactly where the
+/// store declares it: of two objects that both claim a session, one at most appends to its log.
+///
+/// # Errors
+/// A violation when it is otherwise.
+pub fn other_writers_are_fenced_as_declared(at: &dyn StoreFixture) -> Checked {
+    run(async {
+        let store = at.open().await;
+        let declared = store.capabilities().fencing;
+        let mut writer = Writer::new(&store, "s").await?;
+        writer.append(writer.next(1)).await?;
+        let fenced = match beside(at, &writer).await? {
+            Beside::Refused => Fencing::Place,
+            Beside::Writes(last) => {
+                let facts = numbered_facts(&writer.id, last, 1);
+                match writer.offer(last, &facts).await {
+                    Ok(()) => Fencing::Object,
+                    Err(_) => Fencing::Place,
+                }
+            }
+        };
+        ensure!(
+            fenced == declared,
+            "the fencing of {declared:?} is declared, and two store objects find that of {fenced:?}"
+        );
+        Ok(())
+    })
+}
+
+/// What becomes of another store object's attempt to write the same session.
+enum Beside {
+    /// It may not.
+    Refused,
+    /// It may; the log of the first writer now ends here.
+    Writes(Seq),
+}
+
+async fn beside(at: &dyn StoreFixture, writer: &Writer) -> Result<Beside, Violation> {
+    let other = match at.open_beside().await {
+        Ok(other) => other,
+        Err(error) if error.kind == StoreErrorKind::Locked => return Ok(Beside::Refused),
+        Err(error) => {
+            let what = "a second store object at the same place";
+            return Err(Violation::new(format!(
+                "{what} could not be opened: {error}"
+            )));
+        }
+    };
+    let Claimed { epoch, last, .. } = match other.claim(&writer.id).await {
+        Ok(claimed) => claimed,
+        Err(error) if error.kind == StoreErrorKind::Locked => return Ok(Beside::Refused),
+        Err(error) => {
+            let what = "claiming in a second store object";
+            return Err(Violation::new(format!("{what} failed: {error}")));
+        }
+    };
+    let facts = numbered_facts(&writer.id, last, 1);
+    let appended = other.append(&writer.id, epoch, last, &facts).await;
+    done(
+        appended,
+        "appending in a second store object that has claimed",
+    )?;
+    // A store in memory shares nothing: its log ends where the first writer left it.
+    let shared = last == writer.last();
+    Ok(Beside::Writes(if shared {
+        last.plus(1)
+    } else {
+        writer.last()
+    }))
+}

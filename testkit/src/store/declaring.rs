@@ -43,11 +43,13 @@ pub fn other_writers_are_fenced_as_declared(at: &dyn StoreFixture) -> Checked {
         writer.append(writer.next(1)).await?;
         let fenced = match beside(at, &writer).await? {
             Beside::Refused => Fencing::Place,
+            // A store object that knows nothing of the other one still takes the log to end where
+            // it left it.
             Beside::Writes(last) => {
-                let facts = numbered_facts(&writer.id, last, 1);
-                match writer.offer(last, &facts).await {
-                    Ok(()) => Fencing::Object,
-                    Err(_) => Fencing::Place,
+                if writes(&writer, writer.last()).await || writes(&writer, last).await {
+                    Fencing::Object
+                } else {
+                    Fencing::Place
                 }
             }
         };
@@ -59,11 +61,17 @@ pub fn other_writers_are_fenced_as_declared(at: &dyn StoreFixture) -> Checked {
     })
 }
 
+/// Whether the first writer's append after a position is taken.
+async fn writes(writer: &Writer, after: Seq) -> bool {
+    let facts = numbered_facts(&writer.id, after, 1);
+    writer.offer(after, &facts).await.is_ok()
+}
+
 /// What becomes of another store object's attempt to write the same session.
 enum Beside {
     /// It may not.
     Refused,
-    /// It may; the log of the first writer now ends here.
+    /// It may; its log now ends here.
     Writes(Seq),
 }
 
@@ -92,11 +100,5 @@ async fn beside(at: &dyn StoreFixture, writer: &Writer) -> Result<Beside, Violat
         appended,
         "appending in a second store object that has claimed",
     )?;
-    // A store in memory shares nothing: its log ends where the first writer left it.
-    let shared = last == writer.last();
-    Ok(Beside::Writes(if shared {
-        last.plus(1)
-    } else {
-        writer.last()
-    }))
+    Ok(Beside::Writes(last.plus(1)))
 }

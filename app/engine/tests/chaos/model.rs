@@ -3,7 +3,9 @@
 use async_trait::async_trait;
 use serde_json::json;
 use windlass::core::{FailureKind, Retry, StopReason, StreamEvent};
-use windlass::ports::{Provider, ProviderError, SampleRequest, SampleStream, Streaming};
+use windlass::ports::{
+    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Streaming,
+};
 use windlass_testkit::Answer;
 use windlass_testkit::provider::{Failure, ScriptedProvider, Step, cut_after, fail, say, stall};
 
@@ -34,6 +36,10 @@ pub(crate) struct ChaosModel {
 impl Provider for ChaosModel {
     fn name(&self) -> &str {
         self.inner.name()
+    }
+
+    fn capabilities(&self) -> ProviderCapabilities {
+        self.inner.capabilities()
     }
 
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {

@@ -243,12 +243,12 @@ fn every_case_finds_its_fault() -> Checked {
         (
             "asking_what_became_of_a_call_is_supported_as_declared",
             Fault::AnswersUndeclared,
-            "does not declare",
+            "declares (false)",
         ),
         (
             "asking_what_became_of_a_call_is_supported_as_declared",
             Fault::DeclaresWhatItCannot,
-            "answers Unsupported",
+            "declares (true)",
         ),
         (
             "an_unknown_tool_does_not_begin",

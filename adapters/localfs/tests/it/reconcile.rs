@@ -138,7 +138,8 @@ async fn a_long_answer_is_bounded() {
 async fn a_tool_without_such_a_command_cannot_tell() {
     let bench = Bench::new();
     let tools = bench.tool("echo ran > ran", json!({}));
-    assert_eq!(ask(&tools, context()).await.unwrap(), None);
+    let refused = ask(&tools, context()).await.unwrap_err();
+    assert_eq!(refused.kind, ToolErrorKind::Unsupported, "{refused}");
     assert!(!bench.workspace().join("ran").exists());
 }
 

@@ -6,6 +6,7 @@ pub mod blobs;
 pub mod clock;
 pub mod crash;
 mod errors;
+pub mod explore;
 pub mod faulty;
 mod gate;
 pub mod golden;

@@ -60,6 +60,18 @@ enum Command {
         /// The adapter, for example `file` or `openai`.
         name: Option<String>,
     },
+    /// Draws `docs/state-chart.md` from the reviewed table; `--check` only looks.
+    Diagram {
+        /// Handed to the kit; `--help` tells what it takes.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Goes through every state of the test kit's bounded worlds, as a release.
+    Explore {
+        /// Handed to the kit; `--help` tells what it takes.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Checks the laws in random worlds, as a release: `--worlds N`.
     Laws {
         /// Handed to the kit; `--help` tells what it takes.
@@ -92,6 +104,8 @@ fn main() -> ExitCode {
         Command::Bench { arguments } => bench_command::run(&arguments),
         Command::Crash { store } => crash::run(store),
         Command::Conform { name } => conform::run(name.as_deref()),
+        Command::Diagram { arguments } => kit_command::run("diagram", &arguments),
+        Command::Explore { arguments } => kit_command::run("explore", &arguments),
         Command::Laws { arguments } => kit_command::run("laws", &arguments),
         Command::Golden { arguments } => kit_command::run("golden", &arguments),
         Command::Mutants(options) => mutants::run(&options),

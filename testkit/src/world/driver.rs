@@ -11,6 +11,7 @@ use windlass_ports::codec;
 
 use super::machine::Machine;
 use super::script::{Durability, Kin, Opening};
+use super::taken::{Place, Taken, Then, Told, refusal};
 use super::transcript;
 use crate::laws::law_13_decisions_fit::{self, Applied};
 use crate::laws::law_14_rejects_change_nothing::{self, Standing};
@@ -43,6 +44,7 @@ pub struct World {
     told: bool,
     /// Kinds of inputs that were refused.
     pub(super) rejects: Vec<Reject>,
+    taken: Vec<Taken>,
 }
 
 /// When simulated worlds begin.
@@ -151,6 +153,7 @@ impl World {
             transcript: Vec::new(),
             told: true,
             rejects: Vec::new(),
+            taken: Vec::new(),
         }
     }
 
@@ -182,6 +185,30 @@ impl World {
     #[must_use]
     pub fn rejects(&self) -> &[Reject] {
         &self.rejects
+    }
+
+    /// What was decided so far, in few words.
+    #[must_use]
+    pub fn taken(&self) -> &[Taken] {
+        &self.taken
+    }
+
+    /// What the clock shows.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// Where the entropy of its next input comes from; nothing where it is always 0.
+    #[must_use]
+    pub fn entropy(&self) -> Option<(u64, u64)> {
+        (self.seed != 0).then_some((self.seed, self.inputs))
+    }
+
+    /// Runs that have ended, also with their process, oldest first.
+    #[must_use]
+    pub fn past(&self) -> &[EffectKey] {
+        &self.past
     }
 
     /// What is owed now.
@@ -263,6 +290,7 @@ impl World {
     /// Decides on one input and records what follows. Answers with the reject, if it was one.
     fn decide(&mut self, input: Input) -> Result<Option<Reject>, Broken> {
         self.inputs += 1;
+        let (place, told) = (Place::of(&self.session), Told::of(&input));
         let stamped = Stamped {
             at: self.now,
             entropy: self
@@ -276,7 +304,11 @@ impl World {
                 let what = format!("a decision does not fit its own state: {misfit}");
                 return Err(broken(13, what));
             }
-            Err(reject) => return Ok(Some(reject)),
+            Err(reject) => {
+                let then = Then::Refused(refusal(&reject));
+                self.taken.push(Taken { place, told, then });
+                return Ok(Some(reject));
+            }
         };
         let (session, history) = (self.session.clone(), self.history.clone());
         let Applied {
@@ -285,6 +317,15 @@ impl World {
             history,
         } = law_13_decisions_fit::apply(&self.machine, session, history, drafts)?;
         (self.session, self.history) = (session, history);
+        let kinds: Vec<&str> = facts.iter().map(|recorded| recorded.fact.kind()).collect();
+        let then = match kinds.is_empty() {
+            true => Then::Nothing,
+            false => Then::Moved {
+                to: Place::of(&self.session),
+                facts: kinds,
+            },
+        };
+        self.taken.push(Taken { place, told, then });
         self.keep(facts)?;
         Ok(None)
     }

@@ -13,6 +13,7 @@ mod posture;
 mod script;
 mod simulate;
 mod spelled;
+mod taken;
 mod transcript;
 mod words;
 
@@ -26,4 +27,5 @@ pub use machine::{Decide, Machine};
 pub use posture::{Posture, RECONCILES, TOOLS};
 pub use script::{Compacted, Cost, Durability, Kin, Opening, Script, Step, Word};
 pub use simulate::{check_all, run, transcript, watch};
+pub use taken::{Course, Place, Room, Taken, Then, Told};
 pub use transcript::{effect, line, outcome};

@@ -2,6 +2,8 @@
 //!
 //! A program of its own, because it is built as a release and without the rest of the workspace.
 
+mod diagram;
+mod explore;
 mod golden;
 mod laws;
 mod sim;
@@ -23,6 +25,10 @@ struct Arguments {
 /// What to run.
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Draws the state chart.
+    Diagram(diagram::Plan),
+    /// Goes through every state of the bounded worlds.
+    Explore(explore::Plan),
     /// Checks the laws in random worlds and says which are broken.
     Laws(laws::Plan),
     /// Checks the golden logs, or adds one.
@@ -36,6 +42,8 @@ enum Command {
 #[must_use]
 pub fn main() -> ExitCode {
     let done = match Arguments::parse().command {
+        Command::Diagram(plan) => diagram::run(&plan),
+        Command::Explore(plan) => explore::run(&plan),
         Command::Laws(plan) => laws::run(&plan),
         Command::Golden(plan) => golden::run(&plan),
         Command::Sim(plan) => Ok(sim::run(&plan)),

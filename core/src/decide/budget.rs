@@ -15,8 +15,8 @@ const TOKENS_PER_ITEM: u64 = 12;
 
 /// An estimate of the tokens of a request, with so many more bytes of text in it.
 ///
-/// Where the provider has measured an earlier request of which this one is a longer form, only what
-/// came since is estimated.
+/// Where the provider has measured an earlier request, this one is a longer form of it, since a
+/// compaction forgets the measure: only what came since is estimated.
 pub(super) fn tokens(session: &Session, turn: &Turn, more_bytes: u64) -> u64 {
     let guess = |bytes: u64, items: u64| {
         let text = bytes.div_ceil(BYTES_PER_TOKEN);
@@ -24,13 +24,13 @@ pub(super) fn tokens(session: &Session, turn: &Turn, more_bytes: u64) -> u64 {
     };
     let Shown { bytes, items, .. } = session.shown;
     match &session.measured {
-        Some(measured) if measured.shown.bytes <= bytes && measured.shown.items <= items => {
-            let since = bytes - measured.shown.bytes;
-            let items = items - measured.shown.items;
+        Some(measured) => {
+            let since = bytes.saturating_sub(measured.shown.bytes);
+            let items = items.saturating_sub(measured.shown.items);
             let more = guess(since.saturating_add(more_bytes), items);
             measured.tokens.saturating_add(more)
         }
-        Some(_) | None => {
+        None => {
             let all = bytes.saturating_add(turn.base_bytes);
             guess(all.saturating_add(more_bytes), items)
         }

@@ -46,15 +46,13 @@ fn next(plan: &Plan) -> Option<Fact> {
         return Some(fact);
     }
     match (&turn.stage, &turn.stop) {
-        (Stage::Sampling(_) | Stage::Executing(_), _) if !turn.calls().is_empty() => {
+        (Stage::Sampling(_) | Stage::Executing(_), _) => {
             let late = || match (&turn.stage, &turn.stop) {
                 (Stage::Sampling(sampling), Some(stop)) => abandon(plan, turn, sampling, stop),
                 (_, _) => None,
             };
             calls::next(plan, turn).or_else(late)
         }
-        (Stage::Sampling(_) | Stage::Executing(_), None) => None,
-        (Stage::Sampling(sampling), Some(stop)) => abandon(plan, turn, sampling, stop),
         (_, Some(stop)) => not_let_in(turn, stop).or_else(|| told(plan, turn, stop)),
         (Stage::Opening(opening), None) => open(plan, turn, *opening),
         (Stage::Ready(ready), None) => ready_(plan, turn, ready),

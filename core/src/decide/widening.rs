@@ -89,6 +89,14 @@ mod tests {
         }
         assert!(widens(&old, &harmless).is_some());
         assert_eq!(widens(&harmless, &old), None);
+        let planned = Settings {
+            mode: Mode::Plan,
+            ..old.clone()
+        };
+        let built = Some("build mode in the place of plan mode");
+        assert_eq!(widens(&planned, &old), built);
+        assert_eq!(widens(&planned, &planned), None);
+        assert_eq!(widens(&old, &planned), None);
         let mut poor = old.clone();
         poor.limits.cost_micros = 5;
         let mut cheap = poor.clone();
@@ -98,5 +106,9 @@ mod tests {
             output_micros: 1,
         });
         assert!(widens(&poor, &cheap).is_some());
+        assert_eq!(widens(&poor, &poor), None);
+        // Without a limit of money a price limits nothing.
+        cheap.limits.cost_micros = 0;
+        assert_eq!(widens(&old, &cheap), None);
     }
 }

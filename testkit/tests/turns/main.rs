@@ -30,6 +30,7 @@ mod open_questions;
 mod policy;
 mod prompts;
 mod rare_orders;
+mod rare_waits;
 mod reconcile;
 mod restarted_calls;
 mod restarted_hooks;

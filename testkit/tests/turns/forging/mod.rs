@@ -12,9 +12,10 @@ use std::path::Path;
 use expect_test::expect_file;
 use serde_json::Value;
 use windlass_core::{
-    Fact, History, Misfit, Recorded, Seq, Session, SessionId, TurnId, evolve, opened,
+    CallStarted, Fact, History, Misfit, Recorded, Seq, Session, SessionId, TurnId, evolve, opened,
 };
 use windlass_ports::codec;
+use windlass_testkit::world::{Machine, Script, run};
 
 /// Golden logs never change, so neither do the tables unless the core does.
 const LOGS: &[&str] = &[
@@ -265,4 +266,27 @@ fn a_fact_that_says_something_else_is_refused() {
         }
     }
     expect_file!["changed.txt"].assert_eq(&table.told());
+}
+
+#[test]
+fn an_effectful_call_that_runs_is_not_started_again() {
+    let script: Script = "send hello\ncall write {}\nend stop".parse().unwrap();
+    let world = run(Machine::CORE, &script).unwrap();
+    let started = world.log().iter().find_map(|recorded| {
+        let Fact::CallStarted(fact) = &recorded.fact else {
+            return None;
+        };
+        let attempt = fact.attempt + 1;
+        let fact = CallStarted {
+            attempt,
+            ..fact.clone()
+        };
+        Some(Recorded {
+            fact: Fact::CallStarted(fact),
+            ..recorded.clone()
+        })
+    });
+    let again = placed(world.session(), &started.unwrap());
+    let misfit = evolve(world.session().clone(), &again).unwrap_err();
+    assert_eq!(misfit.why, "an effectful call starts at most once");
 }

@@ -9,7 +9,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 use windlass::core::SessionId;
 
 use parse::session;
-pub(crate) use shape::{Asked, Place, ProviderName, Shape};
+pub(crate) use shape::{Asked, Place, ProviderName, Shape, Taping};
 
 /// Runs durable agent turns: kill it at any moment, and `windlass resume` goes on where it stood.
 ///
@@ -66,6 +66,8 @@ pub(crate) struct Run {
     pub(crate) place: Place,
     #[command(flatten)]
     pub(crate) shape: Shape,
+    #[command(flatten)]
+    pub(crate) taping: Taping,
 }
 
 /// `windlass resume`.
@@ -82,6 +84,8 @@ pub(crate) struct Resume {
     pub(crate) place: Place,
     #[command(flatten)]
     pub(crate) shape: Shape,
+    #[command(flatten)]
+    pub(crate) taping: Taping,
 }
 
 /// `windlass sessions`.

@@ -85,6 +85,22 @@ pub(crate) struct Shape {
     pub(crate) json: bool,
 }
 
+/// Whether the traffic with the provider is recorded, or comes from a recording.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct Taping {
+    /// Record the traffic with the provider into this cassette, without keys: run makes it anew,
+    /// resume adds to it.
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    pub(crate) record: Option<PathBuf>,
+    /// Answer from this cassette instead of asking the provider: needs no key and no network.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) replay: Option<PathBuf>,
+    /// Take the value of this environment variable out of what is recorded, and out of what is
+    /// compared with it. May be given again.
+    #[arg(long, value_name = "VAR")]
+    pub(crate) hide: Vec<String>,
+}
+
 /// What a prompt is sent with.
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct Asked {

@@ -10,7 +10,7 @@ use super::closed;
 use crate::args::Doctor;
 use crate::exit::{Exit, Failure};
 use crate::present::{complain, line, visible};
-use crate::wiring::{self, Site};
+use crate::wiring::{self, Over, Site};
 
 /// How many bytes are written to see whether there is room.
 const PROBE: usize = 4096;
@@ -108,7 +108,7 @@ fn writable(path: &Path) -> Result<(), Failure> {
 }
 
 async fn provider(args: &Doctor) -> Result<String, Failure> {
-    let chosen = wiring::choose(&args.shape, None)?;
+    let chosen = wiring::choose(&args.shape, &Over::Network, None)?;
     let models = wiring::reach(&chosen).await?;
     Ok(format!(
         "{}, reached; it names {}",

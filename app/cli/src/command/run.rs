@@ -15,6 +15,7 @@ pub(super) async fn run(args: Run, layer: Layer) -> Result<Exit, Failure> {
         place: args.place,
         shape: args.shape,
         layer,
+        taping: args.taping,
     })
     .await
 }
@@ -29,6 +30,7 @@ pub(super) async fn resume(args: Resume, layer: Layer) -> Result<Exit, Failure> 
         place: args.place,
         shape: args.shape,
         layer,
+        taping: args.taping,
     })
     .await
 }

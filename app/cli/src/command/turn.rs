@@ -13,11 +13,11 @@ use super::follow::Follow;
 use super::{prompt, remark};
 use crate::Layer;
 use crate::approver::AtTerminal;
-use crate::args::{Asked, Place, Shape};
+use crate::args::{Asked, Place, Shape, Taping};
 use crate::exit::{Exit, Failure};
-use crate::present::{Human, Json, Present, mode_name, permissions_name, tell};
+use crate::present::{Human, Json, Present, complain, mode_name, permissions_name, tell};
 use crate::signals::{self, Signals};
-use crate::wiring::{self, Keeping, Offered, Own, Rig, Site};
+use crate::wiring::{self, Keeping, Offered, Over, Own, Rig, Site};
 
 /// A turn that is asked for.
 pub(crate) struct Task {
@@ -31,6 +31,7 @@ pub(crate) struct Task {
     pub(crate) place: Place,
     pub(crate) shape: Shape,
     pub(crate) layer: Layer,
+    pub(crate) taping: Taping,
 }
 
 /// Runs the task. With `--json` the last line is a `TurnSettled`, whatever happens.
@@ -113,6 +114,11 @@ async fn attempt(
     let exit = follow.run(prompt, &mut signals, present).await;
     // Let go in any case, so that the next command finds the session free.
     close(&conversation, &mut signals, &exit).await;
+    if let Some(why) = rig.unrecorded() {
+        complain(&format!(
+            "the recording is not complete: {why}. A replay of it will end with a miss"
+        ));
+    }
     exit
 }
 
@@ -192,7 +198,8 @@ fn rig(
     recorded: Option<&Session>,
 ) -> Result<Rig, Failure> {
     let settings = recorded.map(|session| &*session.settings);
-    let chosen = wiring::choose(&task.shape, settings)?;
+    let over = Over::new(&task.taping, task.resumes)?;
+    let chosen = wiring::choose(&task.shape, &over, settings)?;
     let toolbox = wiring::toolbox(&site.workspace, task.shape.tools.as_deref())?;
     // Hooks are declared for all tools there may be: what is there to be met comes and goes.
     let known = with_goal(toolbox.tools());

@@ -8,6 +8,7 @@ mod provider;
 mod rules;
 mod settings;
 mod tools;
+mod wire;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use windlass::core::{Limits, Settings};
 use windlass::ports::{Approver, Blobs, Hooks, LogStore, Ports};
 use windlass::{Config, Engine, Toolbox};
 use windlass_clock::SystemClock;
+use windlass_replay::Recorder;
 
 use crate::signals;
 
@@ -25,6 +27,7 @@ pub(crate) use place::Site;
 pub(crate) use provider::{Chosen, choose, reach};
 pub(crate) use settings::{Offered, changed, fresh, widening};
 pub(crate) use tools::toolbox;
+pub(crate) use wire::Over;
 
 /// An engine with what must live as long as it.
 pub(crate) struct Rig {
@@ -32,6 +35,14 @@ pub(crate) struct Rig {
     pub(crate) settings: Settings,
     /// The demo's server, if the demo answers.
     _demo: Option<windlass_demo::Demo>,
+    recorder: Option<Arc<Recorder>>,
+}
+
+impl Rig {
+    /// Why what was to be recorded is not all there.
+    pub(crate) fn unrecorded(&self) -> Option<String> {
+        self.recorder.as_ref()?.fault()
+    }
 }
 
 /// Where logs and long outputs are kept.
@@ -73,6 +84,7 @@ pub(crate) fn rig(
         engine: Engine::new(ports, config),
         settings,
         _demo: chosen.demo,
+        recorder: chosen.recorder,
     }
 }
 

@@ -8,12 +8,17 @@ use windlass::core::Settings;
 use windlass::ports::Provider;
 use windlass_demo::Demo;
 use windlass_openai::{Api, OPENAI_BASE_URL, OpenAi, OpenAiConfig};
+use windlass_replay::Recorder;
 
 use crate::args::{ProviderName, Shape};
 use crate::exit::{Exit, Failure};
+use crate::wiring::wire::Over;
 
 /// How long the provider may take to list its models.
 const WAIT: Duration = Duration::from_secs(10);
+
+/// Where the demo is when its answers come from a recording: nobody listens, and nobody is asked.
+const NOWHERE: &str = "http://demo.invalid/v1";
 
 /// A provider that was chosen.
 pub(crate) struct Chosen {
@@ -24,12 +29,18 @@ pub(crate) struct Chosen {
     /// The demo's server, which must live as long as the port.
     pub(crate) demo: Option<Demo>,
     pub(crate) openai: Arc<OpenAi>,
+    /// What records the traffic, if it is recorded.
+    pub(crate) recorder: Option<Arc<Recorder>>,
 }
 
 /// Chooses the provider: what the command says, then what the session was opened with, then what
 /// the environment has a key for, then the demo. A session stays where it was opened: what it
 /// said there is not sent elsewhere unless the command says so.
-pub(crate) fn choose(shape: &Shape, recorded: Option<&Settings>) -> Result<Chosen, Failure> {
+pub(crate) fn choose(
+    shape: &Shape,
+    over: &Over,
+    recorded: Option<&Settings>,
+) -> Result<Chosen, Failure> {
     let name = match (shape.provider, recorded) {
         (Some(name), _) => name,
         (None, Some(recorded)) => {
@@ -54,28 +65,27 @@ pub(crate) fn choose(shape: &Shape, recorded: Option<&Settings>) -> Result<Chose
         (None, Some(_) | None) => set("OPENAI_BASE_URL"),
     };
     match name {
-        ProviderName::Demo => demo(name),
-        ProviderName::Openai => openai(name, Api::Responses, base_url),
-        ProviderName::OpenaiChat => openai(name, Api::Chat, base_url),
+        ProviderName::Demo => demo(name, over),
+        ProviderName::Openai => openai(name, Api::Responses, base_url, over),
+        ProviderName::OpenaiChat => openai(name, Api::Chat, base_url, over),
     }
 }
 
-fn demo(name: ProviderName) -> Result<Chosen, Failure> {
-    let demo = Demo::start().map_err(|error| {
-        Failure::new(
-            Exit::Provider,
-            format!("the demo model does not start: {error}"),
-        )
-    })?;
-    let config = OpenAiConfig::new(Api::Chat).with_base_url(demo.base_url());
-    let openai = connect(config)?;
-    Ok(Chosen {
-        name,
-        base_url: None,
-        port: openai.clone(),
-        demo: Some(demo),
-        openai,
-    })
+fn demo(name: ProviderName, over: &Over) -> Result<Chosen, Failure> {
+    let demo = match over.has_network() {
+        true => Some(Demo::start().map_err(|error| {
+            Failure::new(
+                Exit::Provider,
+                format!("the demo model does not start: {error}"),
+            )
+        })?),
+        false => None,
+    };
+    let base_url = demo
+        .as_ref()
+        .map_or_else(|| NOWHERE.to_owned(), Demo::base_url);
+    let config = OpenAiConfig::new(Api::Chat).with_base_url(base_url);
+    connect(name, None, demo, &config, over)
 }
 
 /// Whether the two dialects of one kind of server are meant.
@@ -86,7 +96,12 @@ fn is_openai(provider: &str) -> bool {
     }
 }
 
-fn openai(name: ProviderName, api: Api, base_url: Option<String>) -> Result<Chosen, Failure> {
+fn openai(
+    name: ProviderName,
+    api: Api,
+    base_url: Option<String>,
+    over: &Over,
+) -> Result<Chosen, Failure> {
     let key = set("OPENAI_API_KEY");
     let base_url = base_url.filter(|url| url != OPENAI_BASE_URL);
     let address = base_url
@@ -101,7 +116,7 @@ fn openai(name: ProviderName, api: Api, base_url: Option<String>) -> Result<Chos
              put a key into OPENAI_API_KEY",
         ));
     }
-    if key.is_none() && base_url.is_none() {
+    if key.is_none() && base_url.is_none() && over.has_network() {
         return Err(Failure::new(
             Exit::Provider,
             "OPENAI_API_KEY is not set: set it, name another endpoint with --base-url, or try \
@@ -114,20 +129,28 @@ fn openai(name: ProviderName, api: Api, base_url: Option<String>) -> Result<Chos
     }
     config.organisation = set("OPENAI_ORG_ID");
     config.project = set("OPENAI_PROJECT_ID");
-    let openai = connect(config)?;
+    connect(name, base_url, None, &config, over)
+}
+
+fn connect(
+    name: ProviderName,
+    base_url: Option<String>,
+    demo: Option<Demo>,
+    config: &OpenAiConfig,
+    over: &Over,
+) -> Result<Chosen, Failure> {
+    let (wire, recorder) = over.wire(&config.base_url)?;
+    let openai = OpenAi::over(config, wire)
+        .map(Arc::new)
+        .map_err(|error| Failure::new(Exit::Provider, error.to_string()))?;
     Ok(Chosen {
         name,
         base_url,
         port: openai.clone(),
-        demo: None,
+        demo,
         openai,
+        recorder,
     })
-}
-
-fn connect(config: OpenAiConfig) -> Result<Arc<OpenAi>, Failure> {
-    OpenAi::new(&config)
-        .map(Arc::new)
-        .map_err(|error| Failure::new(Exit::Provider, error.to_string()))
 }
 
 /// Asks the provider for its models, as `doctor` does.

@@ -1,0 +1,210 @@
+//! The cassette's text form: a head, then one exchange a line. Pure: bytes in, values out.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use windlass_ports::{WireError, WireErrorKind};
+
+/// The version of the format that is written, and the newest that is read.
+pub const CASSETTE_VERSION: u32 = 1;
+
+/// The most bytes that a request's body and a response's body may have together to be recorded.
+pub const EXCHANGE_BYTES: usize = 32 * 1024 * 1024;
+
+/// The first line.
+#[derive(Debug, Serialize, Deserialize)]
+struct Head {
+    cassette: u32,
+    #[serde(default)]
+    written_by: Cow<'static, str>,
+}
+
+/// One request and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Exchange {
+    /// Its number: requests are numbered as they are sent, lines are in the order of their ends.
+    pub(crate) n: u64,
+    pub(crate) request: Asked,
+    pub(crate) outcome: Outcome,
+}
+
+/// A request as it is kept: without secrets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Asked {
+    pub(crate) method: String,
+    /// The URL; a query is only said to have been there.
+    pub(crate) url: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) headers: Vec<(String, Piece)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) body: Option<Piece>,
+}
+
+/// What came of a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Outcome {
+    /// A response.
+    Answered {
+        status: u16,
+        headers: Vec<(String, Piece)>,
+        chunks: Vec<Piece>,
+        end: End,
+    },
+    /// No response.
+    Failed { kind: Failure, words: String },
+    /// Whoever asked stopped waiting before a response came.
+    Dropped,
+}
+
+/// How a body ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum End {
+    /// It was whole.
+    Whole,
+    /// It broke off, for this reason.
+    Broken(String),
+    /// Whoever asked stopped listening.
+    Dropped,
+}
+
+/// Classes of requests without a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Failure {
+    Invalid,
+    Unreachable,
+    ConnectTimeout,
+    HeadTimeout,
+    Broken,
+    Unrecorded,
+}
+
+impl Failure {
+    pub(crate) fn of(error: &WireError) -> Self {
+        match error.kind {
+            WireErrorKind::Invalid => Self::Invalid,
+            WireErrorKind::Unreachable => Self::Unreachable,
+            WireErrorKind::ConnectTimeout => Self::ConnectTimeout,
+            WireErrorKind::HeadTimeout => Self::HeadTimeout,
+            WireErrorKind::Broken => Self::Broken,
+            WireErrorKind::Unrecorded => Self::Unrecorded,
+        }
+    }
+
+    pub(crate) fn kind(self) -> WireErrorKind {
+        match self {
+            Self::Invalid => WireErrorKind::Invalid,
+            Self::Unreachable => WireErrorKind::Unreachable,
+            Self::ConnectTimeout => WireErrorKind::ConnectTimeout,
+            Self::HeadTimeout => WireErrorKind::HeadTimeout,
+            Self::Broken => WireErrorKind::Broken,
+            Self::Unrecorded => WireErrorKind::Unrecorded,
+        }
+    }
+}
+
+/// Bytes: as text where they are UTF-8, else as `{"base64": ".."}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Spelled", try_from = "Spelled")]
+pub(crate) struct Piece(pub(crate) Bytes);
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Spelled {
+    Text(String),
+    Base64 { base64: String },
+}
+
+impl From<Piece> for Spelled {
+    fn from(piece: Piece) -> Self {
+        match std::str::from_utf8(&piece.0) {
+            Ok(text) => Self::Text(text.to_owned()),
+            Err(_) => Self::Base64 {
+                base64: STANDARD.encode(&piece.0),
+            },
+        }
+    }
+}
+
+impl TryFrom<Spelled> for Piece {
+    type Error = base64::DecodeError;
+
+    fn try_from(spelled: Spelled) -> Result<Self, Self::Error> {
+        Ok(Self(match spelled {
+            Spelled::Text(text) => text.into(),
+            Spelled::Base64 { base64 } => STANDARD.decode(base64)?.into(),
+        }))
+    }
+}
+
+/// Why bytes are no cassette.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// A newer version wrote it.
+    Newer(u32),
+    /// This line, from 1, does not read.
+    Line(usize, serde_json::Error),
+    /// There is no whole first line.
+    NoHead,
+}
+
+/// A cassette that was read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Cassette {
+    /// In the order in which the requests were sent.
+    pub(crate) exchanges: Vec<Exchange>,
+    /// Bytes of whole lines.
+    pub(crate) whole_bytes: usize,
+    /// Bytes of a last line that has no end: its writer was killed.
+    pub(crate) torn_bytes: usize,
+}
+
+impl Cassette {
+    /// Reads a whole file.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Fault> {
+        let whole_bytes = memchr::memrchr(b'\n', bytes).map_or(0, |at| at.saturating_add(1));
+        let (whole, torn) = bytes.split_at(whole_bytes);
+        let mut lines = whole.split_inclusive(|byte| *byte == b'\n').enumerate();
+        let (_, first) = lines.next().ok_or(Fault::NoHead)?;
+        let head: Head = serde_json::from_slice(first).map_err(|error| Fault::Line(1, error))?;
+        if head.cassette > CASSETTE_VERSION {
+            return Err(Fault::Newer(head.cassette));
+        }
+        let mut exchanges = lines
+            .map(|(at, line)| {
+                let fault = |error| Fault::Line(at.saturating_add(1), error);
+                serde_json::from_slice(line).map_err(fault)
+            })
+            .collect::<Result<Vec<Exchange>, Fault>>()?;
+        exchanges.sort_by_key(|exchange| exchange.n);
+        Ok(Self {
+            exchanges,
+            whole_bytes,
+            torn_bytes: torn.len(),
+        })
+    }
+}
+
+/// The first line of a new cassette.
+pub(crate) fn head() -> Result<Vec<u8>, serde_json::Error> {
+    line(&Head {
+        cassette: CASSETTE_VERSION,
+        written_by: Cow::Borrowed(concat!("windlass-replay ", env!("CARGO_PKG_VERSION"))),
+    })
+}
+
+/// The line of an exchange.
+pub(crate) fn exchange(exchange: &Exchange) -> Result<Vec<u8>, serde_json::Error> {
+    line(exchange)
+}
+
+fn line(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    Ok(line)
+}

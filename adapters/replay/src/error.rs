@@ -1,0 +1,72 @@
+//! Why a cassette cannot be written or read.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::cassette::{CASSETTE_VERSION, Fault};
+use crate::file::CASSETTE_BYTES;
+
+/// Why a cassette cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// A new one was to be made where there is a file.
+    #[error("{} exists: record into a new file, append to it on purpose, or remove it", .0.display())]
+    Exists(PathBuf),
+    /// Somebody records into it at the moment.
+    #[error("{} is being recorded into by somebody else: wait for it, or use another file", .0.display())]
+    Locked(PathBuf),
+    /// A newer version wrote it.
+    #[error(
+        "{} is a cassette of version {version}, and this program reads up to version \
+         {CASSETTE_VERSION}: use a newer one, or record again",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+    },
+    /// A line of it is not what a recorder writes.
+    #[error(
+        "line {line} of the cassette {} does not read: {source}; correct it, or record again",
+        path.display()
+    )]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// It has no whole first line.
+    #[error("{} is no cassette: its first line does not say its version; record again", .0.display())]
+    NoHead(PathBuf),
+    /// It is larger than what is read.
+    #[error(
+        "the cassette {} is larger than {CASSETTE_BYTES} bytes: record into several",
+        .0.display()
+    )]
+    TooLarge(PathBuf),
+    /// The operating system failed.
+    #[error("{doing} the cassette {}: {source}", path.display())]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+}
+
+impl ReplayError {
+    pub(crate) fn of(fault: Fault, path: PathBuf) -> Self {
+        match fault {
+            Fault::Newer(version) => Self::Newer { path, version },
+            Fault::Line(line, source) => Self::Malformed { path, line, source },
+            Fault::NoHead => Self::NoHead(path),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The file of a cassette: made readable for its owner alone, locked by who writes, bounded.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::cassette::{self, Cassette};
+use crate::error::ReplayError;
+
+/// The most bytes of a cassette: it is read whole.
+pub const CASSETTE_BYTES: u64 = 256 * 1024 * 1024;
+
+/// Only the owner may read what somebody said to a model.
+const MODE: u32 = 0o600;
+
+/// A cassette that is written.
+#[derive(Debug)]
+pub(crate) struct Tape {
+    path: PathBuf,
+    file: File,
+    /// Bytes of whole lines.
+    bytes: u64,
+}
+
+impl Tape {
+    /// A new file.
+    pub(crate) fn create(path: &Path) -> Result<Self, ReplayError> {
+        let made = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(MODE)
+            .open(path);
+        let file = made.map_err(|error| match error.kind() == io::ErrorKind::AlreadyExists {
+            true => ReplayError::Exists(path.to_owned()),
+            false => io("creating", path)(error),
+        })?;
+        Self::begin(path, file)
+    }
+
+    /// A file that exists, with what is in it; a torn last line is cut off. Where there is none, a
+    /// new one.
+    pub(crate) fn append(path: &Path) -> Result<(Self, Cassette), ReplayError> {
+        let opened = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(MODE)
+            .open(path);
+        let mut file = opened.map_err(io("opening", path))?;
+        lock(&file, path)?;
+        let bytes = whole(&mut file, path)?;
+        if bytes.is_empty() {
+            return Ok((Self::begin(path, file)?, Cassette::default()));
+        }
+        let cassette =
+            Cassette::parse(&bytes).map_err(|fault| ReplayError::of(fault, path.to_owned()))?;
+        let kept = u64::try_from(cassette.whole_bytes).unwrap_or(u64::MAX);
+        file.set_len(kept).map_err(io("repairing", path))?;
+        let end = file.seek(SeekFrom::End(0));
+        end.map_err(io("writing", path))?;
+        let tape = Self {
+            path: path.to_owned(),
+            file,
+            bytes: kept,
+        };
+        Ok((tape, cassette))
+    }
+
+    /// Appends a line. After an error the file ends where it did before.
+    pub(crate) fn write(&mut self, line: &[u8]) -> Result<(), ReplayError> {
+        let size = u64::try_from(line.len()).unwrap_or(u64::MAX);
+        if self.bytes.saturating_add(size) > CASSETTE_BYTES {
+            return Err(ReplayError::TooLarge(self.path.clone()));
+        }
+        if let Err(error) = self.file.write_all(line) {
+            // Best effort: a line that stays torn is found and told of by who reads.
+            let _ = self.file.set_len(self.bytes);
+            return Err(io("writing", &self.path)(error));
+        }
+        self.bytes = self.bytes.saturating_add(size);
+        Ok(())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn begin(path: &Path, file: File) -> Result<Self, ReplayError> {
+        lock(&file, path)?;
+        let mut tape = Self {
+            path: path.to_owned(),
+            file,
+            bytes: 0,
+        };
+        let head = cassette::head().map_err(|error| io("writing", path)(error.into()))?;
+        tape.write(&head)?;
+        Ok(tape)
+    }
+}
+
+/// Reads a cassette.
+pub(crate) fn read(path: &Path) -> Result<Cassette, ReplayError> {
+    let mut file = File::open(path).map_err(io("opening", path))?;
+    let bytes = whole(&mut file, path)?;
+    Cassette::parse(&bytes).map_err(|fault| ReplayError::of(fault, path.to_owned()))
+}
+
+fn whole(file: &mut File, path: &Path) -> Result<Vec<u8>, ReplayError> {
+    let mut bytes = Vec::new();
+    let most = CASSETTE_BYTES.saturating_add(1);
+    let read = file.take(most).read_to_end(&mut bytes);
+    let read = read.map_err(io("reading", path))?;
+    if u64::try_from(read).unwrap_or(u64::MAX) > CASSETTE_BYTES {
+        return Err(ReplayError::TooLarge(path.to_owned()));
+    }
+    Ok(bytes)
+}
+
+/// Taken twice by the same open file, it is had once.
+fn lock(file: &File, path: &Path) -> Result<(), ReplayError> {
+    file.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => ReplayError::Locked(path.to_owned()),
+        TryLockError::Error(error) => io("locking", path)(error),
+    })
+}
+
+fn io(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> ReplayError {
+    move |source| ReplayError::Io {
+        doing,
+        path: path.to_owned(),
+        source,
+    }
+}

@@ -1,0 +1,302 @@
+//! The recorder: passes everything on as it is, and writes each exchange down once it has ended.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use windlass_ports::{Wire, WireBody, WireError, WireHeaders, WireRequest, WireResponse};
+
+use crate::cassette::{self, Asked, EXCHANGE_BYTES, End, Exchange, Failure, Outcome, Piece};
+use crate::error::ReplayError;
+use crate::file::Tape;
+use crate::redaction::Redaction;
+
+/// Records what passes through another wire.
+pub struct Recorder {
+    inner: Arc<dyn Wire>,
+    shared: Arc<Shared>,
+    cut_bytes: usize,
+}
+
+struct Shared {
+    redaction: Redaction,
+    state: Mutex<State>,
+}
+
+struct State {
+    tape: Tape,
+    /// The number of the next request.
+    next: u64,
+    recorded: u64,
+    /// Why nothing is recorded any more.
+    fault: Option<String>,
+}
+
+impl Recorder {
+    /// Records into a new file.
+    ///
+    /// # Errors
+    /// [`ReplayError::Exists`] where there is one, or when it cannot be made.
+    pub fn new(
+        inner: Arc<dyn Wire>,
+        path: impl AsRef<Path>,
+        redaction: Redaction,
+    ) -> Result<Self, ReplayError> {
+        let tape = Tape::create(path.as_ref())?;
+        Ok(Self::over(inner, redaction, tape, 1, 0))
+    }
+
+    /// Records at the end of a cassette, or into a new one where there is none. A torn last line
+    /// is cut off: see [`cut_bytes`](Self::cut_bytes).
+    ///
+    /// # Errors
+    /// [`ReplayError`] when the file is no cassette, is written by somebody else or by a newer
+    /// version, or cannot be written.
+    pub fn append(
+        inner: Arc<dyn Wire>,
+        path: impl AsRef<Path>,
+        redaction: Redaction,
+    ) -> Result<Self, ReplayError> {
+        let (tape, cassette) = Tape::append(path.as_ref())?;
+        if cassette.torn_bytes > 0 {
+            tracing::warn!(
+                path = %path.as_ref().display(),
+                bytes = cassette.torn_bytes,
+                "a torn last line of the cassette is cut off: who recorded it was killed"
+            );
+        }
+        let last = cassette.exchanges.last().map_or(0, |exchange| exchange.n);
+        let next = last.saturating_add(1);
+        Ok(Self::over(
+            inner,
+            redaction,
+            tape,
+            next,
+            cassette.torn_bytes,
+        ))
+    }
+
+    /// How many exchanges it has written.
+    #[must_use]
+    pub fn recorded(&self) -> u64 {
+        self.shared.lock().recorded
+    }
+
+    /// Why the recording is not complete, if it is not: the disk is full, an exchange is too large.
+    /// What was asked was answered all the same, and nothing after it is recorded.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        self.shared.lock().fault.clone()
+    }
+
+    /// How many bytes of a torn last line were cut off when the file was opened.
+    #[must_use]
+    pub fn cut_bytes(&self) -> usize {
+        self.cut_bytes
+    }
+
+    fn over(
+        inner: Arc<dyn Wire>,
+        redaction: Redaction,
+        tape: Tape,
+        next: u64,
+        cut_bytes: usize,
+    ) -> Self {
+        let state = Mutex::new(State {
+            tape,
+            next,
+            recorded: 0,
+            fault: None,
+        });
+        Self {
+            inner,
+            shared: Arc::new(Shared { redaction, state }),
+            cut_bytes,
+        }
+    }
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder")
+            .field("path", &self.shared.lock().tape.path())
+            .field("redaction", &self.shared.redaction)
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Wire for Recorder {
+    async fn send(&self, request: WireRequest) -> Result<WireResponse, WireError> {
+        let mut take = Take::begin(self.shared.clone(), &request);
+        match self.inner.send(request).await {
+            Ok(response) => {
+                take.answered(response.status, response.headers.clone());
+                Ok(WireResponse {
+                    status: response.status,
+                    headers: response.headers,
+                    body: Box::new(Recording {
+                        inner: response.body,
+                        take,
+                    }),
+                })
+            }
+            Err(error) => {
+                take.failed(&error);
+                Err(error)
+            }
+        }
+    }
+}
+
+/// A body that is passed on and kept.
+struct Recording {
+    inner: Box<dyn WireBody>,
+    take: Take,
+}
+
+impl WireBody for Recording {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, WireError>> {
+        let read = ready!(self.inner.poll_chunk(cx));
+        match &read {
+            Ok(Some(chunk)) => self.take.chunk(chunk),
+            Ok(None) => self.take.ended(End::Whole),
+            Err(error) => {
+                let words = self.take.redaction.text(&error.context);
+                self.take.ended(End::Broken(words));
+            }
+        }
+        Poll::Ready(read)
+    }
+}
+
+/// One exchange as it goes. Dropped before its end, it is written as far as it came.
+struct Take {
+    shared: Arc<Shared>,
+    /// With the values of this request's sensitive headers.
+    redaction: Redaction,
+    n: u64,
+    request: Option<WireRequest>,
+    answered: Option<(u16, WireHeaders)>,
+    chunks: Vec<Bytes>,
+    bytes: usize,
+}
+
+impl Take {
+    fn begin(shared: Arc<Shared>, request: &WireRequest) -> Self {
+        let n = {
+            let mut state = shared.lock();
+            let n = state.next;
+            state.next = n.saturating_add(1);
+            n
+        };
+        Self {
+            redaction: shared.redaction.with(&request.headers),
+            shared,
+            n,
+            bytes: request.body.as_ref().map_or(0, Bytes::len),
+            request: Some(request.clone()),
+            answered: None,
+            chunks: Vec::new(),
+        }
+    }
+
+    fn answered(&mut self, status: u16, headers: WireHeaders) {
+        self.answered = Some((status, headers));
+    }
+
+    fn chunk(&mut self, chunk: &Bytes) {
+        self.bytes = self.bytes.saturating_add(chunk.len());
+        if self.bytes > EXCHANGE_BYTES {
+            // What is too large to be written is not kept either.
+            self.chunks.clear();
+            return;
+        }
+        self.chunks.push(chunk.clone());
+    }
+
+    fn failed(&mut self, error: &WireError) {
+        let words = self.redaction.text(&error.context);
+        let kind = Failure::of(error);
+        self.write(|_| Outcome::Failed { kind, words });
+    }
+
+    fn ended(&mut self, end: End) {
+        self.write(|take| match take.answered.take() {
+            Some((status, headers)) => Outcome::Answered {
+                status,
+                headers: take.redaction.headers(&headers),
+                chunks: take.redaction.chunks(&take.chunks),
+                end,
+            },
+            None => Outcome::Dropped,
+        });
+    }
+
+    /// Writes the exchange, once.
+    fn write(&mut self, outcome: impl FnOnce(&mut Self) -> Outcome) {
+        let Some(request) = self.request.take() else {
+            return;
+        };
+        if self.bytes > EXCHANGE_BYTES {
+            let n = self.n;
+            let words = format!("exchange {n} is larger than {EXCHANGE_BYTES} bytes");
+            self.shared.stop(words);
+            return;
+        }
+        let body = request.body.as_ref();
+        let exchange = Exchange {
+            n: self.n,
+            request: Asked {
+                method: request.method.to_owned(),
+                url: self.redaction.url(&request.url),
+                headers: self.redaction.headers(&request.headers),
+                body: body.map(|body| Piece(self.redaction.bytes(body).into())),
+            },
+            outcome: outcome(self),
+        };
+        self.shared.keep(&exchange);
+    }
+}
+
+impl Drop for Take {
+    fn drop(&mut self) {
+        self.ended(End::Dropped);
+    }
+}
+
+impl Shared {
+    fn keep(&self, exchange: &Exchange) {
+        let line = match cassette::exchange(exchange) {
+            Ok(line) => line,
+            Err(error) => return self.stop(error.to_string()),
+        };
+        let mut state = self.lock();
+        if state.fault.is_some() {
+            return;
+        }
+        match state.tape.write(&line) {
+            Ok(()) => state.recorded = state.recorded.saturating_add(1),
+            Err(error) => {
+                drop(state);
+                self.stop(error.to_string());
+            }
+        }
+    }
+
+    fn stop(&self, words: String) {
+        let mut state = self.lock();
+        if state.fault.is_none() {
+            let path = state.tape.path().display().to_string();
+            tracing::warn!(path, words, "the recording stops here");
+            state.fault = Some(words);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

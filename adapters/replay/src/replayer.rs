@@ -1,0 +1,290 @@
+//! The replayer: answers from a cassette, and has no network.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use windlass_ports::{
+    Wire, WireBody, WireError, WireErrorKind, WireHeader, WireRequest, WireResponse,
+};
+
+use crate::cassette::{End, Exchange, Outcome, Piece};
+use crate::difference;
+use crate::error::ReplayError;
+use crate::file;
+use crate::matching::{Key, Terms};
+use crate::redaction::Redaction;
+
+/// How many misses are kept; more are counted.
+const MISSES: usize = 256;
+
+/// How many kinds of request a miss names.
+const NAMED: usize = 4;
+
+/// Answers requests with what was recorded for them.
+///
+/// A request has a recording when method, path and body are the same, the body as JSON. Among
+/// recordings that are equal each is used once, in the order in which the requests were sent.
+pub struct Replayer {
+    path: PathBuf,
+    terms: Terms,
+    exchanges: Vec<(Key, Exchange)>,
+    torn_bytes: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// By place in `exchanges`.
+    used: Vec<bool>,
+    misses: Vec<Miss>,
+}
+
+/// A request that had no recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Miss {
+    /// Method and path.
+    pub request: String,
+    /// The number of the recorded exchange whose request is most like it.
+    pub nearest: Option<u64>,
+    /// Why that one is not it. Bounded; control characters are escaped.
+    pub reason: String,
+}
+
+impl fmt::Display for Miss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no recording of {}: {}", self.request, self.reason)
+    }
+}
+
+impl Replayer {
+    /// Reads a cassette.
+    ///
+    /// # Errors
+    /// [`ReplayError`] when it cannot be read, is none, or a newer version wrote it.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, ReplayError> {
+        let path = path.as_ref();
+        let cassette = file::read(path)?;
+        if cassette.torn_bytes > 0 {
+            tracing::warn!(
+                path = %path.display(),
+                bytes = cassette.torn_bytes,
+                "the last line of the cassette is torn: who recorded it was killed"
+            );
+        }
+        let terms = Terms::default();
+        let keyed = |exchange: Exchange| (terms.recorded(&exchange.request), exchange);
+        let exchanges: Vec<_> = cassette.exchanges.into_iter().map(keyed).collect();
+        let used = vec![false; exchanges.len()];
+        Ok(Self {
+            path: path.to_owned(),
+            terms,
+            exchanges,
+            torn_bytes: cassette.torn_bytes,
+            state: Mutex::new(State {
+                used,
+                misses: Vec::new(),
+            }),
+        })
+    }
+
+    /// Leaves out of the comparison what these JSON pointers (RFC 6901) name in bodies, for
+    /// example `/prompt_cache_key`.
+    #[must_use]
+    pub fn ignoring<P: Into<String>>(mut self, pointers: impl IntoIterator<Item = P>) -> Self {
+        self.terms
+            .ignored
+            .extend(pointers.into_iter().map(Into::into));
+        self.rekeyed()
+    }
+
+    /// Takes the same secrets out of requests as the recorder did, so that they compare equal.
+    #[must_use]
+    pub fn redacting(mut self, redaction: Redaction) -> Self {
+        self.terms.redaction = redaction;
+        self.rekeyed()
+    }
+
+    /// The requests that had no recording, the first 256 of them. A test asserts that this is
+    /// empty.
+    #[must_use]
+    pub fn misses(&self) -> Vec<Miss> {
+        self.lock().misses.clone()
+    }
+
+    /// The recorded exchanges that nobody has asked for, by number, method and path.
+    #[must_use]
+    pub fn unused(&self) -> Vec<String> {
+        let state = self.lock();
+        let unused = self.exchanges.iter().zip(&state.used);
+        unused
+            .filter(|(_, used)| !**used)
+            .map(|((key, exchange), _)| format!("{}: {}", exchange.n, named(key)))
+            .collect()
+    }
+
+    /// How many bytes of the cassette's last line are there without its end; they are not used.
+    #[must_use]
+    pub fn torn_bytes(&self) -> usize {
+        self.torn_bytes
+    }
+
+    fn rekeyed(mut self) -> Self {
+        for (key, exchange) in &mut self.exchanges {
+            *key = self.terms.recorded(&exchange.request);
+        }
+        self
+    }
+
+    /// Takes the recording of a request.
+    fn take(&self, asked: &Key) -> Result<&Outcome, WireError> {
+        let mut state = self.lock();
+        let mut places = self.exchanges.iter().zip(state.used.iter_mut());
+        let found = places.find(|((key, _), used)| !**used && key == asked);
+        if let Some(((_, exchange), used)) = found {
+            *used = true;
+            return Ok(&exchange.outcome);
+        }
+        let miss = self.missed(asked);
+        let words = format!(
+            "{miss}. The cassette is {}; to record what is missing, run the same with a recorder \
+             over the real endpoint (windlass: --record FILE)",
+            self.path.display()
+        );
+        if state.misses.len() < MISSES {
+            state.misses.push(miss);
+        }
+        Err(WireError::new(WireErrorKind::Unrecorded, words))
+    }
+
+    fn missed(&self, asked: &Key) -> Miss {
+        let like = |key: &Key| key.method == asked.method && key.path == asked.path;
+        let candidates = self.exchanges.iter().filter(|(key, _)| like(key));
+        // Of equals the first: a later one is greater only if it agrees in more.
+        let nearest = candidates.rev().max_by_key(|(key, _)| {
+            let same = key.body == asked.body;
+            (same, difference::agreement(&key.body, &asked.body))
+        });
+        let reason = match nearest {
+            None => self.nothing_like(),
+            Some((key, _)) if key.body == asked.body => {
+                let equal = self.exchanges.iter().filter(|(key, _)| key == asked);
+                let numbers: Vec<String> = equal
+                    .map(|(_, exchange)| exchange.n.to_string())
+                    .take(NAMED)
+                    .collect();
+                format!(
+                    "its recordings (exchange {}) have been used already",
+                    numbers.join(", ")
+                )
+            }
+            Some((key, exchange)) => format!(
+                "the nearest, exchange {}, differs first {}",
+                exchange.n,
+                difference::first(&key.body, &asked.body).unwrap_or_default()
+            ),
+        };
+        Miss {
+            request: named(asked),
+            nearest: nearest.map(|(_, exchange)| exchange.n),
+            reason,
+        }
+    }
+
+    fn nothing_like(&self) -> String {
+        let mut others: Vec<String> = Vec::new();
+        for (key, _) in &self.exchanges {
+            let name = named(key);
+            if !others.contains(&name) {
+                others.push(name);
+            }
+            if others.len() == NAMED {
+                break;
+            }
+        }
+        match others.is_empty() {
+            true => String::from("nothing is recorded at all"),
+            false => format!("what is recorded is of {}", others.join(" and of ")),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Replayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replayer")
+            .field("path", &self.path)
+            .field("exchanges", &self.exchanges.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Wire for Replayer {
+    async fn send(&self, request: WireRequest) -> Result<WireResponse, WireError> {
+        match self.take(&self.terms.asked(&request))? {
+            Outcome::Answered {
+                status,
+                headers,
+                chunks,
+                end,
+            } => Ok(WireResponse {
+                status: *status,
+                headers: headers.iter().map(header).collect(),
+                body: Box::new(Replay {
+                    chunks: chunks.iter().map(|chunk| chunk.0.clone()).collect(),
+                    end: end.clone(),
+                }),
+            }),
+            Outcome::Failed { kind, words } => Err(WireError::new(kind.kind(), words.as_str())),
+            Outcome::Dropped => Err(given_up("before a response came")),
+        }
+    }
+}
+
+/// The body of a recorded response.
+struct Replay {
+    chunks: VecDeque<Bytes>,
+    end: End,
+}
+
+impl WireBody for Replay {
+    fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Result<Option<Bytes>, WireError>> {
+        if let Some(chunk) = self.chunks.pop_front() {
+            return Poll::Ready(Ok(Some(chunk)));
+        }
+        Poll::Ready(match &self.end {
+            End::Whole => Ok(None),
+            End::Broken(words) => Err(WireError::new(WireErrorKind::Broken, words.as_str())),
+            End::Dropped => Err(given_up("in the middle of the response")),
+        })
+    }
+}
+
+fn header((name, value): &(String, Piece)) -> WireHeader {
+    WireHeader {
+        name: name.clone(),
+        value: value.0.clone(),
+        sensitive: false,
+    }
+}
+
+fn given_up(when: &str) -> WireError {
+    let words = format!(
+        "the recording ends here: whoever recorded it stopped listening {when}; record it again, \
+         without an interrupt"
+    );
+    WireError::new(WireErrorKind::Unrecorded, words)
+}
+
+fn named(key: &Key) -> String {
+    let path: String = key.path.chars().take(200).collect();
+    format!("{} {path}", key.method)
+}

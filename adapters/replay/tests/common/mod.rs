@@ -1,0 +1,131 @@
+//! A wire of canned responses, and how the tests ask and read.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::task::{Context, Poll};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use windlass_ports::{
+    Wire, WireBody, WireError, WireErrorKind, WireHeaders, WireRequest, WireResponse,
+};
+
+/// How a canned body ends.
+#[derive(Clone, Copy)]
+pub(crate) enum Last {
+    Whole,
+    Broken,
+}
+
+/// One canned response.
+pub(crate) enum Can {
+    Response(WireHeaders, VecDeque<Bytes>, Last),
+    Failure(WireError),
+}
+
+impl Can {
+    pub(crate) fn with(mut self, name: &str, value: &'static str) -> Self {
+        if let Self::Response(headers, ..) = &mut self {
+            headers.push(name, value, false);
+        }
+        self
+    }
+}
+
+pub(crate) struct Canned(Mutex<VecDeque<Can>>);
+
+pub(crate) fn canned(cans: impl IntoIterator<Item = Can>) -> Canned {
+    Canned(Mutex::new(cans.into_iter().collect()))
+}
+
+pub(crate) fn ok(chunks: &[&[u8]], last: Last) -> Can {
+    let chunks = chunks.iter().map(|chunk| Bytes::copy_from_slice(chunk));
+    Can::Response(WireHeaders::default(), chunks.collect(), last)
+}
+
+pub(crate) fn unreachable() -> Can {
+    Can::Failure(WireError::new(WireErrorKind::Unreachable, "refused"))
+}
+
+#[async_trait]
+impl Wire for Canned {
+    async fn send(&self, _: WireRequest) -> Result<WireResponse, WireError> {
+        let next = self.0.lock().unwrap().pop_front().unwrap();
+        match next {
+            Can::Failure(error) => Err(error),
+            Can::Response(headers, chunks, last) => Ok(WireResponse {
+                status: 200,
+                headers,
+                body: Box::new(Body(chunks, last)),
+            }),
+        }
+    }
+}
+
+struct Body(VecDeque<Bytes>, Last);
+
+impl WireBody for Body {
+    fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Result<Option<Bytes>, WireError>> {
+        Poll::Ready(match (self.0.pop_front(), self.1) {
+            (Some(chunk), _) => Ok(Some(chunk)),
+            (None, Last::Whole) => Ok(None),
+            (None, Last::Broken) => Err(WireError::new(WireErrorKind::Broken, "connection reset")),
+        })
+    }
+}
+
+/// What a response brought.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Seen {
+    pub(crate) status: u16,
+    pub(crate) chunks: Vec<Vec<u8>>,
+    pub(crate) end: Option<(WireErrorKind, String)>,
+}
+
+pub(crate) async fn read(mut response: WireResponse) -> Seen {
+    let mut seen = Seen {
+        status: response.status,
+        chunks: Vec::new(),
+        end: None,
+    };
+    loop {
+        match response.body.chunk().await {
+            Ok(Some(chunk)) => seen.chunks.push(chunk.to_vec()),
+            Ok(None) => return seen,
+            Err(error) => {
+                seen.end = Some((error.kind, error.context));
+                return seen;
+            }
+        }
+    }
+}
+
+/// The text of a body that is whole.
+pub(crate) async fn sent(body: Box<dyn WireBody>) -> String {
+    let response = WireResponse {
+        status: 200,
+        headers: WireHeaders::default(),
+        body,
+    };
+    let seen = read(response).await;
+    assert_eq!(seen.end, None);
+    String::from_utf8(seen.chunks.concat()).unwrap()
+}
+
+pub(crate) fn post(path: &str, body: &str) -> WireRequest {
+    WireRequest {
+        method: "POST",
+        url: format!("http://127.0.0.1:9{path}"),
+        headers: WireHeaders::default(),
+        body: Some(Bytes::copy_from_slice(body.as_bytes())),
+        head_ms: 1_000,
+    }
+}
+
+pub(crate) fn get(path: &str) -> WireRequest {
+    WireRequest {
+        method: "GET",
+        body: None,
+        ..post(path, "")
+    }
+}

@@ -1,0 +1,107 @@
+//! The wire: the network, a recorder over it, or a recording.
+
+use std::env;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use windlass::ports::Wire;
+use windlass_openai::http_wire;
+use windlass_replay::{Recorder, Redaction, ReplayError, Replayer};
+
+use crate::args::Taping;
+use crate::exit::{Exit, Failure};
+
+/// What a provider's requests go through.
+#[derive(Debug)]
+pub(crate) enum Over {
+    Network,
+    /// The network, and all that passes goes into a cassette.
+    Record {
+        path: PathBuf,
+        redaction: Redaction,
+        /// Whether the cassette may exist.
+        adds: bool,
+    },
+    /// A cassette; there is no network.
+    Replay {
+        path: PathBuf,
+        redaction: Redaction,
+    },
+}
+
+impl Over {
+    /// As the words of the command say. A session that goes on adds to its cassette.
+    pub(crate) fn new(taping: &Taping, adds: bool) -> Result<Self, Failure> {
+        Ok(match (&taping.record, &taping.replay) {
+            (Some(path), _) => Self::Record {
+                path: path.clone(),
+                redaction: redaction(&taping.hide, true)?,
+                adds,
+            },
+            (None, Some(path)) => Self::Replay {
+                path: path.clone(),
+                redaction: redaction(&taping.hide, false)?,
+            },
+            (None, None) if taping.hide.is_empty() => Self::Network,
+            (None, None) => {
+                let words = "--hide says what is kept out of a recording: give --record or \
+                             --replay with it";
+                return Err(Failure::usage(words));
+            }
+        })
+    }
+
+    /// Whether requests leave this process.
+    pub(crate) fn has_network(&self) -> bool {
+        match self {
+            Self::Network | Self::Record { .. } => true,
+            Self::Replay { .. } => false,
+        }
+    }
+
+    /// The wire to a provider at this URL, and the recorder in it.
+    pub(crate) fn wire(
+        &self,
+        base_url: &str,
+    ) -> Result<(Arc<dyn Wire>, Option<Arc<Recorder>>), Failure> {
+        let http =
+            || http_wire(base_url).map_err(|error| Failure::new(Exit::Provider, error.to_string()));
+        let off = |error: ReplayError| Failure::usage(error.to_string());
+        Ok(match self {
+            Self::Network => (http()?, None),
+            Self::Record {
+                path,
+                redaction,
+                adds,
+            } => {
+                let make = match adds {
+                    true => Recorder::append,
+                    false => Recorder::new,
+                };
+                let recorder = Arc::new(make(http()?, path, redaction.clone()).map_err(off)?);
+                (recorder.clone(), Some(recorder))
+            }
+            Self::Replay { path, redaction } => {
+                let replayer = Replayer::open(path).map_err(off)?;
+                (Arc::new(replayer.redacting(redaction.clone())), None)
+            }
+        })
+    }
+}
+
+/// Takes out the values of these variables. A recording must not hold one because a name was
+/// mistyped; a replay needs none that is not there.
+fn redaction(hide: &[String], needed: bool) -> Result<Redaction, Failure> {
+    let mut redaction = Redaction::new();
+    for name in hide {
+        match env::var(name) {
+            Ok(value) if !value.is_empty() => redaction = redaction.secret(value),
+            Ok(_) | Err(_) if !needed => {}
+            Ok(_) | Err(_) => {
+                let words = format!("--hide {name}: the variable {name} is not set to a text");
+                return Err(Failure::usage(words));
+            }
+        }
+    }
+    Ok(redaction)
+}

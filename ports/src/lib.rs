@@ -11,6 +11,8 @@ mod blobs;
 mod cancel;
 mod clock;
 pub mod codec;
+#[doc(hidden)]
+pub mod fuzzing;
 mod hooks;
 mod provider;
 mod store;

@@ -4,6 +4,7 @@ mod answer;
 pub mod approver;
 pub mod blobs;
 pub mod clock;
+pub mod corpus;
 pub mod crash;
 mod errors;
 pub mod explore;

@@ -6,6 +6,8 @@ mod disk;
 mod error;
 #[cfg(test)]
 mod faults;
+#[doc(hidden)]
+pub mod fuzzing;
 mod judge;
 mod marks;
 mod places;

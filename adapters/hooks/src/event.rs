@@ -41,7 +41,8 @@ pub(crate) enum Filter {
     Nothing,
 }
 
-const ALL: [Event; 15] = [
+/// All of them.
+pub(crate) const ALL: [Event; 15] = [
     Event::SessionStart,
     Event::SessionEnd,
     Event::UserPromptSubmit,

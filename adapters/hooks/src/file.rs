@@ -16,7 +16,7 @@ use crate::event::{Event, Filter, plain};
 use crate::matcher::Matcher;
 
 /// The most hooks of one file.
-const MOST_HOOKS: usize = 256;
+pub(crate) const MOST_HOOKS: usize = 256;
 /// The longest that any hook may take, in seconds.
 const LONGEST_SECS: f64 = 86_400.0;
 /// Keys of a hook that say nothing about whether and how it runs.

@@ -5,6 +5,8 @@ mod denial;
 mod error;
 mod event;
 mod file;
+#[doc(hidden)]
+pub mod fuzzing;
 mod group;
 mod hooks;
 mod matcher;

@@ -7,6 +7,8 @@ mod env;
 mod error;
 mod fault;
 mod files;
+#[doc(hidden)]
+pub mod fuzzing;
 mod glob;
 mod group;
 mod lines;

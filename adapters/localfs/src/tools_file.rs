@@ -13,7 +13,7 @@ use crate::env::absolute_only;
 use crate::error::SetupError;
 
 /// Tools in one file.
-const TOOLS: usize = 128;
+pub(crate) const TOOLS: usize = 128;
 /// Bytes of one file.
 const BYTES: u64 = 1024 * 1024;
 
@@ -100,6 +100,13 @@ pub(crate) fn read(path: &Path) -> Result<Vec<CommandTool>, SetupError> {
         .caused_by(error),
         Bad::Tool(text) => SetupError::new(format!("cannot use the tools file `{shown}`: {text}")),
     })
+}
+
+/// The names of the tools that a text declares, wherever their programs are; `None` when it is no
+/// tools file.
+pub(crate) fn names(text: &[u8]) -> Option<Vec<String>> {
+    let tools = parse(text, Path::new("/"), OsStr::new("")).ok()?;
+    Some(tools.into_iter().map(|tool| tool.spec.name).collect())
 }
 
 #[derive(Debug)]

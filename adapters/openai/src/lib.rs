@@ -8,6 +8,8 @@ mod decode;
 mod error;
 #[cfg(test)]
 mod expected;
+#[doc(hidden)]
+pub mod fuzzing;
 mod http;
 mod prefix;
 mod reported;

@@ -286,6 +286,7 @@ impl SseParser {
                 self.last_id.extend_from_slice(value);
             }
             b"retry" if value.iter().all(u8::is_ascii_digit) => {
+                self.check(0, line.len())?;
                 let digits = std::str::from_utf8(value).ok();
                 self.retry_ms = digits.and_then(|text| text.parse().ok()).or(self.retry_ms);
             }

@@ -4,6 +4,8 @@ mod check;
 mod commit;
 mod error;
 mod folder;
+#[doc(hidden)]
+pub mod fuzzing;
 #[cfg(test)]
 mod half_append;
 mod heads;

@@ -1,0 +1,42 @@
+//! What a fuzzer holds against any bytes, held against the seeds and changed copies of them.
+
+use windlass_testkit::corpus::over;
+
+/// How many changed copies of each seed are made.
+const COPIES: u64 = 2_000;
+
+#[test]
+fn sse() {
+    over(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/sse"),
+        COPIES,
+        windlass_openai::fuzzing::sse,
+    );
+}
+
+#[test]
+fn chat() {
+    over(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/chat"),
+        COPIES,
+        windlass_openai::fuzzing::chat,
+    );
+}
+
+#[test]
+fn responses() {
+    over(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/responses"),
+        COPIES,
+        windlass_openai::fuzzing::responses,
+    );
+}
+
+#[test]
+fn error_body() {
+    over(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/error_body"),
+        COPIES,
+        windlass_openai::fuzzing::error_body,
+    );
+}

@@ -1,0 +1,15 @@
+//! What a fuzzer holds against any bytes, held against the seeds and changed copies of them.
+
+use windlass_testkit::corpus::over;
+
+/// How many changed copies of each seed are made.
+const COPIES: u64 = 2_000;
+
+#[test]
+fn cassette() {
+    over(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/cassette"),
+        COPIES,
+        windlass_replay::fuzzing::cassette,
+    );
+}

@@ -1,0 +1,5 @@
+//! The event-stream parser: the same events however the bytes are cut, within caps and beyond.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| windlass_openai::fuzzing::sse(data));

@@ -84,11 +84,17 @@ impl Decoder {
     }
 
     fn take(&mut self, bytes: &[u8], out: &mut Vec<StreamEvent>) -> Result<Streaming, Fault> {
+        let mut bytes = bytes;
         if let Body::Unknown = self.body {
-            let significant = |b: &&u8| !b.is_ascii_whitespace() && !b"\xef\xbb\xbf".contains(b);
-            match bytes.iter().find(significant) {
+            let significant = |b: &u8| !b.is_ascii_whitespace() && !b"\xef\xbb\xbf".contains(b);
+            let begin = bytes.iter().position(significant);
+            match begin.and_then(|at| bytes.get(at..)) {
                 None => {}
-                Some(b'<' | b'{' | b'[') => self.body = Body::Other(Vec::new()),
+                Some(rest @ [b'<' | b'{' | b'[', ..]) => {
+                    self.body = Body::Other(Vec::new());
+                    // What came before in this chunk counts as little as in a chunk of its own.
+                    bytes = rest;
+                }
                 Some(_) => self.body = Body::Stream,
             }
         }

@@ -3,7 +3,7 @@
 use windlass_testkit::corpus::over;
 
 /// How many changed copies of each seed are made.
-const COPIES: u64 = 2_000;
+const COPIES: u64 = 300;
 
 #[test]
 fn file_log() {

@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use windlass_testkit::corpus::over;
 
 /// How many changed copies of each seed are made.
-const COPIES: u64 = 2_000;
+const COPIES: u64 = 300;
 
 #[test]
 fn glob() {

@@ -60,10 +60,7 @@ impl Over {
     }
 
     /// The wire to a provider at this URL, and the recorder in it.
-    pub(crate) fn wire(
-        &self,
-        base_url: &str,
-    ) -> Result<(Arc<dyn Wire>, Option<Arc<Recorder>>), Failure> {
+    pub(crate) fn wire(&self, base_url: &str) -> Result<Wired, Failure> {
         let http =
             || http_wire(base_url).map_err(|error| Failure::new(Exit::Provider, error.to_string()));
         let off = |error: ReplayError| Failure::usage(error.to_string());
@@ -88,6 +85,9 @@ impl Over {
         })
     }
 }
+
+/// A wire, and the recorder in it where there is one.
+pub(crate) type Wired = (Arc<dyn Wire>, Option<Arc<Recorder>>);
 
 /// Takes out the values of these variables. A recording must not hold one because a name was
 /// mistyped; a replay needs none that is not there.

@@ -1,5 +1,10 @@
 #![doc = include_str!("../README.md")]
 
+/// The examples of the guide are run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/testing.md")]
+mod guide {}
+
 mod approvals;
 mod arguments;
 mod attached;

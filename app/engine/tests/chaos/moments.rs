@@ -83,8 +83,9 @@ fn agree(world: &World, id: &SessionId, state: &Session) -> Option<Result<(), St
             let Some((key, demand)) = owing.get(&what) else {
                 return Err(format!("{what:?} runs and is not owed"));
             };
-            if told && *demand == Demand::Run {
-                return Err(format!("{what:?} is told to stop and is to run"));
+            // A tool that is out of time is told to stop as well, and is to run until it has.
+            if told == Some(false) && *demand == Demand::Wind {
+                return Err(format!("{what:?} is to stop and is not told so"));
             }
             if running.insert(*key, *demand).is_some() {
                 return Err(format!("{what:?} runs twice at the same time"));

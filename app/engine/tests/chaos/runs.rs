@@ -69,14 +69,11 @@ impl Runs {
         self.running.lock().unwrap().is_empty()
     }
 
-    /// What runs for a session, each with whether it was told to stop.
-    pub(crate) fn of(&self, session: &SessionId) -> Vec<(What, bool)> {
+    /// What runs for a session, each with whether it was told to stop, where it can be told.
+    pub(crate) fn of(&self, session: &SessionId) -> Vec<(What, Option<bool>)> {
         let running = self.running.lock().unwrap();
         let ours = running.iter().filter(|((id, _), _)| id == session);
-        let told = |cancel: &Option<CancelSignal>| {
-            let cancel = cancel.as_ref();
-            cancel.is_some_and(CancelSignal::is_cancelled)
-        };
+        let told = |cancel: &Option<CancelSignal>| cancel.as_ref().map(CancelSignal::is_cancelled);
         ours.flat_map(|((_, what), runs)| runs.iter().map(|run| (what.clone(), told(run))))
             .collect()
     }

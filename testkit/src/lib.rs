@@ -1,5 +1,10 @@
 #![doc = include_str!("../README.md")]
 
+/// The examples of the guide are run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/adapters.md")]
+mod guide {}
+
 mod answer;
 pub mod approver;
 pub mod blobs;

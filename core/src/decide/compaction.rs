@@ -8,7 +8,7 @@ use crate::fact::{CompactionStarted, Fact, Reserved};
 use crate::gate::Word;
 use crate::hook::{HookAt, Trigger};
 use crate::outcome::{LimitKind, Outcome};
-use crate::session::Turn;
+use crate::session::{Opening, Session, Turn};
 
 /// What is to be done about the size of the conversation.
 pub(super) enum Size {
@@ -22,9 +22,9 @@ pub(super) enum Size {
     Over(Outcome),
 }
 
-/// What is to be done so that the next request fits, with so many more bytes of text in it.
-pub(super) fn fit(plan: &Plan, turn: &Turn, more_bytes: u64, overflow: bool) -> Size {
-    let tokens = budget::tokens(&plan.session, turn, more_bytes);
+/// What is to be done so that the next request fits, with the input that waits to be let in.
+pub(super) fn fit(plan: &Plan, turn: &Turn, overflow: bool) -> Size {
+    let tokens = budget::tokens(&plan.session, turn, waiting_bytes(&plan.session, turn));
     let room = budget::room(turn);
     let trigger = match room {
         _ if overflow && turn.compacted.is_none() => Trigger::Overflow,
@@ -54,6 +54,20 @@ pub(super) fn fit(plan: &Plan, turn: &Turn, more_bytes: u64, overflow: bool) -> 
         At::Passed(Word::Pass | Word::Allow | Word::Ask) => {}
     }
     Size::Do(started(plan, turn, trigger, tokens))
+}
+
+/// Bytes of the input that is let in next, with its context: the one that the turn is opened for,
+/// or else what the user says to the turn.
+fn waiting_bytes(session: &Session, turn: &Turn) -> u64 {
+    let queued = match turn.opening() {
+        Some(Opening::Input(input)) => session.queue.iter().find(|queued| queued.id == input),
+        Some(Opening::Goal(_)) => None,
+        None => session.steer(),
+    };
+    queued.map_or(0, |queued| {
+        let context = queued.context.iter().map(|part| part.part.bytes);
+        context.fold(queued.part.bytes, u64::saturating_add)
+    })
 }
 
 /// Hooks hear of a compaction before the model is asked.
@@ -87,7 +101,7 @@ fn target(plan: &Plan, turn: &Turn, tokens: u64, room: Option<u64>) -> u64 {
 
 /// The run of a compaction anew, after the process of the last one ended.
 pub(super) fn again(plan: &Plan, turn: &Turn, trigger: Trigger) -> Fact {
-    let tokens = budget::tokens(&plan.session, turn, 0);
+    let tokens = budget::tokens(&plan.session, turn, waiting_bytes(&plan.session, turn));
     started(plan, turn, trigger, tokens)
 }
 

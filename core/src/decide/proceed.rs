@@ -199,9 +199,8 @@ fn open(plan: &Plan, turn: &Turn, opening: Opening) -> Option<Fact> {
         Opening::Input(input) => plan.session.queue.iter().find(|queued| queued.id == input),
         Opening::Goal(_) => None,
     };
-    let more_bytes = queued.map_or(0, bytes);
     if plan.session.shown.items > 0 {
-        match compaction::fit(plan, turn, more_bytes, false) {
+        match compaction::fit(plan, turn, false) {
             Size::Do(fact) => return Some(fact),
             Size::Wait => return None,
             // It is let in all the same, and the turn then ends for this reason.
@@ -224,12 +223,6 @@ fn open(plan: &Plan, turn: &Turn, opening: Opening) -> Option<Fact> {
             },
         ),
     })
-}
-
-/// Bytes of an input with its context.
-fn bytes(queued: &Queued) -> u64 {
-    let context = queued.context.iter().map(|part| part.part.bytes);
-    context.fold(queued.part.bytes, u64::saturating_add)
 }
 
 fn turned_away(plan: &Plan, turn: &Turn, opening: Opening, reason: String) -> Fact {
@@ -315,14 +308,13 @@ fn ready_(plan: &Plan, turn: &Turn, ready: &Ready) -> Option<Fact> {
 
 /// What comes before the hooks that see the next request; `None` when there is nothing left.
 fn made_ready(plan: &Plan, turn: &Turn, ready: &Ready) -> Option<Option<Fact>> {
-    let steer = plan.session.steer();
-    match compaction::fit(plan, turn, steer.map_or(0, bytes), ready.overflow) {
+    match compaction::fit(plan, turn, ready.overflow) {
         Size::Do(fact) => return Some(Some(fact)),
         Size::Wait => return Some(None),
         Size::Over(outcome) => return Some(Some(settle(plan, turn, outcome))),
         Size::Fits => {}
     }
-    if let Some(steer) = steer {
+    if let Some(steer) = plan.session.steer() {
         return Some(hear(plan, turn, steer));
     }
     context::pending(turn).map(Some)

@@ -160,7 +160,7 @@ fn a_restart_begins_it_anew() {
                  run compact@11
             > crash
                  the log ends at 11
-              12 CompactionStarted 1 attempt 2: window, slide to 1629 bytes
+              12 CompactionStarted 1 attempt 2: window, slide to 1623 bytes
                  run compact@12
             > late 1
                  rejected: the answer of the compaction at 11 came late: that run is no longer waited for

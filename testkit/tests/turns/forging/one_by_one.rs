@@ -1,0 +1,310 @@
+//! One fact that no engine would write, at one state, and what is told of it; and states that only a
+//! log that ends in the middle of a step shows.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use windlass_core::{
+    Answer, CallId, Compacted, Delivery, Edit, EffectKey, Fact, HookAt, HookDecided, HookVerdict,
+    HooksAsked, Input, InputId, InterruptRequested, Interrupter, Limits, Outcome, Recorded, Reject,
+    SampleStarted, Scope, Seq, Session, SessionStart, Settings, Shown, Stage, Stamped, StopWhen,
+    decide, evolve, owed,
+};
+use windlass_testkit::world::{Machine, Script, run};
+
+use super::placed;
+
+fn log(script: &str) -> Vec<Recorded> {
+    let script: Script = script.parse().unwrap();
+    run(Machine::CORE, &script).unwrap().log().to_vec()
+}
+
+fn session(script: &str) -> Session {
+    let script: Script = script.parse().unwrap();
+    run(Machine::CORE, &script).unwrap().session().clone()
+}
+
+/// The state with one more fact in its open turn, or why it does not fit there.
+fn with(session: &Session, fact: Fact) -> Result<Session, String> {
+    let turn = session.turn().unwrap();
+    let recorded = Recorded {
+        v: windlass_core::FACT_VERSION,
+        session: session.id.clone(),
+        seq: session.next,
+        turn: Some(turn.id),
+        ts: turn.opened_at,
+        fact,
+    };
+    evolve(session.clone(), &recorded).map_err(|misfit| misfit.why)
+}
+
+fn why(session: &Session, fact: Fact) -> String {
+    with(session, fact).unwrap_err()
+}
+
+fn asked(at: HookAt, hooks: &[u32], attempt: u32) -> Fact {
+    let hooks = hooks.to_vec();
+    Fact::HooksAsked(HooksAsked { at, hooks, attempt })
+}
+
+fn said(script: &str) -> HookDecided {
+    let log = log(script);
+    let said = log.iter().rev().find_map(|recorded| {
+        let Fact::HookDecided(fact) = &recorded.fact else {
+            return None;
+        };
+        Some(fact.clone())
+    });
+    said.unwrap()
+}
+
+fn interrupted() -> Fact {
+    Fact::InterruptRequested(InterruptRequested {
+        by: Interrupter::Person,
+        scope: Arc::new(Scope::local("person")),
+        reason: String::from("enough"),
+        when: StopWhen::Now,
+    })
+}
+
+const CALL: CallId = CallId(6);
+
+#[test]
+fn hooks_are_asked_again_all_together_and_once_more() {
+    let state = session("open hooks=before_sample:parallel,before_sample:parallel\nsend hello");
+    let at = HookAt::BeforeSample { sample: 1 };
+    let others = "these are not the hooks to be asked now";
+    assert_eq!(why(&state, asked(at, &[0, 5], 2)), others);
+    assert_eq!(why(&state, asked(at, &[0, 1], 3)), others);
+    assert!(with(&state, asked(at, &[0, 1], 2)).is_ok());
+    assert!(with(&state, asked(at, &[1], 2)).is_ok());
+}
+
+#[test]
+fn only_a_hook_that_may_change_a_prompt_changes_it() {
+    let nothing = "this hook changes nothing";
+    let edit = |fact: HookDecided| {
+        let edit = Some(Edit {
+            text: "other".into(),
+            fault: None,
+            rules: Vec::new(),
+        });
+        Fact::HookDecided(HookDecided { edit, ..fact })
+    };
+    let open = "open hooks=prompt_submitted\nsend hello";
+    let denied = said(&format!("{open}\nhook 0 deny no"));
+    assert_eq!(denied.verdict, HookVerdict::Deny);
+    assert_eq!(why(&session(open), edit(denied)), nothing);
+    let passed = said(&format!("{open}\nhook 0 pass"));
+    assert!(with(&session(open), edit(passed)).is_ok());
+    let open = "open hooks=prompt_submitted:parallel\nsend hello";
+    let passed = said(&format!("{open}\nhook 0 pass"));
+    assert_eq!(why(&session(open), edit(passed)), nothing);
+}
+
+#[test]
+fn a_hook_answers_the_question_that_it_was_asked() {
+    let open = "open hooks=prompt_submitted,before_sample\nsend hello";
+    let said = said(&format!("{open}\nhook 0 pass"));
+    let other = HookDecided {
+        hook: 1,
+        name: String::from("h1"),
+        ..said.clone()
+    };
+    let earlier = HookDecided {
+        asked: Seq(3),
+        ..said
+    };
+    let state = session(open);
+    for fact in [other, earlier] {
+        assert_eq!(
+            why(&state, Fact::HookDecided(fact)),
+            "no such hook is asked"
+        );
+    }
+}
+
+#[test]
+fn hooks_are_asked_where_the_session_stands() {
+    let nowhere = "the session does not stand there";
+    let runs = session("open hooks=after_tool,stop\nsend hello\ncall read {}\nend stop");
+    assert_eq!(
+        why(&runs, asked(HookAt::AfterTool { call: CALL }, &[0], 1)),
+        nowhere
+    );
+    let stop = HookAt::Stop {
+        started: Seq(5),
+        continued: 0,
+    };
+    assert_eq!(why(&runs, asked(stop, &[1], 1)), nowhere);
+    let waits = session("open hooks=before_tool\nsend hello\ncall write {}");
+    let before = || asked(HookAt::BeforeTool { call: CALL }, &[0], 2);
+    assert!(with(&waits, before()).is_ok());
+    let stopped = with(&waits, interrupted()).unwrap();
+    assert_eq!(why(&stopped, before()), nowhere);
+    let ready = session("open hooks=before_sample,prompt_submitted@other\nsend hello");
+    let input = InputId(Seq(9).0);
+    assert_eq!(
+        why(&ready, asked(HookAt::PromptSubmitted { input }, &[1], 1)),
+        nowhere
+    );
+}
+
+#[test]
+fn a_session_that_is_resumed_says_so_before_the_model_is_asked_and_not_later() {
+    let state =
+        session("open hooks=session_start\nsend hello\nhook 0 pass\ncall put {}\nend stop\ncrash");
+    assert!(matches!(
+        state.turn().unwrap().stage,
+        Stage::Executing { .. }
+    ));
+    let start = SessionStart::Resume;
+    assert_eq!(state.start, Some(start));
+    let fact = asked(HookAt::SessionStart { start }, &[0], 1);
+    assert_eq!(why(&state, fact), "the session does not stand there");
+}
+
+#[test]
+fn nothing_is_told_to_the_model_once_the_turn_is_to_stop() {
+    let log = log("open hooks=before_sample\nsend hello\nhook 0 pass context=note");
+    let told = |recorded: &&Recorded| matches!(recorded.fact, Fact::ContextInjected(_));
+    let told = log.iter().find(told).unwrap();
+    let states = super::states(&log);
+    let place = usize::try_from(told.seq.0).unwrap() - 2;
+    let (state, _) = &states[place];
+    assert!(evolve(state.clone(), told).is_ok());
+    let stopped = with(state, interrupted()).unwrap();
+    let late = evolve(stopped.clone(), &placed(&stopped, told)).unwrap_err();
+    assert_eq!(late.why, "nothing is told to the model here");
+}
+
+#[test]
+fn a_compaction_that_leaves_nine_tenths_is_enough_and_one_byte_more_is_not() {
+    let log = log(
+        "open window=1500 strategy=slide\nsend x*800\ncall read {}\nend stop\ndone 0 a*1500\n\
+         call read {}\nend stop\ndone 0 b*1500\ncompacted",
+    );
+    let states = super::states(&log);
+    let (place, fact) = log
+        .iter()
+        .enumerate()
+        .find_map(|(place, recorded)| {
+            let Fact::Compacted(fact) = &recorded.fact else {
+                return None;
+            };
+            Some((place - 1, fact.clone()))
+        })
+        .unwrap();
+    let (state, _) = &states[place];
+    let before = state.shown.bytes;
+    let left = |bytes| {
+        let shown = Shown {
+            bytes,
+            ..fact.shown
+        };
+        let fact = Compacted {
+            shown,
+            ..fact.clone()
+        };
+        let state = with(state, Fact::Compacted(fact)).unwrap();
+        state.turn().unwrap().stage.clone()
+    };
+    assert!(matches!(left(before - before / 10), Stage::Ready(_)));
+    assert!(matches!(
+        left(before - before / 10 + 1),
+        Stage::Ending(Outcome::Exhausted { .. })
+    ));
+}
+
+const ASKED: &str = "open permissions=ask\nsend hello\ncall write {}\nend stop";
+
+#[test]
+fn nobody_is_asked_any_more_in_a_log_that_ends_with_the_stop() {
+    let state = session(ASKED);
+    let question = EffectKey::Approval {
+        call: CallId(7),
+        asked: Seq(9),
+    };
+    let keys = |state: &Session| owed(state).iter().map(|one| one.key).collect::<Vec<_>>();
+    assert_eq!(keys(&state), [question]);
+    let stopped = with(&state, interrupted()).unwrap();
+    assert_eq!(keys(&stopped), []);
+    let allowed = Input::Asked {
+        key: question,
+        scope: Scope::local("person"),
+        answer: Answer::Allow { edit: None },
+    };
+    let stale = taken(&stopped, allowed);
+    assert!(matches!(stale, Err(Reject::Stale(key)) if key == question));
+}
+
+fn taken(session: &Session, input: Input) -> Result<Vec<Fact>, Reject> {
+    let at = session
+        .turn()
+        .map_or(windlass_core::Timestamp(1_000_000), |turn| turn.opened_at);
+    let stamped = Stamped {
+        at,
+        entropy: 0,
+        input,
+    };
+    let drafts = decide(session, &Limits::default(), stamped)?;
+    Ok(drafts.into_iter().map(|draft| draft.fact).collect())
+}
+
+/// What follows from one more input, where the model answers with so many tokens at most.
+fn with_answers_of(script: &str, tokens: u64) -> Vec<Fact> {
+    let mut state = session(script);
+    state.settings = Arc::new(Settings {
+        max_output_tokens: Some(tokens),
+        ..(*state.settings).clone()
+    });
+    let send = Input::Send {
+        scope: Scope::local("person"),
+        text: String::from("more"),
+        delivery: Delivery::Turn,
+        context: Vec::new(),
+        key: None,
+        dry_run: false,
+    };
+    taken(&state, send).unwrap()
+}
+
+#[test]
+fn a_long_answer_takes_half_of_the_window_at_most() {
+    let compacts = |bytes: u32| {
+        let script = format!("open window=1500\nsend x*1600\ntext y*{bytes}\nend stop");
+        let facts = with_answers_of(&script, 100_000);
+        let compacts = |fact: &Fact| matches!(fact, Fact::CompactionStarted(_));
+        facts.iter().any(compacts)
+    };
+    let least = (1..600).find(|bytes| compacts(*bytes));
+    expect_test::expect!["Some(236)"].assert_eq(&format!("{least:?}"));
+}
+
+#[test]
+fn the_longest_answer_is_set_aside() {
+    let set_aside = |tokens| {
+        let facts = with_answers_of("open tokens=100000", tokens);
+        let started = facts.iter().find_map(|fact| {
+            let Fact::SampleStarted(SampleStarted { reserved, .. }) = fact else {
+                return None;
+            };
+            Some(reserved.tokens)
+        });
+        started.unwrap()
+    };
+    assert_eq!(set_aside(700), set_aside(0) + 700);
+}
+
+#[test]
+fn no_more_names_of_lasting_context_are_kept_than_the_limit_says() {
+    let mut script = String::from("open context_bytes=1000000");
+    for input in 0..5 {
+        write!(script, "\nsend").unwrap();
+        for part in 0..64 {
+            write!(script, " ctx=P{}:one", input * 64 + part).unwrap();
+        }
+        write!(script, " hello\nend stop").unwrap();
+    }
+    assert_eq!(session(&script).told.len(), 256);
+}

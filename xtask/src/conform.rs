@@ -16,6 +16,12 @@ use xtask::say::say;
 /// What the paths of all cases of all suites have in common, as nextest is told it.
 const CASES: &str = "test(/(^|::)[a-z_]+_suite::/)";
 
+/// Adapters that serve a port which has no suite, with what holds them instead.
+const WITHOUT: &[(&str, &str)] = &[(
+    "replay",
+    "serves the wire, which has no suite; its own tests record and replay",
+)];
+
 /// Runs the suites of one crate, by the last part of its name, or of all adapters.
 ///
 /// # Errors
@@ -37,9 +43,12 @@ pub(crate) fn run(name: Option<&str>) -> anyhow::Result<()> {
     }
     let mut table = Vec::new();
     for member in wanted {
-        if name.is_none() && !member.serves {
-            let short = member.short();
-            table.push(format!("{short}: serves no port"));
+        let short = member.short();
+        let without = WITHOUT.iter().find(|(adapter, _)| *adapter == short);
+        let why = without.map(|(_, why)| *why);
+        let why = why.or((!member.serves).then_some("serves no port"));
+        if let (None, Some(why)) = (name, why) {
+            table.push(format!("{short}: {why}"));
             continue;
         }
         let covered = covered(&listed(member)?).with_context(|| member.name.clone())?;

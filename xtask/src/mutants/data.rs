@@ -112,10 +112,19 @@ mod tests {
     #[test]
     fn the_page_of_the_laws_names_each_mutation() {
         let page = fs::read_to_string(root().join("docs/laws.md")).unwrap();
-        for Mutant { law, change } in read(&root()).unwrap() {
+        let mutants = read(&root()).unwrap();
+        for Mutant { law, change } in &mutants {
             let row = format!("| {law} | {}", change.name);
             assert!(page.contains(&row), "docs/laws.md does not say: {row}");
         }
+        let table = page.split("## Mutants").nth(1).unwrap();
+        let table = table.split("\n## ").next().unwrap();
+        let numbered = |line: &&str| {
+            let first = line.split('|').nth(1);
+            first.is_some_and(|cell| cell.trim().parse::<u8>().is_ok())
+        };
+        let rows = table.lines().filter(numbered).count();
+        assert_eq!(rows, mutants.len(), "docs/laws.md names others");
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod failures;
 mod forging;
 mod goals;
 mod graceful;
+mod histories;
 mod hooks;
 mod inputs;
 mod interrupts;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use windlass_core::{
     Answer, CallId, Compacted, Delivery, Edit, EffectKey, Fact, HookAt, HookDecided, HookVerdict,
-    HooksAsked, Input, InputId, InterruptRequested, Interrupter, Limits, Outcome, Recorded, Reject,
-    SampleStarted, Scope, Seq, Session, SessionStart, Settings, Shown, Stage, Stamped, StopWhen,
-    decide, evolve, owed,
+    HooksAsked, Input, InputBlocked, InputId, InterruptRequested, Interrupter, Limits, Outcome,
+    Recorded, Reject, SampleCut, SampleStarted, Scope, Seq, Session, SessionStart, Settings, Shown,
+    Stage, Stamped, Stands, StopWhen, decide, evolve, owed,
 };
 use windlass_testkit::world::{Machine, Script, run};
 
@@ -307,4 +307,56 @@ fn no_more_names_of_lasting_context_are_kept_than_the_limit_says() {
         write!(script, " hello\nend stop").unwrap();
     }
     assert_eq!(session(&script).told.len(), 256);
+}
+
+#[test]
+fn a_turn_is_asked_once_to_stop_after_its_step() {
+    let after = || {
+        Fact::InterruptRequested(InterruptRequested {
+            by: Interrupter::Person,
+            scope: Arc::new(Scope::local("person")),
+            reason: String::from("enough"),
+            when: StopWhen::AfterStep,
+        })
+    };
+    let paused = with(&session("send hello"), after()).unwrap();
+    assert_eq!(why(&paused, after()), "the turn was asked to stop already");
+}
+
+#[test]
+fn what_was_said_stands_only_where_no_call_came_and_nobody_stops_the_turn() {
+    let log = log("send hello\nfail truncated soon");
+    let cut = log.iter().find_map(|recorded| {
+        let Fact::SampleCut(fact) = &recorded.fact else {
+            return None;
+        };
+        Some(fact.clone())
+    });
+    let cut = cut.unwrap();
+    let said = || {
+        Fact::SampleCut(SampleCut {
+            stands: Stands::Said,
+            ..cut.clone()
+        })
+    };
+    let asked = session("send hello");
+    assert!(with(&asked, said()).is_ok());
+    let not_so = "it does not say what stands of the answer";
+    let stopped = with(&asked, interrupted()).unwrap();
+    assert_eq!(why(&stopped, said()), not_so);
+    let call = session("open hooks=after_answer\nsend hello\ncall read {}");
+    assert_eq!(why(&call, said()), not_so);
+}
+
+#[test]
+fn an_input_that_the_turn_does_not_wait_for_is_not_blocked() {
+    for point in ["prompt_submitted", "before_sample"] {
+        let state = session(&format!("open hooks={point}\nsend hello\nsend another"));
+        let input = state.queue.back().unwrap().id;
+        let fact = Fact::InputBlocked(InputBlocked {
+            input,
+            reason: String::from("no"),
+        });
+        assert_eq!(why(&state, fact), "the turn does not wait for it");
+    }
 }

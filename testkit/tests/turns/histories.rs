@@ -1,0 +1,63 @@
+//! What a history tells of what is under way: to hooks, approvers and whoever shows it.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use windlass_core::{CallId, History, InputId, PromptItem};
+use windlass_testkit::world::{Machine, Script, run};
+
+fn history(script: &str) -> History {
+    let script: Script = script.parse().unwrap();
+    run(Machine::CORE, &script).unwrap().history().clone()
+}
+
+#[test]
+fn an_input_that_waits_is_told_until_it_is_let_in() {
+    let input = InputId(2);
+    let waits = history("open hooks=prompt_submitted\nsend hello");
+    assert_eq!(waits.waiting(input).map(AsRef::as_ref), Some("hello"));
+    let let_in = history("open hooks=prompt_submitted\nsend hello\nhook 0 pass");
+    assert_eq!(let_in.waiting(input), None);
+}
+
+#[test]
+fn of_each_call_its_own_arguments_and_observation_are_told() {
+    let script = "send hello\ncall read {\"n\":1}\ncall read {\"n\":2}\nend stop\ndone 1 second";
+    let history = history(script);
+    let (first, second) = (CallId(6), CallId(9));
+    assert_eq!(history.arguments(first).as_deref(), Some("{\"n\":1}"));
+    assert_eq!(history.arguments(second).as_deref(), Some("{\"n\":2}"));
+    assert_eq!(history.arguments(CallId(7)), None);
+    assert_eq!(history.observation(first), None);
+    assert!(history.observation(second).is_some());
+}
+
+#[test]
+fn the_latest_answer_is_told_while_it_arrives_and_after() {
+    let first = "send hello\ntext one\ncall read {}";
+    let one = (String::from("one"), vec![String::from("read")]);
+    assert_eq!(history(first).answer(), one);
+    let whole = format!("{first}\nend stop\ndone 0 ok");
+    assert_eq!(history(&whole).answer(), one);
+    let last = format!("{whole}\ntext two\nend stop");
+    assert_eq!(history(&last).answer(), (String::from("two"), Vec::new()));
+    assert_eq!(history("send hello").answer(), (String::new(), Vec::new()));
+}
+
+#[test]
+fn what_was_said_before_the_user_spoke_stands_and_nothing_else() {
+    let items = |said: &str| {
+        let history = history(&format!("send hello\nsteer wait\nyielded {said}"));
+        let texts = history.items().iter().filter_map(|item| {
+            let PromptItem::Text { text, .. } = item else {
+                return None;
+            };
+            Some(text.to_string())
+        });
+        texts.collect::<Vec<_>>()
+    };
+    let [said] = &*items("so far") else {
+        unreachable!("{:?}", items("so far"));
+    };
+    assert!(said.starts_with("so far") && said.len() > "so far".len());
+    assert_eq!(items(""), Vec::<String>::new());
+}

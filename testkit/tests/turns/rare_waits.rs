@@ -148,7 +148,7 @@ fn a_compaction_is_taken_up_again_as_often_as_it_may_be() {
 }
 
 #[test]
-fn the_denial_of_a_parallel_hook_outlasts_what_the_others_say_after_it() {
+fn the_first_denial_of_parallel_hooks_outlasts_what_the_others_say_after_it() {
     check(
         r#"
             open hooks=before_tool:parallel,before_tool:parallel,before_tool:parallel
@@ -157,7 +157,7 @@ fn the_denial_of_a_parallel_hook_outlasts_what_the_others_say_after_it() {
             end stop
             hook 0 deny not this one
             hook 0 ask
-            hook 0 allow
+            hook 0 deny nor that one
         "#,
         expect![[r#"
                1 SessionOpened
@@ -179,8 +179,8 @@ fn the_denial_of_a_parallel_hook_outlasts_what_the_others_say_after_it() {
                9 HookDecided h0 deny: not this one
             > hook 0 ask
               10 HookDecided h1 ask
-            > hook 0 allow
-              11 HookDecided h2 allow
+            > hook 0 deny nor that one
+              11 HookDecided h2 deny: nor that one
               12 CallDecided call 6 deny by hook
               13 CallObserved call 6 denied: not this one
               14 SampleStarted sample 2 attempt 1 because tool results

@@ -1,11 +1,13 @@
 //! Recorded provider bodies, where they are at hand beside the workspace: what the decoders make
 //! of them is held against what their collection says of them. The bodies are no part of this
-//! project; without them each test says that it was skipped.
+//! project: `WINDLASS_WIRE_CORPUS` names their folder, or they are at `shared/wire` beside the
+//! checkout. Without them each test says that it was skipped.
 
 #![expect(
     clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a test may stop, and counts aloud"
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test may stop, and says what it skips"
 )]
 
 use std::path::PathBuf;
@@ -21,16 +23,27 @@ struct Case {
     bytes: Vec<u8>,
 }
 
+/// The folder of the collection, or `None` where there is none. One that is named must be there.
+fn folder() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("WINDLASS_WIRE_CORPUS") {
+        return Some(PathBuf::from(named));
+    }
+    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/wire");
+    beside.join("index.jsonl").is_file().then_some(beside)
+}
+
 /// The cases of a kind, or `None` where the collection is absent.
 fn cases(kind: &str) -> Option<Vec<Case>> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/wire");
-    let Ok(index) = std::fs::read_to_string(folder.join("index.jsonl")) else {
-        println!(
-            "skipped: there is no collection of wire bodies at {}",
-            folder.display()
+    let Some(folder) = folder() else {
+        eprintln!(
+            "SKIPPED: no collection of wire bodies; WINDLASS_WIRE_CORPUS names its folder, and \
+             none is at shared/wire beside the checkout"
         );
         return None;
     };
+    let index = folder.join("index.jsonl");
+    let index = std::fs::read_to_string(&index)
+        .unwrap_or_else(|error| panic!("{}: {error}", index.display()));
     let rows = index
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap());

@@ -15,6 +15,9 @@ pub enum ReplayError {
     /// Somebody records into it at the moment.
     #[error("{} is being recorded into by somebody else: wait for it, or use another file", .0.display())]
     Locked(PathBuf),
+    /// It is a folder, a FIFO, a device or the like.
+    #[error("{} is no plain file: a cassette is one; name another", .0.display())]
+    NotAFile(PathBuf),
     /// A newer version wrote it.
     #[error(
         "{} is a cassette of version {version}, and this program reads up to version \

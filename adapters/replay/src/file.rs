@@ -1,9 +1,11 @@
 //! The file of a cassette: made readable for its owner alone, locked by who writes, bounded.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
 
 use crate::cassette::{self, Cassette};
 use crate::error::ReplayError;
@@ -38,24 +40,22 @@ impl Tape {
         Self::begin(path, file)
     }
 
-    /// A file that exists, with what is in it; a torn last line is cut off. Where there is none, a
-    /// new one.
+    /// A file that exists, with what is in it; a torn last line is cut off, and it is taken from
+    /// the eyes of all but its owner. Where there is none, a new one.
     pub(crate) fn append(path: &Path) -> Result<(Self, Cassette), ReplayError> {
-        let opened = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(MODE)
-            .open(path);
-        let mut file = opened.map_err(io("opening", path))?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = open(options.mode(MODE), path)?;
         lock(&file, path)?;
         let bytes = whole(&mut file, path)?;
         if bytes.is_empty() {
+            close(&file, path)?;
             return Ok((Self::begin(path, file)?, Cassette::default()));
         }
         let cassette =
             Cassette::parse(&bytes).map_err(|fault| ReplayError::of(fault, path.to_owned()))?;
+        // Only now: a file that is no cassette is none of ours to change.
+        close(&file, path)?;
         let kept = u64::try_from(cassette.whole_bytes).unwrap_or(u64::MAX);
         file.set_len(kept).map_err(io("repairing", path))?;
         let end = file.seek(SeekFrom::End(0));
@@ -102,9 +102,36 @@ impl Tape {
 
 /// Reads a cassette.
 pub(crate) fn read(path: &Path) -> Result<Cassette, ReplayError> {
-    let mut file = File::open(path).map_err(io("opening", path))?;
+    let mut file = open(OpenOptions::new().read(true), path)?;
     let bytes = whole(&mut file, path)?;
     Cassette::parse(&bytes).map_err(|fault| ReplayError::of(fault, path.to_owned()))
+}
+
+/// Opens what is a plain file, and nothing that would have its reader wait or be a device's.
+fn open(options: &mut OpenOptions, path: &Path) -> Result<File, ReplayError> {
+    // Without waiting, because opening a FIFO waits for its other end. On a plain file the flag
+    // does nothing.
+    let how = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let how = i32::try_from(how.bits()).unwrap_or_default();
+    let opened = options.custom_flags(how).open(path);
+    let file = match opened {
+        Ok(file) => file,
+        // A folder, a FIFO or a socket may refuse to be opened so, in words that say little.
+        Err(_) if path.metadata().is_ok_and(|found| !found.is_file()) => {
+            return Err(ReplayError::NotAFile(path.to_owned()));
+        }
+        Err(error) => return Err(io("opening", path)(error)),
+    };
+    match file.metadata().map_err(io("opening", path))?.is_file() {
+        true => Ok(file),
+        false => Err(ReplayError::NotAFile(path.to_owned())),
+    }
+}
+
+/// Closes a file to all but its owner.
+fn close(file: &File, path: &Path) -> Result<(), ReplayError> {
+    let closed = file.set_permissions(Permissions::from_mode(MODE));
+    closed.map_err(io("setting the mode of", path))
 }
 
 fn whole(file: &mut File, path: &Path) -> Result<Vec<u8>, ReplayError> {

@@ -303,3 +303,44 @@ fn what_is_no_cassette_is_refused_in_words() {
     let none = Replayer::open(dir.path().join("none")).unwrap_err();
     assert!(none.to_string().contains("none"), "{none}");
 }
+
+#[test]
+fn who_appends_closes_the_cassette_to_all_but_its_owner() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("c");
+    let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777;
+    let widen = || std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let append = || Recorder::append(Arc::new(canned([])), &path, Redaction::new());
+    for text in ["", "{\"cassette\":1}\n"] {
+        std::fs::write(&path, text).unwrap();
+        widen();
+        append().unwrap();
+        assert_eq!(mode(), 0o600, "{text:?}");
+    }
+    std::fs::write(&path, "my notes\n").unwrap();
+    widen();
+    append().unwrap_err();
+    assert_eq!(mode(), 0o644, "what is no cassette is left as it is");
+}
+
+/// Whoever opens a FIFO waits for its other end, which never comes here.
+#[test]
+fn what_is_no_plain_file_is_refused_and_not_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let fifo = dir.path().join("fifo");
+    let owner = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, owner).unwrap();
+    let folder = dir.path().join("folder");
+    std::fs::create_dir(&folder).unwrap();
+    for path in [fifo.as_path(), &folder, "/dev/null".as_ref()] {
+        let read = Replayer::open(path).map(|_| ());
+        let appended = Recorder::append(Arc::new(canned([])), path, Redaction::new()).map(|_| ());
+        for refused in [read, appended] {
+            assert!(
+                matches!(refused, Err(ReplayError::NotAFile(_))),
+                "{}: {refused:?}",
+                path.display()
+            );
+        }
+    }
+}

@@ -441,6 +441,21 @@ mod tests {
         async fn open(&self) -> Arc<dyn LogStore> {
             Arc::new(self.0.reopen())
         }
+
+        async fn image(&self) -> Option<Arc<dyn LogStore>> {
+            let image = FaultyStore::new();
+            for (id, log) in &self.0.disk().logs {
+                let (facts, bytes) = (log.facts.clone(), log.bytes);
+                let claim = None;
+                let log = Log {
+                    claim,
+                    facts,
+                    bytes,
+                };
+                image.disk().logs.insert(id.clone(), log);
+            }
+            Some(Arc::new(image))
+        }
     }
 
     crate::log_store_suite!(Place(FaultyStore::new()));

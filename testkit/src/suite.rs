@@ -41,7 +41,7 @@ macro_rules! suite_tests {
 ///
 /// # Errors
 /// A violation that names every case without a fault, every fault that is not found or found for
-/// another reason, and every name that is no case.
+/// another reason, every fault without words, and every name that is no case.
 pub fn every_case_bites<C, F: std::fmt::Debug>(
     cases: &[(&str, C)],
     bites: &[(&str, F, &str)],
@@ -54,6 +54,12 @@ pub fn every_case_bites<C, F: std::fmt::Debug>(
         }
     }
     for (name, fault, words) in bites {
+        if words.trim().is_empty() {
+            misses.push(format!(
+                "{name}: on {fault:?} any words would do; name some of what the case must say"
+            ));
+            continue;
+        }
         let Some((_, case)) = cases.iter().find(|(case, _)| case == name) else {
             misses.push(format!("{name}: the suite has no such case"));
             continue;
@@ -99,6 +105,7 @@ mod tests {
         assert!(judged(&[]).contains("even: no fault"));
         assert!(judged(&[("even", 2, "odd")]).contains("passes with the fault 2"));
         assert!(judged(&[("even", 3, "5 is odd")]).contains("on 3 says 3 is odd"));
-        assert!(judged(&[("even", 3, "odd"), ("odd", 2, "")]).contains("odd: the suite has no"));
+        assert!(judged(&[("even", 3, "")]).contains("even: on 3 any words would do"));
+        assert!(judged(&[("even", 3, "odd"), ("odd", 2, "odd")]).contains("odd: the suite has no"));
     }
 }

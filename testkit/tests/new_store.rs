@@ -11,18 +11,23 @@ use std::sync::Arc;
 use store::{Bug, LinesStore};
 use tempfile::TempDir;
 use windlass_ports::LogStore;
-use windlass_testkit::store::{CASES, StoreFixture};
+use windlass_testkit::store::{CASES, StoreFixture, copy_of};
 use windlass_testkit::world::{Script, Step};
 
 struct Place {
     folder: TempDir,
+    copies: TempDir,
     bug: Option<Bug>,
 }
 
 impl Place {
     fn new(bug: Option<Bug>) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        Self { folder, bug }
+        let (folder, copies) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        Self {
+            folder,
+            copies,
+            bug,
+        }
     }
 }
 
@@ -30,6 +35,11 @@ impl Place {
 impl StoreFixture for Place {
     async fn open(&self) -> Arc<dyn LogStore> {
         Arc::new(LinesStore::open(self.folder.path(), self.bug))
+    }
+
+    async fn image(&self) -> Option<Arc<dyn LogStore>> {
+        let copy = copy_of(self.folder.path(), self.copies.path()).unwrap();
+        Some(Arc::new(LinesStore::open(&copy, self.bug)))
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use windlass_file::FileStore;
 use windlass_ports::LogStore;
-use windlass_testkit::store::StoreFixture;
+use windlass_testkit::store::{StoreFixture, copy_of};
 
 struct Folder(TempDir);
 
@@ -15,6 +15,11 @@ struct Folder(TempDir);
 impl StoreFixture for Folder {
     async fn open(&self) -> Arc<dyn LogStore> {
         Arc::new(FileStore::open(self.0.path().join("store")).unwrap())
+    }
+
+    async fn image(&self) -> Option<Arc<dyn LogStore>> {
+        let copy = copy_of(&self.0.path().join("store"), self.0.path()).unwrap();
+        Some(Arc::new(FileStore::open(copy).unwrap()))
     }
 }
 

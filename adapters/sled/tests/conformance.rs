@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use windlass_ports::{LogStore, StoreError};
 use windlass_sled::SledStore;
-use windlass_testkit::store::StoreFixture;
+use windlass_testkit::store::{StoreFixture, copy_of};
 
 struct Place(tempfile::TempDir);
 
@@ -18,6 +18,11 @@ impl StoreFixture for Place {
 
     async fn open_beside(&self) -> Result<Arc<dyn LogStore>, StoreError> {
         Ok(Arc::new(SledStore::open(self.0.path().join("store"))?))
+    }
+
+    async fn image(&self) -> Option<Arc<dyn LogStore>> {
+        let copy = copy_of(&self.0.path().join("store"), self.0.path()).unwrap();
+        Some(Arc::new(SledStore::open(copy).unwrap()))
     }
 }
 

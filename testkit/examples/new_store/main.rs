@@ -14,11 +14,12 @@ use std::sync::Arc;
 use store::{Bug, LinesStore};
 use tempfile::TempDir;
 use windlass_ports::LogStore;
-use windlass_testkit::store::{CASES, StoreFixture};
+use windlass_testkit::store::{CASES, StoreFixture, copy_of};
 
 /// A place for one store.
 struct Place {
     folder: TempDir,
+    copies: TempDir,
     bug: Option<Bug>,
 }
 
@@ -27,6 +28,11 @@ impl StoreFixture for Place {
     async fn open(&self) -> Arc<dyn LogStore> {
         Arc::new(LinesStore::open(self.folder.path(), self.bug))
     }
+
+    async fn image(&self) -> Option<Arc<dyn LogStore>> {
+        let copy = copy_of(self.folder.path(), self.copies.path()).ok()?;
+        Some(Arc::new(LinesStore::open(&copy, self.bug)))
+    }
 }
 
 fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
@@ -34,8 +40,13 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let bug = bug.then_some(Bug::ForgetsTheLastFact);
     let mut broken = 0;
     for (name, case) in CASES {
-        let folder = tempfile::tempdir()?;
-        match case(&Place { folder, bug }) {
+        let (folder, copies) = (tempfile::tempdir()?, tempfile::tempdir()?);
+        let place = Place {
+            folder,
+            copies,
+            bug,
+        };
+        match case(&place) {
             Ok(()) => println!("ok     {name}"),
             Err(violation) => {
                 broken += 1;

@@ -18,6 +18,7 @@ mod appending;
 mod claiming;
 mod declaring;
 mod facts;
+mod image;
 mod listing;
 mod racing;
 mod reading;
@@ -35,6 +36,7 @@ pub use appending::*;
 pub use claiming::*;
 pub use declaring::*;
 pub use facts::{NASTY_TEXTS, fact_of_size, numbered_facts, sample_facts};
+pub use image::*;
 pub use listing::*;
 pub use racing::*;
 pub use reading::*;
@@ -49,8 +51,9 @@ pub trait StoreFixture: Send + Sync {
     /// Opens the store at this place.
     ///
     /// The suite opens it again after it has dropped the store object before, as a process does
-    /// that starts anew. A store that declares [`Durability::Memory`] may then be empty; one that
-    /// declares more must hold all that was acknowledged.
+    /// that ends in good order and starts anew. A store that declares [`Durability::Memory`] may
+    /// then be empty; one that declares more must hold all that was acknowledged. What a process
+    /// that is killed leaves is what [`image`](Self::image) shows.
     ///
     /// [`Durability::Memory`]: windlass_ports::Durability::Memory
     async fn open(&self) -> Arc<dyn LogStore>;
@@ -61,6 +64,19 @@ pub trait StoreFixture: Send + Sync {
     /// What the store answers, where only one may be open: `Locked`.
     async fn open_beside(&self) -> Result<Arc<dyn LogStore>, StoreError> {
         Ok(self.open().await)
+    }
+
+    /// Opens a copy of what is outside of the process at this moment, while the store objects of
+    /// this place live on: what the next process finds when this one is killed now, without a
+    /// destructor run. For a store in a folder, [`copy_of`] makes the copy; a store behind a
+    /// connection copies its tables, by a connection of its own.
+    ///
+    /// The default is none. That is right for a store that declares [`Durability::Memory`]; one
+    /// that declares more fails [`what_was_acknowledged_is_outside_of_the_process`] without it.
+    ///
+    /// [`Durability::Memory`]: windlass_ports::Durability::Memory
+    async fn image(&self) -> Option<Arc<dyn LogStore>> {
+        None
     }
 }
 
@@ -116,6 +132,7 @@ macro_rules! log_store_cases {
             reopening_keeps_what_was_acknowledged,
             reopening_goes_on_where_it_stood,
             a_reopened_store_needs_a_new_claim,
+            what_was_acknowledged_is_outside_of_the_process,
             the_laws_hold_in_worlds_that_it_keeps,
             a_chain_is_told_as_declared,
             other_writers_are_fenced_as_declared,

@@ -1,9 +1,10 @@
 //! Cases of opening a store again: what was acknowledged is there, as the declared durability
 //! says.
 //!
-//! The store object is dropped without a word, with claims standing, as when a process ends. A
-//! store that declares [`Durability::Memory`] may have forgotten a session or kept it; it must
-//! not have kept a part.
+//! The store object is dropped without a word, with claims standing, as when a process ends in good
+//! order: its destructors run. A killed process runs none; that case is in `image`. A store that
+//! declares [`Durability::Memory`] may have forgotten a session or kept it; it must not have kept a
+//! part.
 
 #![expect(
     clippy::missing_errors_doc,

@@ -24,7 +24,7 @@ const BITES: &[(&str, Fault, &str)] = &[
     ("calls_of_one_id_are_all_told", Fault::TellsOneCallAnId, "two calls of one id"),
     ("pieces_of_any_size_make_the_same_answer", Fault::DecodesEachReadAlone, "in pieces of 1 "),
     ("line_ends_and_keep_alives_change_nothing", Fault::KnowsOnlyLineFeeds, "with CR"),
-    ("a_wait_may_be_dropped_at_every_byte", Fault::LosesWhatADroppedWaitHadRead, ""),
+    ("a_wait_may_be_dropped_at_every_byte", Fault::LosesWhatADroppedWaitHadRead, "an answer of dropped waits"),
     ("a_connection_closed_at_any_byte_is_no_answer", Fault::TakesAClosedConnectionForTheEnd, "passed for an answer"),
     ("a_connection_closed_at_any_byte_is_no_answer", Fault::TellsHalfACall, "is told as"),
     ("a_body_cut_short_at_any_byte_is_no_answer", Fault::TakesACutBodyForTheEnd, "passed for an answer"),

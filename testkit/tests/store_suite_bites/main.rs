@@ -192,6 +192,26 @@ const BITES: &[(&str, Fault, &str)] = &[
         "that is gone succeeded",
     ),
     (
+        "what_was_acknowledged_is_outside_of_the_process",
+        Fault::WritesWhenDropped,
+        "a killed process would leave: reading all of one failed",
+    ),
+    (
+        "what_was_acknowledged_is_outside_of_the_process",
+        Fault::WritesOneAppendLate,
+        "a killed process would leave: reading all of one failed",
+    ),
+    (
+        "what_was_acknowledged_is_outside_of_the_process",
+        Fault::HasNoImage,
+        "implement StoreFixture::image",
+    ),
+    (
+        "what_was_acknowledged_is_outside_of_the_process",
+        Fault::HasNoCopy,
+        "opens no copy: the log of one has 2 facts",
+    ),
+    (
         "the_laws_hold_in_worlds_that_it_keeps",
         Fault::LosesTheLastAppendOnOpening,
         "law 1 is broken: the log was acknowledged up to",

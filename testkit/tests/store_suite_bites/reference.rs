@@ -57,6 +57,10 @@ pub(crate) enum Fault {
     TellsNoChain,
     DeclaresNoFencing,
     FencesNoOtherObject,
+    WritesWhenDropped,
+    WritesOneAppendLate,
+    HasNoImage,
+    HasNoCopy,
 }
 
 /// A place whose stores all have the same fault.
@@ -80,6 +84,8 @@ struct Log {
     released: bool,
     facts: Vec<Arc<Recorded>>,
     last_batch: usize,
+    /// How many of the facts are outside of the process.
+    outside: usize,
 }
 
 struct Reference {
@@ -127,17 +133,56 @@ impl StoreFixture for Place {
                 log.last_batch = 0;
             }
         }
-        Arc::new(Reference {
-            fault: self.fault,
-            kept: self.kept.clone(),
-            under_way: AtomicUsize::new(0),
-            appending: Mutex::default(),
-            reads: AtomicUsize::new(0),
-        })
+        Arc::new(Reference::new(self.fault, self.kept.clone()))
+    }
+
+    async fn image(&self) -> Option<Arc<dyn LogStore>> {
+        let kept = self.kept.lock().unwrap();
+        let outside = |(id, log): (&SessionId, &Log)| {
+            let facts = log.facts[..log.outside].to_vec();
+            let (outside, last_batch) = (log.outside, log.last_batch);
+            let log = Log {
+                facts,
+                outside,
+                last_batch,
+                ..Log::default()
+            };
+            (id.clone(), log)
+        };
+        let copy = Kept {
+            logs: kept.logs.iter().map(outside).collect(),
+            ..Kept::default()
+        };
+        match self.fault {
+            Some(Fault::HasNoImage) => None,
+            Some(Fault::HasNoCopy) => Some(Arc::new(Reference::new(None, self.kept.clone()))),
+            _ => Some(Arc::new(Reference::new(
+                self.fault,
+                Arc::new(Mutex::new(copy)),
+            ))),
+        }
+    }
+}
+
+impl Drop for Reference {
+    fn drop(&mut self) {
+        for log in self.kept().logs.values_mut() {
+            log.outside = log.facts.len();
+        }
     }
 }
 
 impl Reference {
+    fn new(fault: Option<Fault>, kept: Arc<Mutex<Kept>>) -> Self {
+        Self {
+            fault,
+            kept,
+            under_way: AtomicUsize::new(0),
+            appending: Mutex::default(),
+            reads: AtomicUsize::new(0),
+        }
+    }
+
     fn is(&self, fault: Fault) -> bool {
         self.fault == Some(fault)
     }
@@ -210,7 +255,13 @@ impl Reference {
         let mut kept = self.kept();
         let log = kept.logs.entry(session.clone()).or_default();
         log.last_batch = facts.len();
+        let before = log.facts.len();
         log.facts.extend_from_slice(facts);
+        log.outside = match self.fault {
+            Some(Fault::WritesWhenDropped) => log.outside,
+            Some(Fault::WritesOneAppendLate) => before,
+            _ => log.facts.len(),
+        };
     }
 
     /// Checks and writes with no other append between.

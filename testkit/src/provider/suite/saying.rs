@@ -198,7 +198,9 @@ pub fn a_wait_may_be_dropped_at_every_byte(fixture: &dyn ProviderFixture) -> Che
             gate.reached().await;
             // Until a wait is dropped, since all that has come is read.
             while let Some(read) = until_quiet(stream.next(&mut events)).await {
-                let failed = |error| Violation::new(format!("waiting at byte {at}: {error}"));
+                let failed = |error| {
+                    Violation::new(format!("an answer of dropped waits, at byte {at}: {error}"))
+                };
                 if read.map_err(failed)? == Streaming::End {
                     whole = true;
                     break;

@@ -1,14 +1,17 @@
 //! The conformance suite of the approver port: one case for each promise in [`Approver`]'s
 //! documentation; [`approver_suite!`](crate::approver_suite) makes tests of them.
 
-use std::future::{Future, ready};
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{CallId, Digest, Scope, SessionId, TurnId};
 use windlass_ports::{Approval, ApprovalRequest, Approved, Approver, ApproverError, CancelSource};
 
-use crate::store::{Checked, Violation};
+use crate::store::{Checked, Violation, run_in_parallel as run};
+
+/// How often an approver that nobody answers is looked at before its question is taken back.
+const LOOKS: u32 = 64;
 
 /// An approver under test, and a person who answers it where it asks one.
 pub trait ApproverFixture: Send + Sync {
@@ -16,7 +19,11 @@ pub trait ApproverFixture: Send + Sync {
     fn approver(&self) -> Arc<dyn Approver>;
 
     /// Has the person answer the next question like this; `false` where this approver never gets an
-    /// answer by itself.
+    /// answer by itself. It is the same each time.
+    ///
+    /// Where it is `false`, the three cases of an answer hold the approver to the opposite: each
+    /// question of theirs is asked with nobody to answer it, and must not be allowed. Nothing of the
+    /// suite is passed over.
     fn person(&self, answer: &Approved) -> bool;
 
     /// How long a question that nobody needs the answer of may take to end.
@@ -54,18 +61,20 @@ crate::approver_cases! { [crate::suite::table] }
 /// One case of the suite: holds an approver to one promise.
 pub type Case = fn(&dyn ApproverFixture) -> Checked;
 
-/// What the person says is the answer.
+/// What the person says is the answer; where nobody says anything, nothing is allowed.
 ///
 /// # Errors
-/// A violation when it is another one.
+/// A violation when it is another one, or there is one where nobody gave it.
 pub fn what_the_person_says_is_the_answer(fixture: &dyn ApproverFixture) -> Checked {
     run(async {
+        let mut people = Vec::new();
         for (call, answer) in (1..).zip(answers()) {
-            if fixture.person(&answer) {
-                answered(fixture, call, &answer).await?;
-            }
+            people.push(settled(fixture, call, &answer).await?);
         }
-        Ok(())
+        let same = people.iter().all(|person| Some(person) == people.first());
+        ensure(same, || {
+            format!("the fixture has a person for some answers and not for others: {people:?}")
+        })
     })
 }
 
@@ -108,10 +117,7 @@ pub fn a_dropped_question_leaves_the_approver_in_order(fixture: &dyn ApproverFix
     run(async {
         drop_one(fixture, 1).await?;
         let answer = Approved::Allow { arguments: None };
-        if fixture.person(&answer) {
-            answered(fixture, 2, &answer).await?;
-        }
-        Ok(())
+        settled(fixture, 2, &answer).await.map(drop)
     })
 }
 
@@ -125,10 +131,7 @@ pub fn asking_again_is_harmless(fixture: &dyn ApproverFixture) -> Checked {
         let answer = Approved::Deny {
             reason: String::from("not now"),
         };
-        if fixture.person(&answer) {
-            answered(fixture, 1, &answer).await?;
-        }
-        Ok(())
+        settled(fixture, 1, &answer).await.map(drop)
     })
 }
 
@@ -153,6 +156,37 @@ async fn drop_one(fixture: &dyn ApproverFixture, call: u64) -> Checked {
         asked = approver.ask(question(call, 1, &cancel)?) => ended(asked),
         () = ready(()) => Ok(()),
     }
+}
+
+/// Has the person answer a question and holds the approver to that; without a person, holds it to
+/// not allowing what nobody has answered. Tells whether there is a person.
+async fn settled(
+    fixture: &dyn ApproverFixture,
+    call: u64,
+    answer: &Approved,
+) -> Result<bool, Violation> {
+    let person = fixture.person(answer);
+    if person {
+        answered(fixture, call, answer).await?;
+    } else {
+        unanswered(fixture, call).await?;
+    }
+    Ok(person)
+}
+
+/// Holds an approver that nobody answers to allowing nothing: neither by itself nor when the
+/// question is taken back.
+async fn unanswered(fixture: &dyn ApproverFixture, call: u64) -> Checked {
+    let cancel = CancelSource::new();
+    let asking = ask(fixture, question(call, 2, &cancel)?);
+    let cancelling = async {
+        for _ in 0..LOOKS {
+            tokio::task::yield_now().await;
+        }
+        cancel.cancel();
+    };
+    let (asked, ()) = tokio::join!(asking, cancelling);
+    ended(asked?)
 }
 
 /// Holds an approver to the answer that the person gave.
@@ -209,14 +243,4 @@ fn ensure(holds: bool, words: impl FnOnce() -> String) -> Checked {
     } else {
         Err(Violation::new(words()))
     }
-}
-
-/// Runs a case on a runtime of its own, with all that an approver may need.
-fn run(case: impl Future<Output = Checked>) -> Checked {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Violation::new(format!("no runtime for the case: {error}")))?;
-    runtime.block_on(case)
 }

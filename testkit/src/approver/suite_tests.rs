@@ -19,6 +19,9 @@ enum Fault {
     DeafToCancel,
     AllowsWhenCancelled,
     AnswersOnce,
+    AllowsByItself,
+    AllowsTheSecond,
+    HasAPersonAtTimes,
 }
 
 /// What the person will say, asked by a scripted approver with a fault where one is planted.
@@ -48,6 +51,11 @@ impl ApproverFixture for Fixture {
     }
 
     fn person(&self, answer: &Approved) -> bool {
+        let denied = matches!(answer, Approved::Deny { .. });
+        let alone = [Fault::AllowsByItself, Fault::AllowsTheSecond].contains(&self.fault);
+        if alone || (denied && self.fault == Fault::HasAPersonAtTimes) {
+            return false;
+        }
         *self.next.lock().unwrap() = Some(answer.clone());
         true
     }
@@ -75,6 +83,10 @@ impl Approver for Asks {
             *asked += 1;
             *asked
         };
+        let second = self.fault == Fault::AllowsTheSecond && count > 1;
+        if second || self.fault == Fault::AllowsByItself {
+            return Ok(allow());
+        }
         if self.fault == Fault::DeafToCancel {
             request.cancel = never.signal();
         }
@@ -140,6 +152,16 @@ fn every_case_finds_its_fault() -> Checked {
             "the person said",
         ),
         (
+            "what_the_person_says_is_the_answer",
+            Fault::AllowsByItself,
+            "nobody said so",
+        ),
+        (
+            "what_the_person_says_is_the_answer",
+            Fault::HasAPersonAtTimes,
+            "a person for some answers and not for others",
+        ),
+        (
             "a_question_that_is_cancelled_before_it_is_asked_ends",
             Fault::AllowsWhenCancelled,
             "nobody said so",
@@ -153,6 +175,16 @@ fn every_case_finds_its_fault() -> Checked {
             "a_dropped_question_leaves_the_approver_in_order",
             Fault::AnswersOnce,
             "did not end",
+        ),
+        (
+            "a_dropped_question_leaves_the_approver_in_order",
+            Fault::AllowsTheSecond,
+            "nobody said so",
+        ),
+        (
+            "asking_again_is_harmless",
+            Fault::AllowsTheSecond,
+            "nobody said so",
         ),
         (
             "asking_again_is_harmless",

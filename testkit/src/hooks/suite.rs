@@ -5,7 +5,7 @@
 //! adapter's own means, and it tests that beside the suite.
 
 use std::collections::BTreeSet;
-use std::future::{Future, ready};
+use std::future::ready;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -16,7 +16,7 @@ use windlass_ports::{
     CancelSource, HookCall, HookContext, HookError, HookErrorKind, Hooks, Redactor,
 };
 
-use crate::store::{Checked, Violation};
+use crate::store::{Checked, Violation, run_in_parallel as run};
 
 /// How long a hook may take in the case about deadlines.
 const TIMEOUT_MS: u64 = 200;
@@ -365,14 +365,4 @@ fn ensure(holds: bool, words: impl FnOnce() -> String) -> Checked {
     } else {
         Err(Violation::new(words()))
     }
-}
-
-/// Runs a case on a runtime of its own, with all that hooks may need.
-fn run(case: impl Future<Output = Checked>) -> Checked {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Violation::new(format!("no runtime for the case: {error}")))?;
-    runtime.block_on(case)
 }

@@ -42,7 +42,7 @@ pub use racing::*;
 pub use reading::*;
 pub use reopening::*;
 pub use violation::{Checked, Violation};
-pub(crate) use violation::{ensure, run};
+pub(crate) use violation::{ensure, run, run_in_parallel};
 pub use worlds::*;
 
 /// A fresh place for one store, for example a temporary folder, and the way to open it.

@@ -80,25 +80,54 @@ pub(super) fn refused<T>(
 
 /// Runs a case on one thread.
 pub(crate) fn run(case: impl Future<Output = Checked>) -> Checked {
-    finish(tokio::runtime::Builder::new_current_thread(), case)
+    finish(
+        tokio::runtime::Builder::new_current_thread(),
+        PATIENCE,
+        case,
+    )
 }
 
 /// Runs a case on several threads, so that what it spawns runs at the same time.
-pub(super) fn run_in_parallel(case: impl Future<Output = Checked>) -> Checked {
+pub(crate) fn run_in_parallel(case: impl Future<Output = Checked>) -> Checked {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.worker_threads(4);
-    finish(builder, case)
+    finish(builder, PATIENCE, case)
 }
 
-fn finish(mut builder: tokio::runtime::Builder, case: impl Future<Output = Checked>) -> Checked {
+/// Runs a case for so long at most, and waits as long again for what it left running in threads.
+fn finish(
+    mut builder: tokio::runtime::Builder,
+    patience: Duration,
+    case: impl Future<Output = Checked>,
+) -> Checked {
     let runtime = builder
         .enable_all()
         .build()
         .map_err(|error| Violation::new(format!("no runtime for the case: {error}")))?;
-    let bounded = async { tokio::time::timeout(PATIENCE, case).await };
-    runtime.block_on(bounded).unwrap_or_else(|_| {
+    let bounded = async { tokio::time::timeout(patience, case).await };
+    let ended = runtime.block_on(bounded);
+    runtime.shutdown_timeout(patience);
+    ended.unwrap_or_else(|_| {
         Err(Violation::new(format!(
-            "the case did not end within {PATIENCE:?}: what it holds to its promises hangs"
+            "the case did not end within {patience:?}: what it holds to its promises hangs"
         )))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_that_hangs_is_ended() {
+        let (told, waits) = std::sync::mpsc::channel::<()>();
+        let builder = tokio::runtime::Builder::new_current_thread();
+        let hanging = finish(builder, Duration::from_millis(20), async move {
+            tokio::task::spawn_blocking(move || waits.recv());
+            std::future::pending().await
+        });
+        drop(told);
+        let words = hanging.unwrap_err().to_string();
+        assert!(words.contains("did not end within 20ms"), "{words}");
+    }
 }

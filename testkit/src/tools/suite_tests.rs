@@ -48,6 +48,13 @@ enum Fault {
     CountsTwice,
     PlansForReal,
     AsksByDoing,
+    NamesNoCalls,
+    NamesOneCall,
+    NamesACallOfNoTool,
+    WorldIsBlind,
+    PlanFails,
+    PlanHangs,
+    ReconcileHangs,
 }
 
 /// Scripted tools, with a fault where one is planted.
@@ -157,6 +164,12 @@ impl ToolExecutor for Faulty {
         if self.1 == Fault::PlansForReal {
             return self.run(call, context).await;
         }
+        if self.1 == Fault::PlanFails {
+            return Err(ToolError::unsupported("it cannot be planned"));
+        }
+        if self.1 == Fault::PlanHangs {
+            return std::future::pending().await;
+        }
         self.0.plan(call, context).await
     }
 
@@ -171,6 +184,9 @@ impl ToolExecutor for Faulty {
         }
         if self.1 == Fault::AnswersUndeclared {
             return Ok(None);
+        }
+        if self.1 == Fault::ReconcileHangs {
+            return std::future::pending().await;
         }
         self.0.reconcile(call, context).await
     }
@@ -190,7 +206,16 @@ impl ToolFixture for Fixture {
 
     fn calls(&self) -> Vec<ToolCall> {
         let names = self.tools.tools();
-        vec![call(&names[0].name), call("count")]
+        let look = call(&names[0].name);
+        if self.fault == Fault::NamesNoCalls {
+            Vec::new()
+        } else if self.fault == Fault::NamesOneCall {
+            vec![look]
+        } else if self.fault == Fault::NamesACallOfNoTool {
+            vec![look, call("count"), call("fly")]
+        } else {
+            vec![look, call("count")]
+        }
     }
 
     fn endless(&self) -> ToolCall {
@@ -206,6 +231,9 @@ impl ToolFixture for Fixture {
     }
 
     fn world(&self) -> String {
+        if self.fault == Fault::WorldIsBlind {
+            return String::new();
+        }
         format!(
             "{} {}",
             self.counter.total(),
@@ -215,7 +243,13 @@ impl ToolFixture for Fixture {
 
     fn patience(&self) -> Duration {
         // These hang, and the case is to find that.
-        let hangs = [Fault::DeafToCancel, Fault::NoDeadline].contains(&self.fault);
+        let hangs = [
+            Fault::DeafToCancel,
+            Fault::NoDeadline,
+            Fault::PlanHangs,
+            Fault::ReconcileHangs,
+        ]
+        .contains(&self.fault);
         if hangs {
             Duration::from_millis(400)
         } else {
@@ -234,6 +268,46 @@ mod scripted_tools {
 fn every_case_finds_its_fault() -> Checked {
     let bites = [
         ("tools_are_well_formed", Fault::BadName, "no name"),
+        (
+            "each_tool_has_a_call",
+            Fault::NamesNoCalls,
+            "the fixture names no call: ",
+        ),
+        (
+            "each_tool_has_a_call",
+            Fault::NamesOneCall,
+            "names no call of count",
+        ),
+        (
+            "each_tool_has_a_call",
+            Fault::NamesACallOfNoTool,
+            "names a call of fly",
+        ),
+        (
+            "what_changes_something_shows_in_the_world",
+            Fault::WorldIsBlind,
+            "count was run and is not read-only",
+        ),
+        (
+            "a_plan_changes_nothing",
+            Fault::PlanFails,
+            "look could not be planned",
+        ),
+        (
+            "a_plan_changes_nothing",
+            Fault::PlanHangs,
+            "planning look did not end within",
+        ),
+        (
+            "asking_what_became_of_a_call_changes_nothing",
+            Fault::ReconcileHangs,
+            "asking what became of look did not end within",
+        ),
+        (
+            "asking_what_became_of_a_call_is_supported_as_declared",
+            Fault::ReconcileHangs,
+            "asking what became of look did not end within",
+        ),
         ("a_call_is_observed", Fault::FailsCalls, "ended as Failed"),
         (
             "an_unknown_tool_does_not_begin",

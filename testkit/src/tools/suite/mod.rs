@@ -4,6 +4,9 @@
 //! What a run leaves behind in the operating system (processes, files half written) is not here:
 //! looking for it needs that executor's own means, and its adapter tests it beside the suite.
 
+mod asking;
+mod fixture;
+
 use std::collections::BTreeSet;
 use std::future::{Future, ready};
 use std::sync::Arc;
@@ -18,7 +21,10 @@ use windlass_ports::{
     ToolExecutor,
 };
 
-use crate::store::{Checked, Violation};
+use crate::store::{Checked, Violation, run_in_parallel as run};
+
+pub use asking::*;
+pub use fixture::*;
 
 /// How long a run may take in the case about deadlines.
 const TIMEOUT_MS: u64 = 200;
@@ -30,8 +36,10 @@ pub trait ToolFixture: Send + Sync {
     /// The executor.
     fn executor(&self) -> Arc<dyn ToolExecutor>;
 
-    /// Calls that succeed soon, best one of each tool. They are run one after the other, in this
-    /// order.
+    /// Calls that succeed soon: one at least of each declared tool, but for those of
+    /// [`endless`](Self::endless) and [`talkative`](Self::talkative), which may have one. They are
+    /// run one after the other, in this order. The first call of a tool that is not read-only
+    /// changes something that [`world`](Self::world) tells.
     fn calls(&self) -> Vec<ToolCall>;
 
     /// A call that does not end by itself.
@@ -76,6 +84,8 @@ macro_rules! tool_cases {
     ([$($callback:tt)*] $($extra:tt)*) => {
         $($callback)*! { [$($extra)*]
             tools_are_well_formed,
+            each_tool_has_a_call,
+            what_changes_something_shows_in_the_world,
             a_call_is_observed,
             an_unknown_tool_does_not_begin,
             a_call_that_is_cancelled_before_it_starts_changes_nothing,
@@ -337,74 +347,6 @@ pub fn what_is_idempotent_has_its_effect_once_per_key(fixture: &dyn ToolFixture)
     })
 }
 
-/// What a run would do is said, and none of it is done.
-///
-/// # Errors
-/// A violation when something changed, or it says that it is done.
-pub fn a_plan_changes_nothing(fixture: &dyn ToolFixture) -> Checked {
-    run(async {
-        for (number, call) in (1..).zip(fixture.calls()) {
-            let (before, name) = (fixture.world(), call.name.clone());
-            let context = context(number, &CancelSource::new())?;
-            let planned = fixture.executor().plan(call, context).await;
-            let done = planned.is_ok_and(|said| said.status == ObservationStatus::Done);
-            ensure(!done, || {
-                format!("{name} was only planned and says that it is done")
-            })?;
-            ensure(fixture.world() == before, || {
-                format!("{name} was only planned and changed something")
-            })?;
-        }
-        Ok(())
-    })
-}
-
-/// A tool that is asked what became of a call changes nothing.
-///
-/// # Errors
-/// A violation when something changed.
-pub fn asking_what_became_of_a_call_changes_nothing(fixture: &dyn ToolFixture) -> Checked {
-    run(async {
-        for (number, call) in (1..).zip(fixture.calls()) {
-            let name = call.name.clone();
-            let context = context(number, &CancelSource::new())?;
-            observe(fixture, call.clone(), context.clone()).await?;
-            let before = fixture.world();
-            // It may not know; what it says of a call that has ended is not held against it.
-            let _said = fixture.executor().reconcile(call, context).await;
-            ensure(fixture.world() == before, || {
-                format!("{name} was asked what became of it and changed something")
-            })?;
-        }
-        Ok(())
-    })
-}
-
-/// A tool answers what became of a call exactly where it declares that it reconciles: whether it
-/// knows is another matter.
-///
-/// # Errors
-/// A violation when one that declares it does not support it, or the other way round.
-pub fn asking_what_became_of_a_call_is_supported_as_declared(fixture: &dyn ToolFixture) -> Checked {
-    run(async {
-        let tools = fixture.executor().tools();
-        for (number, call) in (1..).zip(fixture.calls()) {
-            let name = call.name.clone();
-            let declared = tools
-                .iter()
-                .any(|tool| tool.name == name && tool.reconciles);
-            let context = context(number, &CancelSource::new())?;
-            let said = fixture.executor().reconcile(call, context).await;
-            let unsupported = |error: ToolError| error.kind == ToolErrorKind::Unsupported;
-            let told = !said.is_err_and(unsupported);
-            ensure(told == declared, || {
-                format!("{name} declares ({declared}) that it reconciles, and does ({told})")
-            })?;
-        }
-        Ok(())
-    })
-}
-
 /// The fixture's calls of tools of one class.
 fn of_class(fixture: &dyn ToolFixture, effect: EffectClass) -> Vec<ToolCall> {
     let tools = fixture.executor().tools();
@@ -424,20 +366,22 @@ async fn observe(
     context: ToolContext,
 ) -> Result<Observation, Violation> {
     let name = call.name.clone();
-    let run = fixture.executor();
-    let running = run.run(call, context);
-    match tokio::time::timeout(fixture.patience(), running).await {
-        Ok(Ok(observation)) => Ok(observation),
-        Ok(Err(ToolError { context, .. })) => Err(Violation::new(format!(
-            "the executor failed to run {name}: {context}"
-        ))),
-        Err(_) => {
-            let patience = fixture.patience();
-            Err(Violation::new(format!(
-                "{name} did not end within {patience:?}"
-            )))
-        }
-    }
+    let executor = fixture.executor();
+    let ended = within(fixture, &name, executor.run(call, context)).await?;
+    ended.map_err(|ToolError { context, .. }| {
+        Violation::new(format!("the executor failed to run {name}: {context}"))
+    })
+}
+
+/// Waits for what an executor does, within the fixture's patience.
+async fn within<T>(
+    fixture: &dyn ToolFixture,
+    what: &str,
+    doing: impl Future<Output = T>,
+) -> Result<T, Violation> {
+    let patience = fixture.patience();
+    let ended = tokio::time::timeout(patience, doing).await;
+    ended.map_err(|_| Violation::new(format!("{what} did not end within {patience:?}")))
 }
 
 /// Holds a call that was told to stop to saying so.
@@ -486,14 +430,4 @@ fn ensure(holds: bool, words: impl FnOnce() -> String) -> Checked {
     } else {
         Err(Violation::new(words()))
     }
-}
-
-/// Runs a case on a runtime of its own, with all that an executor may need.
-fn run(case: impl Future<Output = Checked>) -> Checked {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Violation::new(format!("no runtime for the case: {error}")))?;
-    runtime.block_on(case)
 }

@@ -35,6 +35,10 @@ fn main() -> ExitCode {
             "a_store_that_lags_is_caught",
             layer::a_store_that_lags_is_caught,
         ),
+        (
+            "notes_that_do_not_read_are_no_fewer_effects",
+            turn::notes_that_do_not_read,
+        ),
     ];
     let trials = trials.map(|(name, test)| {
         Trial::test(name, move || {

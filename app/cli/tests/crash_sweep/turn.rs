@@ -1,7 +1,7 @@
 //! A turn of three tools in a place of its own, from its first process to its last.
 
 use std::fs;
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use windlass::core::{Fact, Recorded};
+use windlass::core::{Fact, ObservationStatus, Recorded};
 use windlass::ports::codec;
 use windlass_testkit::Answer;
 use windlass_testkit::crash::{Effect, Life, Plan};
@@ -22,12 +22,14 @@ use crate::program::{LAGS, PLAN, SYNCS};
 /// The session's name.
 pub(crate) const SESSION: &str = "s";
 const PROMPT: &str = "look, keep, pay";
+/// The tools' names.
+const TOOLS: [&str; 3] = ["look", "keep", "pay"];
 /// What the tools note their runs in.
 const EFFECTS: &str = "effects";
 /// How many processes a turn may need to settle once nothing disturbs it.
 const MOST_RESUMES: usize = 2;
 /// How long one process may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A store that turns are run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -236,11 +238,12 @@ impl Turn {
         let log = self.log()?;
         self.wrong.extend(self.server.misses());
         let requests = self.requests()?;
+        let effects = self.effects(&log)?;
         Ok(Life {
             struck,
             syncs,
             log,
-            effects: self.effects(),
+            effects,
             requests,
             acknowledged: self.acknowledged,
             wrong: self.wrong,
@@ -258,15 +261,27 @@ impl Turn {
         bodies.collect()
     }
 
-    fn effects(&self) -> Vec<Effect> {
-        let text = fs::read_to_string(self.path().join(EFFECTS)).unwrap_or_default();
-        let lines = text.lines().filter_map(|line| line.split_once(' '));
-        lines
-            .map(|(tool, key)| Effect {
-                tool: tool.to_owned(),
-                key: key.to_owned(),
-            })
-            .collect()
+    /// What the tools have noted of their runs.
+    fn effects(&self, log: &[Recorded]) -> Result<Vec<Effect>, String> {
+        let noted = match fs::read_to_string(self.path().join(EFFECTS)) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(format!("the tools' notes cannot be read: {error}")),
+        };
+        match noted {
+            Some(text) => noted_effects(&text),
+            // Without a file no tool has run, so no call may say that it did.
+            None => {
+                let ran = |it: &&Recorded| {
+                    matches!(&it.fact, Fact::CallObserved(call)
+                        if call.observation.status == ObservationStatus::Done)
+                };
+                match log.iter().find(ran) {
+                    None => Ok(Vec::new()),
+                    Some(ran) => Err(format!("no tool has noted its run, and yet: {ran:?}")),
+                }
+            }
+        }
     }
 
     fn url(&self) -> String {
@@ -358,6 +373,47 @@ fn seen(mut command: Command, mut see: impl FnMut(&[u8])) -> Result<Ended, Strin
     }
 }
 
+/// Reads the tools' notes: each line a tool and a key, and nothing else.
+fn noted_effects(text: &str) -> Result<Vec<Effect>, String> {
+    if !text.is_empty() && !text.ends_with('\n') {
+        return Err(format!("the tools' notes end within a line: {text:?}"));
+    }
+    let effect = |line: &str| {
+        let wrong = || format!("a tool noted {line:?}, which is no tool and key");
+        let (tool, key) = line.split_once(' ').ok_or_else(wrong)?;
+        let known = TOOLS.contains(&tool);
+        match known && !key.is_empty() && !key.contains(char::is_whitespace) {
+            true => Ok(Effect {
+                tool: tool.to_owned(),
+                key: key.to_owned(),
+            }),
+            false => Err(wrong()),
+        }
+    };
+    text.lines().map(effect).collect()
+}
+
+pub(crate) fn notes_that_do_not_read() {
+    assert_eq!(noted_effects("").unwrap(), []);
+    let pay = |key: &str| Effect {
+        tool: "pay".to_owned(),
+        key: key.to_owned(),
+    };
+    let read = noted_effects("pay k1\npay k2\n").unwrap();
+    assert_eq!(read, [pay("k1"), pay("k2")]);
+    for text in [
+        "pay\n",
+        "pay \n",
+        "pay k1",
+        "pay k1\n\n",
+        "pay k1 k2\n",
+        "k1 pay\n",
+        "pay k1\npay\npay k2\n",
+    ] {
+        assert!(noted_effects(text).is_err(), "{text:?}");
+    }
+}
+
 /// Three tools, one of each class; each notes its run and says the same at each.
 fn tools() -> Value {
     let tool = |name: &str, effect: &str| {
@@ -373,9 +429,9 @@ fn tools() -> Value {
         })
     };
     json!({"tools": [
-        tool("look", "read_only"),
-        tool("keep", "idempotent"),
-        tool("pay", "effectful"),
+        tool(TOOLS[0], "read_only"),
+        tool(TOOLS[1], "idempotent"),
+        tool(TOOLS[2], "effectful"),
     ]})
 }
 

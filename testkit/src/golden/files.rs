@@ -1,10 +1,19 @@
 //! The files of golden logs. They are read and added; nothing here changes one that is there.
+//!
+//! `names` lists them, a line each: the name, and the SHA-256 of its digest. A log that is removed
+//! is missed, and one that is added anew under its name is another. The list is only appended to.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest as _, Sha256};
+
 use super::{Golden, make};
+
+/// The list of the logs of a folder.
+const NAMES: &str = "names";
 
 /// The golden logs of the first version of facts, as they come with the kit.
 #[must_use]
@@ -29,6 +38,14 @@ pub enum ReadError {
         /// Which one is there.
         path: PathBuf,
     },
+    /// The list of the names does not read, or does not fit the logs.
+    #[error("{path}: {what}")]
+    List {
+        /// The list.
+        path: PathBuf,
+        /// What is off.
+        what: String,
+    },
 }
 
 /// A golden log that cannot be added.
@@ -37,6 +54,14 @@ pub enum AddError {
     /// The name does not do.
     #[error("{0:?} is no name of a golden log: use a-z 0-9 _, beginning with a letter")]
     Name(String),
+    /// The list of the names does not read, or has this one.
+    #[error("{path}: {what}")]
+    List {
+        /// The list.
+        path: PathBuf,
+        /// What is off.
+        what: String,
+    },
     /// The log does not do.
     #[error("the log cannot be a golden one: {0}")]
     Log(String),
@@ -53,7 +78,8 @@ pub enum AddError {
 /// Reads all golden logs of a folder, in the order of their names.
 ///
 /// # Errors
-/// [`ReadError`] when a file cannot be read, or has not its other half.
+/// [`ReadError`] when a file cannot be read, has not its other half, or is not as the list of the
+/// names has it.
 pub fn read(folder: &Path) -> Result<Vec<Golden>, ReadError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
@@ -63,6 +89,9 @@ pub fn read(folder: &Path) -> Result<Vec<Golden>, ReadError> {
     let entries = fs::read_dir(folder).map_err(failed(folder))?;
     for entry in entries {
         let path = entry.map_err(failed(folder))?.path();
+        if path.file_name().is_some_and(|name| name == NAMES) {
+            continue;
+        }
         let ending = path.extension().and_then(|ending| ending.to_str());
         let (log, digest) = (path.with_extension("jsonl"), path.with_extension("digest"));
         match ending {
@@ -78,13 +107,73 @@ pub fn read(folder: &Path) -> Result<Vec<Golden>, ReadError> {
         });
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(found)
+    let path = folder.join(NAMES);
+    let text = match fs::read_to_string(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        read => read.map_err(failed(&path))?,
+    };
+    match listed(&text).and_then(|listed| fits(&found, listed)) {
+        Ok(()) => Ok(found),
+        Err(what) => Err(ReadError::List { path, what }),
+    }
 }
 
-/// Adds a golden log. `from` says where it comes from, in a few words.
+/// What the list says: of each name the SHA-256 of its digest.
+fn listed(text: &str) -> Result<BTreeMap<&str, &str>, String> {
+    if !text.is_empty() && !text.ends_with('\n') {
+        return Err(String::from("it ends within a line"));
+    }
+    let mut listed = BTreeMap::new();
+    for line in text.lines() {
+        let (name, digest) = line
+            .split_once(' ')
+            .ok_or_else(|| format!("{line:?} is no name and SHA-256"))?;
+        if listed.insert(name, digest).is_some() {
+            return Err(format!("{name} is listed twice"));
+        }
+    }
+    Ok(listed)
+}
+
+/// The SHA-256 of a text, as `sha256sum` says it.
+fn sha256(text: &str) -> String {
+    let hash = Sha256::digest(text);
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Checks that the logs are those that are listed, each with the digest that it was added with.
+fn fits(found: &[Golden], mut listed: BTreeMap<&str, &str>) -> Result<(), String> {
+    for golden in found {
+        match listed.remove(golden.name.as_str()) {
+            Some(digest) if digest == sha256(&golden.digest) => {}
+            Some(_) => {
+                return Err(format!(
+                    "{} has not the digest that it was added with: bring it back as it was",
+                    golden.name
+                ));
+            }
+            None => {
+                return Err(format!(
+                    "{} is not listed: a golden log is added by cargo xtask golden --add",
+                    golden.name
+                ));
+            }
+        }
+    }
+    match listed.first_key_value() {
+        None => Ok(()),
+        Some((name, _)) => Err(format!(
+            "{name} is gone: a golden log is never removed, bring it back as it was"
+        )),
+    }
+}
+
+/// Adds a golden log. `from` says where it comes from, in a few words. When it fails, nothing of
+/// the log is left behind.
 ///
 /// # Errors
-/// [`AddError`] when the name is taken or is none, or the log does not fold.
+/// [`AddError`] when the name is taken or is none, the log does not fold, or a file cannot be
+/// written.
 pub fn add(folder: &Path, name: &str, log: &[u8], from: &str) -> Result<Golden, AddError> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(plain) {
@@ -95,13 +184,19 @@ pub fn add(folder: &Path, name: &str, log: &[u8], from: &str) -> Result<Golden, 
         log: log.to_owned(),
         digest: make(log, from).map_err(AddError::Log)?,
     };
-    let path = folder.join(format!("{name}.jsonl"));
-    create(&path, &golden.log)?;
-    create(&path.with_extension("digest"), golden.digest.as_bytes())?;
+    let log = folder.join(format!("{name}.jsonl"));
+    let digest = log.with_extension("digest");
+    create(&log, &golden.log)?;
+    let rest = || {
+        create(&digest, golden.digest.as_bytes())?;
+        let line = format!("{name} {}\n", sha256(&golden.digest));
+        list(&folder.join(NAMES), name, &line).inspect_err(|_| remove(&digest))
+    };
+    rest().inspect_err(|_| remove(&log))?;
     Ok(golden)
 }
 
-/// Writes a file that is not there yet.
+/// Writes a file that is not there yet, whole or not at all.
 fn create(path: &Path, bytes: &[u8]) -> Result<(), AddError> {
     let failed = |why| AddError::File {
         path: path.to_owned(),
@@ -109,6 +204,38 @@ fn create(path: &Path, bytes: &[u8]) -> Result<(), AddError> {
     };
     let new: io::Result<File> = OpenOptions::new().write(true).create_new(true).open(path);
     let mut file = new.map_err(failed)?;
-    file.write_all(bytes).map_err(failed)?;
-    file.sync_all().map_err(failed)
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    written.inspect_err(|_| remove(path)).map_err(failed)
+}
+
+/// Adds a line to the list, whole or not at all.
+fn list(path: &Path, name: &str, line: &str) -> Result<(), AddError> {
+    let failed = |why| AddError::File {
+        path: path.to_owned(),
+        why,
+    };
+    let mut options = OpenOptions::new();
+    let opened = options.read(true).append(true).create(true).open(path);
+    let mut file = opened.map_err(failed)?;
+    let mut text = String::new();
+    file.read_to_string(&mut text).map_err(failed)?;
+    let off = |what| AddError::List {
+        path: path.to_owned(),
+        what,
+    };
+    if listed(&text).map_err(off)?.contains_key(name) {
+        return Err(off(format!(
+            "{name} is listed already: bring it back as it was, or take another name"
+        )));
+    }
+    let written = file.write_all(line.as_bytes());
+    // Best effort: a list that ends within a line is refused by who reads it.
+    let cut = |_: &io::Error| drop(file.set_len(text.len() as u64));
+    let written = written.inspect_err(cut).and_then(|()| file.sync_all());
+    written.map_err(failed)
+}
+
+/// Takes away what was just made. Best effort: a half that stays is told of by who reads.
+fn remove(path: &Path) {
+    let _ = fs::remove_file(path);
 }

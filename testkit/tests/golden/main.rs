@@ -109,7 +109,56 @@ fn a_log_is_added_once_and_never_rewritten() {
         let added = golden::add(folder.path(), "broken", broken, "a test");
         assert!(matches!(added, Err(AddError::Log(_))), "{added:?}");
     }
-    std::fs::write(folder.path().join("alone.digest"), "").unwrap();
+    // Its other half cannot be made: nothing is left behind, and what was there is left alone.
+    let (alone, half) = ("alone.digest", folder.path().join("alone.jsonl"));
+    std::fs::write(folder.path().join(alone), "").unwrap();
+    let added = golden::add(folder.path(), "alone", &log, "a test");
+    assert!(matches!(added, Err(AddError::File { .. })), "{added:?}");
+    assert!(!half.exists() && folder.path().join(alone).exists());
     let read = golden::read(folder.path());
     assert!(matches!(read, Err(ReadError::Alone { .. })), "{read:?}");
+}
+
+#[test]
+fn a_log_that_is_removed_or_exchanged_is_missed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let log = named("a_goal_is_met").log;
+    let other = named("a_hook_halts_the_turn").log;
+    golden::add(folder.path(), "first", &log, "a test").unwrap();
+    golden::add(folder.path(), "second", &log, "a test").unwrap();
+    assert_eq!(golden::read(folder.path()).unwrap().len(), 2);
+    let off = |part: &str| {
+        let read = golden::read(folder.path());
+        let told = match &read {
+            Err(ReadError::List { what, .. }) => what.contains(part),
+            _ => false,
+        };
+        assert!(told, "{part}: {read:?}");
+    };
+
+    for ending in ["jsonl", "digest"] {
+        std::fs::remove_file(file(&format!("first.{ending}"))).unwrap();
+    }
+    off("first is gone");
+    let again = golden::add(folder.path(), "first", &other, "a test");
+    assert!(matches!(again, Err(AddError::List { .. })), "{again:?}");
+    assert!(!file("first.jsonl").exists() && !file("first.digest").exists());
+
+    // Made by hand, as no one should.
+    let exchanged = golden::make(&other, "a test").unwrap();
+    std::fs::write(file("first.jsonl"), &other).unwrap();
+    std::fs::write(file("first.digest"), exchanged).unwrap();
+    off("first has not the digest");
+
+    let names = std::fs::read_to_string(file("names")).unwrap();
+    let (first, second) = names.split_once('\n').unwrap();
+    std::fs::write(file("names"), second).unwrap();
+    off("first is not listed");
+    std::fs::write(file("names"), format!("{first}\n{first}\n")).unwrap();
+    off("listed twice");
+    std::fs::write(file("names"), first).unwrap();
+    off("within a line");
+    std::fs::remove_file(file("names")).unwrap();
+    off("is not listed");
 }

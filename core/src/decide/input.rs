@@ -13,6 +13,7 @@ use crate::goal::Goal;
 use crate::input::{Input, Widening};
 use crate::outcome::Interrupter;
 use crate::scope::Scope;
+use crate::session::Delivery;
 use crate::settings::Settings;
 
 /// Adds the facts that the input itself is.
@@ -115,7 +116,7 @@ fn on_set_goal(plan: &mut Plan, scope: Scope, goal: Option<Goal>) -> Result<(), 
     }))
 }
 
-fn on_send(plan: &mut Plan, said: InputQueued) -> Result<(), Reject> {
+fn on_send(plan: &mut Plan, mut said: InputQueued) -> Result<(), Reject> {
     seen(plan, &said.scope)?;
     if said.text.trim().is_empty() {
         return Err(Reject::Empty);
@@ -132,6 +133,11 @@ fn on_send(plan: &mut Plan, said: InputQueued) -> Result<(), Reject> {
     let waiting = u32::try_from(plan.session.queue.len()).unwrap_or(u32::MAX);
     if !opens && waiting >= limits.queue {
         return Err(Reject::QueueFull { waiting });
+    }
+    // A turn that runs for real would run what was only to be planned: it gets the next turn.
+    let for_real = plan.session.turn().is_some_and(|turn| !turn.dry_run);
+    if said.dry_run && said.delivery == Delivery::Steer && for_real {
+        said.delivery = Delivery::FollowUp;
     }
     plan.push(Fact::InputQueued(said))
 }

@@ -124,6 +124,47 @@ fn a_plan_may_be_made_again_after_a_restart() {
 }
 
 #[test]
+fn a_dry_steer_to_a_turn_that_runs_for_real_is_planned_in_the_next() {
+    check(
+        r#"
+            send hello
+            steer dry what would you do
+            text hi
+            end stop
+            call write {}
+            end stop
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > steer dry what would you do
+               6 InputQueued "what would you do", follow-up, dry run
+            > text hi
+               7 ItemAdded text "hi"
+            > end stop
+               8 SampleEnded stop
+               9 TurnSettled completed, waiting: 6
+              10 TurnOpened because opened by input 6, dry run
+              11 InputAccepted input 6
+              12 SampleStarted sample 1 attempt 1 because opened by input 6
+                 run sample@12
+            > call write {}
+              13 ItemAdded call write {}
+              14 CallDecided call 13 allow: the permissions allow it
+              15 CallStarted call 13 attempt 1, plan
+                 run call 13@15
+            > end stop
+              16 SampleEnded stop
+        "#]],
+    );
+}
+
+#[test]
 fn a_steer_does_not_turn_a_dry_run_into_another() {
     check(
         r#"

@@ -8,7 +8,7 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use windlass_core::{decide, rehearse};
+use windlass_core::{Rehearsed, decide, rehearse};
 use windlass_ports::codec;
 use windlass_testkit::golden::{self, Golden};
 use windlass_testkit::world::{self, Machine, Script, check_all, random};
@@ -63,6 +63,7 @@ fn check(folder: &Path) -> anyhow::Result<bool> {
                 let told = rehearse(decide, log)?;
                 decisions += told.same + told.different + told.unjudged;
                 otherwise += told.different;
+                off += usize::from(!as_meant(&golden.name, &told));
                 facts += covered.facts;
                 requests += covered.requests;
                 turns += covered.turns;
@@ -86,6 +87,32 @@ fn check(folder: &Path) -> anyhow::Result<bool> {
         bail!("there are no golden logs in {}", folder.display());
     }
     Ok(off == 0)
+}
+
+/// Whether a golden log would be decided as it was, but where it is meant otherwise.
+fn as_meant(name: &str, told: &Rehearsed) -> bool {
+    let meant = golden::MEANT.iter().filter(|(log, ..)| *log == name);
+    let meant: Vec<u64> = meant.map(|(_, seq, _)| *seq).collect();
+    let seqs: Vec<u64> = told.divergences.iter().map(|one| one.seq.0).collect();
+    for one in &told.divergences {
+        if !meant.contains(&one.seq.0) {
+            complain(format_args!(
+                "golden log {name}, position {}: {} was written, and {} would be; if it is meant, \
+                 say why in golden::MEANT",
+                one.seq, one.recorded, one.instead
+            ));
+        }
+    }
+    for seq in meant.iter().filter(|seq| !seqs.contains(seq)) {
+        complain(format_args!(
+            "golden log {name}, position {seq}: golden::MEANT has it decided otherwise, and it is not"
+        ));
+    }
+    if !told.requested.is_empty() {
+        let requested = &told.requested;
+        complain(format_args!("golden log {name}: {requested:?}"));
+    }
+    seqs == meant && told.different == seqs.len() as u64 && told.requested.is_empty()
 }
 
 /// Rehearses the logs of random worlds: today's engine decides as it just did.

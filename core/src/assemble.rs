@@ -269,3 +269,177 @@ impl Assembler {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> StreamEvent {
+        let text = text.into();
+        StreamEvent::Text { slot: 0, text }
+    }
+
+    fn refusal(text: &str) -> StreamEvent {
+        let text = text.into();
+        StreamEvent::Refusal { slot: 0, text }
+    }
+
+    fn reasoning(text: &str) -> StreamEvent {
+        let text = text.into();
+        StreamEvent::Reasoning { slot: 0, text }
+    }
+
+    fn arguments(text: &str) -> StreamEvent {
+        let text = text.into();
+        StreamEvent::CallArguments { slot: 0, text }
+    }
+
+    fn call() -> StreamEvent {
+        StreamEvent::CallOpened {
+            slot: 0,
+            id: "c1".into(),
+            name: "read".into(),
+        }
+    }
+
+    fn done(text: Option<&str>, opaque: Option<Opaque>) -> StreamEvent {
+        StreamEvent::Done {
+            slot: 0,
+            text: text.map(String::from),
+            opaque,
+        }
+    }
+
+    fn finished() -> StreamEvent {
+        StreamEvent::Finished {
+            reason: StopReason::Stop,
+        }
+    }
+
+    fn opaque() -> Opaque {
+        Opaque {
+            provider: "p".into(),
+            endpoint: "e".into(),
+            model: "m".into(),
+            payload: "{}".into(),
+        }
+    }
+
+    fn fed(events: impl IntoIterator<Item = StreamEvent>) -> (Assembler, Vec<Assembled>) {
+        let mut assembler = Assembler::new(Caps::default());
+        let mut out = Vec::new();
+        for event in events {
+            assembler.push(event, &mut out).unwrap();
+        }
+        (assembler, out)
+    }
+
+    #[test]
+    fn a_delta_is_shown_where_it_has_text_and_its_part_is_open() {
+        for streamed in [text, refusal, reasoning] {
+            let (_, nothing) = fed([streamed("")]);
+            assert_eq!(nothing, []);
+            let (_, once) = fed([streamed("a"), streamed("")]);
+            assert_eq!(once.len(), 1);
+            assert!(matches!(once[0], Assembled::Delta(_)));
+            let (_, late) = fed([streamed("a"), done(None, None), streamed("b")]);
+            assert!(matches!(
+                late[..],
+                [Assembled::Delta(_), Assembled::Item(_)]
+            ));
+        }
+    }
+
+    #[test]
+    fn the_delta_of_a_part_is_of_its_kind() {
+        let deltas = |event| fed([event]).1;
+        let slot = 0;
+        let shown = |delta| [Assembled::Delta(delta)];
+        let a = || String::from("a");
+        assert_eq!(deltas(text("a")), shown(Delta::Text { slot, text: a() }));
+        let expected = shown(Delta::Refusal { slot, text: a() });
+        assert_eq!(deltas(refusal("a")), expected);
+        let expected = shown(Delta::Reasoning { slot, text: a() });
+        assert_eq!(deltas(reasoning("a")), expected);
+    }
+
+    #[test]
+    fn arguments_are_shown_where_they_have_text_and_their_call_is_open() {
+        let (_, unopened) = fed([arguments("a")]);
+        assert_eq!(unopened, []);
+        let (_, out) = fed([call(), arguments("{}"), arguments(""), done(None, None)]);
+        let text = String::from("{}");
+        assert_eq!(out[1], Assembled::Delta(Delta::Arguments { slot: 0, text }));
+        assert_eq!(out.len(), 3);
+        assert!(matches!(out[2], Assembled::Item(Item::Call(_))));
+        let (_, late) = fed([call(), done(None, None), arguments("{}")]);
+        assert_eq!(late.len(), 2);
+    }
+
+    #[test]
+    fn an_answer_is_whole_once_it_finished_and_not_before() {
+        let (open, _) = fed([text("a"), done(None, None)]);
+        assert!(!open.ended());
+        let (whole, out) = fed([text("a"), finished(), text("b"), finished()]);
+        assert!(whole.ended());
+        assert_eq!(out.len(), 2);
+    }
+
+    #[test]
+    fn an_answer_calls_from_the_moment_a_call_opens() {
+        assert!(!fed([]).0.calls());
+        assert!(!fed([text("a")]).0.calls());
+        assert!(fed([call()]).0.calls());
+        assert!(fed([call(), done(None, None)]).0.calls());
+    }
+
+    #[test]
+    fn the_last_usage_counts() {
+        assert_eq!(fed([text("a")]).0.usage(), None);
+        let usage = |output| Usage {
+            output: Some(output),
+            ..Usage::default()
+        };
+        let (assembler, _) = fed([StreamEvent::Usage(usage(3)), StreamEvent::Usage(usage(5))]);
+        assert_eq!(assembler.usage(), Some(usage(5)));
+    }
+
+    #[test]
+    fn a_part_that_says_nothing_is_no_item_and_another_is() {
+        for (streamed, item) in [
+            (text("a"), Item::Text { text: "a".into() }),
+            (refusal("a"), Item::Refusal { text: "a".into() }),
+            (
+                reasoning("a"),
+                Item::Reasoning(Arc::new(ReasoningItem {
+                    text: "a".into(),
+                    opaque: None,
+                })),
+            ),
+        ] {
+            let (_, empty) = fed([streamed.clone(), done(Some(""), None)]);
+            assert!(matches!(empty[..], [Assembled::Delta(_)]));
+            let (_, whole) = fed([streamed, done(None, None)]);
+            assert_eq!(whole[1..], [Assembled::Item(item)]);
+        }
+    }
+
+    #[test]
+    fn reasoning_without_text_is_an_item_by_its_opaque_form() {
+        let (_, out) = fed([reasoning(""), done(None, Some(opaque()))]);
+        let item = Item::Reasoning(Arc::new(ReasoningItem {
+            text: String::new(),
+            opaque: Some(opaque()),
+        }));
+        assert_eq!(out, [Assembled::Item(item)]);
+    }
+
+    #[test]
+    fn an_answer_may_be_as_large_as_the_cap_and_no_larger() {
+        let caps = Caps { bytes: 3, parts: 1 };
+        let mut assembler = Assembler::new(caps);
+        let mut out = Vec::new();
+        assert_eq!(assembler.push(text("abc"), &mut out), Ok(()));
+        assert_eq!(assembler.push(text("d"), &mut out), Err(Overflow::Bytes(3)));
+    }
+}

@@ -197,4 +197,14 @@ mod tests {
         assert_eq!(chain.len(), 7);
         assert!(chain.chunks.len() <= 3);
     }
+
+    #[test]
+    fn only_a_chain_without_elements_is_empty() {
+        let mut chain = Chain::default();
+        assert!(chain.is_empty());
+        chain.push(0);
+        assert!(!chain.is_empty());
+        chain.push(1);
+        assert!(!chain.is_empty());
+    }
 }

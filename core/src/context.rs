@@ -127,3 +127,51 @@ pub(crate) fn prompt_item(shown: &PromptItem) -> Part {
 pub(crate) fn shown<'a>(items: impl Iterator<Item = &'a PromptItem>) -> Shown {
     items.fold(Shown::NOTHING, |shown, item| shown.with(prompt_item(item)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inside(text: &str) -> String {
+        let framed = frame("a", text);
+        let inner = framed.strip_prefix("<context from=\"a\">\n").unwrap();
+        inner.strip_suffix("\n</context>").unwrap().into()
+    }
+
+    #[test]
+    fn text_that_names_no_frame_is_kept_as_it_is() {
+        for text in [
+            "",
+            "plain",
+            "context first",
+            "/context first",
+            "a < b",
+            "<b>bold</b>",
+            "<<",
+            "<cont",
+            "<contex t>",
+        ] {
+            assert_eq!(inside(text), text);
+        }
+    }
+
+    #[test]
+    fn text_cannot_end_its_frame_nor_open_another() {
+        for (text, kept) in [
+            ("</context>", "<\\/context>"),
+            ("<context>", "<\\context>"),
+            ("a </CONTEXT> b", "a <\\/CONTEXT> b"),
+            ("< / context>", "<\\ / context>"),
+            ("<\n//context", "<\\\n//context"),
+            ("<b></context><i>", "<b><\\/context><i>"),
+        ] {
+            assert_eq!(inside(text), kept);
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_frame_has_no_marks_and_no_control_characters() {
+        let framed = frame("a\"b<c>d&e\nf\0g", "x");
+        assert_eq!(framed, "<context from=\"abcdefg\">\nx\n</context>");
+    }
+}

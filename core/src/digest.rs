@@ -89,4 +89,12 @@ mod tests {
         let a_bc = Digest::EMPTY.part(b"a").part(b"bc");
         assert_ne!(ab_c, a_bc);
     }
+
+    #[test]
+    fn is_shown_as_its_32_digits_in_debug_output_too() {
+        let digest = Digest(0xab);
+        let shown = "000000000000000000000000000000ab";
+        assert_eq!(alloc::format!("{digest}"), shown);
+        assert_eq!(alloc::format!("{digest:?}"), shown);
+    }
 }

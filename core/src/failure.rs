@@ -119,3 +119,39 @@ impl SampleFailure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_billed_where_the_model_may_have_begun_to_answer() {
+        for billed in [
+            FailureKind::Server,
+            FailureKind::ContentFilter,
+            FailureKind::Protocol,
+            FailureKind::Truncated,
+            FailureKind::TooLarge,
+            FailureKind::Timeout,
+            FailureKind::Cancelled,
+            FailureKind::Restart,
+            FailureKind::Steered,
+        ] {
+            assert!(billed.is_billed(), "{billed:?}");
+        }
+        for free in [
+            FailureKind::Authentication,
+            FailureKind::NotFound,
+            FailureKind::InvalidRequest,
+            FailureKind::ContextOverflow,
+            FailureKind::RateLimit,
+            FailureKind::Quota,
+            FailureKind::Overloaded,
+            FailureKind::Unavailable,
+            FailureKind::Hook,
+            FailureKind::Unsupported,
+        ] {
+            assert!(!free.is_billed(), "{free:?}");
+        }
+    }
+}

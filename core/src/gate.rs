@@ -206,3 +206,31 @@ impl Word {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_denials_the_first_one_counts() {
+        for first in [HookVerdict::Deny, HookVerdict::Halt, HookVerdict::Overrun] {
+            for second in [
+                HookVerdict::Deny,
+                HookVerdict::Halt,
+                HookVerdict::Overrun,
+                HookVerdict::Ask,
+                HookVerdict::Allow,
+                HookVerdict::Pass,
+            ] {
+                let mut word = Word::Pass;
+                word.with(first, Seq(3), "first");
+                word.with(second, Seq(4), "second");
+                let denied = Word::Deny {
+                    decided: Seq(3),
+                    reason: "first".into(),
+                };
+                assert_eq!(word, denied, "{first:?}, then {second:?}");
+            }
+        }
+    }
+}

@@ -146,4 +146,13 @@ mod tests {
             assert!(SessionId::new(bad).is_err(), "{bad}");
         }
     }
+
+    #[test]
+    fn a_session_id_gives_back_the_text_it_was_made_of() {
+        let id = SessionId::new("s-1.a_B").unwrap();
+        assert_eq!(id.as_str(), "s-1.a_B");
+        assert_eq!(alloc::format!("{id}"), "s-1.a_B");
+        assert_eq!(alloc::format!("{id:?}"), "\"s-1.a_B\"");
+        assert_eq!(String::from(id), "s-1.a_B");
+    }
 }

@@ -285,3 +285,53 @@ fn version<E: de::Error>(v: u32) -> Result<u32, E> {
         Err(E::custom("this engine does not read this version"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::{String, ToString};
+
+    use serde::de::IntoDeserializer;
+    use serde::de::value::{Error, MapDeserializer};
+
+    use super::*;
+
+    fn kind(v: u32, kind: &str) -> DecodeKind<String> {
+        DecodeKind {
+            v,
+            kind: kind.into(),
+        }
+    }
+
+    #[test]
+    fn an_envelope_is_newer_by_its_version_or_by_its_kind() {
+        for known in KINDS {
+            assert!(!kind(FACT_VERSION, known).newer(), "{known}");
+            assert!(!kind(FACT_VERSION - 1, known).newer(), "{known}");
+            assert!(kind(FACT_VERSION + 1, known).newer(), "{known}");
+        }
+        assert!(kind(FACT_VERSION, "Unheard").newer());
+    }
+
+    #[test]
+    fn another_version_is_refused_before_anything_is_missed() {
+        for (v, why) in [
+            (FACT_VERSION, "missing field `session`"),
+            (FACT_VERSION + 1, "this engine does not read this version"),
+            (FACT_VERSION - 1, "this engine does not read this version"),
+        ] {
+            let map = MapDeserializer::<_, Error>::new([("v", v)].into_iter());
+            let error = Recorded::deserialize(map).unwrap_err();
+            assert_eq!(error.to_string(), why);
+        }
+    }
+
+    #[test]
+    fn what_is_no_envelope_is_told_what_one_has() {
+        let number = IntoDeserializer::<Error>::into_deserializer(7_u64);
+        let error = Recorded::deserialize(number).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "invalid type: integer `7`, expected an envelope with v, session, seq, turn, ts, kind, body"
+        );
+    }
+}

@@ -80,3 +80,47 @@ impl Scope {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scope(tenant: &str, principal: &str, claims: &[(&str, &str)]) -> Scope {
+        let pair = |(name, value): &(&str, &str)| (String::from(*name), String::from(*value));
+        Scope::Principal {
+            tenant: tenant.into(),
+            principal: principal.into(),
+            claims: claims.iter().map(pair).collect(),
+        }
+    }
+
+    #[test]
+    fn a_scope_is_within_its_like_with_no_claim_more() {
+        let wide = scope("acme", "ann", &[("role", "admin"), ("team", "a")]);
+        assert!(wide.within(&wide));
+        assert!(scope("acme", "ann", &[("role", "admin")]).within(&wide));
+        assert!(scope("acme", "ann", &[]).within(&wide));
+        assert!(!scope("acme", "ann", &[("role", "user")]).within(&wide));
+        assert!(!scope("acme", "ann", &[("region", "eu")]).within(&wide));
+        assert!(!wide.within(&scope("acme", "ann", &[])));
+    }
+
+    #[test]
+    fn a_scope_is_not_within_one_of_another_principal_or_tenant() {
+        for claims in [&[][..], &[("role", "admin")]] {
+            let ann = scope("acme", "ann", claims);
+            assert!(!scope("acme", "bob", claims).within(&ann));
+            assert!(!scope("other", "ann", claims).within(&ann));
+            assert!(!scope("other", "bob", claims).within(&ann));
+        }
+    }
+
+    #[test]
+    fn everything_is_within_the_system_and_the_system_within_nothing_else() {
+        let system = Scope::system("recovery");
+        let ann = scope("acme", "ann", &[]);
+        assert!(ann.within(&system));
+        assert!(system.within(&system));
+        assert!(!system.within(&ann));
+    }
+}

@@ -28,3 +28,15 @@ impl fmt::Display for Timestamp {
         fmt::Display::fmt(&self.0, f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn a_moment_is_shown_as_its_milliseconds() {
+        assert_eq!(Timestamp(1_234).to_string(), "1234");
+    }
+}

@@ -135,3 +135,89 @@ impl CallState {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::VecDeque;
+    use alloc::string::String;
+    use alloc::sync::Arc;
+
+    use super::*;
+    use crate::compact::kit;
+    use crate::digest::Digest;
+    use crate::id::{CallId, InputId, TurnId};
+    use crate::limits::Limits;
+    use crate::outcome::{Interrupter, Outcome};
+    use crate::scope::Scope;
+    use crate::session::{Opening, Question, Spent, Stop};
+    use crate::time::Timestamp;
+
+    fn turn(stop: Option<Stop>) -> Turn {
+        Turn {
+            id: TurnId(2),
+            scope: Arc::new(Scope::local("somebody")),
+            settings: Arc::new(kit::settings()),
+            limits: Limits::default(),
+            dry_run: false,
+            opened_at: Timestamp(0),
+            spent: Spent::default(),
+            stop,
+            pause: None,
+            gates: Gates::default(),
+            pending: VecDeque::new(),
+            base_bytes: 0,
+            context_bytes: 0,
+            compacted: None,
+            compacting: 0,
+            stage: Stage::Opening(Opening::Input(InputId(1))),
+        }
+    }
+
+    fn asked_about() -> CallState {
+        CallState {
+            id: CallId(7),
+            tool: "write".into(),
+            provider_id: Digest::EMPTY,
+            fitness: Fitness::Goal,
+            arguments: Digest::EMPTY,
+            edited: None,
+            ruled: None,
+            gates: Gates::default(),
+            contexts: Vec::new(),
+            progress: Progress::Asking {
+                question: Some(Question {
+                    asked: Seq(9),
+                    attempt: 1,
+                    deadline: None,
+                }),
+            },
+        }
+    }
+
+    #[test]
+    fn a_person_is_asked_until_the_turn_is_to_stop() {
+        let mut running = Vec::new();
+        call(&turn(None), &asked_about(), &mut running);
+        let question = Owed {
+            key: EffectKey::Approval {
+                call: CallId(7),
+                asked: Seq(9),
+            },
+            demand: Demand::Run,
+            needs: Seq(9),
+        };
+        assert_eq!(running, [question]);
+
+        let stop = Stop {
+            outcome: Outcome::Interrupted {
+                by: Interrupter::Person,
+                reason: String::from("enough"),
+            },
+            at: Timestamp(1),
+            seq: Seq(10),
+        };
+        let mut stopping = Vec::new();
+        call(&turn(Some(stop)), &asked_about(), &mut stopping);
+        assert_eq!(stopping, []);
+    }
+}

@@ -488,3 +488,6 @@ fn misfit(recorded: &Recorded, why: &str) -> Misfit {
         why: String::from(why),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -179,3 +179,36 @@ fn result(observation: &Observation, edited: Option<&str>, brief: bool) -> Strin
     let shown = short.as_ref().unwrap_or(observation);
     format!("Result, {status}: {}", output(shown, edited))
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    fn step(full: &str, brief: &str) -> Told {
+        Told {
+            full: String::from(full),
+            brief: String::from(brief),
+            order: Order::Step,
+        }
+    }
+
+    #[test]
+    fn what_just_fits_is_told_in_full() {
+        let told = || vec![step("a first part", "a first"), step("another", "other")];
+        let told_in = |most: u64| fit(told(), most);
+        let texts = |texts: [&str; 2]| texts.map(String::from).to_vec();
+        assert_eq!(told_in(19), (texts(["a first part", "another"]), 0));
+        assert_eq!(told_in(18), (texts(["a first", "another"]), 0));
+        assert_eq!(told_in(14), (texts(["a first", "another"]), 0));
+        assert_eq!(told_in(12), (texts(["a first", "other"]), 0));
+        assert_eq!(told_in(11), (vec![String::from("other")], 1));
+    }
+
+    #[test]
+    fn what_gains_nothing_by_being_brief_is_told_in_full_or_left_out() {
+        let told = vec![step("gone", "left"), step("full", "cut.")];
+        assert_eq!(fit(told, 4), (vec![String::from("full")], 1));
+    }
+}

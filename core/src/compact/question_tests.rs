@@ -2,12 +2,16 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::kit::{SUMMARY_TEXT, Talk, settings, steps};
+use super::sketch;
+use super::survey::Survey;
 use crate::compaction::Strategy::{Slide, Summary};
 use crate::history::UnitKind;
 use crate::render::PromptItem;
+use crate::settings::{Concurrency, EffectClass, ToolSpec};
 
 #[test]
 fn no_more_than_one_summary_stands_though_less_would_do() {
@@ -169,4 +173,62 @@ fn a_summary_that_is_missing_or_too_long_gives_way_to_the_list() {
         let why = Some(String::from("the model gave no summary"));
         assert_eq!(finish(none), (list.clone(), why));
     }
+}
+
+#[test]
+fn a_question_says_how_many_words_there_is_room_for_and_offers_no_tools() {
+    let talk = steps(12);
+    let mut settings = settings();
+    settings.tools.push(ToolSpec {
+        name: String::from("read"),
+        description: String::from("reads a file"),
+        parameters: String::from("{\"type\":\"object\"}"),
+        effect: EffectClass::ReadOnly,
+        concurrency: Concurrency::Parallel,
+        timeout_ms: None,
+        reconciles: false,
+    });
+    let settings = Arc::new(settings);
+    let sketch = sketch(&talk.history, &settings, talk.turn, Summary, 6_000);
+    let question = sketch.question.unwrap();
+    assert!(question.settings.tools.is_empty());
+    let asked = question.items.iter().last().map(super::summary::words);
+    let words = format!(" in {} words at most.", sketch.summary_bytes / 8);
+    assert!(asked.unwrap().ends_with(&words), "{asked:?}");
+}
+
+#[test]
+fn no_part_told_briefly_takes_more_than_a_quarter_of_the_question() {
+    let mut talk = Talk::new();
+    talk.says(&"long ".repeat(600));
+    for _ in 0..6 {
+        talk.answers("step", "read", &[&"x".repeat(1_000)]);
+    }
+    let question = talk.sketch(Summary, 5_000).question.unwrap();
+    let request = question.items.iter().next().map(super::summary::words);
+    let request = request.unwrap();
+    assert!(request.starts_with("long ") && request.ends_with("..."));
+    assert!(request.len() <= 1_250, "{}", request.len());
+}
+
+#[test]
+fn a_summary_has_what_is_free_as_long_as_the_list_fits_there() {
+    let mut talk = Talk::new();
+    talk.says(&"old ".repeat(500));
+    talk.answers("yes", "none", &[]);
+    talk.turn();
+    talk.says(&"c".repeat(5_000));
+    let cut = talk.sketch(Summary, 6_500).cut;
+    let list = super::summary::framed(cut.summary.as_deref().unwrap());
+    let stays = Survey::of(&talk.history, Some(talk.turn)).bytes(&cut);
+    let room = |target: u64| {
+        let sketch = talk.sketch(Summary, target);
+        assert_eq!(sketch.cut, cut);
+        sketch.summary_bytes
+    };
+    assert_eq!(room(stays + list), list);
+    assert_eq!(room(stays + list + 1), list + 1);
+    // Where not even the list fits, the summary may be what was counted for it.
+    let target = stays + list - 1;
+    assert_eq!(room(target), target / 4);
 }

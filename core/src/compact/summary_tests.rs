@@ -136,3 +136,44 @@ fn the_list_of_a_list_stays_bounded() {
     }
     assert!(talk.lines().iter().any(|line| line == "user: go on"));
 }
+
+#[test]
+fn a_summary_may_be_as_long_as_it_may_be_and_no_longer() {
+    let answer = |bytes: usize| format!("{}\n{GOOD}", "x".repeat(bytes - 1 - GOOD.len()));
+    assert_eq!(parse_summary(&answer(64 * 1024)).as_deref(), Ok(GOOD));
+    assert!(parse_summary(&answer(64 * 1024 + 1)).is_err());
+    let summary = |bytes: usize| format!("{GOOD}{}", "x".repeat(bytes - GOOD.len()));
+    let longest = summary(16 * 1024);
+    assert_eq!(parse_summary(&longest), Ok(longest.clone()));
+    assert!(parse_summary(&summary(16 * 1024 + 1)).is_err());
+}
+
+#[test]
+fn a_heading_that_stands_twice_is_named_though_others_are_missing() {
+    assert_eq!(
+        parse_summary("## Goal\nwin\n## Goal\nwin again"),
+        Err(String::from("the heading `## Goal` stands twice"))
+    );
+}
+
+#[test]
+fn a_list_counts_the_tools_that_it_does_not_name() {
+    let named = |tools: usize| {
+        let mut talk = Talk::new();
+        talk.says("go on");
+        for tool in 0..tools {
+            talk.answers("yes", &format!("tool_{tool:02}"), &["a"]);
+        }
+        let left = talk.history.items().len() as u64;
+        let cut = Cut {
+            cleared: 0,
+            left,
+            summary: None,
+        };
+        fallback_summary(&talk.history, talk.turn, &cut)
+    };
+    let all = named(12);
+    assert!(all.ends_with(", tool_11 (1)."), "{all}");
+    let some = named(14);
+    assert!(some.ends_with(", tool_11 (1), 2 other tools."), "{some}");
+}

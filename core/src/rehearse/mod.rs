@@ -255,7 +255,8 @@ mod tests {
     use crate::decide::open;
     use crate::fact::{InputAccepted, InputQueued, Lineage};
     use crate::id::{InputId, Seq, SessionId};
-    use crate::input::OpenSession;
+    use crate::input::{OpenSession, SampleNews};
+    use crate::item::{CallItem, Item};
     use crate::scope::Scope;
     use crate::session::Delivery;
     use crate::time::Timestamp;
@@ -335,5 +336,61 @@ mod tests {
         log.remove(2);
         assert!(rehearse(decide, log).is_err());
         assert_eq!(rehearse(decide, []).unwrap(), Rehearsed::default());
+    }
+
+    #[test]
+    fn each_fact_and_each_decision_is_counted() {
+        let log = log();
+        let mut rehearsal = Rehearsal::new();
+        assert_eq!(rehearsal.session(), None);
+        rehearsal.take(log[0].clone()).unwrap();
+        let session = opened(&log[0]).unwrap();
+        assert_eq!(rehearsal.session(), Some(&session));
+        let told = rehearse(decide, log.clone()).unwrap();
+        assert_eq!(told.facts, log.len() as u64);
+        assert_eq!((told.same, told.cut_short, told.turns), (1, 0, 0));
+        assert_eq!((told.different, told.unjudged), (0, 0));
+    }
+
+    #[test]
+    fn a_decision_whose_rest_was_lost_is_counted_as_one_cut_short() {
+        let mut log = log();
+        let fold = |log: &[Recorded]| {
+            let mut session = opened(&log[0]).unwrap();
+            for recorded in &log[1..] {
+                session.apply(recorded).unwrap();
+            }
+            session
+        };
+        let session = fold(&log);
+        let effects = crate::owed::owed(&session);
+        let call = CallItem {
+            provider_id: String::from("call_0"),
+            name: String::from("unknown"),
+            arguments: String::from("{}"),
+            fault: None,
+            rules: Vec::new(),
+            opaque: None,
+        };
+        let news = SampleNews::Item(Item::Call(alloc::sync::Arc::new(call)));
+        let key = effects[0].key;
+        let sampled = stamped(Input::Sampled { key, news });
+        let mut drafts = decide(&session, &WIDE, sampled).unwrap();
+        assert!(drafts.len() > 1, "{drafts:?}");
+        // The process ends after the first of these.
+        drafts.truncate(1);
+        for input in [None, Some(Input::Recovered)] {
+            if let Some(input) = input {
+                drafts = decide(&fold(&log), &WIDE, stamped(input)).unwrap();
+            }
+            for draft in core::mem::take(&mut drafts) {
+                let seq = Seq(log.len() as u64 + 1);
+                log.push(draft.number(&session.id, seq));
+            }
+        }
+        let told = rehearse(decide, log.clone()).unwrap();
+        assert_eq!(told.facts, log.len() as u64);
+        assert_eq!((told.same, told.cut_short), (3, 1));
+        assert!(told.is_same());
     }
 }

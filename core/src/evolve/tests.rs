@@ -1,0 +1,209 @@
+//! Facts that do not fit where a session stands, and what a turn that ends means for a goal.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::*;
+use crate::because::Because;
+use crate::compact::kit;
+use crate::decide::{decide, open};
+use crate::fact::{
+    GoalSet, InputBlocked, InterruptRequested, ItemAdded, Lineage, SampleCut, Stands, StopWhen,
+    TurnOpened, TurnSettled,
+};
+use crate::failure::{FailureKind, Retry, SampleFailure};
+use crate::goal::{Goal, Standing};
+use crate::id::{SessionId, TurnId};
+use crate::input::{Input, OpenSession, Stamped};
+use crate::item::{CallItem, Item};
+use crate::limits::Limits;
+use crate::outcome::{Interrupter, LimitKind, Outcome};
+use crate::record::FACT_VERSION;
+use crate::scope::Scope;
+use crate::session::{Delivery, Spent, Stage};
+use crate::time::Timestamp;
+
+const WHO: &str = "somebody";
+
+fn stamped<T>(input: T) -> Stamped<T> {
+    Stamped {
+        at: Timestamp(5),
+        entropy: 0,
+        input,
+    }
+}
+
+/// A session that nobody has spoken to.
+fn idle() -> Session {
+    let first = open(stamped(OpenSession {
+        owner: Scope::local(WHO),
+        workspace: None,
+        settings: kit::settings(),
+        lineage: Lineage::Root,
+    }));
+    let id = SessionId::new("s").unwrap();
+    opened(&first.number(&id, Seq(1))).unwrap()
+}
+
+/// A session in which somebody has said hello, up to the first fact of this kind.
+fn after(kind: &str) -> Session {
+    let mut session = idle();
+    let send = stamped(Input::Send {
+        scope: Scope::local(WHO),
+        text: String::from("hello"),
+        delivery: Delivery::Turn,
+        context: Vec::new(),
+        key: None,
+        dry_run: false,
+    });
+    for draft in decide(&session, &Limits::default(), send).unwrap() {
+        let recorded = draft.number(&session.id, session.next);
+        session.apply(&recorded).unwrap();
+        if recorded.fact.kind() == kind {
+            return session;
+        }
+    }
+    unreachable!("no {kind} was written")
+}
+
+/// Adds a fact of the open turn, or of the one that it opens.
+fn add(session: &mut Session, fact: Fact) -> Result<Seq, Misfit> {
+    let seq = session.next;
+    let open = session.turn().map(|turn| turn.id);
+    let recorded = Recorded {
+        v: FACT_VERSION,
+        session: session.id.clone(),
+        seq,
+        turn: open.or(Some(TurnId(seq.0))),
+        ts: Timestamp(6),
+        fact,
+    };
+    session.apply(&recorded).map(|()| seq)
+}
+
+fn interrupt(by: Interrupter, when: StopWhen) -> Fact {
+    Fact::InterruptRequested(InterruptRequested {
+        by,
+        scope: Arc::new(Scope::local(WHO)),
+        reason: String::from("enough"),
+        when,
+    })
+}
+
+fn queued() -> Fact {
+    Fact::InputQueued(InputQueued {
+        scope: Arc::new(Scope::local(WHO)),
+        text: "and more".into(),
+        delivery: Delivery::Turn,
+        context: Vec::new(),
+        key: None,
+        dry_run: false,
+    })
+}
+
+fn why(added: Result<Seq, Misfit>) -> String {
+    added.unwrap_err().why
+}
+
+#[test]
+fn a_turn_that_is_to_stop_after_its_step_is_not_asked_so_again() {
+    let mut session = after("SampleStarted");
+    let pause = || interrupt(Interrupter::Person, StopWhen::AfterStep);
+    add(&mut session, pause()).unwrap();
+    let why = why(add(&mut session, pause()));
+    assert_eq!(why, "the turn was asked to stop already");
+}
+
+#[test]
+fn what_was_said_stands_alone_only_without_a_call_and_in_a_turn_that_goes_on() {
+    let cut = |session: &Session| {
+        let Some(Stage::Sampling(sampling)) = session.turn().map(|turn| &turn.stage) else {
+            unreachable!("{:?}", session.turn());
+        };
+        Fact::SampleCut(SampleCut {
+            started: sampling.started,
+            failure: SampleFailure::new(FailureKind::Steered, Retry::Never, "the user spoke"),
+            partial: String::from("so far"),
+            stands: Stands::Said,
+            usage: None,
+            retry_at: None,
+        })
+    };
+    let wrong = "it does not say what stands of the answer";
+    let session = after("SampleStarted");
+    add(&mut session.clone(), cut(&session)).unwrap();
+
+    let mut stopped = session.clone();
+    add(&mut stopped, interrupt(Interrupter::Person, StopWhen::Now)).unwrap();
+    let said = cut(&stopped);
+    assert_eq!(why(add(&mut stopped, said)), wrong);
+
+    let mut called = session.clone();
+    let call = CallItem {
+        provider_id: String::from("call_0"),
+        name: String::from("read"),
+        arguments: String::from("{}"),
+        fault: None,
+        rules: Vec::new(),
+        opaque: None,
+    };
+    let Fact::SampleCut(SampleCut { started, .. }) = cut(&called) else {
+        unreachable!();
+    };
+    let item = Item::Call(Arc::new(call));
+    add(&mut called, Fact::ItemAdded(ItemAdded { started, item })).unwrap();
+    let said = cut(&called);
+    assert_eq!(why(add(&mut called, said)), wrong);
+}
+
+#[test]
+fn an_input_that_the_turn_is_not_about_is_not_blocked_in_it() {
+    for kind in ["TurnOpened", "InputAccepted"] {
+        let mut session = after(kind);
+        let input = InputId(add(&mut session, queued()).unwrap().0);
+        let reason = String::from("no");
+        let blocked = Fact::InputBlocked(InputBlocked { input, reason });
+        let why = why(add(&mut session, blocked));
+        assert_eq!(why, "the turn does not wait for it", "{kind}");
+    }
+}
+
+#[test]
+fn a_goal_is_over_where_the_time_of_its_turn_is_over_before_it_began() {
+    let mut session = idle();
+    let scope = Arc::new(Scope::local(WHO));
+    let goal = Goal {
+        text: "win".into(),
+        turns: 3,
+    };
+    let set = Fact::GoalSet(GoalSet {
+        by: scope.clone(),
+        goal: Some(Arc::new(goal)),
+    });
+    let set = add(&mut session, set).unwrap();
+    session.goal.as_mut().unwrap().standing = Standing::Due;
+    let opens = Fact::TurnOpened(TurnOpened {
+        because: Because::Goal { set },
+        scope,
+        settings: session.settings_at,
+        limits: Limits::default(),
+        dry_run: false,
+    });
+    add(&mut session, opens).unwrap();
+    add(
+        &mut session,
+        interrupt(Interrupter::Deadline, StopWhen::Now),
+    )
+    .unwrap();
+    let settled = Fact::TurnSettled(TurnSettled {
+        outcome: Outcome::Exhausted {
+            limit: LimitKind::WallClock,
+        },
+        spent: Spent::default(),
+        waiting: Vec::new(),
+    });
+    add(&mut session, settled).unwrap();
+    let standing = &session.goal.unwrap().standing;
+    assert!(matches!(standing, Standing::Over { .. }), "{standing:?}");
+}

@@ -1,9 +1,13 @@
 //! `kit laws`: the laws, in random worlds.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::num::NonZeroUsize;
+use std::panic::{catch_unwind, resume_unwind};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::available_parallelism;
 use std::time::Instant;
+use std::{fs, thread};
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
@@ -22,13 +26,20 @@ use crate::say::{complain, say};
 #[derive(Debug, Args)]
 pub(super) struct Plan {
     /// How many worlds; with `--watch` as many facts and streams besides.
-    #[arg(long, default_value_t = 4_000)]
+    #[arg(long, default_value_t = 4_000, value_parser = clap::value_parser!(u64).range(1..))]
     worlds: u64,
+    /// The seed of the first world; each world has the next one. A broken law prints the one that
+    /// repeats it.
+    #[arg(long, default_value_t = 0, conflicts_with = "watch")]
+    from: u64,
     /// Steps of a world at most.
-    #[arg(long, default_value_t = 60)]
-    steps: usize,
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u16).range(1..))]
+    steps: u16,
+    /// Worlds that are looked at at the same time; by default as many as there are processors.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=64), conflicts_with = "watch")]
+    jobs: Option<u16>,
     /// Goes on after a world in which a law breaks, and says which laws broke at that moment, over
-    /// all worlds, as one line of JSON.
+    /// all worlds, as one line of JSON. Its worlds have no seeds: they come one after the other.
     #[arg(long)]
     watch: bool,
     /// A script of a world to run before the random ones; may be given more than once.
@@ -45,27 +56,93 @@ pub(super) fn run(plan: &Plan) -> anyhow::Result<bool> {
         return watch_all(plan);
     }
     let started = Instant::now();
-    let strategy = random::script(plan.steps);
-    let mut worlds = Many::new(&strategy);
-    let mut facts = 0;
-    for number in 0..plan.worlds {
-        let script = worlds.next()?;
-        match check_all(Machine::CORE, &script) {
-            Ok(world) => facts += world.log().len(),
-            Err(broken) => {
-                complain(format_args!(
-                    "world {number}: {broken}\nin the world{script:?}"
-                ));
-                return Ok(false);
-            }
-        }
-    }
+    let steps = plan.steps;
+    let jobs = plan.jobs.map_or_else(available_parallelism, |jobs| {
+        Ok(NonZeroUsize::new(usize::from(jobs)).unwrap_or(NonZeroUsize::MIN))
+    });
+    let jobs = jobs.context("counting the processors: say how many with --jobs")?;
+    let looked = look(plan.from, plan.worlds, jobs, || {
+        // A strategy does not go from thread to thread.
+        let strategy = random::script(steps.into());
+        move |seed| world(&strategy, seed)
+    });
     let took = started.elapsed().as_secs_f64();
-    let worlds = plan.worlds;
+    let Looked { worlds, facts, .. } = looked;
+    if let Some((seed, failure)) = looked.first {
+        complain(format_args!(
+            "seed {seed}: {failure}\nrepeat it: cargo xtask laws --from {seed} --worlds 1 --steps {steps}"
+        ));
+        return Ok(false);
+    }
     say(format_args!(
         "{worlds} worlds, {facts} facts: all laws held, {took:.2} s"
     ));
     Ok(true)
+}
+
+/// Makes the world of a seed and holds it to all laws. Answers with how many facts it has.
+fn world(strategy: &impl Strategy<Value = Script>, seed: u64) -> Result<u64, String> {
+    let script = Many::of(strategy, seed).next();
+    let script = script.map_err(|error| format!("{error:#}"))?;
+    // The panic itself is on stderr by then, but not in which world it was.
+    let held = catch_unwind(|| check_all(Machine::CORE, &script));
+    match held {
+        Ok(Ok(world)) => Ok(world.log().len() as u64),
+        Ok(Err(broken)) => Err(format!("{broken}\nin the world{script:?}")),
+        Err(_) => Err(format!("it panicked\nin the world{script:?}")),
+    }
+}
+
+/// What the worlds came to.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Looked {
+    worlds: u64,
+    facts: u64,
+    /// The first seed in whose world something broke, and what.
+    first: Option<(u64, String)>,
+}
+
+/// Looks at the worlds of `many` seeds from `from`, in `jobs` threads, each with its own eyes.
+///
+/// Seeds are given out in their order, and none after one broke. So all before that one are looked
+/// at to their end, and whoever is first does not depend on how many threads there are.
+fn look<E: FnMut(u64) -> Result<u64, String>>(
+    from: u64,
+    many: u64,
+    jobs: NonZeroUsize,
+    eyes: impl Fn() -> E + Sync,
+) -> Looked {
+    let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let worker = || {
+        let (mut look, mut looked) = (eyes(), Looked::default());
+        while !stop.load(Ordering::Relaxed) {
+            let nth = next.fetch_add(1, Ordering::Relaxed);
+            let Some(seed) = from.checked_add(nth).filter(|_| nth < many) else {
+                break;
+            };
+            looked.worlds += 1;
+            match look(seed) {
+                Ok(facts) => looked.facts += facts,
+                Err(failure) => {
+                    stop.store(true, Ordering::Relaxed);
+                    looked.first = Some((seed, failure));
+                }
+            }
+        }
+        looked
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..jobs.get()).map(|_| scope.spawn(worker)).collect();
+        workers
+            .into_iter()
+            .fold(Looked::default(), |mut all, worker| {
+                let part = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
+                all.worlds += part.worlds;
+                all.facts += part.facts;
+                all.first = all.first.into_iter().chain(part.first).min();
+                all
+            })
+    })
 }
 
 /// The same random values at each run.
@@ -76,8 +153,20 @@ struct Many<'a, S> {
 
 impl<'a, S: Strategy> Many<'a, S> {
     fn new(strategy: &'a S) -> Self {
-        let seed = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-        let runner = TestRunner::new_with_rng(Config::default(), seed);
+        Self::by(strategy, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
+    }
+
+    /// Those of a seed.
+    fn of(strategy: &'a S, seed: u64) -> Self {
+        let mut bytes = [0; 32];
+        for (byte, of_seed) in bytes.iter_mut().zip(seed.to_le_bytes()) {
+            *byte = of_seed;
+        }
+        Self::by(strategy, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes))
+    }
+
+    fn by(strategy: &'a S, luck: TestRng) -> Self {
+        let runner = TestRunner::new_with_rng(Config::default(), luck);
         Self { strategy, runner }
     }
 
@@ -145,7 +234,7 @@ fn watch_all(plan: &Plan) -> anyhow::Result<bool> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         watched.note(&format!("script {name}"), &watch(Machine::CORE, &script));
     }
-    let strategy = random::script(plan.steps);
+    let strategy = random::script(plan.steps.into());
     let mut worlds = Many::new(&strategy);
     let strategy = facts::recorded();
     let mut texts = Many::new(&strategy);
@@ -165,4 +254,53 @@ fn watch_all(plan: &Plan) -> anyhow::Result<bool> {
     }
     say(serde_json::to_string(&watched)?);
     Ok(watched.broken.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_broken_seed_is_told_however_many_look() {
+        for jobs in [1, 2, 7] {
+            let jobs = NonZeroUsize::new(jobs).unwrap();
+            let looked = look(3, 1_000, jobs, || {
+                |seed| match seed {
+                    40 | 41 | 900 => Err(format!("broken {seed}")),
+                    _ => Ok(1),
+                }
+            });
+            assert_eq!(looked.first, Some((40, String::from("broken 40"))));
+            // Those before it, itself, and what the others had begun.
+            let most = 38 + jobs.get() as u64;
+            assert!((38..=most).contains(&looked.worlds), "{looked:?}");
+            assert!(looked.facts >= 37 && looked.facts < looked.worlds);
+        }
+    }
+
+    #[test]
+    fn each_seed_is_looked_at_once() {
+        for jobs in [1, 3] {
+            let jobs = NonZeroUsize::new(jobs).unwrap();
+            let held = Looked {
+                worlds: 100,
+                facts: (5..105).sum(),
+                first: None,
+            };
+            assert_eq!(look(5, 100, jobs, || Ok), held);
+        }
+        let last = look(u64::MAX, 9, NonZeroUsize::MIN, || |_| Ok(1));
+        assert_eq!((last.worlds, last.facts), (1, 1));
+    }
+
+    #[test]
+    fn a_seed_makes_the_same_world_each_time() {
+        let strategy = random::script(20);
+        let made = |seed| Many::of(&strategy, seed).next().unwrap().to_string();
+        assert_eq!(made(7), made(7));
+        assert_ne!(made(7), made(8));
+        // Beyond the first byte too.
+        assert_ne!(made(0), made(1 << 40));
+        assert_eq!(world(&strategy, 7), world(&strategy, 7));
+    }
 }

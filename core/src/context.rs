@@ -6,6 +6,7 @@ use alloc::string::String;
 use crate::call::Observation;
 use crate::compaction::{Part, Shown};
 use crate::digest::Digest;
+use crate::image::Image;
 use crate::item::Item;
 use crate::render::PromptItem;
 
@@ -75,6 +76,16 @@ fn names_frame(tag: &str) -> bool {
 
 const FRAME: &str = "context";
 
+/// An image counts as this many bytes of text: about what providers take for a large one.
+const IMAGE_BYTES: u64 = 6_400;
+
+/// An image that a user showed.
+pub(crate) fn image(image: &Image) -> Part {
+    let mut shown = part(b"image", &[image.media.as_str(), &image.sha256]);
+    shown.bytes = IMAGE_BYTES;
+    shown
+}
+
 /// An item of an answer.
 pub(crate) fn item(item: &Item) -> Part {
     match item {
@@ -110,6 +121,7 @@ pub(crate) fn observation(observation: &Observation, edited: Option<Part>) -> Pa
 pub(crate) fn prompt_item(shown: &PromptItem) -> Part {
     match shown {
         PromptItem::User { text } => user(text),
+        PromptItem::Image { image } => self::image(image),
         PromptItem::Context { text } => framed(text),
         PromptItem::Text { text, .. } => item(&Item::Text { text: text.clone() }),
         PromptItem::Refusal { text, .. } => item(&Item::Refusal { text: text.clone() }),

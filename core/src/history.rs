@@ -170,6 +170,7 @@ impl History {
                     }
                     PromptItem::Call { call, .. } => take(None, Some(&call.name)),
                     PromptItem::User { .. }
+                    | PromptItem::Image { .. }
                     | PromptItem::Context { .. }
                     | PromptItem::Reasoning { .. }
                     | PromptItem::Result { .. } => {}

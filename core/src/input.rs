@@ -1,8 +1,10 @@
 //! Inputs: what the world says to a session.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::asked::Asked;
 use crate::call::Observation;
 use crate::compaction::{Cut, Shown};
 use crate::digest::Digest;
@@ -173,6 +175,8 @@ pub enum SampleNews {
         usage: Option<Usage>,
         /// The provider's id of the response.
         response_id: Option<String>,
+        /// How the request went out, as far as its adapter tells.
+        asked: Option<Box<Asked>>,
     },
     /// It failed, or was told to stop.
     Failed {
@@ -182,6 +186,8 @@ pub enum SampleNews {
         partial: String,
         /// What it cost, as far as the provider said.
         usage: Option<Usage>,
+        /// How the request went out, as far as its adapter tells.
+        asked: Option<Box<Asked>>,
     },
 }
 

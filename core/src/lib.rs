@@ -14,6 +14,7 @@
 
 extern crate alloc;
 
+mod asked;
 mod assemble;
 mod because;
 mod call;
@@ -34,10 +35,12 @@ mod goal;
 mod history;
 mod hook;
 mod id;
+mod image;
 mod input;
 mod item;
 mod limits;
 mod nonempty;
+mod options;
 mod outcome;
 mod owed;
 mod record;
@@ -51,6 +54,7 @@ mod stream;
 mod time;
 mod usage;
 
+pub use asked::{Asked, FailedAttempt, Lowered, LoweredBecause, LoweredPart, Lowering, Sent};
 pub use assemble::{Assembled, Assembler, Caps, Overflow};
 pub use because::Because;
 pub use call::{Kept, Observation, ObservationStatus, Verdict};
@@ -80,17 +84,19 @@ pub use hook::{
     Trigger,
 };
 pub use id::{CallId, Epoch, InputId, InvalidSessionId, Seq, SessionId, TurnId};
+pub use image::{Image, ImageMedia};
 pub use input::{Answer, Compaction, Input, OpenSession, SampleNews, Stamped, Widening};
 pub use item::{CallItem, Item, Opaque, ReasoningItem, StopReason};
 pub use limits::Limits;
 pub use nonempty::NonEmpty;
+pub use options::{AnswerShape, RequestOptions, ToolChoice};
 pub use outcome::{Interrupter, LimitKind, Outcome};
 pub use owed::owed;
 pub use record::{DecodeKind, Draft, FACT_VERSION, Recorded};
 pub use rehearse::{
     Decide, Divergence, Instead, OtherRequest, Rehearsal, Rehearsed, Unclear, Unjudged, rehearse,
 };
-pub use render::{Prompt, PromptItem, output, render};
+pub use render::{Prompt, PromptItem, output, render, tool_choice};
 pub use rule::{ArgumentPattern, Rule, RuleVerdict};
 pub use scope::Scope;
 pub use session::{

@@ -10,7 +10,10 @@ use crate::context;
 use crate::digest::Digest;
 use crate::history::History;
 use crate::id::Seq;
+use crate::image::Image;
 use crate::item::{CallItem, ReasoningItem};
+use crate::options::ToolChoice;
+use crate::session::Turn;
 use crate::settings::Settings;
 
 /// What the model may see. Each prompt of a session extends the one before it.
@@ -29,6 +32,11 @@ pub enum PromptItem {
     User {
         /// The text.
         text: Arc<str>,
+    },
+    /// An image that a user showed, with the words before it.
+    Image {
+        /// The image.
+        image: Arc<Image>,
     },
     /// What nobody said: the workspace, instructions of a project, words of a hook, what a
     /// compaction left. It stands in a frame that its words cannot leave.
@@ -95,6 +103,18 @@ impl Prompt {
     #[must_use]
     pub fn digest(&self) -> Digest {
         context::shown(self.items.iter()).digest
+    }
+}
+
+/// Whether the model may, must or must not call tools in the sample that is out, or comes next.
+#[must_use]
+pub fn tool_choice(turn: &Turn) -> ToolChoice {
+    let choice = &turn.settings.options.choice;
+    match choice {
+        ToolChoice::Required | ToolChoice::Tool(_) if turn.spent.samples > 1 => ToolChoice::Auto,
+        ToolChoice::Auto | ToolChoice::None | ToolChoice::Required | ToolChoice::Tool(_) => {
+            choice.clone()
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::compaction::Window;
 use crate::hook::HookSpec;
 use crate::limits::Limits;
+use crate::options::RequestOptions;
 use crate::rule::Rule;
 use crate::usage::Price;
 
@@ -55,6 +56,9 @@ pub struct Settings {
     /// began on one's own machine does not go on elsewhere. Holds no key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
+    /// How the model is asked beyond that.
+    #[serde(default, skip_serializing_if = "RequestOptions::is_default")]
+    pub options: RequestOptions,
 }
 
 impl Settings {

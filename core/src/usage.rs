@@ -17,6 +17,9 @@ pub struct Usage {
     /// Request tokens that came from the provider's cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_input: Option<u64>,
+    /// Request tokens that the provider wrote into its cache, where it charges for that apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<u64>,
     /// Answer tokens spent on reasoning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_output: Option<u64>,
@@ -42,6 +45,7 @@ impl Usage {
         self.output = sum(self.output, other.output);
         self.total = sum(self.total, other.total);
         self.cached_input = sum(self.cached_input, other.cached_input);
+        self.cache_write = sum(self.cache_write, other.cache_write);
         self.reasoning_output = sum(self.reasoning_output, other.reasoning_output);
     }
 }
@@ -55,6 +59,10 @@ pub struct Price {
     pub input_micros: u64,
     /// A million tokens of requests that came from the provider's cache.
     pub cached_input_micros: u64,
+    /// A million tokens of requests that the provider wrote into its cache; those of any other
+    /// request where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_micros: Option<u64>,
     /// A million tokens of answers.
     pub output_micros: u64,
 }
@@ -68,10 +76,14 @@ impl Price {
             (input, output) => (input.unwrap_or(0), output.unwrap_or(0)),
         };
         let cached = usage.cached_input.unwrap_or(0).min(input);
-        let fresh = input.saturating_sub(cached);
+        let written = usage.cache_write.unwrap_or(0);
+        let written = written.min(input.saturating_sub(cached));
+        let fresh = input.saturating_sub(cached).saturating_sub(written);
+        let writing = self.cache_write_micros.unwrap_or(self.input_micros);
         let parts = [
             (fresh, self.input_micros),
             (cached, self.cached_input_micros),
+            (written, writing),
             (output, self.output_micros),
         ];
         let sum = parts.iter().fold(0_u128, |sum, (tokens, micros)| {

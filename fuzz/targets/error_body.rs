@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| windlass_openai::fuzzing::error_body(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| windlass_wire::fuzzing::error_body(data));

@@ -120,6 +120,56 @@ impl fmt::Debug for OutputKeeper {
     }
 }
 
+/// Reads what one session keeps: what a provider is handed of the port.
+#[derive(Clone)]
+pub struct KeptReader {
+    blobs: Arc<dyn Blobs>,
+    session: SessionId,
+}
+
+impl KeptReader {
+    /// A reader for a session.
+    #[must_use]
+    pub fn new(blobs: Arc<dyn Blobs>, session: SessionId) -> Self {
+        Self { blobs, session }
+    }
+
+    /// A reader that finds nothing.
+    #[must_use]
+    pub fn off(session: SessionId) -> Self {
+        Self::new(Arc::new(NoBlobs), session)
+    }
+
+    /// Reads all of a blob that has this many bytes, and checks that it is what was kept.
+    ///
+    /// # Errors
+    /// `NotFound`, `Corrupt`, `Io`.
+    pub async fn read(&self, sha256: &str, bytes: u64) -> Result<Vec<u8>, BlobError> {
+        let known = self.blobs.verify(&self.session, sha256).await?;
+        let wrong = || {
+            let context = format!("the blob {sha256} has another length than the log says");
+            BlobError::new(BlobErrorKind::Corrupt, context)
+        };
+        let length = usize::try_from(bytes).map_err(|_| wrong())?;
+        if known.bytes != bytes {
+            return Err(wrong());
+        }
+        let read = self.blobs.read(&self.session, sha256, 0, length).await?;
+        match read.len() == length {
+            true => Ok(read),
+            false => Err(wrong()),
+        }
+    }
+}
+
+impl fmt::Debug for KeptReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptReader")
+            .field("session", &self.session)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Keeps nothing: what is too long is shown head and tail, and the rest is gone.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoBlobs;

@@ -25,8 +25,8 @@ pub use approver::{
     AnsweredElsewhere, Approval, ApprovalRequest, Approved, Approver, ApproverError, NobodyAsked,
 };
 pub use blobs::{
-    BlobCapabilities, BlobError, BlobErrorKind, BlobWriter, Blobs, NoBlobs, OutputKeeper,
-    is_blob_name,
+    BlobCapabilities, BlobError, BlobErrorKind, BlobWriter, Blobs, KeptReader, NoBlobs,
+    OutputKeeper, is_blob_name,
 };
 pub use cancel::{CancelSignal, CancelSource, Cancelled};
 pub use clock::Clock;
@@ -44,7 +44,8 @@ pub use tools::{
     NoProgress, Progress, ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor,
 };
 pub use wire::{
-    Wire, WireBody, WireError, WireErrorKind, WireHeader, WireHeaders, WireRequest, WireResponse,
+    Segments, Wire, WireBody, WireError, WireErrorKind, WireHeader, WireHeaders, WireRequest,
+    WireResponse,
 };
 
 /// The ports that an engine runs on.

@@ -4,8 +4,11 @@ use std::error::Error;
 
 use async_trait::async_trait;
 use windlass_core::{
-    FailureKind, Limits, Prompt, Retry, SampleFailure, Seq, SessionId, StreamEvent, TurnId,
+    Asked, FailedAttempt, FailureKind, Limits, Prompt, Retry, SampleFailure, Seq, SessionId,
+    StreamEvent, ToolChoice, TurnId,
 };
+
+use crate::blobs::KeptReader;
 
 /// Asks a model.
 ///
@@ -103,6 +106,12 @@ pub trait SampleStream: Send {
     /// # Errors
     /// [`ProviderError`] when the stream breaks, ends early, is too large, or carries an error.
     async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<Streaming, ProviderError>;
+
+    /// How the request went out, as far as the adapter tells. Asked once, before the first
+    /// [`next`](Self::next).
+    fn asked(&mut self) -> Option<Asked> {
+        None
+    }
 }
 
 /// Whether more may come.
@@ -128,6 +137,30 @@ pub struct SampleRequest {
     /// The limits of the turn; an adapter applies `connect_ms` where it can tell connecting
     /// apart. The engine applies the others.
     pub limits: Limits,
+    /// Whether the model may, must or must not call tools this time.
+    pub choice: ToolChoice,
+    /// The attempts at this sample that have failed, oldest first.
+    pub failed: Vec<FailedAttempt>,
+    /// Where the images of the conversation are kept.
+    pub kept: KeptReader,
+}
+
+impl SampleRequest {
+    /// A first attempt at a sample that leaves the model the choice of its tools, in a conversation
+    /// without images.
+    #[must_use]
+    pub fn new(session: SessionId, turn: TurnId, started: Seq, prompt: Prompt) -> Self {
+        Self {
+            kept: KeptReader::off(session.clone()),
+            session,
+            turn,
+            started,
+            limits: prompt.settings.limits,
+            prompt,
+            choice: ToolChoice::Auto,
+            failed: Vec::new(),
+        }
+    }
 }
 
 /// Why a model could not be asked, or its answer not be read.
@@ -144,6 +177,8 @@ pub struct ProviderError {
     pub status: Option<u16>,
     /// The provider's request id.
     pub request_id: Option<String>,
+    /// How the request went out, as far as the adapter tells.
+    pub asked: Option<Box<Asked>>,
     /// The cause.
     #[source]
     pub source: Option<Box<dyn Error + Send + Sync>>,
@@ -159,8 +194,16 @@ impl ProviderError {
             context: context.into(),
             status: None,
             request_id: None,
+            asked: None,
             source: None,
         }
+    }
+
+    /// The same of a request that went out like this.
+    #[must_use]
+    pub fn of(mut self, asked: Asked) -> Self {
+        self.asked = Some(Box::new(asked));
+        self
     }
 
     /// The failure as it is recorded.

@@ -61,9 +61,101 @@ pub struct WireRequest {
     /// The headers, beside those that the transport needs for itself.
     pub headers: WireHeaders,
     /// The body, if it has one.
-    pub body: Option<Bytes>,
+    pub body: Option<Segments>,
     /// How long the head of the response may take, in milliseconds, connecting included.
     pub head_ms: u64,
+}
+
+/// The bytes of a body, in pieces that are shared and never copied. Few: as a body grows, small
+/// pieces are joined, so that a body of n bytes has about log n of them.
+#[derive(Clone, Default)]
+pub struct Segments {
+    pieces: Vec<Bytes>,
+    bytes: usize,
+}
+
+impl Segments {
+    /// Appends a piece. Over many calls each byte is copied about log n times at the most.
+    pub fn push(&mut self, piece: Bytes) {
+        if piece.is_empty() {
+            return;
+        }
+        self.bytes = self.bytes.saturating_add(piece.len());
+        let mut piece = piece;
+        // A piece is at most half as long as the one before it.
+        while let Some(before) = self.pieces.pop_if(|before| before.len() < piece.len() * 2) {
+            let mut joined = Vec::with_capacity(before.len().saturating_add(piece.len()));
+            joined.extend_from_slice(&before);
+            joined.extend_from_slice(&piece);
+            piece = joined.into();
+        }
+        self.pieces.push(piece);
+    }
+
+    /// How many bytes there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// The last byte.
+    #[must_use]
+    pub fn last(&self) -> Option<u8> {
+        self.pieces.last()?.last().copied()
+    }
+
+    /// The pieces, in order. None is empty.
+    pub fn iter(&self) -> impl Iterator<Item = &Bytes> {
+        self.pieces.iter()
+    }
+
+    /// All bytes in one piece; copied where there are several.
+    #[must_use]
+    pub fn to_bytes(&self) -> Bytes {
+        match self.pieces.as_slice() {
+            [] => Bytes::new(),
+            [one] => one.clone(),
+            several => several.concat().into(),
+        }
+    }
+}
+
+impl From<Bytes> for Segments {
+    fn from(bytes: Bytes) -> Self {
+        let mut segments = Self::default();
+        segments.push(bytes);
+        segments
+    }
+}
+
+impl From<Vec<u8>> for Segments {
+    fn from(bytes: Vec<u8>) -> Self {
+        Bytes::from(bytes).into()
+    }
+}
+
+impl IntoIterator for Segments {
+    type Item = Bytes;
+    type IntoIter = std::vec::IntoIter<Bytes>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.pieces.into_iter()
+    }
+}
+
+impl fmt::Debug for Segments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Segments")
+            .field("pieces", &self.pieces.len())
+            .field("bytes", &self.bytes)
+            .finish()
+    }
 }
 
 /// A response whose body is still to come.
@@ -150,7 +242,7 @@ impl fmt::Debug for WireRequest {
             .field("method", &self.method)
             .field("url", &url)
             .field("headers", &self.headers)
-            .field("body_bytes", &self.body.as_ref().map(Bytes::len))
+            .field("body_bytes", &self.body.as_ref().map(Segments::len))
             .field("head_ms", &self.head_ms)
             .finish()
     }
@@ -238,7 +330,7 @@ mod tests {
             method: "POST",
             url: "http://h/v1?key=sk-2".into(),
             headers,
-            body: Some("sk-3".into()),
+            body: Some(Bytes::from("sk-3").into()),
             head_ms: 1,
         };
         let shown = format!("{request:?}");

@@ -156,6 +156,7 @@ impl Answer {
             output: Some(output),
             total: Some(input.saturating_add(output)),
             cached_input: None,
+            cache_write: None,
             reasoning_output: None,
         })
     }

@@ -36,6 +36,7 @@ fn session(strategy: &str) -> World {
 
 fn bytes(item: &PromptItem) -> u64 {
     let bytes = match item {
+        PromptItem::Image { .. } => 0,
         PromptItem::User { text }
         | PromptItem::Context { text }
         | PromptItem::Text { text, .. }

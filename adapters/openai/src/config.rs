@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
+use windlass_wire::Secret;
 
 /// OpenAI's own endpoint.
 pub const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
@@ -26,23 +27,6 @@ impl Api {
             Self::Chat => "openai-chat",
             Self::Responses => "openai",
         }
-    }
-}
-
-/// A text that must not be shown: it has no `Debug`, no `Display` and no `Serialize`.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Hides a text.
-    #[must_use]
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    pub(crate) fn expose(&self) -> &str {
-        &self.0
     }
 }
 

@@ -1,47 +1,33 @@
 #![doc = include_str!("../README.md")]
 
 mod chat;
-mod classify;
-mod client;
 mod config;
 mod decode;
-mod error;
+mod encode;
 #[cfg(test)]
 mod expected;
 #[doc(hidden)]
 pub mod fuzzing;
-mod http;
-mod prefix;
-mod reported;
+mod headers;
 mod request;
 mod responses;
-mod retry_after;
-mod sse;
-mod stream;
-mod template;
-mod wire;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use reqwest::Url;
 use serde_json::Value;
-use windlass_core::{FailureKind, Retry};
+use url::Url;
+use windlass_core::{Asked, FailureKind, Retry};
 use windlass_ports::{
     Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Wire,
 };
+use windlass_wire::{Answer, Bodies, Client, Decoder, Origin, SseCaps};
 
-use crate::client::Client;
-use crate::stream::Answer;
-
-pub use config::{Api, OPENAI_BASE_URL, OpenAiConfig, Secret};
-pub use decode::Decoder;
-pub use error::{ERROR_BODY_BYTES, Origin};
-pub use http::http_wire;
-pub use prefix::Bodies;
-pub use sse::{SseCaps, SseError, SseEvent, SseParser};
+pub use config::{Api, OPENAI_BASE_URL, OpenAiConfig};
+pub use decode::Events;
+pub use encode::Writer;
 
 /// How much of a list of models is read, in bytes.
 const MODELS_BYTES: usize = 8 * 1024 * 1024;
@@ -53,27 +39,21 @@ pub struct OpenAi {
     client: Client,
     url: Url,
     origin: Origin,
-    bodies: Bodies,
+    bodies: Bodies<Writer>,
     caps: SseCaps,
 }
 
 impl OpenAi {
-    /// A provider as configured, over [`http_wire`]. Nothing is sent yet.
-    ///
-    /// # Errors
-    /// [`ProviderError`] of kind `InvalidRequest` when the configuration cannot be used: a base
-    /// URL that is none, a key with a line break, no root certificates for HTTPS.
-    pub fn new(config: &OpenAiConfig) -> Result<Self, ProviderError> {
-        Self::over(config, http_wire(&config.base_url)?)
-    }
-
-    /// The same over another wire: one that records, or one that replays.
+    /// A provider as configured, over a wire: the network, one that records, or one that replays.
+    /// Nothing is sent yet.
     ///
     /// # Errors
     /// [`ProviderError`] of kind `InvalidRequest` when the configuration cannot be used: a base
     /// URL that is none, a key with a line break.
     pub fn over(config: &OpenAiConfig, wire: Arc<dyn Wire>) -> Result<Self, ProviderError> {
-        let client = Client::new(config, wire)?;
+        let headers = headers::headers(config)?;
+        let keyed = config.api_key.is_some() || !config.headers.is_empty();
+        let client = Client::new(&config.base_url, &headers, keyed, wire)?;
         let (url, origin) = match config.api {
             Api::Chat => client.call(&["chat", "completions"]),
             Api::Responses => client.call(&["responses"]),
@@ -81,7 +61,7 @@ impl OpenAi {
         let endpoint = client.endpoint();
         Ok(Self {
             api: config.api,
-            bodies: Bodies::new(config.api, endpoint.as_str()),
+            bodies: Bodies::new(Writer::new(config.api, endpoint.as_str())),
             endpoint,
             client,
             url,
@@ -150,15 +130,28 @@ impl Provider for OpenAi {
 
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {
         self.capabilities().admit(&request)?;
-        let body = self.bodies.body(&request.session, &request.prompt)?;
-        let wait = Duration::from_millis(request.limits.connect_ms);
-        let (sent, origin) = self
-            .client
-            .send("POST", &self.url, &self.origin, Some(body), wait)
-            .await?;
+        let written = self.bodies.body(&request).await?;
         let model = &request.prompt.settings.model;
-        let decoder = Decoder::new(self.api, &self.endpoint, model, self.caps);
-        Ok(Box::new(Answer::new(sent, decoder, origin)))
+        let asked = Asked {
+            provider: self.name().to_owned(),
+            model: model.clone(),
+            endpoint: self.endpoint.clone(),
+            bytes: written.body.len() as u64,
+            kept_bytes: written.kept_bytes,
+            lowered: written.lowered,
+            ..Asked::default()
+        };
+        let wait = Duration::from_millis(request.limits.connect_ms);
+        let sent = self
+            .client
+            .send("POST", &self.url, &self.origin, Some(written.body), wait)
+            .await;
+        let answered = match sent {
+            Ok(answered) => answered,
+            Err(error) => return Err(error.of(asked)),
+        };
+        let decoder = Decoder::new(Events::new(self.api, &self.endpoint, model), self.caps);
+        Ok(Box::new(Answer::new(answered, decoder, Some(asked))))
     }
 }
 

@@ -4,10 +4,12 @@
 
 use std::sync::Arc;
 
-use windlass_openai::{Api, OpenAi, OpenAiConfig, SseCaps};
+use windlass_http::http_wire;
+use windlass_openai::{Api, OpenAi, OpenAiConfig};
 use windlass_ports::Provider;
 use windlass_testkit::http::Dialect;
 use windlass_testkit::provider::suite::{Endpoint, ProviderFixture};
+use windlass_wire::SseCaps;
 
 struct Speaks(Api, Dialect);
 
@@ -18,7 +20,8 @@ impl ProviderFixture for Speaks {
 
     fn provider(&self, at: &Endpoint) -> Arc<dyn Provider> {
         let config = OpenAiConfig::new(self.0).with_base_url(&*at.base_url);
-        let openai = OpenAi::new(&config.with_api_key(&*at.key)).unwrap();
+        let config = config.with_api_key(&*at.key);
+        let openai = OpenAi::over(&config, http_wire(&at.base_url).unwrap()).unwrap();
         Arc::new(openai.with_caps(SseCaps::of(at.most_bytes)))
     }
 }

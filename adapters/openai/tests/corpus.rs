@@ -14,8 +14,9 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use windlass_core::{Assembled, Assembler, Caps, FailureKind, Item, StopReason, Usage};
-use windlass_openai::{Api, Decoder, Origin, SseCaps, SseEvent, SseParser};
+use windlass_openai::{Api, Events};
 use windlass_ports::{ProviderError, Streaming, WireHeaders};
+use windlass_wire::{Decoder, Origin, SseCaps, SseEvent, SseParser};
 
 struct Case {
     id: String,
@@ -74,7 +75,10 @@ struct Decoded {
 }
 
 fn decode(api: Api, bytes: &[u8], size: usize) -> Decoded {
-    let mut decoder = Decoder::new(api, "http://host/v1", "model", SseCaps::default());
+    let mut decoder = Decoder::new(
+        Events::new(api, "http://host/v1", "model"),
+        SseCaps::default(),
+    );
     let origin = Origin::default();
     let mut events = Vec::new();
     let mut run = || -> Result<(), ProviderError> {

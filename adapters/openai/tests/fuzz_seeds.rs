@@ -6,15 +6,6 @@ use windlass_testkit::corpus::over;
 const COPIES: u64 = 300;
 
 #[test]
-fn sse() {
-    over(
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/sse"),
-        COPIES,
-        windlass_openai::fuzzing::sse,
-    );
-}
-
-#[test]
 fn chat() {
     over(
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/chat"),
@@ -29,14 +20,5 @@ fn responses() {
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/responses"),
         COPIES,
         windlass_openai::fuzzing::responses,
-    );
-}
-
-#[test]
-fn error_body() {
-    over(
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/error_body"),
-        COPIES,
-        windlass_openai::fuzzing::error_body,
     );
 }

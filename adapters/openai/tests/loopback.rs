@@ -10,12 +10,14 @@ use std::time::Duration;
 use serde_json::json;
 use windlass_core::{
     Assembled, Assembler, Caps, Chain, FailureKind, Item, Limits, Mode, Permissions, Prompt,
-    PromptItem, Retry, Seq, SessionId, Settings, TurnId, Window,
+    PromptItem, RequestOptions, Retry, Seq, SessionId, Settings, TurnId, Window,
 };
-use windlass_openai::{Api, OpenAi, OpenAiConfig, SseCaps};
+use windlass_http::http_wire;
+use windlass_openai::{Api, OpenAi, OpenAiConfig};
 use windlass_ports::{Provider, ProviderError, SampleRequest, Streaming};
 use windlass_testkit::Gate;
 use windlass_testkit::http::{Cut, Ended, Framing, ModelServer, Reply, Request, Script};
+use windlass_wire::SseCaps;
 
 /// A stream that ends with its connection, so that only its last event says that it is whole.
 fn stream(body: &str) -> Reply {
@@ -32,7 +34,11 @@ fn provider(api: Api, base_url: impl Into<String>) -> OpenAi {
     let config = OpenAiConfig::new(api)
         .with_base_url(base_url)
         .with_api_key("sk-secret-123");
-    OpenAi::new(&config).unwrap()
+    over(&config)
+}
+
+fn over(config: &OpenAiConfig) -> OpenAi {
+    OpenAi::over(config, http_wire(&config.base_url).unwrap()).unwrap()
 }
 
 fn sample_of(items: &[PromptItem]) -> SampleRequest {
@@ -52,18 +58,14 @@ fn sample_of(items: &[PromptItem]) -> SampleRequest {
         effort: None,
         redaction: None,
         base_url: None,
+        options: RequestOptions::default(),
     };
     let items: Chain<PromptItem> = items.iter().cloned().collect();
-    SampleRequest {
-        session: SessionId::new("s").unwrap(),
-        turn: TurnId(1),
-        started: Seq(2),
-        prompt: Prompt {
-            settings: Arc::new(settings),
-            items,
-        },
-        limits: Limits::default(),
-    }
+    let prompt = Prompt {
+        settings: Arc::new(settings),
+        items,
+    };
+    SampleRequest::new(SessionId::new("s").unwrap(), TurnId(1), Seq(2), prompt)
 }
 
 fn hello() -> SampleRequest {

@@ -42,7 +42,7 @@ impl Terms {
             path: redaction.text(path(&request.url)),
             body: match &request.body {
                 None => Body::None,
-                Some(body) => self.body(&redaction.bytes(body)),
+                Some(body) => self.body(&redaction.bytes(&body.to_bytes())),
             },
         }
     }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use windlass_ports::{Wire, WireBody, WireError, WireHeaders, WireRequest, WireResponse};
+use windlass_ports::{Segments, Wire, WireBody, WireError, WireHeaders, WireRequest, WireResponse};
 
 use crate::cassette::{self, Asked, EXCHANGE_BYTES, End, Exchange, Failure, Outcome, Piece};
 use crate::error::ReplayError;
@@ -197,7 +197,7 @@ impl Take {
             redaction: shared.redaction.with(&request.headers),
             shared,
             n,
-            bytes: request.body.as_ref().map_or(0, Bytes::len),
+            bytes: request.body.as_ref().map_or(0, Segments::len),
             request: Some(request.clone()),
             answered: None,
             chunks: Vec::new(),
@@ -254,7 +254,7 @@ impl Take {
                 method: request.method.to_owned(),
                 url: self.redaction.url(&request.url),
                 headers: self.redaction.headers(&request.headers),
-                body: body.map(|body| Piece(self.redaction.bytes(body).into())),
+                body: body.map(|body| Piece(self.redaction.bytes(&body.to_bytes()).into())),
             },
             outcome: outcome(self),
         };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::json;
 use windlass::core::{
     Delivery, EffectClass, Fact, Interrupter, Limits, Lineage, Mode, OpenSession, Outcome,
-    Permissions, Scope, Seq, SessionId, Settings, StopWhen, Timestamp, Window,
+    Permissions, RequestOptions, Scope, Seq, SessionId, Settings, StopWhen, Timestamp, Window,
 };
 use windlass::ports::{LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, ToolExecutor};
 use windlass::{Config, Conversation, Engine, Event, Send, Start};
@@ -77,6 +77,7 @@ impl World {
                 effort: None,
                 redaction: None,
                 base_url: None,
+                options: RequestOptions::default(),
             },
             lineage: Lineage::Root,
         })

@@ -103,7 +103,8 @@ impl Checker {
 #[cfg(test)]
 mod tests {
     use windlass_core::{
-        Concurrency, EffectClass, Limits, Mode, Permissions, Settings, ToolSpec, Window,
+        Concurrency, EffectClass, Limits, Mode, Permissions, RequestOptions, Settings, ToolSpec,
+        Window,
     };
 
     use super::*;
@@ -133,6 +134,7 @@ mod tests {
             effort: None,
             redaction: None,
             base_url: None,
+            options: RequestOptions::default(),
         })
     }
 

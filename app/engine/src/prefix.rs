@@ -78,7 +78,7 @@ fn broken(last: &Prompt, next: &Prompt) -> Option<String> {
 mod tests {
     use std::sync::Arc;
 
-    use windlass_core::{Limits, Mode, Permissions, PromptItem, Settings, Window};
+    use windlass_core::{Limits, Mode, Permissions, PromptItem, RequestOptions, Settings, Window};
 
     use super::*;
 
@@ -103,6 +103,7 @@ mod tests {
                 effort: None,
                 redaction: None,
                 base_url: None,
+                options: RequestOptions::default(),
             }),
             items: words.iter().map(user).collect(),
         }

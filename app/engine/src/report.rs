@@ -157,6 +157,7 @@ mod tests {
             stands,
             usage: None,
             retry_at: None,
+            asked: None,
         })
     }
 

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use mockall::mock;
 use serde_json::json;
 use windlass::core::{
-    EffectClass, Epoch, Limits, Lineage, Mode, OpenSession, Permissions, Recorded, Scope, Seq,
-    SessionId, Settings, Timestamp, Window,
+    EffectClass, Epoch, Limits, Lineage, Mode, OpenSession, Permissions, Recorded, RequestOptions,
+    Scope, Seq, SessionId, Settings, Timestamp, Window,
 };
 use windlass::ports::{
     Claimed, Durability, Fencing, LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, SessionHead,
@@ -143,6 +143,7 @@ async fn world(store: MockStore) -> World {
         effort: None,
         redaction: None,
         base_url: None,
+        options: RequestOptions::default(),
     };
     let answers = Gate::new();
     let script = [call("count", json!({})).head_after(&answers), say("done")];

@@ -144,6 +144,7 @@ fn clear(item: &PromptItem) -> PromptItem {
             edited: edited.clone(),
         },
         PromptItem::User { .. }
+        | PromptItem::Image { .. }
         | PromptItem::Context { .. }
         | PromptItem::Text { .. }
         | PromptItem::Refusal { .. }

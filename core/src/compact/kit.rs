@@ -141,6 +141,7 @@ impl Talk {
             stop: StopReason::Stop,
             usage: None,
             response_id: None,
+            asked: None,
         }));
         for (call, output) in calls.into_iter().zip(outputs) {
             let observation = Observation::new(ObservationStatus::Done, *output);
@@ -214,6 +215,7 @@ pub(super) fn steps(n: usize) -> Talk {
 pub(super) fn line(item: &PromptItem) -> String {
     let text = match item {
         PromptItem::User { text } => format!("user: {text}"),
+        PromptItem::Image { image } => format!("image: {}", image.sha256),
         PromptItem::Context { text } => format!("context: {text}"),
         PromptItem::Text { text, .. } | PromptItem::Refusal { text, .. } => {
             format!("text: {text}")
@@ -245,6 +247,7 @@ pub(crate) fn settings() -> Settings {
         effort: None,
         redaction: None,
         base_url: None,
+        options: crate::options::RequestOptions::default(),
     }
 }
 
@@ -268,6 +271,7 @@ pub(super) fn follows_grammar<'a>(items: impl Iterator<Item = &'a PromptItem>) -
                 closing = !open.is_empty();
             }
             PromptItem::User { .. }
+            | PromptItem::Image { .. }
             | PromptItem::Context { .. }
             | PromptItem::Text { .. }
             | PromptItem::Refusal { .. }

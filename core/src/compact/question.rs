@@ -155,6 +155,7 @@ fn said(stretch: &Stretch<'_>, items: &Chain<PromptItem>, brief: bool) -> String
         | PromptItem::Context { .. }
         | PromptItem::Text { .. }
         | PromptItem::Refusal { .. } => Some(String::from(words(item))),
+        PromptItem::Image { .. } => Some(String::from("(an image)")),
         PromptItem::Reasoning { .. } => None,
         PromptItem::Call { call, .. } => Some(format!("Calls {}: {}", call.name, call.arguments)),
         PromptItem::Result {

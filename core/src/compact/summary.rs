@@ -228,7 +228,10 @@ pub(super) fn words(item: &PromptItem) -> &str {
         PromptItem::User { text } => text,
         PromptItem::Context { text } => unframed(text).unwrap_or(text),
         PromptItem::Text { text, .. } | PromptItem::Refusal { text, .. } => text,
-        PromptItem::Reasoning { .. } | PromptItem::Call { .. } | PromptItem::Result { .. } => "",
+        PromptItem::Image { .. }
+        | PromptItem::Reasoning { .. }
+        | PromptItem::Call { .. }
+        | PromptItem::Result { .. } => "",
     }
 }
 
@@ -241,6 +244,7 @@ fn called(item: &PromptItem) -> Option<&str> {
     match item {
         PromptItem::Call { call, .. } => Some(&call.name),
         PromptItem::User { .. }
+        | PromptItem::Image { .. }
         | PromptItem::Context { .. }
         | PromptItem::Text { .. }
         | PromptItem::Refusal { .. }

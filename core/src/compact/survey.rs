@@ -143,6 +143,7 @@ fn gain(item: &PromptItem) -> Option<u64> {
             Some(observation.output.len().saturating_sub(less) as u64)
         }
         PromptItem::User { .. }
+        | PromptItem::Image { .. }
         | PromptItem::Context { .. }
         | PromptItem::Text { .. }
         | PromptItem::Refusal { .. }

@@ -20,6 +20,7 @@ fn outputs(talk: &Talk) -> Vec<usize> {
     let results = talk.history.items().iter().filter_map(|item| match item {
         PromptItem::Result { observation, .. } => Some(observation.output.len()),
         PromptItem::User { .. }
+        | PromptItem::Image { .. }
         | PromptItem::Context { .. }
         | PromptItem::Text { .. }
         | PromptItem::Refusal { .. }

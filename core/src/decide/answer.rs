@@ -29,16 +29,19 @@ pub(super) fn on_sampled(plan: &mut Plan, key: EffectKey, news: SampleNews) -> R
             stop,
             usage,
             response_id,
+            asked,
         } => Fact::SampleEnded(SampleEnded {
             started,
             stop,
             usage,
             response_id,
+            asked,
         }),
         SampleNews::Failed {
             failure,
             partial,
             usage,
+            asked,
         } => {
             let stands = stands(turn, sampling, &failure);
             Fact::SampleCut(SampleCut {
@@ -48,6 +51,7 @@ pub(super) fn on_sampled(plan: &mut Plan, key: EffectKey, news: SampleNews) -> R
                 partial,
                 stands,
                 usage,
+                asked,
             })
         }
     };
@@ -282,6 +286,7 @@ pub(super) fn on_never_began(plan: &mut Plan, key: EffectKey) -> Result<(), Reje
                 failure,
                 partial: String::new(),
                 usage: None,
+                asked: None,
             };
             on_sampled(plan, key, news)
         }

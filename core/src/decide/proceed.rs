@@ -374,6 +374,7 @@ fn abandon(plan: &Plan, turn: &Turn, sampling: &Sampling, stop: &Stop) -> Option
             stands,
             usage: None,
             retry_at: None,
+            asked: None,
         })
     })
 }

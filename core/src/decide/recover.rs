@@ -78,6 +78,7 @@ fn restarted(plan: &Plan, turn: &Turn, sampling: &Sampling) -> SampleCut {
         stands,
         usage: None,
         retry_at: again.then_some(plan.at),
+        asked: None,
     }
 }
 

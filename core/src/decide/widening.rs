@@ -103,6 +103,7 @@ mod tests {
         cheap.price = Some(Price {
             input_micros: 1,
             cached_input_micros: 1,
+            cache_write_micros: None,
             output_micros: 1,
         });
         assert!(widens(&poor, &cheap).is_some());

@@ -128,6 +128,7 @@ fn what_was_said_stands_alone_only_without_a_call_and_in_a_turn_that_goes_on() {
             stands: Stands::Said,
             usage: None,
             retry_at: None,
+            asked: None,
         })
     };
     let wrong = "it does not say what stands of the answer";

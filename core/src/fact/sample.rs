@@ -1,9 +1,11 @@
 //! Facts about samples.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
+use crate::asked::Asked;
 use crate::because::Because;
 use crate::digest::Digest;
 use crate::failure::SampleFailure;
@@ -70,6 +72,9 @@ pub struct SampleEnded {
     /// The provider's id of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
+    /// How the request went out, as far as its adapter tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Box<Asked>>,
 }
 
 /// What stands of an answer that broke off.
@@ -106,4 +111,7 @@ pub struct SampleCut {
     /// When the next attempt is due, if there is to be one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<Timestamp>,
+    /// How the request went out, as far as its adapter tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Box<Asked>>,
 }

@@ -98,6 +98,7 @@ fn said(session: &Session, fact: &Fact) -> Vec<Input> {
                 stop: fact.stop.clone(),
                 usage: fact.usage,
                 response_id: fact.response_id.clone(),
+                asked: fact.asked.clone(),
             };
             sampled(fact.started, news)
         }
@@ -130,6 +131,7 @@ fn cut(fact: &SampleCut) -> Vec<Input> {
         failure: fact.failure.clone(),
         partial: fact.partial.clone(),
         usage: fact.usage,
+        asked: fact.asked.clone(),
     };
     alloc::vec![Input::Sampled { key, news }, Input::NeverBegan { key }]
 }

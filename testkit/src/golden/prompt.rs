@@ -32,6 +32,7 @@ fn one(lines: &mut Lines, name: &str, item: &PromptItem) {
     let mut put = |what: &str, text: &str| lines.put(&format!("{name}.{what}"), &text);
     match item {
         PromptItem::User { text } => put("user", text),
+        PromptItem::Image { image } => lines.put(&format!("{name}.image"), image),
         PromptItem::Context { text } => put("context", text),
         PromptItem::Text { sample, text } => {
             put("text", text);

@@ -1,7 +1,7 @@
 //! Settings and limits, as canonical text.
 
 use serde_json::Value;
-use windlass_core::{Limits, Settings};
+use windlass_core::{Limits, RequestOptions, Settings};
 
 use super::canon::{Lines, record};
 
@@ -54,6 +54,7 @@ pub(super) fn lines(lines: &mut Lines, name: &str, settings: &Settings) {
         max_output_tokens,
         effort,
         base_url,
+        options,
     } = settings;
     let named = |what: &str| format!("{name}.{what}");
     lines.put(&named("provider"), provider);
@@ -77,4 +78,6 @@ pub(super) fn lines(lines: &mut Lines, name: &str, settings: &Settings) {
     lines.maybe(&named("max_output_tokens"), max_output_tokens.as_ref());
     lines.maybe(&named("effort"), effort.as_ref());
     lines.maybe(&named("base_url"), base_url.as_ref());
+    let asked = *options != RequestOptions::default();
+    lines.maybe(&named("options"), asked.then_some(options));
 }

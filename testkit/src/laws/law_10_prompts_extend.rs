@@ -173,7 +173,8 @@ impl Requests {
     fn are_in(&self, at: Seq, prompt: &Prompt) -> Held {
         let is = |item: &PromptItem, wanted: &Arc<str>| match item {
             PromptItem::User { text } => text == wanted,
-            PromptItem::Context { .. }
+            PromptItem::Image { .. }
+            | PromptItem::Context { .. }
             | PromptItem::Text { .. }
             | PromptItem::Refusal { .. }
             | PromptItem::Reasoning { .. }
@@ -192,6 +193,7 @@ impl Requests {
         let says = |item: &PromptItem| match item {
             PromptItem::Context { text } => text.contains(&**goal),
             PromptItem::User { .. }
+            | PromptItem::Image { .. }
             | PromptItem::Text { .. }
             | PromptItem::Refusal { .. }
             | PromptItem::Reasoning { .. }
@@ -221,7 +223,10 @@ struct Grammar {
 
 impl Grammar {
     fn accept(&mut self, at: Seq, item: &PromptItem) -> Held {
-        let opens = matches!(item, PromptItem::User { .. } | PromptItem::Context { .. });
+        let opens = matches!(
+            item,
+            PromptItem::User { .. } | PromptItem::Image { .. } | PromptItem::Context { .. }
+        );
         hold(10, self.begun || opens, || {
             format!("up to {at} the conversation begins with {item:?}")
         })?;
@@ -232,7 +237,7 @@ impl Grammar {
                 self.users.push(text.clone());
                 self.between(at, item)
             }
-            PromptItem::Context { .. } => {
+            PromptItem::Image { .. } | PromptItem::Context { .. } => {
                 self.sample = None;
                 self.between(at, item)
             }

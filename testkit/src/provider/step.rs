@@ -53,6 +53,7 @@ impl From<Failure> for ProviderError {
             context: failure.context,
             status: failure.status,
             request_id: failure.request_id,
+            asked: None,
             source: None,
         }
     }

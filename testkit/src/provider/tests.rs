@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windlass_core::{
-    Chain, Limits, Mode, Permissions, Seq, SessionId, Settings, StreamEvent, TurnId, Window,
+    Chain, Limits, Mode, Permissions, RequestOptions, Seq, SessionId, Settings, StreamEvent,
+    TurnId, Window,
 };
 use windlass_ports::Streaming;
 
@@ -28,17 +29,13 @@ fn request() -> SampleRequest {
         effort: None,
         redaction: None,
         base_url: None,
+        options: RequestOptions::default(),
     };
-    SampleRequest {
-        session: SessionId::new("s").unwrap(),
-        turn: TurnId(2),
-        started: Seq(4),
-        prompt: Prompt {
-            settings: Arc::new(settings),
-            items: Chain::default(),
-        },
-        limits: Limits::default(),
-    }
+    let prompt = Prompt {
+        settings: Arc::new(settings),
+        items: Chain::default(),
+    };
+    SampleRequest::new(SessionId::new("s").unwrap(), TurnId(2), Seq(4), prompt)
 }
 
 async fn drain(provider: &ScriptedProvider) -> Result<(Vec<StreamEvent>, usize), ProviderError> {

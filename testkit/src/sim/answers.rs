@@ -155,6 +155,7 @@ impl Answering<'_> {
                         stop: StopReason::Stop,
                         usage: None,
                         response_id: None,
+                        asked: None,
                     },
                 };
                 Input::Sampled { key, news }

@@ -27,6 +27,7 @@ impl Answering<'_> {
             failure: SampleFailure::new(kind, retry, message),
             partial,
             usage: self.usage(),
+            asked: None,
         }
     }
 
@@ -98,6 +99,7 @@ impl Answering<'_> {
             stop,
             usage: self.usage(),
             response_id: None,
+            asked: None,
         }
     }
 

@@ -4,18 +4,19 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ApprovalAnswered, ApprovalAsked, ArgumentPattern, Because, CallDecided, CallId, CallItem,
-    CallObserved, CallStarted, Compacted, CompactionFailed, CompactionStarted, Concurrency,
-    ContextInjected, ContextPart, ContextSource, Cut, Decider, Delivery, Digest, Draft, Edit,
-    EffectClass, Fact, FailureKind, Goal, GoalEnd, GoalEnded, GoalSet, HookAt, HookDecided,
-    HookOrder, HookPoint, HookSpec, HookVerdict, HooksAsked, InputAccepted, InputBlocked, InputId,
-    InputQueued, InterruptRequested, Interrupter, Item, ItemAdded, Kept, Lasting, LimitKind,
-    Limits, Lineage, Mode, Observation, ObservationStatus, OnFailure, Opaque, Outcome, Permissions,
-    Price, ReasoningItem, ReconcileStarted, Recorded, Reserved, Retry, Rule, RuleVerdict,
-    SampleCut, SampleEnded, SampleFailure, SampleStarted, Scope, Seq, SessionId, SessionOpened,
+    AnswerShape, ApprovalAnswered, ApprovalAsked, ArgumentPattern, Asked, Because, CallDecided,
+    CallId, CallItem, CallObserved, CallStarted, Compacted, CompactionFailed, CompactionStarted,
+    Concurrency, ContextInjected, ContextPart, ContextSource, Cut, Decider, Delivery, Digest,
+    Draft, Edit, EffectClass, Fact, FailureKind, Goal, GoalEnd, GoalEnded, GoalSet, HookAt,
+    HookDecided, HookOrder, HookPoint, HookSpec, HookVerdict, HooksAsked, InputAccepted,
+    InputBlocked, InputId, InputQueued, InterruptRequested, Interrupter, Item, ItemAdded, Kept,
+    Lasting, LimitKind, Limits, Lineage, Lowered, LoweredBecause, LoweredPart, Lowering, Mode,
+    Observation, ObservationStatus, OnFailure, Opaque, Outcome, Permissions, Price, ReasoningItem,
+    ReconcileStarted, Recorded, RequestOptions, Reserved, Retry, Rule, RuleVerdict, SampleCut,
+    SampleEnded, SampleFailure, SampleStarted, Scope, Sent, Seq, SessionId, SessionOpened,
     SessionResumed, Settings, SettingsChanged, Shown, Spent, Stands, StopReason, StopWhen,
-    Strategy, Timestamp, ToolSpec, Trigger, TurnId, TurnOpened, TurnSettled, Usage, Verdict,
-    Window,
+    Strategy, Timestamp, ToolChoice, ToolSpec, Trigger, TurnId, TurnOpened, TurnSettled, Usage,
+    Verdict, Window,
 };
 
 /// Texts that break what is careless: empty, quoted, of control characters, of line ends, not
@@ -193,6 +194,21 @@ fn sample_with(text: &str) -> Vec<Fact> {
             ..Usage::default()
         }),
         response_id: Some(text.into()),
+        asked: Some(Box::new(Asked {
+            provider: text.into(),
+            model: text.into(),
+            endpoint: text.into(),
+            sent: Sent::SocketRest,
+            instead: Some(text.into()),
+            bytes: u64::MAX,
+            kept_bytes: u64::MAX,
+            lowered: vec![Lowered {
+                what: LoweredPart::Reasoning,
+                how: Lowering::Dropped,
+                why: LoweredBecause::Foreign,
+                count: u32::MAX,
+            }],
+        })),
     }));
     facts.push(Fact::SampleCut(SampleCut {
         started,
@@ -205,6 +221,7 @@ fn sample_with(text: &str) -> Vec<Fact> {
         stands: Stands::Through { item: Seq(7) },
         usage: Some(Usage::default()),
         retry_at: Some(Timestamp(u64::MAX)),
+        asked: None,
     }));
     facts
 }
@@ -401,6 +418,7 @@ fn settings(text: &str) -> Settings {
         price: Some(Price {
             input_micros: u64::MAX,
             cached_input_micros: 0,
+            cache_write_micros: Some(2),
             output_micros: 1,
         }),
         tools: vec![ToolSpec {
@@ -416,6 +434,17 @@ fn settings(text: &str) -> Settings {
         max_output_tokens: Some(u64::MAX),
         effort: Some(text.into()),
         base_url: Some(text.into()),
+        options: RequestOptions {
+            answer: Some(AnswerShape {
+                name: text.into(),
+                schema: text.into(),
+                strict: true,
+                retries: u32::MAX,
+            }),
+            choice: ToolChoice::Tool(text.into()),
+            parallel_calls: Some(false),
+            reasoning_summary: Some(text.into()),
+        },
     }
 }
 

@@ -128,6 +128,7 @@ pub(super) fn read_price(text: &str) -> Result<Price, String> {
         [input_micros, cached_input_micros, output_micros] => Ok(Price {
             input_micros,
             cached_input_micros,
+            cache_write_micros: None,
             output_micros,
         }),
         _ => Err(format!("{text} is not INPUT/CACHED/OUTPUT")),

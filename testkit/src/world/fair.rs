@@ -77,6 +77,7 @@ fn answer(world: &mut World, key: EffectKey, demand: Demand) -> Held {
                 stop: StopReason::Stop,
                 usage: None,
                 response_id: None,
+                asked: None,
             };
             world.take(Input::Sampled { key, news })
         }
@@ -86,6 +87,7 @@ fn answer(world: &mut World, key: EffectKey, demand: Demand) -> Held {
                 failure: SampleFailure::new(FailureKind::Cancelled, Retry::Never, message),
                 partial: String::new(),
                 usage: None,
+                asked: None,
             };
             world.take(Input::Sampled { key, news })
         }

@@ -101,6 +101,7 @@ impl World {
                 stop: stop.clone(),
                 usage: usage(*cost),
                 response_id: None,
+                asked: None,
             }),
             Step::Fail {
                 kind,
@@ -111,6 +112,7 @@ impl World {
                 failure: SampleFailure::new(*kind, *retry, "the provider said so"),
                 partial: partial.clone(),
                 usage: usage(*cost),
+                asked: None,
             }),
             Step::Yielded(partial) => self.yielded(partial),
             Step::Finish {
@@ -409,6 +411,7 @@ pub(super) fn steered(partial: &str) -> SampleNews {
         failure: SampleFailure::new(FailureKind::Steered, Retry::Never, "the user spoke"),
         partial: partial.to_owned(),
         usage: None,
+        asked: None,
     }
 }
 

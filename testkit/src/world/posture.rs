@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde_json::Value;
 use windlass_core::{
-    Concurrency, EffectClass, GOAL_TOOL, HookSpec, Limits, Mode, Permissions, Price, Rule,
-    Settings, ToolSpec, Window,
+    Concurrency, EffectClass, GOAL_TOOL, HookSpec, Limits, Mode, Permissions, Price,
+    RequestOptions, Rule, Settings, ToolSpec, Window,
 };
 
 use super::declared::{read_hooks, read_price, read_rules, spell_hooks, spell_price, spell_rules};
@@ -93,6 +93,7 @@ impl Posture {
             effort: None,
             redaction: None,
             base_url: None,
+            options: RequestOptions::default(),
         }
     }
 

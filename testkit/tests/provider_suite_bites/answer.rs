@@ -181,6 +181,7 @@ fn usage(usage: &Value) -> Usage {
         output: usage["completion_tokens"].as_u64(),
         total: usage["total_tokens"].as_u64(),
         cached_input: usage["prompt_tokens_details"]["cached_tokens"].as_u64(),
+        cache_write: None,
         reasoning_output: usage["completion_tokens_details"]["reasoning_tokens"].as_u64(),
     }
 }

@@ -40,6 +40,7 @@ fn tool(spec: &windlass_core::ToolSpec) -> Value {
 fn add(item: &PromptItem, sample: &mut Option<Seq>, messages: &mut Vec<Value>, fault: Fault) {
     match item {
         PromptItem::User { text } => messages.push(json!({ "role": "user", "content": text })),
+        PromptItem::Image { .. } => messages.push(json!({ "role": "user", "content": "an image" })),
         PromptItem::Context { text } => {
             messages.push(json!({ "role": "system", "content": text }));
         }

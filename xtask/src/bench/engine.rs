@@ -7,7 +7,7 @@ use windlass::{Config, Conversation, Engine, Event, LiveKind, Send, Start, Subsc
 use windlass_clock::SystemClock;
 use windlass_core::{
     Delta, Fact, Item, Limits, Lineage, Mode, ObservationStatus, OpenSession, Outcome, Permissions,
-    Scope, SessionId, Settings, Widening, Window,
+    RequestOptions, Scope, SessionId, Settings, Widening, Window,
 };
 use windlass_memory::MemoryStore;
 use windlass_ports::{LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Provider};
@@ -64,6 +64,7 @@ impl Contender {
             effort: None,
             redaction: None,
             base_url: None,
+            options: RequestOptions::default(),
         };
         Self {
             provider,

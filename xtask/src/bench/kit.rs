@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use windlass_file::FileStore;
+use windlass_http::http_wire;
 use windlass_openai::{Api, OpenAi, OpenAiConfig};
 use windlass_ports::{LogStore, Provider};
 use windlass_sled::SledStore;
@@ -17,7 +18,8 @@ pub(crate) fn provider(base_url: &str, api: Api) -> anyhow::Result<Arc<dyn Provi
     let config = OpenAiConfig::new(api)
         .with_base_url(base_url)
         .with_api_key("none");
-    let provider = OpenAi::new(&config).with_context(|| format!("asking {base_url}"))?;
+    let provider = OpenAi::over(&config, http_wire(base_url)?)
+        .with_context(|| format!("asking {base_url}"))?;
     Ok(Arc::new(provider))
 }
 

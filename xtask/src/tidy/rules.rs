@@ -5,6 +5,10 @@
 pub(super) enum Layer {
     Core,
     Ports,
+    /// What adapters of one kind have in common, without a technology of its own.
+    Wire,
+    /// The network that provider adapters are handed; their tests use the real one.
+    Transport,
     Adapter,
     Engine,
     App,
@@ -24,6 +28,8 @@ pub(super) enum Kind {
 pub(super) const FOLDERS: &[(&str, Layer)] = &[
     ("core", Layer::Core),
     ("ports", Layer::Ports),
+    ("wire", Layer::Wire),
+    ("adapters/http", Layer::Transport),
     ("adapters/*", Layer::Adapter),
     ("app/engine", Layer::Engine),
     ("app/*", Layer::App),
@@ -34,11 +40,33 @@ pub(super) const FOLDERS: &[(&str, Layer)] = &[
 /// Which layer may depend on which, by kind of dependency. No row, no edge.
 pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
     (Layer::Ports, Kind::Normal, &[Layer::Core]),
-    (Layer::Adapter, Kind::Normal, &[Layer::Core, Layer::Ports]),
+    (Layer::Wire, Kind::Normal, &[Layer::Core, Layer::Ports]),
+    (
+        Layer::Wire,
+        Kind::Dev,
+        &[Layer::Core, Layer::Ports, Layer::Testkit],
+    ),
+    (Layer::Transport, Kind::Normal, &[Layer::Core, Layer::Ports]),
+    (
+        Layer::Transport,
+        Kind::Dev,
+        &[Layer::Core, Layer::Ports, Layer::Testkit],
+    ),
+    (
+        Layer::Adapter,
+        Kind::Normal,
+        &[Layer::Core, Layer::Ports, Layer::Wire],
+    ),
     (
         Layer::Adapter,
         Kind::Dev,
-        &[Layer::Core, Layer::Ports, Layer::Testkit],
+        &[
+            Layer::Core,
+            Layer::Ports,
+            Layer::Wire,
+            Layer::Transport,
+            Layer::Testkit,
+        ],
     ),
     (Layer::Engine, Kind::Normal, &[Layer::Core, Layer::Ports]),
     (
@@ -51,7 +79,14 @@ pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
     (
         Layer::App,
         Kind::Normal,
-        &[Layer::Core, Layer::Ports, Layer::Adapter, Layer::Engine],
+        &[
+            Layer::Core,
+            Layer::Ports,
+            Layer::Wire,
+            Layer::Transport,
+            Layer::Adapter,
+            Layer::Engine,
+        ],
     ),
     (
         Layer::App,
@@ -59,6 +94,8 @@ pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
         &[
             Layer::Core,
             Layer::Ports,
+            Layer::Wire,
+            Layer::Transport,
             Layer::Adapter,
             Layer::Engine,
             Layer::Testkit,
@@ -70,6 +107,8 @@ pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
         &[
             Layer::Core,
             Layer::Ports,
+            Layer::Wire,
+            Layer::Transport,
             Layer::Adapter,
             Layer::Engine,
             Layer::App,
@@ -82,6 +121,8 @@ pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
         &[
             Layer::Core,
             Layer::Ports,
+            Layer::Wire,
+            Layer::Transport,
             Layer::Adapter,
             Layer::Engine,
             Layer::App,
@@ -109,9 +150,9 @@ pub(super) const HOMES: &[(&str, &str)] = &[
     ("hyper", "adapters/demo"),
     ("hyper-util", "adapters/demo"),
     ("jsonschema", "app/engine"),
-    ("reqwest", "adapters/openai"),
+    ("reqwest", "adapters/http"),
     ("rusqlite", "adapters/sqlite"),
-    ("rustls", "adapters/openai"),
+    ("rustls", "adapters/http"),
     ("sled", "adapters/sled"),
     ("tokio-postgres", "adapters/postgres"),
     ("tracing-subscriber", "app/cli"),

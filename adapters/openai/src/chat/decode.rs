@@ -9,10 +9,10 @@ use windlass_ports::Streaming;
 
 use super::calls::Calls;
 use super::wire::{Choice, Chunk, Delta, mend};
-use crate::error::Fault;
-use crate::reported::Reported;
-use crate::template::Template;
-use crate::wire::{Text, given};
+use windlass_wire::Fault;
+use windlass_wire::Reported;
+use windlass_wire::Template;
+use windlass_wire::json::{Text, given};
 
 /// Decodes one answer.
 #[derive(Debug, Default)]

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use windlass_core::{ChainIter, PromptItem, Seq, Settings, output};
+use windlass_core::{ChainIter, Image, PromptItem, Seq, Settings, output};
 use windlass_ports::ProviderError;
 
-use crate::request::{arguments, call_id, schema, separate, tool_name, write};
+use windlass_wire::request::{arguments, call_id, schema, separate, tool_name, write};
+use windlass_wire::{Encoded, Pictures, request};
 
 #[derive(Serialize)]
 struct Head<'a> {
@@ -115,8 +116,9 @@ pub(crate) fn head(settings: &Settings, out: &mut Vec<u8>) -> Result<(), Provide
 /// message of the model collects all items of one sample.
 pub(crate) fn items(
     items: ChainIter<'_, PromptItem>,
+    pictures: &Pictures,
     out: &mut Vec<u8>,
-) -> Result<(usize, usize), ProviderError> {
+) -> Result<Encoded, ProviderError> {
     let mut said = Said::default();
     let mut closed = (0, out.len());
     for (at, item) in items.enumerate() {
@@ -132,6 +134,11 @@ pub(crate) fn items(
             PromptItem::User { text } => {
                 separate(out);
                 plain("user", text, out)?;
+                closed = (at + 1, out.len());
+            }
+            PromptItem::Image { image } => {
+                separate(out);
+                picture(image, pictures, out)?;
                 closed = (at + 1, out.len());
             }
             // The word for it that every server of this protocol knows.
@@ -168,7 +175,21 @@ pub(crate) fn items(
         }
     }
     said.write(out)?;
-    Ok(closed)
+    let (closed, end) = closed;
+    Ok(Encoded {
+        closed,
+        end,
+        ..Encoded::default()
+    })
+}
+
+fn picture(image: &Image, pictures: &Pictures, out: &mut Vec<u8>) -> Result<(), ProviderError> {
+    let Some(data) = pictures.get(image) else {
+        return plain("user", &request::no_picture(image), out);
+    };
+    let url = format!("data:{};base64,{data}", image.media.as_str());
+    let part = serde_json::json!([{ "type": "image_url", "image_url": { "url": url } }]);
+    write(out, &serde_json::json!({ "role": "user", "content": part }))
 }
 
 fn plain(role: &'static str, content: &str, out: &mut Vec<u8>) -> Result<(), ProviderError> {
@@ -218,6 +239,9 @@ fn sample(item: &PromptItem) -> Option<Seq> {
         | PromptItem::Refusal { sample, .. }
         | PromptItem::Reasoning { sample, .. }
         | PromptItem::Call { sample, .. } => Some(*sample),
-        PromptItem::User { .. } | PromptItem::Context { .. } | PromptItem::Result { .. } => None,
+        PromptItem::User { .. }
+        | PromptItem::Image { .. }
+        | PromptItem::Context { .. }
+        | PromptItem::Result { .. } => None,
     }
 }

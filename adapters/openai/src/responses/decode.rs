@@ -14,10 +14,10 @@ use windlass_ports::Streaming;
 use super::DIALECT;
 use super::items::{Items, Name};
 use super::wire::{Event, Response, WireItem, mend_event, mend_item, mend_response};
-use crate::error::Fault;
-use crate::reported::Reported;
-use crate::template::Template;
-use crate::wire::given;
+use windlass_wire::Fault;
+use windlass_wire::Reported;
+use windlass_wire::Template;
+use windlass_wire::json::given;
 
 /// Decodes one answer.
 #[derive(Debug)]

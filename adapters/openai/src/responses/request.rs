@@ -4,11 +4,14 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use windlass_core::{ChainIter, Opaque, PromptItem, Settings, output};
+use windlass_core::{ChainIter, Image, Opaque, PromptItem, Settings, output};
 use windlass_ports::ProviderError;
 
 use super::DIALECT;
-use crate::request::{arguments, call_id, may_reason, schema, separate, tool_name, write};
+use windlass_wire::request::{arguments, call_id, schema, separate, tool_name, write};
+use windlass_wire::{Encoded, Pictures, request};
+
+use crate::request::may_reason;
 
 #[derive(Serialize)]
 struct Head<'a> {
@@ -119,13 +122,15 @@ pub(crate) fn items(
     items: ChainIter<'_, PromptItem>,
     settings: &Settings,
     endpoint: &str,
+    pictures: &Pictures,
     out: &mut Vec<u8>,
-) -> Result<(usize, usize), ProviderError> {
+) -> Result<Encoded, ProviderError> {
     let mut count = 0;
     for item in items {
         count += 1;
         match item {
             PromptItem::User { text } => message("user", text, out)?,
+            PromptItem::Image { image } => picture(image, pictures, out)?,
             PromptItem::Context { text } => message("developer", text, out)?,
             PromptItem::Text { text, .. } | PromptItem::Refusal { text, .. } => {
                 message("assistant", text, out)?;
@@ -163,7 +168,24 @@ pub(crate) fn items(
             }
         }
     }
-    Ok((count, out.len()))
+    Ok(Encoded {
+        closed: count,
+        end: out.len(),
+        ..Encoded::default()
+    })
+}
+
+fn picture(image: &Image, pictures: &Pictures, out: &mut Vec<u8>) -> Result<(), ProviderError> {
+    let Some(data) = pictures.get(image) else {
+        return message("user", &request::no_picture(image), out);
+    };
+    separate(out);
+    let url = format!("data:{};base64,{data}", image.media.as_str());
+    let part = serde_json::json!([{ "type": "input_image", "image_url": url }]);
+    write(
+        out,
+        &serde_json::json!({ "type": "message", "role": "user", "content": part }),
+    )
 }
 
 fn message(role: &'static str, content: &str, out: &mut Vec<u8>) -> Result<(), ProviderError> {

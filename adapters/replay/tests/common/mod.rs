@@ -117,7 +117,7 @@ pub(crate) fn post(path: &str, body: &str) -> WireRequest {
         method: "POST",
         url: format!("http://127.0.0.1:9{path}"),
         headers: WireHeaders::default(),
-        body: Some(Bytes::copy_from_slice(body.as_bytes())),
+        body: Some(Bytes::copy_from_slice(body.as_bytes()).into()),
         head_ms: 1_000,
     }
 }

@@ -76,6 +76,7 @@ pub(super) fn price(text: &str) -> Result<Price, String> {
         Some(&[input_micros, cached_input_micros, output_micros]) => Ok(Price {
             input_micros,
             cached_input_micros,
+            cache_write_micros: None,
             output_micros,
         }),
         Some(_) | None => Err(format!(

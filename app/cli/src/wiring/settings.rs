@@ -1,6 +1,8 @@
 //! Settings: those of a new session, and what a command changes in an existing one.
 
-use windlass::core::{HookSpec, Limits, Mode, Permissions, Settings, ToolSpec, Widening, Window};
+use windlass::core::{
+    HookSpec, Limits, Mode, Permissions, RequestOptions, Settings, ToolSpec, Widening, Window,
+};
 
 use super::provider::Chosen;
 use super::rules;
@@ -48,6 +50,7 @@ pub(crate) fn fresh(shape: &Shape, chosen: &Chosen, offered: Offered) -> Result<
         max_output_tokens: None,
         effort: None,
         base_url: chosen.base_url.clone(),
+        options: RequestOptions::default(),
     };
     with(settings, shape)
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass::ports::Wire;
-use windlass_openai::http_wire;
+use windlass_http::http_wire;
 use windlass_replay::{Recorder, Redaction, ReplayError, Replayer};
 
 use crate::args::Taping;

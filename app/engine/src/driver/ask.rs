@@ -120,6 +120,7 @@ impl Driver {
             let found = items.iter_from(from).filter_map(|item| match item {
                 PromptItem::Call { sample, id, call } => Some((sample, id, call)),
                 PromptItem::User { .. }
+                | PromptItem::Image { .. }
                 | PromptItem::Context { .. }
                 | PromptItem::Text { .. }
                 | PromptItem::Refusal { .. }
@@ -144,6 +145,7 @@ impl Driver {
                     edited,
                 } if id == *name => Some((observation.clone(), edited.clone())),
                 PromptItem::User { .. }
+                | PromptItem::Image { .. }
                 | PromptItem::Context { .. }
                 | PromptItem::Text { .. }
                 | PromptItem::Refusal { .. }

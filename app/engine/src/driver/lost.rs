@@ -40,6 +40,7 @@ pub(super) fn lost(session: &Session, key: EffectKey) -> Input {
                     failure: SampleFailure::new(FailureKind::Protocol, Retry::Never, message),
                     partial: String::new(),
                     usage: None,
+                    asked: None,
                 },
             }
         }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use windlass_core::{CallId, EffectClass, EffectKey, Prompt, Seq, Turn, render};
-use windlass_ports::{CancelSignal, OutputKeeper, SampleRequest, ToolCall, ToolContext};
+use windlass_core::{CallId, EffectClass, EffectKey, Prompt, Seq, Turn, render, tool_choice};
+use windlass_ports::{
+    CancelSignal, KeptReader, OutputKeeper, SampleRequest, ToolCall, ToolContext,
+};
 
 use super::Driver;
 use super::ask::settings;
@@ -77,12 +79,12 @@ impl Driver {
     }
 
     fn request(&self, turn: &Turn, started: Seq, prompt: Prompt) -> SampleRequest {
+        let session = self.session.id.clone();
         SampleRequest {
-            session: self.session.id.clone(),
-            turn: turn.id,
-            started,
-            prompt,
             limits: turn.limits,
+            choice: tool_choice(turn),
+            kept: KeptReader::new(self.ports.blobs.clone(), session.clone()),
+            ..SampleRequest::new(session, turn.id, started, prompt)
         }
     }
 

@@ -93,7 +93,7 @@ impl CompactEffect {
             ..self.request.clone()
         };
         let failed = |failure: windlass_core::SampleFailure| failure.message;
-        let mut reading = Reading::begin(&self.provider, request)
+        let mut reading = Reading::begin(&self.provider, request, &mut None)
             .await
             .map_err(failed)?;
         let (mut events, mut out, mut said) = (Vec::new(), Vec::new(), String::new());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, timeout_at};
-use windlass_core::{FailureKind, Limits, Retry, SampleFailure, StreamEvent};
+use windlass_core::{Asked, FailureKind, Limits, Retry, SampleFailure, StreamEvent};
 use windlass_ports::{Provider, ProviderError, SampleRequest, SampleStream, Streaming};
 
 /// The answer to one request as it is read.
@@ -18,10 +18,12 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Sends the request and waits for the head of the response.
+    /// Sends the request and waits for the head of the response. How it went out is in `asked`,
+    /// also where it failed.
     pub(super) async fn begin(
         provider: &Arc<dyn Provider>,
         request: SampleRequest,
+        asked: &mut Option<Box<Asked>>,
     ) -> Result<Self, SampleFailure> {
         let limits = request.limits;
         let end = after_ms(limits.sample_ms);
@@ -29,7 +31,12 @@ impl Reading {
         let stream = timeout_at(after_ms(limits.connect_ms).min(end), head)
             .await
             .map_err(|_| timeout("the provider has not begun to answer", limits.connect_ms))?
-            .map_err(ProviderError::into_failure)?;
+            .map_err(|mut error| {
+                *asked = error.asked.take();
+                error.into_failure()
+            })?;
+        let mut stream = stream;
+        *asked = stream.asked().map(Box::new);
         Ok(Self {
             stream,
             limits,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Assembled, Assembler, Caps, EffectKey, FailureKind, Input, Item, Overflow, Retry,
+    Asked, Assembled, Assembler, Caps, EffectKey, FailureKind, Input, Item, Overflow, Retry,
     SampleFailure, SampleNews, StreamEvent,
 };
 use windlass_ports::{CancelSignal, Clock, Hooks, Provider, SampleRequest, Streaming};
@@ -36,6 +36,7 @@ pub(crate) struct SampleEffect {
 struct Answer {
     assembler: Assembler,
     redaction: Option<Redaction>,
+    asked: Option<Box<Asked>>,
 }
 
 impl SampleEffect {
@@ -44,6 +45,7 @@ impl SampleEffect {
         let mut answer = Answer {
             assembler: Assembler::new(self.caps),
             redaction: self.hooks.redactor().map(Redaction::new),
+            asked: None,
         };
         let ended = tokio::select! {
             biased;
@@ -58,6 +60,7 @@ impl SampleEffect {
                     failure,
                     partial: answer.assembler.partial(),
                     usage: answer.assembler.usage(),
+                    asked: answer.asked.take(),
                 }]
             }
         };
@@ -89,7 +92,8 @@ impl SampleEffect {
         let mut reading = tokio::select! {
             biased;
             () = give_way.cancelled() => return Err(steered()),
-            reading = Reading::begin(&self.provider, self.request.clone()) => reading?,
+            reading = Reading::begin(&self.provider, self.request.clone(), &mut answer.asked) =>
+                reading?,
         };
         let mut events = Vec::new();
         loop {
@@ -151,6 +155,7 @@ impl SampleEffect {
                     stop,
                     usage,
                     response_id,
+                    asked: answer.asked.take(),
                 }),
             }
         }

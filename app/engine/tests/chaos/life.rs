@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
-use windlass::core::{Mode, Permissions, SessionId, Settings, Timestamp, Window};
+use windlass::core::{Mode, Permissions, RequestOptions, SessionId, Settings, Timestamp, Window};
 use windlass::ports::{NoBlobs, Ports};
 use windlass::{Config, Engine, Start};
 
@@ -53,6 +53,7 @@ pub(crate) fn settings(time: Time) -> Settings {
         effort: None,
         redaction: None,
         base_url: None,
+        options: RequestOptions::default(),
     }
 }
 

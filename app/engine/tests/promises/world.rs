@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use windlass::core::{
     CallId, Fact, Limits, Lineage, Mode, Observation, OpenSession, Outcome, Permissions, Recorded,
-    Scope, SessionId, Settings, Timestamp, Window, decide, rehearse,
+    RequestOptions, Scope, SessionId, Settings, Timestamp, Window, decide, rehearse,
 };
 use windlass::ports::{Approver, Hooks, NoHooks, NobodyAsked, Ports, Provider, ToolExecutor};
 use windlass::{Config, Conversation, Engine, Send, Start, TurnReport};
@@ -178,6 +178,7 @@ impl World {
             effort: None,
             redaction: None,
             base_url: None,
+            options: RequestOptions::default(),
         };
         (self.tuned)(&mut settings);
         Start::Either(Box::new(OpenSession {

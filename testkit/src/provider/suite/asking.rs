@@ -190,7 +190,8 @@ pub fn requests_keep_the_grammar(fixture: &dyn ProviderFixture) -> Checked {
 fn last_words(items: &[PromptItem]) -> Option<String> {
     let words = items.iter().rev().find_map(|item| match item {
         PromptItem::User { text } => Some(text),
-        PromptItem::Context { .. }
+        PromptItem::Image { .. }
+        | PromptItem::Context { .. }
         | PromptItem::Text { .. }
         | PromptItem::Refusal { .. }
         | PromptItem::Reasoning { .. }

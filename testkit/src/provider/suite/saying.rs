@@ -70,6 +70,7 @@ pub fn usage_and_the_reason_to_stop_are_told(fixture: &dyn ProviderFixture) -> C
         output: Some(30),
         total: Some(150),
         cached_input: Some(64),
+        cache_write: None,
         reasoning_output: Some(7),
     };
     let reasons = [

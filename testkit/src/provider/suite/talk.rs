@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use windlass_core::{
     Assembled, Assembler, Caps, Chain, FailureKind, Item, Limits, Mode, Permissions, Prompt,
-    PromptItem, Retry, Seq, SessionId, Settings, StopReason, StreamEvent, TurnId, Usage, Window,
+    PromptItem, RequestOptions, Retry, Seq, SessionId, Settings, StopReason, StreamEvent, TurnId,
+    Usage, Window,
 };
 use windlass_ports::{Provider, ProviderError, SampleRequest, SampleStream, Streaming};
 
@@ -282,16 +283,11 @@ pub(super) fn request(
 ) -> Result<SampleRequest, Violation> {
     let session = SessionId::new("suite").map_err(|error| Violation::new(error.to_string()))?;
     let items: Chain<PromptItem> = items.iter().cloned().collect();
-    Ok(SampleRequest {
-        session,
-        turn: TurnId(1),
-        started: Seq(2),
-        prompt: Prompt {
-            settings: Arc::new(settings),
-            items,
-        },
-        limits: Limits::default(),
-    })
+    let prompt = Prompt {
+        settings: Arc::new(settings),
+        items,
+    };
+    Ok(SampleRequest::new(session, TurnId(1), Seq(2), prompt))
 }
 
 pub(super) fn settings() -> Settings {
@@ -311,5 +307,6 @@ pub(super) fn settings() -> Settings {
         effort: None,
         redaction: None,
         base_url: None,
+        options: RequestOptions::default(),
     }
 }

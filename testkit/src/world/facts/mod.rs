@@ -17,7 +17,9 @@ use windlass_core::{
 };
 
 use super::random::{FAILURES, limits, posture};
-use parts::{because, digest, interrupter, number, opaque, places, scope, session, text, usage};
+use parts::{
+    asked, because, digest, interrupter, number, opaque, places, scope, session, text, usage,
+};
 
 /// A fact of any kind, anywhere in a log.
 pub fn recorded() -> impl Strategy<Value = Recorded> {
@@ -161,13 +163,15 @@ fn sample_ended() -> impl Strategy<Value = Fact> {
         stop,
         prop::option::of(usage()),
         prop::option::of(text()),
+        asked(),
     );
-    whole.prop_map(|(started, stop, usage, response_id)| {
+    whole.prop_map(|(started, stop, usage, response_id, asked)| {
         Fact::SampleEnded(SampleEnded {
             started: Seq(started),
             stop,
             usage,
             response_id,
+            asked,
         })
     })
 }
@@ -204,17 +208,21 @@ fn sample_cut() -> impl Strategy<Value = Fact> {
         stands,
         usage,
         prop::option::of(number()),
+        asked(),
     );
-    whole.prop_map(|(started, failure, partial, stands, usage, retry_at)| {
-        Fact::SampleCut(SampleCut {
-            started: Seq(started),
-            failure,
-            partial,
-            stands,
-            usage,
-            retry_at: retry_at.map(Timestamp),
-        })
-    })
+    whole.prop_map(
+        |(started, failure, partial, stands, usage, retry_at, asked)| {
+            Fact::SampleCut(SampleCut {
+                started: Seq(started),
+                failure,
+                partial,
+                stands,
+                usage,
+                retry_at: retry_at.map(Timestamp),
+                asked,
+            })
+        },
+    )
 }
 
 fn turn_settled() -> impl Strategy<Value = Fact> {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
-    Because, Digest, Edit, InputId, Interrupter, Opaque, Scope, Seq, SessionId, Usage,
+    Asked, Because, Digest, Edit, InputId, Interrupter, Lowered, LoweredBecause, LoweredPart,
+    Lowering, Opaque, Scope, Sent, Seq, SessionId, Usage,
 };
 
 pub(super) fn opaque(
@@ -64,13 +65,14 @@ fn principal((tenant, principal, claims): (String, String, BTreeMap<String, Stri
 
 pub(super) fn usage() -> impl Strategy<Value = Usage> {
     let count = || prop::option::of(number());
-    let whole = (count(), count(), count(), count(), count());
+    let whole = (count(), count(), count(), count(), count(), count());
     whole.prop_map(
-        |(input, output, total, cached_input, reasoning_output)| Usage {
+        |(input, output, total, cached_input, cache_write, reasoning_output)| Usage {
             input,
             output,
             total,
             cached_input,
+            cache_write,
             reasoning_output,
         },
     )
@@ -110,4 +112,48 @@ pub(super) fn edit() -> impl Strategy<Value = Edit> {
         fault,
         rules,
     })
+}
+
+pub(super) fn asked() -> impl Strategy<Value = Option<Box<Asked>>> {
+    let what = select(vec![
+        LoweredPart::Reasoning,
+        LoweredPart::Image,
+        LoweredPart::CallId,
+        LoweredPart::Arguments,
+    ]);
+    let how = select(vec![Lowering::Dropped, Lowering::Downgraded]);
+    let why = select(vec![
+        LoweredBecause::Foreign,
+        LoweredBecause::NoPlace,
+        LoweredBecause::Unfit,
+        LoweredBecause::Missing,
+    ]);
+    let lowered = (what, how, why, 1..9_u32).prop_map(|(what, how, why, count)| Lowered {
+        what,
+        how,
+        why,
+        count,
+    });
+    let sent = select(vec![Sent::Http, Sent::Socket, Sent::SocketRest]);
+    let whole = (
+        (text(), text(), text()),
+        sent,
+        prop::option::of(text()),
+        (number(), number()),
+        prop::collection::vec(lowered, 0..3),
+    );
+    let asked = whole.prop_map(|(names, sent, instead, (bytes, kept_bytes), lowered)| {
+        let (provider, model, endpoint) = names;
+        Box::new(Asked {
+            provider,
+            model,
+            endpoint,
+            sent,
+            instead,
+            bytes,
+            kept_bytes,
+            lowered,
+        })
+    });
+    prop::option::of(asked)
 }

@@ -204,6 +204,7 @@ fn price() -> impl Strategy<Value = Option<Price>> {
         Some(Price {
             input_micros,
             cached_input_micros,
+            cache_write_micros: None,
             output_micros,
         })
     });

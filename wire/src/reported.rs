@@ -4,24 +4,24 @@ use serde_json::{Map, Value};
 
 /// A provider's own words about a failure. Unbounded and unescaped as yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Reported {
+pub struct Reported {
     /// In words.
-    pub(crate) message: String,
+    pub message: String,
     /// Its class, for example `invalid_request_error`.
-    pub(crate) class: String,
+    pub class: String,
     /// Its code, for example `context_length_exceeded`; a number is written out.
-    pub(crate) code: String,
+    pub code: String,
 }
 
 impl Reported {
     /// Reads a body that is JSON.
-    pub(crate) fn parse(body: &[u8]) -> Option<Self> {
+    pub fn parse(body: &[u8]) -> Option<Self> {
         Self::of(&serde_json::from_slice(body).ok()?)
     }
 
     /// Reads a JSON value: `{"error": {..}}`, `{"error": ".."}`, the fields at the top, a list of
     /// one such, `{"detail": ..}`, or a bare text.
-    pub(crate) fn of(value: &Value) -> Option<Self> {
+    pub fn of(value: &Value) -> Option<Self> {
         match value {
             Value::String(message) => Some(Self {
                 message: message.clone(),

@@ -1,7 +1,6 @@
-//! The wire over HTTP: reqwest, with nothing done behind the caller's back.
-//!
-//! Redirects are not followed, so a key goes nowhere but where it was meant for. Nothing is tried
-//! a second time here: the engine owns the one budget of attempts.
+#![doc = include_str!("../README.md")]
+
+mod body;
 
 use std::error::Error;
 use std::pin::Pin;
@@ -15,23 +14,24 @@ use futures_util::Stream;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
 use reqwest::{Client, Method, Request, Url, redirect};
 use windlass_ports::{
-    ProviderError, Wire, WireBody, WireError, WireErrorKind, WireHeader, WireRequest, WireResponse,
+    Wire, WireBody, WireError, WireErrorKind, WireHeader, WireRequest, WireResponse,
 };
 
-use crate::client::{base, is_loopback, misconfigured};
+use crate::body::Sent;
 
 /// The longest that establishing a connection may take, whatever a request's own limit.
 const CONNECT: Duration = Duration::from_secs(60);
 
-/// The wire that [`OpenAi::new`](crate::OpenAi::new) uses, for requests to this base URL: HTTP/1.1,
-/// with rustls and the system's root certificates where the URL is `https`, and through the
-/// environment's proxy where it is not on this machine.
+/// A wire for requests to this base URL: HTTP/1.1, with rustls and the system's root certificates
+/// where the URL is `https`, and through the environment's proxy where it is not on this machine.
 ///
 /// # Errors
-/// [`ProviderError`] of kind `InvalidRequest` when the base URL is none, or root certificates for
-/// HTTPS are missing.
-pub fn http_wire(base_url: &str) -> Result<Arc<dyn Wire>, ProviderError> {
-    let client = client(&base(base_url)?)?;
+/// [`WireError`] of kind `Invalid` when the base URL is none, or root certificates for HTTPS are
+/// missing.
+pub fn http_wire(base_url: &str) -> Result<Arc<dyn Wire>, WireError> {
+    let base = Url::parse(base_url.trim())
+        .map_err(|error| invalid(format!("the base URL is no URL ({error})")))?;
+    let client = client(&base)?;
     Ok(Arc::new(HttpWire { client }))
 }
 
@@ -71,7 +71,6 @@ impl WireBody for HttpBody {
 }
 
 fn translated(request: WireRequest) -> Result<Request, WireError> {
-    let invalid = |what: &str| WireError::new(WireErrorKind::Invalid, what);
     let url = Url::parse(&request.url).map_err(|_| invalid("the URL is none"))?;
     let method =
         Method::from_bytes(request.method.as_bytes()).map_err(|_| invalid("the method is none"))?;
@@ -79,17 +78,16 @@ fn translated(request: WireRequest) -> Result<Request, WireError> {
     let mut headers = HeaderMap::new();
     for header in request.headers.iter() {
         let name = HeaderName::from_bytes(header.name.as_bytes())
-            .map_err(|_| invalid(&format!("{:?} is no name of a header", header.name)))?;
-        let mut value = HeaderValue::from_maybe_shared(header.value.clone()).map_err(|_| {
-            invalid(&format!(
-                "the header {name} has a value that cannot be sent"
-            ))
-        })?;
+            .map_err(|_| invalid(format!("{:?} is no name of a header", header.name)))?;
+        let mut value = HeaderValue::from_maybe_shared(header.value.clone())
+            .map_err(|_| invalid(format!("the header {name} has a value that cannot be sent")))?;
         value.set_sensitive(header.sensitive);
         headers.append(name, value);
     }
     *sent.headers_mut() = headers;
-    *sent.body_mut() = request.body.map(reqwest::Body::from);
+    *sent.body_mut() = request
+        .body
+        .map(|body| reqwest::Body::wrap(Sent::new(body)));
     Ok(sent)
 }
 
@@ -119,7 +117,21 @@ fn failed(kind: WireErrorKind, error: reqwest::Error) -> WireError {
     WireError::new(kind, cause.to_string()).caused_by(error)
 }
 
-fn client(base: &Url) -> Result<Client, ProviderError> {
+fn invalid(what: impl Into<String>) -> WireError {
+    WireError::new(WireErrorKind::Invalid, what)
+}
+
+/// Whether a URL leads to this machine.
+fn is_loopback(url: &Url) -> bool {
+    let Some(host) = url.host_str() else {
+        return false;
+    };
+    let host = host.trim_matches(['[', ']']);
+    let address: Option<std::net::IpAddr> = host.parse().ok();
+    host == "localhost" || address.is_some_and(|address| address.is_loopback())
+}
+
+fn client(base: &Url) -> Result<Client, WireError> {
     let mut builder = Client::builder()
         .user_agent(concat!("windlass/", env!("CARGO_PKG_VERSION")))
         .redirect(redirect::Policy::none())
@@ -137,7 +149,7 @@ fn client(base: &Url) -> Result<Client, ProviderError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = rustls::ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(|error| misconfigured(format!("setting up TLS: {error}")))?
+            .map_err(|error| invalid(format!("setting up TLS: {error}")))?
             .with_root_certificates(rustls::RootCertStore::empty())
             .with_no_client_auth();
         builder = builder.tls_backend_preconfigured(tls);
@@ -146,11 +158,10 @@ fn client(base: &Url) -> Result<Client, ProviderError> {
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
     builder.build().map_err(|error| {
-        let mut mapped = misconfigured(format!(
+        invalid(format!(
             "setting up HTTPS with the system's root certificates: {error}; \
              install them, for example the package ca-certificates"
-        ));
-        mapped.source = Some(Box::new(error));
-        mapped
+        ))
+        .caused_by(error)
     })
 }

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
-use windlass_core::StreamEvent;
+use windlass_core::{Asked, StreamEvent};
 use windlass_ports::{ProviderError, SampleStream, Streaming, WireBody};
 
-use crate::decode::Decoder;
+use crate::client::Answered;
+use crate::decode::{Decoder, Dialect};
 use crate::error::Origin;
 
 /// How long, and how many bytes, a finished answer's connection is given to come to its end.
@@ -17,19 +18,23 @@ const DRAIN: (Duration, usize) = (Duration::from_secs(1), 64 * 1024);
 const CHUNKS: usize = 64;
 
 /// One answer.
-pub(crate) struct Answer {
+pub struct Answer<D> {
     /// Gone once the answer is whole or broken.
     body: Option<Box<dyn WireBody>>,
-    decoder: Decoder,
+    decoder: Decoder<D>,
     origin: Origin,
+    asked: Option<Asked>,
 }
 
-impl Answer {
-    pub(crate) fn new(body: Box<dyn WireBody>, decoder: Decoder, origin: Origin) -> Self {
+impl<D: Dialect> Answer<D> {
+    /// One answer, to a request that went out like this.
+    #[must_use]
+    pub fn new((body, origin): Answered, decoder: Decoder<D>, asked: Option<Asked>) -> Self {
         Self {
             body: Some(body),
             decoder,
             origin,
+            asked,
         }
     }
 
@@ -58,7 +63,11 @@ impl Answer {
 }
 
 #[async_trait]
-impl SampleStream for Answer {
+impl<D: Dialect> SampleStream for Answer<D> {
+    fn asked(&mut self) -> Option<Asked> {
+        self.asked.take()
+    }
+
     /// A read that brought only keep-alives appends nothing: the answer lives, and has no news.
     async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<Streaming, ProviderError> {
         let Some(body) = &mut self.body else {

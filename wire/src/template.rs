@@ -8,7 +8,7 @@ use memchr::{memchr2, memmem};
 
 /// An event with gaps.
 #[derive(Debug)]
-pub(crate) struct Template {
+pub struct Template {
     head: Vec<u8>,
     /// Each gap with the bytes that follow it.
     gaps: Vec<(Gap, Vec<u8>)>,
@@ -27,7 +27,7 @@ enum Gap {
 impl Template {
     /// Learns from an event whose field `key` was read as `text`; `None` when that field cannot
     /// be told for certain.
-    pub(crate) fn learn(data: &[u8], key: &str, text: &str) -> Option<Self> {
+    pub fn learn(data: &[u8], key: &str, text: &str) -> Option<Self> {
         let wanted = field(data, key, "\"")?;
         let mut gaps = vec![(wanted, Gap::Text)];
         gaps.extend(field(data, "obfuscation", "\"").map(|at| (at, Gap::Padding)));
@@ -49,7 +49,7 @@ impl Template {
     }
 
     /// The text of an event that is like the one that was learned.
-    pub(crate) fn read(&self, data: &[u8]) -> Option<String> {
+    pub fn read(&self, data: &[u8]) -> Option<String> {
         let mut at = self.head.len();
         if !data.starts_with(&self.head) {
             return None;

@@ -7,7 +7,7 @@ use crate::reported::Reported;
 
 /// The class of a failure. Without a status (an error inside a stream) a numeric code counts as
 /// one.
-pub(crate) fn classify(status: Option<u16>, reported: &Reported) -> FailureKind {
+pub fn classify(status: Option<u16>, reported: &Reported) -> FailureKind {
     let code = reported.code.to_ascii_lowercase();
     let class = reported.class.to_ascii_lowercase();
     let message = reported.message.to_ascii_lowercase();
@@ -23,7 +23,7 @@ pub(crate) fn classify(status: Option<u16>, reported: &Reported) -> FailureKind 
 }
 
 /// Whether asking again makes sense, where the provider does not say.
-pub(crate) fn retry(kind: FailureKind, status: Option<u16>) -> Retry {
+pub fn retry(kind: FailureKind, status: Option<u16>) -> Retry {
     match kind {
         FailureKind::Server if matches!(status, Some(501 | 505)) => Retry::Never,
         FailureKind::RateLimit

@@ -9,7 +9,7 @@ use windlass_ports::WireHeaders;
 const LONGEST_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// The wait that the headers ask for, in milliseconds.
-pub(crate) fn retry_after_ms(headers: &WireHeaders) -> Option<u64> {
+pub fn retry_after_ms(headers: &WireHeaders) -> Option<u64> {
     let text = |name: &str| headers.text(name).map(str::trim);
     if let Some(ms) = text("retry-after-ms").and_then(|text| decimal_ms(text, 1.0)) {
         return Some(ms);

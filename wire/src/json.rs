@@ -10,16 +10,18 @@ use windlass_core::Usage;
 /// A text that is borrowed from the event wherever it holds no escape.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
 impl Text<'_> {
-    pub(crate) fn into_string(self) -> String {
+    /// The text, owned.
+    #[must_use]
+    pub fn into_string(self) -> String {
         self.0.into_owned()
     }
 }
 
 /// The text, unless it is missing or empty.
-pub(crate) fn given(text: Option<Text<'_>>) -> Option<String> {
+pub fn given(text: Option<Text<'_>>) -> Option<String> {
     text.filter(|text| !text.0.is_empty())
         .map(Text::into_string)
 }
@@ -27,7 +29,7 @@ pub(crate) fn given(text: Option<Text<'_>>) -> Option<String> {
 /// Token usage under the names of either protocol.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct WireUsage {
+pub struct WireUsage {
     prompt_tokens: Option<u64>,
     input_tokens: Option<u64>,
     completion_tokens: Option<u64>,
@@ -64,6 +66,7 @@ impl From<WireUsage> for Usage {
             output: wire.completion_tokens.or(wire.output_tokens),
             total: wire.total_tokens,
             cached_input: input_details.and_then(|details| details.cached_tokens),
+            cache_write: None,
             reasoning_output: output_details
                 .and_then(|details| details.reasoning_tokens)
                 .or(wire.reasoning_tokens),
@@ -73,7 +76,7 @@ impl From<WireUsage> for Usage {
 
 /// Rewrites the usual deviations of an object's fields into the documented types: numbers for
 /// texts, texts or floats for counts. What cannot be rewritten is dropped.
-pub(crate) fn repair(object: &mut Value, texts: &[&str], counts: &[&str]) {
+pub fn repair(object: &mut Value, texts: &[&str], counts: &[&str]) {
     let Some(fields) = object.as_object_mut() else {
         return;
     };
@@ -94,7 +97,7 @@ pub(crate) fn repair(object: &mut Value, texts: &[&str], counts: &[&str]) {
 }
 
 /// Rewrites a call's arguments that come as an object instead of its text.
-pub(crate) fn repair_arguments(object: &mut Value) {
+pub fn repair_arguments(object: &mut Value) {
     if let Some(value) = object
         .get_mut("arguments")
         .filter(|value| value.is_object())
@@ -104,7 +107,7 @@ pub(crate) fn repair_arguments(object: &mut Value) {
 }
 
 /// The same as [`repair`] for a usage object.
-pub(crate) fn repair_usage(usage: &mut Value) {
+pub fn repair_usage(usage: &mut Value) {
     if !usage.is_object() {
         *usage = Value::Null;
         return;
@@ -148,6 +151,6 @@ fn count(value: &Value) -> Option<u64> {
 }
 
 /// Whether a text is whole JSON.
-pub(crate) fn is_json(text: &str) -> bool {
+pub fn is_json(text: &str) -> bool {
     serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }

@@ -1,12 +1,17 @@
 //! Tests of request bodies: their exact bytes, that async-openai's types read them, and that the
 //! remembered prefix never shows.
 
+use std::sync::Arc;
+
 use async_openai::types::chat::CreateChatCompletionRequest;
 use async_openai::types::responses::CreateResponse;
 use windlass_core::{
     CallItem, Concurrency, EffectClass, Limits, Mode, Observation, ObservationStatus, Opaque,
-    Permissions, ReasoningItem, Seq, ToolSpec, Window,
+    Permissions, Prompt, ReasoningItem, RequestOptions, Seq, SessionId, ToolSpec, TurnId, Window,
 };
+
+use futures_util::FutureExt as _;
+use windlass_wire::Bodies;
 
 use super::*;
 
@@ -37,6 +42,7 @@ fn settings(model: &str) -> Settings {
         effort: Some("low".into()),
         redaction: None,
         base_url: None,
+        options: RequestOptions::default(),
     }
 }
 
@@ -136,10 +142,24 @@ fn prompt(settings: Settings, items: &[PromptItem]) -> Prompt {
     }
 }
 
+struct Asks(Bodies<Writer>);
+
+impl Asks {
+    fn new(api: Api) -> Self {
+        Self(Bodies::new(Writer::new(api, ENDPOINT)))
+    }
+
+    fn body(&self, prompt: &Prompt) -> Result<String, ProviderError> {
+        let session = SessionId::new("s").unwrap();
+        let request = SampleRequest::new(session, TurnId(1), Seq(2), prompt.clone());
+        let written = self.0.body(&request).now_or_never().unwrap()?;
+        let bytes = written.body.to_bytes().to_vec();
+        Ok(String::from_utf8(bytes).unwrap())
+    }
+}
+
 fn body(api: Api, prompt: &Prompt) -> String {
-    let session = SessionId::new("s").unwrap();
-    let body = Bodies::new(api, ENDPOINT).body(&session, prompt).unwrap();
-    String::from_utf8(body).unwrap()
+    Asks::new(api).body(prompt).unwrap()
 }
 
 #[test]
@@ -242,23 +262,22 @@ fn ids_that_are_too_long_stay_the_same_for_call_and_result() {
 fn a_schema_that_is_not_json_is_named() {
     let mut settings = settings("m");
     settings.tools[0].parameters = "{".into();
-    let session = SessionId::new("s").unwrap();
-    let bodies = Bodies::new(Api::Chat, ENDPOINT);
-    let error = bodies.body(&session, &prompt(settings, &[])).unwrap_err();
+    let error = Asks::new(Api::Chat)
+        .body(&prompt(settings, &[]))
+        .unwrap_err();
     assert!(error.context.contains("tool echo"), "{error}");
 }
 
 #[test]
 fn a_remembered_prefix_changes_nothing() {
-    let session = SessionId::new("s").unwrap();
     let items = conversation();
     for api in [Api::Chat, Api::Responses] {
-        let bodies = Bodies::new(api, ENDPOINT);
+        let bodies = Asks::new(api);
         let mut growing = prompt(settings("o9"), &[]);
         for item in &items {
             growing.items.push(item.clone());
-            let sent = bodies.body(&session, &growing).unwrap();
-            assert_eq!(String::from_utf8(sent).unwrap(), body(api, &growing));
+            let sent = bodies.body(&growing).unwrap();
+            assert_eq!(sent, body(api, &growing));
         }
         // A conversation that was rewritten at the same length, one that is shorter, and other
         // settings are each written anew.
@@ -269,15 +288,14 @@ fn a_remembered_prefix_changes_nothing() {
             prompt(settings("o9"), &items[..3]),
             prompt(settings("o8"), &items),
         ] {
-            let sent = bodies.body(&session, &prompt).unwrap();
-            assert_eq!(String::from_utf8(sent).unwrap(), body(api, &prompt));
+            let sent = bodies.body(&prompt).unwrap();
+            assert_eq!(sent, body(api, &prompt));
         }
     }
 }
 
 #[test]
 fn after_a_compaction_nothing_of_before_is_sent() {
-    let session = SessionId::new("s").unwrap();
     let before = conversation();
     let summary = context("what was before");
     // A summary in the place of the beginning, old results cleared at the same length, the
@@ -291,15 +309,13 @@ fn after_a_compaction_nothing_of_before_is_sent() {
     renamed[0] = summary;
     for api in [Api::Chat, Api::Responses] {
         for compacted in [&summed, &cleared, &slid, &renamed] {
-            let bodies = Bodies::new(api, ENDPOINT);
-            bodies
-                .body(&session, &prompt(settings("o9"), &before))
-                .unwrap();
+            let bodies = Asks::new(api);
+            bodies.body(&prompt(settings("o9"), &before)).unwrap();
             // What comes next grows beyond what was there before, and is remembered again.
             let mut growing = prompt(settings("o9"), compacted);
             for n in 0..12 {
-                let sent = bodies.body(&session, &growing).unwrap();
-                assert_eq!(String::from_utf8(sent).unwrap(), body(api, &growing));
+                let sent = bodies.body(&growing).unwrap();
+                assert_eq!(sent, body(api, &growing));
                 growing.items.push(said(20 + n, "more"));
                 growing.items.push(context("and more"));
             }
@@ -309,38 +325,14 @@ fn after_a_compaction_nothing_of_before_is_sent() {
 
 #[test]
 fn a_result_that_ran_with_other_arguments_is_another_item() {
-    let session = SessionId::new("s").unwrap();
     let mut items = conversation();
     for api in [Api::Chat, Api::Responses] {
-        let bodies = Bodies::new(api, ENDPOINT);
+        let bodies = Asks::new(api);
         for arguments in ["{}", r#"{"b":3}"#] {
             items[6] = edited(items[6].clone(), arguments);
             let prompt = prompt(settings("o9"), &items);
-            let sent = bodies.body(&session, &prompt).unwrap();
-            assert_eq!(String::from_utf8(sent).unwrap(), body(api, &prompt));
+            let sent = bodies.body(&prompt).unwrap();
+            assert_eq!(sent, body(api, &prompt));
         }
     }
-}
-
-#[test]
-fn what_is_remembered_is_bounded() {
-    let bodies = Bodies::new(Api::Chat, ENDPOINT);
-    let small = prompt(settings("m"), &[user("hi")]);
-    for n in 0..MOST_SESSIONS + 10 {
-        bodies
-            .body(&SessionId::new(&format!("s{n}")).unwrap(), &small)
-            .unwrap();
-    }
-    assert_eq!(bodies.kept.lock().unwrap().prefixes.len(), MOST_SESSIONS);
-    let large = prompt(settings("m"), &[user(&"x".repeat(MOST_BYTES / 2))]);
-    for name in ["a", "b", "c"] {
-        bodies.body(&SessionId::new(name).unwrap(), &large).unwrap();
-    }
-    let kept = bodies.kept.lock().unwrap();
-    let bytes: usize = kept
-        .prefixes
-        .iter()
-        .map(|(_, prefix)| prefix.bytes.len())
-        .sum();
-    assert!(kept.bytes <= MOST_BYTES && kept.bytes == bytes);
 }

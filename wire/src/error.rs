@@ -8,9 +8,9 @@ use windlass_core::{FailureKind, Retry};
 use windlass_ports::{ProviderError, WireError, WireErrorKind, WireHeaders};
 
 use crate::classify::{classify, retry};
-use crate::config::Secret;
 use crate::reported::Reported;
 use crate::retry_after::retry_after_ms;
+use crate::secret::Secret;
 
 /// How much of a body that is not a stream is read, in bytes.
 pub const ERROR_BODY_BYTES: usize = 64 * 1024;
@@ -23,7 +23,7 @@ const UNRECORDED_CHARS: usize = 2_000;
 
 /// What a decoder found wrong, before it is put into words.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub enum Fault {
     /// The stream carries an error.
     Reported(Reported),
     /// The stream is not what the protocol says.
@@ -101,7 +101,7 @@ impl Origin {
     }
 
     /// The error of a stream that a decoder refused.
-    pub(crate) fn fault(&self, fault: Fault) -> ProviderError {
+    pub fn fault(&self, fault: Fault) -> ProviderError {
         let at = &self.endpoint;
         match fault {
             Fault::Reported(reported) => {
@@ -131,7 +131,7 @@ impl Origin {
     }
 
     /// The error of a request that got no response.
-    pub(crate) fn unreachable(&self, error: WireError) -> ProviderError {
+    pub fn unreachable(&self, error: WireError) -> ProviderError {
         let kind = match error.kind {
             WireErrorKind::ConnectTimeout | WireErrorKind::HeadTimeout => FailureKind::Timeout,
             WireErrorKind::Unreachable | WireErrorKind::Broken => FailureKind::Unavailable,
@@ -149,7 +149,7 @@ impl Origin {
     }
 
     /// The error of a body that broke off below the protocol.
-    pub(crate) fn broken(&self, error: WireError) -> ProviderError {
+    pub fn broken(&self, error: WireError) -> ProviderError {
         if error.kind == WireErrorKind::Unrecorded {
             return self.unrecorded(error);
         }
@@ -167,7 +167,7 @@ impl Origin {
     }
 
     /// An error with this request's status and id.
-    pub(crate) fn error(
+    pub fn error(
         &self,
         kind: FailureKind,
         retry: Retry,
@@ -180,7 +180,7 @@ impl Origin {
     }
 
     /// That the head of a response did not come in time.
-    pub(crate) fn slow(&self, wait: Duration) -> String {
+    pub fn slow(&self, wait: Duration) -> String {
         let ms = wait.as_millis();
         format!(
             "{} did not answer within {ms} ms; check that it runs",
@@ -189,13 +189,13 @@ impl Origin {
     }
 
     /// That a response is compressed although that was not asked for.
-    pub(crate) fn coded(&self) -> String {
+    pub fn coded(&self) -> String {
         let at = &self.endpoint;
         format!("{at} answered with a compressed body although it was asked not to")
     }
 
     /// The error of an answer that is no list of models.
-    pub(crate) fn no_models(&self) -> ProviderError {
+    pub fn no_models(&self) -> ProviderError {
         let at = &self.endpoint;
         let context = format!("{at} answered with no list of models; check the base URL");
         self.error(FailureKind::Protocol, Retry::Never, context)

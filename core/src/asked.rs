@@ -1,0 +1,126 @@
+//! Asked: how a request went out, as its adapter tells it. It is recorded where the sample ends.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::failure::FailureKind;
+
+/// How a request went out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
+    /// The adapter that sent it, for example `anthropic`: behind a fallback or a router it is not
+    /// the one of the settings.
+    pub provider: String,
+    /// The model that was asked for.
+    pub model: String,
+    /// Where. Holds no key and no query.
+    pub endpoint: String,
+    /// By which way.
+    #[serde(default, skip_serializing_if = "Sent::is_whole")]
+    pub sent: Sent,
+    /// Why it did not go by a better way, or only there and not before, if so. Bounded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<String>,
+    /// How many bytes its body had.
+    #[serde(default)]
+    pub bytes: u64,
+    /// How many of them, from the first on, are those of the session's request before.
+    #[serde(default)]
+    pub kept_bytes: u64,
+    /// What of the conversation it does not hold as it was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lowered: Vec<Lowered>,
+}
+
+/// The way by which a request went out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sent {
+    /// Whole, over HTTP.
+    #[default]
+    Http,
+    /// Whole, over a WebSocket.
+    Socket,
+    /// Only what is new, over a WebSocket whose server knows the rest.
+    SocketRest,
+}
+
+impl Sent {
+    fn is_whole(&self) -> bool {
+        *self == Self::Http
+    }
+}
+
+/// Parts of a conversation that a provider is not shown as they were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lowered {
+    /// Which parts.
+    pub what: LoweredPart,
+    /// What became of them.
+    pub how: Lowering,
+    /// Why.
+    pub why: LoweredBecause,
+    /// How many.
+    pub count: u32,
+}
+
+/// Parts that not every provider takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoweredPart {
+    /// Reasoning in a provider's own form.
+    Reasoning,
+    /// An image.
+    Image,
+    /// A refusal.
+    Refusal,
+    /// The id of a call.
+    CallId,
+    /// The name of a tool that a model made up.
+    ToolName,
+    /// The arguments of a call that are no JSON object.
+    Arguments,
+    /// The opaque part of a call.
+    CallOpaque,
+    /// Words that nobody said.
+    Context,
+}
+
+/// What became of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lowering {
+    /// It was left out.
+    Dropped,
+    /// It was sent in a lesser form: words in place of an image, another spelling of an id.
+    Downgraded,
+}
+
+/// Why a part is not shown as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoweredBecause {
+    /// It belongs to another provider, another of its endpoints, or another model.
+    Foreign,
+    /// The protocol, or the model, has no place for it.
+    NoPlace,
+    /// It cannot stand as it is: too long, other characters, empty.
+    Unfit,
+    /// Its bytes are not kept any more, or not here.
+    Missing,
+}
+
+/// An attempt at a sample that failed, as those who choose where the next one goes see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedAttempt {
+    /// How it failed.
+    pub kind: FailureKind,
+    /// The adapter that was asked, where that is recorded.
+    pub provider: Option<String>,
+    /// The model that was asked for, where that is recorded.
+    pub model: Option<String>,
+}

@@ -1,0 +1,94 @@
+//! Images: what a user shows a model. The log names one by its digest; its bytes lie beside the log.
+
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+/// An image that a user showed, by digest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Image {
+    /// What its bytes are.
+    pub media: ImageMedia,
+    /// SHA-256 of its bytes, in lower-case hexadecimal: its name among what is kept.
+    pub sha256: String,
+    /// How many bytes it has.
+    pub bytes: u64,
+}
+
+/// The kinds of image that models take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum ImageMedia {
+    /// PNG.
+    #[serde(rename = "image/png")]
+    Png,
+    /// JPEG.
+    #[serde(rename = "image/jpeg")]
+    Jpeg,
+    /// GIF; models look at its first picture.
+    #[serde(rename = "image/gif")]
+    Gif,
+    /// WebP.
+    #[serde(rename = "image/webp")]
+    Webp,
+}
+
+impl ImageMedia {
+    /// The media type, for example `image/png`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Png => "image/png",
+            Self::Jpeg => "image/jpeg",
+            Self::Gif => "image/gif",
+            Self::Webp => "image/webp",
+        }
+    }
+
+    /// What bytes are, by how they begin; `None` when they are no image that models take.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        match bytes {
+            [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, ..] => Some(Self::Png),
+            [0xff, 0xd8, 0xff, ..] => Some(Self::Jpeg),
+            [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(Self::Gif),
+            [
+                b'R',
+                b'I',
+                b'F',
+                b'F',
+                _,
+                _,
+                _,
+                _,
+                b'W',
+                b'E',
+                b'B',
+                b'P',
+                ..,
+            ] => Some(Self::Webp),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_told_by_how_it_begins() {
+        for (bytes, media) in [
+            (&b"\x89PNG\r\n\x1a\nrest"[..], ImageMedia::Png),
+            (b"\xff\xd8\xff\xe0", ImageMedia::Jpeg),
+            (b"GIF87a", ImageMedia::Gif),
+            (b"GIF89a", ImageMedia::Gif),
+            (b"RIFF\x01\x02\x03\x04WEBPVP8", ImageMedia::Webp),
+        ] {
+            assert_eq!(ImageMedia::of(bytes), Some(media));
+        }
+        for bytes in [&b""[..], b"GIF88a", b"<svg/>", b"RIFF\x01\x02\x03\x04WAVE"] {
+            assert_eq!(ImageMedia::of(bytes), None);
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Request bodies, with what earlier requests of a session have written already.
+//!
+//! Between two compactions a session's prompts only grow, so each item is encoded once: a body is
+//! the pieces of the last one plus the new items, and no byte of it is copied again. That the items
+//! before are the same is checked item by item, which is a comparison of pointers where the prompt
+//! comes from the same history. After a compaction they are not, and the body is written anew.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use windlass_core::{Chain, ChainIter, Lowered, PromptItem, SessionId, Settings};
+use windlass_ports::{ProviderError, SampleRequest, Segments};
+
+use crate::pictures::Pictures;
+
+/// How many sessions are remembered.
+const MOST_SESSIONS: usize = 256;
+
+/// How many bytes are remembered for all sessions together.
+const MOST_BYTES: usize = 64 * 1024 * 1024;
+
+/// Writes requests in one protocol. Pure: the same items give the same bytes.
+pub trait Encoder: Send + Sync + 'static {
+    /// Writes all of a body that comes before the conversation, up to the opening of its list.
+    ///
+    /// # Errors
+    /// [`ProviderError`] of kind `InvalidRequest` when the settings cannot be written.
+    fn head(&self, settings: &Settings, out: &mut Vec<u8>) -> Result<(), ProviderError>;
+
+    /// Writes items. `out` holds what came before them, or its last bytes, so that it shows whether
+    /// a comma is due.
+    ///
+    /// # Errors
+    /// [`ProviderError`] of kind `InvalidRequest` when an item cannot be written.
+    fn items(
+        &self,
+        items: ChainIter<'_, PromptItem>,
+        settings: &Settings,
+        pictures: &Pictures,
+        out: &mut Vec<u8>,
+    ) -> Result<Encoded, ProviderError>;
+
+    /// Writes what comes after the conversation, from the closing of its list on.
+    ///
+    /// # Errors
+    /// [`ProviderError`] of kind `InvalidRequest` when the request cannot be written.
+    fn tail(&self, request: &SampleRequest, out: &mut Vec<u8>) -> Result<(), ProviderError>;
+}
+
+/// What an encoder has written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Encoded {
+    /// How many items nothing later can change: a message may collect several.
+    pub closed: usize,
+    /// Where in `out` they end.
+    pub end: usize,
+    /// What of those that are closed was not written as it was.
+    pub lowered: Vec<Lowered>,
+    /// The same of those that are not closed.
+    pub open: Vec<Lowered>,
+}
+
+/// A body, and what there is to say of it.
+#[derive(Debug, Clone)]
+pub struct Written {
+    /// The body.
+    pub body: Segments,
+    /// How many of its bytes, from the first on, are those of the session's request before.
+    pub kept_bytes: u64,
+    /// What of the conversation it does not hold as it was.
+    pub lowered: Vec<Lowered>,
+}
+
+/// Builds request bodies.
+#[derive(Debug)]
+pub struct Bodies<E> {
+    encoder: E,
+    /// The session asked last is at the back.
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    prefixes: VecDeque<(SessionId, Prefix)>,
+    bytes: usize,
+}
+
+/// The head of a body and its first `count` items.
+#[derive(Debug)]
+struct Prefix {
+    settings: Arc<Settings>,
+    items: Chain<PromptItem>,
+    count: usize,
+    body: Segments,
+    lowered: Vec<Lowered>,
+}
+
+impl<E: Encoder> Bodies<E> {
+    /// Bodies that this encoder writes.
+    #[must_use]
+    pub fn new(encoder: E) -> Self {
+        Self {
+            encoder,
+            kept: Mutex::default(),
+        }
+    }
+
+    /// The encoder.
+    #[must_use]
+    pub fn encoder(&self) -> &E {
+        &self.encoder
+    }
+
+    /// The body that asks for the next answer of a session.
+    ///
+    /// # Errors
+    /// [`ProviderError`] of kind `InvalidRequest` when the request cannot be written, for example
+    /// because a tool's schema is not JSON, and any of reading an image that is kept.
+    pub async fn body(&self, request: &SampleRequest) -> Result<Written, ProviderError> {
+        let prompt = &request.prompt;
+        let known = self.take(&request.session);
+        let known = known.filter(|prefix| prefix.starts(&prompt.items, &prompt.settings));
+        let kept_bytes = known.as_ref().map_or(0, |prefix| prefix.body.len() as u64);
+        let mut prefix = match known {
+            Some(prefix) => prefix,
+            None => self.begin(&prompt.settings)?,
+        };
+        let new = || prompt.items.iter_from(prefix.count);
+        let pictures = Pictures::of(new(), &request.kept).await?;
+        // The last byte before shows whether a comma is due; it is not written twice.
+        let mut out = vec![prefix.body.last().unwrap_or(b'[')];
+        let encoded = self
+            .encoder
+            .items(new(), &prompt.settings, &pictures, &mut out)?;
+        let mut written = Bytes::from(out);
+        let mut rest = written.split_off(encoded.end);
+        let closed = written.slice(1..);
+        prefix.body.push(closed);
+        prefix.count = prefix.count.saturating_add(encoded.closed);
+        prefix.items = prompt.items.clone();
+        add(&mut prefix.lowered, &encoded.lowered);
+        let mut lowered = prefix.lowered.clone();
+        add(&mut lowered, &encoded.open);
+        let mut tail = rest.to_vec();
+        self.encoder.tail(request, &mut tail)?;
+        rest = Bytes::from(tail);
+        let mut body = prefix.body.clone();
+        body.push(rest);
+        self.keep(request.session.clone(), prefix);
+        Ok(Written {
+            body,
+            kept_bytes,
+            lowered,
+        })
+    }
+
+    fn begin(&self, settings: &Arc<Settings>) -> Result<Prefix, ProviderError> {
+        let mut bytes = Vec::new();
+        self.encoder.head(settings, &mut bytes)?;
+        Ok(Prefix {
+            settings: settings.clone(),
+            items: Chain::default(),
+            count: 0,
+            body: bytes.into(),
+            lowered: Vec::new(),
+        })
+    }
+
+    fn take(&self, session: &SessionId) -> Option<Prefix> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = kept
+            .prefixes
+            .iter()
+            .rposition(|(other, _)| other == session)?;
+        let (_, prefix) = kept.prefixes.remove(at)?;
+        kept.bytes = kept.bytes.saturating_sub(prefix.body.len());
+        Some(prefix)
+    }
+
+    fn keep(&self, session: SessionId, prefix: Prefix) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.bytes = kept.bytes.saturating_add(prefix.body.len());
+        kept.prefixes.push_back((session, prefix));
+        while kept.bytes > MOST_BYTES || kept.prefixes.len() > MOST_SESSIONS {
+            let Some((_, oldest)) = kept.prefixes.pop_front() else {
+                return;
+            };
+            kept.bytes = kept.bytes.saturating_sub(oldest.body.len());
+        }
+    }
+}
+
+impl Prefix {
+    /// Whether a prompt begins with what is written here.
+    fn starts(&self, items: &Chain<PromptItem>, settings: &Arc<Settings>) -> bool {
+        let same = Arc::ptr_eq(&self.settings, settings) || self.settings == *settings;
+        same && items.len() >= self.count
+            && self
+                .items
+                .iter()
+                .take(self.count)
+                .eq(items.iter().take(self.count))
+    }
+}
+
+/// Adds what was lowered to a report, which stays as long as there are kinds of it.
+fn add(report: &mut Vec<Lowered>, new: &[Lowered]) {
+    for one in new {
+        let same = |known: &&mut Lowered| {
+            (known.what, known.how, known.why) == (one.what, one.how, one.why)
+        };
+        match report.iter_mut().find(same) {
+            Some(known) => known.count = known.count.saturating_add(one.count),
+            None => report.push(*one),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "bodies_tests.rs"]
+mod tests;

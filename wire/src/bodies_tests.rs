@@ -1,0 +1,110 @@
+//! Tests of what is remembered of request bodies. That it never shows is tested by the adapters.
+
+use futures_util::FutureExt as _;
+use windlass_core::{Limits, Mode, Permissions, Prompt, RequestOptions, Seq, TurnId, Window};
+
+use super::*;
+use crate::request::{separate, write};
+
+/// Writes users' words as a list of texts.
+struct Words;
+
+impl Encoder for Words {
+    fn head(&self, _: &Settings, out: &mut Vec<u8>) -> Result<(), ProviderError> {
+        out.push(b'[');
+        Ok(())
+    }
+
+    fn items(
+        &self,
+        items: ChainIter<'_, PromptItem>,
+        _: &Settings,
+        _: &Pictures,
+        out: &mut Vec<u8>,
+    ) -> Result<Encoded, ProviderError> {
+        let mut closed = 0;
+        for item in items {
+            if let PromptItem::User { text } = item {
+                separate(out);
+                write(out, &**text)?;
+            }
+            closed += 1;
+        }
+        let end = out.len();
+        Ok(Encoded {
+            closed,
+            end,
+            ..Encoded::default()
+        })
+    }
+
+    fn tail(&self, _: &SampleRequest, out: &mut Vec<u8>) -> Result<(), ProviderError> {
+        out.push(b']');
+        Ok(())
+    }
+}
+
+fn request(session: &str, words: &[String]) -> SampleRequest {
+    let settings = Settings {
+        provider: "p".into(),
+        model: "m".into(),
+        instructions: String::new(),
+        mode: Mode::Build,
+        permissions: Permissions::Auto,
+        rules: Vec::new(),
+        hooks: Vec::new(),
+        redaction: None,
+        window: Window::default(),
+        price: None,
+        tools: Vec::new(),
+        limits: Limits::default(),
+        max_output_tokens: None,
+        effort: None,
+        base_url: None,
+        options: RequestOptions::default(),
+    };
+    let item = |text: &String| PromptItem::User {
+        text: text.as_str().into(),
+    };
+    let prompt = Prompt {
+        settings: Arc::new(settings),
+        items: words.iter().map(item).collect(),
+    };
+    SampleRequest::new(SessionId::new(session).unwrap(), TurnId(1), Seq(2), prompt)
+}
+
+fn body(bodies: &Bodies<Words>, session: &str, words: &[String]) -> Written {
+    let request = request(session, words);
+    bodies.body(&request).now_or_never().unwrap().unwrap()
+}
+
+#[test]
+fn a_body_grows_by_what_is_new_and_no_byte_of_it_is_copied_often() {
+    let bodies = Bodies::new(Words);
+    let mut words = Vec::new();
+    let mut last = 0;
+    for n in 0..500 {
+        words.push(format!("word {n}"));
+        let written = body(&bodies, "s", &words);
+        let read: Vec<String> = serde_json::from_slice(&written.body.to_bytes()).unwrap();
+        assert_eq!(read, words);
+        assert!(written.body.iter().count() <= 16, "{:?}", written.body);
+        assert_eq!(written.kept_bytes, last);
+        last = written.body.len() as u64 - 1;
+    }
+}
+
+#[test]
+fn what_is_remembered_is_bounded() {
+    let bodies = Bodies::new(Words);
+    for n in 0..MOST_SESSIONS + 10 {
+        body(&bodies, &format!("s{n}"), &["hi".into()]);
+    }
+    assert_eq!(bodies.kept.lock().unwrap().prefixes.len(), MOST_SESSIONS);
+    for name in ["a", "b", "c"] {
+        body(&bodies, name, &["x".repeat(MOST_BYTES / 2)]);
+    }
+    let kept = bodies.kept.lock().unwrap();
+    let bytes = kept.prefixes.iter().map(|(_, prefix)| prefix.body.len());
+    assert!(kept.bytes <= MOST_BYTES && kept.bytes == bytes.sum::<usize>());
+}

@@ -1,0 +1,157 @@
+//! The client of one endpoint: one request out over the wire, the head of one response back, and
+//! what is no success as an error.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use url::Url;
+use windlass_core::{FailureKind, Retry};
+use windlass_ports::{
+    ProviderError, Segments, Wire, WireBody, WireErrorKind, WireHeaders, WireRequest,
+};
+
+use crate::address::{base, is_loopback};
+use crate::error::{ERROR_BODY_BYTES, Origin};
+use crate::headers::Headers;
+use crate::secret::Secret;
+
+/// How long the body of a refusal may take.
+const REFUSAL: Duration = Duration::from_secs(10);
+
+/// Sends requests to one endpoint.
+pub struct Client {
+    wire: Arc<dyn Wire>,
+    base: Url,
+    /// Those of a request without a body.
+    bare: WireHeaders,
+    /// Those of a request for a stream.
+    streaming: WireHeaders,
+    secrets: Vec<Secret>,
+    keyed: bool,
+}
+
+/// The body of a success, with how its errors are worded.
+pub type Answered = (Box<dyn WireBody>, Origin);
+
+impl Client {
+    /// A client of the endpoint at `base_url`. `keyed` says that a key is among the headers.
+    ///
+    /// # Errors
+    /// [`ProviderError`] of kind `InvalidRequest` when the base URL is none.
+    pub fn new(
+        base_url: &str,
+        headers: &Headers,
+        keyed: bool,
+        wire: Arc<dyn Wire>,
+    ) -> Result<Self, ProviderError> {
+        let base = base(base_url)?;
+        let bare = headers.sent();
+        let mut streaming = bare.clone();
+        streaming.push("content-type", "application/json", false);
+        streaming.push("accept", "text/event-stream", false);
+        let secrets = headers.secrets().to_vec();
+        if base.scheme() == "http" && keyed && !is_loopback(&base) {
+            tracing::warn!(
+                host = base.host_str(),
+                "the API key is sent without encryption"
+            );
+        }
+        Ok(Self {
+            wire,
+            base,
+            bare,
+            streaming,
+            secrets,
+            keyed,
+        })
+    }
+
+    /// The endpoint as it is named to people and in the provenance of items: without a query,
+    /// which may hold a key.
+    #[must_use]
+    pub fn endpoint(&self) -> String {
+        let mut shown = self.base.clone();
+        shown.set_query(None);
+        shown.as_str().trim_end_matches('/').to_owned()
+    }
+
+    /// The address of a call, and how its errors are worded.
+    #[must_use]
+    pub fn call(&self, path: &[&str]) -> (Url, Origin) {
+        let mut url = self.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        let mut shown = url.clone();
+        shown.set_query(None);
+        (url, Origin::new(shown, self.secrets.clone(), self.keyed))
+    }
+
+    /// Sends a request, with a body if it asks for a stream, and waits at most `wait` for the head
+    /// of its response. A response that is not a success is an error.
+    ///
+    /// # Errors
+    /// [`ProviderError`] when it cannot be sent, no head comes in time, or it is refused.
+    pub async fn send(
+        &self,
+        method: &'static str,
+        url: &Url,
+        origin: &Origin,
+        body: Option<Segments>,
+        wait: Duration,
+    ) -> Result<Answered, ProviderError> {
+        let headers = match body {
+            Some(_) => &self.streaming,
+            None => &self.bare,
+        };
+        let request = WireRequest {
+            method,
+            url: url.as_str().to_owned(),
+            headers: headers.clone(),
+            body,
+            head_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+        };
+        let response = match self.wire.send(request).await {
+            Ok(response) => response,
+            Err(error) if error.kind == WireErrorKind::HeadTimeout => {
+                let context = origin.slow(wait);
+                return Err(origin.error(FailureKind::Timeout, Retry::Soon, context));
+            }
+            Err(error) => return Err(origin.unreachable(error)),
+        };
+        let (status, headers) = (response.status, response.headers);
+        let origin = origin.answered(status, &headers);
+        if !(200..300).contains(&status) {
+            let body = refusal(response.body).await;
+            return Err(origin.refused(&headers, &body));
+        }
+        if let Some(coding) = headers.get("content-encoding")
+            && coding != b"identity"
+        {
+            let context = origin.coded();
+            return Err(origin.error(FailureKind::Protocol, Retry::Never, context));
+        }
+        Ok((response.body, origin))
+    }
+}
+
+/// The first bytes of a refusal's body, as far as they come in time.
+async fn refusal(mut sent: Box<dyn WireBody>) -> Vec<u8> {
+    let mut body = Vec::new();
+    let read = async {
+        while let Ok(Some(bytes)) = sent.chunk().await {
+            let room = ERROR_BODY_BYTES.saturating_sub(body.len());
+            body.extend_from_slice(bytes.get(..room).unwrap_or(&bytes));
+            if body.len() >= ERROR_BODY_BYTES {
+                break;
+            }
+        }
+    };
+    // What came in time is worth as much as all of it: the status decides.
+    let _ = tokio::time::timeout(REFUSAL, read).await;
+    body
+}
+
+#[cfg(test)]
+#[path = "client_tests.rs"]
+mod tests;

@@ -1,0 +1,150 @@
+//! From the bytes of a body to stream events: framing, recognising what is no stream, dialect.
+
+use windlass_core::StreamEvent;
+use windlass_ports::{ProviderError, Streaming};
+
+use crate::error::{ERROR_BODY_BYTES, Fault, Origin};
+use crate::sse::{SseCaps, SseError, SseParser};
+
+/// Reads the events of one protocol. Pure, and total: it never panics, and what it keeps is bounded
+/// by the caps of the stream.
+pub trait Dialect: Send {
+    /// Takes one event: its name, which is empty where none is sent, and its data. Appends what it
+    /// brings to `out`, and says whether the answer is whole.
+    ///
+    /// # Errors
+    /// [`Fault`] when it is none, or carries an error.
+    fn event(
+        &mut self,
+        name: &[u8],
+        data: &[u8],
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<Streaming, Fault>;
+
+    /// The body has ended before the answer was known to be whole.
+    ///
+    /// # Errors
+    /// [`Fault::Truncated`], unless all of the answer is there although nobody said so.
+    fn end(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), Fault>;
+
+    /// How many events meant nothing to it.
+    fn ignored(&self) -> u64;
+}
+
+/// Decodes the body of one response. Pure: bytes in, events out, however they were cut.
+#[derive(Debug)]
+pub struct Decoder<D> {
+    sse: SseParser,
+    body: Body,
+    dialect: D,
+}
+
+#[derive(Debug)]
+enum Body {
+    /// Nothing but white space has come.
+    Unknown,
+    /// It is an event stream.
+    Stream,
+    /// It is something else: an HTML page, a JSON text.
+    Other(Vec<u8>),
+}
+
+impl<D: Dialect> Decoder<D> {
+    /// A decoder for one stream.
+    #[must_use]
+    pub fn new(dialect: D, caps: SseCaps) -> Self {
+        Self {
+            sse: SseParser::new(caps),
+            body: Body::Unknown,
+            dialect,
+        }
+    }
+
+    /// Takes the next bytes; appends what they bring to `out`. After an end or an error nothing
+    /// more may be pushed.
+    ///
+    /// # Errors
+    /// [`ProviderError`], worded for `origin`, when the bytes are no answer.
+    pub fn push(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<StreamEvent>,
+        origin: &Origin,
+    ) -> Result<Streaming, ProviderError> {
+        self.take(bytes, out).map_err(|fault| origin.fault(fault))
+    }
+
+    /// Ends the body.
+    ///
+    /// # Errors
+    /// [`ProviderError`] of kind `Truncated` when the answer is not whole.
+    pub fn end(
+        &mut self,
+        out: &mut Vec<StreamEvent>,
+        origin: &Origin,
+    ) -> Result<(), ProviderError> {
+        self.finish(out).map_err(|fault| origin.fault(fault))
+    }
+
+    /// How many events of the stream meant nothing to the dialect.
+    #[must_use]
+    pub fn ignored(&self) -> u64 {
+        self.dialect.ignored()
+    }
+
+    fn take(&mut self, bytes: &[u8], out: &mut Vec<StreamEvent>) -> Result<Streaming, Fault> {
+        let mut bytes = bytes;
+        if let Body::Unknown = self.body {
+            let significant = |b: &u8| !b.is_ascii_whitespace() && !b"\xef\xbb\xbf".contains(b);
+            let begin = bytes.iter().position(significant);
+            match begin.and_then(|at| bytes.get(at..)) {
+                None => {}
+                Some(rest @ [b'<' | b'{' | b'[', ..]) => {
+                    self.body = Body::Other(Vec::new());
+                    // What came before in this chunk counts as little as in a chunk of its own.
+                    bytes = rest;
+                }
+                Some(_) => self.body = Body::Stream,
+            }
+        }
+        if let Body::Other(head) = &mut self.body {
+            head.extend_from_slice(bytes);
+            if head.len() > ERROR_BODY_BYTES {
+                head.truncate(ERROR_BODY_BYTES);
+                return Err(Fault::NotAStream(std::mem::take(head)));
+            }
+            return Ok(Streaming::More);
+        }
+        let mut rest = bytes;
+        loop {
+            let (used, event) = self.sse.next(rest).map_err(too_large)?;
+            let Some(event) = event else {
+                return Ok(Streaming::More);
+            };
+            if self.dialect.event(event.name, event.data, out)? == Streaming::End {
+                return Ok(Streaming::End);
+            }
+            rest = rest.get(used..).unwrap_or_default();
+        }
+    }
+
+    fn finish(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
+        if let Body::Other(head) = &mut self.body {
+            return Err(Fault::NotAStream(std::mem::take(head)));
+        }
+        if let Some(last) = self.sse.finish().map_err(too_large)? {
+            match self.dialect.event(last.name, last.data, out) {
+                Ok(Streaming::End) => return Ok(()),
+                Ok(Streaming::More) => {}
+                // An event that was cut off is no longer JSON: the stream broke, not its sender.
+                Err(Fault::Protocol(_)) => return Err(Fault::Truncated),
+                Err(fault) => return Err(fault),
+            }
+        }
+        self.dialect.end(out)
+    }
+}
+
+fn too_large(error: SseError) -> Fault {
+    Fault::TooLarge(error.to_string())
+}

@@ -1,0 +1,113 @@
+//! The headers that an endpoint is asked with: checked before anything is sent, and secret.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue};
+use windlass_ports::{ProviderError, WireHeaders};
+
+use crate::address::misconfigured;
+use crate::secret::Secret;
+
+/// The headers of every request to one endpoint. Their values count as secrets.
+#[derive(Clone, Default)]
+pub struct Headers {
+    list: BTreeMap<String, Bytes>,
+    secrets: Vec<Secret>,
+}
+
+impl Headers {
+    /// None yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets a header, in place of one of the same name. `what` names it in errors.
+    ///
+    /// # Errors
+    /// [`ProviderError`] of kind `InvalidRequest` when it cannot be sent: the name is none, or the
+    /// value holds a line break.
+    pub fn set(&mut self, what: &str, name: &str, value: &str) -> Result<(), ProviderError> {
+        let name = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| misconfigured(format!("{name} is no name of a header")))?;
+        let value = checked(what, value)?;
+        self.list.insert(name.as_str().to_owned(), value);
+        Ok(())
+    }
+
+    /// Sets headers that the user names, whose values are not to be shown.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn extend(&mut self, further: &BTreeMap<String, Secret>) -> Result<(), ProviderError> {
+        for (name, value) in further {
+            self.set(&format!("header {name}"), name, value.expose())?;
+            self.hide(value.clone());
+        }
+        Ok(())
+    }
+
+    /// Has a text taken out of every message, wherever it turns up.
+    pub fn hide(&mut self, secret: Secret) {
+        self.secrets.push(secret);
+    }
+
+    /// What is hidden.
+    #[must_use]
+    pub fn secrets(&self) -> &[Secret] {
+        &self.secrets
+    }
+
+    /// All of them, as they are sent: none shows its value, and an answer is to come uncompressed.
+    #[must_use]
+    pub fn sent(&self) -> WireHeaders {
+        let mut headers = WireHeaders::default();
+        for (name, value) in &self.list {
+            headers.push(name, value.clone(), true);
+        }
+        headers.push("accept-encoding", "identity", false);
+        headers
+    }
+}
+
+/// A value that can be sent.
+///
+/// # Errors
+/// [`ProviderError`] of kind `InvalidRequest` when it cannot.
+pub fn checked(what: &str, value: &str) -> Result<Bytes, ProviderError> {
+    let value = HeaderValue::from_str(value).map_err(|_| {
+        misconfigured(format!(
+            "the {what} cannot be sent as a header: it holds a line break or another \
+             character that is not allowed there"
+        ))
+    })?;
+    Ok(Bytes::copy_from_slice(value.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_value_of_a_name_is_sent_and_not_shown() {
+        let mut headers = Headers::new();
+        headers.set("key", "X-Key", "a").unwrap();
+        headers.set("key", "x-key", "b").unwrap();
+        let sent = headers.sent();
+        assert_eq!(sent.text("x-key"), Some("b"));
+        assert_eq!(sent.iter().count(), 2);
+        assert!(!format!("{sent:?}").contains("\"b\""));
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_named_and_not_quoted() {
+        let mut headers = Headers::new();
+        let error = headers.set("API key", "x-key", "a\r\nb").unwrap_err();
+        assert!(
+            error.context.contains("API key")
+                && !error.context.contains('a'.to_string().repeat(2).as_str())
+        );
+        assert!(headers.set("header a b", "a b", "c").is_err());
+    }
+}

@@ -9,6 +9,7 @@ use tokio::time::timeout;
 use windlass::core::{Mode, Permissions, RequestOptions, SessionId, Settings, Timestamp, Window};
 use windlass::ports::{NoBlobs, Ports};
 use windlass::{Config, Engine, Start};
+use windlass_testkit::Gate;
 
 use crate::clock::RuntimeClock;
 use crate::tools::{ChaosTools, Counters};
@@ -17,6 +18,9 @@ use crate::{gates, model, moments, tools, user};
 
 /// How long anything may take: virtual, or as the machine goes.
 const FAIR: Duration = Duration::from_secs(300);
+
+/// On threads, a process that is to die lives for fewer draws of luck than this.
+const DRAWS: u64 = 2_000;
 
 /// Lives a few lives of chaos, then a fair one.
 pub(crate) fn live(world: &World) {
@@ -73,19 +77,27 @@ fn runtime(time: Time) -> Runtime {
 
 /// The engine of a new process, over what the last one left.
 fn engine(world: &World, counters: &Counters) -> Engine {
-    // The clock goes on from process to process.
-    let began = Timestamp(world.began.load(Ordering::SeqCst));
+    let store = Arc::new(world.store.reopen());
+    // The clock goes on from process to process. It is read once the store is reopened: threads of
+    // the last process may still run, and what they appended until then is older.
+    let began = Timestamp(world.now());
     let ports = Ports {
         provider: Arc::new(model::provider(world)),
-        store: Arc::new(world.store.reopen()),
+        store,
         tools: Arc::new(ChaosTools::new(world, counters)),
         blobs: Arc::new(NoBlobs),
         hooks: Arc::new(gates::ChaosHooks::new(world)),
         approver: Arc::new(gates::ChaosApprover::new(world)),
         clock: Arc::new(RuntimeClock::new(began, world.luck.draw())),
     };
+    let shutdown_ms = match world.time {
+        Time::Virtual => Config::default().shutdown_ms,
+        // Longer than anything may take: that is what fails, and it says nothing about speed.
+        Time::Threads => u64::try_from(FAIR.as_millis()).unwrap() * 2,
+    };
     let config = Config {
         limits: limits(world.time),
+        shutdown_ms,
         mailbox: 2,
         // Small, so that a lazy subscriber lags and pages.
         events: 16,
@@ -98,12 +110,8 @@ fn engine(world: &World, counters: &Counters) -> Engine {
 /// One process: its users live in it until it dies, or is shut down.
 fn chaos(world: &World, counters: &Counters) {
     let runtime = runtime(world.time);
-    let dies_after = world.luck.below(6_000);
     let gentle = world.luck.percent(25);
-    // Of the other lives, some last until nobody wants anything more: then nobody may be left
-    // waiting for something that does not come.
-    let dies = world.luck.percent(70);
-    let began = std::time::Instant::now();
+    let doom = Doom::drawn(world);
     let passed = runtime.block_on(async {
         let at = tokio::time::Instant::now();
         let engine = engine(world, counters);
@@ -121,7 +129,7 @@ fn chaos(world: &World, counters: &Counters) {
         let all = async { while users.join_next().await.is_some() {} };
         tokio::select! {
             left = timeout(FAIR, all) => assert!(left.is_ok(), "a user waits for ever"),
-            () = death(world.time, dies_after), if dies => {}
+            () = doom.comes() => {}
         }
         if gentle {
             let left = timeout(FAIR, engine.shutdown("the process ends")).await;
@@ -145,18 +153,39 @@ fn chaos(world: &World, counters: &Counters) {
         .crashes
         .fetch_add(u64::from(!gentle), Ordering::SeqCst);
     world.seen.life.fetch_add(1, Ordering::SeqCst);
-    let passed = passed.max(began.elapsed());
     let ms = u64::try_from(passed.as_millis()).unwrap() + 1;
     world.began.fetch_add(ms, Ordering::SeqCst);
 }
 
-async fn death(time: Time, ms: u64) {
-    match time {
-        Time::Virtual => pause(time, ms).await,
-        Time::Threads => {
-            for _ in 0..ms * 8 {
-                tokio::task::yield_now().await;
-            }
+/// What a process dies of.
+enum Doom {
+    /// So many milliseconds of virtual time.
+    Time(u64),
+    /// What happens in it: so many draws, or a tool that takes it along.
+    Draws(Gate),
+    /// Nothing: it lasts until nobody wants anything more. Then nobody may be left waiting for
+    /// something that does not come.
+    Nothing,
+}
+
+impl Doom {
+    fn drawn(world: &World) -> Self {
+        let luck = &world.luck;
+        luck.no_gate();
+        match (world.time, luck.below(100)) {
+            (Time::Virtual, 0..70) => Self::Time(luck.below(6_000)),
+            (Time::Threads, 0..70) => Self::Draws(luck.gate_after(luck.below(DRAWS))),
+            (Time::Threads, 70..85) => Self::Draws(luck.gate_after(u64::MAX)),
+            (Time::Virtual | Time::Threads, _) => Self::Nothing,
+        }
+    }
+
+    /// Waits for it.
+    async fn comes(self) {
+        match self {
+            Self::Time(ms) => pause(Time::Virtual, ms).await,
+            Self::Draws(gate) => gate.pass().await,
+            Self::Nothing => std::future::pending().await,
         }
     }
 }

@@ -119,6 +119,9 @@ impl ToolExecutor for ChaosTools {
             Time::Virtual => (deaf, luck.percent(3)),
             Time::Threads => (false, false),
         };
+        // There, a process seldom dies by itself at a moment that leaves a call in doubt.
+        let fatal = self.world.time == Time::Threads && class == EffectClass::Effectful;
+        let fatal = fatal && luck.percent(75);
         context.progress.report("on it");
         let cancel = context.cancel.clone();
         let told = async {
@@ -139,6 +142,10 @@ impl ToolExecutor for ChaosTools {
                 return Err(error(false));
             }
             let done = self.inner.run(call, context).await;
+            if fatal && luck.open_now() {
+                // It has taken effect, and its process dies before anybody hears of it.
+                std::future::pending::<()>().await;
+            }
             pause(self.world.time, after).await;
             if luck.percent(3) {
                 Err(error(true))

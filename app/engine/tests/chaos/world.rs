@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use windlass::core::{InputId, Limits, Recorded, Seq, SessionId};
 use windlass_testkit::Gate;
@@ -12,6 +12,9 @@ use windlass_testkit::laws::Begun;
 use crate::luck::Luck;
 use crate::ports;
 use crate::runs::Runs;
+
+/// The wall clock when a world begins, in milliseconds.
+const BEGINNING: u64 = 1_000_000;
 
 /// What a delay is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +34,10 @@ pub(crate) struct World {
     pub(crate) sessions: Vec<SessionId>,
     /// Whether everybody behaves from now on.
     pub(crate) fair: Arc<AtomicBool>,
-    /// The wall clock, in milliseconds, when the running process began.
+    /// The wall clock, in milliseconds, when the running process began, in virtual time.
     pub(crate) began: Arc<AtomicU64>,
+    /// When the world began, in real time.
+    born: Instant,
     pub(crate) seen: Arc<Seen>,
 }
 
@@ -88,8 +93,17 @@ impl World {
             luck,
             sessions,
             fair,
-            began: Arc::new(AtomicU64::new(1_000_000)),
+            began: Arc::new(AtomicU64::new(BEGINNING)),
+            born: Instant::now(),
             seen: Arc::default(),
+        }
+    }
+
+    /// The wall clock between two processes, in milliseconds.
+    pub(crate) fn now(&self) -> u64 {
+        match self.time {
+            Time::Virtual => self.began.load(Ordering::SeqCst),
+            Time::Threads => BEGINNING + u64::try_from(self.born.elapsed().as_millis()).unwrap(),
         }
     }
 

@@ -11,6 +11,7 @@ use windlass_ports::{LogStore, StoreError};
 
 use crate::approvals::PendingApproval;
 use crate::attached::Attached;
+use crate::bus::Bus;
 use crate::driver::{Acked, Command};
 use crate::error::{AwaitError, Ended, SendError};
 use crate::event::Event;
@@ -217,10 +218,10 @@ impl Conversation {
         if !self.tell(Command::Flush { ack }).await {
             return Err(self.ended().await);
         }
-        match acked.await {
-            Ok(Acked::Durable(last)) => Ok(last),
-            Ok(Acked::Ended(ended)) => Err(ended),
-            Ok(Acked::Refused(_)) | Err(_) => Err(self.ended().await),
+        match answered(&self.attached.link.bus, acked).await {
+            Some(Acked::Durable(last)) => Ok(last),
+            Some(Acked::Ended(ended)) => Err(ended),
+            Some(Acked::Refused(_)) | None => Err(self.ended().await),
         }
     }
 
@@ -318,11 +319,11 @@ impl Conversation {
         if !self.tell(command).await {
             return Err(SendError::Ended(self.ended().await));
         }
-        match acked.await {
-            Ok(Acked::Durable(last)) => Ok(begins.await.unwrap_or(last)),
-            Ok(Acked::Refused(error)) => Err(error),
-            Ok(Acked::Ended(ended)) => Err(SendError::Ended(ended)),
-            Err(_) => Err(SendError::Ended(self.ended().await)),
+        match answered(&self.attached.link.bus, acked).await {
+            Some(Acked::Durable(last)) => Ok(begins.await.unwrap_or(last)),
+            Some(Acked::Refused(error)) => Err(error),
+            Some(Acked::Ended(ended)) => Err(SendError::Ended(ended)),
+            None => Err(SendError::Ended(self.ended().await)),
         }
     }
 
@@ -331,11 +332,11 @@ impl Conversation {
         &self,
         command: impl FnOnce(oneshot::Sender<T>) -> Command,
     ) -> Result<T, Arc<Ended>> {
-        let (answer, answered) = oneshot::channel();
+        let (answer, said) = oneshot::channel();
         if self.tell(command(answer)).await
-            && let Ok(answered) = answered.await
+            && let Some(said) = answered(&self.attached.link.bus, said).await
         {
-            return Ok(answered);
+            return Ok(said);
         }
         Err(self.ended().await)
     }
@@ -349,6 +350,19 @@ impl Conversation {
     /// Waits for the driver's end and says why.
     async fn ended(&self) -> Arc<Ended> {
         self.attached.link.bus.gone().await
+    }
+}
+
+/// Waits for a driver's answer; `None` when it has ended without one.
+///
+/// A command may reach the mailbox just after its receiver is gone. Then nobody reads it, and the
+/// caller's own sender keeps it, and with it the way back: so the driver's end is heard as well.
+async fn answered<T>(bus: &Bus, mut answer: oneshot::Receiver<T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        said = &mut answer => said.ok(),
+        // Whatever it has said, it said before its end.
+        _ = bus.gone() => answer.try_recv().ok(),
     }
 }
 
@@ -370,5 +384,42 @@ async fn report(events: &mut Subscription, turn: TurnId) -> Result<TurnReport, A
         if let Some(report) = fold.take(&fact) {
             return Ok(report);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn a_command_that_comes_after_the_receiver_went_is_not_waited_for() {
+        let (mailbox, commands) = mpsc::channel(1);
+        let bus = Bus::new(1, Seq::ZERO);
+        let (answer, said) = oneshot::channel();
+        // A sender stands between the two halves of sending while the driver goes.
+        let sending = mailbox.try_reserve().unwrap();
+        drop(commands);
+        sending.send(Command::State { answer });
+        let mut waiting = Box::pin(answered(&bus, said));
+        assert!(
+            waiting.as_mut().now_or_never().is_none(),
+            "it has not ended"
+        );
+        bus.end(Arc::new(Ended::Closed));
+        let told = waiting.as_mut().now_or_never();
+        assert!(matches!(told, Some(None)), "nobody answers any more");
+        drop(mailbox);
+    }
+
+    #[test]
+    fn what_was_answered_before_the_end_counts() {
+        let bus = Bus::new(1, Seq::ZERO);
+        let (answer, said) = oneshot::channel();
+        answer.send(7).unwrap();
+        bus.end(Arc::new(Ended::Closed));
+        assert_eq!(answered(&bus, said).now_or_never(), Some(Some(7)));
     }
 }

@@ -83,6 +83,8 @@ impl FailureKind {
 pub enum Retry {
     /// It would fail again.
     Never,
+    /// It may succeed at once: somebody else stands ready to be asked.
+    Now,
     /// It may succeed soon; the engine's own backoff decides when.
     Soon,
     /// The provider asked to wait this long, in milliseconds.

@@ -69,6 +69,26 @@ impl ProviderCapabilities {
         Self { reasoning, ..self }
     }
 
+    /// What both can do.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            tools: self.tools && other.tools,
+            effort: self.effort && other.effort,
+            reasoning: self.reasoning && other.reasoning,
+        }
+    }
+
+    /// What either can do.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            tools: self.tools || other.tools,
+            effort: self.effort || other.effort,
+            reasoning: self.reasoning || other.reasoning,
+        }
+    }
+
     /// Lets a request through that needs nothing else. An adapter asks this before it sends.
     ///
     /// # Errors

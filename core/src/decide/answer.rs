@@ -108,6 +108,7 @@ fn retry_at(
     let spread = half.saturating_add(plan.entropy % half.saturating_add(1));
     let wait = match failure.retry {
         Retry::Never => return None,
+        Retry::Now => 0,
         Retry::Soon => spread,
         Retry::AfterMs(ms) => ms.max(spread).min(turn.limits.backoff_max_ms),
     };

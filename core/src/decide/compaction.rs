@@ -11,6 +11,7 @@ use crate::outcome::{LimitKind, Outcome};
 use crate::session::{Opening, Session, Turn};
 
 /// What is to be done about the size of the conversation.
+#[expect(clippy::large_enum_variant, reason = "used at once, never kept")]
 pub(super) enum Size {
     /// Nothing: it fits.
     Fits,

@@ -216,6 +216,7 @@ fn fail(rest: &str) -> Result<Step, String> {
     let (retry, rest) = split(rest);
     let retry = match retry {
         "never" => Retry::Never,
+        "now" => Retry::Now,
         "" | "soon" => Retry::Soon,
         after => match after.strip_prefix("after=") {
             Some(ms) => Retry::AfterMs(number(ms)?),

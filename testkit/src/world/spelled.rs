@@ -116,6 +116,7 @@ impl fmt::Display for Step {
                 write!(f, "fail {} ", spell(kind))?;
                 match retry {
                     Retry::Never => f.write_str("never")?,
+                    Retry::Now => f.write_str("now")?,
                     Retry::Soon => f.write_str("soon")?,
                     Retry::AfterMs(ms) => write!(f, "after={ms}")?,
                 }

@@ -162,6 +162,7 @@ pub(super) const HOMES: &[(&str, &str)] = &[
 pub(super) const SHARED: &[&str] = &[
     "anyhow",
     "async-trait",
+    "base64",
     "bytes",
     "crc32c",
     "futures-util",
@@ -173,6 +174,7 @@ pub(super) const SHARED: &[&str] = &[
     "thiserror",
     "tokio",
     "tracing",
+    "url",
 ];
 
 /// The licence that every crate states.

@@ -83,6 +83,7 @@ impl Driver {
         SampleRequest {
             limits: turn.limits,
             choice: tool_choice(turn),
+            failed: self.history.failed().to_vec(),
             kept: KeptReader::new(self.ports.blobs.clone(), session.clone()),
             ..SampleRequest::new(session, turn.id, started, prompt)
         }

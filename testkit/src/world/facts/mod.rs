@@ -179,6 +179,7 @@ fn sample_ended() -> impl Strategy<Value = Fact> {
 fn sample_cut() -> impl Strategy<Value = Fact> {
     let retry = prop_oneof![
         Just(Retry::Never),
+        Just(Retry::Now),
         Just(Retry::Soon),
         number().prop_map(Retry::AfterMs),
     ];

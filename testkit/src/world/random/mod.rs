@@ -285,6 +285,7 @@ fn fail() -> impl Strategy<Value = Step> {
     let retry = prop_oneof![
         3 => Just(Retry::Soon),
         1 => Just(Retry::Never),
+        1 => Just(Retry::Now),
         1 => (0..5_000_u64).prop_map(Retry::AfterMs),
     ];
     (kind, retry, cost(), partial()).prop_map(|(kind, retry, cost, partial)| Step::Fail {

@@ -1,0 +1,314 @@
+//! A chain of providers: the next one is asked when one fails.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::time::Instant;
+use windlass_core::{Asked, FailureKind, Retry, StreamEvent};
+use windlass_ports::{
+    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Streaming,
+};
+
+use crate::chain::{Named, Standing, next, retry, standing};
+use crate::misconfigured;
+use crate::settings::Reworded;
+
+/// How long a provider rests that failed and does not say.
+const REST: Duration = Duration::from_secs(30);
+
+/// The longest that a provider rests.
+const LONGEST_REST: Duration = Duration::from_secs(600);
+
+/// Failures over which the next provider is asked, where the user names none.
+const USUAL: &[FailureKind] = &[
+    FailureKind::RateLimit,
+    FailureKind::Quota,
+    FailureKind::Overloaded,
+    FailureKind::Server,
+    FailureKind::Unavailable,
+    FailureKind::Timeout,
+];
+
+/// One provider of a chain.
+pub struct Link {
+    provider: Arc<dyn Provider>,
+    model: Option<String>,
+    settings: Reworded,
+    rests: Mutex<Option<Instant>>,
+}
+
+impl Link {
+    /// This provider, with the model of the session's settings.
+    #[must_use]
+    pub fn new(provider: Arc<dyn Provider>) -> Self {
+        Self {
+            provider,
+            model: None,
+            settings: Reworded::default(),
+            rests: Mutex::default(),
+        }
+    }
+
+    /// The same with a model of its own.
+    #[must_use]
+    pub fn with_model(mut self, model: impl Into<String>) -> Self {
+        self.model = Some(model.into());
+        self
+    }
+
+    fn model<'a>(&'a self, request: &'a SampleRequest) -> &'a str {
+        let own = self.model.as_deref();
+        own.unwrap_or(&request.prompt.settings.model)
+    }
+
+    fn rests(&self) -> bool {
+        let until = self.rests.lock().unwrap_or_else(PoisonError::into_inner);
+        until.is_some_and(|until| Instant::now() < until)
+    }
+
+    /// Lets it rest after a failure, or not any more after an answer.
+    fn rest(&self, after: Option<Retry>) {
+        let time = after.map(|retry| match retry {
+            Retry::AfterMs(ms) => Duration::from_millis(ms).min(LONGEST_REST),
+            Retry::Never | Retry::Now | Retry::Soon => REST,
+        });
+        let until = time.and_then(|time| Instant::now().checked_add(time));
+        *self.rests.lock().unwrap_or_else(PoisonError::into_inner) = until;
+    }
+}
+
+/// A chain of providers. See the crate's own words.
+pub struct Fallback {
+    name: String,
+    links: Arc<[Link]>,
+    on: Arc<[FailureKind]>,
+}
+
+impl Fallback {
+    /// A chain that a session's settings name `name`. The next provider is asked when one is rate
+    /// limited, out of quota, overloaded, failing, unreachable, or too slow.
+    ///
+    /// # Errors
+    /// [`ProviderError`] of kind `InvalidRequest` when it has no provider, or one of them twice
+    /// with the same model.
+    pub fn new(
+        name: impl Into<String>,
+        links: impl IntoIterator<Item = Link>,
+    ) -> Result<Self, ProviderError> {
+        let (name, links): (String, Vec<Link>) = (name.into(), links.into_iter().collect());
+        if links.is_empty() {
+            return Err(misconfigured(format!(
+                "the chain {name} has no provider: name one at least"
+            )));
+        }
+        for (at, link) in links.iter().enumerate() {
+            let same = |other: &Link| {
+                other.provider.name() == link.provider.name() && other.model == link.model
+            };
+            if links.iter().take(at).any(same) {
+                return Err(misconfigured(format!(
+                    "the chain {name} names {} twice: give one of them another model, or leave \
+                     it out",
+                    link.provider.name()
+                )));
+            }
+        }
+        Ok(Self {
+            name,
+            links: links.into(),
+            on: USUAL.into(),
+        })
+    }
+
+    /// The same chain, where the next provider is asked over these failures and no other.
+    ///
+    /// # Errors
+    /// [`ProviderError`] of kind `InvalidRequest` when one of them is no case for another
+    /// provider: a request that is too large, a stop, the user's own word.
+    pub fn on(
+        mut self,
+        kinds: impl IntoIterator<Item = FailureKind>,
+    ) -> Result<Self, ProviderError> {
+        let kinds: Vec<FailureKind> = kinds.into_iter().collect();
+        let own = [
+            FailureKind::ContextOverflow,
+            FailureKind::Cancelled,
+            FailureKind::Restart,
+            FailureKind::Steered,
+            FailureKind::Hook,
+        ];
+        if let Some(kind) = kinds.iter().find(|kind| own.contains(kind)) {
+            return Err(misconfigured(format!(
+                "the chain {} names {kind:?}, which is no failure of a provider",
+                self.name
+            )));
+        }
+        self.on = kinds.into();
+        Ok(self)
+    }
+
+    fn standings(&self, request: &SampleRequest) -> Vec<Standing> {
+        let of = |link: &Link| {
+            let named = Named {
+                provider: link.provider.name(),
+                model: link.model(request),
+            };
+            standing(named, &request.failed, &self.on, link.rests())
+        };
+        self.links.iter().map(of).collect()
+    }
+}
+
+impl fmt::Debug for Fallback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.links.iter().map(|link| link.provider.name());
+        f.debug_struct("Fallback")
+            .field("name", &self.name)
+            .field("links", &names.collect::<Vec<_>>())
+            .field("on", &self.on)
+            .finish()
+    }
+}
+
+#[async_trait]
+impl Provider for Fallback {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What each of them can do.
+    fn capabilities(&self) -> ProviderCapabilities {
+        let each = self.links.iter().map(|link| link.provider.capabilities());
+        let both = |a: ProviderCapabilities, b: ProviderCapabilities| a.and(b);
+        each.reduce(both).unwrap_or_default()
+    }
+
+    async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {
+        self.capabilities().admit(&request)?;
+        let standings = self.standings(&request);
+        let at = next(&standings).unwrap_or_default();
+        let Some(link) = self.links.get(at) else {
+            return Err(misconfigured(format!("the chain {} is empty", self.name)));
+        };
+        let asked = Asked {
+            provider: link.provider.name().to_owned(),
+            model: link.model(&request).to_owned(),
+            instead: instead(&request, at),
+            ..Asked::default()
+        };
+        let turn = Turn {
+            links: self.links.clone(),
+            on: self.on.clone(),
+            standings,
+            at,
+            asked,
+        };
+        let provider = link.provider.name();
+        let prompt = link
+            .settings
+            .prompt(&request.prompt, provider, link.model.as_deref());
+        let sent = SampleRequest { prompt, ..request };
+        match link.provider.sample(sent).await {
+            Ok(stream) => Ok(Box::new(Chained { stream, turn })),
+            Err(error) => Err(turn.failed(error)),
+        }
+    }
+}
+
+/// Why the request does not go to the first provider, if it does not.
+fn instead(request: &SampleRequest, at: usize) -> Option<String> {
+    if at == 0 {
+        return None;
+    }
+    let last = request.failed.last();
+    let (provider, kind) = last
+        .map(|last| (last.provider.as_deref(), last.kind))
+        .unzip();
+    Some(match (provider.flatten(), kind) {
+        (Some(provider), Some(kind)) => format!("{provider} failed: {}", word(kind)),
+        _ => String::from("those before it rest after failures"),
+    })
+}
+
+fn word(kind: FailureKind) -> String {
+    let name = format!("{kind:?}");
+    let mut word = String::new();
+    for c in name.chars() {
+        if c.is_uppercase() && !word.is_empty() {
+            word.push(' ');
+        }
+        word.extend(c.to_lowercase());
+    }
+    word
+}
+
+/// One request of a chain.
+struct Turn {
+    links: Arc<[Link]>,
+    on: Arc<[FailureKind]>,
+    standings: Vec<Standing>,
+    at: usize,
+    asked: Asked,
+}
+
+impl Turn {
+    /// The error, with whether the next provider is to be asked.
+    fn failed(&self, mut error: ProviderError) -> ProviderError {
+        if self.on.contains(&error.kind) {
+            if let Some(link) = self.links.get(self.at) {
+                link.rest(Some(error.retry));
+            }
+            let own = error.retry;
+            error.retry = retry(&self.standings, self.at, error.kind, own);
+        }
+        let asked = error.asked.take().map(|asked| *asked);
+        error.of(self.asked(asked))
+    }
+
+    /// How the request went out, with who was asked in any case.
+    fn asked(&self, inner: Option<Asked>) -> Asked {
+        match inner {
+            None => self.asked.clone(),
+            Some(inner) => Asked {
+                provider: self.asked.provider.clone(),
+                model: self.asked.model.clone(),
+                instead: inner.instead.or_else(|| self.asked.instead.clone()),
+                ..inner
+            },
+        }
+    }
+}
+
+/// The answer of one provider of a chain.
+struct Chained {
+    stream: Box<dyn SampleStream>,
+    turn: Turn,
+}
+
+#[async_trait]
+impl SampleStream for Chained {
+    fn asked(&mut self) -> Option<Asked> {
+        let inner = self.stream.asked();
+        Some(self.turn.asked(inner))
+    }
+
+    async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<Streaming, ProviderError> {
+        match self.stream.next(events).await {
+            Ok(Streaming::End) => {
+                if let Some(link) = self.turn.links.get(self.turn.at) {
+                    link.rest(None);
+                }
+                Ok(Streaming::End)
+            }
+            Ok(Streaming::More) => Ok(Streaming::More),
+            Err(error) => {
+                let mut failed = self.turn.failed(error);
+                // It is recorded already how this request went out.
+                failed.asked = None;
+                Err(failed)
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Settings with another provider and model, made once for as long as a session keeps its own.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use windlass_core::{Prompt, Settings};
+
+/// How many settings are remembered.
+const MOST: usize = 64;
+
+/// The settings of sessions, as one provider of several is to see them.
+#[derive(Debug, Default)]
+pub(crate) struct Reworded(Mutex<Vec<(Arc<Settings>, Arc<Settings>)>>);
+
+impl Reworded {
+    /// The prompt with this provider's name and, where one is given, this model. The same settings
+    /// give the same settings, by pointer, so that an adapter knows them again at once.
+    pub(crate) fn prompt(&self, prompt: &Prompt, provider: &str, model: Option<&str>) -> Prompt {
+        let settings = &prompt.settings;
+        let model = model.unwrap_or(&settings.model);
+        if settings.provider == provider && settings.model == model {
+            return prompt.clone();
+        }
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |(from, to): &&(Arc<Settings>, Arc<Settings>)| {
+            Arc::ptr_eq(from, settings) && to.provider == provider && to.model == model
+        };
+        let found = known.iter().find(same).map(|(_, to)| to.clone());
+        let to = found.unwrap_or_else(|| {
+            let to = Arc::new(Settings {
+                provider: provider.to_owned(),
+                model: model.to_owned(),
+                ..Settings::clone(settings)
+            });
+            if known.len() >= MOST {
+                known.remove(0);
+            }
+            known.push((settings.clone(), to.clone()));
+            to
+        });
+        Prompt {
+            settings: to,
+            items: prompt.items.clone(),
+        }
+    }
+}

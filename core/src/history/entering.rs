@@ -1,0 +1,108 @@
+//! How an answer enters a history: whole, or as far as it stands.
+
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::{History, Outstanding, UnitKind, cut_off};
+use crate::fact::{SampleCut, Stands};
+use crate::id::{CallId, Seq};
+use crate::item::Item;
+use crate::record::Recorded;
+use crate::render::PromptItem;
+
+impl History {
+    pub(super) fn add(&mut self, seq: Seq, item: &Item) {
+        self.arriving.push((seq, item.clone()));
+        if let Item::Call(call) = item {
+            self.calls.push(Outstanding {
+                id: CallId(seq.0),
+                call: call.clone(),
+                edited: None,
+                observation: None,
+            });
+        }
+    }
+
+    /// What stands of an answer that broke off enters like a whole one.
+    pub(super) fn cut(&mut self, recorded: &Recorded, fact: &SampleCut) {
+        match fact.stands {
+            Stands::Nothing => self.forget(),
+            Stands::Through { item } => {
+                self.arriving.retain(|(seq, _)| *seq <= item);
+                self.calls.retain(|call| call.id.0 <= item.0);
+                self.ended = Some(fact.started);
+                self.enter_if_whole(recorded);
+            }
+            Stands::Said => {
+                self.calls.clear();
+                self.arriving.retain(|(_, item)| match item {
+                    Item::Text { .. } | Item::Refusal { .. } => true,
+                    Item::Reasoning(_) | Item::Call(_) => false,
+                });
+                if let Some(item) = cut_off(&fact.partial) {
+                    self.arriving.push((recorded.seq, item));
+                }
+                if self.arriving.is_empty() {
+                    return;
+                }
+                self.ended = Some(fact.started);
+                self.enter_if_whole(recorded);
+            }
+        }
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.arriving.clear();
+        self.calls.clear();
+        self.ended = None;
+    }
+
+    /// Lets the sample in once its answer is whole and each call has its observation.
+    pub(super) fn enter_if_whole(&mut self, recorded: &Recorded) {
+        let Some(sample) = self.ended else { return };
+        if self.calls.iter().any(|call| call.observation.is_none()) {
+            return;
+        }
+        self.ended = None;
+        if !self.arriving.is_empty() {
+            self.begin(recorded, UnitKind::Sample);
+        }
+        let mut ids = Vec::new();
+        for (seq, item) in core::mem::take(&mut self.arriving) {
+            let entry = match item {
+                Item::Text { text } => PromptItem::Text { sample, text },
+                Item::Refusal { text } => PromptItem::Refusal { sample, text },
+                Item::Reasoning(item) => PromptItem::Reasoning { sample, item },
+                Item::Call(call) => {
+                    let id = self.unique_id(seq, &call.provider_id);
+                    ids.push(id.clone());
+                    PromptItem::Call { sample, id, call }
+                }
+            };
+            self.items.push(entry);
+        }
+        for (id, call) in ids.into_iter().zip(core::mem::take(&mut self.calls)) {
+            if let Some(observation) = call.observation {
+                self.items.push(PromptItem::Result {
+                    id,
+                    observation,
+                    edited: call.edited,
+                });
+            }
+        }
+    }
+
+    /// The provider's id of a call where the conversation does not use it yet; else one made
+    /// from the call's position. Many servers start again at `call_0` with each answer.
+    fn unique_id(&mut self, seq: Seq, provider_id: &str) -> Arc<str> {
+        let mut id: Arc<str> = Arc::from(provider_id);
+        let mut tries = 0_u32;
+        while id.is_empty() || self.ids.contains(&id) {
+            id = Arc::from(format!("call_w{seq}_{tries}").as_str());
+            tries = tries.saturating_add(1);
+        }
+        self.ids.insert(id.clone());
+        id
+    }
+}

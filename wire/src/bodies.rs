@@ -12,6 +12,7 @@ use bytes::Bytes;
 use windlass_core::{Chain, ChainIter, Lowered, PromptItem, SessionId, Settings};
 use windlass_ports::{ProviderError, SampleRequest, Segments};
 
+use crate::lowering::add;
 use crate::pictures::Pictures;
 
 /// How many sessions are remembered.
@@ -201,19 +202,6 @@ impl Prefix {
                 .iter()
                 .take(self.count)
                 .eq(items.iter().take(self.count))
-    }
-}
-
-/// Adds what was lowered to a report, which stays as long as there are kinds of it.
-fn add(report: &mut Vec<Lowered>, new: &[Lowered]) {
-    for one in new {
-        let same = |known: &&mut Lowered| {
-            (known.what, known.how, known.why) == (one.what, one.how, one.why)
-        };
-        match report.iter_mut().find(same) {
-            Some(known) => known.count = known.count.saturating_add(one.count),
-            None => report.push(*one),
-        }
     }
 }
 

@@ -13,6 +13,9 @@ const CAPS: SseCaps = SseCaps {
     line: 48,
     event: 64,
     stream: 512,
+    event_lines: 5,
+    lines: 40,
+    events: 12,
 };
 
 const SECRET: &str = "sk-secret-123";
@@ -30,7 +33,10 @@ pub fn sse(data: &[u8]) {
         let whole = events(caps, std::iter::once(data));
         assert_eq!(whole, events(caps, data.chunks(1)), "{caps:?}");
         assert_eq!(whole, events(caps, pieces(data)), "{caps:?}");
+        assert!(whole.0.len() as u64 <= caps.events);
         for (name, body) in &whole.0 {
+            let lines = body.iter().filter(|byte| **byte == b'\n').count() as u64;
+            assert!(lines < caps.event_lines);
             assert!(name.len() <= caps.line && body.len() <= caps.event);
         }
     }

@@ -10,6 +10,7 @@ mod error;
 pub mod fuzzing;
 mod headers;
 pub mod json;
+pub mod lowering;
 mod pictures;
 mod reported;
 pub mod request;

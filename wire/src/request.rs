@@ -14,7 +14,7 @@ const MOST_CHARS: usize = 64;
 ///
 /// # Errors
 /// [`ProviderError`] of kind `InvalidRequest` when it cannot be written as JSON.
-pub fn write<T: Serialize>(out: &mut Vec<u8>, value: &T) -> Result<(), ProviderError> {
+pub fn write<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) -> Result<(), ProviderError> {
     serde_json::to_writer(out, value).map_err(|error| {
         ProviderError::new(
             FailureKind::InvalidRequest,

@@ -5,25 +5,32 @@ use std::fmt;
 
 use memchr::memchr2;
 
-/// What a parser takes at most, in bytes.
+/// What a parser takes at most, in bytes, in lines and in events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SseCaps {
-    /// One line.
+    /// The bytes of one line.
     pub line: usize,
-    /// The data of one event.
+    /// The bytes of the data of one event.
     pub event: usize,
-    /// A whole stream.
+    /// The bytes of a whole stream.
     pub stream: u64,
+    /// The lines from one blank line to the next, comments too.
+    pub event_lines: u64,
+    /// The lines of a whole stream, blank ones too.
+    pub lines: u64,
+    /// The events of a whole stream.
+    pub events: u64,
 }
 
 impl SseCaps {
-    /// The same for a line, an event and a stream.
+    /// As many bytes for a line, an event and a stream; lines and events as by default.
     #[must_use]
     pub fn of(bytes: usize) -> Self {
         Self {
             line: bytes,
             event: bytes,
             stream: bytes as u64,
+            ..Self::default()
         }
     }
 }
@@ -34,6 +41,9 @@ impl Default for SseCaps {
             line: 8 * 1024 * 1024,
             event: 8 * 1024 * 1024,
             stream: 256 * 1024 * 1024,
+            event_lines: 256 * 1024,
+            lines: 16 * 1024 * 1024,
+            events: 4 * 1024 * 1024,
         }
     }
 }
@@ -47,6 +57,12 @@ pub enum SseError {
     Event(usize),
     /// The stream has more bytes than this.
     Stream(u64),
+    /// An event has more lines than this.
+    EventLines(u64),
+    /// The stream has more lines than this.
+    Lines(u64),
+    /// The stream has more events than this.
+    Events(u64),
 }
 
 impl fmt::Display for SseError {
@@ -55,6 +71,11 @@ impl fmt::Display for SseError {
             Self::Line(cap) => write!(f, "a line of the stream is longer than {cap} bytes"),
             Self::Event(cap) => write!(f, "an event of the stream is larger than {cap} bytes"),
             Self::Stream(cap) => write!(f, "the stream is larger than {cap} bytes"),
+            Self::EventLines(cap) => {
+                write!(f, "an event of the stream has more than {cap} lines")
+            }
+            Self::Lines(cap) => write!(f, "the stream has more than {cap} lines"),
+            Self::Events(cap) => write!(f, "the stream has more than {cap} events"),
         }
     }
 }
@@ -75,6 +96,10 @@ pub struct SseEvent<'a> {
 pub struct SseParser {
     caps: SseCaps,
     total: u64,
+    lines: u64,
+    /// The lines since the last blank one.
+    event_lines: u64,
+    events: u64,
     /// A line that began in an earlier chunk.
     line: Vec<u8>,
     /// Whether a line has ended yet: a byte order mark counts only before the first.
@@ -140,7 +165,9 @@ impl SseParser {
             if self.line.is_empty() && self.begun {
                 if let Some((data, blank)) = self.alone(line, input.get(at..).unwrap_or_default()) {
                     self.check(data.len(), line.len())?;
-                    self.dispatched = true;
+                    self.line_ends(false)?;
+                    self.line_ends(true)?;
+                    self.dispatch()?;
                     self.count(at + blank)?;
                     return Ok((
                         at + blank,
@@ -151,12 +178,14 @@ impl SseParser {
                     ));
                 }
                 if self.take(line)? {
+                    self.dispatch()?;
                     self.count(at)?;
                     return Ok((at, Some(self.event())));
                 }
             } else {
                 self.carry(line)?;
                 if self.take_carried()? {
+                    self.dispatch()?;
                     self.count(at)?;
                     return Ok((at, Some(self.event())));
                 }
@@ -177,6 +206,7 @@ impl SseParser {
         self.forget();
         let ended = !self.line.is_empty() && self.take_carried()?;
         if ended || self.has_data {
+            self.dispatch()?;
             return Ok(Some(self.event()));
         }
         Ok(None)
@@ -198,12 +228,38 @@ impl SseParser {
         Some((data.strip_prefix(b" ").unwrap_or(data), lf + 1))
     }
 
-    fn event(&mut self) -> SseEvent<'_> {
-        self.dispatched = true;
+    fn event(&self) -> SseEvent<'_> {
         SseEvent {
             name: &self.name,
             data: &self.data,
         }
+    }
+
+    /// Counts an event that is given out.
+    fn dispatch(&mut self) -> Result<(), SseError> {
+        self.dispatched = true;
+        self.events = self.events.saturating_add(1);
+        if self.events > self.caps.events {
+            return Err(SseError::Events(self.caps.events));
+        }
+        Ok(())
+    }
+
+    /// Counts a whole line. A blank one ends an event, or what would have been one.
+    fn line_ends(&mut self, blank: bool) -> Result<(), SseError> {
+        self.lines = self.lines.saturating_add(1);
+        if self.lines > self.caps.lines {
+            return Err(SseError::Lines(self.caps.lines));
+        }
+        self.event_lines = if blank {
+            0
+        } else {
+            self.event_lines.saturating_add(1)
+        };
+        if self.event_lines > self.caps.event_lines {
+            return Err(SseError::EventLines(self.caps.event_lines));
+        }
+        Ok(())
     }
 
     fn forget(&mut self) {
@@ -256,6 +312,7 @@ impl SseParser {
 
     /// Takes a whole line. Answers whether it ends an event.
     fn take(&mut self, line: &[u8]) -> Result<bool, SseError> {
+        self.line_ends(line.is_empty())?;
         if line.is_empty() {
             if !self.has_data {
                 self.name.clear();

@@ -86,6 +86,7 @@ fn everything_is_bounded() {
         line: 10,
         event: 6,
         stream: 40,
+        ..SseCaps::default()
     };
     let mut parser = SseParser::new(caps);
     assert_eq!(parser.next(b"data: 123456\n\n"), Err(SseError::Line(10)));
@@ -98,6 +99,92 @@ fn everything_is_bounded() {
     );
     let mut parser = SseParser::new(caps);
     assert_eq!(parser.next(&b":\n".repeat(21)), Err(SseError::Stream(40)));
+}
+
+/// How many events come before the error, and the error.
+fn refused(caps: SseCaps, text: &str, size: usize) -> (usize, Option<SseError>) {
+    let mut parser = SseParser::new(caps);
+    let mut events = 0;
+    for chunk in text.as_bytes().chunks(size) {
+        let mut rest = chunk;
+        loop {
+            match parser.next(rest) {
+                Err(error) => return (events, Some(error)),
+                Ok((_, None)) => break,
+                Ok((used, Some(_))) => {
+                    events += 1;
+                    rest = &rest[used..];
+                }
+            }
+        }
+    }
+    match parser.finish() {
+        Err(error) => (events, Some(error)),
+        Ok(last) => (events + usize::from(last.is_some()), None),
+    }
+}
+
+#[test]
+fn lines_and_events_are_counted_however_they_come() {
+    let none = SseCaps::default();
+    let three = |lines| SseCaps { lines, ..none };
+    let block = |event_lines| SseCaps {
+        event_lines,
+        ..none
+    };
+    let events = |events| SseCaps { events, ..none };
+    let one_each = "data: 1\n\ndata: 2\n\ndata: 3\n\n";
+    let long = "event: x\r\n: c\r\ndata: 1\r\ndata: 2\r\n\r\ndata: 3\r\n\r\n";
+    for (caps, text, wanted) in [
+        (three(6), one_each, (3, None)),
+        (three(5), one_each, (2, Some(SseError::Lines(5)))),
+        (three(4), "data: 1\n\n\n\n\n", (1, Some(SseError::Lines(4)))),
+        (three(1), "data: 1", (1, None)),
+        (block(4), long, (2, None)),
+        (block(3), long, (0, Some(SseError::EventLines(3)))),
+        // Comments without an end count as lines of one event; a blank line begins anew.
+        (block(2), ":\n:\n:\n", (0, Some(SseError::EventLines(2)))),
+        (block(2), ":\n:\n\n:\n:\n\ndata: 1\n\n", (1, None)),
+        (
+            block(1),
+            "event: x\ndata: 1\n\n",
+            (0, Some(SseError::EventLines(1))),
+        ),
+        (events(3), one_each, (3, None)),
+        (events(2), one_each, (2, Some(SseError::Events(2)))),
+        (
+            events(1),
+            "data: 1\n\ndata: 2",
+            (1, Some(SseError::Events(1))),
+        ),
+    ] {
+        for size in [usize::MAX, 1, 2, 3, 7] {
+            assert_eq!(refused(caps, text, size), wanted, "{text:?} by {size}");
+        }
+    }
+}
+
+#[test]
+fn each_cap_is_said_in_words() {
+    for (error, words) in [
+        (
+            SseError::Line(7),
+            "a line of the stream is longer than 7 bytes",
+        ),
+        (
+            SseError::Event(7),
+            "an event of the stream is larger than 7 bytes",
+        ),
+        (SseError::Stream(7), "the stream is larger than 7 bytes"),
+        (
+            SseError::EventLines(7),
+            "an event of the stream has more than 7 lines",
+        ),
+        (SseError::Lines(7), "the stream has more than 7 lines"),
+        (SseError::Events(7), "the stream has more than 7 events"),
+    ] {
+        assert_eq!(error.to_string(), words);
+    }
 }
 
 proptest! {

@@ -7,7 +7,7 @@ use super::input::seen;
 use super::{Plan, calls};
 use crate::call::{Observation, Verdict};
 use crate::digest::Digest;
-use crate::effect::EffectKey;
+use crate::effect::{Demand, EffectKey, Owed};
 use crate::error::Reject;
 use crate::fact::{
     ApprovalAnswered, CallObserved, Compacted, CompactionFailed, Fact, ItemAdded, SampleCut,
@@ -16,6 +16,7 @@ use crate::fact::{
 use crate::failure::{FailureKind, Retry, SampleFailure};
 use crate::id::{CallId, Seq};
 use crate::input::{Answer, Compaction, SampleNews};
+use crate::owed::owed;
 use crate::scope::Scope;
 use crate::session::{Phase, Progress, Sampling, Stage, Turn};
 use crate::time::Timestamp;
@@ -283,6 +284,10 @@ pub(super) fn on_never_began(plan: &mut Plan, key: EffectKey) -> Result<(), Reje
         EffectKey::Sample { .. } => {
             let message = "the turn was asked to stop before the model was asked";
             let failure = SampleFailure::new(FailureKind::Cancelled, Retry::Never, message);
+    let winds = |one: &Owed| one.key == key && one.demand == Demand::Wind;
+    if !owed(&plan.session).iter().any(winds) {
+        return Err(Reject::Stale(key));
+    }
             let news = SampleNews::Failed {
                 failure,
                 partial: String::new(),

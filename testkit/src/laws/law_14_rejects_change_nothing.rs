@@ -1,9 +1,9 @@
 //! Law 14: a reject changes nothing, and what must be rejected is.
 //!
 //! After a reject the log, the state and what runs are as they were before it. An answer of a
-//! run that nobody waits for, a person's answer to a question that is not open or about other
-//! arguments than those asked about, a goal without words or turns, and an input whose key was used
-//! before, are rejected.
+//! run that nobody waits for, the word that something never began which is not to wind down, a
+//! person's answer to a question that is not open or about other arguments than those asked about, a
+//! goal without words or turns, and an input whose key was used before, are rejected.
 //!
 //! It kills: an answer that is taken without a look at its key, or at what it is about.
 
@@ -47,8 +47,11 @@ pub fn check(
         | Input::Hooked { key, .. }
         | Input::Asked { key, .. }
         | Input::Reconciled { key, .. }
-        | Input::Compacted { key, .. }
-        | Input::NeverBegan { key } => !owed.iter().any(|owed| owed.key == *key),
+        | Input::Compacted { key, .. } => !owed.iter().any(|owed| owed.key == *key),
+        Input::NeverBegan { key } => {
+            let winds = |owed: &Owed| owed.key == *key && owed.demand == Demand::Wind;
+            !owed.iter().any(winds)
+        }
         Input::Answer {
             call, arguments, ..
         } => asked(&before.session, *call) != Some(*arguments),

@@ -86,9 +86,14 @@ fn an_answer_to_a_question_that_was_asked_again_is_stale() {
     assert_eq!(verdict(&facts), (Verdict::Allow, ""));
 }
 
-/// What is observed of a call of which the driver says that it never began.
+/// What is observed of a call of which the driver says that it never began, once it is to stop.
+/// Until then that is not taken.
 fn never(script: &str, key: EffectKey) -> ObservationStatus {
-    let facts = after(&session(script), 0, Input::NeverBegan { key }).unwrap();
+    let never = || Input::NeverBegan { key };
+    let early = after(&session(script), 0, never());
+    assert!(matches!(early, Err(Reject::Stale(stale)) if stale == key));
+    let stopping = session(&format!("{script}\ninterrupt person"));
+    let facts = after(&stopping, 0, never()).unwrap();
     let observed = facts.iter().find_map(|fact| {
         let Fact::CallObserved(CallObserved { observation, .. }) = fact else {
             return None;

@@ -221,7 +221,6 @@ fn a_repeat_that_never_began_does_not_hide_the_first_run() {
             end stop
             sync
             crash
-            never 0
             interrupt person
         "#,
         expect![[r#"
@@ -250,11 +249,11 @@ fn a_repeat_that_never_began_does_not_hide_the_first_run() {
               13 CallStarted call 6 attempt 2
               14 CallStarted call 9 attempt 2
                  run call 9@14
-            > never 0
-              15 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did, and it was not run again. It may have taken effect or not; check before you repeat it.
             > interrupt person
-              16 InterruptRequested by person: enough
+              15 InterruptRequested by person: enough
                  wind call 9@14
+                 never call 6@13
+              16 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did, and it was not run again. It may have taken effect or not; check before you repeat it.
         "#]],
     );
 }

@@ -10,8 +10,8 @@ use crate::digest::Digest;
 use crate::effect::{Demand, EffectKey, Owed};
 use crate::error::Reject;
 use crate::fact::{
-    ApprovalAnswered, CallObserved, Compacted, CompactionFailed, Fact, ItemAdded, SampleCut,
-    SampleEnded, Stands,
+    ApprovalAnswered, CallObserved, Compacted, CompactionFailed, Fact, ItemAdded, Reserved,
+    SampleCut, SampleEnded, Stands,
 };
 use crate::failure::{FailureKind, Retry, SampleFailure};
 use crate::id::{CallId, Seq};
@@ -274,20 +274,24 @@ pub(super) fn on_compacted(
             usage: compaction.usage,
             fallback: compaction.fallback,
         }),
-        Err(reason) => Fact::CompactionFailed(CompactionFailed { started, reason }),
+        Err(reason) => Fact::CompactionFailed(CompactionFailed {
+            started,
+            reason,
+            lost: Reserved::default(),
+        }),
     })
 }
 
 /// Only what is to wind down can have never begun.
 pub(super) fn on_never_began(plan: &mut Plan, key: EffectKey) -> Result<(), Reject> {
-    match key {
-        EffectKey::Sample { .. } => {
-            let message = "the turn was asked to stop before the model was asked";
-            let failure = SampleFailure::new(FailureKind::Cancelled, Retry::Never, message);
     let winds = |one: &Owed| one.key == key && one.demand == Demand::Wind;
     if !owed(&plan.session).iter().any(winds) {
         return Err(Reject::Stale(key));
     }
+    match key {
+        EffectKey::Sample { .. } => {
+            let message = "the turn was asked to stop before the model was asked";
+            let failure = SampleFailure::new(FailureKind::Cancelled, Retry::Never, message);
             let news = SampleNews::Failed {
                 failure,
                 partial: String::new(),

@@ -13,11 +13,20 @@ const BYTES_PER_TOKEN: u64 = 3;
 /// Tokens of the frame that a provider puts around one item.
 const TOKENS_PER_ITEM: u64 = 12;
 
-/// An estimate of the tokens of a request, with so many more bytes of text in it.
+/// What is about to be added to the conversation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct More {
+    /// Bytes of text.
+    pub(super) bytes: u64,
+    /// Items.
+    pub(super) items: u64,
+}
+
+/// An estimate of the tokens of a request that shows so much more.
 ///
 /// Where the provider has measured an earlier request, this one is a longer form of it, since a
 /// compaction forgets the measure: only what came since is estimated.
-pub(super) fn tokens(session: &Session, turn: &Turn, more_bytes: u64) -> u64 {
+pub(super) fn tokens(session: &Session, turn: &Turn, more: More) -> u64 {
     let guess = |bytes: u64, items: u64| {
         let text = bytes.div_ceil(BYTES_PER_TOKEN);
         text.saturating_add(items.saturating_mul(TOKENS_PER_ITEM))
@@ -27,12 +36,18 @@ pub(super) fn tokens(session: &Session, turn: &Turn, more_bytes: u64) -> u64 {
         Some(measured) => {
             let since = bytes.saturating_sub(measured.shown.bytes);
             let items = items.saturating_sub(measured.shown.items);
-            let more = guess(since.saturating_add(more_bytes), items);
+            let more = guess(
+                since.saturating_add(more.bytes),
+                items.saturating_add(more.items),
+            );
             measured.tokens.saturating_add(more)
         }
         None => {
             let all = bytes.saturating_add(turn.base_bytes);
-            guess(all.saturating_add(more_bytes), items)
+            guess(
+                all.saturating_add(more.bytes),
+                items.saturating_add(more.items),
+            )
         }
     }
 }
@@ -66,7 +81,7 @@ pub(super) fn reserve(plan: &Plan, turn: &Turn) -> Result<Reserved, LimitKind> {
         return Ok(reserved);
     }
     let usage = Usage {
-        input: Some(tokens(&plan.session, turn, 0)),
+        input: Some(tokens(&plan.session, turn, More::default())),
         output: Some(turn.settings.max_output_tokens.unwrap_or(0)),
         ..Usage::default()
     };

@@ -1,5 +1,6 @@
 //! Compaction: when the conversation is made smaller, and when that is given up.
 
+use super::budget::More;
 use super::hooks::{self, At};
 use super::{Plan, budget};
 use crate::compaction::Strategy;
@@ -8,7 +9,7 @@ use crate::fact::{CompactionStarted, Fact, Reserved};
 use crate::gate::Word;
 use crate::hook::{HookAt, Trigger};
 use crate::outcome::{LimitKind, Outcome};
-use crate::session::{Opening, Session, Turn};
+use crate::session::{Compacting, Opening, Session, Turn};
 
 /// What is to be done about the size of the conversation.
 #[expect(clippy::large_enum_variant, reason = "used at once, never kept")]
@@ -25,7 +26,7 @@ pub(super) enum Size {
 
 /// What is to be done so that the next request fits, with the input that waits to be let in.
 pub(super) fn fit(plan: &Plan, turn: &Turn, overflow: bool) -> Size {
-    let tokens = budget::tokens(&plan.session, turn, waiting_bytes(&plan.session, turn));
+    let tokens = budget::tokens(&plan.session, turn, waiting(&plan.session, turn));
     let room = budget::room(turn);
     let trigger = match room {
         _ if overflow && turn.compacted.is_none() => Trigger::Overflow,
@@ -54,20 +55,25 @@ pub(super) fn fit(plan: &Plan, turn: &Turn, overflow: bool) -> Size {
         }
         At::Passed(Word::Pass | Word::Allow | Word::Ask) => {}
     }
-    Size::Do(started(plan, turn, trigger, tokens))
+    Size::Do(Fact::CompactionStarted(started(
+        plan, turn, trigger, tokens,
+    )))
 }
 
-/// Bytes of the input that is let in next, with its context: the one that the turn is opened for,
-/// or else what the user says to the turn.
-fn waiting_bytes(session: &Session, turn: &Turn) -> u64 {
+/// The input that is let in next, with its context: the one that the turn is opened for, or else
+/// what the user says to the turn.
+fn waiting(session: &Session, turn: &Turn) -> More {
     let queued = match turn.opening() {
         Some(Opening::Input(input)) => session.queue.iter().find(|queued| queued.id == input),
         Some(Opening::Goal(_)) => None,
         None => session.steer(),
     };
-    queued.map_or(0, |queued| {
+    queued.map_or(More::default(), |queued| {
         let context = queued.context.iter().map(|part| part.part.bytes);
-        context.fold(queued.part.bytes, u64::saturating_add)
+        More {
+            bytes: context.fold(queued.part.bytes, u64::saturating_add),
+            items: (queued.context.len() as u64).saturating_add(1),
+        }
     })
 }
 
@@ -100,26 +106,34 @@ fn target(plan: &Plan, turn: &Turn, tokens: u64, room: Option<u64>) -> u64 {
     half.saturating_sub(turn.base_bytes).min(bytes / 2)
 }
 
-/// The run of a compaction anew, after the process of the last one ended.
-pub(super) fn again(plan: &Plan, turn: &Turn, trigger: Trigger) -> Fact {
-    let tokens = budget::tokens(&plan.session, turn, waiting_bytes(&plan.session, turn));
-    started(plan, turn, trigger, tokens)
+/// The run of a compaction anew, after the process of the last one ended. What was set aside for
+/// that one is gone, as nobody says what it cost.
+pub(super) fn again(plan: &Plan, turn: &Turn, compacting: &Compacting) -> Fact {
+    let tokens = budget::tokens(&plan.session, turn, waiting(&plan.session, turn));
+    let mut turn = turn.clone();
+    turn.spend_reserved(&compacting.reserved);
+    let started = started(plan, &turn, compacting.trigger, tokens);
+    Fact::CompactionStarted(CompactionStarted {
+        lost: compacting.reserved,
+        ..started
+    })
 }
 
 /// A summary is asked for only if the budget leaves room for it.
-fn started(plan: &Plan, turn: &Turn, trigger: Trigger, tokens: u64) -> Fact {
+fn started(plan: &Plan, turn: &Turn, trigger: Trigger, tokens: u64) -> CompactionStarted {
     let wanted = turn.settings.window.strategy;
     let (strategy, reserved) = match (wanted, budget::reserve(plan, turn)) {
         (Strategy::Summary, Ok(reserved)) => (Strategy::Summary, reserved),
         (Strategy::Summary, Err(_)) => (Strategy::Slide, Reserved::default()),
         (Strategy::Clear | Strategy::Slide, _) => (wanted, Reserved::default()),
     };
-    Fact::CompactionStarted(CompactionStarted {
+    CompactionStarted {
         compaction: turn.spent.compactions.saturating_add(1),
         attempt: turn.compacting.saturating_add(1),
         trigger,
         strategy,
         target_bytes: target(plan, turn, tokens, budget::room(turn)),
         reserved,
-    })
+        lost: Reserved::default(),
+    }
 }

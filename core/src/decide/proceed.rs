@@ -410,7 +410,7 @@ pub(super) fn told(plan: &Plan, turn: &Turn, stop: &Stop) -> Option<Fact> {
 pub(super) fn settle(plan: &Plan, turn: &Turn, outcome: Outcome) -> Fact {
     Fact::TurnSettled(TurnSettled {
         outcome,
-        spent: turn.spent,
+        spent: turn.spent_at_last(),
         waiting: plan.session.queue.iter().map(|queued| queued.id).collect(),
     })
 }

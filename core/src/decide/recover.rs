@@ -121,7 +121,8 @@ fn compact_again(plan: &Plan) -> Option<Fact> {
         return Some(Fact::CompactionFailed(crate::fact::CompactionFailed {
             started,
             reason,
+            lost: compacting.reserved,
         }));
     }
-    Some(compaction::again(plan, turn, compacting.trigger))
+    Some(compaction::again(plan, turn, compacting))
 }

@@ -2,7 +2,7 @@
 
 use super::{misfit, turn_of};
 use crate::error::Misfit;
-use crate::fact::{Compacted, CompactionFailed, CompactionStarted};
+use crate::fact::{Compacted, CompactionFailed, CompactionStarted, Reserved};
 use crate::id::Seq;
 use crate::outcome::{LimitKind, Outcome};
 use crate::record::Recorded;
@@ -17,6 +17,17 @@ pub(super) fn on_started(
     if turn.stop.is_some() {
         return Err(misfit(recorded, "the turn was asked to stop"));
     }
+    let lost = match &turn.stage {
+        Stage::Compacting(compacting) => compacting.reserved,
+        Stage::Opening(_)
+        | Stage::Ready(_)
+        | Stage::Sampling(_)
+        | Stage::Backoff(_)
+        | Stage::Executing(_)
+        | Stage::Concluding(_)
+        | Stage::Ending(_) => Reserved::default(),
+    };
+    lose(turn, recorded, &fact.lost, &lost)?;
     let then = match &turn.stage {
         Stage::Opening(opening) => Then::Open(*opening),
         Stage::Ready(ready) => Then::Ask(ready.because),
@@ -71,10 +82,26 @@ pub(super) fn on_failed(
 ) -> Result<(), Misfit> {
     let turn = turn_of(session, recorded)?;
     let compacting = compacting(turn, recorded, fact.started)?;
+    lose(turn, recorded, &fact.lost, &compacting.reserved)?;
     turn.spent.compactions = turn.spent.compactions.saturating_add(1);
     turn.compacting = 0;
     turn.compacted = Some((recorded.seq, compacting.trigger));
     turn.stage = after(compacting, true);
+    Ok(())
+}
+
+/// A run whose process ended may have been charged for: what was set aside for it is spent. Logs
+/// from before that was counted do not say so.
+fn lose(
+    turn: &mut Turn,
+    recorded: &Recorded,
+    lost: &Reserved,
+    reserved: &Reserved,
+) -> Result<(), Misfit> {
+    if *lost != Reserved::default() && lost != reserved {
+        return Err(misfit(recorded, "it is not what was set aside for the run"));
+    }
+    turn.spend_reserved(lost);
     Ok(())
 }
 

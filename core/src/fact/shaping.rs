@@ -120,6 +120,9 @@ pub struct CompactionStarted {
     /// What was set aside for a summary, where the turn has a budget.
     #[serde(default, skip_serializing_if = "Reserved::is_nothing")]
     pub reserved: Reserved,
+    /// What was set aside for the run before this one, whose process ended: it counts as spent.
+    #[serde(default, skip_serializing_if = "Reserved::is_nothing")]
+    pub lost: Reserved,
 }
 
 /// The conversation was compacted: what the model sees is this, the log stays whole.
@@ -148,4 +151,7 @@ pub struct CompactionFailed {
     pub started: Seq,
     /// Why.
     pub reason: String,
+    /// What was set aside for the run, where its process ended: it counts as spent.
+    #[serde(default, skip_serializing_if = "Reserved::is_nothing")]
+    pub lost: Reserved,
 }

@@ -140,9 +140,22 @@ impl Turn {
 
     /// Adds what was set aside for an answer of which the provider does not say what it cost.
     pub(crate) fn spend_reserved(&mut self, reserved: &Reserved) {
-        let spent = &mut self.spent;
-        spent.estimated_tokens = spent.estimated_tokens.saturating_add(reserved.tokens);
-        spent.cost_micros = spent.cost_micros.saturating_add(reserved.cost_micros);
+        self.spent = self.spent.with(reserved);
+    }
+
+    /// What the turn has taken when it ends here: with what was set aside for a summary that is
+    /// then cut off, of which nobody says what it cost.
+    pub(crate) fn spent_at_last(&self) -> Spent {
+        match &self.stage {
+            Stage::Compacting(compacting) => self.spent.with(&compacting.reserved),
+            Stage::Opening(_)
+            | Stage::Ready(_)
+            | Stage::Sampling(_)
+            | Stage::Backoff(_)
+            | Stage::Executing(_)
+            | Stage::Concluding(_)
+            | Stage::Ending(_) => self.spent,
+        }
     }
 
     /// Tokens that count against the limit.
@@ -211,5 +224,14 @@ pub struct Stop {
     /// When it was asked.
     pub at: Timestamp,
     /// The fact that says so.
+impl Spent {
+    /// With what was set aside for something of which nobody says what it cost.
+    fn with(mut self, reserved: &Reserved) -> Self {
+        self.estimated_tokens = self.estimated_tokens.saturating_add(reserved.tokens);
+        self.cost_micros = self.cost_micros.saturating_add(reserved.cost_micros);
+        self
+    }
+}
+
     pub seq: Seq,
 }

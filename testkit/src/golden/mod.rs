@@ -34,7 +34,18 @@ pub use reckon::{facts, make};
 
 /// Where today's engine decides otherwise than the one that wrote a golden log, on purpose: the
 /// log, the position, and why.
-pub const MEANT: &[(&str, u64, &str)] = &[];
+pub const MEANT: &[(&str, u64, &str)] = &[
+    (
+        "compaction_with_hooks",
+        13,
+        "the frames of what waits count, so a little less is to be left",
+    ),
+    (
+        "random_world_5",
+        9,
+        "what was set aside for a summary that was cut off counts as spent",
+    ),
+];
 
 /// A golden log.
 #[derive(Debug, Clone, PartialEq, Eq)]

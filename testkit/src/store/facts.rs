@@ -281,6 +281,7 @@ fn compaction_with(text: &str) -> [Fact; 3] {
                 tokens: 1,
                 cost_micros: u64::MAX,
             },
+            lost: Reserved::default(),
         }),
         Fact::Compacted(Compacted {
             started,
@@ -296,6 +297,7 @@ fn compaction_with(text: &str) -> [Fact; 3] {
         Fact::CompactionFailed(CompactionFailed {
             started,
             reason: text.into(),
+            lost: Reserved::default(),
         }),
     ]
 }

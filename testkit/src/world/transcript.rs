@@ -47,15 +47,17 @@ fn essentials(recorded: &Recorded) -> String {
         Fact::InputBlocked(fact) => format!(" input {}: {}", fact.input, fact.reason),
         Fact::ContextInjected(fact) => format!(" {}", source(&fact.from)),
         Fact::CompactionStarted(fact) => format!(
-            " {} attempt {}: {}, {} to {} bytes",
+            " {} attempt {}: {}, {} to {} bytes{}{}",
             fact.compaction,
             fact.attempt,
             spell(&fact.trigger),
             spell(&fact.strategy),
-            fact.target_bytes
+            fact.target_bytes,
+            set_aside(fact.reserved),
+            lost(fact.lost)
         ),
         Fact::Compacted(fact) => compacted(fact),
-        Fact::CompactionFailed(fact) => format!(" {}", fact.reason),
+        Fact::CompactionFailed(fact) => format!(" {}{}", fact.reason, lost(fact.lost)),
         Fact::SampleStarted(fact) => format!(
             " sample {} attempt {} because {}{}",
             fact.sample,
@@ -118,6 +120,10 @@ fn set_aside(reserved: Reserved) -> String {
         "{tokens}{}",
         money(", money set aside: ", reserved.cost_micros)
     )
+}
+
+fn lost(reserved: Reserved) -> String {
+    set_aside(reserved).replace("set aside", "lost")
 }
 
 fn money(before: &str, micros: u64) -> String {

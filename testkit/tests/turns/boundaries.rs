@@ -158,7 +158,7 @@ fn a_compaction_goes_down_to_half_of_the_window() {
             > send z*3000
                9 InputQueued "z*3000"
               10 TurnOpened because opened by input 9
-              11 CompactionStarted 1 attempt 1: window, slide to 1020 bytes
+              11 CompactionStarted 1 attempt 1: window, slide to 1015 bytes
                  run compact@11
             > text w*3000
             > end stop

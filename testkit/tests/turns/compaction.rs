@@ -106,7 +106,7 @@ fn the_oldest_parts_leave_and_the_request_stays() {
             > send what was it?
                9 InputQueued "what was it?"
               10 TurnOpened because opened by input 9
-              11 CompactionStarted 1 attempt 1: window, slide to 1623 bytes
+              11 CompactionStarted 1 attempt 1: window, slide to 1606 bytes
                  run compact@11
             > compacted
               12 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", leaves 275 bytes in 1 items
@@ -151,7 +151,7 @@ fn a_summary_takes_their_place() {
             > send what was it?
                9 InputQueued "what was it?"
               10 TurnOpened because opened by input 9
-              11 CompactionStarted 1 attempt 1: window, summary to 1623 bytes
+              11 CompactionStarted 1 attempt 1: window, summary to 1606 bytes
                  run compact@11
             > compacted They exchanged letters.
               12 Compacted cleared before 0, left out before 2, summary "They exchanged letters.", leaves 79 bytes in 1 items
@@ -194,7 +194,7 @@ fn without_a_usable_summary_a_plain_list_does() {
             > send what was it?
                9 InputQueued "what was it?"
               10 TurnOpened because opened by input 9
-              11 CompactionStarted 1 attempt 1: window, summary to 1623 bytes
+              11 CompactionStarted 1 attempt 1: window, summary to 1606 bytes
                  run compact@11
             > compacted
               12 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", fallback: the model gave no summary, leaves 275 bytes in 1 items
@@ -417,7 +417,7 @@ fn what_gains_too_little_ends_the_turn() {
             > send what was it?
                9 InputQueued "what was it?"
               10 TurnOpened because opened by input 9
-              11 CompactionStarted 1 attempt 1: window, slide to 1623 bytes
+              11 CompactionStarted 1 attempt 1: window, slide to 1606 bytes
                  run compact@11
             > compacted idle
               12 Compacted cleared before 0, left out before 0, leaves 3600 bytes in 2 items
@@ -483,4 +483,18 @@ fn a_turn_that_is_done_is_not_compacted() {
                8 TurnSettled completed
         "#]],
     );
+}
+
+#[test]
+fn the_frame_of_what_waits_counts() {
+    let begins = |window: u32| {
+        let script = format!(
+            "open window={window} strategy=slide\nsend x*1600\ntext y*2000\nend stop\nsend what was it?"
+        );
+        let told = windlass_testkit::world::transcript(&script).unwrap();
+        told.contains("CompactionStarted")
+    };
+    // 1340 tokens, of which the frame of the last item is 12; an eighth is left for the answer.
+    assert!(begins(1531));
+    assert!(!begins(1532));
 }

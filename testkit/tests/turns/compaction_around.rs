@@ -37,7 +37,7 @@ fn hooks_hear_of_it_before_and_after() {
                  run hook 0@11
             > hook 0 pass
               12 HookDecided h0 pass
-              13 CompactionStarted 1 attempt 1: window, slide to 1623 bytes
+              13 CompactionStarted 1 attempt 1: window, slide to 1606 bytes
                  run compact@13
             > compacted
               14 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", leaves 275 bytes in 1 items
@@ -117,7 +117,7 @@ fn one_that_fails_ends_the_turn() {
             > send what was it?
                9 InputQueued "what was it?"
               10 TurnOpened because opened by input 9
-              11 CompactionStarted 1 attempt 1: window, slide to 1623 bytes
+              11 CompactionStarted 1 attempt 1: window, slide to 1606 bytes
                  run compact@11
             > compacted fail
               12 CompactionFailed the script says so
@@ -156,11 +156,11 @@ fn a_restart_begins_it_anew() {
             > send what was it?
                9 InputQueued "what was it?"
               10 TurnOpened because opened by input 9
-              11 CompactionStarted 1 attempt 1: window, slide to 1623 bytes
+              11 CompactionStarted 1 attempt 1: window, slide to 1606 bytes
                  run compact@11
             > crash
                  the log ends at 11
-              12 CompactionStarted 1 attempt 2: window, slide to 1623 bytes
+              12 CompactionStarted 1 attempt 2: window, slide to 1606 bytes
                  run compact@12
             > late 1
                  rejected: the answer of the compaction at 11 came late: that run is no longer waited for
@@ -200,7 +200,7 @@ fn restarts_of_it_are_limited() {
             > send what was it?
                9 InputQueued "what was it?"
               10 TurnOpened because opened by input 9
-              11 CompactionStarted 1 attempt 1: window, slide to 1623 bytes
+              11 CompactionStarted 1 attempt 1: window, slide to 1606 bytes
                  run compact@11
             > crash
                  the log ends at 11
@@ -238,7 +238,7 @@ fn after_an_interrupt_nobody_waits_for_it() {
             > send what was it?
                9 InputQueued "what was it?"
               10 TurnOpened because opened by input 9
-              11 CompactionStarted 1 attempt 1: window, slide to 1623 bytes
+              11 CompactionStarted 1 attempt 1: window, slide to 1606 bytes
                  run compact@11
             > interrupt person
               12 InterruptRequested by person: enough
@@ -278,7 +278,7 @@ fn a_steer_that_does_not_fit_makes_room_first() {
               10 InputQueued "z*1800", steer
             > done 0 y*600
               11 CallObserved call 6 done: y*600
-              12 CompactionStarted 1 attempt 1: window, slide to 730 bytes
+              12 CompactionStarted 1 attempt 1: window, slide to 721 bytes
                  run compact@12
             > compacted
               13 Compacted cleared before 3, left out before 0, leaves 1300 bytes in 3 items

@@ -13,6 +13,7 @@ mod calls;
 mod children;
 mod compaction;
 mod compaction_around;
+mod compaction_charged;
 mod dry_run;
 mod durability;
 mod eager;

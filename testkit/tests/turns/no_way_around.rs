@@ -286,10 +286,10 @@ fn a_hook_that_fails_after_a_compaction_and_counts_as_a_denial_ends_the_turn() {
             > send two
                9 InputQueued "two"
               10 TurnOpened because opened by input 9
-              11 CompactionStarted 1 attempt 1: window, slide to 451 bytes
+              11 CompactionStarted 1 attempt 1: window, slide to 437 bytes
                  run compact@11
             > compacted
-              12 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nReque...", leaves 112 bytes in 1 items
+              12 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRe...", leaves 109 bytes in 1 items
               13 HooksAsked after_compaction 12 window: hook 0
                  run hook 0@13
             > hook 0 failed it-broke
@@ -375,12 +375,12 @@ fn a_summary_that_the_budget_leaves_no_room_for_is_not_asked_for() {
             > send two
                9 InputQueued "two"
               10 TurnOpened because opened by input 9
-              11 CompactionStarted 1 attempt 1: window, slide to 451 bytes
+              11 CompactionStarted 1 attempt 1: window, slide to 437 bytes
                  run compact@11
             > compacted
-              12 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nReque...", leaves 112 bytes in 1 items
+              12 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRe...", leaves 109 bytes in 1 items
               13 InputAccepted input 9
-              14 SampleStarted sample 1 attempt 1 because opened by input 9, 164 tokens set aside
+              14 SampleStarted sample 1 attempt 1 because opened by input 9, 163 tokens set aside
                  run sample@14
             > text ok
               15 ItemAdded text "ok"

@@ -149,7 +149,7 @@ fn a_compaction_that_ends_after_the_stop_is_late() {
             > send more
                9 InputQueued "more"
               10 TurnOpened because opened by input 9
-              11 CompactionStarted 1 attempt 1: window, slide to 1626 bytes
+              11 CompactionStarted 1 attempt 1: window, slide to 1609 bytes
                  run compact@11
             > interrupt person
               12 InterruptRequested by person: enough

@@ -132,11 +132,11 @@ fn a_compaction_is_taken_up_again_as_often_as_it_may_be() {
             > send more
                9 InputQueued "more"
               10 TurnOpened because opened by input 9
-              11 CompactionStarted 1 attempt 1: window, clear to 1626 bytes
+              11 CompactionStarted 1 attempt 1: window, clear to 1609 bytes
                  run compact@11
             > crash
                  the log ends at 11
-              12 CompactionStarted 1 attempt 2: window, clear to 1626 bytes
+              12 CompactionStarted 1 attempt 2: window, clear to 1609 bytes
                  run compact@12
             > crash
                  the log ends at 12

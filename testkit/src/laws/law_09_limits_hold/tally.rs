@@ -40,6 +40,8 @@ pub(super) struct Tally {
     observed: Vec<CallId>,
     /// What was set aside for the sample, or the summary, that is out or was last.
     reserved: Reserved,
+    /// Whether a compaction is out.
+    compacts: bool,
     stopped: bool,
     paused: bool,
     length: bool,
@@ -68,6 +70,7 @@ impl Tally {
             denied: false,
             observed: Vec::new(),
             reserved: Reserved::default(),
+            compacts: false,
             stopped: false,
             paused: false,
             length: false,
@@ -118,17 +121,21 @@ impl Tally {
                 self.goes_on(recorded)?;
                 let (nth, most) = (fact.compaction, self.limits.compactions);
                 over(recorded, "compactions", u64::from(nth), u64::from(most))?;
+                self.lose(recorded, fact.lost, fact.attempt > 1)?;
                 self.reserved = fact.reserved;
+                self.compacts = true;
                 over(recorded, "runs of it", u64::from(fact.attempt), runs)
             }
             Fact::Compacted(fact) => {
                 self.spent.compactions += 1;
                 self.pay(fact.usage, true);
+                self.compacts = false;
                 Ok(())
             }
-            Fact::CompactionFailed(_) => {
+            Fact::CompactionFailed(fact) => {
                 self.spent.compactions += 1;
-                Ok(())
+                self.compacts = false;
+                self.lose(recorded, fact.lost, fact.lost != Reserved::default())
             }
             Fact::SampleStarted(fact) => self.sample(recorded, fact),
             Fact::ItemAdded(fact) => {
@@ -215,6 +222,20 @@ impl Tally {
             }
             None => {}
         }
+    }
+
+    /// Pays for a run whose process ended: all that was set aside for it.
+    fn lose(&mut self, recorded: &Recorded, lost: Reserved, ended: bool) -> Held {
+        let owed = if ended {
+            self.reserved
+        } else {
+            Reserved::default()
+        };
+        hold(9, lost == owed, || {
+            format!("{} gives up {lost:?} of {owed:?}", recorded.seq)
+        })?;
+        self.pay(None, ended);
+        Ok(())
     }
 
     /// Counts a denied answer with calls, once each of them has its observation.
@@ -377,8 +398,13 @@ impl Tally {
     }
 
     pub(super) fn settled(&self, recorded: &Recorded, fact: &TurnSettled) -> Held {
-        hold(9, fact.spent == self.spent, || {
-            let (said, spent) = (&fact.spent, &self.spent);
+        let mut spent = self.spent;
+        if self.compacts {
+            spent.estimated_tokens += self.reserved.tokens;
+            spent.cost_micros += self.reserved.cost_micros;
+        }
+        hold(9, fact.spent == spent, || {
+            let (said, spent) = (&fact.spent, &spent);
             format!("{} says {said:?}, and it was {spent:?}", recorded.seq)
         })?;
         let Outcome::Exhausted { limit } = &fact.outcome else {

@@ -28,9 +28,13 @@ pub(super) fn fact() -> impl Strategy<Value = Fact> {
         context_injected(),
         compaction_started(),
         compacted(),
-        (number(), text()).prop_map(|(started, reason)| {
+        (number(), text(), super::reserved()).prop_map(|(started, reason, lost)| {
             let started = Seq(started);
-            Fact::CompactionFailed(CompactionFailed { started, reason })
+            Fact::CompactionFailed(CompactionFailed {
+                started,
+                reason,
+                lost,
+            })
         }),
     ]
 }
@@ -147,8 +151,9 @@ fn trigger() -> impl Strategy<Value = Trigger> {
 fn compaction_started() -> impl Strategy<Value = Fact> {
     let how = select(vec![How::Clear, How::Slide, How::Summary]);
     let counts = (any::<u32>(), any::<u32>(), number());
-    let whole = (counts, trigger(), how, super::reserved());
-    whole.prop_map(|(counts, trigger, strategy, reserved)| {
+    let reserved = (super::reserved(), super::reserved());
+    let whole = (counts, trigger(), how, reserved);
+    whole.prop_map(|(counts, trigger, strategy, (reserved, lost))| {
         let (compaction, attempt, target_bytes) = counts;
         Fact::CompactionStarted(CompactionStarted {
             compaction,
@@ -157,6 +162,7 @@ fn compaction_started() -> impl Strategy<Value = Fact> {
             strategy,
             target_bytes,
             reserved,
+            lost,
         })
     })
 }

@@ -81,7 +81,9 @@ pub enum Input {
         /// Whether the turn only plans what its tools would do.
         dry_run: bool,
     },
-    /// A user asks to go on with what is waiting.
+    /// A user asks to go on with what is waiting. Refused while a turn stops that will leave it
+    /// held. Hooks that are hearing of the session's end are not waited for: it does not end yet,
+    /// and they are asked again when it does.
     Continue,
     /// Somebody or something asks the running turn to stop.
     Interrupt {

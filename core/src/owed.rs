@@ -155,6 +155,7 @@ mod tests {
     fn turn(stop: Option<Stop>) -> Turn {
         Turn {
             id: TurnId(2),
+            goal: None,
             scope: Arc::new(Scope::local("somebody")),
             settings: Arc::new(kit::settings()),
             limits: Limits::default(),

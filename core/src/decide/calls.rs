@@ -88,7 +88,7 @@ fn settle_or_decide(plan: &Plan, turn: &Turn, call: &CallState, answer: &Word) -
             },
             None,
         ) => expire(plan, call, question),
-        (Progress::Allowed, None) => unfit(call).or_else(|| goal(plan, call)),
+        (Progress::Allowed, None) => unfit(call).or_else(|| goal(plan, turn, call)),
     }
 }
 
@@ -102,13 +102,28 @@ fn unfit(call: &CallState) -> Option<Fact> {
     }
 }
 
-/// The engine itself answers the call that says that the goal is met.
-fn goal(plan: &Plan, call: &CallState) -> Option<Fact> {
+/// The engine itself answers the call that says that the goal is met. An answer that began before
+/// the goal was set cannot speak of it.
+fn goal(plan: &Plan, turn: &Turn, call: &CallState) -> Option<Fact> {
     if call.fitness != Fitness::Goal {
         return None;
     }
-    let (status, words) = match plan.session.goal {
-        Some(_) => (ObservationStatus::Done, "Noted: the goal is met."),
+    let began = match &turn.stage {
+        Stage::Sampling(sampling) => sampling.started,
+        Stage::Executing(executing) => executing.started,
+        Stage::Opening(_)
+        | Stage::Ready(_)
+        | Stage::Compacting(_)
+        | Stage::Backoff(_)
+        | Stage::Concluding(_)
+        | Stage::Ending(_) => return None,
+    };
+    let (status, words) = match &plan.session.goal {
+        Some(goal) if goal.set < began => (ObservationStatus::Done, "Noted: the goal is met."),
+        Some(_) => (
+            ObservationStatus::Failed,
+            "Not noted: the goal was set after this answer began.",
+        ),
         None => (
             ObservationStatus::Failed,
             "There is no goal that could be met.",

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use super::{Plan, answer, context, hooks, proceed, recover, widening};
 use crate::error::Reject;
+use crate::evolve::holds;
 use crate::fact::{
     ContextPart, Fact, GoalSet, InputQueued, InterruptRequested, SettingsChanged, StopWhen,
 };
@@ -153,8 +154,11 @@ fn last_of_each(parts: Vec<ContextPart>) -> Vec<ContextPart> {
 }
 
 fn on_continue(plan: &mut Plan) -> Result<(), Reject> {
-    if plan.session.turn().is_some() {
-        return Ok(());
+    if let Some(turn) = plan.session.turn() {
+        // What waits is held when the turn ends: whoever asks too early is told so.
+        let stop = turn.stop.as_ref().or(turn.pause.as_ref());
+        let held = stop.and_then(|stop| holds(turn, &stop.outcome));
+        return held.map_or(Ok(()), |_| Err(Reject::Stopping));
     }
     match proceed::open_turn(plan) {
         Some(fact) => plan.push(fact),
@@ -173,10 +177,11 @@ fn on_interrupt(
     if by == Interrupter::Deadline {
         return Err(Reject::OwnDeadline);
     }
-    let stopping = match (plan.session.turn(), when) {
-        (None, _) => return Err(Reject::Idle),
-        (Some(turn), StopWhen::Now) => turn.stop.is_some(),
-        (Some(turn), StopWhen::AfterStep) => turn.stop.is_some() || turn.pause.is_some(),
+    let turn = plan.session.turn().ok_or(Reject::Idle)?;
+    let stopping = match (&turn.stop, when) {
+        (None, StopWhen::Now) => false,
+        (None, StopWhen::AfterStep) => turn.pause.is_some(),
+        (Some(_), _) => turn.is_interrupted(),
     };
     if stopping {
         return Err(Reject::Stopping);

@@ -10,7 +10,7 @@ use super::{Plan, budget, calls, conclude, context};
 use crate::because::Because;
 use crate::deadline::{limit, told as told_until};
 use crate::error::Reject;
-use crate::evolve::word;
+use crate::evolve::{over, word};
 use crate::fact::{
     Fact, GoalEnded, InputAccepted, InputBlocked, InterruptRequested, SampleCut, SampleStarted,
     Stands, StopWhen, TurnOpened, TurnSettled,
@@ -176,8 +176,10 @@ fn not_let_in(turn: &Turn, stop: &Stop) -> Option<Fact> {
 }
 
 /// What the turn was opened for is let in, after the hooks that hear of it, and what the model is
-/// to know besides.
+/// to know besides. A turn that was asked to stop after its step hears the hooks that are being
+/// asked, and lets nothing in that the model would not be asked about.
 fn open(plan: &Plan, turn: &Turn, opening: Opening) -> Option<Fact> {
+    let pausing = turn.pause.is_some();
     let begins = [
         plan.session
             .start
@@ -186,6 +188,7 @@ fn open(plan: &Plan, turn: &Turn, opening: Opening) -> Option<Fact> {
     ];
     for at in begins.into_iter().flatten() {
         match hooks::at_turn(turn, at, word(at)) {
+            At::Do(_) | At::Wait if pausing && rests(turn) => return paused(plan, turn),
             At::Do(fact) => return Some(fact),
             At::Wait => return None,
             At::Passed(word) => {
@@ -199,6 +202,13 @@ fn open(plan: &Plan, turn: &Turn, opening: Opening) -> Option<Fact> {
         Opening::Input(input) => plan.session.queue.iter().find(|queued| queued.id == input),
         Opening::Goal(_) => None,
     };
+    if pausing {
+        return match queued.and_then(|queued| kept_out(turn, queued)) {
+            Some(fact) => Some(fact),
+            None if rests(turn) => paused(plan, turn),
+            None => None,
+        };
+    }
     if plan.session.shown.items > 0 {
         match compaction::fit(plan, turn, false) {
             Size::Do(fact) => return Some(fact),
@@ -232,20 +242,30 @@ fn turned_away(plan: &Plan, turn: &Turn, opening: Opening, reason: String) -> Fa
     }
 }
 
+/// That hooks have kept an input out, if they have.
+fn kept_out(turn: &Turn, queued: &Queued) -> Option<Fact> {
+    let at = HookAt::PromptSubmitted { input: queued.id };
+    match hooks::at_turn(turn, at, word(at)) {
+        At::Do(_) | At::Wait => None,
+        At::Passed(word) => hooks::reason(word).map(|reason| {
+            Fact::InputBlocked(InputBlocked {
+                input: queued.id,
+                reason,
+            })
+        }),
+    }
+}
+
 /// An input is let in, if its hooks let it.
 pub(super) fn hear(plan: &Plan, turn: &Turn, queued: &Queued) -> Option<Fact> {
     let at = HookAt::PromptSubmitted { input: queued.id };
     match hooks::at_turn(turn, at, word(at)) {
         At::Do(fact) => return Some(fact),
         At::Wait => return None,
-        At::Passed(word) => {
-            if let Some(reason) = hooks::reason(word) {
-                return Some(Fact::InputBlocked(InputBlocked {
-                    input: queued.id,
-                    reason,
-                }));
-            }
-        }
+        At::Passed(_) => {}
+    }
+    if let Some(fact) = kept_out(turn, queued) {
+        return Some(fact);
     }
     let before = context::before_input(plan, turn, queued);
     Some(before.unwrap_or(Fact::InputAccepted(InputAccepted { input: queued.id })))
@@ -407,7 +427,18 @@ pub(super) fn told(plan: &Plan, turn: &Turn, stop: &Stop) -> Option<Fact> {
     Some(settle(plan, turn, stop.outcome.clone()))
 }
 
+/// A goal that was due when a turn of the user began ends with that turn as it would with its own:
+/// where another turn would not mend it, none is opened.
+fn goal_left(plan: &Plan, outcome: &Outcome) -> Option<Fact> {
+    let goal = plan.session.goal.as_ref()?;
+    let reason = over(outcome, "a turn before it")?;
+    (goal.standing == Standing::Due).then(|| goal_ended(GoalEnd::Stopped { reason }))
+}
+
 pub(super) fn settle(plan: &Plan, turn: &Turn, outcome: Outcome) -> Fact {
+    if let Some(fact) = goal_left(plan, &outcome) {
+        return fact;
+    }
     Fact::TurnSettled(TurnSettled {
         outcome,
         spent: turn.spent_at_last(),

@@ -1,5 +1,8 @@
 //! Goals: set, ended.
 
+use alloc::format;
+use alloc::string::String;
+
 use super::misfit;
 use crate::error::Misfit;
 use crate::fact::{GoalEnded, GoalSet};
@@ -29,6 +32,9 @@ pub(super) fn on_ended(
         (Standing::Met { call }, GoalEnd::Met { call: by }) => call == by,
         (Standing::Due, GoalEnd::Exhausted) => goal.turns >= goal.goal.turns,
         (Standing::Over { reason }, GoalEnd::Stopped { reason: said }) => reason == said,
+        // It was due when a turn of the user began that ends like this. In logs from before a goal
+        // outlived the turn of the one whose place it took, it ended with that turn.
+        (Standing::Due, GoalEnd::Stopped { .. }) => true,
         (
             Standing::Waiting | Standing::Due | Standing::Met { .. } | Standing::Over { .. },
             GoalEnd::Met { .. } | GoalEnd::Exhausted | GoalEnd::Stopped { .. },
@@ -43,26 +49,39 @@ pub(super) fn on_ended(
 
 /// What a turn that ended like this means for a goal.
 pub(super) fn after(outcome: &Outcome) -> Standing {
-    let over = |reason: &str| Standing::Over {
-        reason: reason.into(),
-    };
+    if let Some(reason) = over(outcome, "a turn for it") {
+        return Standing::Over { reason };
+    }
     match outcome {
-        Outcome::Completed | Outcome::NoAnswer => Standing::Due,
+        Outcome::Interrupted { .. } => Standing::Waiting,
+        Outcome::Completed
+        | Outcome::NoAnswer
+        | Outcome::Refused
+        | Outcome::Blocked { .. }
+        | Outcome::Exhausted { .. }
+        | Outcome::Failed { .. } => Standing::Due,
+    }
+}
+
+/// Why another turn would not mend it, if a turn ends like this. `turn` says which one it is.
+pub(crate) fn over(outcome: &Outcome, turn: &str) -> Option<String> {
+    let how = match outcome {
+        Outcome::Completed | Outcome::NoAnswer | Outcome::Interrupted { .. } => return None,
         Outcome::Exhausted { limit } => match limit {
             LimitKind::Samples
             | LimitKind::CallsPerSample
             | LimitKind::Calls
             | LimitKind::OutputTokens
-            | LimitKind::Continuations => Standing::Due,
+            | LimitKind::Continuations => return None,
             LimitKind::Tokens
             | LimitKind::Cost
             | LimitKind::WallClock
             | LimitKind::Compactions
-            | LimitKind::Context => over("a turn for it used up what it may use"),
+            | LimitKind::Context => "used up what it may use",
         },
-        Outcome::Interrupted { .. } => Standing::Waiting,
-        Outcome::Refused => over("the model refused"),
-        Outcome::Blocked { .. } => over("a turn for it was blocked"),
-        Outcome::Failed { .. } => over("a turn for it failed"),
-    }
+        Outcome::Refused => return Some(String::from("the model refused")),
+        Outcome::Blocked { .. } => "was blocked",
+        Outcome::Failed { .. } => "failed",
+    };
+    Some(format!("{turn} {how}"))
 }

@@ -13,7 +13,8 @@ pub(super) fn on_requested(
     fact: &InterruptRequested,
 ) -> Result<(), Misfit> {
     let turn = turn_of(session, recorded)?;
-    if turn.stop.is_some() {
+    let own = fact.by == Interrupter::Deadline;
+    if turn.stop.is_some() && (own || turn.is_interrupted()) {
         return Err(misfit(recorded, "the turn was asked to stop already"));
     }
     let outcome = match fact.by {
@@ -26,6 +27,14 @@ pub(super) fn on_requested(
         },
     };
     match fact.when {
+        // It stops already, for a limit or a hook: the word is kept for what comes after it.
+        StopWhen::Now | StopWhen::AfterStep if turn.stop.is_some() => {
+            turn.pause = Some(Stop {
+                outcome,
+                at: recorded.ts,
+                seq: recorded.seq,
+            });
+        }
         StopWhen::Now => stop(turn, recorded, outcome),
         StopWhen::AfterStep if turn.pause.is_some() => {
             return Err(misfit(recorded, "the turn was asked to stop already"));

@@ -10,7 +10,9 @@ mod interrupt;
 mod sample;
 mod turn;
 
+pub(crate) use goal::over;
 pub(crate) use hooks::word;
+pub(crate) use turn::holds;
 
 use alloc::collections::VecDeque;
 use alloc::string::String;

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{goal, misfit, turn_of};
+use super::{misfit, turn_of};
 use crate::because::Because;
 use crate::error::Misfit;
 use crate::fact::{InputAccepted, InputBlocked, Lasting, TurnOpened, TurnSettled};
@@ -53,6 +53,10 @@ pub(super) fn on_opened(
     session.gates = Gates::default();
     session.phase = Phase::Turning(Turn {
         id: TurnId(recorded.seq.0),
+        goal: match opening {
+            Opening::Goal(set) => Some(set),
+            Opening::Input(_) => None,
+        },
         scope: fact.scope.clone(),
         settings: session.settings.clone(),
         limits: fact.limits,
@@ -206,8 +210,8 @@ fn take(session: &mut Session, input: InputId) -> Option<crate::session::Queued>
     session.queue.remove(index)
 }
 
-/// An interrupted turn leaves a hold, and so does one whose time was over before it let its input
-/// in, unless a user has spoken since.
+/// An interrupted turn leaves a hold, and so does one that ends by itself after it was asked to stop
+/// after its step, or whose time was over before it let its input in; unless a user has spoken since.
 pub(super) fn on_settled(
     session: &mut Session,
     recorded: &Recorded,
@@ -230,31 +234,26 @@ pub(super) fn on_settled(
     if steers && fact.outcome == Outcome::Completed {
         return Err(misfit(recorded, "the user has spoken to it meanwhile"));
     }
-    let opening = turn.opening();
-    let asked = turn.stop.as_ref().or(turn.pause.as_ref());
-    let asked_at = asked.map_or(Seq::ZERO, |stop| stop.seq);
-    let unheard = matches!(turn.opening(), Some(Opening::Input(_)));
-    let spoken_since = |last: &crate::session::Queued| last.id.0 > asked_at.0;
-    let holds = match &fact.outcome {
-        Outcome::Interrupted { .. } => true,
-        Outcome::Exhausted { .. } => unheard,
-        Outcome::Completed
-        | Outcome::NoAnswer
-        | Outcome::Refused
-        | Outcome::Blocked { .. }
-        | Outcome::Failed { .. } => false,
+    let goal = turn.goal;
+    let holds = holds(turn, &fact.outcome);
+    let spoken_since = |asked: Seq| {
+        let last = session.queue.back();
+        last.is_some_and(|last| last.id.0 > asked.0)
     };
-    session.hold = match session.queue.back().is_some_and(spoken_since) {
-        false if holds => Hold::Held,
-        true | false => Hold::Free,
+    session.hold = match holds {
+        Some(asked) if !spoken_since(asked) => Hold::Held,
+        Some(_) | None => Hold::Free,
     };
     if let Some(state) = &mut session.goal
         && state.standing == Standing::Waiting
     {
-        state.standing = match opening {
-            // The goal was replaced while the turn opened: that says nothing of the new one.
-            Some(Opening::Goal(set)) if set != state.set && !holds => Standing::Due,
-            Some(Opening::Goal(_) | Opening::Input(_)) | None => goal::after(&fact.outcome),
+        state.standing = match super::goal::after(&fact.outcome) {
+            // It took the place of the goal that the turn was for, and no turn was for it yet.
+            Standing::Over { .. } if goal.is_some_and(|set| set != state.set) => Standing::Due,
+            standing @ (Standing::Waiting
+            | Standing::Due
+            | Standing::Met { .. }
+            | Standing::Over { .. }) => standing,
         };
     }
     let lasts = |pending: &&Pending| pending.lasting == Lasting::Session;
@@ -263,6 +262,26 @@ pub(super) fn on_settled(
     session.pending = kept;
     session.phase = Phase::Idle;
     Ok(())
+}
+
+/// The request to stop that leaves a hold when the turn ends like this.
+///
+/// A deadline is about its turn alone, so nobody has to lift what it leaves; only an input that it
+/// kept out waits, as its next turn might end in the same way. Whoever asks for a stop after the
+/// step wants nothing new to begin, however the turn then ends.
+pub(crate) fn holds(turn: &Turn, outcome: &Outcome) -> Option<Seq> {
+    let pause = turn.pause.as_ref();
+    let stops = match outcome {
+        Outcome::Interrupted { .. } => true,
+        Outcome::Exhausted { .. } => matches!(turn.opening(), Some(Opening::Input(_))),
+        Outcome::Completed
+        | Outcome::NoAnswer
+        | Outcome::Refused
+        | Outcome::Blocked { .. }
+        | Outcome::Failed { .. } => false,
+    };
+    let stop = turn.stop.as_ref().filter(|_| stops);
+    stop.into_iter().chain(pause).map(|stop| stop.seq).max()
 }
 
 /// Whether a turn that stands here can end like this.
@@ -289,7 +308,11 @@ fn ends_so(turn: &Turn, outcome: &Outcome) -> bool {
     };
     match &turn.stage {
         Stage::Ending(owed) => owed == outcome,
-        Stage::Ready(_) | Stage::Backoff(_) | Stage::Concluding(_) if paused(turn) => true,
+        Stage::Opening(_) | Stage::Ready(_) | Stage::Backoff(_) | Stage::Concluding(_)
+            if paused(turn) =>
+        {
+            true
+        }
         Stage::Ready(_) => match outcome {
             Outcome::Exhausted { .. } | Outcome::Blocked { .. } => true,
             Outcome::Completed

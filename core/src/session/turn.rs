@@ -25,6 +25,8 @@ use crate::usage::Usage;
 pub struct Turn {
     /// Its id.
     pub id: TurnId,
+    /// The `GoalSet` of the goal that it was opened for, if it was.
+    pub goal: Option<Seq>,
     /// On whose behalf it runs.
     pub scope: Arc<Scope>,
     /// Its settings, frozen.
@@ -131,6 +133,12 @@ impl Turn {
         }
     }
 
+    /// Whether a person or a shutdown has asked it to stop, now or after its step.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        let stop = self.stop.as_ref().map(|stop| &stop.outcome);
+        self.pause.is_some() || matches!(stop, Some(Outcome::Interrupted { .. }))
+    }
+
     /// Adds what an answer cost.
     pub(crate) fn spend(&mut self, usage: &Usage) {
         self.spent.usage.add(usage);
@@ -216,14 +224,6 @@ pub struct Spent {
     pub compactions: u32,
 }
 
-/// A request to stop.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stop {
-    /// How the turn is to end.
-    pub outcome: Outcome,
-    /// When it was asked.
-    pub at: Timestamp,
-    /// The fact that says so.
 impl Spent {
     /// With what was set aside for something of which nobody says what it cost.
     fn with(mut self, reserved: &Reserved) -> Self {
@@ -233,5 +233,13 @@ impl Spent {
     }
 }
 
+/// A request to stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stop {
+    /// How the turn is to end.
+    pub outcome: Outcome,
+    /// When it was asked.
+    pub at: Timestamp,
+    /// The fact that says so.
     pub seq: Seq,
 }

@@ -191,6 +191,7 @@ impl Keys {
     fn turn(&mut self, turn: &Turn) -> std::fmt::Result {
         let Turn {
             id,
+            goal,
             scope: _,
             settings,
             limits,
@@ -208,7 +209,10 @@ impl Keys {
             stage,
         } = turn;
         let settings = self.place(settings);
-        write!(self.raw, " turn {id:?} settings {settings} {dry_run}")?;
+        write!(
+            self.raw,
+            " turn {id:?} {goal:?} settings {settings} {dry_run}"
+        )?;
         if limits.turn_ms > 0 {
             write!(self.raw, " opened {opened_at:?}")?;
         }

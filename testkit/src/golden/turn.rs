@@ -23,6 +23,8 @@ const SPENT: &[&str] = &[
 pub(super) fn lines(lines: &mut Lines, turn: &Turn, history: &History) {
     let Turn {
         id,
+        // The log says it where it says why the turn was opened.
+        goal: _,
         scope,
         settings: set,
         limits,

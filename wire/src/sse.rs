@@ -10,7 +10,7 @@ use memchr::memchr2;
 pub struct SseCaps {
     /// The bytes of one line.
     pub line: usize,
-    /// The bytes of the data of one event.
+    /// The bytes of the data of one event, with the LF between its lines.
     pub event: usize,
     /// The bytes of a whole stream.
     pub stream: u64,
@@ -325,7 +325,9 @@ impl SseParser {
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match field {
             b"data" => {
-                self.check(self.data.len().saturating_add(value.len()), line.len())?;
+                // The LF that joins it to the line before counts too.
+                let joined = self.data.len() + usize::from(self.has_data);
+                self.check(joined.saturating_add(value.len()), line.len())?;
                 if self.has_data {
                     self.data.push(b'\n');
                 }

@@ -187,6 +187,25 @@ fn each_cap_is_said_in_words() {
     }
 }
 
+#[test]
+fn the_line_end_that_joins_two_lines_counts() {
+    let caps = SseCaps {
+        event: 6,
+        ..SseCaps::of(40)
+    };
+    let mut parser = SseParser::new(caps);
+    let (_, event) = parser.next(b"data:123\ndata:56\n\n").unwrap();
+    assert_eq!(event.map(|event| event.data), Some(&b"123\n56"[..]));
+    let mut parser = SseParser::new(caps);
+    assert_eq!(
+        parser.next(b"data:123\ndata:567\n\n"),
+        Err(SseError::Event(6))
+    );
+    // Lines of nothing add their line ends.
+    let mut parser = SseParser::new(caps);
+    assert_eq!(parser.next(&b"data\n".repeat(8)), Err(SseError::Event(6)));
+}
+
 proptest! {
     #[test]
     fn how_it_was_cut_does_not_matter(

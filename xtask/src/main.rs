@@ -2,6 +2,7 @@
 
 mod bench_command;
 mod conform;
+mod coverage;
 mod crash;
 mod demo;
 mod fix;
@@ -60,6 +61,8 @@ enum Command {
         /// The adapter, for example `file` or `openai`.
         name: Option<String>,
     },
+    /// Measures how many lines of the core its tests run through; fails under 95 per cent.
+    Coverage,
     /// Draws `docs/state-chart.md` from the reviewed table; `--check` only looks.
     Diagram {
         /// Handed to the kit; `--help` tells what it takes.
@@ -104,6 +107,7 @@ fn main() -> ExitCode {
         Command::Bench { arguments } => bench_command::run(&arguments),
         Command::Crash { store } => crash::run(store),
         Command::Conform { name } => conform::run(name.as_deref()),
+        Command::Coverage => coverage::run(),
         Command::Diagram { arguments } => kit_command::run("diagram", &arguments),
         Command::Explore { arguments } => kit_command::run("explore", &arguments),
         Command::Laws { arguments } => kit_command::run("laws", &arguments),

@@ -1,28 +1,301 @@
-//! Classes of failure: from status, code, class and words to a `FailureKind`, and what is worth
+//! Classes of failure: from status, codes, class and words to a `FailureKind`, and what is worth
 //! another try.
+//!
+//! A code that means one thing decides. Then come the words, since many servers have one code for
+//! all that is wrong with a request; then codes that only name a kind of failure; then the status.
 
 use windlass_core::{FailureKind, Retry};
 
 use crate::reported::Reported;
 
+/// Codes that mean one thing whatever else is said. They are compared without regard to case and
+/// to what stands between their words.
+const DECISIVE: &[(FailureKind, &[&str])] = &[
+    (
+        FailureKind::ContextOverflow,
+        &[
+            "context_length_exceeded",
+            "context_window_exceeded",
+            "context_window_exceeded_error",
+            "exceed_context_size_error",
+            "model_max_prompt_tokens_exceeded",
+            "tokens_limit_reached",
+            "prompt_too_long",
+            "request_too_large",
+        ],
+    ),
+    (
+        FailureKind::Quota,
+        &[
+            "insufficient_quota",
+            "billing_hard_limit_reached",
+            "billing_not_active",
+            "billing_error",
+            "insufficient_balance",
+            "insufficient_credits",
+            "payment_required",
+            "usage_limit_reached",
+            "usage_not_included",
+            "exceeded_current_quota_error",
+            "arrearage",
+        ],
+    ),
+    (
+        FailureKind::Authentication,
+        &[
+            "invalid_api_key",
+            "api_key_invalid",
+            "incorrect_api_key",
+            "invalid_authentication",
+            "invalid_authentication_error",
+            "account_deactivated",
+            "token_expired",
+            "expired_token",
+            "invalid_token",
+        ],
+    ),
+    (
+        FailureKind::NotFound,
+        &[
+            "model_not_found",
+            "invalid_model",
+            "model_decommissioned",
+            "deployment_not_found",
+        ],
+    ),
+    (
+        FailureKind::ContentFilter,
+        &[
+            "content_filter",
+            "content_policy_violation",
+            "responsible_ai_policy_violation",
+            "invalid_prompt",
+            "data_inspection_failed",
+            "prohibited_content",
+        ],
+    ),
+    (
+        FailureKind::Overloaded,
+        &[
+            "overloaded_error",
+            "overloaded",
+            "server_overloaded",
+            "server_is_overloaded",
+            "slow_down",
+            "engine_overloaded",
+            "engine_overloaded_error",
+            "capacity_exceeded",
+            "insufficient_system_resource",
+        ],
+    ),
+    // The model, not the request, broke its own call: another sample may not.
+    (FailureKind::Server, &["tool_use_failed"]),
+];
+
+/// Codes that name a kind of failure, and are used for others too.
+const GENERAL: &[(FailureKind, &[&str])] = &[
+    (
+        FailureKind::RateLimit,
+        &[
+            "rate_limit_exceeded",
+            "rate_limit_error",
+            "rate_limit_reached_error",
+            "rate_limited",
+            "tokens",
+            "requests",
+            "too_many_requests",
+            "resource_exhausted",
+            "request_limit_exceeded",
+            "throttling",
+            "throttling_exception",
+            "throttling_rate_quota",
+        ],
+    ),
+    (
+        FailureKind::Authentication,
+        &[
+            "authentication_error",
+            "permission_error",
+            "permission_denied",
+            "unauthorized",
+            "unauthenticated",
+        ],
+    ),
+    (FailureKind::NotFound, &["not_found_error", "not_found"]),
+    (
+        FailureKind::Overloaded,
+        &["unavailable", "unavailable_error"],
+    ),
+    (
+        FailureKind::Timeout,
+        &["timeout_error", "deadline_exceeded"],
+    ),
+    (
+        FailureKind::Server,
+        &[
+            "server_error",
+            "internal",
+            "internal_error",
+            "internal_server_error",
+            "api_error",
+        ],
+    ),
+];
+
+/// Words, lower case, and the statuses under which they count; they count without a status too.
+const WORDS: &[(FailureKind, &[u16], &[&str])] = &[
+    (
+        FailureKind::ContextOverflow,
+        &[400, 413, 422, 500],
+        &[
+            "maximum context length",
+            "maximum model length",
+            "maximum prompt length",
+            "context window",
+            "context length",
+            "context size",
+            "context limit",
+            "context_length",
+            "context overflow",
+            "context the overflows",
+            "prompt is too long",
+            "prompt too long",
+            "input is too long",
+            "input too long",
+            "too many tokens",
+            "exceeds the maximum number of tokens",
+            "exceeded model token limit",
+            "max_new_tokens` must be <=",
+            "exceeds max length",
+            "reduce the length of the messages",
+            "reduce the length of your prompt",
+            "range of input length should be",
+        ],
+    ),
+    (
+        FailureKind::ContentFilter,
+        &[400, 403, 422, 451],
+        &[
+            "content management policy",
+            "content filter",
+            "content_filter",
+            "content policy",
+            "content exists risk",
+            "inappropriate content",
+            "safety system",
+            "usage policy",
+            "usage policies",
+            "input was flagged",
+            "prompt was flagged",
+            "requires moderation",
+        ],
+    ),
+    (
+        FailureKind::Quota,
+        &[400, 403, 429],
+        &[
+            "exceeded your current quota",
+            "insufficient balance",
+            "insufficient credit",
+            "insufficient funds",
+            "credit balance is too low",
+            "have any credits",
+            "available credits",
+            "more credits",
+            "out of credits",
+            "not enough credits",
+            "spending limit",
+            "api usage limits",
+            "billing hard limit",
+        ],
+    ),
+    (
+        FailureKind::Authentication,
+        &[400],
+        &[
+            "api key not valid",
+            "api key expired",
+            "invalid api key",
+            "invalid x-api-key",
+            "incorrect api key",
+            "no api key",
+            "missing api key",
+        ],
+    ),
+    (
+        FailureKind::Overloaded,
+        &[429, 500, 502, 503],
+        &[
+            "overloaded",
+            "high demand",
+            "at capacity",
+            "server busy",
+            "server is busy",
+            "loading model",
+            "model is loading",
+            "currently loading",
+        ],
+    ),
+    (
+        FailureKind::RateLimit,
+        &[400, 403, 500, 502, 503],
+        &[
+            "rate limit",
+            "rate-limit",
+            "rate_limit",
+            "too many requests",
+        ],
+    ),
+];
+
+/// Words that say that what they speak of is not there.
+const MISSING: &[&str] = &[
+    "not found",
+    "does not exist",
+    "not exist",
+    "no such",
+    "unknown model",
+    "invalid model",
+    "not a valid model",
+    "decommissioned",
+];
+
+/// A text that may be longer than this is no name or description: it is what was said.
+const LONG_TEXT: u64 = 64 * 1024;
+
 /// The class of a failure. Without a status (an error inside a stream) a numeric code counts as
 /// one.
+#[must_use]
 pub fn classify(status: Option<u16>, reported: &Reported) -> FailureKind {
-    let code = reported.code.to_ascii_lowercase();
-    let class = reported.class.to_ascii_lowercase();
+    let codes = || {
+        let further = reported.further.iter();
+        [&reported.code, &reported.class].into_iter().chain(further)
+    };
     let message = reported.message.to_ascii_lowercase();
-    let status = status.or_else(|| code.parse().ok().filter(|code| (400..600).contains(code)));
-    by_code(&code)
-        .or_else(|| by_words(status, &message))
-        .or_else(|| by_code(&class))
+    let numeric = || codes().find_map(|code| code.parse().ok());
+    let status = status.or_else(|| numeric().filter(|code| (400..600).contains(code)));
+    codes()
+        .find_map(|code| listed(DECISIVE, code))
+        .or_else(|| by_length(reported, &message))
+        .or_else(|| by_words(status, &message, reported.retry_ms.is_some()))
+        .or_else(|| codes().find_map(|code| general(status, code)))
         .or_else(|| status.map(by_status))
-        .unwrap_or(match class.as_str() {
-            "invalid_request_error" | "validation" => FailureKind::InvalidRequest,
-            _ => FailureKind::Server,
+        .unwrap_or_else(|| {
+            let invalid = |code: &String| {
+                let code = squeezed(code);
+                code.contains("invalid")
+                    || code.contains("validation")
+                    || code.starts_with("badrequest")
+            };
+            match codes().any(invalid) {
+                true => FailureKind::InvalidRequest,
+                false => FailureKind::Server,
+            }
         })
 }
 
 /// Whether asking again makes sense, where the provider does not say.
+#[must_use]
 pub fn retry(kind: FailureKind, status: Option<u16>) -> Retry {
     match kind {
         FailureKind::Server if matches!(status, Some(501 | 505)) => Retry::Never,
@@ -48,76 +321,77 @@ pub fn retry(kind: FailureKind, status: Option<u16>) -> Retry {
     }
 }
 
-fn by_code(code: &str) -> Option<FailureKind> {
-    let kind = match code {
-        "context_length_exceeded" | "string_above_max_length" => FailureKind::ContextOverflow,
-        "insufficient_quota"
-        | "billing_hard_limit_reached"
-        | "billing_not_active"
-        | "insufficient_balance"
-        | "usage_limit_reached"
-        | "usage_not_included" => FailureKind::Quota,
-        "rate_limit_exceeded"
-        | "rate_limit_error"
-        | "tokens"
-        | "requests"
-        | "too_many_requests"
-        | "resource_exhausted" => FailureKind::RateLimit,
-        "invalid_api_key"
-        | "authentication_error"
-        | "permission_error"
-        | "permission_denied"
-        | "unauthorized"
-        | "unauthenticated"
-        | "account_deactivated" => FailureKind::Authentication,
-        "model_not_found" | "not_found_error" | "not_found" | "deploymentnotfound" => {
-            FailureKind::NotFound
-        }
-        "content_filter"
-        | "content_policy_violation"
-        | "responsibleaipolicyviolation"
-        | "invalid_prompt" => FailureKind::ContentFilter,
-        "overloaded_error"
-        | "overloaded"
-        | "server_overloaded"
-        | "server_is_overloaded"
-        | "slow_down"
-        | "engine_overloaded"
-        | "unavailable"
-        | "insufficient_system_resource" => FailureKind::Overloaded,
-        // The model, not the request, broke its own call: another sample may not.
-        "tool_use_failed" => FailureKind::Server,
-        "server_error" | "internal_error" | "internal_server_error" => FailureKind::Server,
-        _ => return None,
-    };
-    Some(kind)
+/// Whether, and when, asking again makes sense, by all that the provider says. `asked_ms` is the
+/// wait that its headers ask for; it comes before the one in its words.
+#[must_use]
+pub fn again(
+    kind: FailureKind,
+    status: Option<u16>,
+    reported: &Reported,
+    asked_ms: Option<u64>,
+) -> Retry {
+    // A request that is larger than the limit by itself stays so.
+    let message = reported.message.to_ascii_lowercase();
+    if kind == FailureKind::RateLimit && message.contains("request too large") {
+        return Retry::Never;
+    }
+    match (retry(kind, status), asked_ms.or(reported.retry_ms)) {
+        (Retry::Never, _) => Retry::Never,
+        (_, Some(ms)) => Retry::AfterMs(ms),
+        (soon, None) => soon,
+    }
 }
 
-fn by_words(status: Option<u16>, message: &str) -> Option<FailureKind> {
+/// The letters and digits of a code, in lower case.
+fn squeezed(code: &str) -> String {
+    let kept = code.chars().filter(char::is_ascii_alphanumeric);
+    kept.map(|c| c.to_ascii_lowercase()).collect()
+}
+
+fn listed(list: &[(FailureKind, &[&str])], code: &str) -> Option<FailureKind> {
+    let code = squeezed(code);
+    let named = |name: &&str| squeezed(name) == code;
+    let found = list.iter().find(|(_, names)| names.iter().any(named));
+    found.filter(|_| !code.is_empty()).map(|(kind, _)| *kind)
+}
+
+fn general(status: Option<u16>, code: &str) -> Option<FailureKind> {
+    let kind = listed(GENERAL, code)?;
+    // Of a server's failure, and of too many requests, the status tells more.
+    let told = kind == FailureKind::Server && matches!(status, Some(429 | 500..));
+    (!told).then_some(kind)
+}
+
+/// A text beyond its cap: a conversation that is too long, or a name that is.
+fn by_length(reported: &Reported, message: &str) -> Option<FailureKind> {
+    if squeezed(&reported.code) != "stringabovemaxlength" {
+        return None;
+    }
+    let (_, rest) = message.split_once("maximum length ")?;
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    let long = digits.parse().is_ok_and(|most: u64| most >= LONG_TEXT);
+    Some(match long {
+        true => FailureKind::ContextOverflow,
+        false => FailureKind::InvalidRequest,
+    })
+}
+
+/// `waits` says that the provider tells when to ask again: then a quota is one that fills up.
+fn by_words(status: Option<u16>, message: &str, waits: bool) -> Option<FailureKind> {
     let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
-    let of_request = matches!(status, None | Some(400 | 413 | 422 | 500));
-    let too_long = [
-        "maximum context length",
-        "context window",
-        "context length",
-        "context size",
-        "context_length",
-        "prompt is too long",
-        "input is too long",
-        "max_new_tokens` must be <=",
-    ];
-    if of_request && says(&too_long) {
-        return Some(FailureKind::ContextOverflow);
+    let under = |statuses: &[u16]| status.is_none_or(|status| statuses.contains(&status));
+    for (kind, statuses, words) in WORDS {
+        if under(statuses) && says(words) {
+            let fills_up = *kind == FailureKind::Quota && waits;
+            return Some(if fills_up {
+                FailureKind::RateLimit
+            } else {
+                *kind
+            });
+        }
     }
-    let missing = ["not found", "does not exist", "not exist", "unknown model"];
-    if status == Some(400) && message.contains("model") && says(&missing) {
+    if under(&[400, 422]) && message.contains("model") && says(MISSING) {
         return Some(FailureKind::NotFound);
-    }
-    if matches!(status, Some(400)) && says(&["api key not valid", "invalid api key"]) {
-        return Some(FailureKind::Authentication);
-    }
-    if status == Some(429) && says(&["exceeded your current quota", "insufficient balance"]) {
-        return Some(FailureKind::Quota);
     }
     None
 }
@@ -131,9 +405,15 @@ fn by_status(status: u16) -> FailureKind {
         409 | 425 => FailureKind::Server,
         413 => FailureKind::ContextOverflow,
         429 => FailureKind::RateLimit,
-        503 | 529 => FailureKind::Overloaded,
+        498 | 503 | 529 => FailureKind::Overloaded,
+        // A proxy in front of the provider does not reach it.
+        521..=523 | 530 => FailureKind::Unavailable,
         400..=499 => FailureKind::InvalidRequest,
         500..=599 => FailureKind::Server,
         _ => FailureKind::Protocol,
     }
 }
+
+#[cfg(test)]
+#[path = "classify_tests.rs"]
+mod tests;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use windlass_core::{FailureKind, Retry};
 use windlass_ports::{ProviderError, WireError, WireErrorKind, WireHeaders};
 
-use crate::classify::{classify, retry};
+use crate::classify::{again, classify};
 use crate::reported::Reported;
 use crate::retry_after::retry_after_ms;
 use crate::secret::Secret;
@@ -20,6 +20,10 @@ const SHOWN_CHARS: usize = 600;
 
 /// How many characters a wire without a network may say of what it has no recording of.
 const UNRECORDED_CHARS: usize = 2_000;
+
+/// The advice where a page came in place of an API's error.
+const PAGE: &str = "; a web page answered, not the API: check the base URL, and any proxy or \
+                    firewall on the way";
 
 /// What a decoder found wrong, before it is put into words.
 #[derive(Debug)]
@@ -78,24 +82,22 @@ impl Origin {
         if (300..400).contains(&status) {
             return self.redirected(headers);
         }
-        let reported = Reported::parse(body).unwrap_or_else(|| Reported {
-            message: plain(body),
-            ..Reported::default()
-        });
+        let said = Reported::parse(body).or_else(|| Reported::of(&plain(body).into()));
+        let reported = said.unwrap_or_default();
         let kind = classify(Some(status), &reported);
         let retry = match headers.get("x-should-retry") {
             Some(b"false") => Retry::Never,
-            Some(_) | None => match (retry(kind, Some(status)), retry_after_ms(headers)) {
-                (Retry::Never, _) => Retry::Never,
-                (_, Some(ms)) => Retry::AfterMs(ms),
-                (soon, None) => soon,
-            },
+            Some(_) | None => again(kind, Some(status), &reported, retry_after_ms(headers)),
         };
         let said = self.words(&reported);
         let context = format!(
             "{} answered {status}{said}{}",
             self.endpoint,
-            self.advice(kind)
+            if is_html(body) {
+                PAGE
+            } else {
+                self.advice(kind)
+            }
         );
         self.error(kind, retry, context)
     }
@@ -109,7 +111,7 @@ impl Origin {
                 let said = self.words(&reported);
                 let advice = self.advice(kind);
                 let context = format!("{at} broke off its answer with an error{said}{advice}");
-                self.error(kind, retry(kind, None), context)
+                self.error(kind, again(kind, None, &reported, None), context)
             }
             Fault::Protocol(what) => {
                 let context = format!("reading the answer of {at}: {}", self.shown(&what));

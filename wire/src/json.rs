@@ -41,12 +41,21 @@ pub struct WireUsage {
     output_tokens_details: Option<OutputDetails>,
     /// Where GitHub Copilot puts it.
     reasoning_tokens: Option<u64>,
+    /// DeepSeek's own spelling.
+    prompt_cache_hit_tokens: Option<u64>,
+    /// Moonshot's place for it.
+    cached_tokens: Option<u64>,
+    /// What a router passes on of Anthropic's spelling.
+    cache_read_input_tokens: Option<u64>,
+    /// The same of what was written.
+    cache_creation_input_tokens: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 struct InputDetails {
     cached_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
@@ -65,8 +74,14 @@ impl From<WireUsage> for Usage {
             input: wire.prompt_tokens.or(wire.input_tokens),
             output: wire.completion_tokens.or(wire.output_tokens),
             total: wire.total_tokens,
-            cached_input: input_details.and_then(|details| details.cached_tokens),
-            cache_write: None,
+            cached_input: input_details
+                .and_then(|details| details.cached_tokens)
+                .or(wire.prompt_cache_hit_tokens)
+                .or(wire.cached_tokens)
+                .or(wire.cache_read_input_tokens),
+            cache_write: input_details
+                .and_then(|details| details.cache_write_tokens)
+                .or(wire.cache_creation_input_tokens),
             reasoning_output: output_details
                 .and_then(|details| details.reasoning_tokens)
                 .or(wire.reasoning_tokens),
@@ -119,6 +134,10 @@ pub fn repair_usage(usage: &mut Value) {
         "input_tokens",
         "output_tokens",
         "reasoning_tokens",
+        "prompt_cache_hit_tokens",
+        "cached_tokens",
+        "cache_read_input_tokens",
+        "cache_creation_input_tokens",
     ];
     repair(usage, &[], &names);
     for name in [
@@ -128,7 +147,11 @@ pub fn repair_usage(usage: &mut Value) {
         "output_tokens_details",
     ] {
         if let Some(details) = usage.get_mut(name) {
-            repair(details, &[], &["cached_tokens", "reasoning_tokens"]);
+            repair(
+                details,
+                &[],
+                &["cached_tokens", "cache_write_tokens", "reasoning_tokens"],
+            );
             if !details.is_object() {
                 *details = Value::Null;
             }

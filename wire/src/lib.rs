@@ -22,7 +22,7 @@ mod template;
 
 pub use address::{base, is_loopback, misconfigured};
 pub use bodies::{Bodies, Encoded, Encoder, Written};
-pub use classify::{classify, retry};
+pub use classify::{again, classify, retry};
 pub use client::{Answered, Client};
 pub use decode::{Decoder, Dialect};
 pub use error::{ERROR_BODY_BYTES, Fault, Origin};

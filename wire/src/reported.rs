@@ -2,6 +2,14 @@
 
 use serde_json::{Map, Value};
 
+use crate::retry_after::{duration_ms, seconds_ms, told_ms};
+
+/// How many further codes are kept.
+const MOST_CODES: usize = 8;
+
+/// How often a failure may be nested in another, as text within JSON.
+const MOST_NESTED: u8 = 2;
+
 /// A provider's own words about a failure. Unbounded and unescaped as yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reported {
@@ -11,85 +19,167 @@ pub struct Reported {
     pub class: String,
     /// Its code, for example `context_length_exceeded`; a number is written out.
     pub code: String,
+    /// Codes and classes of what it holds: a failure behind a router, details, an inner error.
+    pub further: Vec<String>,
+    /// The wait that it asks for before the next request, in milliseconds; at most a day.
+    pub retry_ms: Option<u64>,
 }
 
 impl Reported {
     /// Reads a body that is JSON.
+    #[must_use]
     pub fn parse(body: &[u8]) -> Option<Self> {
         Self::of(&serde_json::from_slice(body).ok()?)
     }
 
     /// Reads a JSON value: `{"error": {..}}`, `{"error": ".."}`, the fields at the top, a list of
     /// one such, `{"detail": ..}`, or a bare text.
+    #[must_use]
     pub fn of(value: &Value) -> Option<Self> {
+        let mut said = Self::within(value, 0)?;
+        said.retry_ms = said.retry_ms.or_else(|| told_ms(&said.message));
+        Some(said)
+    }
+
+    fn within(value: &Value, depth: u8) -> Option<Self> {
         match value {
             Value::String(message) => Some(Self {
                 message: message.clone(),
                 ..Self::default()
             }),
-            Value::Array(list) => list.first().and_then(Self::of),
-            Value::Object(fields) => Self::of_fields(fields),
+            Value::Array(list) => list.first().and_then(|first| Self::within(first, depth)),
+            Value::Object(fields) => Self::of_fields(fields, depth),
             Value::Null | Value::Bool(_) | Value::Number(_) => None,
         }
     }
 
-    fn of_fields(fields: &Map<String, Value>) -> Option<Self> {
-        let text = |name: &str| match fields.get(name) {
-            Some(Value::String(text)) => text.clone(),
-            Some(Value::Number(number)) => number.to_string(),
-            Some(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) | None => {
-                String::new()
-            }
-        };
-        let first = |a: String, b: String| if a.is_empty() { b } else { a };
-        let own = Self {
-            message: first(text("message"), text("msg")),
-            class: first(text("type"), first(text("error_type"), text("status"))),
-            code: text("code"),
+    fn of_fields(fields: &Map<String, Value>, depth: u8) -> Option<Self> {
+        let mut own = Self {
+            message: text(fields, &["message", "msg", "Message"]),
+            class: text(fields, &["type", "error_type", "status", "__type"]),
+            code: text(fields, &["code", "error_code"]),
+            ..Self::default()
         };
         let inner = ["error", "detail", "errors"]
             .iter()
             .find_map(|name| fields.get(*name));
-        match inner.and_then(Self::of) {
-            Some(inner) => Some(Self {
+        if let Some(inner) = inner.and_then(|inner| Self::within(inner, depth)) {
+            own = Self {
                 message: first(inner.message, own.message),
                 class: first(inner.class, own.class),
                 code: first(inner.code, own.code),
-            }),
-            None if own == Self::default() => None,
-            None => Some(own),
+                further: inner.further,
+                retry_ms: inner.retry_ms,
+            };
+        }
+        if own == Self::default() {
+            return None;
+        }
+        own.hold(fields, depth);
+        Some(own)
+    }
+
+    /// Takes what a failure holds besides its message, class and code.
+    fn hold(&mut self, fields: &Map<String, Value>, depth: u8) {
+        let seconds = ["retry_after", "retryAfter", "retry_after_seconds"];
+        let seconds = seconds.iter().find_map(|name| fields.get(*name));
+        let ms = fields.get("retry_after_ms").and_then(Value::as_f64);
+        let ms = ms.and_then(|ms| seconds_ms(ms / 1000.0));
+        let asked = ms.or_else(|| seconds.and_then(wait_ms));
+        self.retry_ms = self.retry_ms.or(asked);
+        // Azure's code of the policy.
+        let mut inner = fields
+            .get("innererror")
+            .or_else(|| fields.get("inner_error"));
+        for _ in 0..MOST_NESTED {
+            let Some(Value::Object(held)) = inner else {
+                break;
+            };
+            self.also(text(held, &["code"]));
+            inner = held.get("innererror");
+        }
+        // Google's details: the reason, and when to ask again.
+        let details = fields.get("details").and_then(Value::as_array);
+        for detail in details.into_iter().flatten().take(MOST_CODES) {
+            if let Value::Object(detail) = detail {
+                self.also(text(detail, &["reason"]));
+                let delay = detail.get("retryDelay").and_then(wait_ms);
+                self.retry_ms = self.retry_ms.or(delay);
+            }
+        }
+        if let Some(Value::Object(metadata)) = fields.get("metadata") {
+            self.behind(metadata, depth);
+        }
+    }
+
+    /// Takes the failure that a router passes on.
+    fn behind(&mut self, metadata: &Map<String, Value>, depth: u8) {
+        self.also(text(metadata, &["error_type"]));
+        if metadata.contains_key("flagged_input") {
+            self.also(String::from("content_filter"));
+        }
+        let raw = match metadata.get("raw") {
+            Some(Value::String(raw)) if depth < MOST_NESTED => {
+                let read: Option<Value> = serde_json::from_str(raw).ok();
+                read.filter(|read| read.is_object() || read.is_array())
+                    .or_else(|| Some(Value::String(raw.clone())))
+            }
+            Some(raw @ (Value::Object(_) | Value::Array(_))) if depth < MOST_NESTED => {
+                Some(raw.clone())
+            }
+            Some(_) | None => None,
+        };
+        let Some(inner) = raw.and_then(|raw| Self::within(&raw, depth + 1)) else {
+            return;
+        };
+        if !inner.message.is_empty() {
+            self.message = match self.message.is_empty() {
+                true => inner.message,
+                false => format!("{}: {}", self.message, inner.message),
+            };
+        }
+        self.also(inner.code);
+        self.also(inner.class);
+        for code in inner.further {
+            self.also(code);
+        }
+        self.retry_ms = self.retry_ms.or(inner.retry_ms);
+    }
+
+    fn also(&mut self, code: String) {
+        if !code.is_empty() && self.further.len() < MOST_CODES {
+            self.further.push(code);
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn first(a: String, b: String) -> String {
+    if a.is_empty() { b } else { a }
+}
 
-    fn parsed(body: &str) -> (String, String, String) {
-        let reported = Reported::parse(body.as_bytes()).unwrap();
-        (reported.message, reported.class, reported.code)
-    }
+/// The first of these fields that holds a text or a number, as text.
+fn text(fields: &Map<String, Value>, names: &[&str]) -> String {
+    let read = |name: &&str| match fields.get(*name) {
+        Some(Value::String(text)) => Some(text.clone()),
+        Some(Value::Number(number)) => Some(number.to_string()),
+        Some(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) | None => None,
+    };
+    let given = names.iter().filter_map(read).find(|text| !text.is_empty());
+    given.unwrap_or_default()
+}
 
-    #[test]
-    fn reads_the_usual_shapes() {
-        let said = |message: &str, class: &str, code: &str| {
-            (message.to_owned(), class.to_owned(), code.to_owned())
-        };
-        let nested = r#"{"error":{"message":"m","type":"t","code":7}}"#;
-        assert_eq!(parsed(nested), said("m", "t", "7"));
-        assert_eq!(parsed(r#"{"error":"m","code":"c"}"#), said("m", "", "c"));
-        assert_eq!(
-            parsed(r#"{"message":"m","type":"t","code":400}"#),
-            said("m", "t", "400")
-        );
-        let list = r#"[{"error":{"code":429,"message":"m","status":"S"}}]"#;
-        assert_eq!(parsed(list), said("m", "S", "429"));
-        assert_eq!(
-            parsed(r#"{"detail":[{"msg":"m","type":"t"}]}"#),
-            said("m", "t", "")
-        );
-        assert_eq!(Reported::parse(b"{\"error\":null}"), None);
-        assert_eq!(Reported::parse(b"<html>"), None);
+/// A wait: a number of seconds, or a text such as `30s`.
+fn wait_ms(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(number) => seconds_ms(number.as_f64()?),
+        Value::String(text) => match text.parse() {
+            Ok(seconds) => seconds_ms(seconds),
+            Err(_) => duration_ms(text),
+        },
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     }
 }
+
+#[cfg(test)]
+#[path = "reported_tests.rs"]
+mod tests;

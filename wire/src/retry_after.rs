@@ -1,5 +1,6 @@
 //! When the provider wants to be asked again: `retry-after-ms`, and `Retry-After` in seconds or as
-//! a date (RFC 9110, section 10.2.3). A date is measured against the response's own `Date`.
+//! a date (RFC 9110, section 10.2.3). A date is measured against the response's own `Date`. And
+//! the same in a body's words, where it is only there.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -29,11 +30,61 @@ pub fn retry_after_ms(headers: &WireHeaders) -> Option<u64> {
 
 fn decimal_ms(text: &str, unit: f64) -> Option<u64> {
     let number: f64 = text.parse().ok()?;
-    if !number.is_finite() || number < 0.0 {
+    seconds_ms(number * unit / 1000.0)
+}
+
+/// A number of seconds in milliseconds, at most a day; `None` when it is no length of time.
+pub(crate) fn seconds_ms(seconds: f64) -> Option<u64> {
+    if !seconds.is_finite() || seconds < 0.0 {
         return None;
     }
     // A cast of a float saturates.
-    Some(((number * unit).ceil() as u64).min(LONGEST_MS))
+    Some(((seconds * 1000.0).ceil() as u64).min(LONGEST_MS))
+}
+
+/// A length of time that a text begins with, such as `1.2s`, `6m0s`, `20ms` or `30 seconds`, in
+/// milliseconds, at most a day.
+pub(crate) fn duration_ms(text: &str) -> Option<u64> {
+    let mut rest = text.trim_start();
+    let mut total: Option<f64> = None;
+    loop {
+        let number = |c: char| c.is_ascii_digit() || c == '.';
+        let (digits, tail) = split(rest, number);
+        let (unit, tail) = split(tail.trim_start_matches(' '), |c| c.is_ascii_alphabetic());
+        let seconds = match unit.to_ascii_lowercase().as_str() {
+            "ms" | "millisecond" | "milliseconds" => 0.001,
+            "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
+            "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
+            "h" | "hr" | "hrs" | "hour" | "hours" => 3_600.0,
+            "d" | "day" | "days" => 86_400.0,
+            _ => break,
+        };
+        let Ok(count) = digits.parse::<f64>() else {
+            break;
+        };
+        total = Some(total.unwrap_or(0.0) + count * seconds);
+        rest = tail;
+    }
+    total.and_then(seconds_ms)
+}
+
+/// The wait that words ask for, in milliseconds, at most a day.
+pub(crate) fn told_ms(words: &str) -> Option<u64> {
+    let words = words.to_ascii_lowercase();
+    let asks = [
+        "try again in ",
+        "try again after ",
+        "retry in ",
+        "retry after ",
+        "please wait ",
+    ];
+    let after = |ask: &&str| words.split_once(*ask).map(|(_, after)| after);
+    asks.iter().filter_map(after).find_map(duration_ms)
+}
+
+fn split(text: &str, belongs: impl Fn(char) -> bool) -> (&str, &str) {
+    let end = text.find(|c| !belongs(c)).unwrap_or(text.len());
+    text.split_at(end)
 }
 
 /// Seconds since the Unix epoch of an IMF-fixdate such as `Sun, 06 Nov 1994 08:49:37 GMT`.
@@ -99,6 +150,27 @@ mod tests {
         );
         assert_eq!(asked(&[("retry-after", date), ("date", later)]), Some(0));
         assert_eq!(asked(&[("retry-after", "soon")]), None);
+    }
+
+    #[test]
+    fn reads_words() {
+        for (words, ms) in [
+            ("Please try again in 1.2s. Visit us.", Some(1_200)),
+            ("try again in 6m0.5s", Some(360_500)),
+            ("Please retry in 23.5s.", Some(23_500)),
+            ("Please retry after 6 seconds.", Some(6_000)),
+            ("try again in 20ms", Some(20)),
+            ("Try again in 1h2m3s", Some(3_723_000)),
+            ("try again in 9999999d", Some(LONGEST_MS)),
+            ("try again in 2 minutes, or so", Some(120_000)),
+            ("try again in a while", None),
+            ("try again in 5", None),
+            ("try again in 1.2.3s", None),
+            ("try again later", None),
+            ("retry in \u{e9}5s", None),
+        ] {
+            assert_eq!(told_ms(words), ms, "{words}");
+        }
     }
 
     #[test]

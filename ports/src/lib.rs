@@ -34,7 +34,8 @@ pub use hooks::{
     HookCall, HookContext, HookError, HookErrorKind, HookSubject, Hooks, NoHooks, Redactor,
 };
 pub use provider::{
-    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Streaming,
+    ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
+    Streaming,
 };
 pub use store::{
     Claimed, Durability, Fencing, LogStore, Repair, SessionHead, StoreCapabilities, StoreError,

@@ -26,6 +26,12 @@ pub trait Provider: Send + Sync + 'static {
     /// What it can do.
     fn capabilities(&self) -> ProviderCapabilities;
 
+    /// What a model can do there, as far as it is known: what a session's settings may count on.
+    fn model(&self, model: &str) -> ModelCapabilities {
+        let _ = model;
+        ModelCapabilities::unknown()
+    }
+
     /// Sends the request and waits for the head of the response.
     ///
     /// # Errors
@@ -112,6 +118,64 @@ impl ProviderCapabilities {
             Retry::Never,
             context,
         ))
+    }
+}
+
+/// What one model can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ModelCapabilities {
+    /// Whether anything is known of it. What follows is what is safe where nothing is.
+    pub known: bool,
+    /// Tokens that a request and its answer may have together.
+    pub window: Option<u64>,
+    /// Tokens that an answer may have.
+    pub max_output: Option<u64>,
+    /// It can be offered tools.
+    pub tools: bool,
+    /// It can be told whether to ask for several calls at once.
+    pub parallel_calls: bool,
+    /// It can be told how hard to think.
+    pub reasoning: bool,
+    /// It can be shown images.
+    pub images: bool,
+    /// It can be held to a JSON Schema by its provider.
+    pub structured_output: bool,
+}
+
+impl ModelCapabilities {
+    /// Those of a model that nobody knows: tools, since an agent is of little use without, and
+    /// nothing else. An image is put into words for it, and a schema is checked here.
+    #[must_use]
+    pub fn unknown() -> Self {
+        Self {
+            known: false,
+            window: None,
+            max_output: None,
+            tools: true,
+            parallel_calls: false,
+            reasoning: false,
+            images: false,
+            structured_output: false,
+        }
+    }
+
+    /// What both can do.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let least = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        Self {
+            known: self.known && other.known,
+            window: least(self.window, other.window),
+            max_output: least(self.max_output, other.max_output),
+            tools: self.tools && other.tools,
+            parallel_calls: self.parallel_calls && other.parallel_calls,
+            reasoning: self.reasoning && other.reasoning,
+            images: self.images && other.images,
+            structured_output: self.structured_output && other.structured_output,
+        }
     }
 }
 

@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 use windlass_core::{Asked, FailureKind, Retry, StreamEvent};
 use windlass_ports::{
-    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Streaming,
+    ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
+    Streaming,
 };
 
 use crate::chain::{Named, Standing, next, retry, standing};
@@ -183,6 +184,14 @@ impl Provider for Fallback {
         let each = self.links.iter().map(|link| link.provider.capabilities());
         let both = |a: ProviderCapabilities, b: ProviderCapabilities| a.and(b);
         each.reduce(both).unwrap_or_default()
+    }
+
+    /// What each of them can do with it, or with its own model.
+    fn model(&self, model: &str) -> ModelCapabilities {
+        let of = |link: &Link| link.provider.model(link.model.as_deref().unwrap_or(model));
+        let each = self.links.iter().map(of);
+        each.reduce(ModelCapabilities::and)
+            .unwrap_or_else(ModelCapabilities::unknown)
     }
 
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {

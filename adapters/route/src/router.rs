@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass_ports::{Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream};
+use windlass_ports::{
+    ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
+};
 
 use crate::misconfigured;
 use crate::settings::Reworded;
@@ -140,6 +142,17 @@ impl Provider for Router {
     fn capabilities(&self) -> ProviderCapabilities {
         let each = self.providers.iter().map(|one| one.capabilities());
         each.reduce(ProviderCapabilities::or).unwrap_or_default()
+    }
+
+    /// What the provider of its rule knows of it; where there is no rule, the first that knows it.
+    fn model(&self, model: &str) -> ModelCapabilities {
+        let rule = self.rules.iter().find(|rule| rule.models.matches(model));
+        if let Some((rule, Ok(provider))) = rule.map(|rule| (rule, self.provider(&rule.provider))) {
+            return provider.model(rule.model.as_deref().unwrap_or(model));
+        }
+        let mut each = self.providers.iter().map(|one| one.model(model));
+        let known = each.find(|one| one.known);
+        known.unwrap_or_else(ModelCapabilities::unknown)
     }
 
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {

@@ -173,6 +173,7 @@ pub(super) const SHARED: &[&str] = &[
     "sha2",
     "thiserror",
     "tokio",
+    "toml",
     "tracing",
     "url",
 ];

@@ -117,6 +117,9 @@ pub(crate) struct Show {
     /// Print all that this call gave out, and nothing else; the story has the calls' numbers.
     #[arg(long, value_name = "CALL")]
     pub(crate) output: Option<u64>,
+    /// Tell of each request what the provider's cache knew of it, and why not more.
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) cache: bool,
     #[command(flatten)]
     pub(crate) place: Place,
 }

@@ -4,6 +4,7 @@ mod doctor;
 mod export;
 mod follow;
 mod import;
+mod ledger;
 mod log;
 mod output;
 mod prompt;

@@ -2,7 +2,7 @@
 
 use windlass::core::{CallId, Seq};
 
-use super::{closed, output::output};
+use super::{closed, ledger::CacheStory, output::output};
 use crate::args::Show;
 use crate::exit::{Exit, Failure};
 use crate::present::{line, story};
@@ -16,13 +16,21 @@ pub(super) async fn show(args: Show) -> Result<Exit, Failure> {
         return output(&*store, &*blobs, &args.session, CallId(call)).await;
     }
     let mut after = Seq::ZERO;
+    let mut cache = args.cache.then(CacheStory::default);
     loop {
         let facts = store.read(&args.session, after, 1_000).await?;
         let Some(last) = facts.last() else {
+            if let Some(cache) = cache {
+                line(&cache.sum()).map_err(closed)?;
+            }
             return Ok(Exit::Completed);
         };
         after = last.seq;
-        for text in facts.iter().filter_map(story) {
+        let told = |fact| match &mut cache {
+            Some(cache) => cache.tell(fact),
+            None => story(fact),
+        };
+        for text in facts.iter().filter_map(told) {
             line(&text).map_err(closed)?;
         }
     }

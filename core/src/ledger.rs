@@ -1,0 +1,226 @@
+//! The cache ledger: which request a provider's cache should have known, which it did not, why, and
+//! what that cost. A projection of the log; no decision depends on it.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::asked::Asked;
+use crate::fact::Fact;
+use crate::id::{Seq, TurnId};
+use crate::record::Recorded;
+use crate::settings::Settings;
+use crate::time::Timestamp;
+use crate::usage::Usage;
+
+/// Caches keep whole blocks and none that is short, so that this many tokens prove nothing.
+const BLOCK_TOKENS: u64 = 1_024;
+
+/// Keeps the ledger of one session.
+#[derive(Debug, Clone, Default)]
+pub struct CacheLedger {
+    settings: BTreeMap<Seq, Arc<Settings>>,
+    /// Those of the turn that is open, or of the last one.
+    current: Option<Arc<Settings>>,
+    /// The request before, and what has come between.
+    last: Option<Sent>,
+    compacted: bool,
+    started: Option<(Seq, Timestamp)>,
+}
+
+#[derive(Debug, Clone)]
+struct Sent {
+    at: Timestamp,
+    tokens: u64,
+    settings: Option<Arc<Settings>>,
+    asked: Option<Asked>,
+}
+
+/// One request, as its provider's cache saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheEntry {
+    /// The `SampleStarted`.
+    pub started: Seq,
+    /// Its turn.
+    pub turn: Option<TurnId>,
+    /// What the provider reported.
+    pub usage: Usage,
+    /// Tokens of the request before, which this one begins with unless something came between; 0
+    /// for the first.
+    pub expected: u64,
+    /// How many of them the cache did not know, where the provider says what it knew.
+    pub missed: Option<u64>,
+    /// Why, where more was missed than a block.
+    pub broken: Option<CacheBreak>,
+    /// What that cost beyond what cached tokens cost, in millionths of the user's currency, where
+    /// the settings have a price.
+    pub cost_micros: Option<u64>,
+}
+
+/// Why a request did not begin with what the cache knew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CacheBreak {
+    /// The conversation was compacted.
+    Compacted,
+    /// Other settings, by their names.
+    Settings(Vec<&'static str>),
+    /// Another adapter, endpoint or model was asked, though the settings are the same: a fallback.
+    Elsewhere {
+        /// Who was asked before.
+        before: String,
+        /// Who was asked now.
+        now: String,
+    },
+    /// Other parts of the conversation could not be shown as they were.
+    Lowered,
+    /// Nothing that the log knows of: the provider's cache had let it go after so long.
+    LetGo {
+        /// Time since the request before, in milliseconds.
+        idle_ms: u64,
+    },
+}
+
+impl CacheLedger {
+    /// Takes the next fact of the log. Answers the entry of a request whose end it is.
+    pub fn apply(&mut self, recorded: &Recorded) -> Option<CacheEntry> {
+        match &recorded.fact {
+            Fact::SessionOpened(fact) => {
+                self.settings.insert(recorded.seq, fact.settings.clone());
+            }
+            Fact::SettingsChanged(fact) => {
+                self.settings.insert(recorded.seq, fact.settings.clone());
+            }
+            Fact::TurnOpened(fact) => {
+                self.current = self.settings.get(&fact.settings).cloned();
+                // No later turn is run with older settings.
+                self.settings = self.settings.split_off(&fact.settings);
+            }
+            Fact::Compacted(_) => self.compacted = true,
+            Fact::SampleStarted(_) => self.started = Some((recorded.seq, recorded.ts)),
+            Fact::SampleEnded(fact) => return self.ended(recorded, fact.usage, &fact.asked),
+            Fact::SampleCut(fact) => return self.ended(recorded, fact.usage, &fact.asked),
+            Fact::SessionResumed(_)
+            | Fact::GoalSet(_)
+            | Fact::GoalEnded(_)
+            | Fact::InputQueued(_)
+            | Fact::InputAccepted(_)
+            | Fact::InputBlocked(_)
+            | Fact::ContextInjected(_)
+            | Fact::HooksAsked(_)
+            | Fact::HookDecided(_)
+            | Fact::CompactionStarted(_)
+            | Fact::CompactionFailed(_)
+            | Fact::ItemAdded(_)
+            | Fact::CallDecided(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalAnswered(_)
+            | Fact::CallStarted(_)
+            | Fact::ReconcileStarted(_)
+            | Fact::CallObserved(_)
+            | Fact::InterruptRequested(_)
+            | Fact::TurnSettled(_) => {}
+        }
+        None
+    }
+
+    /// A request whose provider says nothing of its tokens shows nothing of its cache.
+    fn ended(
+        &mut self,
+        recorded: &Recorded,
+        usage: Option<Usage>,
+        asked: &Option<alloc::boxed::Box<Asked>>,
+    ) -> Option<CacheEntry> {
+        let (started, at) = self.started.take()?;
+        let usage = usage?;
+        let tokens = usage.input?;
+        let sent = Sent {
+            at,
+            tokens,
+            settings: self.current.clone(),
+            asked: asked.as_deref().cloned(),
+        };
+        let expected = self.last.as_ref().map_or(0, |last| last.tokens.min(tokens));
+        let missed = usage
+            .cached_input
+            .map(|cached| expected.saturating_sub(cached));
+        let broken = match (&self.last, missed) {
+            (Some(last), Some(missed)) if missed > BLOCK_TOKENS => {
+                Some(why(last, &sent, self.compacted))
+            }
+            (Some(_) | None, Some(_) | None) => None,
+        };
+        let price = self.current.as_ref().and_then(|settings| settings.price);
+        let cost_micros = price.zip(missed).map(|(price, missed)| {
+            let more = price.input_micros.saturating_sub(price.cached_input_micros);
+            let cost = u128::from(missed).saturating_mul(u128::from(more));
+            u64::try_from(cost.div_ceil(1_000_000)).unwrap_or(u64::MAX)
+        });
+        self.last = Some(sent);
+        self.compacted = false;
+        Some(CacheEntry {
+            started,
+            turn: recorded.turn,
+            usage,
+            expected,
+            missed,
+            broken,
+            cost_micros,
+        })
+    }
+}
+
+fn why(before: &Sent, now: &Sent, compacted: bool) -> CacheBreak {
+    if let (Some(before), Some(now)) = (&before.settings, &now.settings) {
+        let others = others(before, now);
+        if !others.is_empty() {
+            return CacheBreak::Settings(others);
+        }
+    }
+    if let (Some(before), Some(now)) = (&before.asked, &now.asked) {
+        let who = |asked: &Asked| {
+            (
+                asked.provider.clone(),
+                asked.endpoint.clone(),
+                asked.model.clone(),
+            )
+        };
+        if who(before) != who(now) {
+            let name = |asked: &Asked| alloc::format!("{} {}", asked.provider, asked.model);
+            return CacheBreak::Elsewhere {
+                before: name(before),
+                now: name(now),
+            };
+        }
+    }
+    if compacted {
+        return CacheBreak::Compacted;
+    }
+    if let (Some(before), Some(now)) = (&before.asked, &now.asked)
+        && !now.lowered.starts_with(&before.lowered)
+    {
+        return CacheBreak::Lowered;
+    }
+    CacheBreak::LetGo {
+        idle_ms: now.at.since_ms(before.at),
+    }
+}
+
+/// Which settings that a request is written from are others.
+fn others(before: &Settings, now: &Settings) -> Vec<&'static str> {
+    let checks = [
+        ("provider", before.provider == now.provider),
+        ("model", before.model == now.model),
+        ("base_url", before.base_url == now.base_url),
+        ("instructions", before.instructions == now.instructions),
+        ("tools", before.tools == now.tools),
+        ("effort", before.effort == now.effort),
+        ("options", before.options == now.options),
+    ];
+    let others = checks.iter().filter(|(_, same)| !same);
+    others.map(|(name, _)| *name).collect()
+}
+
+#[cfg(test)]
+#[path = "ledger_tests.rs"]
+mod tests;

@@ -1,0 +1,231 @@
+//! Tests of the cache ledger over logs in which one thing comes between two requests.
+
+use alloc::boxed::Box;
+
+use super::*;
+use crate::asked::{Lowered, LoweredBecause, LoweredPart, Lowering};
+use crate::because::Because;
+use crate::compact::kit;
+use crate::compaction::{Cut, Shown};
+use crate::digest::Digest;
+use crate::fact::{
+    Compacted, Lineage, Reserved, SampleEnded, SampleStarted, SessionOpened, SettingsChanged,
+    TurnOpened,
+};
+use crate::id::SessionId;
+use crate::item::StopReason;
+use crate::record::FACT_VERSION;
+use crate::scope::Scope;
+use crate::usage::Price;
+
+/// A log that grows, and its ledger.
+struct Log {
+    ledger: CacheLedger,
+    seq: u64,
+    at: u64,
+}
+
+impl Log {
+    fn new(settings: Settings) -> Self {
+        let mut log = Self {
+            ledger: CacheLedger::default(),
+            seq: 0,
+            at: 0,
+        };
+        log.add(Fact::SessionOpened(SessionOpened {
+            owner: Arc::new(Scope::local("somebody")),
+            workspace: None,
+            settings: Arc::new(settings),
+            lineage: Lineage::Root,
+        }));
+        log.turn(1);
+        log
+    }
+
+    fn add(&mut self, fact: Fact) -> Option<CacheEntry> {
+        self.seq += 1;
+        self.ledger.apply(&Recorded {
+            v: FACT_VERSION,
+            session: SessionId::new("s").unwrap(),
+            seq: Seq(self.seq),
+            turn: Some(TurnId(2)),
+            ts: Timestamp(self.at),
+            fact,
+        })
+    }
+
+    fn turn(&mut self, settings: u64) {
+        self.add(Fact::TurnOpened(TurnOpened {
+            because: Because::ToolResults,
+            scope: Arc::new(Scope::local("somebody")),
+            settings: Seq(settings),
+            limits: crate::limits::Limits::default(),
+            dry_run: false,
+        }));
+    }
+
+    fn sample(
+        &mut self,
+        input: u64,
+        cached: Option<u64>,
+        asked: Option<Asked>,
+    ) -> Option<CacheEntry> {
+        self.add(Fact::SampleStarted(SampleStarted {
+            sample: 1,
+            attempt: 1,
+            because: Because::ToolResults,
+            digest: Digest::EMPTY,
+            reserved: Reserved::default(),
+        }));
+        let started = Seq(self.seq);
+        self.add(Fact::SampleEnded(SampleEnded {
+            started,
+            stop: StopReason::Stop,
+            usage: Some(Usage {
+                input: Some(input),
+                cached_input: cached,
+                ..Usage::default()
+            }),
+            response_id: None,
+            asked: asked.map(Box::new),
+        }))
+    }
+}
+
+fn priced() -> Settings {
+    Settings {
+        price: Some(Price {
+            input_micros: 2_000_000,
+            cached_input_micros: 500_000,
+            cache_write_micros: None,
+            output_micros: 1,
+        }),
+        ..kit::settings()
+    }
+}
+
+fn by(provider: &str) -> Asked {
+    Asked {
+        provider: provider.into(),
+        ..Asked::default()
+    }
+}
+
+#[test]
+fn what_a_cache_knew_costs_nothing_more() {
+    let mut log = Log::new(priced());
+    let first = log.sample(10_000, Some(0), None).unwrap();
+    assert_eq!(
+        (first.expected, first.missed, first.broken),
+        (0, Some(0), None)
+    );
+    assert_eq!(first.cost_micros, Some(0));
+    let second = log.sample(12_000, Some(9_984), None).unwrap();
+    assert_eq!((second.expected, second.missed), (10_000, Some(16)));
+    assert_eq!((second.broken, second.cost_micros), (None, Some(24)));
+}
+
+#[test]
+fn a_provider_that_does_not_say_leaves_it_open() {
+    let mut log = Log::new(priced());
+    log.sample(10_000, None, None);
+    let entry = log.sample(12_000, None, None).unwrap();
+    assert_eq!((entry.expected, entry.missed), (10_000, None));
+    assert_eq!((entry.broken, entry.cost_micros), (None, None));
+    assert_eq!(
+        log.add(Fact::SessionResumed(crate::fact::SessionResumed {})),
+        None
+    );
+}
+
+#[test]
+fn a_break_has_its_reason() {
+    let broken = |between: &dyn Fn(&mut Log), asked: Option<Asked>| {
+        let mut log = Log::new(kit::settings());
+        log.sample(10_000, Some(0), Some(by("a")));
+        between(&mut log);
+        let entry = log.sample(12_000, Some(0), asked).unwrap();
+        assert_eq!(entry.missed, Some(10_000));
+        entry.broken.unwrap()
+    };
+    let nothing = |_: &mut Log| {};
+    assert_eq!(
+        broken(&|log| log.at += 400_000, Some(by("a"))),
+        CacheBreak::LetGo { idle_ms: 400_000 }
+    );
+    let elsewhere = CacheBreak::Elsewhere {
+        before: "a ".into(),
+        now: "b ".into(),
+    };
+    assert_eq!(broken(&nothing, Some(by("b"))), elsewhere);
+    let lowered = Lowered {
+        what: LoweredPart::Image,
+        how: Lowering::Downgraded,
+        why: LoweredBecause::Missing,
+        count: 1,
+    };
+    let more = Asked {
+        lowered: Vec::from([lowered]),
+        ..by("a")
+    };
+    assert_eq!(
+        broken(&nothing, Some(more)),
+        CacheBreak::LetGo { idle_ms: 0 }
+    );
+    let compacts = |log: &mut Log| {
+        log.add(Fact::Compacted(Compacted {
+            started: Seq(1),
+            cut: Cut {
+                cleared: 0,
+                left: 0,
+                summary: None,
+            },
+            shown: Shown::NOTHING,
+            usage: None,
+            fallback: None,
+        }));
+    };
+    assert_eq!(broken(&compacts, Some(by("a"))), CacheBreak::Compacted);
+    let changes = |log: &mut Log| {
+        let mut settings = kit::settings();
+        settings.model = "another".into();
+        settings.effort = Some("low".into());
+        log.add(Fact::SettingsChanged(SettingsChanged {
+            by: Arc::new(Scope::local("somebody")),
+            settings: Arc::new(settings),
+        }));
+        let changed = log.seq;
+        log.turn(changed);
+    };
+    let settings = CacheBreak::Settings(Vec::from(["model", "effort"]));
+    assert_eq!(broken(&changes, Some(by("a"))), settings);
+}
+
+#[test]
+fn what_is_shown_otherwise_than_before_breaks_a_prefix() {
+    let lowered = |count| {
+        let lowered = Lowered {
+            what: LoweredPart::Image,
+            how: Lowering::Downgraded,
+            why: LoweredBecause::Missing,
+            count,
+        };
+        let lowered = Vec::from([lowered]);
+        Some(Asked { lowered, ..by("a") })
+    };
+    let mut log = Log::new(kit::settings());
+    log.sample(10_000, Some(0), lowered(1));
+    let entry = log.sample(12_000, Some(0), Some(by("a"))).unwrap();
+    assert_eq!(entry.broken, Some(CacheBreak::Lowered));
+}
+
+#[test]
+fn less_than_a_block_proves_nothing() {
+    let mut log = Log::new(kit::settings());
+    log.sample(BLOCK_TOKENS, Some(0), None);
+    let entry = log.sample(5_000, Some(0), None).unwrap();
+    assert_eq!((entry.missed, entry.broken), (Some(BLOCK_TOKENS), None));
+    let mut log = Log::new(kit::settings());
+    log.sample(BLOCK_TOKENS + 1, Some(0), None);
+    assert!(log.sample(5_000, Some(0), None).unwrap().broken.is_some());
+}

@@ -1,0 +1,170 @@
+//! What models can do: a table that users extend. A model that it does not know gets safe defaults.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+use windlass_ports::{ModelCapabilities, ProviderError};
+
+use crate::address::misconfigured;
+
+/// The models that are known here.
+const KNOWN: &str = include_str!("models.toml");
+
+static BUILT_IN: LazyLock<Vec<Entry>> = LazyLock::new(|| parse(KNOWN).unwrap_or_default());
+
+/// A table of models.
+#[derive(Debug, Clone, Default)]
+pub struct Models {
+    /// The user's own, which come first.
+    own: Vec<Entry>,
+}
+
+/// Models of a kind, and what they can do. What is not said is what an unknown model gets.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    /// Their names: a text in which `*` stands for any other.
+    name: String,
+    /// Only at this provider, by the adapter's name.
+    #[serde(default)]
+    provider: Option<String>,
+    #[serde(default)]
+    window: Option<u64>,
+    #[serde(default)]
+    max_output: Option<u64>,
+    #[serde(default)]
+    tools: Option<bool>,
+    #[serde(default)]
+    parallel_calls: Option<bool>,
+    #[serde(default)]
+    reasoning: Option<bool>,
+    #[serde(default)]
+    images: Option<bool>,
+    #[serde(default)]
+    structured_output: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    model: Vec<Entry>,
+}
+
+impl Models {
+    /// The table with the user's own entries before the built-in ones: TOML, a `[[model]]` for
+    /// each kind of model with `name` (where `*` stands for any text), and of `provider`,
+    /// `window`, `max_output` (tokens), `tools`, `parallel_calls`, `reasoning`, `images`,
+    /// `structured_output` those that are known. The first entry that a model's name meets counts.
+    ///
+    /// # Errors
+    /// [`ProviderError`] of kind `InvalidRequest` when it is no such table.
+    pub fn extended(toml: &str) -> Result<Self, ProviderError> {
+        let own = parse(toml).map_err(|error| {
+            misconfigured(format!("the table of models cannot be read: {error}"))
+        })?;
+        Ok(Self { own })
+    }
+
+    /// What a model can do at a provider. A name with a vendor before it (`openai/gpt-4o`) is
+    /// looked up with and without that.
+    #[must_use]
+    pub fn of(&self, provider: &str, model: &str) -> ModelCapabilities {
+        let bare = model.rsplit('/').next().unwrap_or(model);
+        let meets = |entry: &&Entry| {
+            let here = entry
+                .provider
+                .as_deref()
+                .is_none_or(|name| name == provider);
+            here && (matches(&entry.name, model) || matches(&entry.name, bare))
+        };
+        let found = self.own.iter().find(meets);
+        let found = found.or_else(|| BUILT_IN.iter().find(meets));
+        let unknown = ModelCapabilities::unknown();
+        let Some(entry) = found else {
+            return unknown;
+        };
+        ModelCapabilities {
+            known: true,
+            window: entry.window,
+            max_output: entry.max_output,
+            tools: entry.tools.unwrap_or(unknown.tools),
+            parallel_calls: entry.parallel_calls.unwrap_or(unknown.parallel_calls),
+            reasoning: entry.reasoning.unwrap_or(unknown.reasoning),
+            images: entry.images.unwrap_or(unknown.images),
+            structured_output: entry.structured_output.unwrap_or(unknown.structured_output),
+        }
+    }
+}
+
+fn parse(text: &str) -> Result<Vec<Entry>, toml::de::Error> {
+    Ok(toml::from_str::<File>(text)?.model)
+}
+
+/// Whether a text looks like this, where `*` stands for any text.
+fn matches(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else {
+        return false;
+    };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else {
+        return rest.is_empty();
+    };
+    for part in middle {
+        let Some(at) = rest.find(part) else {
+            return false;
+        };
+        rest = rest
+            .get(at.saturating_add(part.len())..)
+            .unwrap_or_default();
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_table_can_be_read_and_each_entry_can_be_met() {
+        let known = parse(KNOWN).unwrap();
+        assert!(known.len() > 20);
+        for (at, entry) in known.iter().enumerate() {
+            let name = entry.name.replace('*', "");
+            let first = known.iter().position(|other| matches(&other.name, &name));
+            assert_eq!(first, Some(at), "{} is never met", entry.name);
+            assert!(entry.window.is_some_and(|window| window > 1_000), "{name}");
+            assert!(entry.max_output <= entry.window, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_model_is_found_by_the_first_name_that_it_meets() {
+        let models = Models::default();
+        let of = |model| models.of("openai", model);
+        assert!(of("gpt-4o-mini").images && !of("gpt-4o-mini").reasoning);
+        assert!(of("openai/gpt-4o").images);
+        assert!(of("o3").reasoning && !of("o3").parallel_calls);
+        assert!(of("claude-sonnet-4-5-20250929").reasoning);
+    }
+
+    #[test]
+    fn an_unknown_model_gets_what_is_safe() {
+        let unknown = Models::default().of("openai", "my-own");
+        assert_eq!(unknown, ModelCapabilities::unknown());
+        assert!(!unknown.known && unknown.tools && !unknown.images && !unknown.reasoning);
+    }
+
+    #[test]
+    fn the_users_own_come_first_and_may_be_for_one_provider() {
+        let own =
+            "[[model]]\nname = \"gpt-4o*\"\nprovider = \"here\"\nwindow = 9000\nimages = false";
+        let models = Models::extended(own).unwrap();
+        assert_eq!(models.of("here", "gpt-4o").window, Some(9_000));
+        assert!(!models.of("here", "gpt-4o").images);
+        assert!(models.of("there", "gpt-4o").images);
+        let error = Models::extended("[[model]]\nname = \"a\"\nwindows = 1").unwrap_err();
+        assert!(error.context.contains("windows"), "{error}");
+    }
+}

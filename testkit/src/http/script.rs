@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::json;
 
+use super::grammar::{self, Profile};
 use super::reply::Reply;
 use super::request::Request;
 use crate::answer::MODEL;
@@ -13,6 +14,18 @@ use crate::answer::MODEL;
 pub struct Script {
     samples: Source,
     models: Reply,
+    strict: Strict,
+}
+
+/// Which requests are refused for their form.
+#[derive(Clone, Copy)]
+enum Strict {
+    /// None.
+    No,
+    /// Those that no server of their protocol takes.
+    Protocol,
+    /// Those that this server would.
+    Server(&'static Profile),
 }
 
 enum Source {
@@ -41,11 +54,27 @@ impl Script {
         self
     }
 
+    /// Refuses each request that is against the grammar of its protocol: it is answered with a 400 that says what is wrong with it, takes no reply of the script, and is
+    /// kept as a miss.
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        self.strict = Strict::Protocol;
+        self
+    }
+
+    /// The same by what another server takes.
+    #[must_use]
+    pub fn strict_as(mut self, profile: &'static Profile) -> Self {
+        self.strict = Strict::Server(profile);
+        self
+    }
+
     fn over(samples: Source) -> Self {
         let listed = json!({ "id": MODEL, "object": "model", "created": 0, "owned_by": "testkit" });
         Self {
             samples,
             models: Reply::json(200, &json!({ "object": "list", "data": [listed] })),
+            strict: Strict::No,
         }
     }
 
@@ -56,6 +85,14 @@ impl Script {
             ("GET", "/v1/models") => return Ok(self.models.clone()),
             ("POST", "/v1/chat/completions" | "/v1/responses") => {}
             _ => return Err(format!("{method} {path}: this server does not serve it")),
+        }
+        let fault = match self.strict {
+            Strict::No => None,
+            Strict::Protocol => grammar::fault(request),
+            Strict::Server(profile) => grammar::fault_for(profile, request),
+        };
+        if let Some(fault) = fault {
+            return Err(fault);
         }
         match &self.samples {
             Source::Function(reply) => Ok(reply(request)),

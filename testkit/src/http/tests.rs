@@ -331,6 +331,36 @@ fn asking_once_too_often_or_elsewhere_is_answered_and_kept() {
 }
 
 #[test]
+fn a_strict_server_refuses_what_a_real_one_would_and_says_why() {
+    let odd = json!({ "model": "m", "stream": true, "messages": [{ "role": "developer", "content": "hi" }] });
+    let replies = || Script::list([Reply::say("first"), Reply::say("second")]);
+    let said = |server: &ModelServer, body: &Value| {
+        let (head, body, _) = read_reply(&mut ask(server, "/v1/chat/completions", body));
+        (head, String::from_utf8_lossy(&body).into_owned())
+    };
+
+    let server = ModelServer::start(replies().strict()).unwrap();
+    let (head, body) = said(&server, &prompt());
+    assert!(head.starts_with("HTTP/1.1 400 "), "{head}");
+    assert!(body.contains("it asks for no stream"), "{body}");
+    assert_eq!(server.misses().len(), 1);
+    assert_eq!(server.remaining(), 2, "a refusal takes no reply");
+    let (head, _) = said(&server, &odd);
+    assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+    assert_eq!(server.remaining(), 1);
+
+    let server = ModelServer::start(replies().strict_as(&grammar::MISTRAL)).unwrap();
+    let (head, body) = said(&server, &odd);
+    assert!(head.starts_with("HTTP/1.1 400 "), "{head}");
+    assert!(body.contains("messages[0].role"), "{body}");
+    let misses = server.misses();
+    assert!(
+        misses[0].contains("to Mistral: messages[0].role"),
+        "{misses:?}"
+    );
+}
+
+#[test]
 fn a_function_answers_by_what_the_conversation_holds_in_either_dialect() {
     let server = ModelServer::start(Script::respond(|request| {
         let asked = request.asked();

@@ -100,5 +100,5 @@ fn of_sample<'a>(by: Seq, sample: &mut Option<Seq>, messages: &'a mut Vec<Value>
 
 /// An id that is short enough for the strictest server.
 fn short(id: &str) -> &str {
-    id.get(..64).unwrap_or(id)
+    id.get(..40).unwrap_or(id)
 }

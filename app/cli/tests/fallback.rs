@@ -1,0 +1,198 @@
+//! A chain of providers under a real engine: each try is an attempt in the log, and a process that
+//! takes the session over goes on at the provider that was next.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop")]
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use windlass::core::{
+    Delivery, Fact, FailureKind, Limits, Lineage, Mode, OpenSession, Outcome, Permissions,
+    Recorded, RequestOptions, Retry, Scope, Seq, SessionId, Settings, Timestamp, Window,
+};
+use windlass::ports::{
+    LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Provider, ProviderCapabilities, ProviderError,
+    SampleRequest, SampleStream,
+};
+use windlass::{Config, Conversation, Engine, Send, Start};
+use windlass_memory::MemoryStore;
+use windlass_route::{Fallback, Link};
+use windlass_testkit::clock::ManualClock;
+use windlass_testkit::provider::{ScriptedProvider, Step, fail, say, stall};
+use windlass_testkit::tools::ScriptedTools;
+
+/// A scripted provider under a name of its own.
+struct Named(&'static str, ScriptedProvider);
+
+#[async_trait]
+impl Provider for Named {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    fn capabilities(&self) -> ProviderCapabilities {
+        self.1.capabilities()
+    }
+
+    async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {
+        self.1.sample(request).await
+    }
+}
+
+fn named(name: &'static str, script: impl IntoIterator<Item = Step>) -> Arc<Named> {
+    Arc::new(Named(name, ScriptedProvider::new(script)))
+}
+
+fn chain(links: [&Arc<Named>; 2]) -> Arc<dyn Provider> {
+    let link = |one: &Arc<Named>| Link::new(one.clone());
+    Arc::new(Fallback::new("chain", links.map(link)).unwrap())
+}
+
+fn me() -> Scope {
+    Scope::local("tester")
+}
+
+fn id() -> SessionId {
+    SessionId::new("s1").unwrap()
+}
+
+fn engine(store: &Arc<dyn LogStore>, provider: Arc<dyn Provider>) -> Engine {
+    let ports = Ports {
+        provider,
+        store: store.clone(),
+        tools: Arc::new(ScriptedTools::new([])),
+        blobs: Arc::new(NoBlobs),
+        hooks: Arc::new(NoHooks),
+        approver: Arc::new(NobodyAsked),
+        clock: Arc::new(ManualClock::new(Timestamp(1_000), 7)),
+    };
+    Engine::new(ports, Config::default())
+}
+
+async fn open(engine: &Engine) -> Conversation {
+    let settings = Settings {
+        provider: "chain".into(),
+        model: "m".into(),
+        instructions: "Be brief.".into(),
+        mode: Mode::Build,
+        permissions: Permissions::Auto,
+        rules: Vec::new(),
+        hooks: Vec::new(),
+        window: Window::default(),
+        price: None,
+        tools: Vec::new(),
+        limits: Limits::default(),
+        max_output_tokens: None,
+        effort: None,
+        redaction: None,
+        base_url: None,
+        options: RequestOptions::default(),
+    };
+    let opening = Box::new(OpenSession {
+        owner: me(),
+        workspace: None,
+        settings,
+        lineage: Lineage::Root,
+    });
+    engine
+        .open(&id(), &me(), Start::Either(opening))
+        .await
+        .unwrap()
+}
+
+fn send() -> Send {
+    Send {
+        scope: me(),
+        text: "go".into(),
+        delivery: Delivery::Turn,
+        context: Vec::new(),
+        key: None,
+        dry_run: false,
+    }
+}
+
+async fn log(store: &Arc<dyn LogStore>) -> Vec<Recorded> {
+    store.read(&id(), Seq::ZERO, 1_000).await.unwrap()
+}
+
+/// Who was asked, in order: the attempts that failed with their class, and the answer.
+fn asked(log: &[Recorded]) -> Vec<(String, Option<FailureKind>)> {
+    let who = |asked: &Option<Box<windlass::core::Asked>>| {
+        let asked = asked.as_ref();
+        asked.map_or_else(String::new, |asked| asked.provider.clone())
+    };
+    let each = log.iter().filter_map(|recorded| match &recorded.fact {
+        Fact::SampleCut(fact) => Some((who(&fact.asked), Some(fact.failure.kind))),
+        Fact::SampleEnded(fact) => Some((who(&fact.asked), None)),
+        _ => None,
+    });
+    each.collect()
+}
+
+#[tokio::test]
+async fn each_try_is_an_attempt_in_the_log_and_the_next_is_made_at_once() {
+    let store: Arc<dyn LogStore> = Arc::new(MemoryStore::new());
+    let overloaded = fail(FailureKind::Overloaded, Retry::AfterMs(3_600_000));
+    let first = named("first", [overloaded]);
+    let second = named("second", [say("done")]);
+    let engine = engine(&store, chain([&first, &second]));
+    let conversation = open(&engine).await;
+    let input = conversation.send(send()).await.unwrap();
+    let report = conversation.await_input(input).await.unwrap();
+    assert_eq!(report.outcome, Outcome::Completed);
+    let log = log(&store).await;
+    let expected = [
+        ("first".to_owned(), Some(FailureKind::Overloaded)),
+        ("second".to_owned(), None),
+    ];
+    assert_eq!(asked(&log), expected);
+    let attempts = log.iter().filter_map(|recorded| match &recorded.fact {
+        Fact::SampleStarted(fact) => Some((fact.sample, fact.attempt)),
+        _ => None,
+    });
+    assert_eq!(attempts.collect::<Vec<_>>(), [(1, 1), (1, 2)]);
+    let instead = log.iter().find_map(|recorded| match &recorded.fact {
+        Fact::SampleEnded(fact) => fact.asked.as_ref()?.instead.clone(),
+        _ => None,
+    });
+    assert_eq!(instead.as_deref(), Some("first failed: overloaded"));
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().build().unwrap()
+}
+
+#[test]
+fn a_process_that_takes_over_goes_on_at_the_next_provider() {
+    let store: Arc<dyn LogStore> = Arc::new(MemoryStore::new());
+    let first = named("first", [fail(FailureKind::Quota, Retry::Never)]);
+    let second = named("second", [stall()]);
+    let process = runtime();
+    let input = process.block_on(async {
+        let engine = engine(&store, chain([&first, &second]));
+        let conversation = open(&engine).await;
+        let input = conversation.send(send()).await.unwrap();
+        while second.1.asked().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        // Nothing says goodbye: the process is gone while the second provider is asked.
+        drop((engine, conversation));
+        input
+    });
+    drop(process);
+
+    let first = named("first", [say("never asked")]);
+    let second = named("second", [say("done")]);
+    let report = runtime().block_on(async {
+        let engine = engine(&store, chain([&first, &second]));
+        let conversation = open(&engine).await;
+        conversation.await_input(input).await.unwrap()
+    });
+    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!((first.1.asked().len(), second.1.asked().len()), (0, 1));
+    let log = runtime().block_on(log(&store));
+    let kinds: Vec<_> = asked(&log).into_iter().map(|(_, kind)| kind).collect();
+    let quota = Some(FailureKind::Quota);
+    assert_eq!(kinds, [quota, Some(FailureKind::Restart), None]);
+}

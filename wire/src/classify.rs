@@ -357,8 +357,9 @@ fn listed(list: &[(FailureKind, &[&str])], code: &str) -> Option<FailureKind> {
 
 fn general(status: Option<u16>, code: &str) -> Option<FailureKind> {
     let kind = listed(GENERAL, code)?;
-    // Of a server's failure, and of too many requests, the status tells more.
-    let told = kind == FailureKind::Server && matches!(status, Some(429 | 500..));
+    // Some servers call each failure their own: who may not ask, what is not there, too many
+    // requests and a server's failure the status tells better.
+    let told = kind == FailureKind::Server && matches!(status, Some(401 | 403 | 404 | 429 | 500..));
     (!told).then_some(kind)
 }
 

@@ -29,6 +29,12 @@ pub trait Dialect: Send {
 
     /// How many events meant nothing to it.
     fn ignored(&self) -> u64;
+
+    /// Why the answer ended, in the provider's own word, as far as it has said one. It is for
+    /// those who compare words; what the word means is told by the events.
+    fn finish(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// Decodes the body of one response. Pure: bytes in, events out, however they were cut.
@@ -71,7 +77,7 @@ impl<D: Dialect> Decoder<D> {
         out: &mut Vec<StreamEvent>,
         origin: &Origin,
     ) -> Result<Streaming, ProviderError> {
-        self.take(bytes, out).map_err(|fault| origin.fault(fault))
+        self.read(bytes, out).map_err(|fault| origin.fault(fault))
     }
 
     /// Ends the body.
@@ -83,7 +89,11 @@ impl<D: Dialect> Decoder<D> {
         out: &mut Vec<StreamEvent>,
         origin: &Origin,
     ) -> Result<(), ProviderError> {
-        self.finish(out).map_err(|fault| origin.fault(fault))
+        let ended = self.close(out).map_err(|fault| origin.fault(fault))?;
+        if ended == Streaming::More {
+            tracing::debug!("the answer is whole, although no event said that it ends");
+        }
+        Ok(())
     }
 
     /// How many events of the stream meant nothing to the dialect.
@@ -92,7 +102,17 @@ impl<D: Dialect> Decoder<D> {
         self.dialect.ignored()
     }
 
-    fn take(&mut self, bytes: &[u8], out: &mut Vec<StreamEvent>) -> Result<Streaming, Fault> {
+    /// The dialect, and what it knows.
+    #[must_use]
+    pub fn dialect(&self) -> &D {
+        &self.dialect
+    }
+
+    /// The same as [`Decoder::push`], with what is wrong as the stream has it.
+    ///
+    /// # Errors
+    /// [`Fault`] when the bytes are no answer.
+    pub fn read(&mut self, bytes: &[u8], out: &mut Vec<StreamEvent>) -> Result<Streaming, Fault> {
         let mut bytes = bytes;
         if let Body::Unknown = self.body {
             let significant = |b: &u8| !b.is_ascii_whitespace() && !b"\xef\xbb\xbf".contains(b);
@@ -128,20 +148,26 @@ impl<D: Dialect> Decoder<D> {
         }
     }
 
-    fn finish(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
+    /// The same as [`Decoder::end`], with what is wrong as the stream has it. Answers
+    /// [`Streaming::End`] when its last event said that the answer ends, and
+    /// [`Streaming::More`] when all of the answer is there although none did.
+    ///
+    /// # Errors
+    /// [`Fault::Truncated`] when the answer is not whole.
+    pub fn close(&mut self, out: &mut Vec<StreamEvent>) -> Result<Streaming, Fault> {
         if let Body::Other(head) = &mut self.body {
             return Err(Fault::NotAStream(std::mem::take(head)));
         }
         if let Some(last) = self.sse.finish().map_err(too_large)? {
             match self.dialect.event(last.name, last.data, out) {
-                Ok(Streaming::End) => return Ok(()),
+                Ok(Streaming::End) => return Ok(Streaming::End),
                 Ok(Streaming::More) => {}
                 // An event that was cut off is no longer JSON: the stream broke, not its sender.
                 Err(Fault::Protocol(_)) => return Err(Fault::Truncated),
                 Err(fault) => return Err(fault),
             }
         }
-        self.dialect.end(out)
+        self.dialect.end(out).map(|()| Streaming::More)
     }
 }
 

@@ -66,6 +66,8 @@ struct OutputDetails {
 
 impl From<WireUsage> for Usage {
     fn from(wire: WireUsage) -> Self {
+        // Routers fill in another protocol's fields with 0 where they know nothing of them.
+        let some = |tokens: &u64| *tokens > 0;
         let input_details = wire.prompt_tokens_details.or(wire.input_tokens_details);
         let output_details = wire
             .completion_tokens_details
@@ -78,10 +80,10 @@ impl From<WireUsage> for Usage {
                 .and_then(|details| details.cached_tokens)
                 .or(wire.prompt_cache_hit_tokens)
                 .or(wire.cached_tokens)
-                .or(wire.cache_read_input_tokens),
+                .or(wire.cache_read_input_tokens.filter(some)),
             cache_write: input_details
                 .and_then(|details| details.cache_write_tokens)
-                .or(wire.cache_creation_input_tokens),
+                .or(wire.cache_creation_input_tokens.filter(some)),
             reasoning_output: output_details
                 .and_then(|details| details.reasoning_tokens)
                 .or(wire.reasoning_tokens),

@@ -55,4 +55,11 @@ impl Dialect for Events {
             Of::Responses(responses) => responses.ignored(),
         }
     }
+
+    fn finish(&self) -> Option<&str> {
+        match &self.0 {
+            Of::Chat(chat) => chat.finish(),
+            Of::Responses(responses) => responses.finish(),
+        }
+    }
 }

@@ -35,6 +35,11 @@ impl ChatDecoder {
         self.ignored
     }
 
+    /// The last `finish_reason`.
+    pub(crate) fn finish(&self) -> Option<&str> {
+        self.finish.as_deref()
+    }
+
     /// Takes the data of one event.
     pub(crate) fn event(
         &mut self,
@@ -95,15 +100,16 @@ impl ChatDecoder {
     }
 
     fn chunk(&mut self, chunk: Chunk<'_>, out: &mut Vec<StreamEvent>) -> Result<Streaming, Fault> {
-        if let Some(error) = chunk.error {
-            return Err(reported(error.get()));
-        }
         if !self.opened {
             self.open(chunk.id, chunk.model, out);
         }
+        // What a failure has cost counts too, so the usage is taken before the error.
         let usage = chunk.usage.or(chunk.x_groq.and_then(|groq| groq.usage));
         if let Some(usage) = usage {
             out.push(StreamEvent::Usage(usage.into()));
+        }
+        if let Some(error) = chunk.error {
+            return Err(reported(error.get()));
         }
         match chunk.choices.0 {
             Some(choice) => self.choice(choice, out)?,
@@ -157,7 +163,7 @@ impl ChatDecoder {
     fn close(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
         // Without a reason the server still says that it is done; whether it was cut off inside
         // it does not say.
-        let reason = self.finish.take();
+        let reason = self.finish.clone();
         let stop = match reason.as_deref() {
             Some("stop" | "tool_calls" | "function_call" | "end_turn" | "eos") | None => {
                 StopReason::Stop

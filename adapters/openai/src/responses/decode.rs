@@ -28,6 +28,7 @@ pub(crate) struct ResponsesDecoder {
     items: Items,
     /// What the last event looked like and which slot it added to, if it was a delta of text.
     like: Option<(Template, u32)>,
+    finish: Option<String>,
     ignored: u64,
 }
 
@@ -40,6 +41,7 @@ impl ResponsesDecoder {
             opened: false,
             items: Items::default(),
             like: None,
+            finish: None,
             ignored: 0,
         }
     }
@@ -47,6 +49,12 @@ impl ResponsesDecoder {
     /// How many events meant nothing to it.
     pub(crate) fn ignored(&self) -> u64 {
         self.ignored
+    }
+
+    /// The status of the response that has ended, and of one that is incomplete why:
+    /// `incomplete:max_output_tokens`.
+    pub(crate) fn finish(&self) -> Option<&str> {
+        self.finish.as_deref()
     }
 
     /// Takes the data of one event.
@@ -262,6 +270,9 @@ impl ResponsesDecoder {
         out: &mut Vec<StreamEvent>,
     ) -> Result<(), Fault> {
         let status = given(response.status.take()).unwrap_or_default();
+        let details = response.incomplete_details.take().unwrap_or_default();
+        let because = given(details.reason);
+        self.finish = Some(ending(ended, &status, because.as_deref()));
         if matches!(ended, "response.failed" | "response.cancelled")
             || matches!(status.as_str(), "failed" | "cancelled")
         {
@@ -273,9 +284,8 @@ impl ResponsesDecoder {
                 ..Reported::default()
             })));
         }
-        let details = response.incomplete_details.take().unwrap_or_default();
         let incomplete = ended == "response.incomplete" || status == "incomplete";
-        let reason = match given(details.reason).as_deref() {
+        let reason = match because.as_deref() {
             _ if !incomplete => StopReason::Stop,
             Some("max_output_tokens" | "max_tokens" | "length") => StopReason::Length,
             Some("content_filter") => StopReason::ContentFilter,
@@ -306,6 +316,17 @@ impl ResponsesDecoder {
             self.done(Some(index), Some(item), out)?;
         }
         Ok(())
+    }
+}
+
+/// How a response ended: its status, or where it has none what its last event is called.
+fn ending(event: &str, status: &str, because: Option<&str>) -> String {
+    let named = event.strip_prefix("response.").unwrap_or(event);
+    match (status, because) {
+        ("", None) => named.to_owned(),
+        ("", Some(because)) => format!("{named}:{because}"),
+        (status, None) => status.to_owned(),
+        (status, Some(because)) => format!("{status}:{because}"),
     }
 }
 

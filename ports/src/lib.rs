@@ -15,6 +15,7 @@ pub mod codec;
 pub mod fuzzing;
 mod hooks;
 mod provider;
+mod socket;
 mod store;
 mod tools;
 mod wire;
@@ -37,6 +38,7 @@ pub use provider::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
     Streaming,
 };
+pub use socket::{WireOpened, WireSocket};
 pub use store::{
     Claimed, Durability, Fencing, LogStore, Repair, SessionHead, StoreCapabilities, StoreError,
     StoreErrorKind, StoreRetry, Verified,

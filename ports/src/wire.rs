@@ -13,10 +13,12 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use windlass_core::Retry;
 
-/// Sends HTTP requests.
+use crate::socket::WireOpened;
+
+/// Sends HTTP requests, and opens sockets where it can.
 ///
-/// Laws: one request per call, with no retry inside; no redirect is followed, a 3xx is an answer
-/// like any other; a body is given out as it came, never decompressed; dropping the future, or the
+/// Laws: one request, or one handshake, per call, with no retry inside; no redirect is followed, a
+/// 3xx is an answer like any other; a body is given out as it came, never decompressed; dropping the future, or the
 /// body, ends the request; chunks come in order, and an end that is not the response's own is an
 /// error; no value of a sensitive header, and no query of a URL, is ever in an error.
 #[async_trait]
@@ -26,6 +28,21 @@ pub trait Wire: Send + Sync + 'static {
     /// # Errors
     /// [`WireError`] when the request cannot be sent, or no head comes in time.
     async fn send(&self, request: WireRequest) -> Result<WireResponse, WireError>;
+
+    /// Asks for a WebSocket at a `http` or `https` URL, and waits for the head of the response.
+    /// The handshake's own headers are added to those of the request. A message of more than
+    /// `most_bytes` is not taken. A wire has no sockets unless it says otherwise.
+    ///
+    /// # Errors
+    /// [`WireError`] as of [`send`](Self::send), and of the kind `Unsupported` when this wire has
+    /// no sockets.
+    async fn open(&self, request: WireRequest, most_bytes: usize) -> Result<WireOpened, WireError> {
+        let _ = (request, most_bytes);
+        Err(WireError::new(
+            WireErrorKind::Unsupported,
+            "this wire has no sockets",
+        ))
+    }
 }
 
 /// The body of a response as it arrives.
@@ -288,6 +305,10 @@ pub enum WireErrorKind {
     Broken,
     /// There is no network behind this wire, and it has no recording of what was asked.
     Unrecorded,
+    /// This wire cannot do what was asked, and never will: ask in another way.
+    Unsupported,
+    /// A message is larger than allowed.
+    TooLarge,
 }
 
 impl WireError {
@@ -299,7 +320,10 @@ impl WireError {
             | WireErrorKind::ConnectTimeout
             | WireErrorKind::HeadTimeout
             | WireErrorKind::Broken => Retry::Soon,
-            WireErrorKind::Invalid | WireErrorKind::Unrecorded => Retry::Never,
+            WireErrorKind::Invalid
+            | WireErrorKind::Unrecorded
+            | WireErrorKind::Unsupported
+            | WireErrorKind::TooLarge => Retry::Never,
         };
         Self {
             kind,
@@ -344,5 +368,7 @@ mod tests {
         let error = WireError::new(WireErrorKind::Unrecorded, "");
         assert_eq!(error.retry, Retry::Never);
         assert_eq!(WireError::new(WireErrorKind::Broken, "").retry, Retry::Soon);
+        let unsupported = WireError::new(WireErrorKind::Unsupported, "");
+        assert_eq!(unsupported.retry, Retry::Never);
     }
 }

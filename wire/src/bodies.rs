@@ -2,8 +2,9 @@
 //!
 //! Between two compactions a session's prompts only grow, so each item is encoded once: a body is
 //! the pieces of the last one plus the new items, and no byte of it is copied again. That the items
-//! before are the same is checked item by item, which is a comparison of pointers where the prompt
-//! comes from the same history. After a compaction they are not, and the body is written anew.
+//! before are the same is checked; what two prompts of one history share is not read for it. After a
+//! compaction they are not, and the body is written anew. Where the other side keeps what it was
+//! told, [`Bodies::rest`] writes only what is new.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -156,14 +157,55 @@ impl<E: Encoder> Bodies<E> {
         })
     }
 
-    fn begin(&self, settings: &Arc<Settings>) -> Result<Prefix, ProviderError> {
+    /// All of a body that comes before its conversation.
+    ///
+    /// # Errors
+    /// [`ProviderError`] of kind `InvalidRequest` when the settings cannot be written.
+    pub fn head(&self, settings: &Settings) -> Result<Bytes, ProviderError> {
         let mut bytes = Vec::new();
         self.encoder.head(settings, &mut bytes)?;
+        Ok(bytes.into())
+    }
+
+    /// A body that holds, after this head, only the items from position `from` on. `lowered` is
+    /// what of the items before it was not written as it was. Nothing is remembered, and nothing of
+    /// the items before is read.
+    ///
+    /// # Errors
+    /// As [`body`](Self::body).
+    pub async fn rest(
+        &self,
+        request: &SampleRequest,
+        head: Bytes,
+        from: usize,
+        lowered: &[Lowered],
+    ) -> Result<Written, ProviderError> {
+        let prompt = &request.prompt;
+        let new = || prompt.items.iter_from(from);
+        let pictures = Pictures::of(new(), &request.kept).await?;
+        let mut out = vec![head.last().copied().unwrap_or(b'[')];
+        let encoded = self
+            .encoder
+            .items(new(), &prompt.settings, &pictures, &mut out)?;
+        self.encoder.tail(request, &mut out)?;
+        let mut body = Segments::from(head);
+        body.push(Bytes::from(out).slice(1..));
+        let mut lowered = lowered.to_vec();
+        add(&mut lowered, &encoded.lowered);
+        add(&mut lowered, &encoded.open);
+        Ok(Written {
+            body,
+            kept_bytes: 0,
+            lowered,
+        })
+    }
+
+    fn begin(&self, settings: &Arc<Settings>) -> Result<Prefix, ProviderError> {
         Ok(Prefix {
             settings: settings.clone(),
             items: Chain::default(),
             count: 0,
-            body: bytes.into(),
+            body: self.head(settings)?.into(),
             lowered: Vec::new(),
         })
     }
@@ -196,12 +238,7 @@ impl Prefix {
     /// Whether a prompt begins with what is written here.
     fn starts(&self, items: &Chain<PromptItem>, settings: &Arc<Settings>) -> bool {
         let same = Arc::ptr_eq(&self.settings, settings) || self.settings == *settings;
-        same && items.len() >= self.count
-            && self
-                .items
-                .iter()
-                .take(self.count)
-                .eq(items.iter().take(self.count))
+        same && items.extends(&self.items)
     }
 }
 

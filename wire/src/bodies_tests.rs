@@ -95,6 +95,40 @@ fn a_body_grows_by_what_is_new_and_no_byte_of_it_is_copied_often() {
 }
 
 #[test]
+fn a_prompt_that_was_rewritten_is_written_anew() {
+    let bodies = Bodies::new(Words);
+    let words = |list: &[&str]| {
+        list.iter()
+            .map(|word| (*word).into())
+            .collect::<Vec<String>>()
+    };
+    body(&bodies, "s", &words(&["a", "b", "c"]));
+    for rewritten in [&["a", "x", "c", "d"][..], &["a"], &["a", "b"]] {
+        let written = body(&bodies, "s", &words(rewritten));
+        let read: Vec<String> = serde_json::from_slice(&written.body.to_bytes()).unwrap();
+        assert_eq!(read, rewritten);
+        assert!(written.kept_bytes == 0 || rewritten.len() == 2);
+    }
+}
+
+#[test]
+fn the_rest_holds_only_what_is_new_and_changes_nothing_that_is_remembered() {
+    let bodies = Bodies::new(Words);
+    let mut words: Vec<String> = vec!["a".into(), "b".into()];
+    body(&bodies, "s", &words);
+    words.push("c".into());
+    let request = request("s", &words);
+    let head = bodies.head(&request.prompt.settings).unwrap();
+    for (from, told) in [(0, "[\"a\",\"b\",\"c\"]"), (2, "[\"c\"]"), (3, "[]")] {
+        let rest = bodies.rest(&request, head.clone(), from, &[]);
+        let rest = rest.now_or_never().unwrap().unwrap();
+        assert_eq!(rest.body.to_bytes(), told.as_bytes());
+        assert_eq!(rest.kept_bytes, 0);
+    }
+    assert_eq!(body(&bodies, "s", &words).kept_bytes, 8);
+}
+
+#[test]
 fn what_is_remembered_is_bounded() {
     let bodies = Bodies::new(Words);
     for n in 0..MOST_SESSIONS + 10 {

@@ -7,7 +7,8 @@ use std::time::Duration;
 use url::Url;
 use windlass_core::{FailureKind, Retry};
 use windlass_ports::{
-    ProviderError, Segments, Wire, WireBody, WireErrorKind, WireHeaders, WireRequest,
+    ProviderError, Segments, Wire, WireBody, WireErrorKind, WireHeaders, WireOpened, WireRequest,
+    WireSocket,
 };
 
 use crate::address::{base, is_loopback};
@@ -132,6 +133,40 @@ impl Client {
             return Err(origin.error(FailureKind::Protocol, Retry::Never, context));
         }
         Ok((response.body, origin))
+    }
+
+    /// Asks for a socket, and waits at most `wait` for the answer. No message of more than
+    /// `most_bytes` is taken from it.
+    ///
+    /// # Errors
+    /// [`ProviderError`] when there is none, classed as of [`send`](Self::send); of the kind
+    /// `Unsupported` when the wire has no sockets.
+    pub async fn open(
+        &self,
+        url: &Url,
+        origin: &Origin,
+        wait: Duration,
+        most_bytes: usize,
+    ) -> Result<Box<dyn WireSocket>, ProviderError> {
+        let request = WireRequest {
+            method: "GET",
+            url: url.as_str().to_owned(),
+            headers: self.bare.clone(),
+            body: None,
+            head_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+        };
+        let response = match self.wire.open(request, most_bytes).await {
+            Ok(WireOpened::Socket(socket)) => return Ok(socket),
+            Ok(WireOpened::Refused(response)) => response,
+            Err(error) if error.kind == WireErrorKind::HeadTimeout => {
+                let context = origin.slow(wait);
+                return Err(origin.error(FailureKind::Timeout, Retry::Soon, context));
+            }
+            Err(error) => return Err(origin.unreachable(error)),
+        };
+        let (status, headers) = (response.status, response.headers);
+        let body = refusal(response.body).await;
+        Err(origin.answered(status, &headers).refused(&headers, &body))
     }
 }
 

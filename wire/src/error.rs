@@ -139,6 +139,11 @@ impl Origin {
             WireErrorKind::Unreachable | WireErrorKind::Broken => FailureKind::Unavailable,
             WireErrorKind::Invalid => FailureKind::InvalidRequest,
             WireErrorKind::Unrecorded => return self.unrecorded(error),
+            WireErrorKind::Unsupported => {
+                let words = format!("asking {}: {}", self.endpoint, error.context);
+                return self.error(FailureKind::Unsupported, error.retry, words);
+            }
+            WireErrorKind::TooLarge => return self.fault(Fault::TooLarge(error.context)),
         };
         let context = format!(
             "cannot reach {}: {}; check that the server runs and that the base URL is right",
@@ -154,6 +159,9 @@ impl Origin {
     pub fn broken(&self, error: WireError) -> ProviderError {
         if error.kind == WireErrorKind::Unrecorded {
             return self.unrecorded(error);
+        }
+        if error.kind == WireErrorKind::TooLarge {
+            return self.fault(Fault::TooLarge(error.context));
         }
         let mut mapped = self.fault(Fault::Truncated);
         mapped.source = Some(Box::new(error));

@@ -1,8 +1,10 @@
 #![doc = include_str!("../README.md")]
 
 mod body;
+mod socket;
 
 use std::error::Error;
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -12,9 +14,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::Stream;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
-use reqwest::{Client, Method, Request, Url, redirect};
+use reqwest::{Client, Method, Request, Response, Url, redirect};
 use windlass_ports::{
-    Wire, WireBody, WireError, WireErrorKind, WireHeader, WireRequest, WireResponse,
+    Wire, WireBody, WireError, WireErrorKind, WireHeader, WireOpened, WireRequest, WireResponse,
 };
 
 use crate::body::Sent;
@@ -42,21 +44,34 @@ struct HttpWire {
 #[async_trait]
 impl Wire for HttpWire {
     async fn send(&self, request: WireRequest) -> Result<WireResponse, WireError> {
-        let wait = Duration::from_millis(request.head_ms);
+        let head_ms = request.head_ms;
         let sent = self.client.execute(translated(request)?);
-        let response = match tokio::time::timeout(wait, sent).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(unreachable(error)),
-            Err(_) => {
-                let context = format!("no response within {} ms", wait.as_millis());
-                return Err(WireError::new(WireErrorKind::HeadTimeout, context));
-            }
-        };
-        Ok(WireResponse {
-            status: response.status().as_u16(),
-            headers: response.headers().iter().map(header).collect(),
-            body: Box::new(HttpBody(Box::pin(response.bytes_stream()))),
-        })
+        let response = async { sent.await.map_err(unreachable) };
+        Ok(answered(in_time(head_ms, response).await?))
+    }
+
+    async fn open(&self, request: WireRequest, most_bytes: usize) -> Result<WireOpened, WireError> {
+        socket::open(&self.client, request, most_bytes).await
+    }
+}
+
+/// Waits for the head of a response, as long as it may take.
+async fn in_time<T>(
+    head_ms: u64,
+    head: impl Future<Output = Result<T, WireError>>,
+) -> Result<T, WireError> {
+    let wait = Duration::from_millis(head_ms);
+    tokio::time::timeout(wait, head).await.unwrap_or_else(|_| {
+        let context = format!("no response within {head_ms} ms");
+        Err(WireError::new(WireErrorKind::HeadTimeout, context))
+    })
+}
+
+fn answered(response: Response) -> WireResponse {
+    WireResponse {
+        status: response.status().as_u16(),
+        headers: response.headers().iter().map(header).collect(),
+        body: Box::new(HttpBody(Box::pin(response.bytes_stream()))),
     }
 }
 

@@ -82,6 +82,8 @@ pub(crate) enum Failure {
     HeadTimeout,
     Broken,
     Unrecorded,
+    Unsupported,
+    TooLarge,
 }
 
 impl Failure {
@@ -93,6 +95,8 @@ impl Failure {
             WireErrorKind::HeadTimeout => Self::HeadTimeout,
             WireErrorKind::Broken => Self::Broken,
             WireErrorKind::Unrecorded => Self::Unrecorded,
+            WireErrorKind::Unsupported => Self::Unsupported,
+            WireErrorKind::TooLarge => Self::TooLarge,
         }
     }
 
@@ -104,6 +108,8 @@ impl Failure {
             Self::HeadTimeout => WireErrorKind::HeadTimeout,
             Self::Broken => WireErrorKind::Broken,
             Self::Unrecorded => WireErrorKind::Unrecorded,
+            Self::Unsupported => WireErrorKind::Unsupported,
+            Self::TooLarge => WireErrorKind::TooLarge,
         }
     }
 }

@@ -13,7 +13,9 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 use super::Shared;
 use super::reply::{Cut, Framing, Reply};
 use super::request::{Ended, Parsed, Request, parse};
+use super::socket;
 use super::wire::{Dialect, FILL, Op, framed, plan};
+use crate::ledger::Ledger;
 
 /// Bytes that a client may send ahead while a reply is under way.
 const AHEAD: usize = 1024 * 1024;
@@ -25,7 +27,17 @@ pub(super) async fn serve(mut stream: TcpStream, number: u64, shared: Arc<Shared
     drop(stream.set_nodelay(true));
     let mut carry = Vec::new();
     while let Some((index, request)) = read(&mut stream, &mut carry, number, &shared).await {
-        let reply = shared.script.reply(&request).unwrap_or_else(|miss| {
+        if request.is_handshake() && shared.script.handshake(index).is_none() {
+            shared.handshakes.update(index, finish(Ended::Whole));
+            return socket::serve(&mut stream, &mut carry, &request, &shared).await;
+        }
+        let refused = request
+            .is_handshake()
+            .then(|| shared.script.handshake(index));
+        let reply = refused
+            .flatten()
+            .map_or_else(|| shared.script.reply(&request), Ok);
+        let reply = reply.unwrap_or_else(|miss| {
             shared.misses.push(miss.clone());
             let status = if request.dialect().is_some() {
                 400
@@ -36,32 +48,28 @@ pub(super) async fn serve(mut stream: TcpStream, number: u64, shared: Arc<Shared
         });
         let dialect = request.dialect().unwrap_or(Dialect::Chat);
         let (reader, writer) = stream.split();
+        let ledger = match request.is_handshake() {
+            true => &shared.handshakes,
+            false => &shared.requests,
+        };
         let mut out = Out {
             reader,
             writer,
             carry: &mut carry,
-            shared: &shared,
+            ledger,
             index,
         };
-        let carried = out.carry_out(&reply, dialect).await;
-        let ended = carried.unwrap_or(Carried::HungUp);
-        if let Carried::Cut(cut) = ended {
+        let carried = out.carry_out(plan(&reply, dialect), reply.framing).await;
+        let carried = carried.unwrap_or(Carried::HungUp);
+        if let Carried::Cut(cut) = carried {
             // The cut comes before its record, so that who waits for the record finds it done.
             close(&mut stream, cut).await;
         }
-        shared.requests.update(index, |request| {
-            request.ended = Some(match ended {
-                Carried::Whole => Ended::Whole,
-                Carried::Cut(Cut::Fin) if reply.cut.is_none() => Ended::Whole,
-                Carried::Cut(_) => Ended::Cut,
-                Carried::HungUp => Ended::HungUp,
-            });
-            request.ended_at = Some(Instant::now());
-        });
+        ledger.update(index, finish(carried.ended(&reply)));
         let close = request
             .header("connection")
             .is_some_and(|v| v.eq_ignore_ascii_case("close"));
-        match ended {
+        match carried {
             Carried::Whole if close => return self::close(&mut stream, Cut::Fin).await,
             Carried::Whole => {}
             Carried::Cut(Cut::Rst) => {
@@ -73,9 +81,17 @@ pub(super) async fn serve(mut stream: TcpStream, number: u64, shared: Arc<Shared
     }
 }
 
+/// Records how the reply to a request has ended.
+pub(super) fn finish(ended: Ended) -> impl FnOnce(&mut Request) {
+    move |request| {
+        request.ended = Some(ended);
+        request.ended_at = Some(Instant::now());
+    }
+}
+
 /// Closes, or prepares for the reset that dropping the socket then sends. A socket that is closed
 /// already is as it should be.
-async fn close(stream: &mut TcpStream, cut: Cut) {
+pub(super) async fn close(stream: &mut TcpStream, cut: Cut) {
     match cut {
         Cut::Fin => drop(stream.shutdown().await),
         Cut::Rst => drop(stream.set_zero_linger()),
@@ -123,8 +139,12 @@ async fn read(
 }
 
 /// Records a request under the number of its place.
-fn record(mut request: Request, shared: &Shared) -> (usize, Request) {
-    let index = shared.requests.push_with(|number| {
+pub(super) fn record(mut request: Request, shared: &Shared) -> (usize, Request) {
+    let ledger = match request.is_handshake() {
+        true => &shared.handshakes,
+        false => &shared.requests,
+    };
+    let index = ledger.push_with(|number| {
         request.number = number;
         request.clone()
     });
@@ -132,27 +152,43 @@ fn record(mut request: Request, shared: &Shared) -> (usize, Request) {
     (index, request)
 }
 
-enum Carried {
+pub(super) enum Carried {
     Whole,
     Cut(Cut),
     HungUp,
 }
 
-struct Out<'a> {
-    reader: ReadHalf<'a>,
-    writer: WriteHalf<'a>,
-    carry: &'a mut Vec<u8>,
-    shared: &'a Shared,
-    index: usize,
+impl Carried {
+    /// The same as it is recorded.
+    pub(super) fn ended(&self, reply: &Reply) -> Ended {
+        match self {
+            Self::Whole => Ended::Whole,
+            Self::Cut(Cut::Fin) if reply.cut.is_none() => Ended::Whole,
+            Self::Cut(_) => Ended::Cut,
+            Self::HungUp => Ended::HungUp,
+        }
+    }
+}
+
+pub(super) struct Out<'a> {
+    pub(super) reader: ReadHalf<'a>,
+    pub(super) writer: WriteHalf<'a>,
+    pub(super) carry: &'a mut Vec<u8>,
+    pub(super) ledger: &'a Ledger<Request>,
+    pub(super) index: usize,
 }
 
 impl Out<'_> {
     /// Does what the plan says. An error means that the client is gone.
-    async fn carry_out(&mut self, reply: &Reply, dialect: Dialect) -> io::Result<Carried> {
-        for op in plan(reply, dialect) {
+    pub(super) async fn carry_out(
+        &mut self,
+        ops: Vec<Op>,
+        framing: Framing,
+    ) -> io::Result<Carried> {
+        for op in ops {
             match op {
                 Op::Write(bytes) => self.write(&bytes).await?,
-                Op::Fill { fill, count } => self.fill(reply.framing, fill, count).await?,
+                Op::Fill { fill, count } => self.fill(framing, fill, count).await?,
                 Op::Wait(gate) => {
                     let wait = async {
                         gate.pass().await;
@@ -169,8 +205,7 @@ impl Out<'_> {
     async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         while_there(&mut self.reader, self.carry, self.writer.write_all(bytes)).await?;
         let sent = bytes.len() as u64;
-        self.shared
-            .requests
+        self.ledger
             .update(self.index, |request| request.sent += sent);
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! A model server on a loopback socket that answers by a script, byte by byte.
 //!
 //! It writes HTTP/1.1 itself, so that a test decides every byte that reaches the client's socket,
-//! and when. It has its own thread, so it serves a blocking test and a child process as well as an
+//! and when. Responses are asked for over HTTP or over a WebSocket on the same port, by one script.
+//! It has its own thread, so it serves a blocking test and a child process as well as an
 //! async test; dropping it stops it.
 
 mod chat;
@@ -11,6 +12,7 @@ mod reply;
 mod request;
 mod responses;
 mod script;
+mod socket;
 mod wire;
 
 use std::fmt;
@@ -71,6 +73,7 @@ pub struct ModelServer {
 struct Shared {
     script: Script,
     requests: Ledger<Request>,
+    handshakes: Ledger<Request>,
     misses: Ledger<String>,
 }
 
@@ -89,6 +92,7 @@ impl ModelServer {
         let shared = Arc::new(Shared {
             script: script.into(),
             requests: Ledger::default(),
+            handshakes: Ledger::default(),
             misses: Ledger::default(),
         });
         let stop = CancelSource::new();
@@ -122,6 +126,12 @@ impl ModelServer {
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.shared.requests.snapshot()
+    }
+
+    /// The handshakes of WebSockets, in the order of their arrival. They are no requests.
+    #[must_use]
+    pub fn handshakes(&self) -> Vec<Request> {
+        self.shared.handshakes.snapshot()
     }
 
     /// The requests for an answer of a model: what is left without `/v1/models` and the like.

@@ -65,6 +65,18 @@ pub struct Asked {
 }
 
 impl Request {
+    /// The method of a request that came as a message over a WebSocket: its headers are those of
+    /// the handshake.
+    pub const MESSAGE: &'static str = "MESSAGE";
+
+    /// Whether it asks for a WebSocket where models answer over one.
+    pub(super) fn is_handshake(&self) -> bool {
+        let upgrade = self.header("upgrade").unwrap_or_default();
+        self.method == "GET"
+            && self.route() == "/v1/responses"
+            && upgrade.eq_ignore_ascii_case("websocket")
+    }
+
     /// The path without its query.
     #[must_use]
     pub fn route(&self) -> &str {

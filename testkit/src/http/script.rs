@@ -15,6 +15,7 @@ pub struct Script {
     samples: Source,
     models: Reply,
     strict: Strict,
+    handshakes: Handshakes,
 }
 
 /// Which requests are refused for their form.
@@ -27,6 +28,9 @@ enum Strict {
     /// Those that this server would.
     Server(&'static Profile),
 }
+
+/// What the handshake of this number is refused with, if it is.
+type Handshakes = Box<dyn Fn(usize) -> Option<Reply> + Send + Sync>;
 
 enum Source {
     List(Mutex<VecDeque<Reply>>),
@@ -69,12 +73,24 @@ impl Script {
         self
     }
 
+    /// Refuses handshakes of WebSockets by their number, from 0, with a reply of HTTP; by default
+    /// none is refused.
+    #[must_use]
+    pub fn refusing(
+        mut self,
+        handshakes: impl Fn(usize) -> Option<Reply> + Send + Sync + 'static,
+    ) -> Self {
+        self.handshakes = Box::new(handshakes);
+        self
+    }
+
     fn over(samples: Source) -> Self {
         let listed = json!({ "id": MODEL, "object": "model", "created": 0, "owned_by": "testkit" });
         Self {
             samples,
             models: Reply::json(200, &json!({ "object": "list", "data": [listed] })),
             strict: Strict::No,
+            handshakes: Box::new(|_| None),
         }
     }
 
@@ -83,7 +99,8 @@ impl Script {
         let (method, path) = (request.method.as_str(), request.route());
         match (method, path) {
             ("GET", "/v1/models") => return Ok(self.models.clone()),
-            ("POST", "/v1/chat/completions" | "/v1/responses") => {}
+            ("POST", "/v1/chat/completions" | "/v1/responses")
+            | (Request::MESSAGE, "/v1/responses") => {}
             _ => return Err(format!("{method} {path}: this server does not serve it")),
         }
         let fault = match self.strict {
@@ -110,6 +127,11 @@ impl Script {
                 })
             }
         }
+    }
+
+    /// What a handshake is refused with, if it is.
+    pub(super) fn handshake(&self, number: usize) -> Option<Reply> {
+        (self.handshakes)(number)
     }
 
     pub(super) fn remaining(&self) -> usize {

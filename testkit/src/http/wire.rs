@@ -52,37 +52,8 @@ pub(super) fn plan(reply: &Reply, dialect: Dialect) -> Vec<Op> {
     };
     let known = pieces.iter().map(Vec::len).sum::<usize>() as u64;
     ops.push(Op::Write(head(reply, known.saturating_add(count))));
-
-    let marks = marks(reply);
-    let mut marks = marks.iter().peekable();
-    let mut at = 0;
-    for piece in &pieces {
-        let mut rest = piece.as_slice();
-        while let Some((mark, event)) = marks.next_if(|(mark, _)| *mark <= at + rest.len()) {
-            let (before, after) = rest.split_at(mark.saturating_sub(at));
-            write(reply.framing, before, &mut ops);
-            at += before.len();
-            rest = after;
-            match event {
-                Mark::Pause(gate) => ops.push(Op::Wait(gate.clone())),
-                Mark::Cut(cut) => {
-                    ops.push(Op::Cut(*cut));
-                    return ops;
-                }
-            }
-        }
-        write(reply.framing, rest, &mut ops);
-        at += rest.len();
-    }
-    // A mark beyond the bytes holds at their end.
-    for (_, event) in marks {
-        match event {
-            Mark::Pause(gate) => ops.push(Op::Wait(gate.clone())),
-            Mark::Cut(cut) => {
-                ops.push(Op::Cut(*cut));
-                return ops;
-            }
-        }
+    if !laid(reply, &pieces, &mut ops) {
+        return ops;
     }
     if count > 0 {
         ops.push(Op::Fill { fill, count });
@@ -93,6 +64,43 @@ pub(super) fn plan(reply: &Reply, dialect: Dialect) -> Vec<Op> {
         Framing::Close => ops.push(Op::Cut(Cut::Fin)),
     }
     ops
+}
+
+/// Lays pieces out, with the pauses and the cut where they belong; answers whether all are written
+/// then.
+pub(super) fn laid(reply: &Reply, pieces: &[Vec<u8>], ops: &mut Vec<Op>) -> bool {
+    let marks = marks(reply);
+    let mut marks = marks.iter().peekable();
+    let mut at = 0;
+    for piece in pieces {
+        let mut rest = piece.as_slice();
+        while let Some((mark, event)) = marks.next_if(|(mark, _)| *mark <= at + rest.len()) {
+            let (before, after) = rest.split_at(mark.saturating_sub(at));
+            write(reply.framing, before, ops);
+            at += before.len();
+            rest = after;
+            match event {
+                Mark::Pause(gate) => ops.push(Op::Wait(gate.clone())),
+                Mark::Cut(cut) => {
+                    ops.push(Op::Cut(*cut));
+                    return false;
+                }
+            }
+        }
+        write(reply.framing, rest, ops);
+        at += rest.len();
+    }
+    // A mark beyond the bytes holds at their end.
+    for (_, event) in marks {
+        match event {
+            Mark::Pause(gate) => ops.push(Op::Wait(gate.clone())),
+            Mark::Cut(cut) => {
+                ops.push(Op::Cut(*cut));
+                return false;
+            }
+        }
+    }
+    true
 }
 
 /// A piece as the framing wants it.
@@ -130,6 +138,15 @@ fn marks(reply: &Reply) -> Vec<(usize, Mark)> {
 }
 
 fn pieces(reply: &Reply, dialect: Dialect) -> Vec<Vec<u8>> {
+    let events = events(reply, dialect);
+    match reply.split {
+        None => events,
+        Some(size) => events.concat().chunks(size).map(<[u8]>::to_vec).collect(),
+    }
+}
+
+/// The events of a reply, as they are after its edits.
+pub(super) fn events(reply: &Reply, dialect: Dialect) -> Vec<Vec<u8>> {
     let mut events = match &reply.body {
         Body::Answer(answer) => dialect
             .events(answer)
@@ -143,10 +160,7 @@ fn pieces(reply: &Reply, dialect: Dialect) -> Vec<Vec<u8>> {
     for edit in &reply.edits {
         apply(edit, &mut events);
     }
-    match reply.split {
-        None => events,
-        Some(size) => events.concat().chunks(size).map(<[u8]>::to_vec).collect(),
-    }
+    events
 }
 
 /// Applies an edit; one that names an event that is not there changes nothing.
@@ -169,7 +183,7 @@ fn apply(edit: &Edit, events: &mut Vec<Vec<u8>>) {
     }
 }
 
-fn split_events(bytes: &[u8]) -> Vec<Vec<u8>> {
+pub(super) fn split_events(bytes: &[u8]) -> Vec<Vec<u8>> {
     let (mut events, mut rest) = (Vec::new(), bytes);
     while let Some(end) = rest.windows(2).position(|window| window == b"\n\n") {
         let (event, tail) = rest.split_at(end + 2);

@@ -155,6 +155,7 @@ pub(super) const HOMES: &[(&str, &str)] = &[
     ("rustls", "adapters/http"),
     ("sled", "adapters/sled"),
     ("tokio-postgres", "adapters/postgres"),
+    ("tokio-tungstenite", "adapters/http"),
     ("tracing-subscriber", "app/cli"),
 ];
 

@@ -98,14 +98,26 @@ pub fn fault_for(profile: &Profile, request: &Request) -> Option<String> {
     let Some(body) = &request.json else {
         return Some(told(&"its body is no JSON"));
     };
-    if let Err(faults) = validate(profile, body) {
+    let mut body = body.clone();
+    let message = request.method == Request::MESSAGE;
+    if message && taken(&mut body, "type") != Some("response.create".into()) {
+        return Some(told(&"it is no response.create"));
+    }
+    if let Err(faults) = validate(profile, &body) {
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
         return Some(told(&faults.join("; ")));
     }
-    if body["stream"] != true {
-        return Some(told(&"it asks for no stream"));
+    // Over a WebSocket there is nothing else than a stream.
+    match taken(&mut body, "stream") {
+        Some(Value::Bool(true)) if !message => None,
+        None if message => None,
+        Some(_) if message => Some(told(&"it says stream, which has no place in a message")),
+        Some(_) | None => Some(told(&"it asks for no stream")),
     }
-    None
+}
+
+fn taken(body: &mut Value, key: &str) -> Option<Value> {
+    body.as_object_mut()?.remove(key)
 }
 
 #[cfg(test)]

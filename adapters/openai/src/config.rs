@@ -48,6 +48,9 @@ pub struct OpenAiConfig {
     /// The project that is billed.
     #[serde(default)]
     pub project: Option<String>,
+    /// Whether Responses are asked for over a WebSocket where that works, and over HTTP otherwise.
+    #[serde(default)]
+    pub websocket: bool,
     /// Further headers of every request. Their values count as secrets.
     #[serde(default)]
     pub headers: BTreeMap<String, Secret>,
@@ -63,6 +66,7 @@ impl OpenAiConfig {
             api_key: None,
             organisation: None,
             project: None,
+            websocket: false,
             headers: BTreeMap::new(),
         }
     }
@@ -80,6 +84,13 @@ impl OpenAiConfig {
         self.api_key = Some(Secret::new(key));
         self
     }
+
+    /// The same with Responses over a WebSocket.
+    #[must_use]
+    pub fn with_websocket(mut self) -> Self {
+        self.websocket = true;
+        self
+    }
 }
 
 impl fmt::Debug for OpenAiConfig {
@@ -90,6 +101,7 @@ impl fmt::Debug for OpenAiConfig {
             .field("api_key", &self.api_key.as_ref().map(|_| "[redacted]"))
             .field("organisation", &self.organisation)
             .field("project", &self.project)
+            .field("websocket", &self.websocket)
             .field("headers", &self.headers.keys().collect::<Vec<_>>())
             .finish()
     }

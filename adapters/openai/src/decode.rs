@@ -27,6 +27,14 @@ impl Events {
             Api::Responses => Of::Responses(Box::new(ResponsesDecoder::new(endpoint, model))),
         })
     }
+
+    /// Whether the answer held items that are not told, such as those of tools that run over there.
+    pub(crate) fn foreign(&self) -> bool {
+        match &self.0 {
+            Of::Chat(_) => false,
+            Of::Responses(responses) => responses.foreign(),
+        }
+    }
 }
 
 impl Dialect for Events {

@@ -12,6 +12,14 @@ use crate::{chat, responses};
 pub struct Writer {
     api: Api,
     endpoint: String,
+    over: Transport,
+}
+
+/// What a request goes over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Transport {
+    Http,
+    Socket,
 }
 
 impl Writer {
@@ -19,7 +27,21 @@ impl Writer {
     #[must_use]
     pub fn new(api: Api, endpoint: impl Into<String>) -> Self {
         let endpoint = endpoint.into();
-        Self { api, endpoint }
+        let over = Transport::Http;
+        Self {
+            api,
+            endpoint,
+            over,
+        }
+    }
+
+    /// A writer of Responses requests to `endpoint` that go over a WebSocket.
+    pub(crate) fn over_socket(endpoint: &str) -> Self {
+        let over = Transport::Socket;
+        Self {
+            over,
+            ..Self::new(Api::Responses, endpoint)
+        }
     }
 }
 
@@ -27,7 +49,7 @@ impl Encoder for Writer {
     fn head(&self, settings: &Settings, out: &mut Vec<u8>) -> Result<(), ProviderError> {
         match self.api {
             Api::Chat => chat::request::head(settings, out),
-            Api::Responses => responses::request::head(settings, out),
+            Api::Responses => responses::request::head(settings, self.over, out),
         }
     }
 

@@ -11,6 +11,7 @@ pub mod fuzzing;
 mod headers;
 mod request;
 mod responses;
+mod socket;
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,12 +19,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::Value;
+use tokio::time::Instant;
 use url::Url;
 use windlass_core::{Asked, FailureKind, Retry};
 use windlass_ports::{
     Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Wire,
 };
-use windlass_wire::{Answer, Bodies, Client, Decoder, Origin, SseCaps};
+use windlass_wire::{Answer, Bodies, Client, Decoder, Origin, SseCaps, misconfigured};
+
+use crate::socket::{Ask, Sockets, Went};
 
 pub use config::{Api, OPENAI_BASE_URL, OpenAiConfig};
 pub use decode::Events;
@@ -40,6 +44,8 @@ pub struct OpenAi {
     url: Url,
     origin: Origin,
     bodies: Bodies<Writer>,
+    /// Where Responses are asked for over WebSockets.
+    sockets: Option<Sockets>,
     caps: SseCaps,
 }
 
@@ -59,10 +65,23 @@ impl OpenAi {
             Api::Responses => client.call(&["responses"]),
         };
         let endpoint = client.endpoint();
+        let sockets = match (config.websocket, config.api) {
+            (false, _) => None,
+            (true, Api::Responses) => {
+                let writer = Writer::over_socket(&endpoint);
+                Some(Sockets::new(writer, SseCaps::default()))
+            }
+            (true, Api::Chat) => {
+                let what = "Chat Completions has no WebSockets: leave `websocket` out, or ask for \
+                            Responses";
+                return Err(misconfigured(what.into()));
+            }
+        };
         Ok(Self {
             api: config.api,
             bodies: Bodies::new(Writer::new(config.api, endpoint.as_str())),
             endpoint,
+            sockets,
             client,
             url,
             origin,
@@ -74,6 +93,7 @@ impl OpenAi {
     #[must_use]
     pub fn with_caps(mut self, caps: SseCaps) -> Self {
         self.caps = caps;
+        self.sockets = self.sockets.map(|sockets| sockets.with_caps(caps));
         self
     }
 
@@ -130,18 +150,37 @@ impl Provider for OpenAi {
 
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {
         self.capabilities().admit(&request)?;
-        let written = self.bodies.body(&request).await?;
         let model = &request.prompt.settings.model;
-        let asked = Asked {
+        let mut asked = Asked {
             provider: self.name().to_owned(),
             model: model.clone(),
             endpoint: self.endpoint.clone(),
-            bytes: written.body.len() as u64,
-            kept_bytes: written.kept_bytes,
-            lowered: written.lowered,
             ..Asked::default()
         };
         let wait = Duration::from_millis(request.limits.connect_ms);
+        let until = Instant::now() + wait;
+        if let Some(sockets) = &self.sockets {
+            let ask = Ask {
+                client: &self.client,
+                url: &self.url,
+                origin: &self.origin,
+                request: &request,
+                asked: asked.clone(),
+            };
+            match sockets.sample(ask).await? {
+                Went::Over(stream) => return Ok(stream),
+                Went::Not(why) => asked.instead = Some(why),
+            }
+        }
+        let written = self.bodies.body(&request).await?;
+        asked.bytes = written.body.len() as u64;
+        asked.kept_bytes = written.kept_bytes;
+        asked.lowered = written.lowered;
+        // What a handshake has taken is no longer there to wait for.
+        let wait = match asked.instead {
+            Some(_) => until.saturating_duration_since(Instant::now()),
+            None => wait,
+        };
         let sent = self
             .client
             .send("POST", &self.url, &self.origin, Some(written.body), wait)

@@ -57,6 +57,11 @@ impl ResponsesDecoder {
         self.finish.as_deref()
     }
 
+    /// Whether there were items that are not told.
+    pub(crate) fn foreign(&self) -> bool {
+        self.items.foreign()
+    }
+
     /// Takes the data of one event.
     pub(crate) fn event(
         &mut self,

@@ -79,6 +79,11 @@ impl Items {
         self.items.is_empty()
     }
 
+    /// Whether an item was of a kind that is not told.
+    pub(super) fn foreign(&self) -> bool {
+        self.items.iter().any(|item| item.kind == Kind::Foreign)
+    }
+
     /// A piece of a message that is still open.
     pub(super) fn piece(
         &mut self,

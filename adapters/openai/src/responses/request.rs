@@ -11,12 +11,16 @@ use super::DIALECT;
 use windlass_wire::request::{arguments, call_id, schema, separate, tool_name, write};
 use windlass_wire::{Encoded, Pictures, request};
 
+use crate::encode::Transport;
 use crate::request::may_reason;
 
 #[derive(Serialize)]
 struct Head<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#type: Option<&'a str>,
     model: &'a str,
-    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream: Option<bool>,
     store: bool,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     include: &'a [&'a str],
@@ -77,7 +81,11 @@ struct Kept<'a> {
 }
 
 /// Writes all of a body that comes before the conversation, up to the opening of its list.
-pub(crate) fn head(settings: &Settings, out: &mut Vec<u8>) -> Result<(), ProviderError> {
+pub(crate) fn head(
+    settings: &Settings,
+    over: Transport,
+    out: &mut Vec<u8>,
+) -> Result<(), ProviderError> {
     let tool = |tool| {
         let tool: &windlass_core::ToolSpec = tool;
         Ok(Tool {
@@ -89,9 +97,15 @@ pub(crate) fn head(settings: &Settings, out: &mut Vec<u8>) -> Result<(), Provide
         })
     };
     let reasons = may_reason(settings);
+    // Over a WebSocket there is nothing else than a stream, and a message says what it is.
+    let (kind, stream) = match over {
+        Transport::Http => (None, Some(true)),
+        Transport::Socket => (Some("response.create"), None),
+    };
     let head = Head {
+        r#type: kind,
         model: &settings.model,
-        stream: true,
+        stream,
         store: false,
         include: if reasons {
             &["reasoning.encrypted_content"]

@@ -1,0 +1,241 @@
+//! One answer over a WebSocket: each message is one event. Once it is whole its connection waits
+//! for the next request of its session; otherwise the connection is closed.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use serde_json::Value;
+use windlass_core::{Asked, FailureKind, Prompt, Retry, Sent, SessionId, StreamEvent};
+use windlass_ports::{ProviderError, SampleStream, Streaming, WireError, WireHeaders};
+use windlass_wire::{Dialect as _, Fault, Origin, SseCaps, SseError};
+
+use super::known::Said;
+use super::pool::{Idle, Pool};
+use crate::decode::Events;
+
+/// How many messages that have arrived already one call takes.
+const MESSAGES: usize = 64;
+
+/// What an answer is the answer to.
+pub(super) struct Taken {
+    pub(super) pool: Arc<Pool>,
+    pub(super) session: SessionId,
+    pub(super) prompt: Prompt,
+    pub(super) head: Bytes,
+    pub(super) asked: Asked,
+}
+
+/// One answer.
+pub(super) struct SocketAnswer {
+    /// Gone once the answer is whole or broken.
+    open: Option<(Idle, Taken)>,
+    events: Events,
+    origin: Origin,
+    caps: SseCaps,
+    bytes: u64,
+    said: Said,
+    asked: Option<Asked>,
+    /// What the first message brought.
+    ready: Vec<StreamEvent>,
+}
+
+impl SocketAnswer {
+    pub(super) fn new(
+        idle: Idle,
+        events: Events,
+        origin: Origin,
+        caps: SseCaps,
+        taken: Taken,
+    ) -> Self {
+        Self {
+            asked: Some(taken.asked.clone()),
+            open: Some((idle, taken)),
+            events,
+            origin,
+            caps,
+            bytes: 0,
+            said: Said::default(),
+            ready: Vec::new(),
+        }
+    }
+
+    /// Takes the first message.
+    pub(super) fn first(&mut self, message: &[u8]) -> Result<(), ProviderError> {
+        let mut ready = Vec::new();
+        let taken = self.take(message, &mut ready);
+        self.ready = ready;
+        taken.map(drop)
+    }
+
+    /// Takes a message. The connection is let go of when the answer is whole, or there is an error.
+    fn take(
+        &mut self,
+        message: &[u8],
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<Streaming, ProviderError> {
+        match self.event(message, out) {
+            Ok(Streaming::More) => Ok(Streaming::More),
+            Ok(Streaming::End) => {
+                self.release();
+                Ok(Streaming::End)
+            }
+            Err(fault) => {
+                let (error, against) = failed(&self.origin, fault, message);
+                Err(self.fail(error, against))
+            }
+        }
+    }
+
+    fn event(&mut self, message: &[u8], out: &mut Vec<StreamEvent>) -> Result<Streaming, Fault> {
+        self.bytes = self.bytes.saturating_add(message.len() as u64);
+        if self.bytes > self.caps.stream {
+            let error = SseError::Stream(self.caps.stream);
+            return Err(Fault::TooLarge(error.to_string()));
+        }
+        let before = out.len();
+        let streaming = self.events.event(b"", message, out)?;
+        let last = self
+            .open
+            .as_ref()
+            .and_then(|(idle, _)| idle.last.as_deref());
+        for event in out.iter().skip(before) {
+            self.said.push(event);
+            if let StreamEvent::Opened {
+                response_id: Some(id),
+                ..
+            } = event
+                && last == Some(id)
+            {
+                let what = "an event of the answer before came in this one";
+                return Err(Fault::Protocol(what.into()));
+            }
+        }
+        Ok(streaming)
+    }
+
+    /// Has the connection wait for the next request.
+    fn release(&mut self) {
+        let said = std::mem::take(&mut self.said);
+        let Some((mut idle, taken)) = self.open.take() else {
+            return;
+        };
+        tracing::debug!(ignored = self.events.ignored(), "the answer is whole");
+        idle.last = said.response_id().map(str::to_owned);
+        // What the model did beside what it said, the server knows and the prompt does not.
+        let strange = self.events.foreign();
+        let known = said.known(taken.prompt, taken.head, taken.asked.lowered);
+        idle.known = known.filter(|_| !strange);
+        taken.pool.put(taken.session, idle);
+    }
+
+    /// The answer breaks off.
+    fn broken(&mut self, error: Option<WireError>) -> ProviderError {
+        let error = match error {
+            Some(error) => self.origin.broken(error),
+            None => self.origin.fault(Fault::Truncated),
+        };
+        self.fail(error, true)
+    }
+
+    /// Gives the connection up; a failed whole request speaks against the next one.
+    fn fail(&mut self, error: ProviderError, against: bool) -> ProviderError {
+        if let Some((_, taken)) = self.open.take()
+            && against
+            && taken.asked.sent == Sent::Socket
+        {
+            taken.pool.shun(&taken.session);
+        }
+        error
+    }
+}
+
+#[async_trait]
+impl SampleStream for SocketAnswer {
+    fn asked(&mut self) -> Option<Asked> {
+        self.asked.take()
+    }
+
+    async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<Streaming, ProviderError> {
+        if !self.ready.is_empty() {
+            events.append(&mut self.ready);
+            return Ok(match self.open {
+                Some(_) => Streaming::More,
+                None => Streaming::End,
+            });
+        }
+        let Some((idle, _)) = &mut self.open else {
+            return Ok(Streaming::End);
+        };
+        let mut read = idle.socket.text().await;
+        let mut taken = 0;
+        loop {
+            match read {
+                Ok(Some(message)) => {
+                    if self.take(&message, events)? == Streaming::End {
+                        return Ok(Streaming::End);
+                    }
+                }
+                Ok(None) => return Err(self.broken(None)),
+                Err(error) => return Err(self.broken(Some(error))),
+            }
+            taken += 1;
+            let Some((idle, _)) = self.open.as_mut().filter(|_| taken < MESSAGES) else {
+                return Ok(Streaming::More);
+            };
+            match idle.socket.text().now_or_never() {
+                Some(more) => read = more,
+                None => return Ok(Streaming::More),
+            }
+        }
+    }
+}
+
+/// The error of a message that is no part of an answer, and whether it speaks against sockets.
+fn failed(origin: &Origin, fault: Fault, message: &[u8]) -> (ProviderError, bool) {
+    let Fault::Reported(reported) = fault else {
+        return (origin.fault(fault), true);
+    };
+    let code = reported.code.clone();
+    // An error event with a status says what a response over HTTP would have said.
+    let mut error = match refusal(message) {
+        Some((status, headers)) => origin.answered(status, &headers).refused(&headers, message),
+        None => origin.fault(Fault::Reported(reported)),
+    };
+    // Nothing was generated yet, and another request can be.
+    let instead = match code.as_str() {
+        "previous_response_not_found" => "the next attempt sends the whole conversation",
+        "websocket_connection_limit_reached" => "the next attempt opens a new connection",
+        _ => {
+            let elsewhere = matches!(
+                error.kind,
+                FailureKind::RateLimit
+                    | FailureKind::Overloaded
+                    | FailureKind::Quota
+                    | FailureKind::Authentication
+                    | FailureKind::ContextOverflow
+                    | FailureKind::ContentFilter
+            );
+            return (error, !elsewhere);
+        }
+    };
+    (error.kind, error.retry) = (FailureKind::Unavailable, Retry::Soon);
+    error.context = format!("{}; {instead}", error.context);
+    (error, false)
+}
+
+/// The status and the headers that an error over a WebSocket says it would have over HTTP.
+fn refusal(message: &[u8]) -> Option<(u16, WireHeaders)> {
+    let told: Value = serde_json::from_slice(message).ok()?;
+    let status = told.get("status").or_else(|| told.get("status_code"))?;
+    let status = u16::try_from(status.as_u64()?).ok()?;
+    let mut headers = WireHeaders::default();
+    let named = told.get("headers").and_then(Value::as_object);
+    for (name, value) in named.into_iter().flatten() {
+        if let Some(value) = value.as_str() {
+            headers.push(name, value.to_owned(), false);
+        }
+    }
+    (400..600).contains(&status).then_some((status, headers))
+}

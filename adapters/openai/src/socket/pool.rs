@@ -1,0 +1,191 @@
+//! The connections that wait for the next request of their session: at most one a session, few in
+//! all, none for long. Who takes one has it alone.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use windlass_core::SessionId;
+use windlass_ports::WireSocket;
+
+use super::known::{Known, Why};
+
+/// How many connections wait.
+const MOST: usize = 32;
+
+/// How long a connection waits.
+const IDLE: Duration = Duration::from_secs(5 * 60);
+
+/// How old a connection gets. OpenAI ends one after 60 minutes, also in the middle of an answer.
+const AGE: Duration = Duration::from_secs(50 * 60);
+
+/// How long sockets are left alone when they fail.
+const SHUN: Duration = Duration::from_secs(60);
+
+/// How many sessions with failed sockets are remembered.
+const MOST_SHUNNED: usize = 256;
+
+/// A connection that waits.
+pub(super) struct Idle {
+    pub(super) socket: Box<dyn WireSocket>,
+    pub(super) opened: Instant,
+    /// The last response over it.
+    pub(super) last: Option<String>,
+    pub(super) known: Option<Known>,
+}
+
+/// The connections of one provider.
+#[derive(Default)]
+pub(super) struct Pool(Mutex<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    /// The one that has waited longest is in front.
+    idle: VecDeque<(SessionId, Instant, Idle)>,
+    /// Sessions whose sockets failed, and until when they go another way.
+    shunned: VecDeque<(SessionId, Instant)>,
+    /// Why no socket is asked for, and until when.
+    closed: Option<(String, Option<Instant>)>,
+    reaping: bool,
+}
+
+impl Pool {
+    /// Why this request does not go over a socket, if it does not. A request that has failed before
+    /// goes another way for as long as its session is shunned, however long that is ago.
+    pub(super) fn shut(&self, session: &SessionId, retried: bool) -> Option<String> {
+        let mut inner = self.lock();
+        let now = Instant::now();
+        if let Some((why, until)) = &inner.closed {
+            if until.is_none_or(|until| now < until) {
+                return Some(why.clone());
+            }
+            inner.closed = None;
+        }
+        let at = inner
+            .shunned
+            .iter()
+            .position(|(other, _)| other == session)?;
+        let until = inner.shunned.get(at).map(|(_, until)| *until)?;
+        if now < until || retried {
+            return Some("the last request over a WebSocket failed".into());
+        }
+        inner.shunned.remove(at);
+        None
+    }
+
+    /// No socket is asked for, for a while or, where there never is one, at all.
+    pub(super) fn close(&self, why: &str, ever: bool) {
+        let until = (!ever).then(|| Instant::now() + SHUN);
+        self.lock().closed = Some((why.to_owned(), until));
+    }
+
+    /// The next requests of a session go another way for a while.
+    pub(super) fn shun(&self, session: &SessionId) {
+        let mut inner = self.lock();
+        inner.shunned.retain(|(other, _)| other != session);
+        inner
+            .shunned
+            .push_back((session.clone(), Instant::now() + SHUN));
+        if inner.shunned.len() > MOST_SHUNNED {
+            inner.shunned.pop_front();
+        }
+    }
+
+    /// Takes the connection of a session, if it is open and quiet.
+    pub(super) fn take(&self, session: &SessionId) -> Result<Idle, Why> {
+        let taken = {
+            let mut inner = self.lock();
+            inner.purge();
+            let at = inner.idle.iter().position(|(other, ..)| other == session);
+            at.and_then(|at| inner.idle.remove(at))
+        };
+        let (.., mut idle) = taken.ok_or("no connection of this session was open")?;
+        if idle.opened.elapsed() >= AGE {
+            idle.socket.close();
+            return Err("the connection of this session was too old");
+        }
+        // Whatever has come belongs to no request.
+        match idle
+            .socket
+            .poll_text(&mut Context::from_waker(Waker::noop()))
+        {
+            Poll::Pending => Ok(idle),
+            Poll::Ready(_) => Err("the connection of this session was closed"),
+        }
+    }
+
+    /// Has a connection wait for the next request of its session.
+    pub(super) fn put(self: &Arc<Self>, session: SessionId, idle: Idle) {
+        let over = {
+            let mut inner = self.lock();
+            let at = inner.idle.iter().position(|(other, ..)| *other == session);
+            let mut over: Vec<_> = at
+                .and_then(|at| inner.idle.remove(at))
+                .into_iter()
+                .collect();
+            inner.idle.push_back((session, Instant::now() + IDLE, idle));
+            if inner.idle.len() > MOST {
+                over.extend(inner.idle.pop_front());
+            }
+            if !std::mem::replace(&mut inner.reaping, true) {
+                tokio::spawn(reap(Reaping(Arc::downgrade(self))));
+            }
+            over
+        };
+        for (.., idle) in over {
+            idle.socket.close();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    /// Closes what has waited too long.
+    fn purge(&mut self) {
+        let now = Instant::now();
+        while let Some((.., idle)) = self.idle.pop_front_if(|(_, until, _)| *until <= now) {
+            idle.socket.close();
+        }
+    }
+}
+
+/// Whoever closes what has waited too long; another may begin once it is gone.
+struct Reaping(Weak<Pool>);
+
+impl Drop for Reaping {
+    fn drop(&mut self) {
+        if let Some(pool) = self.0.upgrade() {
+            pool.lock().reaping = false;
+        }
+    }
+}
+
+/// Closes what has waited too long, for as long as anything waits.
+async fn reap(reaping: Reaping) {
+    loop {
+        let next = match reaping.0.upgrade() {
+            None => return,
+            Some(pool) => {
+                let mut inner = pool.lock();
+                inner.purge();
+                let next = inner.idle.front().map(|(_, until, _)| *until);
+                // Said under the lock, so that who puts the next one begins anew.
+                inner.reaping = next.is_some();
+                next
+            }
+        };
+        match next {
+            None => return,
+            Some(until) => tokio::time::sleep_until(until).await,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "pool_tests.rs"]
+mod tests;

@@ -1,0 +1,8 @@
+//! Responses over WebSockets, whole exchanges with a server on this machine.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop")]
+
+mod breaking;
+mod conformance;
+mod going_on;
+mod talk;

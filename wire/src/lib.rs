@@ -10,6 +10,7 @@ mod error;
 pub mod fuzzing;
 mod headers;
 pub mod json;
+mod listing;
 pub mod lowering;
 mod models;
 mod pictures;

@@ -18,10 +18,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde_json::Value;
 use tokio::time::Instant;
 use url::Url;
-use windlass_core::{Asked, FailureKind, Retry};
+use windlass_core::Asked;
 use windlass_ports::{
     Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Wire,
 };
@@ -32,9 +31,6 @@ use crate::socket::{Ask, Sockets, Went};
 pub use config::{Api, OPENAI_BASE_URL, OpenAiConfig};
 pub use decode::Events;
 pub use encode::Writer;
-
-/// How much of a list of models is read, in bytes.
-const MODELS_BYTES: usize = 8 * 1024 * 1024;
 
 /// OpenAI, or a server that speaks one of its two protocols.
 pub struct OpenAi {
@@ -104,23 +100,7 @@ impl OpenAi {
     /// [`ProviderError`] when the endpoint cannot be reached within `wait`, refuses, or answers
     /// with something else than a list of models.
     pub async fn models(&self, wait: Duration) -> Result<Vec<String>, ProviderError> {
-        let (url, origin) = self.client.call(&["models"]);
-        let listing = async {
-            let (mut sent, origin) = self.client.send("GET", &url, &origin, None, wait).await?;
-            let mut body = Vec::new();
-            while let Some(bytes) = sent.chunk().await.map_err(|e| origin.broken(e))? {
-                if body.len().saturating_add(bytes.len()) > MODELS_BYTES {
-                    return Err(origin.no_models());
-                }
-                body.extend_from_slice(&bytes);
-            }
-            listed(&body).ok_or_else(|| origin.no_models())
-        };
-        tokio::time::timeout(wait, listing)
-            .await
-            .unwrap_or_else(|_| {
-                Err(origin.error(FailureKind::Timeout, Retry::Soon, origin.slow(wait)))
-            })
+        self.client.models(None, wait).await
     }
 }
 
@@ -192,18 +172,4 @@ impl Provider for OpenAi {
         let decoder = Decoder::new(Events::new(self.api, &self.endpoint, model), self.caps);
         Ok(Box::new(Answer::new(answered, decoder, Some(asked))))
     }
-}
-
-/// The ids in a list of models: `{"data": [..]}`, `{"models": [..]}` or a bare list.
-fn listed(body: &[u8]) -> Option<Vec<String>> {
-    let value: Value = serde_json::from_slice(body).ok()?;
-    let list = value
-        .get("data")
-        .or_else(|| value.get("models"))
-        .unwrap_or(&value);
-    let id = |model: &Value| {
-        let id = model.get("id").or_else(|| model.get("name"))?;
-        Some(id.as_str()?.to_owned())
-    };
-    Some(list.as_array()?.iter().filter_map(id).collect())
 }

@@ -8,6 +8,7 @@
 mod chat;
 mod connection;
 pub mod grammar;
+mod messages;
 mod reply;
 mod request;
 mod responses;

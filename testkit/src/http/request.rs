@@ -58,7 +58,8 @@ pub struct Asked {
     /// The results since then: id of the call, output.
     pub results: Vec<(String, String)>,
     /// Context of the whole conversation: what is neither the user's nor the model's. In Chat
-    /// Completions the instructions are its first.
+    /// Completions the instructions are its first. In Messages, where it stands among the user's
+    /// words, it is told by its frame.
     pub context: Vec<String>,
     /// Names of the tools that are offered.
     pub tools: Vec<String>,
@@ -89,6 +90,7 @@ impl Request {
         match self.route() {
             "/v1/chat/completions" => Some(Dialect::Chat),
             "/v1/responses" => Some(Dialect::Responses),
+            "/v1/messages" => Some(Dialect::Messages),
             _ => None,
         }
     }
@@ -115,6 +117,10 @@ impl Request {
         }
         if let Some(text) = json.get("input").and_then(Value::as_str) {
             asked.user = Some(text.into());
+        }
+        if self.dialect() == Some(Dialect::Messages) {
+            super::messages::asked(json, &mut asked);
+            return asked;
         }
         for item in list(json, "messages").iter().chain(list(json, "input")) {
             asked.take(item);
@@ -153,7 +159,7 @@ impl Asked {
 }
 
 /// The text of a content: a string, or parts that have a `text` each.
-fn flat(content: &Value) -> String {
+pub(super) fn flat(content: &Value) -> String {
     if let Some(text) = content.as_str() {
         return text.into();
     }
@@ -164,7 +170,7 @@ fn flat(content: &Value) -> String {
         .collect()
 }
 
-fn list<'a>(json: &'a Value, key: &str) -> &'a [Value] {
+pub(super) fn list<'a>(json: &'a Value, key: &str) -> &'a [Value] {
     json.get(key)
         .and_then(Value::as_array)
         .map(Vec::as_slice)

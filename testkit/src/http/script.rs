@@ -99,7 +99,7 @@ impl Script {
         let (method, path) = (request.method.as_str(), request.route());
         match (method, path) {
             ("GET", "/v1/models") => return Ok(self.models.clone()),
-            ("POST", "/v1/chat/completions" | "/v1/responses")
+            ("POST", "/v1/chat/completions" | "/v1/responses" | "/v1/messages")
             | (Request::MESSAGE, "/v1/responses") => {}
             _ => return Err(format!("{method} {path}: this server does not serve it")),
         }

@@ -1,7 +1,7 @@
 //! From a reply to what is written: the head, then steps in order. Pure.
 
 use super::reply::{Body, Cut, Edit, Framing, Reply};
-use super::{chat, responses};
+use super::{chat, messages, responses};
 use crate::answer::Answer;
 use crate::gate::Gate;
 
@@ -12,6 +12,8 @@ pub enum Dialect {
     Chat,
     /// OpenAI Responses.
     Responses,
+    /// Anthropic Messages.
+    Messages,
 }
 
 impl Dialect {
@@ -21,6 +23,7 @@ impl Dialect {
         match self {
             Self::Chat => chat::events(answer),
             Self::Responses => responses::events(answer),
+            Self::Messages => messages::events(answer),
         }
     }
 }

@@ -64,6 +64,11 @@ fn thought(sample: u64, by: &str) -> PromptItem {
     }
 }
 
+/// What nobody said, in its frame.
+fn framed(text: &str) -> Arc<str> {
+    format!("<context from=\"suite\">\n{text}\n</context>").into()
+}
+
 /// Conversations as turns leave them behind, the awkward ones above all.
 fn conversations() -> Vec<Vec<PromptItem>> {
     use ObservationStatus as Status;
@@ -72,7 +77,7 @@ fn conversations() -> Vec<Vec<PromptItem>> {
         vec![user("hi")],
         vec![
             PromptItem::Context {
-                text: "the workspace is empty".into(),
+                text: framed("the workspace is empty"),
             },
             user("hi"),
             said(2, "Hello."),
@@ -117,7 +122,7 @@ fn conversations() -> Vec<Vec<PromptItem>> {
             call(2, "a", "f", "{\"n\":1}"),
             result("a", Status::Done, "done", Some("{\"n\":2}")),
             PromptItem::Context {
-                text: "time is short".into(),
+                text: framed("time is short"),
             },
             said(5, "One."),
             said(5, "Two."),

@@ -25,9 +25,13 @@ pub fn a_repeated_event_is_told_once(fixture: &dyn ProviderFixture) -> Checked {
     let events = dialect.events(&answer);
     run(async {
         for (at, event) in events.iter().enumerate() {
-            // A chunk of text has no number in Chat Completions: twice is what it says.
-            let delta = ["\"content\":\"H", "{\"arguments\":\"{"];
-            if dialect == Dialect::Chat && delta.iter().any(|word| event.contains(word)) {
+            // A piece of text has a number in Responses alone: twice is what it says elsewhere.
+            let deltas: &[&str] = match dialect {
+                Dialect::Chat => &["\"content\":\"H", "{\"arguments\":\"{"],
+                Dialect::Responses => &[],
+                Dialect::Messages => &["\"text_delta\"", "\"input_json_delta\""],
+            };
+            if deltas.iter().any(|word| event.contains(word)) {
                 continue;
             }
             let talk = Talk::new(fixture, Reply::answer(answer.clone()).repeat_event(at))?;
@@ -52,6 +56,10 @@ pub fn an_error_inside_an_answer_is_an_error(fixture: &dyn ProviderFixture) -> C
             let response = json!({ "id": "r", "status": "failed", "error": error });
             let failed = json!({ "type": "response.failed", "response": response });
             format!("event: response.failed\ndata: {failed}\n\n")
+        }
+        Dialect::Messages => {
+            let failed = json!({ "type": "error", "error": error });
+            format!("event: error\ndata: {failed}\n\n")
         }
     };
     let answer = Answer::new().text("Half an ").text("answer");

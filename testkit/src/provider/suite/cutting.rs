@@ -80,13 +80,14 @@ impl Wire {
         let after = |count: usize| events.iter().take(count).map(String::len).sum::<usize>();
         let closing = match dialect {
             // The reason to stop; after it comes only the word that there is no more.
-            Dialect::Chat => events.len().saturating_sub(1),
+            Dialect::Chat | Dialect::Messages => events.len().saturating_sub(1),
             Dialect::Responses => events.len(),
         };
         let last = |word: &str| events.iter().rposition(|event| event.contains(word));
         let arguments = match dialect {
             Dialect::Chat => last("\"arguments\""),
             Dialect::Responses => last("response.function_call_arguments.delta"),
+            Dialect::Messages => last("\"input_json_delta\""),
         };
         // Of the blank line that closes an event nothing is needed to know that its JSON is whole.
         Self {

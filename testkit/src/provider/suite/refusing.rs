@@ -140,6 +140,7 @@ pub fn a_redirect_is_not_followed(fixture: &dyn ProviderFixture) -> Checked {
     let path = match fixture.dialect() {
         crate::http::Dialect::Chat => "chat/completions",
         crate::http::Dialect::Responses => "responses",
+        crate::http::Dialect::Messages => "messages",
     };
     run(async {
         let elsewhere = serve(Script::respond(|_| Reply::say("from elsewhere")))?;
@@ -223,6 +224,10 @@ pub fn the_key_is_shown_to_the_server_alone(fixture: &dyn ProviderFixture) -> Ch
             let response = json!({ "status": "failed", "error": failed });
             let failed = json!({ "type": "response.failed", "response": response });
             format!("data: {failed}\n\n")
+        }
+        crate::http::Dialect::Messages => {
+            let failed = json!({ "type": "error", "error": failed });
+            format!("event: error\ndata: {failed}\n\n")
         }
     };
     let page = format!("<html><title>{words}</title></html>");

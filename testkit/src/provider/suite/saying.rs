@@ -10,7 +10,7 @@ use super::ProviderFixture;
 use super::talk::{Talk, hello, read, told};
 use crate::answer::Answer;
 use crate::gate::Gate;
-use crate::http::{Framing, Reply};
+use crate::http::{Dialect, Framing, Reply};
 use crate::store::{Checked, Violation, ensure, run};
 
 /// Sizes of pieces: each small one, and some around those of buffers.
@@ -36,11 +36,16 @@ fn hard() -> Answer {
 /// # Errors
 /// A violation when one is not, or not as it was given.
 pub fn an_answer_is_read_as_it_was_given(fixture: &dyn ProviderFixture) -> Checked {
+    let refusal = "I do not do that.";
+    // In Messages what a model says when it refuses is text, and only the reason to stop says more.
+    let refused = match fixture.dialect() {
+        Dialect::Chat | Dialect::Responses => Answer::new().refusal(refusal),
+        Dialect::Messages => Answer::new().text(refusal),
+    };
     let answers = [
         Answer::new().text("Hello."),
         Answer::new().text("x".repeat(40_000)).pieces_of(900),
         Answer::new().reasoning("Let me see.").text("There."),
-        Answer::new().refusal("I do not do that."),
         Answer::new().call("read_file", json!({ "path": "a" })),
         Answer::new()
             .text("Both.")
@@ -56,7 +61,8 @@ pub fn an_answer_is_read_as_it_was_given(fixture: &dyn ProviderFixture) -> Check
             talk.ask().await?.is(answer, &format!("answer {at}"))?;
             talk.was_asked(1, &format!("answer {at}"))?;
         }
-        Ok(())
+        let talk = Talk::new(fixture, Reply::answer(Answer::new().refusal(refusal)))?;
+        talk.ask().await?.is(&refused, "a refusal").map(drop)
     })
 }
 
@@ -68,7 +74,8 @@ pub fn usage_and_the_reason_to_stop_are_told(fixture: &dyn ProviderFixture) -> C
     let usage = Usage {
         input: Some(120),
         output: Some(30),
-        total: Some(150),
+        // Messages has no word for it.
+        total: (fixture.dialect() != Dialect::Messages).then_some(150),
         cached_input: Some(64),
         cache_write: None,
         reasoning_output: Some(7),

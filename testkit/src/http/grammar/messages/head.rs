@@ -120,7 +120,10 @@ fn thinks(body: &Object, choice: Option<&Object>, faults: &mut Faults) {
     let display = ("display", Kind::Word(&["summarized", "omitted"]));
     match text(thinking, "type") {
         "disabled" => return faults.fields(at, thinking, &[("type", Kind::Any)], &[]),
-        "adaptive" => faults.fields(at, thinking, &[("type", Kind::Any)], &[display]),
+        "adaptive" => {
+            let may = [("block_binding", Kind::Object), display];
+            faults.fields(at, thinking, &[("type", Kind::Any)], &may);
+        }
         "enabled" => {
             let must = [("budget_tokens", Kind::Whole(1024)), ("type", Kind::Any)];
             faults.fields(at, thinking, &must, &[display]);

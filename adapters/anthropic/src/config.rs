@@ -1,0 +1,175 @@
+//! Configuration: where the provider is, and as whom it is asked. Secrets never print.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserialize;
+use windlass_wire::Secret;
+
+use crate::model::Thinking;
+
+/// Anthropic's own endpoint.
+pub const ANTHROPIC_BASE_URL: &str = "https://api.anthropic.com/v1";
+
+/// The version of the protocol that is spoken.
+pub const ANTHROPIC_VERSION: &str = "2023-06-01";
+
+/// What of a request the provider is asked to keep for the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Caching {
+    /// Nothing.
+    Off,
+    /// Tools and instructions, by a mark at the end of each.
+    Prefix,
+    /// These, and all of the conversation: the provider itself puts a mark at its end.
+    Automatic,
+}
+
+/// Where the provider is, and as whom it is asked.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AnthropicConfig {
+    /// The endpoint without the path of a call, for example `https://api.anthropic.com/v1`.
+    pub base_url: String,
+    /// The key.
+    pub api_key: Option<Secret>,
+    /// The version of the protocol, as the header `anthropic-version`.
+    pub version: String,
+    /// Features in trial that are asked for, as the header `anthropic-beta`.
+    pub beta: Vec<String>,
+    /// Further headers of every request. Their values count as secrets.
+    pub headers: BTreeMap<String, Secret>,
+    /// What the provider is asked to keep. Without a word here: `automatic` at Anthropic's own
+    /// endpoint, `prefix` at every other.
+    pub caching: Option<Caching>,
+    /// How every model of this endpoint is asked to think. Without a word here it follows from the
+    /// model's name.
+    pub thinking: Option<Thinking>,
+    /// Whether newer models are asked to leave out thinking whose conversation has changed since,
+    /// as a compaction changes it, where they would refuse the request. Without a word here: only
+    /// at Anthropic's own endpoint.
+    pub drop_stale_thinking: Option<bool>,
+}
+
+impl Default for AnthropicConfig {
+    fn default() -> Self {
+        Self {
+            base_url: ANTHROPIC_BASE_URL.to_owned(),
+            api_key: None,
+            version: ANTHROPIC_VERSION.to_owned(),
+            beta: Vec::new(),
+            headers: BTreeMap::new(),
+            caching: None,
+            thinking: None,
+            drop_stale_thinking: None,
+        }
+    }
+}
+
+impl AnthropicConfig {
+    /// Anthropic's own endpoint, without a key.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same with another endpoint.
+    #[must_use]
+    pub fn with_base_url(mut self, base_url: impl Into<String>) -> Self {
+        self.base_url = base_url.into();
+        self
+    }
+
+    /// The same with a key.
+    #[must_use]
+    pub fn with_api_key(mut self, key: impl Into<String>) -> Self {
+        self.api_key = Some(Secret::new(key));
+        self
+    }
+
+    /// The same with every model asked to think in one way.
+    #[must_use]
+    pub fn with_thinking(mut self, thinking: Thinking) -> Self {
+        self.thinking = Some(thinking);
+        self
+    }
+
+    /// The same with another caching.
+    #[must_use]
+    pub fn with_caching(mut self, caching: Caching) -> Self {
+        self.caching = Some(caching);
+        self
+    }
+
+    pub(crate) fn caching(&self) -> Caching {
+        self.caching.unwrap_or(if self.is_own() {
+            Caching::Automatic
+        } else {
+            Caching::Prefix
+        })
+    }
+
+    pub(crate) fn drops_stale_thinking(&self) -> bool {
+        self.drop_stale_thinking.unwrap_or(self.is_own())
+    }
+
+    /// Whether this is Anthropic's own endpoint, which takes what others may not know yet.
+    fn is_own(&self) -> bool {
+        let url = url::Url::parse(self.base_url.trim()).ok();
+        url.is_some_and(|url| url.host_str() == Some("api.anthropic.com"))
+    }
+}
+
+impl fmt::Debug for AnthropicConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnthropicConfig")
+            .field("base_url", &self.base_url)
+            .field("api_key", &self.api_key.as_ref().map(|_| "[redacted]"))
+            .field("version", &self.version)
+            .field("beta", &self.beta)
+            .field("headers", &self.headers.keys().collect::<Vec<_>>())
+            .field("caching", &self.caching)
+            .field("thinking", &self.thinking)
+            .field("drop_stale_thinking", &self.drop_stale_thinking)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_shows_no_secret() {
+        let mut config = AnthropicConfig::new().with_api_key("sk-very-secret");
+        let gate = Secret::new("open-sesame");
+        config.headers.insert("x-gate".into(), gate);
+        let shown = format!("{config:?}");
+        assert!(
+            !shown.contains("very-secret") && !shown.contains("sesame"),
+            "{shown}"
+        );
+        assert!(shown.contains("x-gate"));
+    }
+
+    #[test]
+    fn reads_from_json_and_refuses_what_it_does_not_know() {
+        let config: AnthropicConfig =
+            serde_json::from_str(r#"{"api_key":"k","thinking":"budget","caching":"off"}"#).unwrap();
+        assert_eq!(config.base_url, ANTHROPIC_BASE_URL);
+        assert_eq!(config.thinking, Some(Thinking::Budget));
+        assert_eq!(config.caching(), Caching::Off);
+        assert!(serde_json::from_str::<AnthropicConfig>(r#"{"apikey":"k"}"#).is_err());
+    }
+
+    #[test]
+    fn what_only_its_own_endpoint_is_known_to_take_goes_only_there() {
+        let own = AnthropicConfig::new();
+        assert_eq!(own.caching(), Caching::Automatic);
+        assert!(own.drops_stale_thinking());
+        let other = own.with_base_url("https://host/api.anthropic.com/v1");
+        assert_eq!(other.caching(), Caching::Prefix);
+        assert!(!other.drops_stale_thinking());
+    }
+}

@@ -1,0 +1,487 @@
+//! The content blocks of one answer while they stream.
+//!
+//! A block is known by its `index`. It is whole with its `content_block_stop`, or, where a server
+//! leaves that out, with the end of the message. A call is given out only when it is whole. One
+//! whose arguments are empty or broken may have been cut off by what ends the message, so it is
+//! held back until another block begins or the reason is known.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use windlass_core::{Opaque, StreamEvent};
+use windlass_wire::Fault;
+use windlass_wire::json::{Text, given, is_json};
+
+use super::wire::{Delta, WireBlock};
+use crate::DIALECT;
+
+/// The most blocks of one answer.
+const MOST_BLOCKS: u32 = 4_096;
+
+/// The blocks of one answer.
+#[derive(Debug)]
+pub(super) struct Blocks {
+    endpoint: String,
+    model: String,
+    /// By index: the latest of that index.
+    list: BTreeMap<u64, Block>,
+    /// The index of the block that began last.
+    latest: u64,
+    count: u32,
+    /// What is to be given out once it is sure: each with whether it is sure by itself.
+    held: VecDeque<(StreamEvent, bool)>,
+}
+
+#[derive(Debug)]
+struct Block {
+    slot: u32,
+    kind: Kind,
+    open: bool,
+    /// Whether anything came after its start.
+    grown: bool,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Text,
+    Thinking {
+        text: String,
+        signature: String,
+    },
+    Redacted {
+        data: String,
+    },
+    Call(Call),
+    /// A server's own affair: calls that it runs itself, their results, what is not known here.
+    Other,
+}
+
+#[derive(Debug)]
+struct Call {
+    id: String,
+    name: String,
+    arguments: String,
+    /// The arguments in the block's start, which count where none stream.
+    input: Option<String>,
+}
+
+/// A thinking block as it goes back.
+#[derive(Serialize)]
+struct Thinking<'a> {
+    r#type: &'static str,
+    thinking: &'a str,
+    signature: &'a str,
+}
+
+/// The same of one that only the provider can read.
+#[derive(Serialize)]
+struct Redacted<'a> {
+    r#type: &'static str,
+    data: &'a str,
+}
+
+impl Blocks {
+    /// Marks opaque items as made by `model` at `endpoint`.
+    pub(super) fn new(endpoint: &str, model: &str) -> Self {
+        Self {
+            endpoint: endpoint.to_owned(),
+            model: model.to_owned(),
+            list: BTreeMap::new(),
+            latest: 0,
+            count: 0,
+            held: VecDeque::new(),
+        }
+    }
+
+    /// Whether no block has begun.
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Opens a block.
+    pub(super) fn start(
+        &mut self,
+        index: Option<u64>,
+        block: WireBlock<'_>,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<(), Fault> {
+        let kind = kind(&block)?;
+        let index = index.unwrap_or_else(|| match self.count {
+            0 => 0,
+            _ => self.latest.saturating_add(1),
+        });
+        if let Some(known) = self.list.get(&index).filter(|known| known.open) {
+            if known.repeats(&kind) {
+                return Ok(());
+            }
+            self.end(index, false, out)?;
+        }
+        // A block that another one follows was not cut off.
+        self.release(false, out);
+        let slot = self.open(index, kind)?;
+        match self.list.get(&index).map(|block| &block.kind) {
+            Some(Kind::Call(call)) => out.push(StreamEvent::CallOpened {
+                slot,
+                id: call.id.clone(),
+                name: call.name.clone(),
+            }),
+            Some(Kind::Redacted { .. }) => out.push(StreamEvent::Reasoning {
+                slot,
+                text: String::new(),
+            }),
+            Some(Kind::Text | Kind::Thinking { .. } | Kind::Other) | None => {}
+        }
+        // Some servers put the beginning of a block into its start.
+        let begun = Delta {
+            text: block.text,
+            thinking: block.thinking,
+            signature: block.signature,
+            ..Delta::default()
+        };
+        if let Some(block) = self.list.get_mut(&index) {
+            match block.kind {
+                Kind::Text => block.text(begun.text, out)?,
+                Kind::Thinking { .. } => {
+                    block.thinking(begun.thinking, out)?;
+                    block.signature(begun.signature)?;
+                }
+                Kind::Redacted { .. } | Kind::Call(_) | Kind::Other => {}
+            }
+            block.grown = false;
+        }
+        Ok(())
+    }
+
+    /// Adds to a block. Answers whether that meant anything.
+    pub(super) fn delta(
+        &mut self,
+        index: Option<u64>,
+        delta: Delta<'_>,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<bool, Fault> {
+        let index = index.unwrap_or(self.latest);
+        let what = delta.kind.as_ref().map_or_else(
+            || {
+                if delta.partial_json.is_some() {
+                    "input_json_delta"
+                } else if delta.thinking.is_some() {
+                    "thinking_delta"
+                } else if delta.signature.is_some() {
+                    "signature_delta"
+                } else if delta.text.is_some() {
+                    "text_delta"
+                } else {
+                    ""
+                }
+            },
+            |kind| &*kind.0,
+        );
+        if !self.list.contains_key(&index) {
+            match what {
+                "text_delta" => self.open(index, Kind::Text)?,
+                "thinking_delta" => self.open(index, Kind::thinking())?,
+                "input_json_delta" if given(delta.partial_json).is_some() => {
+                    return Err(protocol("arguments of a call that was never opened"));
+                }
+                _ => return Ok(false),
+            };
+        }
+        let Some(block) = self.list.get_mut(&index) else {
+            return Ok(false);
+        };
+        if matches!(block.kind, Kind::Other) {
+            return Ok(true);
+        }
+        match what {
+            "text_delta" => block.text(delta.text, out)?,
+            "thinking_delta" => block.thinking(delta.thinking, out)?,
+            "signature_delta" => block.signature(delta.signature)?,
+            "input_json_delta" => block.arguments(delta.partial_json, out)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Closes a block.
+    pub(super) fn stop(
+        &mut self,
+        index: Option<u64>,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<(), Fault> {
+        self.end(index.unwrap_or(self.latest), true, out)
+    }
+
+    /// Closes all blocks at the end of the message. `cut` says that the last one may be cut off:
+    /// then a call counts only if its arguments are whole JSON.
+    pub(super) fn finish(&mut self, cut: bool, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
+        let mut open: Vec<(u32, u64)> = self
+            .list
+            .iter()
+            .filter(|(_, block)| block.open)
+            .map(|(index, block)| (block.slot, *index))
+            .collect();
+        open.sort_unstable();
+        for (_, index) in open {
+            match self.end(index, false, out) {
+                Ok(()) => {}
+                Err(_) if cut => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        self.release(cut, out);
+        Ok(())
+    }
+
+    fn open(&mut self, index: u64, kind: Kind) -> Result<u32, Fault> {
+        if self.count >= MOST_BLOCKS {
+            return Err(Fault::TooLarge(format!(
+                "the answer has more than {MOST_BLOCKS} parts"
+            )));
+        }
+        let slot = self.count;
+        self.count = self.count.saturating_add(1);
+        self.latest = index;
+        let block = Block {
+            slot,
+            kind,
+            open: true,
+            grown: false,
+        };
+        self.list.insert(index, block);
+        Ok(slot)
+    }
+
+    /// Ends a block: `stopped` by its own event, or by what came instead.
+    fn end(&mut self, index: u64, stopped: bool, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
+        let Some(block) = self.list.get_mut(&index).filter(|block| block.open) else {
+            return Ok(());
+        };
+        block.open = false;
+        let slot = block.slot;
+        let (payload, sure) = match &mut block.kind {
+            Kind::Other => return Ok(()),
+            Kind::Text => (None, true),
+            Kind::Thinking { text, signature } => {
+                let (thinking, signature) = (std::mem::take(text), std::mem::take(signature));
+                let whole = stopped && !signature.is_empty();
+                let block = Thinking {
+                    r#type: "thinking",
+                    thinking: &thinking,
+                    signature: &signature,
+                };
+                (whole.then(|| serde_json::to_string(&block)), true)
+            }
+            Kind::Redacted { data } => {
+                let data = std::mem::take(data);
+                let block = Redacted {
+                    r#type: "redacted_thinking",
+                    data: &data,
+                };
+                (Some(serde_json::to_string(&block)), true)
+            }
+            Kind::Call(call) => {
+                let arguments = std::mem::take(&mut call.arguments);
+                let input = call.input.take().filter(|_| arguments.is_empty());
+                if let Some(text) = input.clone() {
+                    out.push(StreamEvent::CallArguments { slot, text });
+                }
+                let sure = is_json(&input.unwrap_or(arguments));
+                if !stopped && !sure {
+                    return Err(protocol("the answer goes on, or ends, inside of a call"));
+                }
+                (None, sure)
+            }
+        };
+        let payload = payload
+            .transpose()
+            .map_err(|error| protocol(&format!("a block cannot be kept ({error})")))?;
+        let opaque = payload.map(|payload| Opaque {
+            provider: DIALECT.to_owned(),
+            endpoint: self.endpoint.clone(),
+            model: self.model.clone(),
+            payload,
+        });
+        let done = StreamEvent::Done {
+            slot,
+            text: None,
+            opaque,
+        };
+        if sure && self.held.is_empty() {
+            out.push(done);
+        } else {
+            self.held.push_back((done, sure));
+        }
+        Ok(())
+    }
+
+    /// Gives out what was held back: of an answer that was cut off, only what is sure by itself.
+    fn release(&mut self, cut: bool, out: &mut Vec<StreamEvent>) {
+        let held = self.held.drain(..).filter(|(_, sure)| *sure || !cut);
+        out.extend(held.map(|(done, _)| done));
+    }
+}
+
+impl Kind {
+    fn thinking() -> Self {
+        Self::Thinking {
+            text: String::new(),
+            signature: String::new(),
+        }
+    }
+}
+
+impl Block {
+    /// Whether a start says again what this block's start said.
+    fn repeats(&self, kind: &Kind) -> bool {
+        match (&self.kind, kind) {
+            (Kind::Call(known), Kind::Call(call)) => {
+                known.id == call.id
+                    && known.name == call.name
+                    && !(known.id.is_empty() && self.grown)
+            }
+            (Kind::Text, Kind::Text)
+            | (Kind::Thinking { .. }, Kind::Thinking { .. })
+            | (Kind::Other, Kind::Other) => !self.grown,
+            (Kind::Redacted { data }, Kind::Redacted { data: other }) => data == other,
+            (
+                Kind::Text
+                | Kind::Thinking { .. }
+                | Kind::Redacted { .. }
+                | Kind::Call(_)
+                | Kind::Other,
+                _,
+            ) => false,
+        }
+    }
+
+    fn text(&mut self, text: Option<Text<'_>>, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
+        let Some(text) = given(text) else {
+            return Ok(());
+        };
+        match (&self.kind, self.open) {
+            (Kind::Text, true) => {
+                self.grown = true;
+                out.push(StreamEvent::Text {
+                    slot: self.slot,
+                    text,
+                });
+                Ok(())
+            }
+            _ => Err(self.misplaced("text")),
+        }
+    }
+
+    fn thinking(
+        &mut self,
+        text: Option<Text<'_>>,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<(), Fault> {
+        let Some(text) = given(text) else {
+            return Ok(());
+        };
+        match (&mut self.kind, self.open) {
+            (Kind::Thinking { text: known, .. }, true) => {
+                self.grown = true;
+                known.push_str(&text);
+                out.push(StreamEvent::Reasoning {
+                    slot: self.slot,
+                    text,
+                });
+                Ok(())
+            }
+            _ => Err(self.misplaced("thinking")),
+        }
+    }
+
+    fn signature(&mut self, text: Option<Text<'_>>) -> Result<(), Fault> {
+        let Some(text) = given(text) else {
+            return Ok(());
+        };
+        match (&mut self.kind, self.open) {
+            (Kind::Thinking { signature, .. }, true) => {
+                self.grown = true;
+                signature.push_str(&text);
+                Ok(())
+            }
+            _ => Err(self.misplaced("a signature")),
+        }
+    }
+
+    fn arguments(
+        &mut self,
+        text: Option<Text<'_>>,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<(), Fault> {
+        let Some(text) = given(text) else {
+            return Ok(());
+        };
+        match (&mut self.kind, self.open) {
+            (Kind::Call(call), true) => {
+                self.grown = true;
+                call.arguments.push_str(&text);
+                out.push(StreamEvent::CallArguments {
+                    slot: self.slot,
+                    text,
+                });
+                Ok(())
+            }
+            _ => Err(self.misplaced("arguments")),
+        }
+    }
+
+    fn misplaced(&self, what: &str) -> Fault {
+        let of = if self.open {
+            "of another kind"
+        } else {
+            "that has ended"
+        };
+        protocol(&format!("{what} for a part of the answer {of}"))
+    }
+}
+
+/// What a block's start opens.
+fn kind(block: &WireBlock<'_>) -> Result<Kind, Fault> {
+    let owned = |text: &Option<Text<'_>>| {
+        let text = text.as_ref();
+        text.map(|text| text.0.clone().into_owned())
+            .unwrap_or_default()
+    };
+    let kind = block.kind.as_ref().map_or("", |kind| &kind.0);
+    Ok(match kind {
+        "text" => Kind::Text,
+        "thinking" => Kind::thinking(),
+        "redacted_thinking" => Kind::Redacted {
+            data: owned(&block.data),
+        },
+        "tool_use" => {
+            let name = owned(&block.name);
+            if name.is_empty() {
+                return Err(protocol("a call without the name of a tool"));
+            }
+            Kind::Call(Call {
+                id: owned(&block.id),
+                name,
+                arguments: String::new(),
+                input: block.input.and_then(input),
+            })
+        }
+        _ => Kind::Other,
+    })
+}
+
+/// The arguments in a block's start: an empty object stands there where they are yet to come.
+fn input(raw: &RawValue) -> Option<String> {
+    match serde_json::from_str(raw.get()).ok()? {
+        serde_json::Value::Object(fields) => (!fields.is_empty()).then(|| raw.get().to_owned()),
+        serde_json::Value::String(text) => (!text.trim().is_empty()).then_some(text),
+        serde_json::Value::Null
+        | serde_json::Value::Bool(_)
+        | serde_json::Value::Number(_)
+        | serde_json::Value::Array(_) => None,
+    }
+}
+
+fn protocol(what: &str) -> Fault {
+    Fault::Protocol(format!("the stream is not as documented: {what}"))
+}

@@ -1,0 +1,200 @@
+//! The events of a Messages stream, borrowed from the event. Unknown fields are skipped without
+//! being built.
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use windlass_core::Usage;
+use windlass_wire::json::{Text, repair};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Event<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    pub(super) index: Option<u64>,
+    #[serde(borrow)]
+    pub(super) message: Option<Message<'a>>,
+    #[serde(borrow)]
+    pub(super) content_block: Option<WireBlock<'a>>,
+    #[serde(borrow)]
+    pub(super) delta: Option<Delta<'a>>,
+    pub(super) usage: Option<WireUsage>,
+    #[serde(borrow)]
+    pub(super) error: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Message<'a> {
+    #[serde(borrow)]
+    pub(super) id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) model: Option<Text<'a>>,
+    pub(super) usage: Option<WireUsage>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct WireBlock<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) text: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) thinking: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) signature: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) data: Option<Text<'a>>,
+}
+
+/// What a block grows by, or, in a `message_delta`, why the model stopped.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Delta<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) text: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) thinking: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) signature: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) partial_json: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) stop_reason: Option<Text<'a>>,
+}
+
+/// Token usage, as far as it has been told: each number stands until another is sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(super) struct WireUsage {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+    output_tokens_details: Option<OutputDetails>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+struct OutputDetails {
+    thinking_tokens: Option<u64>,
+}
+
+impl WireUsage {
+    /// Takes what a later event says.
+    pub(super) fn merge(&mut self, later: Self) {
+        let Self {
+            input_tokens,
+            output_tokens,
+            cache_read_input_tokens,
+            cache_creation_input_tokens,
+            output_tokens_details,
+        } = later;
+        self.input_tokens = input_tokens.or(self.input_tokens);
+        self.output_tokens = output_tokens.or(self.output_tokens);
+        self.cache_read_input_tokens = cache_read_input_tokens.or(self.cache_read_input_tokens);
+        self.cache_creation_input_tokens =
+            cache_creation_input_tokens.or(self.cache_creation_input_tokens);
+        self.output_tokens_details = output_tokens_details.or(self.output_tokens_details);
+    }
+
+    /// The usage in common terms; `None` while nothing is told. On this wire `input_tokens` are
+    /// only those that the cache had no part in; here `input` is all of the request.
+    pub(super) fn told(self) -> Option<Usage> {
+        if self == Self::default() {
+            return None;
+        }
+        let (cached, written) = (
+            self.cache_read_input_tokens,
+            self.cache_creation_input_tokens,
+        );
+        let all = |plain: u64| {
+            plain
+                .saturating_add(cached.unwrap_or(0))
+                .saturating_add(written.unwrap_or(0))
+        };
+        Some(Usage {
+            input: self.input_tokens.map(all),
+            output: self.output_tokens,
+            total: None,
+            cached_input: cached,
+            cache_write: written,
+            reasoning_output: self
+                .output_tokens_details
+                .and_then(|details| details.thinking_tokens),
+        })
+    }
+}
+
+/// Rewrites an event whose fields are not of the documented types, as far as its meaning is clear.
+pub(super) fn mend(mut event: Value) -> Value {
+    repair(&mut event, &["type"], &["index"]);
+    object(&mut event, "message", |message| {
+        repair(message, &["id", "model"], &[]);
+        object(message, "usage", mend_usage);
+    });
+    object(&mut event, "content_block", |block| {
+        let texts = [
+            "type",
+            "id",
+            "name",
+            "text",
+            "thinking",
+            "signature",
+            "data",
+        ];
+        repair(block, &texts, &[]);
+    });
+    object(&mut event, "delta", |delta| {
+        if let Some(json) = delta.get_mut("partial_json")
+            && json.is_object()
+        {
+            *json = Value::String(json.to_string());
+        }
+        let texts = [
+            "type",
+            "text",
+            "thinking",
+            "signature",
+            "partial_json",
+            "stop_reason",
+        ];
+        repair(delta, &texts, &[]);
+    });
+    object(&mut event, "usage", mend_usage);
+    event
+}
+
+fn mend_usage(usage: &mut Value) {
+    let counts = [
+        "input_tokens",
+        "output_tokens",
+        "cache_read_input_tokens",
+        "cache_creation_input_tokens",
+    ];
+    repair(usage, &[], &counts);
+    object(usage, "output_tokens_details", |details| {
+        repair(details, &[], &["thinking_tokens"]);
+    });
+}
+
+/// Mends a field that is to be an object; whatever else it is, is dropped.
+fn object(of: &mut Value, name: &str, mender: impl FnOnce(&mut Value)) {
+    if let Some(field) = of.get_mut(name) {
+        if field.is_object() {
+            mender(field);
+        } else {
+            *field = Value::Null;
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! What stands around the conversation: before it what is the same in every request of a session,
+//! after it what may differ from one to the next.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use windlass_core::{FailureKind, Retry, Settings, ToolChoice, ToolSpec};
+use windlass_ports::{ProviderError, SampleRequest};
+use windlass_wire::misconfigured;
+use windlass_wire::request::{schema, write};
+
+use super::shape;
+use crate::config::Caching;
+use crate::model::{Thinking, Traits};
+
+/// The least budget of thinking that is accepted, in tokens.
+const LEAST_BUDGET: u64 = 1_024;
+
+#[derive(Serialize)]
+struct Head<'a> {
+    model: &'a str,
+    max_tokens: u64,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<Mark>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system: Option<[System<'a>; 1]>,
+}
+
+/// Up to here the request is to be kept for the next one.
+#[derive(Serialize)]
+struct Mark {
+    r#type: &'static str,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: Box<RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<Mark>,
+}
+
+#[derive(Serialize)]
+struct System<'a> {
+    r#type: &'static str,
+    text: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<Mark>,
+}
+
+#[derive(Default, Serialize)]
+struct Tail<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Thought>,
+    #[serde(skip_serializing_if = "Output::is_empty")]
+    output_config: Output,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Choice<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Thought {
+    Enabled {
+        budget_tokens: u64,
+    },
+    Adaptive {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        display: Option<&'static str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        block_binding: Option<Binding>,
+    },
+}
+
+#[derive(Serialize)]
+struct Binding {
+    prefix_mismatch_behavior: &'static str,
+}
+
+#[derive(Default, Serialize)]
+struct Output {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<Format>,
+}
+
+impl Output {
+    fn is_empty(&self) -> bool {
+        self.effort.is_none() && self.format.is_none()
+    }
+}
+
+#[derive(Serialize)]
+struct Format {
+    r#type: &'static str,
+    schema: Box<RawValue>,
+}
+
+#[derive(Serialize)]
+struct Choice<'a> {
+    r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    disable_parallel_tool_use: bool,
+}
+
+/// Writes all of a body that comes before the conversation, up to the opening of its list.
+pub(super) fn head(
+    settings: &Settings,
+    traits: &Traits,
+    caching: Caching,
+    out: &mut Vec<u8>,
+) -> Result<(), ProviderError> {
+    let mark = |here: bool| {
+        here.then_some(Mark {
+            r#type: "ephemeral",
+        })
+    };
+    let marks = caching != Caching::Off;
+    let last = settings.tools.len();
+    let tool = |(number, tool): (usize, _)| {
+        let tool: &ToolSpec = tool;
+        Ok(Tool {
+            name: &tool.name,
+            description: &tool.description,
+            input_schema: schema(tool)?,
+            cache_control: mark(marks && number == last),
+        })
+    };
+    let instructions = settings.instructions.as_str();
+    let head = Head {
+        model: &settings.model,
+        max_tokens: max_tokens(settings, traits),
+        stream: true,
+        cache_control: mark(caching == Caching::Automatic),
+        tools: (1..)
+            .zip(&settings.tools)
+            .map(tool)
+            .collect::<Result<_, ProviderError>>()?,
+        system: (!instructions.trim().is_empty()).then(|| {
+            [System {
+                r#type: "text",
+                text: instructions,
+                cache_control: mark(marks),
+            }]
+        }),
+    };
+    write(out, &head)?;
+    // The list of messages is the last field that can grow.
+    out.pop();
+    out.extend_from_slice(br#","messages":["#);
+    Ok(())
+}
+
+/// Writes what comes after the conversation, from behind the closing of its list on.
+pub(super) fn tail(
+    request: &SampleRequest,
+    traits: &Traits,
+    drop_stale_thinking: bool,
+    out: &mut Vec<u8>,
+) -> Result<(), ProviderError> {
+    let settings = &request.prompt.settings;
+    let forced = match &request.choice {
+        ToolChoice::Required | ToolChoice::Tool(_) => !settings.tools.is_empty(),
+        ToolChoice::Auto | ToolChoice::None => false,
+    };
+    if forced && traits.binds {
+        return Err(unsupported(
+            settings,
+            "it cannot be made to call a tool; leave the choice to it, or take another model",
+        ));
+    }
+    let effort = effort(settings)?;
+    let mut tail = Tail {
+        tool_choice: choice(request),
+        ..Tail::default()
+    };
+    match (traits.thinking, effort) {
+        (Thinking::None, None) => {}
+        (Thinking::None, Some(_)) => {
+            return Err(unsupported(
+                settings,
+                "it is not known to take an effort; leave the effort out, or say how its models \
+                 think by `thinking` in the configuration of the provider",
+            ));
+        }
+        // A model that is made to call a tool cannot think before.
+        (Thinking::Budget, Some(effort)) if !forced => {
+            let budget_tokens = budget(settings, traits, effort)?;
+            tail.thinking = Some(Thought::Enabled { budget_tokens });
+        }
+        (Thinking::Budget, _) => {}
+        (Thinking::Adaptive, effort) => {
+            let display = settings
+                .options
+                .reasoning_summary
+                .as_ref()
+                .map(|_| "summarized");
+            let binds = traits.binds && drop_stale_thinking;
+            if !forced && (effort.is_some() || display.is_some() || binds) {
+                tail.thinking = Some(Thought::Adaptive {
+                    display,
+                    block_binding: binds.then_some(Binding {
+                        prefix_mismatch_behavior: "drop_block",
+                    }),
+                });
+            }
+            tail.output_config.effort = effort.map(Effort::word);
+        }
+    }
+    tail.output_config.format = format(settings, traits);
+    let from = out.len();
+    write(out, &tail)?;
+    // The object goes on where the list of messages has ended.
+    match out.get_mut(from..) {
+        Some([_, b'}']) => drop(out.drain(from..=from)),
+        Some([first, ..]) => *first = b',',
+        Some([]) | None => {}
+    }
+    Ok(())
+}
+
+fn max_tokens(settings: &Settings, traits: &Traits) -> u64 {
+    settings.max_output_tokens.unwrap_or(traits.max_tokens)
+}
+
+fn choice(request: &SampleRequest) -> Option<Choice<'_>> {
+    let settings = &request.prompt.settings;
+    if settings.tools.is_empty() {
+        return None;
+    }
+    let one = settings.options.parallel_calls == Some(false);
+    let (r#type, name) = match &request.choice {
+        ToolChoice::Auto if !one => return None,
+        ToolChoice::Auto => ("auto", None),
+        ToolChoice::None => ("none", None),
+        ToolChoice::Required => ("any", None),
+        ToolChoice::Tool(name) => ("tool", Some(name.as_str())),
+    };
+    Some(Choice {
+        r#type,
+        name,
+        disable_parallel_tool_use: one && request.choice != ToolChoice::None,
+    })
+}
+
+/// How hard the model is to think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Effort {
+    Low,
+    Medium,
+    High,
+    XHigh,
+    Max,
+}
+
+impl Effort {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::XHigh => "xhigh",
+            Self::Max => "max",
+        }
+    }
+
+    /// The same as a budget, in tokens.
+    fn budget(self) -> u64 {
+        match self {
+            Self::Low => 4_096,
+            Self::Medium => 10_000,
+            Self::High => 20_000,
+            Self::XHigh | Self::Max => 28_000,
+        }
+    }
+}
+
+/// The effort of the settings; `None` where none is asked for.
+fn effort(settings: &Settings) -> Result<Option<Effort>, ProviderError> {
+    let Some(word) = settings.effort.as_deref() else {
+        return Ok(None);
+    };
+    let effort = match word.trim() {
+        "none" => return Ok(None),
+        // What others call their least effort.
+        "minimal" | "low" => Effort::Low,
+        "medium" => Effort::Medium,
+        "high" => Effort::High,
+        "xhigh" => Effort::XHigh,
+        "max" => Effort::Max,
+        _ => {
+            let named: String = word.chars().take(40).collect();
+            return Err(misconfigured(format!(
+                "the effort {named:?} is not known to this provider: say none, low, medium, high, \
+                 xhigh or max"
+            )));
+        }
+    };
+    Ok(Some(effort))
+}
+
+/// The budget of an effort, which must leave room for an answer.
+fn budget(settings: &Settings, traits: &Traits, effort: Effort) -> Result<u64, ProviderError> {
+    let all = max_tokens(settings, traits);
+    let most = all.saturating_sub(all / 4);
+    if most < LEAST_BUDGET {
+        return Err(misconfigured(format!(
+            "with an effort {} needs at least {} output tokens: raise max_output_tokens, or leave \
+             the effort out",
+            settings.model,
+            LEAST_BUDGET * 4 / 3 + 1
+        )));
+    }
+    Ok(effort.budget().min(most))
+}
+
+/// The shape that the provider is to hold an answer to: only where it is asked for, where the
+/// model can, and where the schema says nothing that it refuses. The answer is checked in any
+/// case, so all else is left to the instructions.
+fn format(settings: &Settings, traits: &Traits) -> Option<Format> {
+    let shape = settings.options.answer.as_ref()?;
+    let holds = shape.strict && traits.shapes && shape::can_hold(&shape.schema);
+    let schema = RawValue::from_string(shape.schema.trim().to_owned()).ok()?;
+    holds.then_some(Format {
+        r#type: "json_schema",
+        schema,
+    })
+}
+
+fn unsupported(settings: &Settings, why: &str) -> ProviderError {
+    let context = format!("asking {} of anthropic: {why}", settings.model);
+    ProviderError::new(FailureKind::Unsupported, Retry::Never, context)
+}

@@ -1,0 +1,75 @@
+//! Messages requests: a prompt to the bytes of a body. Pure.
+
+mod around;
+mod fit;
+mod messages;
+mod shape;
+
+use windlass_core::{ChainIter, PromptItem, Settings};
+use windlass_ports::{ProviderError, SampleRequest};
+use windlass_wire::lowering::Place;
+use windlass_wire::{Encoded, Encoder, Pictures};
+
+use crate::DIALECT;
+use crate::config::{AnthropicConfig, Caching};
+use crate::model::{Thinking, Traits, traits};
+
+/// Writes requests.
+#[derive(Debug, Clone)]
+pub struct Writer {
+    endpoint: String,
+    caching: Caching,
+    thinking: Option<Thinking>,
+    drop_stale_thinking: bool,
+}
+
+impl Writer {
+    /// A writer of requests to `endpoint`, as configured.
+    #[must_use]
+    pub fn new(config: &AnthropicConfig, endpoint: impl Into<String>) -> Self {
+        Self {
+            endpoint: endpoint.into(),
+            caching: config.caching(),
+            thinking: config.thinking,
+            drop_stale_thinking: config.drops_stale_thinking(),
+        }
+    }
+
+    /// What is known of the model, and what the configuration says of it.
+    fn traits(&self, settings: &Settings) -> Traits {
+        let known = traits(&settings.model);
+        Traits {
+            thinking: self.thinking.unwrap_or(known.thinking),
+            ..known
+        }
+    }
+}
+
+impl Encoder for Writer {
+    fn head(&self, settings: &Settings, out: &mut Vec<u8>) -> Result<(), ProviderError> {
+        around::head(settings, &self.traits(settings), self.caching, out)
+    }
+
+    fn items(
+        &self,
+        items: ChainIter<'_, PromptItem>,
+        settings: &Settings,
+        pictures: &Pictures,
+        out: &mut Vec<u8>,
+    ) -> Result<Encoded, ProviderError> {
+        let here = Place {
+            dialect: DIALECT,
+            endpoint: &self.endpoint,
+            model: &settings.model,
+        };
+        messages::items(items, here, pictures, out)
+    }
+
+    fn tail(&self, request: &SampleRequest, out: &mut Vec<u8>) -> Result<(), ProviderError> {
+        let traits = self.traits(&request.prompt.settings);
+        around::tail(request, &traits, self.drop_stale_thinking, out)
+    }
+}
+
+#[cfg(test)]
+mod tests;

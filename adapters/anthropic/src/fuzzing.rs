@@ -1,0 +1,13 @@
+//! What a fuzzer calls, and the tests over its seeds: properties of the decoder for any bytes.
+
+use windlass_wire::fuzzing::decoder;
+
+use crate::decode::Events;
+
+/// An answer of Messages is the same however it is cut.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn messages(data: &[u8]) {
+    decoder(|| Events::new("http://host/v1", "m"), data);
+}

@@ -1,0 +1,134 @@
+#![doc = include_str!("../README.md")]
+
+mod config;
+mod decode;
+mod encode;
+#[doc(hidden)]
+pub mod fuzzing;
+mod headers;
+mod model;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use url::Url;
+use windlass_core::Asked;
+use windlass_ports::{
+    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Wire,
+};
+use windlass_wire::{Answer, Bodies, Client, Decoder, Origin, SseCaps};
+
+pub use config::{ANTHROPIC_BASE_URL, ANTHROPIC_VERSION, AnthropicConfig, Caching};
+pub use decode::{Events, uncached_input};
+pub use encode::Writer;
+pub use model::Thinking;
+
+/// The adapter's name, as in `Settings::provider`.
+const NAME: &str = "anthropic";
+
+/// The name of this dialect in the provenance of opaque items.
+const DIALECT: &str = "anthropic-messages";
+
+/// The most models of one page of their list, which is all of them.
+const MODELS: (&str, &str) = ("limit", "1000");
+
+/// Anthropic, or a server that speaks its Messages API.
+pub struct Anthropic {
+    endpoint: String,
+    client: Client,
+    url: Url,
+    origin: Origin,
+    bodies: Bodies<Writer>,
+    caps: SseCaps,
+}
+
+impl Anthropic {
+    /// A provider as configured, over a wire: the network, one that records, or one that replays.
+    /// Nothing is sent yet.
+    ///
+    /// # Errors
+    /// [`ProviderError`] of kind `InvalidRequest` when the configuration cannot be used: a base
+    /// URL that is none, a key with a line break.
+    pub fn over(config: &AnthropicConfig, wire: Arc<dyn Wire>) -> Result<Self, ProviderError> {
+        let headers = headers::headers(config)?;
+        let keyed = config.api_key.is_some() || !config.headers.is_empty();
+        let client = Client::new(&config.base_url, &headers, keyed, wire)?;
+        let (url, origin) = client.call(&["messages"]);
+        let endpoint = client.endpoint();
+        Ok(Self {
+            bodies: Bodies::new(Writer::new(config, endpoint.as_str())),
+            endpoint,
+            client,
+            url,
+            origin,
+            caps: SseCaps::default(),
+        })
+    }
+
+    /// The same with other caps on its streams.
+    #[must_use]
+    pub fn with_caps(mut self, caps: SseCaps) -> Self {
+        self.caps = caps;
+        self
+    }
+
+    /// The ids of the models that the endpoint offers: shows that it is there and that the key
+    /// is good, without sampling.
+    ///
+    /// # Errors
+    /// [`ProviderError`] when the endpoint cannot be reached within `wait`, refuses, or answers
+    /// with something else than a list of models.
+    pub async fn models(&self, wait: Duration) -> Result<Vec<String>, ProviderError> {
+        self.client.models(Some(MODELS), wait).await
+    }
+}
+
+impl fmt::Debug for Anthropic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Anthropic")
+            .field("endpoint", &self.endpoint)
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Provider for Anthropic {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn capabilities(&self) -> ProviderCapabilities {
+        ProviderCapabilities::default()
+            .with_tools()
+            .with_effort()
+            .with_reasoning()
+    }
+
+    async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {
+        self.capabilities().admit(&request)?;
+        let written = self.bodies.body(&request).await?;
+        let model = &request.prompt.settings.model;
+        let asked = Asked {
+            provider: NAME.to_owned(),
+            model: model.clone(),
+            endpoint: self.endpoint.clone(),
+            bytes: written.body.len() as u64,
+            kept_bytes: written.kept_bytes,
+            lowered: written.lowered,
+            ..Asked::default()
+        };
+        let wait = Duration::from_millis(request.limits.connect_ms);
+        let sent = self
+            .client
+            .send("POST", &self.url, &self.origin, Some(written.body), wait)
+            .await;
+        let answered = match sent {
+            Ok(answered) => answered,
+            Err(error) => return Err(error.of(asked)),
+        };
+        let decoder = Decoder::new(Events::new(&self.endpoint, model), self.caps);
+        Ok(Box::new(Answer::new(answered, decoder, Some(asked))))
+    }
+}

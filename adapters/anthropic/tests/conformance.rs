@@ -1,0 +1,32 @@
+//! Holds the provider to the promises of its port.
+
+#![expect(clippy::unwrap_used, reason = "it is part of a test")]
+
+use std::sync::Arc;
+
+use windlass_anthropic::{Anthropic, AnthropicConfig, Thinking};
+use windlass_http::http_wire;
+use windlass_ports::Provider;
+use windlass_testkit::http::Dialect;
+use windlass_testkit::provider::suite::{Endpoint, ProviderFixture};
+use windlass_wire::SseCaps;
+
+struct Speaks;
+
+impl ProviderFixture for Speaks {
+    fn dialect(&self) -> Dialect {
+        Dialect::Messages
+    }
+
+    fn provider(&self, at: &Endpoint) -> Arc<dyn Provider> {
+        let config = AnthropicConfig::new().with_base_url(&*at.base_url);
+        // The suite's model is none of Anthropic's, so it must be said how it thinks.
+        let config = config
+            .with_api_key(&*at.key)
+            .with_thinking(Thinking::Adaptive);
+        let anthropic = Anthropic::over(&config, http_wire(&at.base_url).unwrap()).unwrap();
+        Arc::new(anthropic.with_caps(SseCaps::of(at.most_bytes)))
+    }
+}
+
+windlass_testkit::provider_suite!(Speaks);

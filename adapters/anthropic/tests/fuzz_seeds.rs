@@ -1,0 +1,15 @@
+//! What a fuzzer holds against any bytes, held against the seeds and changed copies of them.
+
+use windlass_testkit::corpus::over;
+
+/// How many changed copies of each seed are made.
+const COPIES: u64 = 300;
+
+#[test]
+fn messages() {
+    over(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/messages"),
+        COPIES,
+        windlass_anthropic::fuzzing::messages,
+    );
+}

@@ -1,0 +1,158 @@
+//! An answer as a stream of Messages events, and what a Messages request asks.
+//!
+//! Source of the format: the Claude API documentation, "Streaming messages". A refusal is text
+//! here: this protocol tells it by the reason to stop alone.
+
+use serde_json::{Value, json};
+use windlass_core::{StopReason, Usage};
+
+use super::request::{Asked, flat, list};
+use crate::answer::{Answer, MODEL, Part};
+
+/// How the frame of what nobody said begins.
+const FRAME: &str = "<context from=";
+
+/// The events of an answer, `message_stop` included.
+pub(super) fn events(answer: &Answer) -> Vec<String> {
+    let mut stream = Stream::default();
+    let mut message = json!({
+        "id": answer.response_id(), "type": "message", "role": "assistant", "model": MODEL,
+        "content": [], "stop_reason": null, "stop_sequence": null,
+    });
+    if let Some(usage) = answer.reported() {
+        message["usage"] = request_usage(usage);
+    }
+    stream.push("message_start", json!({ "message": message }));
+    stream.push("ping", json!({}));
+    for (index, part) in answer.parts().iter().enumerate() {
+        match part {
+            Part::Text(text) | Part::Refusal(text) => {
+                let block = json!({ "type": "text", "text": "" });
+                let pieces = answer.pieces(text).into_iter();
+                let delta = |piece| json!({ "type": "text_delta", "text": piece });
+                stream.block(index, &block, pieces.map(delta).collect());
+            }
+            Part::Reasoning { text, encrypted } => {
+                let block = json!({ "type": "thinking", "thinking": "", "signature": "" });
+                let pieces = answer.pieces(text).into_iter();
+                let delta = |piece| json!({ "type": "thinking_delta", "thinking": piece });
+                let signed = encrypted
+                    .iter()
+                    .map(|signature| json!({ "type": "signature_delta", "signature": signature }));
+                stream.block(index, &block, pieces.map(delta).chain(signed).collect());
+            }
+            Part::Call {
+                id,
+                name,
+                arguments,
+            } => {
+                let block = json!({ "type": "tool_use", "id": id, "name": name, "input": {} });
+                let pieces = answer.pieces(arguments).into_iter();
+                let delta = |piece| json!({ "type": "input_json_delta", "partial_json": piece });
+                stream.block(index, &block, pieces.map(delta).collect());
+            }
+        }
+    }
+    let delta = json!({ "stop_reason": stop_reason(answer), "stop_sequence": null });
+    let mut ended = json!({ "delta": delta });
+    if let Some(usage) = answer.reported() {
+        ended["usage"] = answer_usage(usage);
+    }
+    stream.push("message_delta", ended);
+    stream.push("message_stop", json!({}));
+    stream.0
+}
+
+#[derive(Default)]
+struct Stream(Vec<String>);
+
+impl Stream {
+    fn push(&mut self, kind: &str, mut event: Value) {
+        event["type"] = kind.into();
+        self.0.push(format!("event: {kind}\ndata: {event}\n\n"));
+    }
+
+    fn block(&mut self, index: usize, block: &Value, deltas: Vec<Value>) {
+        let opened = json!({ "index": index, "content_block": block });
+        self.push("content_block_start", opened);
+        for delta in deltas {
+            let event = json!({ "index": index, "delta": delta });
+            self.push("content_block_delta", event);
+        }
+        self.push("content_block_stop", json!({ "index": index }));
+    }
+}
+
+fn stop_reason(answer: &Answer) -> String {
+    match answer.stop_reason() {
+        StopReason::Stop if answer.calls() > 0 => "tool_use".into(),
+        StopReason::Stop => "end_turn".into(),
+        StopReason::Length => "max_tokens".into(),
+        StopReason::ContentFilter => "refusal".into(),
+        StopReason::Unfinished => "pause_turn".into(),
+        StopReason::Other(word) => word.clone(),
+    }
+}
+
+/// The tokens of the request: those that the cache had no part in are told apart.
+fn request_usage(usage: &Usage) -> Value {
+    let apart = usage.cached_input.unwrap_or(0) + usage.cache_write.unwrap_or(0);
+    let plain = usage.input.map(|input| input.saturating_sub(apart));
+    let mut told = json!({ "input_tokens": plain, "output_tokens": 1 });
+    if let Some(cached) = usage.cached_input {
+        told["cache_read_input_tokens"] = cached.into();
+    }
+    if let Some(written) = usage.cache_write {
+        told["cache_creation_input_tokens"] = written.into();
+    }
+    told
+}
+
+fn answer_usage(usage: &Usage) -> Value {
+    let mut told = json!({ "output_tokens": usage.output });
+    if let Some(thinking) = usage.reasoning_output {
+        told["output_tokens_details"] = json!({ "thinking_tokens": thinking });
+    }
+    told
+}
+
+/// What a request asks.
+pub(super) fn asked(json: &Value, asked: &mut Asked) {
+    for block in list(json, "system") {
+        asked.context.push(text(block, "text"));
+    }
+    for message in list(json, "messages") {
+        let mut user = String::new();
+        for block in list(message, "content") {
+            match block["type"].as_str() {
+                Some("tool_use") => {
+                    let call = (text(block, "id"), text(block, "name"));
+                    let input = block["input"].to_string();
+                    asked.calls.push((call.0, call.1, input));
+                }
+                Some("tool_result") => {
+                    let result = (text(block, "tool_use_id"), text(block, "content"));
+                    asked.results.push(result);
+                }
+                Some("text") if message["role"] == "user" => {
+                    let said = text(block, "text");
+                    if said.starts_with(FRAME) {
+                        asked.context.push(said);
+                    } else {
+                        user = said;
+                    }
+                }
+                Some(_) | None => {}
+            }
+        }
+        if !user.is_empty() {
+            asked.user = Some(user);
+            asked.calls.clear();
+            asked.results.clear();
+        }
+    }
+}
+
+fn text(of: &Value, key: &str) -> String {
+    of.get(key).map(flat).unwrap_or_default()
+}

@@ -12,6 +12,7 @@ use windlass_openai::Api;
 use crate::bench::bare::Bare;
 use crate::bench::engine::{Contender, Keep};
 use crate::bench::kit;
+use crate::bench::marked::Marked;
 use crate::bench::meter::Meter;
 use crate::bench::script::Script;
 use crate::bench::scripted::Scripted;
@@ -53,6 +54,8 @@ pub(crate) enum Who {
     EngineFile,
     /// The engine with a log in memory and a scripted provider: no server, no wire.
     EngineAlone,
+    /// The engine with a log in memory that asks for Responses over a WebSocket.
+    EngineSocket,
 }
 
 /// What turns came to.
@@ -84,7 +87,7 @@ pub(crate) struct Took {
     pub(crate) samples: u64,
     pub(crate) calls: u64,
     pub(crate) deltas: u64,
-    /// Processor time of each step, all turns together; empty unless the contestant is alone.
+    /// Processor time of each step, all turns together; empty unless the contestant marks them.
     pub(crate) steps_ns: Vec<u64>,
 }
 
@@ -93,6 +96,7 @@ enum Runner {
     Bare { bare: Bare, dir: Option<PathBuf> },
     Engine(Box<Contender>),
     Alone(Script),
+    Socket(Box<(Arc<Marked>, Contender)>),
 }
 
 /// Runs a course in this process and prints what it took as one line of JSON.
@@ -191,6 +195,11 @@ impl Runner {
             Who::BareSynced => bare(Some(&course.dir)),
             Who::Engine => engine(Keep::Nothing),
             Who::EngineFile => engine(Keep::In(kit::file(&course.dir)?)),
+            Who::EngineSocket => {
+                let marked = Arc::new(Marked::new(kit::socket(&course.url)?));
+                let contender = Contender::new(marked.clone(), Keep::Nothing, &course.script);
+                Ok(Self::Socket(Box::new((marked, contender))))
+            }
             Who::EngineAlone => {
                 let script = Script::parse(&course.script);
                 Ok(Self::Alone(script.with_context(|| {
@@ -220,6 +229,18 @@ impl Runner {
                 let contender = Contender::new(provider.clone(), Keep::Nothing, &course.script);
                 let told = contender.turn(name, &mut on_text).await?;
                 add_steps(steps_ns, &provider.marks());
+                Ok(told.tally)
+            }
+            Self::Socket(both) => {
+                let (marked, contender) = both.as_ref();
+                let told = contender.turn(name, &mut on_text).await?;
+                let (marks, rests) = (marked.marks(), marked.rests());
+                let asked = marks.len() as u64;
+                anyhow::ensure!(
+                    rests + 1 == asked,
+                    "{rests} of {asked} requests held only what was new"
+                );
+                add_steps(steps_ns, &marks);
                 Ok(told.tally)
             }
         }

@@ -23,6 +23,20 @@ pub(crate) fn provider(base_url: &str, api: Api) -> anyhow::Result<Arc<dyn Provi
     Ok(Arc::new(provider))
 }
 
+/// A provider that asks the server at this base address over WebSockets.
+///
+/// # Errors
+/// When it cannot be made.
+pub(crate) fn socket(base_url: &str) -> anyhow::Result<Arc<dyn Provider>> {
+    let config = OpenAiConfig::new(Api::Responses)
+        .with_base_url(base_url)
+        .with_api_key("none")
+        .with_websocket();
+    let provider = OpenAi::over(&config, http_wire(base_url)?)
+        .with_context(|| format!("asking {base_url}"))?;
+    Ok(Arc::new(provider))
+}
+
 /// The file store in this folder.
 ///
 /// # Errors

@@ -101,6 +101,30 @@ const MEASURES: &[Measure] = &[
         },
         at_most: 0.6,
     },
+    Measure {
+        letter: 'e',
+        title: "CPU of a step at 1,000 steps over HTTP, memory log : bare loop",
+        unit: "us/step",
+        script: "tools-1000",
+        turns: 2,
+        sides: Sides::Two {
+            ours: Who::Engine,
+            theirs: Who::Bare,
+            cost: |took| per(took.cpu_ns, took.samples, 1e3),
+        },
+        at_most: 0.3,
+    },
+    Measure {
+        letter: 'f',
+        title: "CPU of step 1,000 : step 10 of one turn over a WebSocket",
+        unit: "us/step",
+        script: "tools-1010",
+        turns: 10,
+        sides: Sides::Steps {
+            who: Who::EngineSocket,
+        },
+        at_most: 1.1,
+    },
 ];
 
 /// The numbers of one round: ours, theirs.

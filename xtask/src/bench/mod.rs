@@ -11,6 +11,7 @@ mod contest;
 mod echo;
 mod engine;
 mod kit;
+mod marked;
 mod measures;
 mod meter;
 pub mod peer;
@@ -18,6 +19,7 @@ mod rounds;
 mod script;
 mod scripted;
 mod server;
+mod socket;
 mod wire;
 
 use std::process::ExitCode;

@@ -22,7 +22,8 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::bench::script::{Answer, asked, events};
-use crate::say::say;
+use crate::bench::socket;
+use crate::say::{complain, say};
 
 /// The largest request that is read.
 const REQUEST_BYTES: usize = 256 * 1024 * 1024;
@@ -124,10 +125,19 @@ async fn connection(stream: TcpStream, ready: Arc<Ready>) {
     // A client that goes away ends its own connection and nothing else.
     let _ended = connection
         .serve_connection(TokioIo::new(stream), answer)
+        .with_upgrades()
         .await;
 }
 
-async fn respond(request: Request<Incoming>, ready: &Ready) -> Response<Writes> {
+async fn respond(mut request: Request<Incoming>, ready: &Ready) -> Response<Writes> {
+    if let Some((upgrade, response)) = socket::switched(&mut request) {
+        tokio::spawn(async move {
+            if let Err(error) = socket::serve(upgrade).await {
+                complain(format_args!("the model server over a WebSocket: {error:#}"));
+            }
+        });
+        return response;
+    }
     let answer = match read(request).await {
         Ok(answer) => answer,
         Err(error) => {
@@ -177,6 +187,7 @@ impl Ready {
 }
 
 /// A body that is written in pieces, and whose length is not told beforehand: a stream's way.
+#[derive(Default)]
 struct Writes(Bytes);
 
 impl Body for Writes {

@@ -357,10 +357,9 @@ fn listed(list: &[(FailureKind, &[&str])], code: &str) -> Option<FailureKind> {
 
 fn general(status: Option<u16>, code: &str) -> Option<FailureKind> {
     let kind = listed(GENERAL, code)?;
-    // Some servers call each failure their own: who may not ask, what is not there, too many
-    // requests and a server's failure the status tells better.
-    let told = kind == FailureKind::Server && matches!(status, Some(401 | 403 | 404 | 429 | 500..));
-    (!told).then_some(kind)
+    // Of a server's failure the status tells more, unless it says no more than that there is one.
+    let vague = matches!(status, None | Some(400 | 409 | 422));
+    (vague || kind != FailureKind::Server).then_some(kind)
 }
 
 /// A text beyond its cap: a conversation that is too long, or a name that is.

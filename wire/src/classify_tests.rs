@@ -89,6 +89,11 @@ fn a_code_counts_more_than_a_status() {
             r#"{"error":{"type":"internal_error","message":"m"}}"#,
             Kind::Server,
         ),
+        (
+            401,
+            r#"{"error":{"message":"Unauthorized","type":"api_error","code":null}}"#,
+            Kind::Authentication,
+        ),
     ] {
         assert_eq!(class(status, body), kind, "{status} {body}");
     }

@@ -38,14 +38,14 @@ pub trait Dialect: Send {
 }
 
 /// Decodes the body of one response. Pure: bytes in, events out, however they were cut.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Decoder<D> {
     sse: SseParser,
     body: Body,
     dialect: D,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 enum Body {
     /// Nothing but white space has come.
     Unknown,
@@ -121,6 +121,7 @@ impl<D: Dialect> Decoder<D> {
                 None => {}
                 Some(rest @ [b'<' | b'{' | b'[', ..]) => {
                     self.body = Body::Other(Vec::new());
+                    self.sse.restart();
                     // What came before in this chunk counts as little as in a chunk of its own.
                     bytes = rest;
                 }

@@ -57,8 +57,7 @@ pub fn error_body(data: &[u8]) {
     for name in ["retry-after", "retry-after-ms", "location", "date"] {
         headers.push(name, line.to_vec(), false);
     }
-    let origin = Origin::new("http://host/v1", vec![Secret::new(SECRET)], true);
-    let error = origin.answered(status, &headers).refused(&headers, body);
+    let error = origin().answered(status, &headers).refused(&headers, body);
     assert!(!error.context.contains(SECRET), "{}", error.context);
     assert!(error.context.chars().count() < LONGEST, "{}", error.context);
     assert!(!error.context.chars().any(char::is_control));
@@ -101,6 +100,93 @@ fn events<'a>(caps: SseCaps, chunks: impl Iterator<Item = &'a [u8]>) -> (Events,
     }
 }
 
+/// How many bytes are looked at in one piece where a stream is cut at each byte.
+const WINDOW: usize = 16;
+
+/// How a stream was cut.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cuts {
+    /// At how many bytes the stream was ended, and split into two pieces.
+    pub cuts: u64,
+    /// How many of these ends were the end of an answer.
+    pub answers: u64,
+}
+
+/// What the end of a stream was taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The end of an answer.
+    Answer,
+    /// An error, but something came with it.
+    Broken,
+}
+
+/// Ends a stream at each of its bytes, and splits it there into two pieces. Two pieces bring what
+/// one brings and leave the decoder in the same state, so that what follows is the same too.
+/// `ended` looks at all events of an end that is no plain error, and at which byte it was.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn cuts<D>(dialect: D, data: &[u8], mut ended: impl FnMut(usize, End, &[StreamEvent])) -> Cuts
+where
+    D: Dialect + Clone + PartialEq + std::fmt::Debug,
+{
+    let origin = origin();
+    let mut decoder = Decoder::new(dialect, SseCaps::default());
+    let mut before = Vec::new();
+    let mut counts = Cuts::default();
+    let push = |decoder: &mut Decoder<D>, bytes: &[u8], out: &mut Vec<StreamEvent>| {
+        let pushed = decoder.push(bytes, out, &origin);
+        pushed.map_err(|error| error.context)
+    };
+    for (window, bytes) in data.chunks(WINDOW).enumerate() {
+        let mut whole = decoder.clone();
+        let mut brought = Vec::new();
+        let mut goes_on = push(&mut whole, bytes, &mut brought);
+        if goes_on == Ok(Streaming::More) {
+            goes_on = push(&mut whole, b"", &mut brought);
+        }
+        for at in 0..bytes.len() {
+            let (first, second) = bytes.split_at(at);
+            let byte = window * WINDOW + at;
+            counts.cuts += 1;
+            let mut cut = decoder.clone();
+            let mut events = Vec::new();
+            let mut streaming = push(&mut cut, first, &mut events);
+            if streaming == Ok(Streaming::More) {
+                let mut ending = cut.clone();
+                let mut last = events.clone();
+                let end = match ending.end(&mut last, &origin) {
+                    Ok(()) => End::Answer,
+                    Err(_) => End::Broken,
+                };
+                counts.answers += u64::from(end == End::Answer);
+                if end == End::Answer || last != events {
+                    ended(byte, end, &[before.as_slice(), &last].concat());
+                }
+                streaming = push(&mut cut, second, &mut events);
+            }
+            if streaming == Ok(Streaming::More) {
+                streaming = push(&mut cut, b"", &mut events);
+            }
+            assert_eq!(
+                (&streaming, &events),
+                (&goes_on, &brought),
+                "split at {byte}"
+            );
+            if streaming == Ok(Streaming::More) {
+                assert!(cut == whole, "split at {byte}: {cut:?}, not {whole:?}");
+            }
+        }
+        before.append(&mut brought);
+        if goes_on != Ok(Streaming::More) {
+            break;
+        }
+        decoder = whole;
+    }
+    counts
+}
+
 /// An answer is the same however it is cut: for the decoders of the adapters.
 ///
 /// # Panics
@@ -111,12 +197,16 @@ pub fn decoder<D: Dialect>(dialect: impl Fn() -> D, data: &[u8]) {
     assert_eq!(whole, decoded(dialect(), pieces(data)));
 }
 
+fn origin() -> Origin {
+    Origin::new("http://host/v1", vec![Secret::new(SECRET)], true)
+}
+
 /// All events of an answer, and the error that it ends with, in words.
 fn decoded<'a, D: Dialect>(
     dialect: D,
     chunks: impl Iterator<Item = &'a [u8]>,
 ) -> (Vec<StreamEvent>, Option<String>) {
-    let origin = Origin::new("http://host/v1", vec![Secret::new(SECRET)], true);
+    let origin = origin();
     let mut decoder = Decoder::new(dialect, SseCaps::default());
     let mut out = Vec::new();
     for chunk in chunks {

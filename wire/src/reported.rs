@@ -62,7 +62,8 @@ impl Reported {
         };
         let inner = ["error", "detail", "errors"]
             .iter()
-            .find_map(|name| fields.get(*name));
+            .find_map(|name| fields.get(*name))
+            .or_else(|| fields.get("message").filter(|message| !message.is_string()));
         if let Some(inner) = inner.and_then(|inner| Self::within(inner, depth)) {
             own = Self {
                 message: first(inner.message, own.message),

@@ -26,6 +26,8 @@ fn reads_the_usual_shapes() {
         parsed(r#"{"detail":[{"msg":"m","type":"t"}]}"#),
         said("m", "t", "")
     );
+    let message = r#"{"object":"error","message":{"detail":[{"msg":"m","type":"u"}]},"type":"t"}"#;
+    assert_eq!(parsed(message), said("m", "u", ""));
     assert_eq!(Reported::parse(b"{\"error\":null}"), None);
     assert_eq!(Reported::parse(b"<html>"), None);
 }

@@ -92,7 +92,7 @@ pub struct SseEvent<'a> {
 }
 
 /// Parses one stream.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, PartialEq)]
 pub struct SseParser {
     caps: SseCaps,
     total: u64,
@@ -123,6 +123,11 @@ impl SseParser {
             caps,
             ..Self::default()
         }
+    }
+
+    /// Forgets all that has come: it was no stream.
+    pub(crate) fn restart(&mut self) {
+        *self = Self::new(self.caps);
     }
 
     /// The id of the last event that carried one.

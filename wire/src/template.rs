@@ -7,7 +7,7 @@
 use memchr::{memchr2, memmem};
 
 /// An event with gaps.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Template {
     head: Vec<u8>,
     /// Each gap with the bytes that follow it.

@@ -1,10 +1,15 @@
 //! Configuration: where the provider is, and as whom it is asked. Secrets never print.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
+use url::Url;
 use windlass_wire::Secret;
+
+use crate::quirks::{OwnQuirks, Quirks};
+use crate::servers::Server;
 
 /// OpenAI's own endpoint.
 pub const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
@@ -26,6 +31,14 @@ impl Api {
         match self {
             Self::Chat => "openai-chat",
             Self::Responses => "openai",
+        }
+    }
+
+    /// The name of its dialect in the provenance of opaque items.
+    pub(crate) fn dialect(self) -> &'static str {
+        match self {
+            Self::Chat => crate::chat::DIALECT,
+            Self::Responses => crate::responses::DIALECT,
         }
     }
 }
@@ -54,6 +67,15 @@ pub struct OpenAiConfig {
     /// Further headers of every request. Their values count as secrets.
     #[serde(default)]
     pub headers: BTreeMap<String, Secret>,
+    /// The kind of server, where the host of `base_url` does not tell it.
+    #[serde(default)]
+    pub server: Option<Server>,
+    /// In what it differs from its kind.
+    #[serde(default)]
+    pub quirks: OwnQuirks,
+    /// The `api-version` that Azure wants in the query.
+    #[serde(default)]
+    pub api_version: Option<String>,
 }
 
 impl OpenAiConfig {
@@ -68,7 +90,36 @@ impl OpenAiConfig {
             project: None,
             websocket: false,
             headers: BTreeMap::new(),
+            server: None,
+            quirks: OwnQuirks::default(),
+            api_version: None,
         }
+    }
+
+    /// In what its server differs: by its kind, and what is set here.
+    #[must_use]
+    pub fn quirks(&self) -> Quirks {
+        let server = self.server.unwrap_or_else(|| Server::of(&self.base_url));
+        self.quirks.over(server.quirks())
+    }
+
+    /// The base URL with the version of the API in its query.
+    pub(crate) fn url(&self) -> Cow<'_, str> {
+        match (&self.api_version, Url::parse(self.base_url.trim())) {
+            (Some(version), Ok(mut url)) => {
+                url.query_pairs_mut().append_pair("api-version", version);
+                Cow::Owned(url.into())
+            }
+            // What is no URL is refused where it is used.
+            (Some(_), Err(_)) | (None, _) => Cow::Borrowed(&self.base_url),
+        }
+    }
+
+    /// The same with a server of this kind.
+    #[must_use]
+    pub fn with_server(mut self, server: Server) -> Self {
+        self.server = Some(server);
+        self
     }
 
     /// The same with another endpoint.
@@ -103,6 +154,9 @@ impl fmt::Debug for OpenAiConfig {
             .field("project", &self.project)
             .field("websocket", &self.websocket)
             .field("headers", &self.headers.keys().collect::<Vec<_>>())
+            .field("server", &self.server)
+            .field("quirks", &self.quirks)
+            .field("api_version", &self.api_version)
             .finish()
     }
 }
@@ -137,5 +191,38 @@ mod tests {
         assert_eq!(config.base_url, OPENAI_BASE_URL);
         assert_eq!(config.organisation.as_deref(), Some("o"));
         assert!(serde_json::from_str::<OpenAiConfig>(r#"{"api":"chat","apikey":"k"}"#).is_err());
+        let own = r#"{"api":"chat","quirks":{"contxt":"user"}}"#;
+        assert!(serde_json::from_str::<OpenAiConfig>(own).is_err());
+    }
+
+    #[test]
+    fn quirks_come_from_what_is_set_then_the_kind_then_the_host() {
+        let read = |json: &str| serde_json::from_str::<OpenAiConfig>(json).unwrap().quirks();
+        let at = r#""base_url":"https://api.mistral.ai/v1""#;
+        let mistral = Server::Mistral.quirks();
+        assert_eq!(read(&format!(r#"{{"api":"chat",{at}}}"#)), mistral);
+        let vllm = Server::Vllm.quirks();
+        assert_eq!(
+            read(&format!(r#"{{"api":"chat",{at},"server":"vllm"}}"#)),
+            vllm
+        );
+        let own = read(&format!(
+            r#"{{"api":"chat",{at},"quirks":{{"images":false}}}}"#
+        ));
+        assert_eq!(
+            own,
+            Quirks {
+                images: false,
+                ..mistral
+            }
+        );
+    }
+
+    #[test]
+    fn the_version_of_the_api_goes_into_the_query() {
+        let mut config = OpenAiConfig::new(Api::Chat).with_base_url("https://h/v1?a=b");
+        assert_eq!(config.url(), "https://h/v1?a=b");
+        config.api_version = Some("2024-10-21 x".into());
+        assert_eq!(config.url(), "https://h/v1?a=b&api-version=2024-10-21+x");
     }
 }

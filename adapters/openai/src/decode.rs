@@ -6,24 +6,33 @@ use windlass_wire::{Dialect, Fault};
 
 use crate::chat::decode::ChatDecoder;
 use crate::config::Api;
+use crate::quirks::Quirks;
 use crate::responses::decode::ResponsesDecoder;
+use crate::servers::Server;
 
 /// Reads the events of either protocol.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Events(Of);
 
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 enum Of {
     Chat(Box<ChatDecoder>),
     Responses(Box<ResponsesDecoder>),
 }
 
 impl Events {
-    /// The events of a stream that `endpoint` sends about `model`.
+    /// The events of a stream that `endpoint` sends about `model`, with the quirks of the server
+    /// that its host tells.
     #[must_use]
     pub fn new(api: Api, endpoint: &str, model: &str) -> Self {
+        Self::with_quirks(api, endpoint, model, &Server::of(endpoint).quirks())
+    }
+
+    /// The same with these quirks.
+    #[must_use]
+    pub fn with_quirks(api: Api, endpoint: &str, model: &str, quirks: &Quirks) -> Self {
         Self(match api {
-            Api::Chat => Of::Chat(Box::default()),
+            Api::Chat => Of::Chat(Box::new(ChatDecoder::new(endpoint, model, quirks))),
             Api::Responses => Of::Responses(Box::new(ResponsesDecoder::new(endpoint, model))),
         })
     }

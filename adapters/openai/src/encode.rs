@@ -1,17 +1,23 @@
 //! The encoders of the two protocols, as one.
 
+use serde_json::Value;
 use windlass_core::{ChainIter, PromptItem, Settings};
 use windlass_ports::{ProviderError, SampleRequest};
+use windlass_wire::lowering::Place;
+use windlass_wire::request::write;
 use windlass_wire::{Encoded, Encoder, Pictures};
 
 use crate::config::Api;
-use crate::{chat, responses};
+use crate::quirks::Quirks;
+use crate::servers::Server;
+use crate::{chat, options, responses};
 
 /// Writes requests in either protocol.
 #[derive(Debug, Clone)]
 pub struct Writer {
     api: Api,
     endpoint: String,
+    quirks: Quirks,
     over: Transport,
 }
 
@@ -23,15 +29,15 @@ pub(crate) enum Transport {
 }
 
 impl Writer {
-    /// A writer of requests to `endpoint`.
+    /// A writer of requests to `endpoint`, with the quirks of the server that its host tells.
     #[must_use]
     pub fn new(api: Api, endpoint: impl Into<String>) -> Self {
         let endpoint = endpoint.into();
-        let over = Transport::Http;
         Self {
+            quirks: Server::of(&endpoint).quirks(),
+            over: Transport::Http,
             api,
             endpoint,
-            over,
         }
     }
 
@@ -43,13 +49,28 @@ impl Writer {
             ..Self::new(Api::Responses, endpoint)
         }
     }
+
+    /// The same with these quirks.
+    #[must_use]
+    pub fn with_quirks(mut self, quirks: Quirks) -> Self {
+        self.quirks = quirks;
+        self
+    }
+
+    fn here<'a>(&'a self, settings: &'a Settings) -> Place<'a> {
+        Place {
+            dialect: self.api.dialect(),
+            endpoint: &self.endpoint,
+            model: &settings.model,
+        }
+    }
 }
 
 impl Encoder for Writer {
     fn head(&self, settings: &Settings, out: &mut Vec<u8>) -> Result<(), ProviderError> {
         match self.api {
-            Api::Chat => chat::request::head(settings, out),
-            Api::Responses => responses::request::head(settings, self.over, out),
+            Api::Chat => chat::request::head(settings, &self.quirks, out),
+            Api::Responses => responses::request::head(settings, &self.quirks, self.over, out),
         }
     }
 
@@ -60,16 +81,33 @@ impl Encoder for Writer {
         pictures: &Pictures,
         out: &mut Vec<u8>,
     ) -> Result<Encoded, ProviderError> {
+        let here = self.here(settings);
         match self.api {
-            Api::Chat => chat::request::items(items, pictures, out),
-            Api::Responses => {
-                responses::request::items(items, settings, &self.endpoint, pictures, out)
-            }
+            Api::Chat => chat::messages::items(items, here, &self.quirks, pictures, out),
+            Api::Responses => responses::request::items(items, here, &self.quirks, pictures, out),
         }
     }
 
-    fn tail(&self, _: &SampleRequest, out: &mut Vec<u8>) -> Result<(), ProviderError> {
-        out.extend_from_slice(b"]}");
+    // What differs from request to request stands here, so that the bytes before stay as they were.
+    fn tail(&self, request: &SampleRequest, out: &mut Vec<u8>) -> Result<(), ProviderError> {
+        let settings = &request.prompt.settings;
+        let named = match self.api {
+            Api::Chat => chat::request::named,
+            Api::Responses => responses::request::named,
+        };
+        out.push(b']');
+        let choice = options::choice(&request.choice, settings, &self.quirks, named)?;
+        let key = self.quirks.cache_key;
+        let key = key.then(|| Value::from(options::cache_key(&request.session)));
+        for (name, value) in [("tool_choice", choice), ("prompt_cache_key", key)] {
+            if let Some(value) = value {
+                out.push(b',');
+                write(out, name)?;
+                out.push(b':');
+                write(out, &value)?;
+            }
+        }
+        out.push(b'}');
         Ok(())
     }
 }
@@ -77,3 +115,7 @@ impl Encoder for Writer {
 #[cfg(test)]
 #[path = "encode_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "servers_tests.rs"]
+mod servers_tests;

@@ -1,173 +1,18 @@
 //! Tests of request bodies: their exact bytes, that async-openai's types read them, and that the
 //! remembered prefix never shows.
 
-use std::sync::Arc;
-
 use async_openai::types::chat::CreateChatCompletionRequest;
 use async_openai::types::responses::CreateResponse;
-use windlass_core::{
-    CallItem, Concurrency, EffectClass, Limits, Mode, Observation, ObservationStatus, Opaque,
-    Permissions, Prompt, ReasoningItem, RequestOptions, Seq, SessionId, ToolSpec, TurnId, Window,
-};
-
-use futures_util::FutureExt as _;
-use windlass_wire::Bodies;
 
 use super::*;
-
-const ENDPOINT: &str = "http://host/v1";
-
-fn settings(model: &str) -> Settings {
-    Settings {
-        provider: "openai".into(),
-        model: model.into(),
-        instructions: "Be brief.".into(),
-        mode: Mode::Build,
-        permissions: Permissions::Auto,
-        rules: Vec::new(),
-        hooks: Vec::new(),
-        window: Window::default(),
-        price: None,
-        tools: vec![ToolSpec {
-            name: "echo".into(),
-            description: "Says it again.".into(),
-            parameters: r#"{"type":"object","properties":{"b":{},"a":{}}}"#.into(),
-            effect: EffectClass::ReadOnly,
-            concurrency: Concurrency::Parallel,
-            timeout_ms: None,
-            reconciles: false,
-        }],
-        limits: Limits::default(),
-        max_output_tokens: Some(100),
-        effort: Some("low".into()),
-        redaction: None,
-        base_url: None,
-        options: RequestOptions::default(),
-    }
-}
-
-fn reasoning(endpoint: &str, payload: &str) -> PromptItem {
-    let opaque = Opaque {
-        provider: "openai-responses".into(),
-        endpoint: endpoint.into(),
-        model: "o9".into(),
-        payload: payload.into(),
-    };
-    let item = ReasoningItem {
-        text: "hm".into(),
-        opaque: Some(opaque),
-    };
-    PromptItem::Reasoning {
-        sample: Seq(3),
-        item: Arc::new(item),
-    }
-}
-
-fn call(sample: u64, id: &str, name: &str, arguments: &str) -> PromptItem {
-    let call = CallItem {
-        provider_id: id.into(),
-        name: name.into(),
-        arguments: arguments.into(),
-        fault: None,
-        rules: Vec::new(),
-        opaque: None,
-    };
-    PromptItem::Call {
-        sample: Seq(sample),
-        id: id.into(),
-        call: Arc::new(call),
-    }
-}
-
-fn result(id: &str, output: &str) -> PromptItem {
-    let observation = Arc::new(Observation::new(ObservationStatus::Done, output));
-    PromptItem::Result {
-        id: id.into(),
-        observation,
-        edited: None,
-    }
-}
-
-fn edited(result: PromptItem, arguments: &str) -> PromptItem {
-    let PromptItem::Result {
-        id, observation, ..
-    } = result
-    else {
-        panic!("{result:?} is no result");
-    };
-    PromptItem::Result {
-        id,
-        observation,
-        edited: Some(arguments.into()),
-    }
-}
-
-fn context(text: &str) -> PromptItem {
-    PromptItem::Context { text: text.into() }
-}
-
-fn user(text: &str) -> PromptItem {
-    PromptItem::User { text: text.into() }
-}
-
-fn said(sample: u64, text: &str) -> PromptItem {
-    PromptItem::Text {
-        sample: Seq(sample),
-        text: text.into(),
-    }
-}
-
-const ENCRYPTED: &str = r#"{"type":"reasoning","id":"rs","summary":[],"encrypted_content":"x"}"#;
-
-fn conversation() -> Vec<PromptItem> {
-    vec![
-        context("<context from=\"workspace\">\n/w\n</context>"),
-        user("hi \"you\""),
-        reasoning(ENDPOINT, ENCRYPTED),
-        said(3, "Let me see."),
-        call(3, "c1", "echo", r#"{"a":1}"#),
-        call(3, "c2", "no such/tool", "not json"),
-        result("c1", "1"),
-        edited(result("c2", ""), r#"{"b":2}"#),
-        context("mind the gap"),
-        said(9, "Done."),
-        user("thanks"),
-    ]
-}
-
-fn prompt(settings: Settings, items: &[PromptItem]) -> Prompt {
-    Prompt {
-        settings: Arc::new(settings),
-        items: items.iter().cloned().collect(),
-    }
-}
-
-struct Asks(Bodies<Writer>);
-
-impl Asks {
-    fn new(api: Api) -> Self {
-        Self(Bodies::new(Writer::new(api, ENDPOINT)))
-    }
-
-    fn body(&self, prompt: &Prompt) -> Result<String, ProviderError> {
-        let session = SessionId::new("s").unwrap();
-        let request = SampleRequest::new(session, TurnId(1), Seq(2), prompt.clone());
-        let written = self.0.body(&request).now_or_never().unwrap()?;
-        let bytes = written.body.to_bytes().to_vec();
-        Ok(String::from_utf8(bytes).unwrap())
-    }
-}
-
-fn body(api: Api, prompt: &Prompt) -> String {
-    Asks::new(api).body(prompt).unwrap()
-}
+use crate::fixtures::*;
 
 #[test]
 fn a_chat_body_is_exactly_this() {
     let body = body(Api::Chat, &prompt(settings("o9"), &conversation()));
     let expected = concat!(
         r#"{"model":"o9","stream":true,"stream_options":{"include_usage":true},"#,
-        r#""max_completion_tokens":100,"reasoning_effort":"low","#,
+        r#""max_tokens":100,"reasoning_effort":"low","#,
         r#""tools":[{"type":"function","function":{"name":"echo","description":"Says it again.","#,
         r#""parameters":{"type":"object","properties":{"b":{},"a":{}}}}}],"#,
         r#""messages":[{"role":"system","content":"Be brief."},"#,
@@ -250,7 +95,7 @@ fn ids_that_are_too_long_stay_the_same_for_call_and_result() {
     let long = "x".repeat(80);
     let items = [call(2, &long, "echo", "{}"), result(&long, "1")];
     let body = body(Api::Responses, &prompt(settings("m"), &items));
-    let read: serde_json::Value = serde_json::from_str(&body).unwrap();
+    let read: Value = serde_json::from_str(&body).unwrap();
     let id = read["input"][0]["call_id"].as_str().unwrap();
     assert!(
         id.len() <= 64 && read["input"][1]["call_id"] == id,

@@ -1,16 +1,19 @@
 //! What a fuzzer calls, and the tests over its seeds: properties of the decoders for any bytes.
 
-use windlass_wire::fuzzing::decoder;
+use windlass_wire::fuzzing::{cuts, decoder};
 
 use crate::config::Api;
 use crate::decode::Events;
+
+/// How long a stream may be to be cut at each byte.
+const CUT_BYTES: usize = 256;
 
 /// An answer of Chat Completions is the same however it is cut.
 ///
 /// # Panics
 /// When a property does not hold.
 pub fn chat(data: &[u8]) {
-    decoder(|| Events::new(Api::Chat, "http://host/v1", "m"), data);
+    held(Api::Chat, data);
 }
 
 /// An answer of Responses is the same however it is cut.
@@ -18,5 +21,13 @@ pub fn chat(data: &[u8]) {
 /// # Panics
 /// When a property does not hold.
 pub fn responses(data: &[u8]) {
-    decoder(|| Events::new(Api::Responses, "http://host/v1", "m"), data);
+    held(Api::Responses, data);
+}
+
+fn held(api: Api, data: &[u8]) {
+    // Those of OpenRouter keep the most.
+    let events = || Events::new(api, "https://openrouter.ai/api/v1", "m");
+    decoder(events, data);
+    let short = data.get(..CUT_BYTES).unwrap_or(data);
+    cuts(events(), short, |_, _, _| {});
 }

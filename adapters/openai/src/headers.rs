@@ -6,6 +6,7 @@ use windlass_ports::ProviderError;
 use windlass_wire::{Headers, Secret, checked};
 
 use crate::config::OpenAiConfig;
+use crate::quirks::Auth;
 
 pub(crate) fn headers(config: &OpenAiConfig) -> Result<Headers, ProviderError> {
     let key = config.api_key.as_ref().map_or("", Secret::expose).trim();
@@ -18,17 +19,22 @@ pub(crate) fn headers(config: &OpenAiConfig) -> Result<Headers, ProviderError> {
     ] {
         checked(what, text)?;
     }
+    let auth = config.quirks().auth;
+    let bearer = if auth == Auth::Bearer { key } else { "" };
     let known = OpenAIConfig::default()
         .with_api_base(config.base_url.as_str())
-        .with_api_key(key)
+        .with_api_key(bearer)
         .with_org_id(organisation)
         .with_project_id(project);
     let mut headers = Headers::new();
     for (name, value) in &known.headers() {
         let value = value.to_str().unwrap_or_default();
-        if !(key.is_empty() && name.as_str() == "authorization") {
+        if !(bearer.is_empty() && name.as_str() == "authorization") {
             headers.set(name.as_str(), name.as_str(), value)?;
         }
+    }
+    if auth == Auth::ApiKey && !key.is_empty() {
+        headers.set("API key", "api-key", key)?;
     }
     if let Some(key) = &config.api_key {
         headers.hide(key.clone());
@@ -55,6 +61,16 @@ mod tests {
         assert_eq!(headers.text("x-gate"), Some("g"));
         assert_eq!(headers.text("accept-encoding"), Some("identity"));
         assert!(!format!("{headers:?}").contains("sk-1"));
+    }
+
+    #[test]
+    fn azure_takes_the_key_in_a_header_of_its_own() {
+        let config = OpenAiConfig::new(Api::Chat).with_api_key("k-1");
+        let config = config.with_base_url("https://me.openai.azure.com/openai/v1");
+        let headers = headers(&config).unwrap().sent();
+        assert_eq!(headers.text("api-key"), Some("k-1"));
+        assert_eq!(headers.get("authorization"), None);
+        assert!(!format!("{headers:?}").contains("k-1"));
     }
 
     #[test]

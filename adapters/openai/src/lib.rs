@@ -6,11 +6,16 @@ mod decode;
 mod encode;
 #[cfg(test)]
 mod expected;
+#[cfg(test)]
+mod fixtures;
 #[doc(hidden)]
 pub mod fuzzing;
 mod headers;
+mod options;
+mod quirks;
 mod request;
 mod responses;
+mod servers;
 mod socket;
 
 use std::fmt;
@@ -31,6 +36,11 @@ use crate::socket::{Ask, Sockets, Went};
 pub use config::{Api, OPENAI_BASE_URL, OpenAiConfig};
 pub use decode::Events;
 pub use encode::Writer;
+pub use quirks::{
+    AfterResults, AnswerForm, Auth, CallExtra, CallIds, ChoiceForm, ContextRole, EffortForm,
+    EmptyContent, MaxTokens, OwnQuirks, Quirks, ReasoningBack, RequiredWord, UserTurns,
+};
+pub use servers::Server;
 
 /// OpenAI, or a server that speaks one of its two protocols.
 pub struct OpenAi {
@@ -40,6 +50,7 @@ pub struct OpenAi {
     url: Url,
     origin: Origin,
     bodies: Bodies<Writer>,
+    quirks: Quirks,
     /// Where Responses are asked for over WebSockets.
     sockets: Option<Sockets>,
     caps: SseCaps,
@@ -55,16 +66,17 @@ impl OpenAi {
     pub fn over(config: &OpenAiConfig, wire: Arc<dyn Wire>) -> Result<Self, ProviderError> {
         let headers = headers::headers(config)?;
         let keyed = config.api_key.is_some() || !config.headers.is_empty();
-        let client = Client::new(&config.base_url, &headers, keyed, wire)?;
+        let client = Client::new(&config.url(), &headers, keyed, wire)?;
         let (url, origin) = match config.api {
             Api::Chat => client.call(&["chat", "completions"]),
             Api::Responses => client.call(&["responses"]),
         };
         let endpoint = client.endpoint();
+        let quirks = config.quirks();
         let sockets = match (config.websocket, config.api) {
             (false, _) => None,
             (true, Api::Responses) => {
-                let writer = Writer::over_socket(&endpoint);
+                let writer = Writer::over_socket(&endpoint).with_quirks(quirks);
                 Some(Sockets::new(writer, SseCaps::default()))
             }
             (true, Api::Chat) => {
@@ -75,7 +87,8 @@ impl OpenAi {
         };
         Ok(Self {
             api: config.api,
-            bodies: Bodies::new(Writer::new(config.api, endpoint.as_str())),
+            bodies: Bodies::new(Writer::new(config.api, endpoint.as_str()).with_quirks(quirks)),
+            quirks,
             endpoint,
             sockets,
             client,
@@ -122,8 +135,9 @@ impl Provider for OpenAi {
     fn capabilities(&self) -> ProviderCapabilities {
         let both = ProviderCapabilities::default().with_tools().with_effort();
         match self.api {
-            // Chat Completions has no place for reasoning that goes back.
-            Api::Chat => both,
+            // Chat Completions itself has no place for reasoning that goes back.
+            Api::Chat if self.quirks.reasoning_back == ReasoningBack::None => both,
+            Api::Chat => both.with_reasoning(),
             Api::Responses => both.with_reasoning(),
         }
     }
@@ -169,7 +183,8 @@ impl Provider for OpenAi {
             Ok(answered) => answered,
             Err(error) => return Err(error.of(asked)),
         };
-        let decoder = Decoder::new(Events::new(self.api, &self.endpoint, model), self.caps);
+        let events = Events::with_quirks(self.api, &self.endpoint, model, &self.quirks);
+        let decoder = Decoder::new(events, self.caps);
         Ok(Box::new(Answer::new(answered, decoder, Some(asked))))
     }
 }

@@ -11,11 +11,15 @@
 )]
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
-use windlass_core::{Assembled, Assembler, Caps, FailureKind, Item, StopReason, Usage};
+use windlass_core::{
+    Assembled, Assembler, Caps, FailureKind, Item, StopReason, StreamEvent, Usage,
+};
 use windlass_openai::{Api, Events};
 use windlass_ports::{ProviderError, Streaming, WireHeaders};
+use windlass_wire::fuzzing::{End, cuts};
 use windlass_wire::{Decoder, Origin, SseCaps, SseEvent, SseParser};
 
 struct Case {
@@ -74,15 +78,20 @@ struct Decoded {
     error: Option<FailureKind>,
 }
 
+fn events(api: Api) -> Events {
+    Events::new(api, "http://host/v1", "model")
+}
+
 fn decode(api: Api, bytes: &[u8], size: usize) -> Decoded {
-    let mut decoder = Decoder::new(
-        Events::new(api, "http://host/v1", "model"),
-        SseCaps::default(),
-    );
+    decode_pieces(api, bytes.chunks(size))
+}
+
+fn decode_pieces<'a>(api: Api, mut pieces: impl Iterator<Item = &'a [u8]>) -> Decoded {
+    let mut decoder = Decoder::new(events(api), SseCaps::default());
     let origin = Origin::default();
     let mut events = Vec::new();
     let mut run = || -> Result<(), ProviderError> {
-        for chunk in bytes.chunks(size) {
+        for chunk in &mut pieces {
             if decoder.push(chunk, &mut events, &origin)? == Streaming::End {
                 return Ok(());
             }
@@ -90,6 +99,11 @@ fn decode(api: Api, bytes: &[u8], size: usize) -> Decoded {
         decoder.end(&mut events, &origin)
     };
     let error = run().err().map(|error| error.kind);
+    assembled(events, error)
+}
+
+/// What a consumer makes of these events, and of the error after them.
+fn assembled(events: Vec<StreamEvent>, error: Option<FailureKind>) -> Decoded {
     let mut assembler = Assembler::new(Caps::default());
     let mut out = Vec::new();
     for event in events {
@@ -295,47 +309,101 @@ fn how_a_stream_was_cut_into_chunks_does_not_matter() {
     println!("{runs} runs of {} streams", cases.len());
 }
 
+/// Streams up to this long are cut and split anew from their beginning at each byte; of longer
+/// ones the decoder's state is kept, which takes a time that grows with the length alone.
+const SHORT: usize = 2 * 1024;
+
+/// A server whose streams all end with `[DONE]`.
+const STRICT: &str = "https://api.openai.com/v1";
+
+/// Whether an answer that a cut stream is taken for is one that its sender gave out as whole.
+fn given_out(case: &Case, whole: &Decoded, cut: &Decoded) -> bool {
+    if cut.text == whole.text && cut.calls == whole.calls && whole.ended.is_some() {
+        return true;
+    }
+    // Some servers end without [DONE], so the end of a stream after a reason to finish is the
+    // end of the answer. These send more after it, or an error.
+    let quirks = case.row["quirks"].as_array().unwrap();
+    let more = quirks.contains(&"content_after_finish".into());
+    let is_whole = |call: &(String, String, String)| {
+        serde_json::from_str::<Value>(&call.2).is_ok() && whole.calls.contains(call)
+    };
+    match whole.error {
+        Some(_) => case.row["api"] == "chat" && cut.calls.is_empty(),
+        None => more && whole.text.starts_with(&cut.text) && cut.calls.iter().all(is_whole),
+    }
+}
+
+/// Holds what a cut stream brings against what the whole one brings.
+fn holds(case: &Case, at: usize, whole: &Decoded, cut: &Decoded) {
+    let id = &case.id;
+    if cut.ended.is_some() {
+        let given_out = given_out(case, whole, cut);
+        assert!(given_out, "{id} cut at {at}: {cut:?}, not {whole:?}");
+        return;
+    }
+    assert!(cut.error.is_some(), "{id} cut at {at}");
+    // A call is whole once its item is, which Chat Completions never says.
+    let mut calls = cut.calls.iter();
+    let early = calls.find(|call| api(case) == Api::Chat || !whole.calls.contains(call));
+    assert_eq!(early, None, "{id} cut at {at}");
+}
+
+/// Cuts a stream at each byte, as one of any server, and its beginning as that of a server that
+/// always says that it is done: how often, how often the end was taken for that of an answer, and how often it was
+/// decoded from its beginning.
+fn cut_everywhere(case: &Case) -> [u64; 3] {
+    let api = api(case);
+    let bytes = &case.bytes;
+    let whole = decode(api, bytes, usize::MAX);
+    let counts = cuts(events(api), bytes, |at, end, events| {
+        let error = (end == End::Broken).then_some(FailureKind::Truncated);
+        holds(case, at, &whole, &assembled(events.to_vec(), error));
+    });
+    let some = bytes.get(..4 * SHORT).unwrap_or(bytes);
+    let strict = Events::new(api, STRICT, "model");
+    let strict = cuts(strict, some, |at, end, events| {
+        if end == End::Answer {
+            let cut = assembled(events.to_vec(), None);
+            assert_eq!(cut, whole, "{} cut at {at}", case.id);
+        }
+    });
+    let anew = if bytes.len() <= SHORT { bytes.len() } else { 0 };
+    for at in 0..anew {
+        let (first, second) = bytes.split_at(at);
+        let split = decode_pieces(api, [first, second].into_iter());
+        assert_eq!(split, whole, "{} split at {at}", case.id);
+        holds(case, at, &whole, &decode(api, first, usize::MAX));
+    }
+    [counts.cuts + strict.cuts, counts.answers, anew as u64]
+}
+
 #[test]
-fn a_broken_stream_is_never_a_shorter_answer() {
+fn a_stream_cut_at_any_byte_is_never_another_answer() {
     let Some(cases) = cases("stream") else { return };
-    let (mut cuts, mut files) = (0, 0);
-    for case in cases.iter().filter(|case| case.bytes.len() <= 16 * 1024) {
-        let whole = decode(api(case), &case.bytes, usize::MAX);
-        // Some servers end without [DONE], so the end of a stream after a reason to finish is the
-        // end of the answer. These repeat the reason and send more after it.
-        let more = case.row["quirks"]
-            .as_array()
-            .unwrap()
-            .contains(&"content_after_finish".into());
-        files += 1;
-        // Small ones at each byte; of larger ones a sample keeps the test short.
-        let step = if case.bytes.len() <= 2 * 1024 { 1 } else { 61 };
-        for at in (0..case.bytes.len()).step_by(step) {
-            let cut = decode(api(case), &case.bytes[..at], usize::MAX);
-            cuts += 1;
-            assert!(
-                case.row["api"] == "chat"
-                    || cut.calls.iter().all(|call| whole.calls.contains(call)),
-                "{} cut at {at}: {:?}",
-                case.id,
-                cut.calls
-            );
-            if cut.ended.is_none() {
-                assert!(cut.error.is_some(), "{} cut at {at}", case.id);
-                assert!(
-                    case.row["api"] != "chat" || cut.calls.is_empty(),
-                    "{}",
-                    case.id
-                );
-                continue;
-            }
-            if !more && whole.ended.is_some() {
-                assert_eq!(cut.text, whole.text, "{} cut at {at}", case.id);
-                assert_eq!(cut.calls, whole.calls, "{} cut at {at}", case.id);
+    let next = AtomicUsize::new(0);
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let work = || {
+        let mut sum = [0; 3];
+        while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            for (sum, count) in sum.iter_mut().zip(cut_everywhere(case)) {
+                *sum += count;
             }
         }
-    }
-    println!("{cuts} cuts of {files} streams");
+        sum
+    };
+    let sums: Vec<[u64; 3]> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().map(|t| t.join().unwrap()).collect()
+    });
+    let sum = |at: usize| sums.iter().map(|sum| sum[at]).sum::<u64>();
+    let (cuts, answers, anew) = (sum(0), sum(1), sum(2));
+    println!(
+        "{} streams: {cuts} cuts and as many splits in two, {answers} of the cuts after the \
+         answer's end; {anew} of them decoded anew from the beginning",
+        cases.len()
+    );
+    assert!(cuts > 0 && answers > 0 && anew > 0);
 }
 
 #[test]

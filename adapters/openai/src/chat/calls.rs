@@ -9,16 +9,18 @@ use super::wire::ToolDelta;
 use windlass_wire::json::{given, is_json};
 
 /// The calls of one answer, in the order in which they appeared.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Calls(Vec<Call>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 struct Call {
     slot: u32,
     index: Option<u64>,
     id: String,
     name: String,
     arguments: String,
+    /// What it came with beside the protocol; empty as long as that is nothing.
+    extra: String,
     /// Whether it has been given out; until then its arguments are held back.
     opened: bool,
 }
@@ -52,6 +54,9 @@ impl Calls {
         if call.name.is_empty() {
             call.name = name;
         }
+        if let Some(extra) = delta.extra_content.filter(|_| call.extra.is_empty()) {
+            call.extra = extra.get().to_owned();
+        }
         if let Some(text) = arguments {
             call.arguments.push_str(&text);
             if call.opened {
@@ -66,18 +71,19 @@ impl Calls {
         }
     }
 
-    /// Gives out what was held back, and the slots of the calls that are whole.
+    /// Gives out what was held back, and the slots of the calls that are whole, each with what it
+    /// came with beside the protocol.
     ///
     /// `cut` says that the answer may end in the middle of a call: then only calls whose
     /// arguments are whole JSON count.
-    pub(super) fn finish(self, cut: bool, out: &mut Vec<StreamEvent>) -> Vec<u32> {
+    pub(super) fn finish(self, cut: bool, out: &mut Vec<StreamEvent>) -> Vec<(u32, String)> {
         let mut whole = Vec::new();
         for mut call in self.0 {
             if cut && !is_json(&call.arguments) {
                 continue;
             }
             call.open(out);
-            whole.push(call.slot);
+            whole.push((call.slot, call.extra));
         }
         whole
     }
@@ -114,6 +120,7 @@ impl Call {
             id: String::new(),
             name: String::new(),
             arguments: String::new(),
+            extra: String::new(),
             opened: false,
         }
     }

@@ -4,19 +4,31 @@
 //! `finish_reason`): some servers repeat the reason and send more after it.
 
 use serde_json::Value;
-use windlass_core::{StopReason, StreamEvent};
+use windlass_core::{Opaque, StopReason, StreamEvent};
 use windlass_ports::Streaming;
 
+use super::DIALECT;
 use super::calls::Calls;
+use super::details::Details;
+use super::messages::CONTENT;
 use super::wire::{Choice, Chunk, Delta, mend};
+use crate::quirks::{CallExtra, Quirks, ReasoningBack};
 use windlass_wire::Fault;
 use windlass_wire::Reported;
 use windlass_wire::Template;
 use windlass_wire::json::{Text, given};
+use windlass_wire::lowering::Place;
 
 /// Decodes one answer.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ChatDecoder {
+    endpoint: String,
+    model: String,
+    back: ReasoningBack,
+    extra: CallExtra,
+    /// Whether the end of the stream is that of the answer only after `[DONE]`.
+    strict: bool,
+    details: Details,
     opened: bool,
     next_slot: u32,
     text: Option<u32>,
@@ -30,6 +42,27 @@ pub(crate) struct ChatDecoder {
 }
 
 impl ChatDecoder {
+    /// A decoder that marks what goes back as made by `model` at `endpoint`.
+    pub(crate) fn new(endpoint: &str, model: &str, quirks: &Quirks) -> Self {
+        Self {
+            endpoint: endpoint.to_owned(),
+            model: model.to_owned(),
+            back: quirks.reasoning_back,
+            extra: quirks.call_extra,
+            strict: quirks.done,
+            details: Details::default(),
+            opened: false,
+            next_slot: 0,
+            text: None,
+            refusal: None,
+            reasoning: None,
+            calls: Calls::default(),
+            finish: None,
+            like: None,
+            ignored: 0,
+        }
+    }
+
     /// How many events meant nothing to it.
     pub(crate) fn ignored(&self) -> u64 {
         self.ignored
@@ -91,9 +124,9 @@ impl ChatDecoder {
         self.chunk(chunk, out)
     }
 
-    /// Ends the stream without `[DONE]`, which many servers leave out.
+    /// Ends the stream without `[DONE]`, which some servers leave out.
     pub(crate) fn end(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
-        if self.finish.is_none() {
+        if self.strict || self.finish.is_none() {
             return Err(Fault::Truncated);
         }
         self.close(out)
@@ -143,6 +176,9 @@ impl ChatDecoder {
     }
 
     fn delta(&mut self, mut delta: Delta<'_>, out: &mut Vec<StreamEvent>) {
+        if let (ReasoningBack::Details, Some(raw)) = (self.back, delta.reasoning_details) {
+            self.details.push(raw.get());
+        }
         if let Some(text) = delta.take_reasoning() {
             let slot = slot(&mut self.reasoning, &mut self.next_slot);
             out.push(StreamEvent::Reasoning { slot, text });
@@ -160,46 +196,85 @@ impl ChatDecoder {
         }
     }
 
+    /// The form of the reasoning that goes back, if any. Where nothing of it was readable, opens it.
+    fn thought(&mut self, out: &mut Vec<StreamEvent>) -> Option<Opaque> {
+        let payload = match self.back {
+            ReasoningBack::None => None,
+            ReasoningBack::Content => self.reasoning.map(|_| CONTENT.to_owned()),
+            ReasoningBack::Details => self.details.whole(),
+        }?;
+        if self.reasoning.is_none() {
+            let slot = slot(&mut self.reasoning, &mut self.next_slot);
+            let text = String::new();
+            out.push(StreamEvent::Reasoning { slot, text });
+        }
+        Some(self.opaque(payload))
+    }
+
+    fn opaque(&self, payload: String) -> Opaque {
+        let here = Place {
+            dialect: DIALECT,
+            endpoint: &self.endpoint,
+            model: &self.model,
+        };
+        here.opaque(payload)
+    }
+
     fn close(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
         // Without a reason the server still says that it is done; whether it was cut off inside
         // it does not say.
         let reason = self.finish.clone();
-        let stop = match reason.as_deref() {
-            Some("stop" | "tool_calls" | "function_call" | "end_turn" | "eos") | None => {
-                StopReason::Stop
-            }
-            Some("length" | "max_tokens" | "model_length") => StopReason::Length,
-            Some("content_filter" | "content-filter") => StopReason::ContentFilter,
-            Some(broken @ ("error" | "insufficient_system_resource")) => {
-                return Err(Fault::Reported(Reported {
-                    message: String::from("the provider gave up on the answer"),
-                    code: broken.to_owned(),
-                    ..Reported::default()
-                }));
-            }
-            Some(other) => StopReason::Other(other.to_owned()),
-        };
+        let stop = reason.as_deref().map_or(Ok(StopReason::Stop), stopped)?;
         let calls = std::mem::take(&mut self.calls);
         if calls.nameless() {
             let what = "a call of the answer has no name";
             return Err(Fault::Protocol(what.to_owned()));
         }
         let cut = reason.is_none() || stop != StopReason::Stop;
-        let mut slots: Vec<u32> = [self.reasoning, self.text, self.refusal]
+        let thought = self.thought(out);
+        let mut done: Vec<(u32, Option<Opaque>)> = [self.text, self.refusal]
             .into_iter()
             .flatten()
+            .map(|slot| (slot, None))
             .collect();
-        slots.extend(calls.finish(cut, out));
-        slots.sort_unstable();
-        let done = |slot| StreamEvent::Done {
+        done.extend(self.reasoning.map(|slot| (slot, thought)));
+        for (slot, extra) in calls.finish(cut, out) {
+            let kept = self.extra == CallExtra::Kept && !extra.is_empty();
+            done.push((slot, kept.then(|| self.opaque(extra))));
+        }
+        done.sort_unstable_by_key(|(slot, _)| *slot);
+        let event = |(slot, opaque)| StreamEvent::Done {
             slot,
             text: None,
-            opaque: None,
+            opaque,
         };
-        out.extend(slots.into_iter().map(done));
+        out.extend(done.into_iter().map(event));
         out.push(StreamEvent::Finished { reason: stop });
         Ok(())
     }
+}
+
+/// What a reason to finish means.
+///
+/// # Errors
+/// [`Fault::Reported`] when the server gave up.
+fn stopped(reason: &str) -> Result<StopReason, Fault> {
+    let word = reason.to_ascii_lowercase().replace('-', "_");
+    Ok(match word.as_str() {
+        "stop" | "tool_calls" | "tool_call" | "function_call" | "end_turn" | "stop_sequence"
+        | "eos" => StopReason::Stop,
+        "length" | "max_tokens" | "max_output_tokens" | "model_length" => StopReason::Length,
+        "safety" | "prohibited_content" | "recitation" | "blocklist" => StopReason::ContentFilter,
+        filtered if filtered.starts_with("content_filter") => StopReason::ContentFilter,
+        "error" | "insufficient_system_resource" | "network_error" | "abort" => {
+            return Err(Fault::Reported(Reported {
+                message: String::from("the provider gave up on the answer"),
+                code: reason.to_owned(),
+                ..Reported::default()
+            }));
+        }
+        _ => StopReason::Other(reason.to_owned()),
+    })
 }
 
 fn slot(kept: &mut Option<u32>, next: &mut u32) -> u32 {

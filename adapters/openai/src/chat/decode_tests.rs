@@ -2,10 +2,15 @@
 
 use super::*;
 use crate::expected::{arguments, opened};
+use crate::servers::{GENERIC, Server};
 
 /// Decodes events; the end of the list is the end of the stream.
 fn run(events: &[&str]) -> Result<Vec<StreamEvent>, Fault> {
-    let mut decoder = ChatDecoder::default();
+    run_as(&GENERIC, events)
+}
+
+fn run_as(quirks: &Quirks, events: &[&str]) -> Result<Vec<StreamEvent>, Fault> {
+    let mut decoder = ChatDecoder::new("http://host/v1", "m", quirks);
     let mut out = Vec::new();
     for event in events {
         if decoder.event(b"", event.as_bytes(), &mut out)? == Streaming::End {
@@ -222,7 +227,7 @@ fn errors_in_the_stream_are_errors() {
 
 #[test]
 fn events_that_mean_nothing_are_counted() {
-    let mut decoder = ChatDecoder::default();
+    let mut decoder = ChatDecoder::new("http://host/v1", "m", &GENERIC);
     let mut out = Vec::new();
     for event in ["", "ping", r#"{"choices":[]}"#, r#"{"new":1}"#] {
         decoder.event(b"", event.as_bytes(), &mut out).unwrap();
@@ -246,7 +251,7 @@ fn a_run_of_deltas_is_read_as_each_alone() {
         chunk(r#"{"reasoning":"h"}"#, ""),
     ];
     let read = |forget: bool| {
-        let mut decoder = ChatDecoder::default();
+        let mut decoder = ChatDecoder::new("http://host/v1", "m", &GENERIC);
         let mut out = Vec::new();
         let mut recognised = 0;
         for event in &events {
@@ -261,4 +266,106 @@ fn a_run_of_deltas_is_read_as_each_alone() {
     let (run, recognised) = read(false);
     assert_eq!(run, read(true).0);
     assert!(recognised >= 5, "{recognised}");
+}
+
+/// The opaque forms of the parts of an answer.
+fn opaques(server: Server, events: &[&str]) -> Vec<Option<String>> {
+    let whole = [events, &["[DONE]"]].concat();
+    let out = run_as(&server.quirks(), &whole).unwrap();
+    let done = out.into_iter().filter_map(|event| {
+        let StreamEvent::Done { opaque, .. } = event else {
+            return None;
+        };
+        Some(opaque)
+    });
+    done.map(|opaque| {
+        let opaque = opaque?;
+        let made = (&*opaque.provider, &*opaque.endpoint, &*opaque.model);
+        assert_eq!(made, ("openai-chat", "http://host/v1", "m"));
+        Some(opaque.payload)
+    })
+    .collect()
+}
+
+#[test]
+fn reasoning_that_goes_back_keeps_its_form_and_only_where_it_does() {
+    let parts = r#"{"reasoning":"hm","reasoning_details":[{"type":"reasoning.text","text":"hm","index":0}]}"#;
+    let events = [
+        &*delta(parts),
+        &delta(r#"{"content":"a"}"#),
+        &finish("stop"),
+    ];
+    let kept = r#"[{"index":0,"text":"hm","type":"reasoning.text"}]"#;
+    assert_eq!(opaques(Server::Generic, &events), [None, None]);
+    assert_eq!(
+        opaques(Server::DeepSeek, &events),
+        [Some(CONTENT.to_owned()), None]
+    );
+    assert_eq!(
+        opaques(Server::OpenRouter, &events),
+        [Some(kept.to_owned()), None]
+    );
+}
+
+#[test]
+fn reasoning_that_nobody_can_read_is_kept_all_the_same() {
+    let sealed =
+        r#"{"content":"a","reasoning_details":[{"type":"reasoning.encrypted","data":"x"}]}"#;
+    let events = [&*delta(sealed), &finish("stop")];
+    let kept = r#"[{"data":"x","type":"reasoning.encrypted"}]"#;
+    assert_eq!(
+        opaques(Server::OpenRouter, &events),
+        [None, Some(kept.to_owned())]
+    );
+    assert_eq!(opaques(Server::Generic, &events), [None]);
+}
+
+#[test]
+fn what_a_call_came_with_is_kept_where_it_goes_back() {
+    let extra = r#"{"google":{"thought_signature":"s"}}"#;
+    let call = format!(
+        r#"{{"tool_calls":[{{"index":0,"id":"c","function":{{"name":"f","arguments":"{{}}"}},"extra_content":{extra}}}]}}"#
+    );
+    let events = [&*delta(&call), &finish("tool_calls")];
+    assert_eq!(opaques(Server::Gemini, &events), [Some(extra.to_owned())]);
+    assert_eq!(opaques(Server::Generic, &events), [None]);
+}
+
+#[test]
+fn reasons_to_finish_are_read_in_their_spellings() {
+    for (word, wanted) in [
+        ("STOP", StopReason::Stop),
+        ("TOOL_CALLS", StopReason::Stop),
+        ("stop_sequence", StopReason::Stop),
+        ("MAX_TOKENS", StopReason::Length),
+        ("content-filter", StopReason::ContentFilter),
+        (
+            "content_filter: PROHIBITED_CONTENT",
+            StopReason::ContentFilter,
+        ),
+        ("SAFETY", StopReason::ContentFilter),
+        ("whatever", StopReason::Other("whatever".into())),
+    ] {
+        let out = run(&[&delta(r#"{"content":"a"}"#), &finish(word)]).unwrap();
+        let reason = wanted;
+        assert_eq!(
+            out.last(),
+            Some(&StreamEvent::Finished { reason }),
+            "{word}"
+        );
+    }
+    for word in ["error", "network_error", "abort"] {
+        let fault = run(&[&finish(word)]).unwrap_err();
+        assert!(matches!(fault, Fault::Reported(_)), "{word} {fault:?}");
+    }
+}
+
+#[test]
+fn where_done_always_comes_a_stream_without_it_was_cut_off() {
+    let events = [&*delta(r#"{"content":"a"}"#), &finish("stop")];
+    assert!(run_as(&Server::Generic.quirks(), &events).is_ok());
+    let cut = run_as(&Server::OpenAi.quirks(), &events);
+    assert!(matches!(cut, Err(Fault::Truncated)), "{cut:?}");
+    let whole = [&events[..], &["[DONE]"]].concat();
+    assert!(run_as(&Server::OpenAi.quirks(), &whole).is_ok());
 }

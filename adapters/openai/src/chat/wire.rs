@@ -77,6 +77,9 @@ pub(super) struct ToolDelta<'a> {
     pub(super) id: Option<Text<'a>>,
     #[serde(borrow)]
     pub(super) function: Option<FunctionDelta<'a>>,
+    /// What Gemini's compatible endpoint sends beside the protocol.
+    #[serde(borrow)]
+    pub(super) extra_content: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -20,7 +20,7 @@ use windlass_wire::Template;
 use windlass_wire::json::given;
 
 /// Decodes one answer.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ResponsesDecoder {
     endpoint: String,
     model: String,

@@ -45,13 +45,13 @@ pub(super) struct Name<'a> {
 }
 
 /// The items of one response.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Items {
     items: Vec<Item>,
     slots: Slots,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 struct Item {
     /// Its place: its `output_index`, or one after all before it.
     place: u64,
@@ -63,7 +63,7 @@ struct Item {
     kind: Kind,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 enum Stage {
     Message(Vec<Piece>),
     Reasoning(Thought),

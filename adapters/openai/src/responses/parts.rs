@@ -8,7 +8,7 @@ use super::wire::WireItem;
 use windlass_wire::json::{Text, given};
 
 /// Hands out slots. Each part gets its own when it first shows.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Slots(u32);
 
 impl Slots {
@@ -20,7 +20,7 @@ impl Slots {
 }
 
 /// One piece of a message.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Piece {
     pub(super) at: u64,
     pub(super) refusal: bool,
@@ -79,7 +79,7 @@ pub(super) fn close_pieces(mut pieces: Vec<Piece>) -> Vec<StreamEvent> {
 }
 
 /// A reasoning: raw text and summaries, told as one text.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Thought {
     slot: u32,
     /// Which part the last delta belonged to.
@@ -153,7 +153,7 @@ impl Thought {
 }
 
 /// A call of a function, or of a tool that takes free text.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Calling {
     slot: u32,
     id: String,

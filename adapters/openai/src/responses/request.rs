@@ -4,15 +4,22 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use windlass_core::{ChainIter, Image, Opaque, PromptItem, Settings, output};
+use serde_json::{Value, json};
+use windlass_core::{
+    ChainIter, Image, LoweredBecause, LoweredPart, PromptItem, Settings, ToolSpec, output,
+};
 use windlass_ports::ProviderError;
-
-use super::DIALECT;
-use windlass_wire::request::{arguments, call_id, schema, separate, tool_name, write};
-use windlass_wire::{Encoded, Pictures, request};
+use windlass_wire::lowering::{self, Place, Report};
+use windlass_wire::request::{arguments, no_picture, schema, separate, tool_name, write};
+use windlass_wire::{Encoded, Pictures};
 
 use crate::encode::Transport;
+use crate::options::{self, Asked, Shape};
+use crate::quirks::{CallIds, ContextRole, Quirks};
 use crate::request::may_reason;
+
+/// The ids of calls that this protocol takes.
+const CALL_IDS: CallIds = CallIds::UpTo64;
 
 #[derive(Serialize)]
 struct Head<'a> {
@@ -24,19 +31,38 @@ struct Head<'a> {
     store: bool,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     include: &'a [&'a str],
-    #[serde(skip_serializing_if = "str::is_empty")]
-    instructions: &'a str,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    instructions: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<Reasoning<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parallel_tool_calls: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<Text<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
 }
 
 #[derive(Serialize)]
 struct Reasoning<'a> {
-    effort: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Text<'a> {
+    format: Format<'a>,
+}
+
+#[derive(Serialize)]
+struct Format<'a> {
+    r#type: &'static str,
+    #[serde(flatten)]
+    shape: Shape<'a>,
 }
 
 #[derive(Serialize)]
@@ -83,20 +109,21 @@ struct Kept<'a> {
 /// Writes all of a body that comes before the conversation, up to the opening of its list.
 pub(crate) fn head(
     settings: &Settings,
+    quirks: &Quirks,
     over: Transport,
     out: &mut Vec<u8>,
 ) -> Result<(), ProviderError> {
-    let tool = |tool| {
-        let tool: &windlass_core::ToolSpec = tool;
-        Ok(Tool {
-            r#type: "function",
-            name: &tool.name,
-            description: &tool.description,
-            parameters: schema(tool)?,
-            strict: false,
-        })
+    let encrypted = quirks.encrypted_reasoning && may_reason(settings);
+    let (field, words) = match options::answer(settings, quirks)? {
+        Some(Asked::Field(shape)) => (Some(shape), None),
+        Some(Asked::Words(words)) => (None, Some(words)),
+        None => (None, None),
     };
-    let reasons = may_reason(settings);
+    let reasoning = Reasoning {
+        effort: settings.effort.as_deref(),
+        summary: settings.options.reasoning_summary.as_deref(),
+    };
+    let asked = reasoning.effort.is_some() || reasoning.summary.is_some();
     // Over a WebSocket there is nothing else than a stream, and a message says what it is.
     let (kind, stream) = match over {
         Transport::Http => (None, Some(true)),
@@ -107,98 +134,146 @@ pub(crate) fn head(
         model: &settings.model,
         stream,
         store: false,
-        include: if reasons {
+        include: if encrypted {
             &["reasoning.encrypted_content"]
         } else {
             &[]
         },
-        instructions: &settings.instructions,
+        instructions: options::instructions(settings, words),
         max_output_tokens: settings.max_output_tokens,
-        reasoning: settings
-            .effort
-            .as_deref()
-            .map(|effort| Reasoning { effort }),
-        tools: settings
-            .tools
-            .iter()
-            .map(tool)
-            .collect::<Result<_, ProviderError>>()?,
+        reasoning: asked.then_some(reasoning),
+        parallel_tool_calls: options::parallel(settings, quirks)?,
+        text: field.map(|shape| Text {
+            format: Format {
+                r#type: "json_schema",
+                shape,
+            },
+        }),
+        tools: settings.tools.iter().map(tool).collect::<Result<_, _>>()?,
     };
     write(out, &head)?;
-    // The list of items is the last field, so that it can grow.
+    // The list of items is the last field before the tail, so that it can grow.
     out.pop();
     out.extend_from_slice(br#","input":["#);
     Ok(())
 }
 
-/// Writes items. Answers how many there were and where they end: nothing later changes them.
-pub(crate) fn items(
-    items: ChainIter<'_, PromptItem>,
-    settings: &Settings,
-    endpoint: &str,
-    pictures: &Pictures,
-    out: &mut Vec<u8>,
-) -> Result<Encoded, ProviderError> {
-    let mut count = 0;
-    for item in items {
-        count += 1;
-        match item {
-            PromptItem::User { text } => message("user", text, out)?,
-            PromptItem::Image { image } => picture(image, pictures, out)?,
-            PromptItem::Context { text } => message("developer", text, out)?,
-            PromptItem::Text { text, .. } | PromptItem::Refusal { text, .. } => {
-                message("assistant", text, out)?;
-            }
-            PromptItem::Reasoning { item, .. } => {
-                if let Some(opaque) = &item.opaque
-                    && goes_back(opaque, settings, endpoint)
-                {
-                    separate(out);
-                    out.extend_from_slice(opaque.payload.as_bytes());
-                }
-            }
-            PromptItem::Call { id, call, .. } => {
-                separate(out);
-                let call = Call {
-                    r#type: "function_call",
-                    call_id: call_id(id),
-                    name: tool_name(&call.name),
-                    arguments: arguments(call),
-                };
-                write(out, &call)?;
-            }
-            PromptItem::Result {
-                id,
-                observation,
-                edited,
-            } => {
-                separate(out);
-                let output = Output {
-                    r#type: "function_call_output",
-                    call_id: call_id(id),
-                    output: output(observation, edited.as_deref()),
-                };
-                write(out, &output)?;
-            }
-        }
-    }
-    Ok(Encoded {
-        closed: count,
-        end: out.len(),
-        ..Encoded::default()
+fn tool(tool: &ToolSpec) -> Result<Tool<'_>, ProviderError> {
+    Ok(Tool {
+        r#type: "function",
+        name: &tool.name,
+        description: &tool.description,
+        parameters: schema(tool)?,
+        strict: false,
     })
 }
 
-fn picture(image: &Image, pictures: &Pictures, out: &mut Vec<u8>) -> Result<(), ProviderError> {
-    let Some(data) = pictures.get(image) else {
-        return message("user", &request::no_picture(image), out);
-    };
+/// The choice of one tool.
+pub(crate) fn named(tool: &str) -> Value {
+    json!({ "type": "function", "name": tool })
+}
+
+/// Writes items. Answers how many there were and where they end: nothing later changes them.
+pub(crate) fn items(
+    items: ChainIter<'_, PromptItem>,
+    here: Place<'_>,
+    quirks: &Quirks,
+    pictures: &Pictures,
+    out: &mut Vec<u8>,
+) -> Result<Encoded, ProviderError> {
+    let mut closed = 0;
+    let mut report = Report::default();
+    for item in items {
+        closed += 1;
+        write_item(item, here, quirks, pictures, &mut report, out)?;
+    }
+    report.close();
+    let (lowered, open) = report.into_parts();
+    Ok(Encoded {
+        closed,
+        end: out.len(),
+        lowered,
+        open,
+    })
+}
+
+fn write_item(
+    item: &PromptItem,
+    here: Place<'_>,
+    quirks: &Quirks,
+    pictures: &Pictures,
+    report: &mut Report,
+    out: &mut Vec<u8>,
+) -> Result<(), ProviderError> {
+    match item {
+        PromptItem::User { text } => message("user", text, out),
+        PromptItem::Image { image } => match lowering::image(pictures.get(image), quirks.images) {
+            Ok(data) => picture(image, &data, out),
+            Err(why) => {
+                report.downgraded(LoweredPart::Image, why);
+                message("user", &no_picture(image), out)
+            }
+        },
+        PromptItem::Context { text } => {
+            let role = quirks.responses_context;
+            if role == ContextRole::User {
+                report.downgraded(LoweredPart::Context, LoweredBecause::NoPlace);
+            }
+            message(role.name(), text, out)
+        }
+        PromptItem::Text { text, .. } => message("assistant", text, out),
+        PromptItem::Refusal { text, .. } => {
+            report.downgraded(LoweredPart::Refusal, LoweredBecause::NoPlace);
+            message("assistant", text, out)
+        }
+        PromptItem::Reasoning { item, .. } => {
+            match lowering::reasoning(item, &here, holds_itself) {
+                Ok(payload) => {
+                    separate(out);
+                    out.extend_from_slice(payload.as_bytes());
+                }
+                Err(why) => report.dropped(LoweredPart::Reasoning, why),
+            }
+            Ok(())
+        }
+        PromptItem::Call { id, call, .. } => {
+            match lowering::call_opaque(call, &here, |_| true) {
+                Ok(None) => {}
+                Ok(Some(_)) => report.dropped(LoweredPart::CallOpaque, LoweredBecause::NoPlace),
+                Err(why) => report.dropped(LoweredPart::CallOpaque, why),
+            }
+            let call = Call {
+                r#type: "function_call",
+                call_id: report.fitted(LoweredPart::CallId, CALL_IDS.fit(id)),
+                name: report.fitted(LoweredPart::ToolName, tool_name(&call.name)),
+                arguments: report.fitted(LoweredPart::Arguments, arguments(call)),
+            };
+            separate(out);
+            write(out, &call)
+        }
+        PromptItem::Result {
+            id,
+            observation,
+            edited,
+        } => {
+            separate(out);
+            let output = Output {
+                r#type: "function_call_output",
+                call_id: CALL_IDS.fit(id),
+                output: output(observation, edited.as_deref()),
+            };
+            write(out, &output)
+        }
+    }
+}
+
+fn picture(image: &Image, data: &str, out: &mut Vec<u8>) -> Result<(), ProviderError> {
     separate(out);
     let url = format!("data:{};base64,{data}", image.media.as_str());
-    let part = serde_json::json!([{ "type": "input_image", "image_url": url }]);
+    let part = json!([{ "type": "input_image", "image_url": url }]);
     write(
         out,
-        &serde_json::json!({ "type": "message", "role": "user", "content": part }),
+        &json!({ "type": "message", "role": "user", "content": part }),
     )
 }
 
@@ -214,15 +289,9 @@ fn message(role: &'static str, content: &str, out: &mut Vec<u8>) -> Result<(), P
     )
 }
 
-/// Whether a reasoning item may go back: only to the dialect, endpoint and model that made it,
-/// and only if it says itself what it holds, for nothing is stored over there.
-fn goes_back(opaque: &Opaque, settings: &Settings, endpoint: &str) -> bool {
-    let same =
-        opaque.provider == DIALECT && opaque.endpoint == endpoint && opaque.model == settings.model;
-    if !same {
-        return false;
-    }
-    let Ok(kept) = serde_json::from_str::<Kept<'_>>(&opaque.payload) else {
+/// Whether a reasoning item says itself what it holds, for nothing is stored over there.
+fn holds_itself(payload: &str) -> bool {
+    let Ok(kept) = serde_json::from_str::<Kept<'_>>(payload) else {
         return false;
     };
     let encrypted = kept

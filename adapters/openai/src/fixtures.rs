@@ -1,0 +1,178 @@
+//! What the tests of requests are made of.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use windlass_core::{
+    CallItem, Concurrency, EffectClass, Limits, Mode, Observation, ObservationStatus, Opaque,
+    Permissions, Prompt, PromptItem, ReasoningItem, RequestOptions, Seq, SessionId, Settings,
+    ToolSpec, TurnId, Window,
+};
+use windlass_ports::{ProviderError, SampleRequest};
+use windlass_wire::{Bodies, Written};
+
+use crate::config::Api;
+use crate::encode::Writer;
+use crate::quirks::Quirks;
+
+pub(crate) const ENDPOINT: &str = "http://host/v1";
+
+pub(crate) fn settings(model: &str) -> Settings {
+    Settings {
+        provider: "openai".into(),
+        model: model.into(),
+        instructions: "Be brief.".into(),
+        mode: Mode::Build,
+        permissions: Permissions::Auto,
+        rules: Vec::new(),
+        hooks: Vec::new(),
+        window: Window::default(),
+        price: None,
+        tools: vec![ToolSpec {
+            name: "echo".into(),
+            description: "Says it again.".into(),
+            parameters: r#"{"type":"object","properties":{"b":{},"a":{}}}"#.into(),
+            effect: EffectClass::ReadOnly,
+            concurrency: Concurrency::Parallel,
+            timeout_ms: None,
+            reconciles: false,
+        }],
+        limits: Limits::default(),
+        max_output_tokens: Some(100),
+        effort: Some("low".into()),
+        redaction: None,
+        base_url: None,
+        options: RequestOptions::default(),
+    }
+}
+
+pub(crate) fn reasoning(endpoint: &str, payload: &str) -> PromptItem {
+    let opaque = Opaque {
+        provider: "openai-responses".into(),
+        endpoint: endpoint.into(),
+        model: "o9".into(),
+        payload: payload.into(),
+    };
+    let item = ReasoningItem {
+        text: "hm".into(),
+        opaque: Some(opaque),
+    };
+    PromptItem::Reasoning {
+        sample: Seq(3),
+        item: Arc::new(item),
+    }
+}
+
+pub(crate) fn call(sample: u64, id: &str, name: &str, arguments: &str) -> PromptItem {
+    let call = CallItem {
+        provider_id: id.into(),
+        name: name.into(),
+        arguments: arguments.into(),
+        fault: None,
+        rules: Vec::new(),
+        opaque: None,
+    };
+    PromptItem::Call {
+        sample: Seq(sample),
+        id: id.into(),
+        call: Arc::new(call),
+    }
+}
+
+pub(crate) fn result(id: &str, output: &str) -> PromptItem {
+    let observation = Arc::new(Observation::new(ObservationStatus::Done, output));
+    PromptItem::Result {
+        id: id.into(),
+        observation,
+        edited: None,
+    }
+}
+
+pub(crate) fn edited(result: PromptItem, arguments: &str) -> PromptItem {
+    let PromptItem::Result {
+        id, observation, ..
+    } = result
+    else {
+        panic!("{result:?} is no result");
+    };
+    PromptItem::Result {
+        id,
+        observation,
+        edited: Some(arguments.into()),
+    }
+}
+
+pub(crate) fn context(text: &str) -> PromptItem {
+    PromptItem::Context { text: text.into() }
+}
+
+pub(crate) fn user(text: &str) -> PromptItem {
+    PromptItem::User { text: text.into() }
+}
+
+pub(crate) fn said(sample: u64, text: &str) -> PromptItem {
+    PromptItem::Text {
+        sample: Seq(sample),
+        text: text.into(),
+    }
+}
+
+pub(crate) const ENCRYPTED: &str =
+    r#"{"type":"reasoning","id":"rs","summary":[],"encrypted_content":"x"}"#;
+
+pub(crate) fn conversation() -> Vec<PromptItem> {
+    vec![
+        context("<context from=\"workspace\">\n/w\n</context>"),
+        user("hi \"you\""),
+        reasoning(ENDPOINT, ENCRYPTED),
+        said(3, "Let me see."),
+        call(3, "c1", "echo", r#"{"a":1}"#),
+        call(3, "c2", "no such/tool", "not json"),
+        result("c1", "1"),
+        edited(result("c2", ""), r#"{"b":2}"#),
+        context("mind the gap"),
+        said(9, "Done."),
+        user("thanks"),
+    ]
+}
+
+pub(crate) fn prompt(settings: Settings, items: &[PromptItem]) -> Prompt {
+    Prompt {
+        settings: Arc::new(settings),
+        items: items.iter().cloned().collect(),
+    }
+}
+
+/// Asks for bodies.
+pub(crate) struct Asks(Bodies<Writer>);
+
+impl Asks {
+    pub(crate) fn new(api: Api) -> Self {
+        Self(Bodies::new(Writer::new(api, ENDPOINT)))
+    }
+
+    pub(crate) fn of(api: Api, quirks: Quirks) -> Self {
+        Self(Bodies::new(Writer::new(api, ENDPOINT).with_quirks(quirks)))
+    }
+
+    pub(crate) fn body(&self, prompt: &Prompt) -> Result<String, ProviderError> {
+        Ok(text(&self.written(&request(prompt))?))
+    }
+
+    pub(crate) fn written(&self, request: &SampleRequest) -> Result<Written, ProviderError> {
+        self.0.body(request).now_or_never().unwrap()
+    }
+}
+
+pub(crate) fn body(api: Api, prompt: &Prompt) -> String {
+    Asks::new(api).body(prompt).unwrap()
+}
+
+pub(crate) fn request(prompt: &Prompt) -> SampleRequest {
+    let session = SessionId::new("s").unwrap();
+    SampleRequest::new(session, TurnId(1), Seq(2), prompt.clone())
+}
+
+pub(crate) fn text(written: &Written) -> String {
+    String::from_utf8(written.body.to_bytes().to_vec()).unwrap()
+}

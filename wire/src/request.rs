@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use windlass_core::{CallItem, Digest, FailureKind, Image, Retry, ToolSpec};
 use windlass_ports::ProviderError;
 
@@ -77,8 +78,9 @@ pub fn tool_name(name: &str) -> Cow<'_, str> {
 /// object are wrapped into one: the model still sees what it wrote.
 #[must_use]
 pub fn arguments(call: &CallItem) -> Cow<'_, str> {
-    let object = call.arguments.trim_start().starts_with('{');
-    if object && crate::json::is_json(&call.arguments) {
+    // Read whole, since half of a surrogate pair passes for JSON until it is read.
+    let object = serde_json::from_str::<Map<String, Value>>(&call.arguments);
+    if object.is_ok() {
         return Cow::Borrowed(&call.arguments);
     }
     Cow::Owned(serde_json::json!({ "not_a_json_object": call.arguments }).to_string())

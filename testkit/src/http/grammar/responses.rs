@@ -245,15 +245,15 @@ impl<'a> Talk<'a> {
         }
         match (role, kind) {
             ("assistant" | "system" | "developer" | "user", "" | "message") => {
-                self.closed(at, faults);
+                // What the model says after a call of the same answer stands before its result.
+                if !models {
+                    self.closed(at, faults);
+                }
                 self.message(at, role, item, faults);
             }
             ("", "function_call") => self.call(at, item, faults),
             ("", "function_call_output") => self.result(at, item, faults),
-            ("", "reasoning") => {
-                self.closed(at, faults);
-                self.reasoning(at, item, faults);
-            }
+            ("", "reasoning") => self.reasoning(at, item, faults),
             ("", "item_reference") => {
                 faults.fields(at, item, &[("id", Kind::Text), ("type", Kind::Any)], &[]);
                 faults.hold(self.stored, at, "nothing is stored that it could refer to");

@@ -346,6 +346,10 @@ fn how_a_call_is_made() {
             ),
         ],
     );
+    let mut said = whole();
+    let items = said["input"].as_array_mut().unwrap();
+    items.insert(4, json!({ "role": "assistant", "content": "Soon." }));
+    passes(&OPENAI_RESPONSES, &said);
     let mut among = whole();
     let items = among["input"].as_array_mut().unwrap();
     items.insert(

@@ -244,4 +244,4 @@ impl Prefix {
 
 #[cfg(test)]
 #[path = "bodies_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -1,7 +1,10 @@
 //! Tests of what is remembered of request bodies. That it never shows is tested by the adapters.
 
 use futures_util::FutureExt as _;
-use windlass_core::{Limits, Mode, Permissions, Prompt, RequestOptions, Seq, TurnId, Window};
+use windlass_core::{
+    Concurrency, EffectClass, Limits, Mode, Permissions, Prompt, RequestOptions, Seq, ToolSpec,
+    TurnId, Window,
+};
 
 use super::*;
 use crate::request::{separate, write};
@@ -44,7 +47,7 @@ impl Encoder for Words {
     }
 }
 
-fn request(session: &str, words: &[String]) -> SampleRequest {
+pub(crate) fn request(session: &str, words: &[String]) -> SampleRequest {
     let settings = Settings {
         provider: "p".into(),
         model: "m".into(),
@@ -71,6 +74,19 @@ fn request(session: &str, words: &[String]) -> SampleRequest {
         items: words.iter().map(item).collect(),
     };
     SampleRequest::new(SessionId::new(session).unwrap(), TurnId(1), Seq(2), prompt)
+}
+
+/// Some tool.
+pub(crate) fn tool() -> ToolSpec {
+    ToolSpec {
+        name: "echo".into(),
+        description: "Says it again.".into(),
+        parameters: r#"{"type":"object"}"#.into(),
+        effect: EffectClass::ReadOnly,
+        concurrency: Concurrency::Parallel,
+        timeout_ms: None,
+        reconciles: false,
+    }
 }
 
 fn body(bodies: &Bodies<Words>, session: &str, words: &[String]) -> Written {

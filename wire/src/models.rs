@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-use windlass_ports::{ModelCapabilities, ProviderError};
+use windlass_core::{FailureKind, Retry};
+use windlass_ports::{ModelCapabilities, ProviderError, SampleRequest};
 
 use crate::address::misconfigured;
 
@@ -97,6 +98,35 @@ impl Models {
     }
 }
 
+impl Models {
+    /// Lets a request through unless it needs what its model is known not to do: what would be
+    /// refused over there, or silently left out, is said before anything is sent. Of a model that
+    /// is not known nothing is guessed.
+    ///
+    /// # Errors
+    /// [`ProviderError`] of the kind `Unsupported`, which is never worth another try.
+    pub fn admit(&self, provider: &str, request: &SampleRequest) -> Result<(), ProviderError> {
+        let settings = &request.prompt.settings;
+        let known = self.of(provider, &settings.model);
+        let missing = if !known.known {
+            return Ok(());
+        } else if !known.tools && !settings.tools.is_empty() {
+            "cannot be given tools"
+        } else if !known.reasoning && settings.effort.is_some() {
+            "takes no effort"
+        } else {
+            return Ok(());
+        };
+        let context = format!(
+            "asking {}: it {missing}, as far as the table of models knows; take another model, do \
+             without, or correct the table",
+            settings.model
+        );
+        let kind = FailureKind::Unsupported;
+        Err(ProviderError::new(kind, Retry::Never, context))
+    }
+}
+
 fn parse(text: &str) -> Result<Vec<Entry>, toml::de::Error> {
     Ok(toml::from_str::<File>(text)?.model)
 }
@@ -166,5 +196,29 @@ mod tests {
         assert!(models.of("there", "gpt-4o").images);
         let error = Models::extended("[[model]]\nname = \"a\"\nwindows = 1").unwrap_err();
         assert!(error.context.contains("windows"), "{error}");
+    }
+
+    #[test]
+    fn what_a_known_model_cannot_do_is_said_before_it_is_asked() {
+        let refused = |model: &str, tools: bool, effort: Option<&str>| {
+            let mut request = crate::bodies::tests::request("s", &[]);
+            let settings = std::sync::Arc::make_mut(&mut request.prompt.settings);
+            settings.model = model.into();
+            settings.effort = effort.map(String::from);
+            if tools {
+                settings.tools.push(crate::bodies::tests::tool());
+            }
+            Models::default().admit("openai", &request).err()
+        };
+        assert!(refused("gpt-4o", true, None).is_none());
+        assert!(refused("o3", true, Some("low")).is_none());
+        assert!(refused("my-own", true, Some("low")).is_none());
+        let error = refused("gpt-4o", false, Some("low")).unwrap();
+        assert_eq!(
+            (error.kind, error.retry),
+            (FailureKind::Unsupported, Retry::Never)
+        );
+        let error = refused("o1-mini", true, None).unwrap();
+        assert!(error.context.contains("o1-mini") && error.context.contains("tools"));
     }
 }

@@ -16,9 +16,10 @@ use async_trait::async_trait;
 use url::Url;
 use windlass_core::Asked;
 use windlass_ports::{
-    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Wire,
+    ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
+    Wire,
 };
-use windlass_wire::{Answer, Bodies, Client, Decoder, Origin, SseCaps};
+use windlass_wire::{Answer, Bodies, Client, Decoder, Models, Origin, SseCaps};
 
 pub use config::{ANTHROPIC_BASE_URL, ANTHROPIC_VERSION, AnthropicConfig, Caching};
 pub use decode::{Events, uncached_input};
@@ -42,6 +43,7 @@ pub struct Anthropic {
     origin: Origin,
     bodies: Bodies<Writer>,
     caps: SseCaps,
+    models: Models,
 }
 
 impl Anthropic {
@@ -64,6 +66,7 @@ impl Anthropic {
             url,
             origin,
             caps: SseCaps::default(),
+            models: Models::default(),
         })
     }
 
@@ -71,6 +74,13 @@ impl Anthropic {
     #[must_use]
     pub fn with_caps(mut self, caps: SseCaps) -> Self {
         self.caps = caps;
+        self
+    }
+
+    /// The same with another table of models.
+    #[must_use]
+    pub fn with_models(mut self, models: Models) -> Self {
+        self.models = models;
         self
     }
 
@@ -106,8 +116,13 @@ impl Provider for Anthropic {
             .with_reasoning()
     }
 
+    fn model(&self, model: &str) -> ModelCapabilities {
+        self.models.of(NAME, model)
+    }
+
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {
         self.capabilities().admit(&request)?;
+        self.models.admit(NAME, &request)?;
         let written = self.bodies.body(&request).await?;
         let model = &request.prompt.settings.model;
         let asked = Asked {

@@ -1,6 +1,7 @@
 //! Sockets: the handshake goes through the same client as any request, with its certificates and
 //! proxies; then a task of its own carries messages, so that pings are answered while nobody asks.
 
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use reqwest::header::{
     SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use reqwest::{Client, Request, Response, StatusCode, Upgraded};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::CapacityError;
@@ -26,7 +27,10 @@ use windlass_ports::{Segments, WireError, WireErrorKind, WireOpened, WireRequest
 use crate::{answered, failed, in_time, invalid, translated, unreachable};
 
 /// How many messages may have come that nobody has taken.
-const AHEAD: usize = 32;
+const AHEAD: usize = 64;
+
+/// How many bytes they may have, where it is more than one message.
+const AHEAD_BYTES: u32 = 1024 * 1024;
 
 /// How many bytes are read at once.
 const READ_BYTES: usize = 16 * 1024;
@@ -36,6 +40,9 @@ const CLOSING: Duration = Duration::from_secs(1);
 
 type Stream = WebSocketStream<Upgraded>;
 type Arrived = Result<Option<Bytes>, WireError>;
+
+/// What has come, with the room that it takes until it is taken.
+type Held = (Arrived, Option<OwnedSemaphorePermit>);
 
 /// Asks for a socket.
 pub(crate) async fn open(
@@ -103,7 +110,7 @@ fn unspoken(what: &str) -> WireError {
 /// A socket whose connection a task holds.
 struct HttpSocket {
     orders: mpsc::Sender<Order>,
-    arrived: mpsc::Receiver<Arrived>,
+    arrived: mpsc::Receiver<Held>,
     task: Task,
 }
 
@@ -154,7 +161,8 @@ impl WireSocket for HttpSocket {
                 "the socket is closed",
             ))
         };
-        Poll::Ready(ready!(self.arrived.poll_recv(cx)).unwrap_or_else(gone))
+        let held = ready!(self.arrived.poll_recv(cx));
+        Poll::Ready(held.map_or_else(gone, |(arrived, _)| arrived))
     }
 
     fn close(self: Box<Self>) {
@@ -178,8 +186,9 @@ impl WireSocket for HttpSocket {
 async fn carry(
     mut stream: Stream,
     mut orders: mpsc::Receiver<Order>,
-    arriving: mpsc::Sender<Arrived>,
+    arriving: mpsc::Sender<Held>,
 ) {
+    let room = Arc::new(Semaphore::new(AHEAD_BYTES as usize));
     loop {
         // Nothing is read for which there is no place: the other side has to wait then.
         let next = async {
@@ -203,10 +212,16 @@ async fn carry(
         };
         let Ok(place) = place else { break };
         match told(next) {
-            Told::Text(text) => place.send(Ok(Some(text))),
+            Told::Text(text) => {
+                let bytes = u32::try_from(text.len()).unwrap_or(u32::MAX);
+                let taken = room.clone().acquire_many_owned(bytes.min(AHEAD_BYTES));
+                // Who is gone takes nothing, and gives all room back.
+                let Ok(held) = taken.await else { break };
+                place.send((Ok(Some(text)), Some(held)));
+            }
             Told::Nothing => {}
             Told::End(end) => {
-                place.send(end);
+                place.send((end, None));
                 // The answer to the other side's own closing goes out.
                 drop(tokio::time::timeout(CLOSING, stream.close(None)).await);
                 return;

@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use serde::{Deserialize, Serialize};
 use windlass::core::{FailureKind, StreamEvent, Usage};
 use windlass::ports::{Streaming, WireHeaders};
+use windlass_anthropic::uncached_input;
 use windlass_openai::{Api, Events};
 use windlass_wire::{Decoder, Dialect, Fault, Origin, Reported, SseCaps, SseEvent, SseParser};
 
@@ -82,9 +83,16 @@ pub(crate) fn line(line: &str, folders: &[PathBuf]) -> Result<String, String> {
         })),
         other => Err(of(format!("its kind \"{other}\" is unknown")))?,
     };
-    decoded
-        .map(|value| value.to_string())
-        .map_err(|error| of(error.to_string()))
+    let value = decoded.map_err(|error| of(error.to_string()))?;
+    Ok(on_one_line(&value.to_string()))
+}
+
+/// The JSON text without the characters that JSON takes as they are and some readers for the end
+/// of a line. They stand only inside of its strings.
+fn on_one_line(json: &str) -> String {
+    json.replace('\u{85}', "\\u0085")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029")
 }
 
 fn read(file: &Path, folders: &[PathBuf]) -> Result<Vec<u8>, String> {
@@ -107,6 +115,11 @@ fn stream(case: &Case, bytes: &[u8]) -> Result<Stream, String> {
     Ok(match case.api.as_str() {
         "chat" => decode(case, Events::new(Api::Chat, endpoint, "model"), bytes),
         "responses" => decode(case, Events::new(Api::Responses, endpoint, "model"), bytes),
+        "messages" => decode(
+            case,
+            windlass_anthropic::Events::new(endpoint, "model"),
+            bytes,
+        ),
         other => return Err(format!("its api \"{other}\" is unknown")),
     })
 }
@@ -137,7 +150,7 @@ fn decode<D: Dialect>(case: &Case, dialect: D, bytes: &[u8]) -> Stream {
         text: parts.text(Kind::Text, read.is_ok()),
         reasoning: parts.text(Kind::Reasoning, read.is_ok()),
         refusal: parts.text(Kind::Refusal, read.is_ok()),
-        tool_calls: parts.calls(),
+        tool_calls: parts.calls(outcome == "protocol_error"),
         usage: parts.usage.map(|usage| counts(&case.api, &usage)),
         error: read.err().and_then(error),
         finish,
@@ -148,18 +161,26 @@ fn cut(finish: &str) -> bool {
     finish.split(':').next() == Some("incomplete")
 }
 
+/// The counts under the names that the cases use, each as its API means it: the request tokens of
+/// Messages are those that the cache had no part in, and its reasoning tokens are not told.
 fn counts(api: &str, usage: &Usage) -> serde_json::Value {
-    let mut counts = serde_json::json!({
+    if api == "messages" {
+        return serde_json::json!({
+            "input": uncached_input(usage),
+            "output": usage.output,
+            "total": usage.total,
+            "cached_input": usage.cached_input,
+            "cache_write_input": usage.cache_write,
+            "reasoning_output": null,
+        });
+    }
+    serde_json::json!({
         "input": usage.input,
         "output": usage.output,
         "total": usage.total,
         "cached_input": usage.cached_input,
         "reasoning_output": usage.reasoning_output,
-    });
-    if let (true, Some(fields)) = (api == "messages", counts.as_object_mut()) {
-        fields.insert("cache_write_input".into(), usage.cache_write.into());
-    }
-    counts
+    })
 }
 
 fn error(fault: Fault) -> Option<Error> {
@@ -285,11 +306,12 @@ impl Parts {
             .collect()
     }
 
-    /// The calls as they came, those that were cut off too. Only a whole call of an answer that
-    /// has ended is ever run.
-    fn calls(&self) -> Vec<Call> {
+    /// The calls as they came, those that were cut off too, except where the answer is at odds
+    /// with itself: then nobody knows what they are. Only a whole call of an answer that has ended
+    /// is ever run.
+    fn calls(&self, at_odds: bool) -> Vec<Call> {
         let parts = self.ordered().into_iter();
-        let calls = parts.filter(|part| part.kind == Kind::Call);
+        let calls = parts.filter(|part| part.kind == Kind::Call && (part.done || !at_odds));
         let call = |part: &Part| Call {
             arguments: part.text.clone(),
             ..part.call.clone()

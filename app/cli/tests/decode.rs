@@ -55,8 +55,10 @@ fn said(error: &Value, name: &str) -> String {
 /// Which fields of an answer are not as expected.
 fn differs(id: &str, got: &Value, expect: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
+    // The collection reads on behind what is at odds with the protocol; we stop there.
+    let at_odds = expect["outcome"] == "protocol_error";
     for name in ["text", "refusal", "finish", "usage"] {
-        if got[name] != expect[name] {
+        if got[name] != expect[name] && !(at_odds && name == "usage") {
             wrong.push(name.to_owned());
         }
     }
@@ -125,10 +127,6 @@ fn every_field_of_every_case_is_as_the_collection_says() {
     let (mut wrong, mut cases) = (Vec::new(), 0);
     for text in index.lines() {
         let row: Value = serde_json::from_str(text).unwrap();
-        if row["kind"] == "stream" && row["api"] == "messages" {
-            eprintln!("SKIPPED: no adapter speaks the Messages API: {}", row["id"]);
-            continue;
-        }
         let id = row["id"].as_str().unwrap();
         let got = decode::line(text, &folders).unwrap_or_else(|error| panic!("{id}: {error}"));
         let got: Value = serde_json::from_str(&got).unwrap();

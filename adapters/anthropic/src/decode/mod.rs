@@ -45,12 +45,6 @@ impl Events {
         }
     }
 
-    /// Why the model stopped, in the provider's word, once it is known.
-    #[must_use]
-    pub fn stop_reason(&self) -> Option<&str> {
-        self.stop.as_deref()
-    }
-
     fn take(
         &mut self,
         name: &[u8],
@@ -79,7 +73,7 @@ impl Events {
                 self.spent(event.usage, out);
             }
             "message_stop" => {
-                self.finish(out)?;
+                self.complete(out)?;
                 return Ok(Streaming::End);
             }
             "ping" => {}
@@ -119,7 +113,7 @@ impl Events {
         }
     }
 
-    fn finish(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
+    fn complete(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
         let reason = match self.stop.as_deref() {
             None | Some("end_turn" | "tool_use" | "stop_sequence") => StopReason::Stop,
             Some("max_tokens" | "model_context_window_exceeded") => StopReason::Length,
@@ -185,11 +179,15 @@ impl Dialect for Events {
         if self.stop.is_none() {
             return Err(Fault::Truncated);
         }
-        self.finish(out)
+        self.complete(out)
     }
 
     fn ignored(&self) -> u64 {
         self.ignored
+    }
+
+    fn finish(&self) -> Option<&str> {
+        self.stop.as_deref()
     }
 }
 

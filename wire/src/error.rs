@@ -234,7 +234,7 @@ impl Origin {
         };
         let context = format!(
             "{} answered with {what}{}; check that the base URL is that of an \
-             OpenAI-compatible API, which often ends in /v1, and that it can stream",
+             API of this protocol, which often ends in /v1, and that it can stream",
             self.endpoint,
             self.quoted(&plain(body))
         );

@@ -116,8 +116,14 @@ impl Provider for Anthropic {
             .with_reasoning()
     }
 
+    /// How a model thinks, and whether it can be held to a schema, is as the requests take it.
     fn model(&self, model: &str) -> ModelCapabilities {
-        self.models.of(NAME, model)
+        let traits = self.bodies.encoder().of(model);
+        ModelCapabilities {
+            reasoning: traits.thinking != Thinking::None,
+            structured_output: traits.shapes,
+            ..self.models.of(NAME, model)
+        }
     }
 
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {

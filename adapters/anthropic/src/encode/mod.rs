@@ -36,8 +36,8 @@ impl Writer {
     }
 
     /// What is known of the model, and what the configuration says of it.
-    fn traits(&self, settings: &Settings) -> Traits {
-        let known = traits(&settings.model);
+    pub(crate) fn of(&self, model: &str) -> Traits {
+        let known = traits(model);
         Traits {
             thinking: self.thinking.unwrap_or(known.thinking),
             ..known
@@ -47,7 +47,7 @@ impl Writer {
 
 impl Encoder for Writer {
     fn head(&self, settings: &Settings, out: &mut Vec<u8>) -> Result<(), ProviderError> {
-        around::head(settings, &self.traits(settings), self.caching, out)
+        around::head(settings, &self.of(&settings.model), self.caching, out)
     }
 
     fn items(
@@ -66,7 +66,7 @@ impl Encoder for Writer {
     }
 
     fn tail(&self, request: &SampleRequest, out: &mut Vec<u8>) -> Result<(), ProviderError> {
-        let traits = self.traits(&request.prompt.settings);
+        let traits = self.of(&request.prompt.settings.model);
         around::tail(request, &traits, self.drop_stale_thinking, out)
     }
 }

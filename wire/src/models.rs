@@ -114,6 +114,8 @@ impl Models {
             "cannot be given tools"
         } else if !known.reasoning && settings.effort.is_some() {
             "takes no effort"
+        } else if !known.parallel_calls && settings.options.parallel_calls == Some(true) {
+            "cannot be told to ask for several calls at once"
         } else {
             return Ok(());
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
-use windlass_wire::Secret;
+use windlass_wire::{Models, Secret};
 
 use crate::model::Thinking;
 
@@ -50,6 +50,9 @@ pub struct AnthropicConfig {
     /// as a compaction changes it, where they would refuse the request. Without a word here: only
     /// at Anthropic's own endpoint.
     pub drop_stale_thinking: Option<bool>,
+    /// What its models can do.
+    #[serde(skip)]
+    pub models: Models,
 }
 
 impl Default for AnthropicConfig {
@@ -63,6 +66,7 @@ impl Default for AnthropicConfig {
             caching: None,
             thinking: None,
             drop_stale_thinking: None,
+            models: Models::default(),
         }
     }
 }
@@ -85,6 +89,13 @@ impl AnthropicConfig {
     #[must_use]
     pub fn with_api_key(mut self, key: impl Into<String>) -> Self {
         self.api_key = Some(Secret::new(key));
+        self
+    }
+
+    /// The same with another table of models.
+    #[must_use]
+    pub fn with_models(mut self, models: Models) -> Self {
+        self.models = models;
         self
     }
 

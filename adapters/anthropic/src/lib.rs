@@ -66,7 +66,7 @@ impl Anthropic {
             url,
             origin,
             caps: SseCaps::default(),
-            models: Models::default(),
+            models: config.models.clone(),
         })
     }
 
@@ -74,13 +74,6 @@ impl Anthropic {
     #[must_use]
     pub fn with_caps(mut self, caps: SseCaps) -> Self {
         self.caps = caps;
-        self
-    }
-
-    /// The same with another table of models.
-    #[must_use]
-    pub fn with_models(mut self, models: Models) -> Self {
-        self.models = models;
         self
     }
 

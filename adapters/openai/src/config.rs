@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use url::Url;
-use windlass_wire::Secret;
+use windlass_wire::{Models, Secret};
 
 use crate::quirks::{OwnQuirks, Quirks};
 use crate::servers::Server;
@@ -76,6 +76,9 @@ pub struct OpenAiConfig {
     /// The `api-version` that Azure wants in the query.
     #[serde(default)]
     pub api_version: Option<String>,
+    /// What its models can do.
+    #[serde(skip)]
+    pub models: Models,
 }
 
 impl OpenAiConfig {
@@ -93,7 +96,15 @@ impl OpenAiConfig {
             server: None,
             quirks: OwnQuirks::default(),
             api_version: None,
+            models: Models::default(),
         }
+    }
+
+    /// The same with another table of models.
+    #[must_use]
+    pub fn with_models(mut self, models: Models) -> Self {
+        self.models = models;
+        self
     }
 
     /// In what its server differs: by its kind, and what is set here.

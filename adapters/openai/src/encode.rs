@@ -5,10 +5,10 @@ use windlass_core::{ChainIter, PromptItem, Settings};
 use windlass_ports::{ProviderError, SampleRequest};
 use windlass_wire::lowering::Place;
 use windlass_wire::request::write;
-use windlass_wire::{Encoded, Encoder, Pictures};
+use windlass_wire::{Encoded, Encoder, Models, Pictures};
 
 use crate::config::Api;
-use crate::quirks::Quirks;
+use crate::quirks::{AnswerForm, Quirks};
 use crate::servers::Server;
 use crate::{chat, options, responses};
 
@@ -18,6 +18,7 @@ pub struct Writer {
     api: Api,
     endpoint: String,
     quirks: Quirks,
+    models: Models,
     over: Transport,
 }
 
@@ -35,6 +36,7 @@ impl Writer {
         let endpoint = endpoint.into();
         Self {
             quirks: Server::of(&endpoint).quirks(),
+            models: Models::default(),
             over: Transport::Http,
             api,
             endpoint,
@@ -57,6 +59,26 @@ impl Writer {
         self
     }
 
+    /// The same with this table of models.
+    #[must_use]
+    pub fn with_models(mut self, models: Models) -> Self {
+        self.models = models;
+        self
+    }
+
+    /// The server's quirks, narrowed to what the model is known to take.
+    fn quirks(&self, settings: &Settings) -> Quirks {
+        let known = self.models.of(self.api.name(), &settings.model);
+        let mut quirks = self.quirks;
+        if known.known {
+            quirks.images &= known.images;
+            if !known.structured_output {
+                quirks.answer = AnswerForm::Words;
+            }
+        }
+        quirks
+    }
+
     fn here<'a>(&'a self, settings: &'a Settings) -> Place<'a> {
         Place {
             dialect: self.api.dialect(),
@@ -68,9 +90,10 @@ impl Writer {
 
 impl Encoder for Writer {
     fn head(&self, settings: &Settings, out: &mut Vec<u8>) -> Result<(), ProviderError> {
+        let quirks = self.quirks(settings);
         match self.api {
-            Api::Chat => chat::request::head(settings, &self.quirks, out),
-            Api::Responses => responses::request::head(settings, &self.quirks, self.over, out),
+            Api::Chat => chat::request::head(settings, &quirks, out),
+            Api::Responses => responses::request::head(settings, &quirks, self.over, out),
         }
     }
 
@@ -81,10 +104,10 @@ impl Encoder for Writer {
         pictures: &Pictures,
         out: &mut Vec<u8>,
     ) -> Result<Encoded, ProviderError> {
-        let here = self.here(settings);
+        let (here, quirks) = (self.here(settings), self.quirks(settings));
         match self.api {
-            Api::Chat => chat::messages::items(items, here, &self.quirks, pictures, out),
-            Api::Responses => responses::request::items(items, here, &self.quirks, pictures, out),
+            Api::Chat => chat::messages::items(items, here, &quirks, pictures, out),
+            Api::Responses => responses::request::items(items, here, &quirks, pictures, out),
         }
     }
 

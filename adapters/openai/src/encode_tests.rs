@@ -181,3 +181,25 @@ fn a_result_that_ran_with_other_arguments_is_another_item() {
         }
     }
 }
+
+#[test]
+fn a_model_that_is_known_gets_what_it_takes() {
+    use windlass_core::{Image, ImageMedia, LoweredBecause};
+    let image = PromptItem::Image {
+        image: Image {
+            media: ImageMedia::Png,
+            sha256: "00".repeat(32),
+            bytes: 3,
+        }
+        .into(),
+    };
+    let lowered = |model: &str| {
+        let prompt = prompt(settings(model), &[user("hi"), image.clone()]);
+        let written = Asks::new(Api::Chat).written(&request(&prompt)).unwrap();
+        written.lowered[0].why
+    };
+    // The image is not kept here; a model without eyes has no place for it in any case.
+    assert_eq!(lowered("gpt-4o"), LoweredBecause::Missing);
+    assert_eq!(lowered("gpt-3.5-turbo"), LoweredBecause::NoPlace);
+    assert_eq!(lowered("my-own"), LoweredBecause::Missing);
+}

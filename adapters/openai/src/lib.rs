@@ -27,9 +27,10 @@ use tokio::time::Instant;
 use url::Url;
 use windlass_core::Asked;
 use windlass_ports::{
-    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Wire,
+    ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
+    Wire,
 };
-use windlass_wire::{Answer, Bodies, Client, Decoder, Origin, SseCaps, misconfigured};
+use windlass_wire::{Answer, Bodies, Client, Decoder, Models, Origin, SseCaps, misconfigured};
 
 use crate::socket::{Ask, Sockets, Went};
 
@@ -51,6 +52,7 @@ pub struct OpenAi {
     origin: Origin,
     bodies: Bodies<Writer>,
     quirks: Quirks,
+    models: Models,
     /// Where Responses are asked for over WebSockets.
     sockets: Option<Sockets>,
     caps: SseCaps,
@@ -76,7 +78,9 @@ impl OpenAi {
         let sockets = match (config.websocket, config.api) {
             (false, _) => None,
             (true, Api::Responses) => {
-                let writer = Writer::over_socket(&endpoint).with_quirks(quirks);
+                let writer = Writer::over_socket(&endpoint)
+                    .with_quirks(quirks)
+                    .with_models(config.models.clone());
                 Some(Sockets::new(writer, SseCaps::default()))
             }
             (true, Api::Chat) => {
@@ -87,8 +91,13 @@ impl OpenAi {
         };
         Ok(Self {
             api: config.api,
-            bodies: Bodies::new(Writer::new(config.api, endpoint.as_str()).with_quirks(quirks)),
+            bodies: Bodies::new(
+                Writer::new(config.api, endpoint.as_str())
+                    .with_quirks(quirks)
+                    .with_models(config.models.clone()),
+            ),
             quirks,
+            models: config.models.clone(),
             endpoint,
             sockets,
             client,
@@ -142,8 +151,13 @@ impl Provider for OpenAi {
         }
     }
 
+    fn model(&self, model: &str) -> ModelCapabilities {
+        self.models.of(self.name(), model)
+    }
+
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {
         self.capabilities().admit(&request)?;
+        self.models.admit(self.name(), &request)?;
         let model = &request.prompt.settings.model;
         let mut asked = Asked {
             provider: self.name().to_owned(),

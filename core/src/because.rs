@@ -31,6 +31,11 @@ pub enum Because {
     },
     /// The provider refused the last request as too large, and the conversation was compacted.
     Compacted,
+    /// The last answer does not have the shape that the settings ask for.
+    RetryReturn {
+        /// The `SampleStarted` of the answer.
+        started: Seq,
+    },
     /// The session's goal is not met. Opens a turn, and its first sample.
     Goal {
         /// The `GoalSet`.

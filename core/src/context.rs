@@ -32,6 +32,9 @@ pub(crate) const POSTURE: &str = "permissions";
 /// The name of the goal's context.
 pub(crate) const GOAL: &str = "goal";
 
+/// The name of the context that says what is wrong with an answer.
+pub(crate) const SHAPE: &str = "answer shape";
+
 /// The name of a presenter's context, which is never one of the engine's.
 pub(crate) fn presenter_name(from: &str) -> String {
     format!("presenter {from}")

@@ -25,7 +25,7 @@ use crate::render::PromptItem;
 
 mod entering;
 
-pub(crate) use crate::context::{GOAL, POSTURE, WORKSPACE, hook_name, presenter_name};
+pub(crate) use crate::context::{GOAL, POSTURE, SHAPE, WORKSPACE, hook_name, presenter_name};
 
 /// What stands after text that was cut off because the user spoke.
 pub(crate) const CUT_OFF: &str = " [cut off here: the user spoke]";
@@ -349,6 +349,10 @@ impl History {
             ContextSource::Workspace { text } => (named(WORKSPACE), WORKSPACE, text.clone()),
             ContextSource::Posture { text } => (named(POSTURE), POSTURE, text.clone()),
             ContextSource::Goal { text } => (UnitKind::Request, GOAL, text.clone()),
+            ContextSource::Shape { text, .. } => {
+                let name = None;
+                (UnitKind::Context { name, lasting }, SHAPE, text.clone())
+            }
             ContextSource::Presenter { input, part } => {
                 let waiting = self.waiting.get(input);
                 let part = usize::try_from(*part).unwrap_or(usize::MAX);

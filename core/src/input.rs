@@ -179,6 +179,9 @@ pub enum SampleNews {
         response_id: Option<String>,
         /// How the request went out, as far as its adapter tells.
         asked: Option<Box<Asked>>,
+        /// Why the answer's text does not have the shape that the settings ask for, if so. Of an
+        /// answer that cannot be a turn's last one it is not kept.
+        fault: Option<String>,
     },
     /// It failed, or was told to stop.
     Failed {

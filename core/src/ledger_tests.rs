@@ -88,6 +88,7 @@ impl Log {
             }),
             response_id: None,
             asked: asked.map(Box::new),
+            fault: None,
         }))
     }
 }

@@ -16,6 +16,11 @@ pub enum Outcome {
     NoAnswer,
     /// The model declined.
     Refused,
+    /// The model answered, and its answer does not have the shape that the settings ask for.
+    Misshapen {
+        /// What is wrong with it.
+        fault: String,
+    },
     /// Somebody or something asked it to stop.
     Interrupted {
         /// Who asked.

@@ -138,6 +138,7 @@ fn random_worlds_reach_everything() {
         "completed",
         "no answer",
         "refused",
+        "misshapen",
         "interrupted by person",
         "interrupted by shutdown",
         "exhausted: samples",
@@ -170,6 +171,7 @@ fn random_worlds_reach_everything() {
         "because pending input",
         "because hook context",
         "because compacted",
+        "because retry return",
         "because goal",
         "Stale",
         "Idle",
@@ -217,6 +219,7 @@ fn rarer(fact: &Fact) -> Option<&'static str> {
         Because::PendingInput { .. } => Some("because pending input"),
         Because::HookContext { .. } => Some("because hook context"),
         Because::Compacted => Some("because compacted"),
+        Because::RetryReturn { .. } => Some("because retry return"),
         Because::Goal { .. } => Some("because goal"),
         Because::Opened { .. } | Because::ToolResults | Because::Retry | Because::Unfinished => {
             None

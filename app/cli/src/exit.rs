@@ -21,7 +21,7 @@ pub(crate) enum Exit {
     Provider,
     /// 5: the store: locked, corrupt, full.
     Store,
-    /// 6: a limit is exhausted, or there is no answer.
+    /// 6: a limit is exhausted, or there is no answer, or none of the shape that is asked for.
     Exhausted,
     /// 130: interrupted (SIGINT).
     Interrupted,
@@ -49,7 +49,10 @@ impl Exit {
     pub(crate) fn of(outcome: &Outcome) -> Self {
         match outcome {
             Outcome::Completed => Self::Completed,
-            Outcome::NoAnswer | Outcome::Refused | Outcome::Exhausted { .. } => Self::Exhausted,
+            Outcome::NoAnswer
+            | Outcome::Refused
+            | Outcome::Misshapen { .. }
+            | Outcome::Exhausted { .. } => Self::Exhausted,
             Outcome::Blocked { .. } => Self::Blocked,
             Outcome::Interrupted { by, .. } => match by {
                 Interrupter::Person => Self::Interrupted,

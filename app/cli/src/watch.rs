@@ -162,6 +162,7 @@ impl Watch<'_> {
                 | Outcome::Completed
                 | Outcome::NoAnswer
                 | Outcome::Refused
+                | Outcome::Misshapen { .. }
                 | Outcome::Blocked { .. }
                 | Outcome::Failed { .. },
                 Some(_) | None,

@@ -1,4 +1,5 @@
-//! Arguments: checks what a model wrote against the tool's JSON Schema, before it is a fact.
+//! Arguments: checks what a model wrote against the tool's JSON Schema, before it is a fact. What it
+//! answers with at last is `shape`'s.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 use windlass_core::{Edit, Settings};
 
+use crate::shape::Shape;
 use crate::{rules, twice};
 
 /// How many violations one message names.
@@ -14,15 +16,16 @@ const NAMED: usize = 3;
 /// How long one violation's words may be, in characters.
 const WORDS: usize = 300;
 
-/// The compiled schemas of one set of tools.
+/// The compiled schemas of one set of tools, and of the answer where it is to have a shape.
 #[derive(Debug)]
 pub(crate) struct Checker {
     settings: Arc<Settings>,
     tools: HashMap<String, Validator>,
+    answer: Option<Shape>,
 }
 
 impl Checker {
-    /// Compiles the schemas of all tools. Nothing is fetched: a remote reference is an error.
+    /// Compiles the schemas of all tools, and of the answer. Nothing is fetched: a remote reference is an error.
     /// Patterns run in linear time, as they meet text that a model wrote.
     pub(crate) fn new(settings: &Arc<Settings>) -> Result<Self, String> {
         let mut tools = HashMap::new();
@@ -38,9 +41,11 @@ impl Checker {
                 return Err(format!("two tools are named {}", tool.name));
             }
         }
+        let answer = settings.options.answer.as_ref();
         Ok(Self {
             settings: settings.clone(),
             tools,
+            answer: answer.map(Shape::new).transpose()?,
         })
     }
 
@@ -85,6 +90,11 @@ impl Checker {
 }
 
 impl Checker {
+    /// The shape that the last answer is to have, where one is asked for.
+    pub(crate) fn answer(&self) -> Option<&Shape> {
+        self.answer.as_ref()
+    }
+
     /// The rules of the settings that a call meets, by their place there.
     pub(crate) fn rules(&self, tool: &str, arguments: &str) -> Vec<u32> {
         rules::met(&self.settings.rules, tool, arguments)

@@ -142,6 +142,7 @@ impl Talk {
             usage: None,
             response_id: None,
             asked: None,
+            fault: None,
         }));
         for (call, output) in calls.into_iter().zip(outputs) {
             let observation = Observation::new(ObservationStatus::Done, *output);

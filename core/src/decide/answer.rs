@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use super::input::seen;
-use super::{Plan, calls};
+use super::{Plan, calls, shape};
 use crate::call::{Observation, Verdict};
 use crate::digest::Digest;
 use crate::effect::{Demand, EffectKey, Owed};
@@ -31,8 +31,10 @@ pub(super) fn on_sampled(plan: &mut Plan, key: EffectKey, news: SampleNews) -> R
             usage,
             response_id,
             asked,
+            fault,
         } => Fact::SampleEnded(SampleEnded {
             started,
+            fault: shape::held(turn, sampling, &stop, fault),
             stop,
             usage,
             response_id,

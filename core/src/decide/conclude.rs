@@ -4,7 +4,7 @@ use alloc::string::String;
 
 use super::hooks::{self, At};
 use super::proceed::{asked_at, hear, prompt, rests, settle, told};
-use super::{Plan, budget, context};
+use super::{Plan, budget, context, shape};
 use crate::evolve::word;
 use crate::fact::Fact;
 use crate::failure::FailureKind;
@@ -16,10 +16,12 @@ use crate::outcome::{LimitKind, Outcome};
 use crate::session::{Concluding, Said, Turn};
 
 /// The model asks for nothing more: hooks may have it go on, and so may a user who has spoken
-/// meanwhile.
+/// meanwhile. Hooks see only an answer that has the shape that is asked for.
 pub(super) fn conclude(plan: &Plan, turn: &Turn, concluding: &Concluding) -> Option<Fact> {
     let started = concluding.started;
-    if let Some(step) = answered(plan, turn, HookAt::AfterAnswer { started }) {
+    if concluding.fault.is_none()
+        && let Some(step) = answered(plan, turn, HookAt::AfterAnswer { started })
+    {
         return step;
     }
     // Hooks that are asked whether the turn may end are heard first.
@@ -32,6 +34,9 @@ pub(super) fn conclude(plan: &Plan, turn: &Turn, concluding: &Concluding) -> Opt
             (None, Some(limit)) => Some(settle(plan, turn, Outcome::Exhausted { limit })),
             (None, None) => hear(plan, turn, steer),
         };
+    }
+    if let Some(fault) = &concluding.fault {
+        return shape::misshapen(plan, turn, started, fault);
     }
     let outcome = concluded(concluding);
     let continued = turn.spent.continuations;
@@ -46,7 +51,8 @@ pub(super) fn conclude(plan: &Plan, turn: &Turn, concluding: &Concluding) -> Opt
                 return step;
             }
         }
-        Outcome::Interrupted { .. }
+        Outcome::Misshapen { .. }
+        | Outcome::Interrupted { .. }
         | Outcome::Blocked { .. }
         | Outcome::Exhausted { .. }
         | Outcome::Failed { .. } => {}

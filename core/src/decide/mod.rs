@@ -15,6 +15,7 @@ mod input;
 mod policy;
 mod proceed;
 mod recover;
+mod shape;
 mod widening;
 
 use alloc::sync::Arc;

@@ -170,7 +170,8 @@ fn not_let_in(turn: &Turn, stop: &Stop) -> Option<Fact> {
         | Outcome::Exhausted { .. }
         | Outcome::Completed
         | Outcome::NoAnswer
-        | Outcome::Refused => return None,
+        | Outcome::Refused
+        | Outcome::Misshapen { .. } => return None,
     };
     Some(Fact::InputBlocked(InputBlocked { input, reason }))
 }
@@ -411,6 +412,7 @@ pub(super) fn told(plan: &Plan, turn: &Turn, stop: &Stop) -> Option<Fact> {
         Outcome::Completed
         | Outcome::NoAnswer
         | Outcome::Refused
+        | Outcome::Misshapen { .. }
         | Outcome::Blocked { .. }
         | Outcome::Failed { .. } => false,
     };

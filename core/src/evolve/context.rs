@@ -52,6 +52,11 @@ pub(super) fn on_injected(
             turn.stage = Stage::Ready(Ready::because(Because::Goal { set }));
             part
         }
+        ContextSource::Shape { started, text } => {
+            let part = context::framed(&context::frame(history::SHAPE, text));
+            ask_again(turn_of(session, recorded)?, recorded, *started)?;
+            part
+        }
         ContextSource::Presenter { input, part } => {
             let queued = session.queue.iter().find(|queued| queued.id == *input);
             let index = usize::try_from(*part).unwrap_or(usize::MAX);
@@ -71,6 +76,28 @@ pub(super) fn on_injected(
         }
     };
     session.shown = session.shown.with(part);
+    Ok(())
+}
+
+/// The model is asked again for an answer of the shape that the settings ask for.
+fn ask_again(turn: &mut Turn, recorded: &Recorded, started: Seq) -> Result<(), Misfit> {
+    let most = turn.returns();
+    match &turn.stage {
+        Stage::Concluding(concluding)
+            if concluding.started == started
+                && concluding.fault.is_some()
+                && turn.spent.returns < most => {}
+        Stage::Opening(_)
+        | Stage::Ready(_)
+        | Stage::Compacting(_)
+        | Stage::Sampling(_)
+        | Stage::Backoff(_)
+        | Stage::Executing(_)
+        | Stage::Concluding(_)
+        | Stage::Ending(_) => return Err(misfit(recorded, "no answer is asked for again here")),
+    }
+    turn.spent.returns = turn.spent.returns.saturating_add(1);
+    turn.stage = Stage::Ready(Ready::because(Because::RetryReturn { started }));
     Ok(())
 }
 

@@ -57,6 +57,7 @@ pub(super) fn after(outcome: &Outcome) -> Standing {
         Outcome::Completed
         | Outcome::NoAnswer
         | Outcome::Refused
+        | Outcome::Misshapen { .. }
         | Outcome::Blocked { .. }
         | Outcome::Exhausted { .. }
         | Outcome::Failed { .. } => Standing::Due,
@@ -66,7 +67,10 @@ pub(super) fn after(outcome: &Outcome) -> Standing {
 /// Why another turn would not mend it, if a turn ends like this. `turn` says which one it is.
 pub(crate) fn over(outcome: &Outcome, turn: &str) -> Option<String> {
     let how = match outcome {
-        Outcome::Completed | Outcome::NoAnswer | Outcome::Interrupted { .. } => return None,
+        Outcome::Completed
+        | Outcome::NoAnswer
+        | Outcome::Misshapen { .. }
+        | Outcome::Interrupted { .. } => return None,
         Outcome::Exhausted { limit } => match limit {
             LimitKind::Samples
             | LimitKind::CallsPerSample

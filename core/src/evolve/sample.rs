@@ -185,9 +185,13 @@ pub(super) fn on_ended(
     let turn = turn_of(session, recorded)?;
     let sampling = sampling(turn, recorded, fact.started)?;
     let (asked, said) = (sampling.asked, sampling.said());
+    let answers = sampling.answers(&fact.stop);
     let shown = with(asked, sampling.items.iter().map(|(_, part, _)| *part));
     let calls = core::mem::take(&mut sampling.calls);
     let reserved = sampling.reserved;
+    if fact.fault.is_some() && !(answers && turn.settings.options.answer.is_some()) {
+        return Err(misfit(recorded, "no shape is asked of this answer"));
+    }
     match &fact.usage {
         Some(usage) => turn.spend(usage),
         None => turn.spend_reserved(&reserved),
@@ -206,6 +210,7 @@ pub(super) fn on_ended(
             started: fact.started,
             stop: fact.stop.clone(),
             said,
+            fault: fact.fault.clone(),
         }),
     };
     session.shown = shown;

@@ -43,6 +43,7 @@ pub(super) fn on_opened(
         | Because::Unfinished
         | Because::PendingInput { .. }
         | Because::HookContext { .. }
+        | Because::RetryReturn { .. }
         | Because::Compacted => {
             return Err(misfit(
                 recorded,
@@ -277,6 +278,7 @@ pub(crate) fn holds(turn: &Turn, outcome: &Outcome) -> Option<Seq> {
         Outcome::Completed
         | Outcome::NoAnswer
         | Outcome::Refused
+        | Outcome::Misshapen { .. }
         | Outcome::Blocked { .. }
         | Outcome::Failed { .. } => false,
     };
@@ -318,12 +320,17 @@ fn ends_so(turn: &Turn, outcome: &Outcome) -> bool {
             Outcome::Completed
             | Outcome::NoAnswer
             | Outcome::Refused
+            | Outcome::Misshapen { .. }
             | Outcome::Interrupted { .. }
             | Outcome::Failed { .. } => false,
         },
-        Stage::Concluding(_) => match outcome {
-            Outcome::Completed
-            | Outcome::NoAnswer
+        Stage::Concluding(concluding) => match outcome {
+            // An answer that does not have its shape is never plain success.
+            Outcome::Completed => concluding.fault.is_none(),
+            Outcome::Misshapen { fault } => {
+                concluding.fault.as_ref() == Some(fault) && turn.spent.returns >= turn.returns()
+            }
+            Outcome::NoAnswer
             | Outcome::Refused
             | Outcome::Exhausted { .. }
             | Outcome::Failed { .. } => true,
@@ -334,6 +341,7 @@ fn ends_so(turn: &Turn, outcome: &Outcome) -> bool {
             Outcome::Completed
             | Outcome::NoAnswer
             | Outcome::Refused
+            | Outcome::Misshapen { .. }
             | Outcome::Interrupted { .. }
             | Outcome::Exhausted { .. }
             | Outcome::Failed { .. } => false,
@@ -357,6 +365,7 @@ fn ends_so(turn: &Turn, outcome: &Outcome) -> bool {
             Outcome::Completed
             | Outcome::NoAnswer
             | Outcome::Refused
+            | Outcome::Misshapen { .. }
             | Outcome::Interrupted { .. }
             | Outcome::Blocked { .. }
             | Outcome::Failed { .. } => false,

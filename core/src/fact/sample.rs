@@ -75,6 +75,13 @@ pub struct SampleEnded {
     /// How the request went out, as far as its adapter tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Box<Asked>>,
+    /// Why the answer does not have the shape that the settings ask for, if so.
+    ///
+    /// Found before the answer's end becomes a fact, so that it never has to be found again. Only
+    /// an answer that could be the turn's last one has it: one with a text and without calls that
+    /// the model ended by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
 }
 
 /// What stands of an answer that broke off.

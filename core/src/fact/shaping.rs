@@ -79,6 +79,13 @@ pub enum ContextSource {
         /// The text.
         text: Arc<str>,
     },
+    /// The engine: what is wrong with an answer that does not have the shape that is asked for.
+    Shape {
+        /// The `SampleStarted` of the answer.
+        started: Seq,
+        /// The text.
+        text: Arc<str>,
+    },
     /// The presenter, beside an input.
     Presenter {
         /// The input.

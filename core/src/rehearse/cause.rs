@@ -99,6 +99,7 @@ fn said(session: &Session, fact: &Fact) -> Vec<Input> {
                 usage: fact.usage,
                 response_id: fact.response_id.clone(),
                 asked: fact.asked.clone(),
+                fault: fact.fault.clone(),
             };
             sampled(fact.started, news)
         }

@@ -1,5 +1,6 @@
 //! Stages: where an open turn stands.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::call::CallState;
@@ -116,6 +117,16 @@ impl Sampling {
         let said = self.items.iter().map(|(_, _, said)| *said);
         said.max().unwrap_or(Said::Nothing)
     }
+
+    /// Whether the answer, ended so, says all that the turn is to say: it has a text and no calls,
+    /// and the model ended it by itself.
+    pub(crate) fn answers(&self, stop: &StopReason) -> bool {
+        let whole = match stop {
+            StopReason::Stop | StopReason::Other(_) => true,
+            StopReason::Length | StopReason::ContentFilter | StopReason::Unfinished => false,
+        };
+        whole && self.calls.is_empty() && self.said() == Said::Text
+    }
 }
 
 /// What an answer says to the user, the strongest thing so far.
@@ -171,4 +182,6 @@ pub struct Concluding {
     pub stop: StopReason,
     /// What it said.
     pub said: Said,
+    /// Why it does not have the shape that the settings ask for, if so.
+    pub fault: Option<String>,
 }

@@ -179,6 +179,13 @@ impl Turn {
         self.spent.calls = self.spent.calls.saturating_add(count);
     }
 
+    /// How often the model may be told that its answer does not have the shape that is asked for.
+    #[must_use]
+    pub fn returns(&self) -> u32 {
+        let shape = self.settings.options.answer.as_ref();
+        shape.map_or(0, |shape| shape.retries)
+    }
+
     /// Whether the conversation is compacted after this failure: the provider says that it is too
     /// large, and nothing that has been begun stands in the way.
     pub(crate) fn overflows(&self, failure: &SampleFailure) -> bool {
@@ -222,6 +229,14 @@ pub struct Spent {
     /// Compactions.
     #[serde(default)]
     pub compactions: u32,
+    /// How often the model was told that its answer does not have the shape that is asked for.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub returns: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl Spent {

@@ -225,10 +225,11 @@ impl Keys {
             cost_micros,
             continuations,
             compactions,
+            returns,
         } = spent;
         write!(self.raw, " spent {samples} {calls} {usage:?}")?;
         write!(self.raw, " {estimated_tokens} {cost_micros}")?;
-        write!(self.raw, " {continuations} {compactions}")?;
+        write!(self.raw, " {continuations} {compactions} {returns}")?;
         write!(self.raw, " stop {stop:?} pause {pause:?} gates {gates:?}")?;
         write!(self.raw, " {pending:?} {context_bytes}")?;
         write!(self.raw, " {compacted:?} {compacting} stage ")?;

@@ -133,11 +133,13 @@ fn stage(lines: &mut Lines, stage: &Stage, history: &History) {
             started,
             stop,
             said: words,
+            fault,
         }) => {
             lines.put("stage", &"concluding");
             lines.put("stage.started", started);
             lines.put("stage.stop", stop);
             lines.put("stage.said", &said(*words));
+            lines.maybe("stage.fault", fault.as_ref());
         }
         Stage::Ending(outcome) => {
             lines.put("stage", &"ending");

@@ -127,7 +127,8 @@ fn settled(recorded: &Recorded, fact: &TurnSettled, waiting: &BTreeMap<InputId, 
     })?;
     let completes = match fact.outcome {
         Outcome::Completed | Outcome::NoAnswer | Outcome::Refused => true,
-        Outcome::Interrupted { .. }
+        Outcome::Misshapen { .. }
+        | Outcome::Interrupted { .. }
         | Outcome::Blocked { .. }
         | Outcome::Exhausted { .. }
         | Outcome::Failed { .. } => false,

@@ -5,7 +5,8 @@
 //! calls that stand, and each has its observation; the last attempt broke off, its next one was
 //! granted, and the time for it has come; the provider said that the last answer is not finished; a
 //! hook answered the model, and its words are in the conversation; the provider refused the last
-//! request as too large, and the conversation was compacted since; the goal was set, is not met,
+//! request as too large, and the conversation was compacted since; the last answer does not have
+//! the shape that is asked for, and what is wrong with it is in the conversation; the goal was set, is not met,
 //! and is in the conversation. No sample begins while a call of the answer before it is out.
 //!
 //! A turn names the input that is next, or, where none waits, the goal.
@@ -59,6 +60,8 @@ struct Evidence {
     /// The request was refused as too large, and whether the conversation was compacted since.
     overflow: Option<bool>,
     goal: Option<Seq>,
+    /// What is wrong with the last answer, and whether it is in the conversation.
+    fault: Option<(Seq, String, bool)>,
 }
 
 impl Reader {
@@ -89,6 +92,11 @@ impl Reader {
                     hook.into_iter().for_each(|told| *told = true);
                 }
                 ContextSource::Goal { .. } => self.evidence.goal = self.goal,
+                ContextSource::Shape { started, text } => {
+                    if let Some((of, fault, told)) = &mut self.evidence.fault {
+                        *told |= of == started && text.contains(fault.as_str());
+                    }
+                }
                 ContextSource::Workspace { .. }
                 | ContextSource::Posture { .. }
                 | ContextSource::Presenter { .. } => {}
@@ -158,6 +166,8 @@ impl Reader {
         let calls = self.brought.remove(&fact.started);
         self.evidence.unfinished = calls.is_none() && fact.stop == StopReason::Unfinished;
         self.evidence.calls = calls;
+        let fault = fact.fault.as_ref();
+        self.evidence.fault = fault.map(|fault| (fact.started, fault.clone(), false));
     }
 
     fn cut(&mut self, fact: &SampleCut) {
@@ -198,6 +208,10 @@ impl Reader {
             Because::Unfinished => evidence.unfinished,
             Because::HookContext { decided } => evidence.hooks.get(decided) == Some(&true),
             Because::Compacted => evidence.overflow == Some(true),
+            Because::RetryReturn { started } => {
+                let fault = evidence.fault.as_ref();
+                fault.is_some_and(|(of, _, told)| of == started && *told)
+            }
             Because::Goal { set } => self.opened == Some(*because) && evidence.goal == Some(*set),
         }
     }

@@ -156,6 +156,7 @@ impl Answering<'_> {
                         usage: None,
                         response_id: None,
                         asked: None,
+                        fault: None,
                     },
                 };
                 Input::Sampled { key, news }

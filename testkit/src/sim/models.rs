@@ -100,6 +100,7 @@ impl Answering<'_> {
             usage: self.usage(),
             response_id: None,
             asked: None,
+            fault: self.dice.chance(200).then(|| String::from("odd")),
         }
     }
 

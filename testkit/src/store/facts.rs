@@ -209,6 +209,7 @@ fn sample_with(text: &str) -> Vec<Fact> {
                 count: u32::MAX,
             }],
         })),
+        fault: Some(text.into()),
     }));
     facts.push(Fact::SampleCut(SampleCut {
         started,

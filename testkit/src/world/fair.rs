@@ -78,6 +78,7 @@ fn answer(world: &mut World, key: EffectKey, demand: Demand) -> Held {
                 usage: None,
                 response_id: None,
                 asked: None,
+                fault: None,
             };
             world.take(Input::Sampled { key, news })
         }

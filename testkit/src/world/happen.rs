@@ -97,11 +97,12 @@ impl World {
                 rules: self.rules(tool, arguments),
                 opaque: None,
             }))),
-            Step::End { stop, cost } => self.news(SampleNews::Ended {
+            Step::End { stop, cost, fault } => self.news(SampleNews::Ended {
                 stop: stop.clone(),
                 usage: usage(*cost),
                 response_id: None,
                 asked: None,
+                fault: fault.clone(),
             }),
             Step::Fail {
                 kind,

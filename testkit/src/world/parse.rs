@@ -207,8 +207,9 @@ fn end(rest: &str) -> Result<Step, String> {
         Some(words) => StopReason::Other(words.to_owned()),
         None => word(reason)?,
     };
-    let (cost, _) = cost(rest)?;
-    Ok(Step::End { stop, cost })
+    let (cost, rest) = cost(rest)?;
+    let (fault, _) = option("fault=", rest);
+    Ok(Step::End { stop, cost, fault })
 }
 
 fn fail(rest: &str) -> Result<Step, String> {

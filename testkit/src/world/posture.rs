@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 use windlass_core::{
-    Concurrency, EffectClass, GOAL_TOOL, HookSpec, Limits, Mode, Permissions, Price,
+    AnswerShape, Concurrency, EffectClass, GOAL_TOOL, HookSpec, Limits, Mode, Permissions, Price,
     RequestOptions, Rule, Settings, ToolSpec, Window,
 };
 
@@ -28,6 +28,9 @@ pub struct Posture {
     pub window: Window,
     /// What tokens cost.
     pub price: Option<Price>,
+    /// How often an answer that does not have its shape is asked for again; `None` where no shape
+    /// is asked for.
+    pub shape: Option<u32>,
 }
 
 impl Default for Posture {
@@ -40,6 +43,7 @@ impl Default for Posture {
             hooks: Vec::new(),
             window: Window::default(),
             price: None,
+            shape: None,
         }
     }
 }
@@ -93,7 +97,10 @@ impl Posture {
             effort: None,
             redaction: None,
             base_url: None,
-            options: RequestOptions::default(),
+            options: RequestOptions {
+                answer: self.shape.map(shape),
+                ..RequestOptions::default()
+            },
         }
     }
 
@@ -114,6 +121,10 @@ impl Posture {
             }
             "strategy" => self.window.strategy = word(value)?,
             "price" => self.price = Some(read_price(value)?),
+            "shape" => {
+                let retries = value.parse();
+                self.shape = Some(retries.map_err(|error| format!("{value}: {error}"))?);
+            }
             limit => set_limit(&mut self.limits, limit, value)?,
         }
         Ok(())
@@ -145,7 +156,20 @@ impl fmt::Display for Posture {
         if let Some(price) = &self.price {
             write!(f, " price={}", spell_price(price))?;
         }
+        if let Some(retries) = self.shape {
+            write!(f, " shape={retries}")?;
+        }
         spell_limits("", &self.limits, f)
+    }
+}
+
+/// The shape of an answer. No world reads it: the script says what does not fit.
+fn shape(retries: u32) -> AnswerShape {
+    AnswerShape {
+        name: String::from("answer"),
+        schema: String::from(r#"{"type":"object"}"#),
+        strict: false,
+        retries,
     }
 }
 

@@ -22,7 +22,7 @@ pub struct Script {
 }
 
 /// How a simulated world begins: `open [lazy] [child] [workspace=DIR] [seed=N] [mode=..]
-/// [hooks=..] [rules=..] [window=N] [strategy=..] [price=..] [LIMIT=N] [ceiling.LIMIT=N]`.
+/// [hooks=..] [rules=..] [window=N] [strategy=..] [price=..] [shape=RETRIES] [LIMIT=N] [ceiling.LIMIT=N]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opening {
     /// The settings of the session.
@@ -115,12 +115,14 @@ pub enum Step {
         /// Its arguments.
         arguments: String,
     },
-    /// `end REASON [tokens=N] [out=N]`: it ends.
+    /// `end REASON [tokens=N] [out=N] [fault=WORD]`: it ends.
     End {
         /// Why it ends.
         stop: StopReason,
         /// What it cost, where the provider says so.
         cost: Cost,
+        /// Why its text does not have the shape that is asked for.
+        fault: Option<String>,
     },
     /// `fail KIND RETRY [tokens=N] [out=N] [PARTIAL]`: it fails.
     Fail {

@@ -97,7 +97,7 @@ impl fmt::Display for Step {
                 option("fault", fault.as_ref(), f)?;
                 write!(f, " {arguments}")
             }
-            Self::End { stop, cost } => {
+            Self::End { stop, cost, fault } => {
                 match stop {
                     StopReason::Other(words) => write!(f, "end other={words}")?,
                     StopReason::Stop
@@ -105,7 +105,8 @@ impl fmt::Display for Step {
                     | StopReason::ContentFilter
                     | StopReason::Unfinished => write!(f, "end {}", spell(stop))?,
                 }
-                cost.fmt(f)
+                cost.fmt(f)?;
+                option("fault", fault.as_ref(), f)
             }
             Self::Fail {
                 kind,

@@ -71,7 +71,10 @@ fn essentials(recorded: &Recorded) -> String {
             Item::Reasoning(item) => format!(" reasoning {:?}", short(&item.text)),
             Item::Call(call) => format!(" call {} {}", call.name, call.arguments),
         },
-        Fact::SampleEnded(fact) => format!(" {}{}", stop(&fact.stop), tokens(fact.usage)),
+        Fact::SampleEnded(fact) => {
+            let fault = after(", fault: ", fact.fault.as_deref().unwrap_or_default());
+            format!(" {}{}{fault}", stop(&fact.stop), tokens(fact.usage))
+        }
         Fact::SampleCut(fact) => cut(recorded, fact),
         Fact::CallDecided(fact) => decided(fact),
         Fact::ApprovalAsked(fact) => {
@@ -165,6 +168,9 @@ fn source(from: &ContextSource) -> String {
         ContextSource::Workspace { text } => format!("workspace: {:?}", &**text),
         ContextSource::Posture { text } => format!("posture: {:?}", &**text),
         ContextSource::Goal { text } => format!("goal: {:?}", &**text),
+        ContextSource::Shape { started, text } => {
+            format!("shape of the answer of {started}: {:?}", &**text)
+        }
         ContextSource::Presenter { input, part } => format!("part {part} of input {input}"),
         ContextSource::Hook { decided } => format!("of the hook at {decided}"),
     }
@@ -229,6 +235,7 @@ fn because(because: &Because) -> String {
         Because::Unfinished => String::from("unfinished"),
         Because::PendingInput { input } => format!("pending input {input}"),
         Because::HookContext { decided } => format!("hook context {decided}"),
+        Because::RetryReturn { started } => format!("retry return {started}"),
         Because::Compacted => String::from("compacted"),
         Because::Goal { set } => format!("goal {set}"),
     }
@@ -318,6 +325,7 @@ pub fn outcome(outcome: &Outcome) -> String {
         Outcome::Completed => String::from("completed"),
         Outcome::NoAnswer => String::from("no answer"),
         Outcome::Refused => String::from("refused"),
+        Outcome::Misshapen { fault } => format!("misshapen: {fault}"),
         Outcome::Interrupted { by, .. } => match by {
             Interrupter::Person | Interrupter::Shutdown | Interrupter::Deadline => {
                 format!("interrupted by {}", spell(by))

@@ -9,6 +9,7 @@
 mod deciding;
 mod folding;
 mod recording;
+mod shaping;
 mod speaking;
 
 use windlass_core::{Draft, Owed, Recorded, Reject, Seq, Session, owed};

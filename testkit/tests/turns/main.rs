@@ -42,6 +42,8 @@ mod restarted_hooks;
 mod restarts;
 mod rules;
 mod session_hooks;
+mod shapes;
+mod shapes_around;
 mod steering;
 mod steering_kept;
 mod turn_hooks;

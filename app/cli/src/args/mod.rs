@@ -15,7 +15,7 @@ pub(crate) use shape::{Asked, Place, ProviderName, Shape, Taping};
 ///
 /// Exit codes: 0 completed, 1 failed, 2 usage, 3 blocked or denied by policy, 4 provider
 /// configuration or authentication, 5 store (locked, corrupt, full), 6 exhausted or without an
-/// answer, 130 interrupted, 143 terminated.
+/// answer (of the shape that is asked for), 130 interrupted, 143 terminated.
 #[derive(Debug, Parser)]
 #[command(name = "windlass", version, propagate_version = true)]
 pub(crate) struct Args {

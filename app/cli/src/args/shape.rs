@@ -73,6 +73,16 @@ pub(crate) struct Shape {
     /// summary by the model takes their place [default: clear].
     #[arg(long, value_name = "clear|slide|summary", value_parser = strategy)]
     pub(crate) compaction: Option<Strategy>,
+    /// A file with the JSON Schema that the answer must fit; its name names the shape. An answer that
+    /// does not fit is not printed.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) answer_schema: Option<PathBuf>,
+    /// How often the model is told what does not fit and asked again [default: 2].
+    #[arg(long, value_name = "N")]
+    pub(crate) answer_retries: Option<u32>,
+    /// Take back the answer's shape that the session has.
+    #[arg(long, conflicts_with_all = ["answer_schema", "answer_retries"])]
+    pub(crate) no_answer_schema: bool,
     /// A file of command tools [default: windlass/tools.json in your configuration folder].
     #[arg(long, value_name = "FILE")]
     pub(crate) tools: Option<PathBuf>,

@@ -87,6 +87,9 @@ async fn attempt(
     let recorded = recorded(store.as_ref(), task, id).await?;
     let rig = rig(task, &site, store.clone(), recorded.as_ref())?;
     check(task, &rig.settings, recorded.as_ref())?;
+    if rig.settings.options.answer.is_some() {
+        present.shaped();
+    }
     let start = match &recorded {
         Some(_) => Start::Existing,
         None => Start::New(Box::new(OpenSession {

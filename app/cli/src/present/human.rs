@@ -7,7 +7,7 @@ use windlass::core::{
     CallId, CallStarted, Delta, Edit, Fact, Item, Observation, ObservationStatus, Outcome,
     Recorded, SampleCut, Seq, SessionId, Stands, Timestamp,
 };
-use windlass::{Event, LiveKind, TurnReport};
+use windlass::{Event, LiveKind, TurnReport, unfenced};
 
 use super::story::hook;
 use super::words::{first_words, goal_words, outcome_words, trigger_words, visible, waiting_words};
@@ -21,6 +21,8 @@ const ARGUMENTS: usize = 120;
 pub(crate) struct Human {
     /// Whether the answer streams to a terminal as it comes.
     streams: bool,
+    /// Whether an answer is printed as the value that was checked.
+    shaped: bool,
     /// What of the present answer has been streamed.
     streamed: String,
     /// Text of samples whose `SampleStarted` has not been seen: a delta comes at once, a fact once
@@ -38,6 +40,7 @@ impl Human {
     pub(crate) fn new() -> Self {
         Self {
             streams: io::stdout().is_terminal(),
+            shaped: false,
             streamed: String::new(),
             held: Vec::new(),
             seen: Seq::ZERO,
@@ -82,6 +85,13 @@ impl Human {
                 let why = first_words(&failed.reason, 600);
                 tell(&format!("! the compaction failed: {why}"));
             }
+            Fact::SampleEnded(ended) => {
+                if let Some(fault) = &ended.fault {
+                    self.end_line();
+                    let why = first_words(fault, 600);
+                    tell(&format!("! the answer cannot be used: {why}"));
+                }
+            }
             Fact::ApprovalAnswered(answered) => {
                 if let Some(edit) = &answered.edit {
                     self.edited(answered.call, edit);
@@ -114,7 +124,6 @@ impl Human {
             | Fact::ContextInjected(_)
             | Fact::Compacted(_)
             | Fact::SampleStarted(_)
-            | Fact::SampleEnded(_)
             | Fact::CallDecided(_)
             | Fact::ApprovalAsked(_)
             | Fact::InterruptRequested(_) => {}
@@ -215,6 +224,10 @@ impl Present for Human {
         Ok(())
     }
 
+    fn shaped(&mut self) {
+        self.shaped = true;
+    }
+
     /// The answer is that of the last turn; what was said before it is told besides.
     fn goes_on(&mut self, report: &TurnReport) -> io::Result<()> {
         let shown = self.streams && self.streamed == report.answer;
@@ -227,16 +240,22 @@ impl Present for Human {
     }
 
     fn settled(&mut self, report: &TurnReport) -> io::Result<()> {
+        let answer = match self.shaped {
+            true => unfenced(&report.answer),
+            false => &report.answer,
+        };
         if self.streams && self.streamed == report.answer {
             self.end_line();
-        } else if !report.answer.is_empty() {
+        } else if let Outcome::Misshapen { .. } = report.outcome {
+            // Whoever reads standard output reads what fits, or nothing.
             self.end_line();
-            let answer = if self.streams {
-                visible(&report.answer)
-            } else {
-                report.answer.clone()
-            };
-            line(&answer)?;
+            tell(answer);
+        } else if !answer.is_empty() {
+            self.end_line();
+            match self.streams {
+                true => line(&visible(answer))?,
+                false => line(answer)?,
+            }
         }
         if report.outcome != Outcome::Completed {
             tell(&format!("windlass: {}", outcome_words(&report.outcome)));

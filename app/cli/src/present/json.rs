@@ -47,6 +47,9 @@ impl Present for Json {
         out.flush()
     }
 
+    /// What was said stands in the facts as it was said.
+    fn shaped(&mut self) {}
+
     /// Its terminal fact is a line like any other.
     fn goes_on(&mut self, _report: &TurnReport) -> io::Result<()> {
         Ok(())

@@ -28,6 +28,9 @@ pub(crate) trait Present {
     /// When standard output cannot be written to.
     fn event(&mut self, event: &Event) -> io::Result<()>;
 
+    /// Answers are to have a shape from here on.
+    fn shaped(&mut self);
+
     /// Shows the end of a turn that another turn follows, for the same goal.
     ///
     /// # Errors

@@ -149,7 +149,8 @@ fn context(from: &ContextSource) -> Option<String> {
     match from {
         ContextSource::Workspace { text }
         | ContextSource::Posture { text }
-        | ContextSource::Goal { text } => Some(format!("the model is told: {text}")),
+        | ContextSource::Goal { text }
+        | ContextSource::Shape { text, .. } => Some(format!("the model is told: {text}")),
         // Their words stand in the facts that they name.
         ContextSource::Presenter { .. } | ContextSource::Hook { .. } => None,
     }

@@ -39,6 +39,9 @@ pub(super) fn outcome_words(outcome: &Outcome) -> String {
         Outcome::Completed => "completed".to_owned(),
         Outcome::NoAnswer => "the model ended without an answer".to_owned(),
         Outcome::Refused => "the model refused".to_owned(),
+        Outcome::Misshapen { fault } => format!(
+            "the answer does not have the shape that is asked for (--answer-schema): {fault}"
+        ),
         Outcome::Interrupted { reason, .. } => format!("interrupted: {reason}"),
         Outcome::Blocked { reason } => format!("blocked: {reason}"),
         Outcome::Exhausted { limit } => {
@@ -59,6 +62,7 @@ pub(crate) fn waiting_words(report: &TurnReport) -> Option<String> {
         Outcome::Completed
         | Outcome::NoAnswer
         | Outcome::Refused
+        | Outcome::Misshapen { .. }
         | Outcome::Blocked { .. }
         | Outcome::Failed { .. } => return None,
     }
@@ -79,6 +83,7 @@ pub(crate) fn outcome_name(outcome: &Outcome) -> &'static str {
         Outcome::Completed => "completed",
         Outcome::NoAnswer => "no answer",
         Outcome::Refused => "refused",
+        Outcome::Misshapen { .. } => "misshapen",
         Outcome::Interrupted { .. } => "interrupted",
         Outcome::Blocked { .. } => "blocked",
         Outcome::Exhausted { .. } => "exhausted",

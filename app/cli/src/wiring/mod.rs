@@ -1,6 +1,7 @@
 //! Wiring: which adapters a command runs on.
 
 mod agents;
+mod answer;
 mod goal;
 mod hooks;
 mod place;

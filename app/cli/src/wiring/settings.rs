@@ -5,7 +5,7 @@ use windlass::core::{
 };
 
 use super::provider::Chosen;
-use super::rules;
+use super::{answer, rules};
 use crate::args::{ProviderName, Shape};
 use crate::exit::Failure;
 
@@ -116,6 +116,7 @@ fn with(mut settings: Settings, shape: &Shape) -> Result<Settings, Failure> {
     }
     settings.window.strategy = shape.compaction.unwrap_or(settings.window.strategy);
     settings.price = shape.price.or(settings.price);
+    answer::set(&mut settings.options.answer, shape)?;
     limits(&mut settings.limits, shape);
     if settings.limits.cost_micros > 0 && settings.price.is_none() {
         return Err(Failure::usage(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windlass_core::{
     Asked, Assembled, Assembler, Caps, EffectKey, FailureKind, Input, Item, Overflow, Retry,
-    SampleFailure, SampleNews, StreamEvent,
+    SampleFailure, SampleNews, StopReason, StreamEvent,
 };
 use windlass_ports::{CancelSignal, Clock, Hooks, Provider, SampleRequest, Streaming};
 
@@ -37,6 +37,8 @@ struct Answer {
     assembler: Assembler,
     redaction: Option<Redaction>,
     asked: Option<Box<Asked>>,
+    /// Its text so far, where it is to have a shape.
+    text: String,
 }
 
 impl SampleEffect {
@@ -46,6 +48,7 @@ impl SampleEffect {
             assembler: Assembler::new(self.caps),
             redaction: self.hooks.redactor().map(Redaction::new),
             asked: None,
+            text: String::new(),
         };
         let ended = tokio::select! {
             biased;
@@ -146,21 +149,39 @@ impl SampleEffect {
                     },
                 }),
                 Assembled::Delta(_) => {}
-                Assembled::Item(item) => news.push(SampleNews::Item(self.checked(item))),
+                Assembled::Item(item) => {
+                    if let (Item::Text { text }, Some(_)) = (&item, self.checker.answer()) {
+                        answer.text.push_str(text);
+                    }
+                    news.push(SampleNews::Item(self.checked(item)));
+                }
                 Assembled::Ended {
                     stop,
                     usage,
                     response_id,
                 } => news.push(SampleNews::Ended {
-                    stop,
                     usage,
                     response_id,
                     asked: answer.asked.take(),
+                    fault: self.fault(answer, &stop),
+                    stop,
                 }),
             }
         }
         self.bus.live(live);
         Ok(news)
+    }
+
+    /// What is wrong with an answer that could be the turn's last one, if it is to have a shape.
+    fn fault(&self, answer: &Answer, stop: &StopReason) -> Option<String> {
+        let whole = match stop {
+            StopReason::Stop | StopReason::Other(_) => true,
+            StopReason::Length | StopReason::ContentFilter | StopReason::Unfinished => false,
+        };
+        if !whole || answer.assembler.calls() {
+            return None;
+        }
+        self.checker.answer()?.fault(&answer.text)
     }
 
     /// The item, with what is wrong with its arguments and the rules that it meets, if it is a

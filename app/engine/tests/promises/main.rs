@@ -20,6 +20,7 @@ mod interrupts;
 mod outputs;
 mod panics;
 mod requests;
+mod shapes;
 mod sizes;
 mod steering;
 mod stuck;

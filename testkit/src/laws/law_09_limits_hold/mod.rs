@@ -2,10 +2,12 @@
 //!
 //! Samples and calls per turn, calls per sample, attempts and restarts per sample, per call, per
 //! hook and per compaction, calls at the same time, tokens, money, wall clock, the longest backoff,
-//! the longest run of a tool, how often hooks have a turn go on, compactions, the context that hooks
+//! the longest run of a tool, how often hooks have a turn go on, how often
+//! an answer is asked for again that does not have its shape, compactions, the context that hooks
 //! and presenters give, the time that a person has for an answer, the turns of a goal, the inputs
 //! that wait, and the limits of the process above those of the session. After a stop nothing is
-//! begun, and after a request to stop after the step no sample is.
+//! begun, and after a request to stop after the step no sample is. A turn whose last answer does not
+//! have its shape does not complete.
 //!
 //! It kills: a decision that counts one too far, or that does not look at a limit at all.
 
@@ -119,6 +121,7 @@ impl<'a> Reader<'a> {
                 | Because::Unfinished
                 | Because::PendingInput { .. }
                 | Because::HookContext { .. }
+                | Because::RetryReturn { .. }
                 | Because::Compacted,
                 _,
             ) => Ok(()),

@@ -48,6 +48,10 @@ pub(super) struct Tally {
     overflow: bool,
     /// Whether the model's window is known.
     window: bool,
+    /// How often an answer may be asked for again; `None` where no shape is asked for.
+    returns: Option<u32>,
+    /// What is wrong with the last answer.
+    fault: Option<String>,
 }
 
 impl Tally {
@@ -76,6 +80,10 @@ impl Tally {
             length: false,
             overflow: false,
             window: settings.is_some_and(|settings| settings.window.tokens > 0),
+            returns: settings
+                .and_then(|settings| settings.options.answer.as_ref())
+                .map(|shape| shape.retries),
+            fault: None,
         }
     }
 
@@ -151,7 +159,10 @@ impl Tally {
                 self.length = fact.stop == StopReason::Length;
                 self.again = false;
                 self.answered();
-                Ok(())
+                self.fault.clone_from(&fact.fault);
+                hold(9, self.fault.is_none() || self.returns.is_some(), || {
+                    format!("{} finds fault where no shape is asked for", recorded.seq)
+                })
             }
             Fact::SampleCut(fact) => self.cut(recorded, fact),
             Fact::ApprovalAsked(fact) => {
@@ -269,6 +280,11 @@ impl Tally {
 
     /// Counts a hook's answer to the model that asked for nothing more, once a sample.
     fn told(&mut self, log: &[Recorded], recorded: &Recorded, fact: &ContextInjected) -> Held {
+        if let ContextSource::Shape { .. } = &fact.from {
+            self.spent.returns += 1;
+            let (times, most) = (self.spent.returns, self.returns.unwrap_or(0));
+            return over(recorded, "returns", u64::from(times), u64::from(most));
+        }
         let ContextSource::Hook { decided } = &fact.from else {
             return Ok(());
         };
@@ -287,6 +303,7 @@ impl Tally {
             format!("{} asks after the turn was asked to stop", recorded.seq)
         })?;
         self.spent.attempts += 1;
+        self.fault = None;
         self.brought.clear();
         self.streams = true;
         self.continued = false;
@@ -397,6 +414,30 @@ impl Tally {
         self.limits.turn_ms > 0 && at >= self.opened_at.plus_ms(self.limits.turn_ms)
     }
 
+    /// A turn completes with an answer that has its shape, and gives up on one only when it may not
+    /// be asked for again.
+    fn shaped(&self, recorded: &Recorded, fact: &TurnSettled) -> Held {
+        let so = match &fact.outcome {
+            Outcome::Completed => self.fault.is_none(),
+            Outcome::Misshapen { fault } => {
+                self.fault.as_ref() == Some(fault) && Some(self.spent.returns) >= self.returns
+            }
+            Outcome::NoAnswer
+            | Outcome::Refused
+            | Outcome::Interrupted { .. }
+            | Outcome::Blocked { .. }
+            | Outcome::Exhausted { .. }
+            | Outcome::Failed { .. } => true,
+        };
+        hold(9, so, || {
+            let (fault, times) = (&self.fault, self.spent.returns);
+            format!(
+                "{} ends over the fault {fault:?} after {times} returns",
+                recorded.seq
+            )
+        })
+    }
+
     pub(super) fn settled(&self, recorded: &Recorded, fact: &TurnSettled) -> Held {
         let mut spent = self.spent;
         if self.compacts {
@@ -407,6 +448,7 @@ impl Tally {
             let (said, spent) = (&fact.spent, &spent);
             format!("{} says {said:?}, and it was {spent:?}", recorded.seq)
         })?;
+        self.shaped(recorded, fact)?;
         let Outcome::Exhausted { limit } = &fact.outcome else {
             return Ok(());
         };

@@ -132,6 +132,10 @@ fn context_injected() -> impl Strategy<Value = Fact> {
         text().prop_map(|text| ContextSource::Workspace { text: text.into() }),
         text().prop_map(|text| ContextSource::Posture { text: text.into() }),
         text().prop_map(|text| ContextSource::Goal { text: text.into() }),
+        (number(), text()).prop_map(|(started, text)| ContextSource::Shape {
+            started: Seq(started),
+            text: text.into(),
+        }),
         (number(), any::<u32>()).prop_map(|(input, part)| ContextSource::Presenter {
             input: InputId(input),
             part,

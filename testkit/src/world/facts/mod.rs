@@ -164,14 +164,16 @@ fn sample_ended() -> impl Strategy<Value = Fact> {
         prop::option::of(usage()),
         prop::option::of(text()),
         asked(),
+        prop::option::of(text()),
     );
-    whole.prop_map(|(started, stop, usage, response_id, asked)| {
+    whole.prop_map(|(started, stop, usage, response_id, asked, fault)| {
         Fact::SampleEnded(SampleEnded {
             started: Seq(started),
             stop,
             usage,
             response_id,
             asked,
+            fault,
         })
     })
 }
@@ -243,15 +245,23 @@ fn turn_settled() -> impl Strategy<Value = Fact> {
         Just(Outcome::Completed),
         Just(Outcome::NoAnswer),
         Just(Outcome::Refused),
+        text().prop_map(|fault| Outcome::Misshapen { fault }),
         (interrupter(), text()).prop_map(|(by, reason)| Outcome::Interrupted { by, reason }),
         text().prop_map(|reason| Outcome::Blocked { reason }),
         limit.prop_map(|limit| Outcome::Exhausted { limit }),
         (select(&FAILURES[..]), text())
             .prop_map(|(failure, message)| Outcome::Failed { failure, message }),
     ];
-    let counts = (any::<[u32; 5]>(), number(), number(), usage());
+    let counts = (any::<[u32; 6]>(), number(), number(), usage());
     let spent = counts.prop_map(|(counts, cost_micros, estimated_tokens, usage)| {
-        let [samples, attempts, calls, continuations, compactions] = counts;
+        let [
+            samples,
+            attempts,
+            calls,
+            continuations,
+            compactions,
+            returns,
+        ] = counts;
         Spent {
             samples,
             attempts,
@@ -261,6 +271,7 @@ fn turn_settled() -> impl Strategy<Value = Fact> {
             cost_micros,
             continuations,
             compactions,
+            returns,
         }
     });
     let waiting = prop::collection::vec(number().prop_map(InputId), 0..3);

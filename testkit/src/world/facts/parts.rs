@@ -35,6 +35,9 @@ pub(super) fn because() -> impl Strategy<Value = Because> {
             decided: Seq(decided),
         }),
         Just(Because::Compacted),
+        number().prop_map(|started| Because::RetryReturn {
+            started: Seq(started),
+        }),
         number().prop_map(|set| Because::Goal { set: Seq(set) }),
     ]
 }

@@ -36,10 +36,13 @@ pub fn script(steps: usize) -> impl Strategy<Value = Script> {
 
 /// Steps that mean more one after the other.
 fn phrase() -> impl Strategy<Value = Vec<Step>> {
-    let end = || Step::End {
+    let ended = |fault| Step::End {
         stop: StopReason::Stop,
         cost: Cost::default(),
+        fault,
     };
+    let end = move || ended(None);
+    let misshapen = move || ended(Some(String::from("odd")));
     let overflow = Step::Fail {
         kind: FailureKind::ContextOverflow,
         retry: Retry::Never,
@@ -49,8 +52,15 @@ fn phrase() -> impl Strategy<Value = Vec<Step>> {
     let compacted = || Step::Compacted(Compacted::Sketched(String::new()));
     prop_oneof![
         (words(), hook()).prop_map(move |(text, hook)| vec![Step::Text(text), end(), hook]),
-        words().prop_map(move |text| vec![Step::Text(text), end(), deny()]),
+        words().prop_map(move |text| {
+            let text = || Step::Text(text.clone());
+            vec![text(), end(), deny(), text(), end(), deny()]
+        }),
         words().prop_map(move |text| vec![Step::Refusal(text), end()]),
+        (words(), words()).prop_map(move |(first, next)| {
+            let (first, next) = (Step::Text(first), Step::Text(next));
+            vec![first, misshapen(), next, misshapen()]
+        }),
         (long(), long()).prop_map(move |(said, answer)| {
             vec![Step::send(&said), Step::Text(answer), end(), compacted()]
         }),
@@ -246,7 +256,8 @@ fn end() -> impl Strategy<Value = Step> {
         2 => Just(StopReason::Unfinished),
         1 => Just(StopReason::Other(String::from("paused"))),
     ];
-    (stop, cost()).prop_map(|(stop, cost)| Step::End { stop, cost })
+    let fault = prop::option::weighted(0.1, Just(String::from("odd")));
+    (stop, cost(), fault).prop_map(|(stop, cost, fault)| Step::End { stop, cost, fault })
 }
 
 fn cost() -> impl Strategy<Value = Cost> {

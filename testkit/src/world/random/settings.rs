@@ -56,9 +56,10 @@ pub(crate) fn posture() -> impl Strategy<Value = Posture> {
         hooks().boxed(),
         window(),
         price(),
+        shape(),
     );
     whole.prop_map(
-        |(mode, permissions, limits, rules, hooks, window, price)| Posture {
+        |(mode, permissions, limits, rules, hooks, window, price, shape)| Posture {
             mode,
             permissions,
             limits,
@@ -66,6 +67,7 @@ pub(crate) fn posture() -> impl Strategy<Value = Posture> {
             hooks,
             window,
             price,
+            shape,
         },
     )
 }
@@ -196,6 +198,11 @@ fn window() -> impl Strategy<Value = Window> {
     ]);
     let tokens = prop_oneof![2 => Just(0), 1 => 150..900_u64];
     (tokens, strategy).prop_map(|(tokens, strategy)| Window { tokens, strategy })
+}
+
+/// A quarter of the sessions ask for answers of a shape.
+fn shape() -> impl Strategy<Value = Option<u32>> {
+    prop_oneof![3 => Just(None), 1 => (0..3_u32).prop_map(Some)]
 }
 
 fn price() -> impl Strategy<Value = Option<Price>> {

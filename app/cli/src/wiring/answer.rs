@@ -1,0 +1,57 @@
+//! Answer: the shape that a turn's answer is to have, from a file.
+
+use std::fs;
+use std::path::Path;
+
+use windlass::core::AnswerShape;
+
+use crate::args::Shape;
+use crate::exit::Failure;
+
+/// How often an answer that does not fit is asked for again, where nobody says otherwise.
+const RETRIES: u32 = 2;
+/// The largest schema, in bytes: it goes out with each request.
+const MOST: u64 = 256 * 1024;
+
+/// Changes the shape of a session's answers to what the command says.
+pub(super) fn set(answer: &mut Option<AnswerShape>, shape: &Shape) -> Result<(), Failure> {
+    if shape.no_answer_schema {
+        *answer = None;
+    }
+    if let Some(file) = &shape.answer_schema {
+        let retries = answer.as_ref().map_or(RETRIES, |before| before.retries);
+        *answer = Some(read(file, retries)?);
+    }
+    match (answer, shape.answer_retries) {
+        (Some(answer), Some(retries)) => answer.retries = retries,
+        (None, Some(_)) => {
+            return Err(Failure::usage(
+                "--answer-retries needs the shape of an answer: name its JSON Schema with \
+                 --answer-schema FILE",
+            ));
+        }
+        (Some(_) | None, None) => {}
+    }
+    Ok(())
+}
+
+fn read(file: &Path, retries: u32) -> Result<AnswerShape, Failure> {
+    let unread = |why: String| {
+        Failure::usage(format!(
+            "the answer's schema {}: {why}; name a file of JSON Schema with --answer-schema",
+            file.display()
+        ))
+    };
+    let about = fs::metadata(file).map_err(|error| unread(error.to_string()))?;
+    if !about.is_file() || about.len() > MOST {
+        return Err(unread(format!("it is no file of at most {MOST} bytes")));
+    }
+    let schema = fs::read_to_string(file).map_err(|error| unread(error.to_string()))?;
+    let name = file.file_stem().unwrap_or_default();
+    Ok(AnswerShape {
+        name: name.to_string_lossy().into_owned(),
+        schema,
+        strict: false,
+        retries,
+    })
+}

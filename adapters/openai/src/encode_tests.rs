@@ -63,13 +63,15 @@ fn a_responses_body_is_exactly_this() {
 
 #[test]
 fn reasoning_goes_back_only_where_it_came_from_and_only_if_it_is_whole() {
-    let sent = |model: &str, item: PromptItem| {
-        body(
-            Api::Responses,
-            &prompt(settings(model), &[user("hi"), item]),
-        )
-        .contains(r#""id":"rs""#)
+    let shown = |model: &str, items: &[PromptItem]| {
+        let prompt = prompt(settings(model), items);
+        body(Api::Responses, &prompt).contains(r#""id":"rs""#)
     };
+    let said = |sample: u64| PromptItem::Text {
+        sample: windlass_core::Seq(sample),
+        text: "Yes?".into(),
+    };
+    let sent = |model: &str, item: PromptItem| shown(model, &[user("hi"), item, said(3)]);
     assert!(sent("o9", reasoning(ENDPOINT, ENCRYPTED)));
     assert!(!sent("o8", reasoning(ENDPOINT, ENCRYPTED)));
     assert!(!sent("o9", reasoning("http://other/v1", ENCRYPTED)));
@@ -79,6 +81,11 @@ fn reasoning_goes_back_only_where_it_came_from_and_only_if_it_is_whole() {
     ));
     let open = r#"{"type":"reasoning","id":"rs","content":[{"type":"reasoning_text","text":"t"}]}"#;
     assert!(sent("o9", reasoning(ENDPOINT, open)));
+    // Without the item that the model gave after it the server refuses it.
+    let alone = || reasoning(ENDPOINT, ENCRYPTED);
+    assert!(!shown("o9", &[user("hi"), alone()]));
+    assert!(!shown("o9", &[user("hi"), alone(), user("well?")]));
+    assert!(!shown("o9", &[user("hi"), alone(), said(5)]));
 }
 
 #[test]

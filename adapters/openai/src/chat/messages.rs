@@ -28,6 +28,9 @@ pub(super) const CONTENT: &str = r#""reasoning_content""#;
 /// What stands between results and a user's words where the model must speak first.
 const BRIDGE: &str = "I have the results.";
 
+/// What stands for the user's words where the model must not have the last ones.
+const GO_ON: &str = "<context from=\"windlass\">\nGo on from here.\n</context>";
+
 #[derive(Serialize)]
 struct Plain<'a> {
     role: &'static str,
@@ -367,7 +370,13 @@ impl<'a> Writing<'a, '_> {
     }
 
     fn end(mut self) -> Result<Encoded, ProviderError> {
+        let model = matches!(self.open, Open::Said(_));
+        let before = self.out.len();
         self.write()?;
+        let spoke = model && self.out.len() > before;
+        if spoke && self.quirks.after_results == AfterResults::Assistant {
+            plain("user", GO_ON, self.out)?;
+        }
         let (closed, end) = self.closed;
         let (lowered, open) = self.report.into_parts();
         Ok(Encoded {

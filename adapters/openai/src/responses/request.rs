@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use windlass_core::{
-    ChainIter, Image, LoweredBecause, LoweredPart, PromptItem, Settings, ToolSpec, output,
+    ChainIter, Image, LoweredBecause, LoweredPart, PromptItem, Seq, Settings, ToolSpec, output,
 };
 use windlass_ports::ProviderError;
 use windlass_wire::lowering::{self, Place, Report};
@@ -173,7 +173,8 @@ pub(crate) fn named(tool: &str) -> Value {
     json!({ "type": "function", "name": tool })
 }
 
-/// Writes items. Answers how many there were and where they end: nothing later changes them.
+/// Writes items. Answers up to which of them, and which byte, nothing later can change them: a
+/// reasoning waits for the item that the model gave after it, without which it is refused.
 pub(crate) fn items(
     items: ChainIter<'_, PromptItem>,
     here: Place<'_>,
@@ -181,20 +182,79 @@ pub(crate) fn items(
     pictures: &Pictures,
     out: &mut Vec<u8>,
 ) -> Result<Encoded, ProviderError> {
-    let mut closed = 0;
+    let (mut closed, mut end) = (0, out.len());
     let mut report = Report::default();
-    for item in items {
-        closed += 1;
+    let mut thoughts = Thoughts::default();
+    for (at, item) in items.enumerate() {
+        let sample = sample(item);
+        thoughts.unless(sample, &mut report);
+        if let PromptItem::Reasoning { item, .. } = item {
+            match lowering::reasoning(item, &here, holds_itself) {
+                Ok(payload) => {
+                    thoughts.sample = sample;
+                    thoughts.payloads.push(payload);
+                }
+                Err(why) => report.dropped(LoweredPart::Reasoning, why),
+            }
+            if !thoughts.payloads.is_empty() {
+                continue;
+            }
+        }
+        thoughts.write(out);
         write_item(item, here, quirks, pictures, &mut report, out)?;
+        report.close();
+        (closed, end) = (at + 1, out.len());
     }
-    report.close();
+    thoughts.unless(None, &mut report);
     let (lowered, open) = report.into_parts();
     Ok(Encoded {
         closed,
-        end: out.len(),
+        end,
         lowered,
         open,
     })
+}
+
+/// Reasoning of one sample whose item is to come.
+#[derive(Default)]
+struct Thoughts<'a> {
+    sample: Option<Seq>,
+    payloads: Vec<&'a str>,
+}
+
+impl Thoughts<'_> {
+    /// Drops it unless what comes next is of the same sample.
+    fn unless(&mut self, sample: Option<Seq>, report: &mut Report) {
+        if self.sample == sample {
+            return;
+        }
+        for _ in self.payloads.drain(..) {
+            report.dropped(LoweredPart::Reasoning, LoweredBecause::Unfit);
+        }
+        self.sample = None;
+    }
+
+    fn write(&mut self, out: &mut Vec<u8>) {
+        for payload in self.payloads.drain(..) {
+            separate(out);
+            out.extend_from_slice(payload.as_bytes());
+        }
+        self.sample = None;
+    }
+}
+
+/// The sample that brought an item of the model.
+fn sample(item: &PromptItem) -> Option<Seq> {
+    match item {
+        PromptItem::Text { sample, .. }
+        | PromptItem::Refusal { sample, .. }
+        | PromptItem::Reasoning { sample, .. }
+        | PromptItem::Call { sample, .. } => Some(*sample),
+        PromptItem::User { .. }
+        | PromptItem::Image { .. }
+        | PromptItem::Context { .. }
+        | PromptItem::Result { .. } => None,
+    }
 }
 
 fn write_item(
@@ -226,16 +286,8 @@ fn write_item(
             report.downgraded(LoweredPart::Refusal, LoweredBecause::NoPlace);
             message("assistant", text, out)
         }
-        PromptItem::Reasoning { item, .. } => {
-            match lowering::reasoning(item, &here, holds_itself) {
-                Ok(payload) => {
-                    separate(out);
-                    out.extend_from_slice(payload.as_bytes());
-                }
-                Err(why) => report.dropped(LoweredPart::Reasoning, why),
-            }
-            Ok(())
-        }
+        // It waits for what follows it.
+        PromptItem::Reasoning { .. } => Ok(()),
         PromptItem::Call { id, call, .. } => {
             match lowering::call_opaque(call, &here, |_| true) {
                 Ok(None) => {}

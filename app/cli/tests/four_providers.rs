@@ -1,0 +1,309 @@
+//! One session that goes from provider to provider, turn by turn, with tools: a real engine and
+//! real adapters over loopback, each server with the strict grammar of its provider.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use windlass::core::{
+    Asked, EffectClass, Fact, History, Limits, Lineage, LoweredBecause, LoweredPart, Lowering,
+    Mode, OpenSession, Outcome, Permissions, PromptItem, Recorded, RequestOptions, Scope, Seq,
+    SessionId, Settings, Timestamp, Widening, Window, decide, rehearse,
+};
+use windlass::ports::{LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Provider, ToolExecutor};
+use windlass::{Config, Engine, Send, Start};
+use windlass_anthropic::{Anthropic, AnthropicConfig};
+use windlass_http::http_wire;
+use windlass_memory::MemoryStore;
+use windlass_openai::{Api, OpenAi, OpenAiConfig, Server};
+use windlass_route::Router;
+use windlass_testkit::Answer;
+use windlass_testkit::clock::ManualClock;
+use windlass_testkit::http::grammar::{ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES, Profile};
+use windlass_testkit::http::{ModelServer, Reply, Request, Script};
+use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
+
+/// The id of a call that no provider but its own takes.
+const ODD: &str =
+    "functions.read:0/0123456789012345678901234567890123456789|abcdefghijklmnopqrstuvwxyz";
+const CHAT: &str = "openai-chat";
+const RESPONSES: &str = "openai";
+const MESSAGES: &str = "anthropic";
+const TURNS: [(&str, &str); 4] = [
+    (CHAT, "gpt-5"),
+    (RESPONSES, "o9"),
+    (MESSAGES, "claude-sonnet-4-5"),
+    (CHAT, "gpt-5"),
+];
+
+/// A model that thinks, calls two tools at once and, once it has their results, thinks again and
+/// answers.
+fn serve(profile: &'static Profile) -> ModelServer {
+    let script = Script::respond(move |request| {
+        let asked = request.asked();
+        let words = asked.user.unwrap_or_default();
+        let seal = |step: &str| format!("c2VhbGVkL{step}");
+        if asked.results.is_empty() {
+            let answer = Answer::new()
+                .sealed_reasoning(format!("thinking about {words}"), seal("A"))
+                .text("Let me look.")
+                .call_as("call_1", "read", r#"{"path":"a"}"#)
+                .call_as(ODD, "list", "");
+            return Reply::answer(answer.tokens(10, 5));
+        }
+        let results: Vec<&str> = asked
+            .results
+            .iter()
+            .map(|(_, output)| output.as_str())
+            .collect();
+        let answer = Answer::new()
+            .sealed_reasoning("thinking about what I read", seal("B"))
+            .text(format!("{words}: {}", results.join(" and ")));
+        Reply::answer(answer.tokens(20, 5))
+    });
+    ModelServer::start(script.strict_as(profile)).unwrap()
+}
+
+fn providers(servers: &[ModelServer; 3]) -> Arc<dyn Provider> {
+    let [chat, responses, messages] = servers;
+    let openai = |api, server: &ModelServer| {
+        let config = OpenAiConfig::new(api)
+            .with_base_url(server.base_url())
+            .with_server(Server::OpenAi)
+            .with_api_key("sk-1");
+        let wire = http_wire(&server.base_url()).unwrap();
+        let provider: Arc<dyn Provider> = Arc::new(OpenAi::over(&config, wire).unwrap());
+        provider
+    };
+    let config = AnthropicConfig::new()
+        .with_base_url(messages.base_url())
+        .with_api_key("sk-2");
+    let wire = http_wire(&messages.base_url()).unwrap();
+    let anthropic: Arc<dyn Provider> = Arc::new(Anthropic::over(&config, wire).unwrap());
+    let all = [
+        openai(Api::Chat, chat),
+        openai(Api::Responses, responses),
+        anthropic,
+    ];
+    Arc::new(Router::new("router", all).unwrap())
+}
+
+fn me() -> Scope {
+    Scope::local("tester")
+}
+
+fn settings(provider: &str, model: &str, tools: &dyn ToolExecutor) -> Settings {
+    Settings {
+        provider: provider.into(),
+        model: model.into(),
+        instructions: "Be brief.".into(),
+        mode: Mode::Build,
+        permissions: Permissions::Auto,
+        rules: Vec::new(),
+        hooks: Vec::new(),
+        window: Window::default(),
+        price: None,
+        tools: tools.tools(),
+        limits: Limits::default(),
+        max_output_tokens: Some(8_000),
+        effort: Some("low".into()),
+        redaction: None,
+        base_url: None,
+        options: RequestOptions::default(),
+    }
+}
+
+/// What was lowered, as `(part, how, why, count)`.
+type Told = Vec<(LoweredPart, Lowering, LoweredBecause, u32)>;
+
+fn told(asked: &Asked) -> Told {
+    let mut told: Told = asked
+        .lowered
+        .iter()
+        .map(|one| (one.what, one.how, one.why, one.count))
+        .collect();
+    told.sort_unstable();
+    told
+}
+
+/// How each request went out, by the log.
+fn asked(log: &[Recorded]) -> Vec<Asked> {
+    log.iter()
+        .filter_map(|recorded| {
+            if let Fact::SampleEnded(ended) = &recorded.fact {
+                return Some(*ended.asked.clone().unwrap());
+            }
+            None
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn a_session_goes_from_provider_to_provider_and_back() {
+    let servers = [
+        serve(&OPENAI_CHAT),
+        serve(&OPENAI_RESPONSES),
+        serve(&ANTHROPIC),
+    ];
+    let tools: Arc<dyn ToolExecutor> = Arc::new(ScriptedTools::new([
+        ScriptedTool::new("read", EffectClass::ReadOnly).says("winch"),
+        ScriptedTool::new("list", EffectClass::ReadOnly).says("two files"),
+    ]));
+    let store: Arc<dyn LogStore> = Arc::new(MemoryStore::new());
+    let ports = Ports {
+        provider: providers(&servers),
+        store: store.clone(),
+        tools: tools.clone(),
+        blobs: Arc::new(NoBlobs),
+        hooks: Arc::new(NoHooks),
+        approver: Arc::new(NobodyAsked),
+        clock: Arc::new(ManualClock::new(Timestamp(1_000), 7)),
+    };
+    let engine = Engine::new(ports, Config::default());
+    let session = SessionId::new("s").unwrap();
+    let (first, model) = TURNS[0];
+    let opening = OpenSession {
+        owner: me(),
+        workspace: None,
+        settings: settings(first, model, tools.as_ref()),
+        lineage: Lineage::Root,
+    };
+    let start = Start::New(Box::new(opening));
+    let conversation = engine.open(&session, &me(), start).await.unwrap();
+    for (turn, (provider, model)) in TURNS.iter().enumerate() {
+        if turn > 0 {
+            let settings = settings(provider, model, tools.as_ref());
+            let changed = conversation.configure(settings, me(), Widening::Meant);
+            changed.await.unwrap();
+        }
+        let words = format!("turn {turn}");
+        let input = conversation
+            .send(Send::new(me(), words.as_str()))
+            .await
+            .unwrap();
+        let report = conversation.await_input(input).await.unwrap();
+        assert_eq!(report.outcome, Outcome::Completed, "turn {turn}");
+        assert_eq!(report.answer, format!("{words}: winch and two files"));
+        assert_eq!(report.spent.samples, 2);
+        for server in &servers {
+            assert_eq!(server.misses(), Vec::<String>::new(), "turn {turn}");
+        }
+    }
+
+    let log = store.read(&session, Seq::ZERO, 10_000).await.unwrap();
+    let told_again = rehearse(decide, log.iter().cloned()).unwrap();
+    assert_eq!(
+        (told_again.divergences, told_again.requested),
+        (vec![], vec![])
+    );
+    who_was_asked(&asked(&log));
+    what_was_sent(&servers);
+    what_is_remembered(&log);
+}
+
+/// Each request names who was asked, and counts what that one could not be told.
+fn who_was_asked(asked: &[Asked]) {
+    use LoweredBecause::{Foreign, NoPlace, Unfit};
+    let thought = |why, count| (LoweredPart::Reasoning, Lowering::Dropped, why, count);
+    let id = |count| (LoweredPart::CallId, Lowering::Downgraded, Unfit, count);
+    let wanted: [(&str, Told); 8] = [
+        (CHAT, vec![]),
+        // Chat Completions has no place for its own either.
+        (CHAT, vec![thought(NoPlace, 1), id(1)]),
+        (RESPONSES, vec![thought(NoPlace, 2), id(1)]),
+        // Its own goes back.
+        (RESPONSES, vec![thought(NoPlace, 2), id(1)]),
+        (
+            MESSAGES,
+            vec![thought(Foreign, 2), thought(NoPlace, 2), id(1)],
+        ),
+        (
+            MESSAGES,
+            vec![thought(Foreign, 2), thought(NoPlace, 2), id(1)],
+        ),
+        (CHAT, vec![thought(NoPlace, 6), id(1)]),
+        (CHAT, vec![thought(NoPlace, 7), id(1)]),
+    ];
+    assert_eq!(asked.len(), wanted.len());
+    for (index, (one, (provider, mut lowered))) in asked.iter().zip(wanted).enumerate() {
+        lowered.sort_unstable();
+        assert_eq!(one.provider, provider, "request {index}");
+        assert_eq!(one.model, TURNS[index / 2].1, "request {index}");
+        assert!(
+            one.endpoint.starts_with("http://127.0.0.1:"),
+            "{}",
+            one.endpoint
+        );
+        assert_eq!(told(one), lowered, "request {index}");
+        assert!(one.bytes > 0 && one.kept_bytes <= one.bytes);
+    }
+}
+
+/// The servers were asked two, two and four times; sealed reasoning goes back to who sealed it.
+fn what_was_sent(servers: &[ModelServer; 3]) {
+    let samples: Vec<Vec<Request>> = servers.iter().map(ModelServer::samples).collect();
+    let counts: Vec<usize> = samples.iter().map(Vec::len).collect();
+    assert_eq!(counts, [4, 2, 2]);
+    let body = |request: &Request| String::from_utf8(request.body.clone()).unwrap();
+    let seals = |request: &Request| body(request).matches("c2VhbGVkL").count();
+    let sealed: Vec<Vec<usize>> = samples
+        .iter()
+        .map(|all| all.iter().map(seals).collect())
+        .collect();
+    assert_eq!(sealed, [vec![0, 0, 0, 0], vec![0, 1], vec![0, 1]]);
+    // The last one was told all four turns.
+    let last = body(&samples[0][3]);
+    for words in ["turn 0", "turn 1", "turn 2", "turn 3"] {
+        assert!(last.contains(words), "{words}");
+    }
+    let messages = samples[0][3].json.as_ref().unwrap()["messages"]
+        .as_array()
+        .unwrap();
+    let role = |role: &str| {
+        messages
+            .iter()
+            .filter(|one: &&Value| one["role"] == role)
+            .count()
+    };
+    assert_eq!([role("user"), role("assistant"), role("tool")], [4, 7, 8]);
+}
+
+/// The history holds every turn as it was said, whoever said it.
+fn what_is_remembered(log: &[Recorded]) {
+    let mut history = History::default();
+    for recorded in log {
+        history.apply(recorded).unwrap();
+    }
+    let kind = |item: &PromptItem| match item {
+        PromptItem::User { .. } => 'u',
+        PromptItem::Image { .. } => 'i',
+        PromptItem::Context { .. } => 'c',
+        PromptItem::Text { .. } => 't',
+        PromptItem::Refusal { .. } => 'x',
+        PromptItem::Reasoning { .. } => 'r',
+        PromptItem::Call { .. } => 'f',
+        PromptItem::Result { .. } => 'o',
+    };
+    let kinds: String = history.items().iter().map(kind).collect();
+    assert_eq!(kinds, "urtffoort".repeat(4));
+    let opaque = |item: &PromptItem| {
+        if let PromptItem::Reasoning { item, .. } = item {
+            return Some(item.opaque.as_ref().map(|opaque| opaque.model.clone()));
+        }
+        None
+    };
+    let made: Vec<Option<String>> = history.items().iter().filter_map(opaque).collect();
+    let by = |model: &str| Some(model.to_owned());
+    let wanted = [
+        None,
+        None,
+        by("o9"),
+        by("o9"),
+        by(TURNS[2].1),
+        by(TURNS[2].1),
+        None,
+        None,
+    ];
+    assert_eq!(made, wanted);
+}

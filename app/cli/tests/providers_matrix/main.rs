@@ -40,7 +40,14 @@ impl Found {
             effort: Some("low"),
             ..Way::default()
         };
-        match place.ask(items, &way).await {
+        let mut asked = place.ask(items, &way).await;
+        // A model that takes no effort is asked without.
+        if let Err(error) = &asked
+            && error.kind == FailureKind::Unsupported
+        {
+            asked = place.ask(items, &Way::default()).await;
+        }
+        match asked {
             Ok((body, asked)) => self.judge(place, name, items, &body, asked),
             Err(error) => {
                 self.add(place, name, &error.to_string(), "");

@@ -60,6 +60,14 @@ pub enum Reject {
         /// How many it may have.
         limit: usize,
     },
+    /// The input shows too many images.
+    #[error("the input shows {images} images, and the limit is {limit}: send some of them later")]
+    TooManyImages {
+        /// How many it shows.
+        images: usize,
+        /// How many it may show.
+        limit: usize,
+    },
     /// The session does not exist for this scope.
     #[error("there is no such session for this scope")]
     Foreign,

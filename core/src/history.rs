@@ -19,6 +19,7 @@ use crate::error::Misfit;
 use crate::fact::{ContextInjected, ContextPart, ContextSource, Fact, HookDecided, Lasting};
 use crate::hook::{Edit, HookAt, HookPoint};
 use crate::id::{CallId, InputId, Seq, TurnId};
+use crate::image::Image;
 use crate::item::{CallItem, Item};
 use crate::record::Recorded;
 use crate::render::PromptItem;
@@ -90,6 +91,7 @@ pub(crate) enum UnitKind {
 struct Waiting {
     text: Arc<str>,
     context: Vec<ContextPart>,
+    images: Vec<Image>,
 }
 
 /// Context that a hook gave and nobody has injected yet.
@@ -208,6 +210,7 @@ impl History {
                 let waiting = Waiting {
                     text: fact.text.clone(),
                     context: fact.context.clone(),
+                    images: fact.images.clone(),
                 };
                 self.waiting.insert(InputId(recorded.seq.0), waiting);
             }
@@ -216,6 +219,11 @@ impl History {
                 let waiting = waiting.ok_or_else(|| misfit(recorded, "no such input waits"))?;
                 self.begin(recorded, UnitKind::Request);
                 self.items.push(PromptItem::User { text: waiting.text });
+                for image in waiting.images {
+                    self.items.push(PromptItem::Image {
+                        image: Arc::new(image),
+                    });
+                }
             }
             Fact::InputBlocked(fact) => {
                 self.waiting.remove(&fact.input);

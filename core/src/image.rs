@@ -16,6 +16,11 @@ pub struct Image {
     pub bytes: u64,
 }
 
+impl Image {
+    /// How many images one input may show.
+    pub const MOST: usize = 16;
+}
+
 /// The kinds of image that models take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ImageMedia {

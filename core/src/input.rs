@@ -14,6 +14,7 @@ use crate::failure::SampleFailure;
 use crate::goal::Goal;
 use crate::hook::{Edit, HookReply};
 use crate::id::CallId;
+use crate::image::Image;
 use crate::item::{Item, StopReason};
 use crate::outcome::Interrupter;
 use crate::scope::Scope;
@@ -76,6 +77,8 @@ pub enum Input {
         delivery: Delivery,
         /// What the presenter tells the model besides.
         context: Vec<ContextPart>,
+        /// The images that are shown with it, in order: their bytes are kept already.
+        images: Vec<Image>,
         /// The caller's own key: sending the same key again changes nothing.
         key: Option<String>,
         /// Whether the turn only plans what its tools would do.

@@ -297,6 +297,8 @@ pub enum WireErrorKind {
     Invalid,
     /// Nobody could be reached, or whoever was there hung up without a response.
     Unreachable,
+    /// Whoever was there is not trusted, or does not trust us: certificates, versions of TLS.
+    Untrusted,
     /// Connecting took longer than the transport allows.
     ConnectTimeout,
     /// No head came within the request's `head_ms`.
@@ -321,6 +323,7 @@ impl WireError {
             | WireErrorKind::HeadTimeout
             | WireErrorKind::Broken => Retry::Soon,
             WireErrorKind::Invalid
+            | WireErrorKind::Untrusted
             | WireErrorKind::Unrecorded
             | WireErrorKind::Unsupported
             | WireErrorKind::TooLarge => Retry::Never,

@@ -136,7 +136,9 @@ impl Origin {
     pub fn unreachable(&self, error: WireError) -> ProviderError {
         let kind = match error.kind {
             WireErrorKind::ConnectTimeout | WireErrorKind::HeadTimeout => FailureKind::Timeout,
-            WireErrorKind::Unreachable | WireErrorKind::Broken => FailureKind::Unavailable,
+            WireErrorKind::Unreachable | WireErrorKind::Untrusted | WireErrorKind::Broken => {
+                FailureKind::Unavailable
+            }
             WireErrorKind::Invalid => FailureKind::InvalidRequest,
             WireErrorKind::Unrecorded => return self.unrecorded(error),
             WireErrorKind::Unsupported => {
@@ -145,8 +147,25 @@ impl Origin {
             }
             WireErrorKind::TooLarge => return self.fault(Fault::TooLarge(error.context)),
         };
+        let advice = match error.kind {
+            WireErrorKind::Untrusted => {
+                "the server's certificate or this client's is not accepted: name the authority's \
+                 certificates with ca_file, or this client's own with client_certificate and \
+                 client_key; check the base URL's host and this machine's clock"
+            }
+            WireErrorKind::Invalid
+            | WireErrorKind::Unreachable
+            | WireErrorKind::ConnectTimeout
+            | WireErrorKind::HeadTimeout
+            | WireErrorKind::Broken
+            | WireErrorKind::Unrecorded
+            | WireErrorKind::Unsupported
+            | WireErrorKind::TooLarge => {
+                "check that the server runs and that the base URL is right"
+            }
+        };
         let context = format!(
-            "cannot reach {}: {}; check that the server runs and that the base URL is right",
+            "cannot reach {}: {}; {advice}",
             self.endpoint,
             self.shown(&error.context)
         );

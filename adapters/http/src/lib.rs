@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod body;
+mod config;
 mod socket;
 
 use std::error::Error;
@@ -21,6 +22,8 @@ use windlass_ports::{
 
 use crate::body::Sent;
 
+pub use config::{HttpConfig, TlsVersion};
+
 /// The longest that establishing a connection may take, whatever a request's own limit.
 const CONNECT: Duration = Duration::from_secs(60);
 
@@ -31,9 +34,18 @@ const CONNECT: Duration = Duration::from_secs(60);
 /// [`WireError`] of kind `Invalid` when the base URL is none, or root certificates for HTTPS are
 /// missing.
 pub fn http_wire(base_url: &str) -> Result<Arc<dyn Wire>, WireError> {
+    http_wire_with(&HttpConfig::default(), base_url)
+}
+
+/// The same, with the network used as configured.
+///
+/// # Errors
+/// [`WireError`] of kind `Invalid` when the base URL is none, the configuration cannot be used, or
+/// root certificates for HTTPS are missing.
+pub fn http_wire_with(config: &HttpConfig, base_url: &str) -> Result<Arc<dyn Wire>, WireError> {
     let base = Url::parse(base_url.trim())
         .map_err(|error| invalid(format!("the base URL is no URL ({error})")))?;
-    let client = client(&base)?;
+    let client = client(config, &base)?;
     Ok(Arc::new(HttpWire { client }))
 }
 
@@ -117,9 +129,31 @@ fn header((name, value): (&HeaderName, &HeaderValue)) -> WireHeader {
 fn unreachable(error: reqwest::Error) -> WireError {
     let kind = match error.is_timeout() {
         true => WireErrorKind::ConnectTimeout,
+        false if is_distrust(&error) => WireErrorKind::Untrusted,
         false => WireErrorKind::Unreachable,
     };
     failed(kind, error)
+}
+
+/// Whether one side does not trust the other, or both speak no TLS in common: another try would
+/// end the same.
+fn is_distrust(error: &(dyn Error + 'static)) -> bool {
+    if let Some(error) = error.downcast_ref::<rustls::Error>() {
+        return matches!(
+            error,
+            rustls::Error::InvalidCertificate(_)
+                | rustls::Error::NoCertificatesPresented
+                | rustls::Error::UnsupportedNameType
+                | rustls::Error::PeerIncompatible(_)
+                | rustls::Error::AlertReceived(_)
+        );
+    }
+    // An I/O error hides the error that it was made of behind that one's own cause.
+    let io = error.downcast_ref::<std::io::Error>();
+    match io.and_then(std::io::Error::get_ref) {
+        Some(inner) => is_distrust(inner),
+        None => error.source().is_some_and(is_distrust),
+    }
 }
 
 /// An error in the words of its deepest cause; the URL, whose query may hold a key, is left out.
@@ -146,20 +180,15 @@ fn is_loopback(url: &Url) -> bool {
     host == "localhost" || address.is_some_and(|address| address.is_loopback())
 }
 
-fn client(base: &Url) -> Result<Client, WireError> {
-    let mut builder = Client::builder()
+fn client(config: &HttpConfig, base: &Url) -> Result<Client, WireError> {
+    let builder = Client::builder()
         .user_agent(concat!("windlass/", env!("CARGO_PKG_VERSION")))
         .redirect(redirect::Policy::none())
         .referer(false)
         .http1_only()
-        .tcp_nodelay(true)
-        .connect_timeout(CONNECT)
-        .pool_idle_timeout(Duration::from_secs(60))
-        .pool_max_idle_per_host(64);
-    if is_loopback(base) {
-        builder = builder.no_proxy();
-    }
-    if base.scheme() == "http" {
+        .tcp_nodelay(true);
+    let mut builder = config.apply(builder, is_loopback(base))?;
+    if base.scheme() == "http" && !config.has_tls_proxy() {
         // TLS is never spoken, so no certificates are needed, nor read from the system.
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = rustls::ClientConfig::builder_with_provider(provider)

@@ -78,6 +78,7 @@ pub(crate) enum End {
 pub(crate) enum Failure {
     Invalid,
     Unreachable,
+    Untrusted,
     ConnectTimeout,
     HeadTimeout,
     Broken,
@@ -91,6 +92,7 @@ impl Failure {
         match error.kind {
             WireErrorKind::Invalid => Self::Invalid,
             WireErrorKind::Unreachable => Self::Unreachable,
+            WireErrorKind::Untrusted => Self::Untrusted,
             WireErrorKind::ConnectTimeout => Self::ConnectTimeout,
             WireErrorKind::HeadTimeout => Self::HeadTimeout,
             WireErrorKind::Broken => Self::Broken,
@@ -104,6 +106,7 @@ impl Failure {
         match self {
             Self::Invalid => WireErrorKind::Invalid,
             Self::Unreachable => WireErrorKind::Unreachable,
+            Self::Untrusted => WireErrorKind::Untrusted,
             Self::ConnectTimeout => WireErrorKind::ConnectTimeout,
             Self::HeadTimeout => WireErrorKind::HeadTimeout,
             Self::Broken => WireErrorKind::Broken,

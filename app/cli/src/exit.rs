@@ -162,9 +162,10 @@ impl From<SendError> for Failure {
     fn from(error: SendError) -> Self {
         match error {
             SendError::Ended(ended) => Self::from(&*ended),
-            SendError::Rejected(_) | SendError::Settings(_) | SendError::TooLarge(_) => {
-                Self::usage(error.to_string())
-            }
+            SendError::Rejected(_)
+            | SendError::Settings(_)
+            | SendError::Image { .. }
+            | SendError::TooLarge(_) => Self::usage(error.to_string()),
         }
     }
 }

@@ -95,6 +95,7 @@ fn send(text: &str) -> Send {
         text: text.into(),
         delivery: Delivery::Turn,
         context: Vec::new(),
+        images: Vec::new(),
         key: None,
         dry_run: false,
     }

@@ -106,6 +106,7 @@ fn send() -> Send {
         text: "go".into(),
         delivery: Delivery::Turn,
         context: Vec::new(),
+        images: Vec::new(),
         key: None,
         dry_run: false,
     }

@@ -7,7 +7,7 @@ use windlass_core::{
     Answer, Because, CallId, Delivery, Digest, Fact, Goal, Input, InputId, Interrupter, Recorded,
     Scope, Seq, Session, SessionId, Settings, StopWhen, TurnId, Widening,
 };
-use windlass_ports::{LogStore, StoreError};
+use windlass_ports::{LogStore, OutputKeeper, StoreError};
 
 use crate::approvals::PendingApproval;
 use crate::attached::Attached;
@@ -15,6 +15,7 @@ use crate::bus::Bus;
 use crate::driver::{Acked, Command};
 use crate::error::{AwaitError, Ended, SendError};
 use crate::event::Event;
+use crate::images;
 use crate::prefix::PrefixReport;
 use crate::report::{TurnFold, TurnReport};
 use crate::send::Send;
@@ -25,6 +26,7 @@ use crate::subscription::Subscription;
 pub struct Conversation {
     attached: Arc<Attached>,
     store: Arc<dyn LogStore>,
+    keeper: OutputKeeper,
     id: SessionId,
     page: usize,
 }
@@ -33,12 +35,14 @@ impl Conversation {
     pub(crate) fn new(
         attached: Attached,
         store: Arc<dyn LogStore>,
+        keeper: OutputKeeper,
         id: SessionId,
         page: usize,
     ) -> Self {
         Self {
             attached: Arc::new(attached),
             store,
+            keeper,
             id,
             page,
         }
@@ -53,18 +57,22 @@ impl Conversation {
     /// Sends an input. It is heard as its delivery says: in a turn of its own after those that
     /// wait before it, in the turn that runs, or right after that.
     ///
+    /// Its images are kept first, so that what the log names is there.
+    ///
     /// Returns once the input is durable: from then on it is not lost. A caller who goes away
     /// before that does not know whether it was taken; sending it again with the same key tells.
     ///
     /// # Errors
     /// [`SendError`] when it is refused, or the driver ends first.
     pub async fn send(&self, send: Send) -> Result<InputId, SendError> {
+        let images = images::kept(&self.keeper, &send.images).await?;
         let first = self
             .take(Input::Send {
                 scope: send.scope,
                 text: send.text,
                 delivery: send.delivery,
                 context: send.context,
+                images,
                 key: send.key,
                 dry_run: send.dry_run,
             })

@@ -14,7 +14,7 @@ use windlass_core::{
     CallId, History, OpenSession, Reject, Scope, Seq, SessionId, Stamped, StopWhen, child, open,
     opened,
 };
-use windlass_ports::{CancelSource, Claimed, Ports, StoreError, StoreErrorKind};
+use windlass_ports::{CancelSource, Claimed, OutputKeeper, Ports, StoreError, StoreErrorKind};
 
 use crate::arguments::Checker;
 use crate::attached::Attached;
@@ -274,6 +274,7 @@ impl Engine {
         Conversation::new(
             Attached::new(slot.clone(), link),
             self.inner.ports.store.clone(),
+            OutputKeeper::new(self.inner.ports.blobs.clone(), slot.id.clone()),
             slot.id.clone(),
             self.inner.config.page,
         )

@@ -94,6 +94,14 @@ pub enum SendError {
     /// It is larger than a fact may be. Nothing changed.
     #[error("the input has {0} bytes, which is more than the store takes: say less")]
     TooLarge(usize),
+    /// One of its images cannot be shown. Nothing changed in the log.
+    #[error("image {number} of the input: {why}")]
+    Image {
+        /// Which, counted from 1.
+        number: usize,
+        /// What is wrong, and what to do.
+        why: String,
+    },
     /// The driver ended before the input was durable, or takes no more inputs as it is closing.
     #[error("{0}")]
     Ended(Arc<Ended>),

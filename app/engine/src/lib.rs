@@ -16,6 +16,7 @@ mod effect;
 mod engine;
 mod error;
 mod event;
+mod images;
 mod load;
 mod prefix;
 mod rehearse;

@@ -77,6 +77,7 @@ impl Talk {
             text: text.into(),
             delivery: Delivery::Turn,
             context: parts.collect(),
+            images: Vec::new(),
             key: None,
             dry_run: false,
         }));

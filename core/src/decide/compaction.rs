@@ -70,9 +70,11 @@ fn waiting(session: &Session, turn: &Turn) -> More {
     };
     queued.map_or(More::default(), |queued| {
         let context = queued.context.iter().map(|part| part.part.bytes);
+        let besides = context.chain(queued.images.iter().map(|part| part.bytes));
+        let count = queued.context.len().saturating_add(queued.images.len());
         More {
-            bytes: context.fold(queued.part.bytes, u64::saturating_add),
-            items: (queued.context.len() as u64).saturating_add(1),
+            bytes: besides.fold(queued.part.bytes, u64::saturating_add),
+            items: (count as u64).saturating_add(1),
         }
     })
 }

@@ -11,6 +11,7 @@ use crate::fact::{
     ContextPart, Fact, GoalSet, InputQueued, InterruptRequested, SettingsChanged, StopWhen,
 };
 use crate::goal::Goal;
+use crate::image::Image;
 use crate::input::{Input, Widening};
 use crate::outcome::Interrupter;
 use crate::scope::Scope;
@@ -31,6 +32,7 @@ pub(super) fn take(plan: &mut Plan, input: Input) -> Result<(), Reject> {
             text,
             delivery,
             context,
+            images,
             key,
             dry_run,
         } => {
@@ -39,6 +41,7 @@ pub(super) fn take(plan: &mut Plan, input: Input) -> Result<(), Reject> {
                 text: text.into(),
                 delivery,
                 context: last_of_each(context),
+                images,
                 key,
                 dry_run,
             };
@@ -129,6 +132,12 @@ fn on_send(plan: &mut Plan, mut said: InputQueued) -> Result<(), Reject> {
     }
     let limits = plan.session.settings.limits.within(&plan.ceiling);
     context::fits(&said.context, limits.context_bytes)?;
+    if said.images.len() > Image::MOST {
+        return Err(Reject::TooManyImages {
+            images: said.images.len(),
+            limit: Image::MOST,
+        });
+    }
     // What opens a turn at once does not wait, so a limit of 0 only refuses what would.
     let opens = plan.session.queue.is_empty() && plan.session.turn().is_none();
     let waiting = u32::try_from(plan.session.queue.len()).unwrap_or(u32::MAX);

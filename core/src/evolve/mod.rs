@@ -146,6 +146,7 @@ fn on_input_queued(session: &mut Session, recorded: &Recorded, fact: &InputQueue
         delivery: fact.delivery,
         part: shown::user(&fact.text),
         context: context.into(),
+        images: fact.images.iter().map(shown::image).collect(),
         dry_run: fact.dry_run,
     });
     session.hold = Hold::Free;

@@ -54,6 +54,7 @@ fn after(kind: &str) -> Session {
         text: String::from("hello"),
         delivery: Delivery::Turn,
         context: Vec::new(),
+        images: Vec::new(),
         key: None,
         dry_run: false,
     });
@@ -97,6 +98,7 @@ fn queued() -> Fact {
         text: "and more".into(),
         delivery: Delivery::Turn,
         context: Vec::new(),
+        images: Vec::new(),
         key: None,
         dry_run: false,
     })

@@ -171,7 +171,8 @@ pub(super) fn on_input_accepted(
     });
     let queued = take(session, fact.input);
     let queued = queued.ok_or_else(|| misfit(recorded, "no such input waits"))?;
-    session.shown = session.shown.with(queued.part);
+    let parts = core::iter::once(&queued.part).chain(queued.images.iter());
+    session.shown = parts.fold(session.shown, |shown, part| shown.with(*part));
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::because::Because;
 use crate::id::{InputId, Seq};
+use crate::image::Image;
 use crate::limits::Limits;
 use crate::outcome::{Interrupter, Outcome};
 use crate::scope::Scope;
@@ -26,6 +27,9 @@ pub struct InputQueued {
     /// What the presenter tells the model besides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<ContextPart>,
+    /// The images that were shown with it, in order; the model sees them right after the text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
     /// The caller's own key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,

@@ -60,6 +60,7 @@ fn said(session: &Session, fact: &Fact) -> Vec<Input> {
             text: String::from(&*fact.text),
             delivery: fact.delivery,
             context: fact.context.clone(),
+            images: fact.images.clone(),
             key: fact.key.clone(),
             dry_run: fact.dry_run,
         }],

@@ -285,6 +285,7 @@ mod tests {
             text: String::from("hello"),
             delivery: Delivery::Turn,
             context: Vec::new(),
+            images: Vec::new(),
             key: None,
             dry_run: false,
         });
@@ -307,6 +308,7 @@ mod tests {
             text: "and more".into(),
             delivery: Delivery::Turn,
             context: Vec::new(),
+            images: Vec::new(),
             key: None,
             dry_run: false,
         });

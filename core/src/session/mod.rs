@@ -166,6 +166,8 @@ pub struct Queued {
     pub part: Part,
     /// What the presenter tells the model besides.
     pub context: Arc<[QueuedPart]>,
+    /// The images that are shown with it, in numbers.
+    pub images: Arc<[Part]>,
     /// Whether its turn only plans what its tools would do.
     pub dry_run: bool,
 }

@@ -87,6 +87,7 @@ fn queued(lines: &mut Lines, name: &str, queued: &Queued, history: &History) {
         delivery,
         part: words,
         context,
+        images,
         dry_run,
     } = queued;
     lines.put(&format!("{name}.input"), id);
@@ -98,6 +99,9 @@ fn queued(lines: &mut Lines, name: &str, queued: &Queued, history: &History) {
         let name = format!("{name}.context.{index}");
         lines.put(&format!("{name}.from"), from);
         part(lines, &name, words);
+    }
+    for (index, shown) in images.iter().enumerate() {
+        part(lines, &format!("{name}.image.{index}"), shown);
     }
     lines.flag(&format!("{name}.dry_run"), *dry_run);
 }

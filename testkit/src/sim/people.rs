@@ -260,6 +260,7 @@ impl Said {
             text: self.text.clone(),
             delivery: self.delivery,
             context: Vec::new(),
+            images: Vec::new(),
             key: self.key.clone(),
             dry_run: false,
         }

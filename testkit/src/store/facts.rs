@@ -8,15 +8,15 @@ use windlass_core::{
     CallId, CallItem, CallObserved, CallStarted, Compacted, CompactionFailed, CompactionStarted,
     Concurrency, ContextInjected, ContextPart, ContextSource, Cut, Decider, Delivery, Digest,
     Draft, Edit, EffectClass, Fact, FailureKind, Goal, GoalEnd, GoalEnded, GoalSet, HookAt,
-    HookDecided, HookOrder, HookPoint, HookSpec, HookVerdict, HooksAsked, InputAccepted,
-    InputBlocked, InputId, InputQueued, InterruptRequested, Interrupter, Item, ItemAdded, Kept,
-    Lasting, LimitKind, Limits, Lineage, Lowered, LoweredBecause, LoweredPart, Lowering, Mode,
-    Observation, ObservationStatus, OnFailure, Opaque, Outcome, Permissions, Price, ReasoningItem,
-    ReconcileStarted, Recorded, RequestOptions, Reserved, Retry, Rule, RuleVerdict, SampleCut,
-    SampleEnded, SampleFailure, SampleStarted, Scope, Sent, Seq, SessionId, SessionOpened,
-    SessionResumed, Settings, SettingsChanged, Shown, Spent, Stands, StopReason, StopWhen,
-    Strategy, Timestamp, ToolChoice, ToolSpec, Trigger, TurnId, TurnOpened, TurnSettled, Usage,
-    Verdict, Window,
+    HookDecided, HookOrder, HookPoint, HookSpec, HookVerdict, HooksAsked, Image, ImageMedia,
+    InputAccepted, InputBlocked, InputId, InputQueued, InterruptRequested, Interrupter, Item,
+    ItemAdded, Kept, Lasting, LimitKind, Limits, Lineage, Lowered, LoweredBecause, LoweredPart,
+    Lowering, Mode, Observation, ObservationStatus, OnFailure, Opaque, Outcome, Permissions, Price,
+    ReasoningItem, ReconcileStarted, Recorded, RequestOptions, Reserved, Retry, Rule, RuleVerdict,
+    SampleCut, SampleEnded, SampleFailure, SampleStarted, Scope, Sent, Seq, SessionId,
+    SessionOpened, SessionResumed, Settings, SettingsChanged, Shown, Spent, Stands, StopReason,
+    StopWhen, Strategy, Timestamp, ToolChoice, ToolSpec, Trigger, TurnId, TurnOpened, TurnSettled,
+    Usage, Verdict, Window,
 };
 
 /// Texts that break what is careless: empty, quoted, of control characters, of line ends, not
@@ -79,6 +79,7 @@ fn queued(session: &SessionId, seq: Seq, text: String) -> Recorded {
         text: text.into(),
         delivery: Delivery::Turn,
         context: Vec::new(),
+        images: Vec::new(),
         key: None,
         dry_run: false,
     });
@@ -111,6 +112,11 @@ fn facts_with(text: &str) -> Vec<Fact> {
             context: vec![ContextPart {
                 from: text.into(),
                 text: text.into(),
+            }],
+            images: vec![Image {
+                media: ImageMedia::Png,
+                sha256: text.into(),
+                bytes: 3,
             }],
             key: Some(text.into()),
             dry_run: true,

@@ -10,7 +10,7 @@ use windlass_core::{
 
 use super::declared::rules_met;
 use super::driver::World;
-use super::script::{Compacted, Cost, Durability, Step, Word};
+use super::script::{Compacted, Cost, Durability, Step, Word, picture};
 use crate::laws::Held;
 
 impl World {
@@ -34,6 +34,7 @@ impl World {
                 key,
                 dry_run,
                 context,
+                images,
                 text,
             } => {
                 let part = |(from, text): &(String, String)| ContextPart {
@@ -45,6 +46,7 @@ impl World {
                     text: text.clone(),
                     delivery: *delivery,
                     context: context.iter().map(part).collect(),
+                    images: (0..*images).map(picture).collect(),
                     key: key.clone(),
                     dry_run: *dry_run,
                 })

@@ -25,7 +25,7 @@ pub use declared::{hook, rules_met};
 pub use driver::World;
 pub use machine::{Decide, Machine};
 pub use posture::{Posture, RECONCILES, TOOLS};
-pub use script::{Compacted, Cost, Durability, Kin, Opening, Script, Step, Word};
+pub use script::{Compacted, Cost, Durability, Kin, Opening, Script, Step, Word, picture};
 pub use simulate::{check_all, run, transcript, watch};
 pub use taken::{Course, Place, Room, Taken, Then, Told};
 pub use transcript::{effect, line, outcome};

@@ -151,11 +151,13 @@ fn send(delivery: Delivery, rest: &str) -> Result<Step, String> {
         context.push((from.to_owned(), text.to_owned()));
         rest = more;
     }
+    let (images, rest) = option("images=", rest);
     Ok(Step::Send {
         delivery,
         key,
         dry_run,
         context,
+        images: images.map_or(Ok(0), |images| number(&images))?,
         text: long(rest),
     })
 }

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use windlass_core::{
-    Delivery, FailureKind, Goal, HookVerdict, Interrupter, Limits, ObservationStatus, Retry,
-    StopReason, StopWhen, Widening,
+    Delivery, FailureKind, Goal, HookVerdict, Image, ImageMedia, Interrupter, Limits,
+    ObservationStatus, Retry, StopReason, StopWhen, Widening,
 };
 
 use super::posture::Posture;
@@ -61,7 +61,8 @@ pub enum Kin {
 /// several that a step may mean, `N` says which one, counted from 0 and around.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// `send|steer|followup [key=K] [dry] [ctx=NAME:WORD].. TEXT`: a user says something.
+    /// `send|steer|followup [key=K] [dry] [ctx=NAME:WORD].. [images=N] TEXT`: a user says
+    /// something.
     Send {
         /// When it is meant to be heard.
         delivery: Delivery,
@@ -71,6 +72,8 @@ pub enum Step {
         dry_run: bool,
         /// What the presenter tells the model besides: names and texts.
         context: Vec<(String, String)>,
+        /// How many images are shown with it: the first ones of [`picture`].
+        images: u32,
         /// What is said.
         text: String,
     },
@@ -240,6 +243,16 @@ pub enum Compacted {
     Fails,
 }
 
+/// The image of this number that users of the world show.
+#[must_use]
+pub fn picture(number: u32) -> Image {
+    Image {
+        media: ImageMedia::Png,
+        sha256: format!("{number:064x}"),
+        bytes: 70,
+    }
+}
+
 impl Step {
     /// A user says something, in a turn of its own.
     #[must_use]
@@ -249,6 +262,7 @@ impl Step {
             key: None,
             dry_run: false,
             context: Vec::new(),
+            images: 0,
             text: text.to_owned(),
         }
     }

@@ -45,6 +45,7 @@ impl fmt::Display for Step {
                 key,
                 dry_run,
                 context,
+                images,
                 text,
             } => {
                 f.write_str(match delivery {
@@ -58,6 +59,9 @@ impl fmt::Display for Step {
                 }
                 for (from, text) in context {
                     write!(f, " ctx={from}:{text}")?;
+                }
+                if *images > 0 {
+                    write!(f, " images={images}")?;
                 }
                 write!(f, " {}", short(text))
             }

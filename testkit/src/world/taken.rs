@@ -330,6 +330,7 @@ pub(super) fn refusal(reject: &Reject) -> &'static str {
         Reject::Foreign => "Foreign",
         Reject::Widens(_) => "Widens",
         Reject::NoGoal => "NoGoal",
+        Reject::TooManyImages { .. } => "TooManyImages",
         Reject::Defect(_) => "Defect",
     }
 }

@@ -147,7 +147,12 @@ fn queued(fact: &InputQueued) -> String {
     let parts: Vec<&str> = fact.context.iter().map(|part| part.from.as_str()).collect();
     let with = after(", with ", &parts.join(", "));
     let key = key.unwrap_or_default();
-    format!(" {:?}{delivery}{key}{dry}{with}", short(&fact.text))
+    let images = match fact.images.len() {
+        0 => String::new(),
+        1 => String::from(", 1 image"),
+        many => format!(", {many} images"),
+    };
+    format!(" {:?}{delivery}{key}{dry}{with}{images}", short(&fact.text))
 }
 
 fn spoken(fact: &HookDecided) -> String {

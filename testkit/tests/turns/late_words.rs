@@ -164,6 +164,7 @@ fn a_session_does_not_exist_for_another_tenant() {
             text: String::from("hello"),
             delivery: Delivery::Turn,
             context: Vec::new(),
+            images: Vec::new(),
             key: None,
             dry_run: false,
         },

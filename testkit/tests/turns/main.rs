@@ -24,6 +24,7 @@ mod goals_between;
 mod graceful;
 mod histories;
 mod hooks;
+mod images;
 mod inputs;
 mod interrupts;
 mod late_words;

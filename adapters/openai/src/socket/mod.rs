@@ -244,6 +244,7 @@ fn gone(origin: &Origin, error: Option<WireError>, asked: &Asked) -> ProviderErr
         | WireErrorKind::ConnectTimeout
         | WireErrorKind::HeadTimeout
         | WireErrorKind::Broken
+        | WireErrorKind::Untrusted
         | WireErrorKind::Unsupported => origin.unreachable(error),
     }
 }

@@ -122,6 +122,9 @@ pub(crate) struct Asked {
     #[arg(long, value_name = "N", default_value_t = 10, requires = "goal")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) goal_turns: u32,
+    /// Show the model this image beside the prompt: PNG, JPEG, GIF or WebP. May be given again.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) image: Vec<PathBuf>,
     /// Take back the goal that the session has.
     #[arg(long, conflicts_with = "goal")]
     pub(crate) no_goal: bool,

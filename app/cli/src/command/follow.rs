@@ -22,6 +22,7 @@ pub(super) struct Follow<'a> {
     pub(super) recorded: Option<&'a Session>,
     /// What the model is told beside a prompt.
     pub(super) context: Vec<ContextPart>,
+    pub(super) images: Vec<Vec<u8>>,
 }
 
 impl Follow<'_> {
@@ -55,6 +56,7 @@ impl Follow<'_> {
                     text,
                     delivery: Delivery::Turn,
                     context: self.context,
+                    images: self.images,
                     key: None,
                     dry_run: self.task.dry_run,
                 });

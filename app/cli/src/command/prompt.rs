@@ -1,6 +1,11 @@
-//! Prompts: from the command line, or from standard input.
+//! Prompts: from the command line, or from standard input; and the images beside them.
 
+use std::fs::File;
 use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use windlass::Send;
+use windlass::core::{Image, ImageMedia};
 
 use crate::exit::Failure;
 use crate::signals::Signals;
@@ -56,4 +61,42 @@ pub(crate) fn missing() -> Failure {
     Failure::usage(
         "there is no prompt: give one as an argument, or - to read it from standard input",
     )
+}
+
+/// The bytes of images, each checked.
+pub(crate) fn images(files: &[PathBuf]) -> Result<Vec<Vec<u8>>, Failure> {
+    if files.len() > Image::MOST {
+        return Err(Failure::usage(format!(
+            "{} images are more than the {} that one prompt may have: show some of them later",
+            files.len(),
+            Image::MOST
+        )));
+    }
+    files.iter().map(|file| image(file)).collect()
+}
+
+fn image(path: &Path) -> Result<Vec<u8>, Failure> {
+    let refused = |what: String| {
+        let name = path.display();
+        Failure::usage(format!("the image {name} {what}"))
+    };
+    let unreadable = |error: std::io::Error| refused(format!("cannot be read: {error}"));
+    let about = std::fs::metadata(path).map_err(unreadable)?;
+    if !about.is_file() {
+        return Err(refused(String::from("is not a file")));
+    }
+    let most = Send::IMAGE_BYTES;
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(unreadable)?;
+    let read = file.take(most as u64 + 1).read_to_end(&mut bytes);
+    if read.map_err(unreadable)? > most {
+        let what = format!("has more than {most} bytes: make it smaller");
+        return Err(refused(what));
+    }
+    match ImageMedia::of(&bytes) {
+        Some(_) => Ok(bytes),
+        None => Err(refused(String::from(
+            "is no PNG, JPEG, GIF or WebP, which models take: convert it",
+        ))),
+    }
 }

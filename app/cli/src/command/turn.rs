@@ -78,6 +78,12 @@ async fn attempt(
         None if task.resumes => None,
         None => return Err(prompt::missing()),
     };
+    let images = prompt::images(&task.asked.image)?;
+    if prompt.is_none() && !images.is_empty() {
+        return Err(Failure::usage(
+            "an image goes with a prompt: say what is to be done with it",
+        ));
+    }
     let site = Site::new(&task.place)?;
     let store = match task.resumes {
         true => site.open_to_read().await?,
@@ -109,6 +115,7 @@ async fn attempt(
         conversation: &conversation,
         settings: &rig.settings,
         recorded: recorded.as_ref(),
+        images,
         context: match task.asked.no_agents {
             true => Vec::new(),
             false => wiring::agents(&site.workspace),

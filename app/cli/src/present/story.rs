@@ -35,10 +35,19 @@ pub(crate) fn story(recorded: &Recorded) -> Option<String> {
         },
         Fact::GoalEnded(ended) => goal_words(&ended.end),
         Fact::InputQueued(queued) => {
-            let from: Vec<&str> = queued.context.iter().map(|part| &*part.from).collect();
-            match from.as_slice() {
+            let from = queued.context.iter().map(|part| part.from.clone());
+            let images = queued.images.iter().map(|image| {
+                let sha256: String = image.sha256.chars().take(12).collect();
+                format!(
+                    "an image ({}, {} bytes, {sha256})",
+                    image.media.as_str(),
+                    image.bytes
+                )
+            });
+            let with: Vec<String> = from.chain(images).collect();
+            match with.as_slice() {
                 [] => format!("user: {}", queued.text),
-                from => format!("user, with {}: {}", from.join(", "), queued.text),
+                with => format!("user, with {}: {}", with.join(", "), queued.text),
             }
         }
         Fact::HookDecided(decided) => hook(decided)?,

@@ -16,6 +16,7 @@ mod clock;
 mod compaction;
 mod ends;
 mod hooks;
+mod images;
 mod interrupts;
 mod outputs;
 mod panics;

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
-    CallId, CallItem, ContextPart, Delivery, Draft, Fact, InputAccepted, InputId, InputQueued,
-    InterruptRequested, Item, ItemAdded, LimitKind, Lineage, Outcome, ReasoningItem, Recorded,
-    Reserved, Retry, SampleCut, SampleEnded, SampleFailure, SampleStarted, Seq, SessionOpened,
-    SettingsChanged, Spent, Stands, StopReason, StopWhen, Timestamp, TurnId, TurnOpened,
-    TurnSettled,
+    CallId, CallItem, ContextPart, Delivery, Draft, Fact, Image, ImageMedia, InputAccepted,
+    InputId, InputQueued, InterruptRequested, Item, ItemAdded, LimitKind, Lineage, Outcome,
+    ReasoningItem, Recorded, Reserved, Retry, SampleCut, SampleEnded, SampleFailure, SampleStarted,
+    Seq, SessionOpened, SettingsChanged, Spent, Stands, StopReason, StopWhen, Timestamp, TurnId,
+    TurnOpened, TurnSettled,
 };
 
 use super::random::{FAILURES, limits, posture};
@@ -80,6 +80,20 @@ fn session_opened() -> impl Strategy<Value = Fact> {
     })
 }
 
+fn image() -> impl Strategy<Value = Image> {
+    let media = select(vec![
+        ImageMedia::Png,
+        ImageMedia::Jpeg,
+        ImageMedia::Gif,
+        ImageMedia::Webp,
+    ]);
+    (media, text(), any::<u64>()).prop_map(|(media, sha256, bytes)| Image {
+        media,
+        sha256,
+        bytes,
+    })
+}
+
 fn input_queued() -> impl Strategy<Value = Fact> {
     let delivery = select(vec![Delivery::Turn, Delivery::Steer, Delivery::FollowUp]);
     let part = (text(), text()).prop_map(|(from, text)| ContextPart {
@@ -88,13 +102,17 @@ fn input_queued() -> impl Strategy<Value = Fact> {
     });
     let context = prop::collection::vec(part, 0..3);
     let key = prop::option::of(text());
-    let whole = (scope(), text(), delivery, context, key, any::<bool>());
-    whole.prop_map(|(scope, text, delivery, context, key, dry_run)| {
+    let images = prop::collection::vec(image(), 0..3);
+    let said = (text(), context, images);
+    let whole = (scope(), said, delivery, key, any::<bool>());
+    whole.prop_map(|(scope, said, delivery, key, dry_run)| {
+        let (text, context, images) = said;
         Fact::InputQueued(InputQueued {
             scope: Arc::new(scope),
             text: text.into(),
             delivery,
             context,
+            images,
             key,
             dry_run,
         })

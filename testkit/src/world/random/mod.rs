@@ -114,6 +114,7 @@ fn steer(text: String) -> Step {
         key: None,
         dry_run: false,
         context: Vec::new(),
+        images: 0,
         text,
     }
 }
@@ -207,15 +208,18 @@ fn send() -> impl Strategy<Value = Step> {
     let part = (select(vec!["A", "B"]), select(vec!["one", "two"]));
     let part = part.prop_map(|(from, text)| (from.to_owned(), text.to_owned()));
     let context = prop_oneof![3 => Just(Vec::new()), 1 => prop::collection::vec(part, 1..3)];
-    (delivery, key, dry_run, context, text).prop_map(|(delivery, key, dry_run, context, text)| {
-        Step::Send {
+    let images = prop_oneof![8 => Just(0), 1 => 1..3_u32, 1 => Just(17)];
+    let whole = (delivery, key, dry_run, context, images, text);
+    whole.prop_map(
+        |(delivery, key, dry_run, context, images, text)| Step::Send {
             delivery,
             key: key.map(String::from),
             dry_run,
             context,
+            images,
             text,
-        }
-    })
+        },
+    )
 }
 
 fn goal() -> impl Strategy<Value = Step> {

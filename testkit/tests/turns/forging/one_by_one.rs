@@ -263,6 +263,7 @@ fn with_answers_of(script: &str, tokens: u64) -> Vec<Fact> {
         text: String::from("more"),
         delivery: Delivery::Turn,
         context: Vec::new(),
+        images: Vec::new(),
         key: None,
         dry_run: false,
     };

@@ -1,0 +1,75 @@
+//! Images that users show: checked, and kept beside the log before the log names them.
+
+use windlass_core::{Image, ImageMedia, Reject};
+use windlass_ports::{BlobError, BlobErrorKind, OutputKeeper};
+
+use crate::error::SendError;
+use crate::send::Send;
+
+/// Keeps the images of an input, and says how the log names them. The same bytes twice are kept
+/// once; what an input that is then refused has shown stays, and nothing names it.
+pub(crate) async fn kept(
+    keeper: &OutputKeeper,
+    images: &[Vec<u8>],
+) -> Result<Vec<Image>, SendError> {
+    if images.len() > Image::MOST {
+        return Err(SendError::Rejected(Reject::TooManyImages {
+            images: images.len(),
+            limit: Image::MOST,
+        }));
+    }
+    let wrong = |number, why: String| SendError::Image { number, why };
+    let mut checked = Vec::with_capacity(images.len());
+    for (number, bytes) in (1..).zip(images) {
+        let media = media(bytes).map_err(|why| wrong(number, why))?;
+        checked.push((number, media, bytes));
+    }
+    let mut named = Vec::with_capacity(checked.len());
+    for (number, media, bytes) in checked {
+        let image = keep(keeper, media, bytes).await;
+        named.push(image.map_err(|error| wrong(number, words(&error)))?);
+    }
+    Ok(named)
+}
+
+fn media(bytes: &[u8]) -> Result<ImageMedia, String> {
+    let (size, most) = (bytes.len(), Send::IMAGE_BYTES);
+    if size > most {
+        return Err(format!(
+            "it has {size} bytes, and the limit is {most}: make it smaller"
+        ));
+    }
+    ImageMedia::of(bytes).ok_or_else(|| {
+        String::from("it is no PNG, JPEG, GIF or WebP, which models take: convert it")
+    })
+}
+
+async fn keep(keeper: &OutputKeeper, media: ImageMedia, bytes: &[u8]) -> Result<Image, BlobError> {
+    let mut writer = keeper.begin().await?;
+    writer.write(bytes).await?;
+    let kept = writer.finish().await?;
+    if kept.bytes != bytes.len() as u64 {
+        let context = format!(
+            "the store beside the log keeps at most {} bytes of it: make it smaller",
+            kept.bytes
+        );
+        return Err(BlobError::new(BlobErrorKind::Full, context));
+    }
+    Ok(Image {
+        media,
+        sha256: kept.sha256,
+        bytes: kept.bytes,
+    })
+}
+
+fn words(error: &BlobError) -> String {
+    match error.kind {
+        BlobErrorKind::Off => String::from(
+            "nothing is kept beside the log, and an image must be: set the port `blobs`",
+        ),
+        BlobErrorKind::Full
+        | BlobErrorKind::NotFound
+        | BlobErrorKind::Corrupt
+        | BlobErrorKind::Io => error.to_string(),
+    }
+}

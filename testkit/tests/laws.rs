@@ -81,7 +81,7 @@ fn random_worlds_reach_everything() {
     let mut runner = TestRunner::deterministic();
     let strategy = random::script(60);
     let mut reached = BTreeSet::new();
-    for _ in 0..256 {
+    for _ in 0..1_024 {
         let script = strategy.new_tree(&mut runner).unwrap().current();
         let world = world::run(Machine::CORE, &script).unwrap();
         for recorded in world.log() {

@@ -272,8 +272,8 @@ pub fn classify(status: Option<u16>, reported: &Reported) -> FailureKind {
         [&reported.code, &reported.class].into_iter().chain(further)
     };
     let message = reported.message.to_ascii_lowercase();
-    let numeric = || codes().find_map(|code| code.parse().ok());
-    let status = status.or_else(|| numeric().filter(|code| (400..600).contains(code)));
+    let mut numeric = codes().filter_map(|code| code.parse().ok());
+    let status = status.or_else(|| numeric.find(|code| (400..600).contains(code)));
     codes()
         .find_map(|code| listed(DECISIVE, code))
         .or_else(|| by_length(reported, &message))

@@ -296,3 +296,11 @@ fn the_wait_is_the_one_of_the_headers_then_the_one_of_the_words() {
         Retry::Never
     );
 }
+
+#[test]
+fn a_code_that_is_no_status_does_not_hide_one_that_is() {
+    let body = r#"{"error":{"code":3051,"message":"m"},"status_code":429}"#;
+    assert_eq!(class(0, body), Kind::RateLimit);
+    let behind = r#"{"error":{"code":400,"message":"m","metadata":{"raw":"too many tokens"}}}"#;
+    assert_eq!(class(400, behind), Kind::ContextOverflow);
+}

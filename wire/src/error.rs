@@ -243,7 +243,7 @@ impl Origin {
     }
 
     fn not_a_stream(&self, body: &[u8]) -> ProviderError {
-        if let Some(reported) = Reported::parse(body).filter(|_| says_error(body)) {
+        if let Some(reported) = told(body) {
             return self.fault(Fault::Reported(reported));
         }
         let what = if is_html(body) {
@@ -287,12 +287,9 @@ impl Origin {
 
     fn words(&self, reported: &Reported) -> String {
         let mut words = self.quoted(&reported.message);
-        let code = if reported.code.is_empty() {
-            &reported.class
-        } else {
-            &reported.code
-        };
-        if !code.is_empty() {
+        let codes = [&reported.code, &reported.class].into_iter();
+        let mut codes = codes.chain(reported.further.first());
+        if let Some(code) = codes.find(|code| !code.is_empty()) {
             words.push_str(&format!(" ({})", self.shown(code)));
         }
         words
@@ -347,11 +344,9 @@ fn is_html(body: &[u8]) -> bool {
     body.trim_ascii_start().starts_with(b"<")
 }
 
-fn says_error(body: &[u8]) -> bool {
-    let value: Option<serde_json::Value> = serde_json::from_slice(body).ok();
-    let value = value.as_ref().map(|value| value.get(0).unwrap_or(value));
-    let error = value.and_then(|value| value.get("error").or_else(|| value.get("detail")));
-    error.is_some_and(|error| !error.is_null())
+/// The failure that a body tells, unless it is something else.
+fn told(body: &[u8]) -> Option<Reported> {
+    Reported::told(&serde_json::from_slice(body).ok()?)
 }
 
 /// A body in words: the title of a page, or the text itself.

@@ -64,6 +64,14 @@ struct OutputDetails {
     reasoning_tokens: Option<u64>,
 }
 
+impl WireUsage {
+    /// The usage in common terms, unless it says nothing: an empty object is not news.
+    #[must_use]
+    pub fn told(self) -> Option<Usage> {
+        Some(Usage::from(self)).filter(|usage| *usage != Usage::default())
+    }
+}
+
 impl From<WireUsage> for Usage {
     fn from(wire: WireUsage) -> Self {
         // Routers fill in another protocol's fields with 0 where they know nothing of them.

@@ -13,13 +13,16 @@ const MOST_NESTED: u8 = 2;
 /// A provider's own words about a failure. Unbounded and unescaped as yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reported {
-    /// In words.
+    /// In words: of a router, its own and behind them those of the failure that it passes on.
     pub message: String,
     /// Its class, for example `invalid_request_error`.
     pub class: String,
     /// Its code, for example `context_length_exceeded`; a number is written out.
     pub code: String,
-    /// Codes and classes of what it holds: a failure behind a router, details, an inner error.
+    /// How many bytes at the end of the message are those of a failure behind a router.
+    pub behind: usize,
+    /// Further codes and classes: a status, those of a failure behind a router, details, an inner
+    /// error.
     pub further: Vec<String>,
     /// The wait that it asks for before the next request, in milliseconds; at most a day.
     pub retry_ms: Option<u64>,
@@ -32,6 +35,15 @@ impl Reported {
         Self::of(&serde_json::from_slice(body).ok()?)
     }
 
+    /// Reads the data of an event that is called an error: JSON, or plain words.
+    #[must_use]
+    pub fn said(data: &[u8]) -> Self {
+        Self::parse(data).unwrap_or_else(|| Self {
+            message: String::from_utf8_lossy(data).into_owned(),
+            ..Self::default()
+        })
+    }
+
     /// Reads a JSON value: `{"error": {..}}`, `{"error": ".."}`, the fields at the top, a list of
     /// one such, `{"detail": ..}`, or a bare text.
     #[must_use]
@@ -39,6 +51,32 @@ impl Reported {
         let mut said = Self::within(value, 0)?;
         said.retry_ms = said.retry_ms.or_else(|| told_ms(&said.message));
         Some(said)
+    }
+
+    /// The failure that a JSON value tells, unless it is something else than a failure, such as a
+    /// piece of an answer.
+    #[must_use]
+    pub fn told(value: &Value) -> Option<Self> {
+        let fields = value.get(0).unwrap_or(value).as_object()?;
+        let holds = |name: &&str| fields.get(*name).is_some_and(says_something);
+        let is_error = |name: &str| fields.get(name).and_then(Value::as_str) == Some("error");
+        let named = ["error", "detail", "errors"].iter().any(holds)
+            || is_error("type")
+            || is_error("object");
+        let worded = || {
+            let words = ["message", "msg"].iter().any(holds);
+            let answers = ["choices", "output", "content"];
+            let answers = answers.iter().any(|name| fields.contains_key(*name));
+            words && !answers && (codes_failure(fields) || classes_failure(fields))
+        };
+        (named || worded()).then(|| Self::of(value).unwrap_or_default())
+    }
+
+    /// The words without those of a failure behind a router.
+    #[must_use]
+    pub fn in_front(&self) -> &str {
+        let front = self.message.len().saturating_sub(self.behind);
+        self.message.get(..front).unwrap_or(&self.message)
     }
 
     fn within(value: &Value, depth: u8) -> Option<Self> {
@@ -56,7 +94,7 @@ impl Reported {
     fn of_fields(fields: &Map<String, Value>, depth: u8) -> Option<Self> {
         let mut own = Self {
             message: text(fields, &["message", "msg", "Message"]),
-            class: text(fields, &["type", "error_type", "status", "__type"]),
+            class: text(fields, &["type", "__type"]),
             code: text(fields, &["code", "error_code"]),
             ..Self::default()
         };
@@ -65,13 +103,17 @@ impl Reported {
             .find_map(|name| fields.get(*name))
             .or_else(|| fields.get("message").filter(|message| !message.is_string()));
         if let Some(inner) = inner.and_then(|inner| Self::within(inner, depth)) {
+            // `{"type":"error","error":{..}}`: that it is an error is no class of one.
+            let outer = Some(own.class).filter(|class| class != "error");
             own = Self {
                 message: first(inner.message, own.message),
-                class: first(inner.class, own.class),
+                class: first(inner.class, outer.unwrap_or_default()),
                 code: first(inner.code, own.code),
-                further: inner.further,
-                retry_ms: inner.retry_ms,
+                ..inner
             };
+        }
+        for name in ["error_type", "status", "status_code"] {
+            own.also(text(fields, &[name]));
         }
         if own == Self::default() {
             return None;
@@ -134,10 +176,14 @@ impl Reported {
             return;
         };
         if !inner.message.is_empty() {
-            self.message = match self.message.is_empty() {
-                true => inner.message,
-                false => format!("{}: {}", self.message, inner.message),
+            let front = self.message.len();
+            self.message = match front {
+                0 => inner.message,
+                _ => format!("{}: {}", self.message, inner.message),
             };
+            if front > 0 {
+                self.behind += self.message.len().saturating_sub(front);
+            }
         }
         self.also(inner.code);
         self.also(inner.class);
@@ -152,6 +198,33 @@ impl Reported {
             self.further.push(code);
         }
     }
+}
+
+/// Whether a field that tells of an error tells of one.
+fn says_something(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(said) => *said,
+        Value::Number(_) => true,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+    }
+}
+
+/// Whether the code beside a message is that of a failure: some servers number success too.
+fn codes_failure(fields: &Map<String, Value>) -> bool {
+    let code = text(fields, &["code", "error_code", "status_code"]);
+    let success = |code: u64| code == 0 || (200..300).contains(&code);
+    !code.is_empty() && !code.parse().is_ok_and(success)
+}
+
+/// Whether the class beside a message is that of a failure.
+fn classes_failure(fields: &Map<String, Value>) -> bool {
+    let class = text(fields, &["type", "__type"]).to_ascii_lowercase();
+    ["error", "exception"]
+        .iter()
+        .any(|end| class.ends_with(end))
 }
 
 fn first(a: String, b: String) -> String {

@@ -21,13 +21,16 @@ fn reads_the_usual_shapes() {
         said("m", "t", "400")
     );
     let list = r#"[{"error":{"code":429,"message":"m","status":"S"}}]"#;
-    assert_eq!(parsed(list), said("m", "S", "429"));
+    assert_eq!(parsed(list), said("m", "", "429"));
     assert_eq!(
         parsed(r#"{"detail":[{"msg":"m","type":"t"}]}"#),
         said("m", "t", "")
     );
     let message = r#"{"object":"error","message":{"detail":[{"msg":"m","type":"u"}]},"type":"t"}"#;
     assert_eq!(parsed(message), said("m", "u", ""));
+    let envelope = r#"{"type":"error","error":{"message":"m"},"request_id":"r"}"#;
+    assert_eq!(parsed(envelope), said("m", "", ""));
+    assert_eq!(parsed(r#"{"type":"error"}"#), said("", "error", ""));
     assert_eq!(Reported::parse(b"{\"error\":null}"), None);
     assert_eq!(Reported::parse(b"<html>"), None);
 }
@@ -40,6 +43,7 @@ fn a_failure_behind_a_router_is_told_with_the_one_in_front() {
             "metadata":{{"raw":"{raw}","provider_name":"P"}}}}}}"#
     );
     let reported = Reported::parse(body.as_bytes()).unwrap();
+    assert_eq!(reported.in_front(), "Provider returned error");
     assert_eq!(reported.message, "Provider returned error: too long");
     assert_eq!(reported.code, "400");
     assert_eq!(reported.further, ["context_length_exceeded"]);
@@ -58,6 +62,7 @@ fn what_is_nested_without_end_is_read_only_so_far() {
     }
     let reported = Reported::parse(body.as_bytes()).unwrap();
     assert_eq!(reported.message, "x: x: x");
+    assert_eq!(reported.in_front(), "x");
 }
 
 #[test]
@@ -66,7 +71,10 @@ fn details_and_inner_errors_hold_codes_and_waits() {
         {"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"RATE_LIMIT_EXCEEDED"},
         {"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"30.5s"}]}}]"#;
     let reported = Reported::parse(google.as_bytes()).unwrap();
-    assert_eq!(reported.further, ["RATE_LIMIT_EXCEEDED"]);
+    assert_eq!(
+        reported.further,
+        ["RESOURCE_EXHAUSTED", "RATE_LIMIT_EXCEEDED"]
+    );
     assert_eq!(reported.retry_ms, Some(30_500));
     let azure = r#"{"error":{"message":"m","code":"x","innererror":{"code":"Outer",
         "innererror":{"code":"Inner"}}}}"#;
@@ -88,5 +96,48 @@ fn details_and_inner_errors_hold_codes_and_waits() {
     ] {
         let reported = Reported::parse(body.as_bytes()).unwrap();
         assert_eq!(reported.retry_ms, ms, "{body}");
+    }
+}
+
+#[test]
+fn a_failure_is_told_from_what_is_none() {
+    let told = |body: &str| {
+        let value = serde_json::from_str(body).unwrap();
+        Reported::told(&value).map(|reported| reported.message)
+    };
+    for (body, words) in [
+        (r#"{"error":"m"}"#, "m"),
+        (r#"{"error":{"code":500}}"#, ""),
+        (r#"{"detail":"m"}"#, "m"),
+        (
+            r#"{"object":"error","message":"m","type":"BadRequestError","code":400}"#,
+            "m",
+        ),
+        (r#"{"type":"error"}"#, ""),
+        (r#"{"code":400,"message":"m","type":"Bad Request"}"#, "m"),
+        (r#"{"success":false,"code":500,"msg":"m"}"#, "m"),
+        (r#"{"message":"m","type":"server_error"}"#, "m"),
+        (r#"{"__type":"ThrottlingException","message":"m"}"#, "m"),
+        (r#"[{"error":{"message":"m"}}]"#, "m"),
+    ] {
+        assert_eq!(told(body).as_deref(), Some(words), "{body}");
+    }
+    for body in [
+        r#"{"id":"r","choices":[],"error":null}"#,
+        r#"{"error":{},"choices":[]}"#,
+        r#"{"error":"","detail":[]}"#,
+        r#"{"error":false}"#,
+        r#"{"code":200,"message":"ok"}"#,
+        r#"{"code":"0","msg":"success"}"#,
+        r#"{"status":"queued","message":"wait"}"#,
+        r#"{"type":"x.future.event","message":"m"}"#,
+        r#"{"id":"r","code":1,"message":"m","choices":[{}]}"#,
+        r#"{"type":"ping"}"#,
+        r#"{}"#,
+        r#"[]"#,
+        r#""m""#,
+        "7",
+    ] {
+        assert_eq!(told(body), None, "{body}");
     }
 }

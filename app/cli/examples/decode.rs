@@ -139,7 +139,7 @@ fn decode<D: Dialect>(case: &Case, dialect: D, bytes: &[u8]) -> Stream {
         Ok(_) => "complete",
         Err(Fault::Truncated) => "truncated",
         Err(Fault::Reported(_)) => "error",
-        Err(Fault::NotAStream(body)) if Reported::parse(body).is_some() => "error",
+        Err(Fault::NotAStream(body)) if told(body).is_some() => "error",
         Err(Fault::Protocol(_) | Fault::TooLarge(_) | Fault::NotAStream(_)) => "protocol_error",
     };
     let mut parts = Parts::default();
@@ -155,6 +155,11 @@ fn decode<D: Dialect>(case: &Case, dialect: D, bytes: &[u8]) -> Stream {
         error: read.err().and_then(error),
         finish,
     }
+}
+
+/// The failure that a body tells which is no stream.
+fn told(body: &[u8]) -> Option<Reported> {
+    Reported::told(&serde_json::from_slice(body).ok()?)
 }
 
 fn cut(finish: &str) -> bool {
@@ -191,7 +196,7 @@ fn error(fault: Fault) -> Option<Error> {
         code: None,
     };
     let theirs = |reported: Reported| Error {
-        message: said(reported.message),
+        message: said(reported.in_front().to_owned()),
         class: said(reported.class),
         code: said(reported.code),
     };
@@ -199,7 +204,7 @@ fn error(fault: Fault) -> Option<Error> {
         Fault::Truncated => None,
         Fault::Reported(reported) => Some(theirs(reported)),
         Fault::Protocol(what) | Fault::TooLarge(what) => Some(ours(what)),
-        Fault::NotAStream(body) => Some(match Reported::parse(&body) {
+        Fault::NotAStream(body) => Some(match told(&body) {
             Some(reported) => theirs(reported),
             None => ours(String::from("the body is no event stream")),
         }),

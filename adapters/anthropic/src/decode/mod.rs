@@ -78,10 +78,16 @@ impl Events {
             }
             "ping" => {}
             "error" => return Err(Fault::Reported(Reported::parse(data).unwrap_or_default())),
-            _ if event.error.is_some() => {
-                return Err(Fault::Reported(Reported::parse(data).unwrap_or_default()));
+            _ => {
+                let value: Option<Value> = match (kind, event.error) {
+                    (Some(_), None) => None,
+                    (None, _) | (_, Some(_)) => serde_json::from_slice(data).ok(),
+                };
+                if let Some(reported) = value.as_ref().and_then(Reported::told) {
+                    return Err(Fault::Reported(reported));
+                }
+                self.ignored += 1;
             }
-            _ => self.ignored += 1,
         }
         Ok(Streaming::More)
     }
@@ -147,11 +153,7 @@ impl Dialect for Events {
         self.like = None;
         if data.first() != Some(&b'{') {
             if name == b"error" {
-                let message = String::from_utf8_lossy(data).into_owned();
-                return Err(Fault::Reported(Reported {
-                    message,
-                    ..Reported::default()
-                }));
+                return Err(Fault::Reported(Reported::said(data)));
             }
             // `[DONE]` and keep-alives; an event is an object.
             self.ignored += 1;

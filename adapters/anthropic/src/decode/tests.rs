@@ -320,6 +320,10 @@ fn an_error_is_one_in_every_shape() {
     assert_eq!(named(b"error", r#"{"message":"hot"}"#).1, "hot");
     assert_eq!(named(b"error", "hot").1, "hot");
     named(b"error", r#"{"type":"error"}"#);
+    let flat = r#"{"code":529,"message":"hot"}"#;
+    assert_eq!(named(b"", flat).1, "hot");
+    let nameless = r#"{"type":"error","error":{"message":"hot"}}"#;
+    assert_eq!(named(b"", nameless), (String::new(), "hot".into()));
 }
 
 #[test]

@@ -88,6 +88,13 @@ impl Calls {
         whole
     }
 
+    /// Gives out what was held back of the calls of an answer that breaks off.
+    pub(super) fn show(&mut self, out: &mut Vec<StreamEvent>) {
+        let named = |call: &&mut Call| !call.name.is_empty();
+        let calls = self.0.iter_mut().filter(named);
+        calls.for_each(|call| call.open(out));
+    }
+
     /// A call without a name, which nobody could run or send back.
     pub(super) fn nameless(&self) -> bool {
         self.0.iter().any(|call| call.name.is_empty())
@@ -103,7 +110,11 @@ impl Calls {
             return latest(&|call| call.id == id)
                 .or_else(|| self.0.len().checked_sub(1).filter(|_| !named));
         };
-        let at = latest(&|call| call.index == Some(index))?;
+        let same = |call: &Call| call.index == Some(index);
+        if let Some(at) = latest(&|call| same(call) && !id.is_empty() && call.id == id) {
+            return Some(at);
+        }
+        let at = latest(&same)?;
         let other = self
             .0
             .get(at)

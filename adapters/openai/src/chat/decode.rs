@@ -16,7 +16,7 @@ use crate::quirks::{CallExtra, Quirks, ReasoningBack};
 use windlass_wire::Fault;
 use windlass_wire::Reported;
 use windlass_wire::Template;
-use windlass_wire::json::{Text, given};
+use windlass_wire::json::{Text, WireUsage, given};
 use windlass_wire::lowering::Place;
 
 /// Decodes one answer.
@@ -80,6 +80,19 @@ impl ChatDecoder {
         data: &[u8],
         out: &mut Vec<StreamEvent>,
     ) -> Result<Streaming, Fault> {
+        let taken = self.take(name, data, out);
+        if taken.is_err() {
+            self.calls.show(out);
+        }
+        taken
+    }
+
+    fn take(
+        &mut self,
+        name: &[u8],
+        data: &[u8],
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<Streaming, Fault> {
         if name != b"error"
             && let (Some(like), Some(slot)) = (&self.like, self.text)
             && let Some(text) = like.read(data)
@@ -95,17 +108,17 @@ impl ChatDecoder {
             self.close(out)?;
             return Ok(Streaming::End);
         }
+        if name == b"error" {
+            return Err(Fault::Reported(Reported::said(data)));
+        }
         if data.first() != Some(&b'{') {
             // Keep-alives; an answer's chunk is an object.
             self.ignored += 1;
             return Ok(Streaming::More);
         }
-        if name == b"error" {
-            return Err(Fault::Reported(Reported::parse(data).unwrap_or_default()));
-        }
         if let Ok(chunk) = serde_json::from_slice::<Chunk<'_>>(data) {
             let plain = chunk.only_text();
-            self.chunk(chunk, out)?;
+            self.chunk(chunk, data, out)?;
             if let (true, Some(StreamEvent::Text { text, .. })) = (plain, out.last()) {
                 self.like = Template::learn(data, "content", text);
             }
@@ -121,34 +134,52 @@ impl ChatDecoder {
                 "an event of the stream is no chunk of an answer ({error})"
             ))
         })?;
-        self.chunk(chunk, out)
+        self.chunk(chunk, mended.as_bytes(), out)
     }
 
     /// Ends the stream without `[DONE]`, which some servers leave out.
     pub(crate) fn end(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
         if self.strict || self.finish.is_none() {
+            self.calls.show(out);
             return Err(Fault::Truncated);
         }
         self.close(out)
     }
 
-    fn chunk(&mut self, chunk: Chunk<'_>, out: &mut Vec<StreamEvent>) -> Result<Streaming, Fault> {
+    fn chunk(
+        &mut self,
+        mut chunk: Chunk<'_>,
+        data: &[u8],
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<Streaming, Fault> {
         if !self.opened {
             self.open(chunk.id, chunk.model, out);
         }
-        // What a failure has cost counts too, so the usage is taken before the error.
-        let usage = chunk.usage.or(chunk.x_groq.and_then(|groq| groq.usage));
-        if let Some(usage) = usage {
-            out.push(StreamEvent::Usage(usage.into()));
+        // What a failure has cost counts too, and what came with it; so these are taken before it.
+        let mut choice = chunk.choices.0.take();
+        let groq = chunk.x_groq.take().unwrap_or_default();
+        let spent = choice.as_mut().and_then(|choice| choice.usage.take());
+        let usage = [chunk.usage, groq.usage, spent].into_iter().flatten();
+        let usage = usage.filter_map(WireUsage::told).next();
+        let empty = choice.is_none() && usage.is_none();
+        out.extend(usage.map(StreamEvent::Usage));
+        let broken = choice.as_ref().and_then(|choice| choice.error);
+        if let Some(choice) = choice {
+            self.choice(choice, out);
         }
-        if let Some(error) = chunk.error {
-            return Err(reported(error.get()));
+        if chunk.error.is_some() || empty {
+            let value: Option<Value> = serde_json::from_slice(data).ok();
+            if let Some(reported) = value.as_ref().and_then(Reported::told) {
+                return Err(Fault::Reported(reported));
+            }
         }
-        match chunk.choices.0 {
-            Some(choice) => self.choice(choice, out)?,
-            None if usage.is_none() => self.ignored += 1,
-            None => {}
+        for error in [broken, groq.error].into_iter().flatten() {
+            let holder = serde_json::json!({ "error": error });
+            if let Some(reported) = Reported::told(&holder) {
+                return Err(Fault::Reported(reported));
+            }
         }
+        self.ignored += u64::from(empty);
         Ok(Streaming::More)
     }
 
@@ -162,17 +193,13 @@ impl ChatDecoder {
         }
     }
 
-    fn choice(&mut self, choice: Choice<'_>, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
-        if let Some(error) = choice.error {
-            return Err(reported(error.get()));
-        }
+    fn choice(&mut self, choice: Choice<'_>, out: &mut Vec<StreamEvent>) {
         if let Some(delta) = choice.delta {
             self.delta(delta, out);
         }
         if let Some(reason) = given(choice.finish_reason) {
             self.finish = Some(reason);
         }
-        Ok(())
     }
 
     fn delta(&mut self, mut delta: Delta<'_>, out: &mut Vec<StreamEvent>) {
@@ -283,10 +310,6 @@ fn slot(kept: &mut Option<u32>, next: &mut u32) -> u32 {
         *next = next.saturating_add(1);
         slot
     })
-}
-
-fn reported(error: &str) -> Fault {
-    Fault::Reported(Reported::parse(error.as_bytes()).unwrap_or_default())
 }
 
 #[cfg(test)]

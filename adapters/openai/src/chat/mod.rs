@@ -3,6 +3,8 @@
 pub(crate) mod calls;
 pub(crate) mod decode;
 mod details;
+#[cfg(test)]
+mod fault_tests;
 pub(crate) mod messages;
 pub(crate) mod request;
 pub(crate) mod wire;

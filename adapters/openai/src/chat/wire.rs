@@ -20,16 +20,19 @@ pub(super) struct Chunk<'a> {
     #[serde(borrow)]
     pub(super) choices: Answer<'a>,
     pub(super) usage: Option<WireUsage>,
-    pub(super) x_groq: Option<Groq>,
+    #[serde(borrow)]
+    pub(super) x_groq: Option<Groq<'a>>,
     #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
 }
 
-/// Groq's own field, where it puts the usage on some models.
+/// Groq's own field, where it puts the usage on some models, and why a stream was stopped early.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Groq {
+pub(super) struct Groq<'a> {
     pub(super) usage: Option<WireUsage>,
+    #[serde(borrow)]
+    pub(super) error: Option<&'a RawValue>,
 }
 
 /// Choice 0 of a chunk: the answer.
@@ -44,6 +47,8 @@ pub(super) struct Choice<'a> {
     pub(super) delta: Option<Delta<'a>>,
     #[serde(borrow)]
     pub(super) finish_reason: Option<Text<'a>>,
+    /// Where Moonshot puts it.
+    pub(super) usage: Option<WireUsage>,
     #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
 }
@@ -106,6 +111,7 @@ impl Chunk<'_> {
             index: _,
             delta: Some(delta),
             finish_reason,
+            usage: spent,
             error: broken,
         })) = choices
         else {
@@ -114,6 +120,7 @@ impl Chunk<'_> {
         let none = |text: &Option<Text<'_>>| text.as_ref().is_none_or(|text| text.0.is_empty());
         let given = |text: &Option<Text<'_>>| !none(text);
         usage.is_none()
+            && spent.is_none()
             && x_groq.is_none()
             && error.is_none()
             && broken.is_none()
@@ -187,9 +194,11 @@ pub(super) fn mend(mut chunk: Value) -> Value {
         repair_usage(usage);
     }
     if let Some(groq) = chunk.get_mut("x_groq") {
-        match groq.get_mut("usage") {
-            Some(usage) => repair_usage(usage),
-            None => *groq = Value::Null,
+        if let Some(usage) = groq.get_mut("usage") {
+            repair_usage(usage);
+        }
+        if !groq.is_object() {
+            *groq = Value::Null;
         }
     }
     if let Some(choices) = chunk.get_mut("choices") {
@@ -210,6 +219,9 @@ fn mend_choice(choice: &mut Value) {
         *choice = Value::Object(serde_json::Map::new());
     }
     repair(choice, &["finish_reason"], &["index"]);
+    if let Some(usage) = choice.get_mut("usage") {
+        repair_usage(usage);
+    }
     let Some(delta) = choice.get_mut("delta") else {
         return;
     };

@@ -17,7 +17,7 @@ use super::wire::{Event, Response, WireItem, mend_event, mend_item, mend_respons
 use windlass_wire::Fault;
 use windlass_wire::Reported;
 use windlass_wire::Template;
-use windlass_wire::json::given;
+use windlass_wire::json::{WireUsage, given};
 
 /// Decodes one answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,6 +80,9 @@ impl ResponsesDecoder {
         self.like = None;
         let data = data.trim_ascii();
         if data.first() != Some(&b'{') {
+            if name == b"error" {
+                return Err(Fault::Reported(Reported::said(data)));
+            }
             // `[DONE]`, keep-alives; an event is an object.
             self.ignored += 1;
             return Ok(Streaming::More);
@@ -135,7 +138,7 @@ impl ResponsesDecoder {
             "response.function_call_arguments.done" | "response.custom_tool_call_input.done" => {
                 let arguments = event.arguments.take().or(event.input.take());
                 if let Some(call) = self.items.call(name_of(&event))? {
-                    call.whole(arguments);
+                    call.whole(arguments, out);
                 }
             }
             "response.output_item.added" => self.added(&event, out)?,
@@ -166,7 +169,16 @@ impl ResponsesDecoder {
             | "response.reasoning_summary_part.done"
             | "response.output_text.annotation.added"
             | "keepalive" => {}
-            _ => self.ignored += 1,
+            _ => {
+                let value: Option<Value> = match kind {
+                    Some(_) => None,
+                    None => serde_json::from_slice(data).ok(),
+                };
+                if let Some(reported) = value.as_ref().and_then(Reported::told) {
+                    return Err(Fault::Reported(reported));
+                }
+                self.ignored += 1;
+            }
         }
         Ok(Streaming::More)
     }
@@ -278,14 +290,17 @@ impl ResponsesDecoder {
         let details = response.incomplete_details.take().unwrap_or_default();
         let because = given(details.reason);
         self.finish = Some(ending(ended, &status, because.as_deref()));
+        // What a failure has cost counts too.
+        let usage = response.usage.take().and_then(WireUsage::told);
         if matches!(ended, "response.failed" | "response.cancelled")
             || matches!(status.as_str(), "failed" | "cancelled")
         {
             let reported = response
                 .error
                 .and_then(|error| Reported::parse(error.get().as_bytes()));
+            out.extend(usage.map(StreamEvent::Usage));
             return Err(Fault::Reported(reported.unwrap_or_else(|| Reported {
-                message: format!("the response ended as {status}"),
+                further: self.finish.clone().into_iter().collect(),
                 ..Reported::default()
             })));
         }
@@ -301,9 +316,7 @@ impl ResponsesDecoder {
             self.whole_output(response.output, out)?;
         }
         self.items.finish(incomplete, out);
-        if let Some(usage) = response.usage {
-            out.push(StreamEvent::Usage(usage.into()));
-        }
+        out.extend(usage.map(StreamEvent::Usage));
         self.open(response, out);
         out.push(StreamEvent::Finished { reason });
         Ok(())

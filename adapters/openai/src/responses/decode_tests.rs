@@ -218,6 +218,48 @@ fn failures_are_errors() {
     let done = r#"{"type":"response.done","response":{"status":"cancelled"}}"#;
     assert!(matches!(run(&[done]), Err(Fault::Reported(_))));
     assert!(matches!(run(&["{\"type\":"]), Err(Fault::Protocol(_))));
+    for unnamed in [
+        r#"{"error":{"message":"m","code":500}}"#,
+        r#"{"code":500,"message":"m"}"#,
+        r#"{"detail":"m"}"#,
+    ] {
+        let ended = run(&[unnamed]);
+        assert!(
+            matches!(ended, Err(Fault::Reported(e)) if e.message == "m"),
+            "{unnamed}"
+        );
+    }
+    let mut decoder = ResponsesDecoder::new("", "");
+    let plain = decoder.event(b"error", b"gone", &mut Vec::new());
+    assert!(matches!(plain, Err(Fault::Reported(e)) if e.message == "gone"));
+}
+
+#[test]
+fn a_failure_has_its_cost_and_says_how_it_ended() {
+    let mut decoder = ResponsesDecoder::new("", "");
+    let mut out = Vec::new();
+    let failed = br#"{"type":"response.failed","response":{"status":"failed","error":null,
+        "usage":{"input_tokens":3}}}"#;
+    let ended = decoder.event(b"", failed, &mut out);
+    assert!(matches!(ended, Err(Fault::Reported(e)) if e.further == ["failed"]));
+    let usage = windlass_core::Usage {
+        input: Some(3),
+        ..Default::default()
+    };
+    assert_eq!(out, [StreamEvent::Usage(usage)]);
+}
+
+#[test]
+fn arguments_that_came_whole_are_shown_before_their_item_is_whole() {
+    let mut decoder = ResponsesDecoder::new("", "");
+    let mut out = Vec::new();
+    for event in [
+        r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"c","name":"f"}}"#,
+        r#"{"type":"response.function_call_arguments.done","output_index":0,"arguments":"{}"}"#,
+    ] {
+        decoder.event(b"", event.as_bytes(), &mut out).unwrap();
+    }
+    assert_eq!(out, [opened(0, "c", "f"), arguments(0, "{}")]);
 }
 
 #[test]

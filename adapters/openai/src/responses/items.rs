@@ -179,7 +179,7 @@ impl Items {
             Stage::Call(mut call) => {
                 call.named(&item, out);
                 let arguments = item.arguments.take().filter(|text| !text.0.is_empty());
-                call.whole(arguments.or(item.input.take()));
+                call.whole(arguments.or(item.input.take()), out);
                 Stage::Closed(call.close(out))
             }
             // The same item once more.

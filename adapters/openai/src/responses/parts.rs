@@ -210,10 +210,14 @@ impl Calling {
     }
 
     /// Takes the arguments of the call's closing event, or of the whole item.
-    pub(super) fn whole(&mut self, arguments: Option<Text<'_>>) {
-        if let Some(arguments) = given(arguments) {
-            self.whole = Some(arguments);
+    pub(super) fn whole(&mut self, arguments: Option<Text<'_>>, out: &mut Vec<StreamEvent>) {
+        let Some(arguments) = given(arguments) else {
+            return;
+        };
+        if self.opened && !self.streamed {
+            self.delta(arguments.clone(), out);
         }
+        self.whole = Some(arguments);
     }
 
     pub(super) fn close(mut self, out: &mut Vec<StreamEvent>) -> Vec<StreamEvent> {

@@ -9,7 +9,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 use windlass::core::SessionId;
 
 use parse::session;
-pub(crate) use shape::{Asked, Place, ProviderName, Shape, Taping};
+pub(crate) use shape::{Asked, Place, Shape, Taping};
 
 /// Runs durable agent turns: kill it at any moment, and `windlass resume` goes on where it stood.
 ///

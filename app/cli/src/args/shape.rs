@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::Args as ClapArgs;
 use windlass::core::{Mode, Permissions, Price, Strategy};
 
 use super::parse::{Pattern, amount, duration, mode, pattern, permissions, price, strategy, words};
@@ -23,9 +23,16 @@ pub(crate) struct Place {
 /// What turns are run with. A session keeps what it was opened with unless told otherwise.
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct Shape {
-    /// Who answers [default: openai when OPENAI_API_KEY or OPENAI_BASE_URL is set, else demo].
-    #[arg(long, value_enum)]
-    pub(crate) provider: Option<ProviderName>,
+    /// Who answers: openai (Responses), openai-chat (Chat Completions), anthropic (Messages), demo
+    /// (a script, which needs no key), or a provider, a chain or the routes of the providers file
+    /// [default: openai when OPENAI_API_KEY or OPENAI_BASE_URL is set, else anthropic when
+    /// ANTHROPIC_API_KEY is, else demo].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+    /// A file of providers, in TOML [default: windlass/providers.toml in your configuration
+    /// folder].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) providers: Option<PathBuf>,
     /// The provider's endpoint, for example http://127.0.0.1:8080/v1.
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
@@ -131,33 +138,4 @@ pub(crate) struct Asked {
     /// Tell the model nothing of AGENTS.md files.
     #[arg(long)]
     pub(crate) no_agents: bool,
-}
-
-/// The providers that are built in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProviderName {
-    /// OpenAI Responses, or any server that speaks it.
-    Openai,
-    /// OpenAI Chat Completions, or any server that speaks it.
-    OpenaiChat,
-    /// A script behind a loopback port: needs no key.
-    Demo,
-}
-
-impl ProviderName {
-    /// As `Settings::provider` spells it.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Openai => "openai",
-            Self::OpenaiChat => "openai-chat",
-            Self::Demo => "demo",
-        }
-    }
-
-    /// From `Settings::provider`.
-    pub(crate) fn from_settings(name: &str) -> Option<Self> {
-        [Self::Openai, Self::OpenaiChat, Self::Demo]
-            .into_iter()
-            .find(|provider| provider.as_str() == name)
-    }
 }

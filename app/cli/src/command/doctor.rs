@@ -50,8 +50,15 @@ pub(super) async fn doctor(args: Doctor) -> Result<Exit, Failure> {
         }
         Err(failure) => note(failure),
     }
-    match provider(&args).await {
-        Ok(words) => say(format!("provider   {words}"))?,
+    match providers(&args).await {
+        Ok(told) => {
+            for one in told {
+                match one {
+                    Ok(words) => say(format!("provider   {words}"))?,
+                    Err(failure) => note(failure),
+                }
+            }
+        }
         Err(failure) => note(failure),
     }
     Ok(worst)
@@ -107,15 +114,17 @@ fn writable(path: &Path) -> Result<(), Failure> {
     })
 }
 
-async fn provider(args: &Doctor) -> Result<String, Failure> {
+/// Asks every provider that is configured.
+async fn providers(args: &Doctor) -> Result<Vec<Result<String, Failure>>, Failure> {
     let chosen = wiring::choose(&args.shape, &Over::Network, None)?;
-    let models = wiring::reach(&chosen).await?;
-    Ok(format!(
-        "{}, reached; it names {}",
-        chosen.name.as_str(),
-        match models.len() {
-            1 => "1 model".to_owned(),
-            many => format!("{many} models"),
-        }
-    ))
+    let reached = wiring::reach(&chosen).await.into_iter();
+    let told = reached.map(|(name, models)| match models {
+        Ok(1) => Ok(format!("{name}, reached; it names 1 model")),
+        Ok(many) => Ok(format!("{name}, reached; it names {many} models")),
+        Err(failure) => Err(Failure::new(
+            failure.exit,
+            format!("the provider {name}: {}", failure.message),
+        )),
+    });
+    Ok(told.collect())
 }

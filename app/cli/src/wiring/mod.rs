@@ -2,10 +2,13 @@
 
 mod agents;
 mod answer;
+mod built_in;
 mod goal;
 mod hooks;
+mod named;
 mod place;
 mod provider;
+mod providers;
 mod rules;
 mod settings;
 mod tools;

@@ -5,158 +5,494 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass::core::Settings;
-use windlass::ports::Provider;
+use windlass::ports::{Provider, ProviderError};
+use windlass_anthropic::{ANTHROPIC_BASE_URL, Anthropic, AnthropicConfig};
 use windlass_demo::Demo;
+use windlass_http::HttpConfig;
 use windlass_openai::{Api, OPENAI_BASE_URL, OpenAi, OpenAiConfig};
 use windlass_replay::Recorder;
+use windlass_route::{Fallback, Link, ModelPattern, Router};
+use windlass_wire::Models;
 
-use crate::args::{ProviderName, Shape};
+use super::built_in::BuiltIn;
+use super::named::Named;
+use super::providers::{Chain, Entry, Providers, Speaks};
+use crate::args::Shape;
 use crate::exit::{Exit, Failure};
 use crate::wiring::wire::Over;
 
-/// How long the provider may take to list its models.
+/// How long a provider may take to list its models.
 const WAIT: Duration = Duration::from_secs(10);
 
 /// Where the demo is when its answers come from a recording: nobody listens, and nobody is asked.
 const NOWHERE: &str = "http://demo.invalid/v1";
 
+/// The provider that sends models where the providers file says.
+const ROUTES: &str = "routes";
+
 /// A provider that was chosen.
 pub(crate) struct Chosen {
-    pub(crate) name: ProviderName,
+    /// As `Settings::provider` has it.
+    pub(crate) name: String,
     /// Where it is, if not at its usual place.
     pub(crate) base_url: Option<String>,
+    /// The model that is asked where nobody names one.
+    pub(crate) model: Option<String>,
     pub(crate) port: Arc<dyn Provider>,
     /// The demo's server, which must live as long as the port.
     pub(crate) demo: Option<Demo>,
-    pub(crate) openai: Arc<OpenAi>,
     /// What records the traffic, if it is recorded.
     pub(crate) recorder: Option<Arc<Recorder>>,
+    adapters: Vec<(String, Adapter)>,
+}
+
+/// A provider over the wire.
+#[derive(Clone)]
+enum Adapter {
+    OpenAi(Arc<OpenAi>),
+    Anthropic(Arc<Anthropic>),
+}
+
+impl Adapter {
+    fn port(&self) -> Arc<dyn Provider> {
+        match self {
+            Self::OpenAi(openai) => openai.clone(),
+            Self::Anthropic(anthropic) => anthropic.clone(),
+        }
+    }
+
+    async fn models(&self) -> Result<Vec<String>, ProviderError> {
+        match self {
+            Self::OpenAi(openai) => openai.models(WAIT).await,
+            Self::Anthropic(anthropic) => anthropic.models(WAIT).await,
+        }
+    }
+}
+
+/// One provider, ready to be asked.
+struct Ready {
+    name: String,
+    base_url: Option<String>,
+    model: Option<String>,
+    adapter: Adapter,
+    demo: Option<Demo>,
+    recorder: Option<Arc<Recorder>>,
 }
 
 /// Chooses the provider: what the command says, then what the session was opened with, then what
 /// the environment has a key for, then the demo. A session stays where it was opened: what it
 /// said there is not sent elsewhere unless the command says so.
+///
+/// Beside it stand all others that are configured, for a turn that was opened with one of them
+/// goes on there. Where the traffic is recorded, or comes from a recording, it stands alone.
 pub(crate) fn choose(
     shape: &Shape,
     over: &Over,
     recorded: Option<&Settings>,
 ) -> Result<Chosen, Failure> {
-    let name = match (shape.provider, recorded) {
-        (Some(name), _) => name,
-        (None, Some(recorded)) => {
-            let provider = &recorded.provider;
-            ProviderName::from_settings(provider).ok_or_else(|| {
-                let words = format!(
-                    "the session's provider {provider:?} is not built in: name another with \
-                     --provider"
-                );
-                Failure::new(Exit::Provider, words)
-            })?
-        }
-        (None, None) if set("OPENAI_API_KEY").or(set("OPENAI_BASE_URL")).is_some() => {
-            ProviderName::Openai
-        }
-        (None, None) if shape.base_url.is_some() => ProviderName::Openai,
-        (None, None) => ProviderName::Demo,
+    let file = Providers::load(shape.providers.as_deref())?;
+    let name = match (&shape.provider, recorded) {
+        (Some(name), _) => name.clone(),
+        (None, Some(recorded)) => recorded.provider.clone(),
+        (None, None) => usual(shape).name().to_owned(),
     };
-    let base_url = match (&shape.base_url, recorded) {
-        (Some(url), _) => Some(url.clone()),
-        (None, Some(recorded)) if is_openai(&recorded.provider) => recorded.base_url.clone(),
-        (None, Some(_) | None) => set("OPENAI_BASE_URL"),
+    let all = All {
+        shape,
+        over,
+        recorded,
+        models: Models::extended(&file.models()?).map_err(off)?,
+        file,
     };
-    match name {
-        ProviderName::Demo => demo(name, over),
-        ProviderName::Openai => openai(name, Api::Responses, base_url, over),
-        ProviderName::OpenaiChat => openai(name, Api::Chat, base_url, over),
+    all.check(&name)?;
+    match over {
+        Over::Network => all.routed(&name),
+        Over::Record { .. } | Over::Replay { .. } => all.alone(&name),
     }
 }
 
-fn demo(name: ProviderName, over: &Over) -> Result<Chosen, Failure> {
-    let demo = match over.has_network() {
-        true => Some(Demo::start().map_err(|error| {
-            Failure::new(
+/// What answers where nobody says who.
+fn usual(shape: &Shape) -> BuiltIn {
+    let openai = set("OPENAI_API_KEY").or(set("OPENAI_BASE_URL"));
+    if openai.is_some() || shape.base_url.is_some() {
+        BuiltIn::Openai
+    } else if set("ANTHROPIC_API_KEY").is_some() {
+        BuiltIn::Anthropic
+    } else {
+        BuiltIn::Demo
+    }
+}
+
+/// All that may be chosen from.
+struct All<'a> {
+    shape: &'a Shape,
+    over: &'a Over,
+    recorded: Option<&'a Settings>,
+    models: Models,
+    file: Providers,
+}
+
+impl All<'_> {
+    /// Whether there is such a provider, and no name means two things.
+    fn check(&self, name: &str) -> Result<(), Failure> {
+        let entries = self.file.providers.iter().map(|entry| entry.name.as_str());
+        let chains = self.file.chains.iter().map(|chain| chain.name.as_str());
+        let own: Vec<&str> = entries.chain(chains).collect();
+        for (at, one) in own.iter().enumerate() {
+            let taken = BuiltIn::of(one).is_some() || *one == ROUTES;
+            if taken || own.iter().take(at).any(|other| other == one) {
+                let words = format!("the providers file has a second provider named {one:?}");
+                return Err(Failure::new(Exit::Provider, words));
+            }
+        }
+        let routes = name == ROUTES && !self.file.routes.is_empty();
+        if BuiltIn::of(name).is_some() || own.contains(&name) || routes {
+            return Ok(());
+        }
+        let built = BuiltIn::ALL.map(BuiltIn::name);
+        let known: Vec<&str> = built.into_iter().chain(own).collect();
+        let known = known.join(", ");
+        Err(match self.shape.provider {
+            Some(_) => Failure::usage(format!("there is no provider {name:?}; there are: {known}")),
+            None => Failure::new(
                 Exit::Provider,
-                format!("the demo model does not start: {error}"),
-            )
-        })?),
-        false => None,
-    };
-    let base_url = demo
-        .as_ref()
-        .map_or_else(|| NOWHERE.to_owned(), Demo::base_url);
-    let config = OpenAiConfig::new(Api::Chat).with_base_url(base_url);
-    connect(name, None, demo, &config, over)
-}
+                format!(
+                    "the session's provider {name:?} is not built in, and not in the providers \
+                     file: name another with --provider; there are: {known}"
+                ),
+            ),
+        })
+    }
 
-/// Whether the two dialects of one kind of server are meant.
-fn is_openai(provider: &str) -> bool {
-    match ProviderName::from_settings(provider) {
-        Some(ProviderName::Openai | ProviderName::OpenaiChat) => true,
-        Some(ProviderName::Demo) | None => false,
+    /// One provider and no other.
+    fn alone(&self, name: &str) -> Result<Chosen, Failure> {
+        let ready = self.ready(name, true)?.ok_or_else(|| {
+            Failure::usage(format!(
+                "{name:?} stands for several providers, and a recording holds the traffic with \
+                 one: name one with --provider"
+            ))
+        })?;
+        let port = self.named(&ready);
+        let adapters = vec![(ready.name.clone(), ready.adapter)];
+        Ok(Chosen {
+            name: ready.name,
+            base_url: ready.base_url,
+            model: ready.model,
+            port,
+            demo: ready.demo,
+            recorder: ready.recorder,
+            adapters,
+        })
+    }
+
+    /// The provider of this name among all that are configured.
+    fn routed(&self, name: &str) -> Result<Chosen, Failure> {
+        let chosen = self.ready(name, true)?;
+        let mut others = Vec::new();
+        for entry in self
+            .file
+            .providers
+            .iter()
+            .filter(|entry| entry.name != name)
+        {
+            others.extend(self.ready(&entry.name, true)?);
+        }
+        for built in BuiltIn::ALL {
+            let wanted = self.is_wanted(built.name());
+            if built.name() != name && (wanted || has_key(built)) {
+                // What the session is told to leave need not be there any more.
+                others.extend(self.ready(built.name(), wanted)?);
+            }
+        }
+        let mut ports: Vec<Arc<dyn Provider>> = Vec::new();
+        let mut adapters = Vec::new();
+        let mut demo = None;
+        let (mut base_url, mut model) = (None, None);
+        let found = chosen.is_some();
+        for (at, ready) in chosen.into_iter().chain(others).enumerate() {
+            ports.push(self.named(&ready));
+            adapters.push((ready.name, ready.adapter));
+            demo = demo.or(ready.demo);
+            if at == 0 && found {
+                (base_url, model) = (ready.base_url, ready.model);
+            }
+        }
+        for chain in &self.file.chains {
+            let chain = fallback(chain, &ports)?;
+            ports.push(Arc::new(chain));
+        }
+        let mut router = Router::new(ROUTES, ports).map_err(off)?;
+        for route in &self.file.routes {
+            let models = ModelPattern::new(&route.models);
+            let to = route.model.as_deref();
+            router = router.rule(models, &route.provider, to).map_err(off)?;
+        }
+        Ok(Chosen {
+            name: name.to_owned(),
+            base_url,
+            model,
+            port: Arc::new(router),
+            demo,
+            recorder: None,
+            adapters,
+        })
+    }
+
+    /// Whether a chain or a route of the file leads there, or a turn may still be open there.
+    fn is_wanted(&self, name: &str) -> bool {
+        let mut links = self.file.chains.iter().flat_map(|chain| &chain.links);
+        let mut routes = self.file.routes.iter();
+        links.any(|link| link.provider == name) || routes.any(|route| route.provider == name)
+    }
+
+    fn named(&self, ready: &Ready) -> Arc<dyn Provider> {
+        let port = ready.adapter.port();
+        Arc::new(Named::new(&ready.name, port))
+    }
+
+    /// The provider of this name; `None` when the name stands for several, or it is not needed
+    /// and cannot be had.
+    fn ready(&self, name: &str, needed: bool) -> Result<Option<Ready>, Failure> {
+        let made = match (BuiltIn::of(name), self.file.provider(name)) {
+            (Some(BuiltIn::Demo), _) => self.demo(),
+            (Some(BuiltIn::Anthropic), _) => self.anthropic(),
+            (Some(built @ (BuiltIn::Openai | BuiltIn::OpenaiChat)), _) => self.openai(built),
+            (None, Some(entry)) => self.own(entry),
+            (None, None) => return Ok(None),
+        };
+        match made {
+            Ok(ready) => Ok(Some(ready)),
+            Err(_) if !needed => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Where a built-in provider is: what the command says, then the session, then the
+    /// environment.
+    fn base_url(&self, built: BuiltIn, variable: &str) -> Option<String> {
+        let meant = match (&self.shape.provider, self.recorded) {
+            (Some(named), _) => named == built.name(),
+            (None, Some(recorded)) => recorded.provider == built.name(),
+            (None, None) => true,
+        };
+        let recorded = self
+            .recorded
+            .filter(|recorded| same_kind(&recorded.provider, built));
+        match (&self.shape.base_url, recorded) {
+            (Some(url), _) if meant => Some(url.clone()),
+            (_, Some(recorded)) => recorded.base_url.clone(),
+            (_, None) => set(variable),
+        }
+    }
+
+    fn openai(&self, built: BuiltIn) -> Result<Ready, Failure> {
+        let api = match built {
+            BuiltIn::OpenaiChat => Api::Chat,
+            BuiltIn::Openai | BuiltIn::Anthropic | BuiltIn::Demo => Api::Responses,
+        };
+        let base_url = self.base_url(built, "OPENAI_BASE_URL");
+        let base_url = base_url.filter(|url| url != OPENAI_BASE_URL);
+        let address = base_url.as_deref().unwrap_or(OPENAI_BASE_URL);
+        holds_no_name(address, "OPENAI_API_KEY")?;
+        let key = set("OPENAI_API_KEY");
+        if key.is_none() && base_url.is_none() && self.over.has_network() {
+            return Err(Failure::new(
+                Exit::Provider,
+                "OPENAI_API_KEY is not set: set it, name another endpoint with --base-url, or try \
+                 --provider demo, which needs no key",
+            ));
+        }
+        let mut config = OpenAiConfig::new(api).with_base_url(address);
+        if let Some(key) = key {
+            config = config.with_api_key(key);
+        }
+        config.organisation = set("OPENAI_ORG_ID");
+        config.project = set("OPENAI_PROJECT_ID");
+        let ready = self.connect(built.name(), config, &HttpConfig::default())?;
+        Ok(Ready {
+            base_url,
+            model: Some(built.model().to_owned()),
+            ..ready
+        })
+    }
+
+    fn anthropic(&self) -> Result<Ready, Failure> {
+        let built = BuiltIn::Anthropic;
+        let base_url = self.base_url(built, "ANTHROPIC_BASE_URL");
+        let base_url = base_url.filter(|url| url != ANTHROPIC_BASE_URL);
+        let address = base_url.as_deref().unwrap_or(ANTHROPIC_BASE_URL);
+        holds_no_name(address, "ANTHROPIC_API_KEY")?;
+        let key = set("ANTHROPIC_API_KEY");
+        if key.is_none() && base_url.is_none() && self.over.has_network() {
+            return Err(Failure::new(
+                Exit::Provider,
+                "ANTHROPIC_API_KEY is not set: set it, name another endpoint with --base-url, or \
+                 try --provider demo, which needs no key",
+            ));
+        }
+        let mut config = AnthropicConfig::new().with_base_url(address);
+        if let Some(key) = key {
+            config = config.with_api_key(key);
+        }
+        let ready = self.messages(built.name(), config, &HttpConfig::default())?;
+        Ok(Ready {
+            base_url,
+            model: Some(built.model().to_owned()),
+            ..ready
+        })
+    }
+
+    fn demo(&self) -> Result<Ready, Failure> {
+        let demo = match self.over.has_network() {
+            true => Some(Demo::start().map_err(|error| {
+                let words = format!("the demo model does not start: {error}");
+                Failure::new(Exit::Provider, words)
+            })?),
+            false => None,
+        };
+        let url = demo.as_ref().map(Demo::base_url);
+        let url = url.unwrap_or_else(|| NOWHERE.to_owned());
+        let config = OpenAiConfig::new(Api::Chat).with_base_url(url);
+        let ready = self.connect(BuiltIn::Demo.name(), config, &HttpConfig::default())?;
+        Ok(Ready {
+            model: Some(BuiltIn::Demo.model().to_owned()),
+            demo,
+            ..ready
+        })
+    }
+
+    /// A provider of the file.
+    fn own(&self, entry: &Entry) -> Result<Ready, Failure> {
+        let config = entry.config(self.over.has_network())?;
+        let wrong = |error: serde_json::Error| {
+            let words = format!("the provider {} of the providers file: {error}", entry.name);
+            Failure::new(Exit::Provider, words)
+        };
+        let ready = match entry.api {
+            Speaks::Openai | Speaks::OpenaiChat => {
+                let config: OpenAiConfig = serde_json::from_value(config).map_err(wrong)?;
+                holds_no_name(
+                    &config.base_url,
+                    "an environment variable, and name it in key_env",
+                )?;
+                self.connect(&entry.name, config, &entry.http)?
+            }
+            Speaks::Anthropic => {
+                let config: AnthropicConfig = serde_json::from_value(config).map_err(wrong)?;
+                holds_no_name(
+                    &config.base_url,
+                    "an environment variable, and name it in key_env",
+                )?;
+                self.messages(&entry.name, config, &entry.http)?
+            }
+        };
+        Ok(Ready {
+            model: entry.model.clone(),
+            ..ready
+        })
+    }
+
+    fn connect(
+        &self,
+        name: &str,
+        config: OpenAiConfig,
+        http: &HttpConfig,
+    ) -> Result<Ready, Failure> {
+        let config = config.with_models(self.models.clone());
+        let (wire, recorder) = self.over.wire(&config.base_url, http)?;
+        let openai = OpenAi::over(&config, wire).map_err(off)?;
+        let adapter = Adapter::OpenAi(Arc::new(openai));
+        Ok(Ready::new(name, adapter, recorder))
+    }
+
+    fn messages(
+        &self,
+        name: &str,
+        config: AnthropicConfig,
+        http: &HttpConfig,
+    ) -> Result<Ready, Failure> {
+        let config = config.with_models(self.models.clone());
+        let (wire, recorder) = self.over.wire(&config.base_url, http)?;
+        let anthropic = Anthropic::over(&config, wire).map_err(off)?;
+        let adapter = Adapter::Anthropic(Arc::new(anthropic));
+        Ok(Ready::new(name, adapter, recorder))
     }
 }
 
-fn openai(
-    name: ProviderName,
-    api: Api,
-    base_url: Option<String>,
-    over: &Over,
-) -> Result<Chosen, Failure> {
-    let key = set("OPENAI_API_KEY");
-    let base_url = base_url.filter(|url| url != OPENAI_BASE_URL);
-    let address = base_url
-        .clone()
-        .unwrap_or_else(|| OPENAI_BASE_URL.to_owned());
-    let authority = address.split("://").nth(1).unwrap_or(&address);
+impl Ready {
+    fn new(name: &str, adapter: Adapter, recorder: Option<Arc<Recorder>>) -> Self {
+        Self {
+            name: name.to_owned(),
+            base_url: None,
+            model: None,
+            adapter,
+            demo: None,
+            recorder,
+        }
+    }
+}
+
+/// A chain of the file among providers that are ready.
+fn fallback(chain: &Chain, ports: &[Arc<dyn Provider>]) -> Result<Fallback, Failure> {
+    let mut links = Vec::new();
+    for next in &chain.links {
+        let port = ports.iter().find(|port| port.name() == next.provider);
+        let port = port.ok_or_else(|| {
+            let words = format!(
+                "the chain {} names the provider {:?}, which is not configured",
+                chain.name, next.provider
+            );
+            Failure::new(Exit::Provider, words)
+        })?;
+        let link = Link::new(port.clone());
+        links.push(match &next.model {
+            Some(model) => link.with_model(model),
+            None => link,
+        });
+    }
+    let fallback = Fallback::new(&chain.name, links).map_err(off)?;
+    match &chain.on {
+        Some(kinds) => fallback.on(kinds.iter().copied()).map_err(off),
+        None => Ok(fallback),
+    }
+}
+
+/// Whether the session's provider and this one are at the same place: two dialects of one server.
+fn same_kind(recorded: &str, built: BuiltIn) -> bool {
+    let recorded = BuiltIn::of(recorded).and_then(BuiltIn::variables);
+    recorded.is_some() && recorded == built.variables()
+}
+
+fn has_key(built: BuiltIn) -> bool {
+    built.variables().is_some_and(|(_, key)| set(key).is_some())
+}
+
+/// Refuses a URL that would put a name or a password into the log.
+fn holds_no_name(url: &str, place: &str) -> Result<(), Failure> {
+    let authority = url.split("://").nth(1).unwrap_or(url);
     let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
-    if authority.contains('@') {
-        return Err(Failure::new(
-            Exit::Provider,
-            "the base URL holds a name or a password, which would be recorded: take it out, and \
-             put a key into OPENAI_API_KEY",
-        ));
+    if !authority.contains('@') {
+        return Ok(());
     }
-    if key.is_none() && base_url.is_none() && over.has_network() {
-        return Err(Failure::new(
-            Exit::Provider,
-            "OPENAI_API_KEY is not set: set it, name another endpoint with --base-url, or try \
-             --provider demo, which needs no key",
-        ));
-    }
-    let mut config = OpenAiConfig::new(api).with_base_url(address);
-    if let Some(key) = key {
-        config = config.with_api_key(key);
-    }
-    config.organisation = set("OPENAI_ORG_ID");
-    config.project = set("OPENAI_PROJECT_ID");
-    connect(name, base_url, None, &config, over)
+    let words = format!(
+        "the base URL holds a name or a password, which would be recorded: take it out, and put a \
+         key into {place}"
+    );
+    Err(Failure::new(Exit::Provider, words))
 }
 
-fn connect(
-    name: ProviderName,
-    base_url: Option<String>,
-    demo: Option<Demo>,
-    config: &OpenAiConfig,
-    over: &Over,
-) -> Result<Chosen, Failure> {
-    let (wire, recorder) = over.wire(&config.base_url)?;
-    let openai = OpenAi::over(config, wire)
-        .map(Arc::new)
-        .map_err(|error| Failure::new(Exit::Provider, error.to_string()))?;
-    Ok(Chosen {
-        name,
-        base_url,
-        port: openai.clone(),
-        demo,
-        openai,
-        recorder,
-    })
+/// Asks each provider for its models, as `doctor` does.
+pub(crate) async fn reach(chosen: &Chosen) -> Vec<(String, Result<usize, Failure>)> {
+    let mut reached = Vec::new();
+    for (name, adapter) in &chosen.adapters {
+        let models = adapter.models().await;
+        let models = models.map(|models| models.len()).map_err(off);
+        reached.push((name.clone(), models));
+    }
+    reached
 }
 
-/// Asks the provider for its models, as `doctor` does.
-pub(crate) async fn reach(chosen: &Chosen) -> Result<Vec<String>, Failure> {
-    let models = chosen.openai.models(WAIT).await;
-    models.map_err(|error| Failure::new(Exit::Provider, error.to_string()))
+fn off(error: ProviderError) -> Failure {
+    Failure::new(Exit::Provider, error.to_string())
 }
 
 fn set(name: &str) -> Option<String> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass::ports::Wire;
-use windlass_http::http_wire;
+use windlass_http::{HttpConfig, http_wire_with};
 use windlass_replay::{Recorder, Redaction, ReplayError, Replayer};
 
 use crate::args::Taping;
@@ -60,9 +60,11 @@ impl Over {
     }
 
     /// The wire to a provider at this URL, and the recorder in it.
-    pub(crate) fn wire(&self, base_url: &str) -> Result<Wired, Failure> {
-        let http =
-            || http_wire(base_url).map_err(|error| Failure::new(Exit::Provider, error.to_string()));
+    pub(crate) fn wire(&self, base_url: &str, http: &HttpConfig) -> Result<Wired, Failure> {
+        let http = || {
+            http_wire_with(http, base_url)
+                .map_err(|error| Failure::new(Exit::Provider, error.to_string()))
+        };
         let off = |error: ReplayError| Failure::usage(error.to_string());
         Ok(match self {
             Self::Network => (http()?, None),

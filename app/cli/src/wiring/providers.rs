@@ -1,0 +1,320 @@
+//! The providers file: the user's own providers, chains of them, and which models go where.
+//!
+//! It comes from the command line or the user's own configuration folder, never from a workspace:
+//! opening a repository must not send a conversation elsewhere. No key stands in it; it names the
+//! environment variables that hold them.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use windlass::core::FailureKind;
+use windlass_http::HttpConfig;
+
+use super::tools::configured;
+use crate::exit::{Exit, Failure};
+
+/// The most bytes of the file.
+const MOST: u64 = 1024 * 1024;
+
+/// The file's name in the user's configuration folder.
+const NAME: &str = "providers.toml";
+
+/// What the file says.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Providers {
+    /// The providers.
+    #[serde(default, rename = "provider")]
+    pub(super) providers: Vec<Entry>,
+    /// Chains: the next provider is asked where one fails.
+    #[serde(default, rename = "chain")]
+    pub(super) chains: Vec<Chain>,
+    /// Which models are whose, where the provider is `routes`.
+    #[serde(default, rename = "route")]
+    pub(super) routes: Vec<Route>,
+    /// What models can do, before what is known of them.
+    #[serde(default, rename = "model")]
+    pub(super) models: Vec<toml::Table>,
+}
+
+/// One provider.
+#[derive(Debug, Deserialize)]
+pub(super) struct Entry {
+    /// Its name.
+    pub(super) name: String,
+    /// What it speaks.
+    pub(super) api: Speaks,
+    /// The environment variable that holds the key.
+    key_env: Option<String>,
+    /// Headers by the environment variables that hold their values.
+    #[serde(default)]
+    header_env: BTreeMap<String, String>,
+    /// The model that is asked where nobody names one.
+    pub(super) model: Option<String>,
+    /// How the network is used.
+    #[serde(default)]
+    pub(super) http: HttpConfig,
+    /// What the adapter is told besides, in its own words.
+    #[serde(flatten)]
+    own: Map<String, Value>,
+}
+
+/// What a provider speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Speaks {
+    /// Responses.
+    Openai,
+    /// Chat Completions.
+    OpenaiChat,
+    /// Messages.
+    Anthropic,
+}
+
+/// Providers that stand in for one another.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Chain {
+    /// Its name, by which a session asks for it.
+    pub(super) name: String,
+    /// Its providers in order.
+    pub(super) links: Vec<Next>,
+    /// The failures over which the next one is asked; left out, the usual ones.
+    pub(super) on: Option<Vec<FailureKind>>,
+}
+
+/// A provider in a chain.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Next {
+    /// The provider's name.
+    pub(super) provider: String,
+    /// The model that it is asked for; left out, the session's.
+    pub(super) model: Option<String>,
+}
+
+/// Models that are a provider's.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Route {
+    /// Their names, where `*` stands for any text.
+    pub(super) models: String,
+    /// The provider's name.
+    pub(super) provider: String,
+    /// What it calls the model, where that is another name.
+    pub(super) model: Option<String>,
+}
+
+impl Providers {
+    /// Reads the file that is named, or the one in the user's configuration folder if it is there.
+    pub(super) fn load(named: Option<&Path>) -> Result<Self, Failure> {
+        let path = match named {
+            Some(path) => path.to_owned(),
+            None => match configured(NAME) {
+                Some(path) if path.is_file() => path,
+                Some(_) | None => return Ok(Self::default()),
+            },
+        };
+        let exit = named.map_or(Exit::Provider, |_| Exit::Usage);
+        let unreadable = |error: std::io::Error| {
+            let words = format!(
+                "the providers file {} cannot be read: {error}",
+                path.display()
+            );
+            Failure::new(exit, words)
+        };
+        let about = fs::metadata(&path).map_err(unreadable)?;
+        if !about.is_file() || about.len() > MOST {
+            let words = format!(
+                "the providers file {} is no file, or one of more than {MOST} bytes",
+                path.display()
+            );
+            return Err(Failure::new(exit, words));
+        }
+        let text = fs::read_to_string(&path).map_err(unreadable)?;
+        Self::parse(&text, &path)
+    }
+
+    fn parse(text: &str, path: &Path) -> Result<Self, Failure> {
+        let wrong = |what: String| {
+            let words = format!("the providers file {}: {what}", path.display());
+            Failure::new(Exit::Provider, words)
+        };
+        let mut read: Self = toml::from_str(text).map_err(|error| {
+            // Not the line itself: somebody may have put a key there.
+            let line = error.span().map(|span| {
+                let before = text.get(..span.start).unwrap_or_default();
+                before.matches('\n').count() + 1
+            });
+            let line = line
+                .map(|line| format!("line {line}: "))
+                .unwrap_or_default();
+            wrong(format!("{line}{}", error.message()))
+        })?;
+        let beside = path.parent().unwrap_or(Path::new(""));
+        for entry in &mut read.providers {
+            entry.check().map_err(wrong)?;
+            entry.http.resolve(beside);
+        }
+        Ok(read)
+    }
+
+    /// The provider of this name.
+    pub(super) fn provider(&self, name: &str) -> Option<&Entry> {
+        self.providers.iter().find(|entry| entry.name == name)
+    }
+
+    /// The models that the file speaks of, as a table of its own.
+    pub(super) fn models(&self) -> Result<String, Failure> {
+        let mut table = toml::Table::new();
+        let models = self.models.iter().cloned().map(toml::Value::Table);
+        let models: Vec<toml::Value> = models.collect();
+        table.insert(String::from("model"), toml::Value::Array(models));
+        Ok(table.to_string())
+    }
+}
+
+impl Entry {
+    fn check(&self) -> Result<(), String> {
+        let name = &self.name;
+        let fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if name.is_empty() || name.len() > 64 || !name.chars().all(fit) {
+            return Err(format!(
+                "the provider's name {name:?} is no name: letters, digits, - _ and . may be in it"
+            ));
+        }
+        if self.own.contains_key("api_key") {
+            return Err(format!(
+                "the provider {name} has a key in the file: put it into an environment variable, \
+                 and the variable's name into key_env"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The adapter's configuration as it reads it, with what the environment holds.
+    pub(super) fn config(&self, has_network: bool) -> Result<Value, Failure> {
+        let mut own = self.own.clone();
+        let api = match self.api {
+            Speaks::Openai => Some("responses"),
+            Speaks::OpenaiChat => Some("chat"),
+            Speaks::Anthropic => None,
+        };
+        if let Some(api) = api {
+            own.insert("api".into(), api.into());
+        }
+        let held = |variable: &String| {
+            let value = env::var(variable)
+                .ok()
+                .filter(|value| !value.trim().is_empty());
+            match value {
+                Some(value) => Ok(Some(value)),
+                None if !has_network => Ok(None),
+                None => Err(Failure::new(
+                    Exit::Provider,
+                    format!(
+                        "{variable} is not set, and the provider {} needs it",
+                        self.name
+                    ),
+                )),
+            }
+        };
+        if let Some(key) = self.key_env.as_ref().map(held).transpose()?.flatten() {
+            own.insert("api_key".into(), key.into());
+        }
+        let headers = own.entry("headers").or_insert_with(|| Map::new().into());
+        if let Some(headers) = headers.as_object_mut() {
+            for (name, variable) in &self.header_env {
+                if let Some(value) = held(variable)? {
+                    headers.insert(name.clone(), value.into());
+                }
+            }
+        }
+        Ok(own.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Providers, String> {
+        Providers::parse(text, Path::new("p.toml")).map_err(|failure| failure.message)
+    }
+
+    #[test]
+    fn the_file_is_read_whole() {
+        let read = parsed(
+            r#"
+                [[provider]]
+                name = "groq"
+                api = "openai-chat"
+                base_url = "https://api.groq.com/openai/v1"
+                model = "small"
+                headers = { "x-team" = "a" }
+                http = { tls_min = "1.3", connect_ms = 500 }
+
+                [[chain]]
+                name = "careful"
+                links = [{ provider = "groq" }, { provider = "anthropic", model = "claude" }]
+                on = ["rate_limit", "overloaded"]
+
+                [[route]]
+                models = "claude-*"
+                provider = "anthropic"
+
+                [[model]]
+                name = "small"
+                window = 1000
+            "#,
+        )
+        .unwrap();
+        let entry = read.provider("groq").unwrap();
+        assert_eq!(entry.api, Speaks::OpenaiChat);
+        let config = entry.config(true).unwrap();
+        assert_eq!(config["api"], "chat");
+        assert_eq!(config["headers"]["x-team"], "a");
+        assert_eq!(read.chains[0].links.len(), 2);
+        assert!(read.models().unwrap().contains("window = 1000"));
+    }
+
+    #[test]
+    fn the_file_of_the_guide_is_one() {
+        let guide = include_str!("../../../../docs/providers.md");
+        let (_, file) = guide.split_once("```toml\n").unwrap();
+        let (file, _) = file.split_once("```").unwrap();
+        let read = parsed(file).unwrap();
+        assert_eq!((read.providers.len(), read.chains.len()), (1, 1));
+        assert!(windlass_wire::Models::extended(&read.models().unwrap()).is_ok());
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_without_the_line() {
+        let head = "[[provider]]\nname = \"a\"\napi = \"openai\"\n";
+        for (text, why) in [
+            (format!("{head}api_key = \"sk-s3cret\"\n"), "key_env"),
+            (format!("{head}http = {{ insecure = true }}\n"), "insecure"),
+            (format!("{head}x = sk-s3cret\n"), "line 4"),
+            (format!("{head}[[chains]]\n"), "chains"),
+            (head.replace("\"a\"", "\"a b\""), "is no name"),
+            (head.replace("openai", "gemini"), "gemini"),
+        ] {
+            let words = parsed(&text).unwrap_err();
+            assert!(words.contains(why), "{text}: {words}");
+            assert!(!words.contains("s3cret"), "{words}");
+        }
+    }
+
+    #[test]
+    fn a_variable_that_is_not_set_is_named() {
+        let text = "[[provider]]\nname = \"a\"\napi = \"openai\"\nkey_env = \"NOT_SET_HERE\"\n";
+        let read = parsed(text).unwrap();
+        let failure = read.providers[0].config(true).unwrap_err();
+        assert!(failure.message.contains("NOT_SET_HERE is not set"));
+        assert!(read.providers[0].config(false).is_ok());
+    }
+}

@@ -207,6 +207,7 @@ const WORDS: &[(FailureKind, &[u16], &[&str])] = &[
             "spending limit",
             "api usage limits",
             "billing hard limit",
+            "余额不足",
         ],
     ),
     (
@@ -257,6 +258,7 @@ const MISSING: &[&str] = &[
     "unknown model",
     "invalid model",
     "not a valid model",
+    "model identifier is invalid",
     "decommissioned",
 ];
 

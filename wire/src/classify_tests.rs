@@ -148,6 +148,12 @@ fn words_tell_what_a_common_code_does_not() {
             Kind::Quota,
         ),
         (402, "Insufficient Balance", Kind::Quota),
+        (429, "余额不足或无可用资源包,请充值。", Kind::Quota),
+        (
+            400,
+            "The provided model identifier is invalid.",
+            Kind::NotFound,
+        ),
         (400, "Content Exists Risk", Kind::ContentFilter),
         (
             403,

@@ -79,10 +79,10 @@ impl Calls {
     pub(super) fn finish(self, cut: bool, out: &mut Vec<StreamEvent>) -> Vec<(u32, String)> {
         let mut whole = Vec::new();
         for mut call in self.0 {
+            call.open(out);
             if cut && !is_json(&call.arguments) {
                 continue;
             }
-            call.open(out);
             whole.push((call.slot, call.extra));
         }
         whole

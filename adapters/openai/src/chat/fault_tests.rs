@@ -101,6 +101,17 @@ fn a_call_that_waits_for_its_id_is_shown_where_the_answer_breaks_off() {
 }
 
 #[test]
+fn a_call_without_an_id_is_shown_where_the_answer_is_cut_by_length() {
+    let call = r#"{"choices":[{"delta":{"tool_calls":[
+        {"index":0,"function":{"name":"f","arguments":"{"}}]},"finish_reason":"length"}]}"#;
+    let (events, _, ended) = run(&[("", call)]);
+    assert!(ended.is_ok(), "{ended:?}");
+    assert_eq!(events[..2], [opened(0, "", "f"), arguments(0, "{")]);
+    let done = |event: &StreamEvent| matches!(event, StreamEvent::Done { .. });
+    assert!(!events.iter().any(done), "{events:?}");
+}
+
+#[test]
 fn usage_is_the_last_that_says_something_wherever_it_stands() {
     let told = |chunks: &[&str]| {
         let chunks: Vec<(&str, &str)> = chunks.iter().map(|chunk| ("", *chunk)).collect();

@@ -213,8 +213,14 @@ impl Blocks {
     }
 
     /// Closes all blocks at the end of the message. `cut` says that the last one may be cut off:
-    /// then a call counts only if its arguments are whole JSON.
-    pub(super) fn finish(&mut self, cut: bool, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
+    /// then a call counts only if its arguments are whole JSON. `asked` says that the model stopped
+    /// to have its calls run: then one whose arguments never began takes none.
+    pub(super) fn finish(
+        &mut self,
+        cut: bool,
+        asked: bool,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<(), Fault> {
         let mut open: Vec<(u32, u64)> = self
             .list
             .iter()
@@ -223,7 +229,8 @@ impl Blocks {
             .collect();
         open.sort_unstable();
         for (_, index) in open {
-            match self.end(index, false, out) {
+            let stopped = asked && self.is_bare_call(index);
+            match self.end(index, stopped, out) {
                 Ok(()) => {}
                 Err(_) if cut => {}
                 Err(fault) => return Err(fault),
@@ -231,6 +238,12 @@ impl Blocks {
         }
         self.release(cut, out);
         Ok(())
+    }
+
+    fn is_bare_call(&self, index: u64) -> bool {
+        self.list.get(&index).is_some_and(|block| {
+            matches!(&block.kind, Kind::Call(call) if call.arguments.is_empty() && call.input.is_none())
+        })
     }
 
     fn open(&mut self, index: u64, kind: Kind) -> Result<u32, Fault> {

@@ -127,7 +127,8 @@ impl Events {
             Some("pause_turn") => StopReason::Unfinished,
             Some(other) => StopReason::Other(other.to_owned()),
         };
-        self.blocks.finish(reason != StopReason::Stop, out)?;
+        let asked = self.stop.as_deref() == Some("tool_use");
+        self.blocks.finish(reason != StopReason::Stop, asked, out)?;
         out.push(StreamEvent::Finished { reason });
         Ok(())
     }

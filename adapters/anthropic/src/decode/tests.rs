@@ -202,7 +202,6 @@ fn a_call_that_the_output_limit_may_have_cut_is_left_out() {
     let calls = ended("tool_use");
     assert_eq!(closed(&[BEGIN, &call, &all, &calls, STOP]), [0]);
     protocol(&[BEGIN, &call, &half, &calls, STOP]);
-    protocol(&[BEGIN, &call, &calls, STOP]);
 }
 
 #[test]
@@ -265,6 +264,21 @@ fn a_block_without_its_start_or_its_end_is_survived() {
     assert_eq!(run(&[BEGIN, unnamed, STOP]).unwrap()[1..], expected);
     assert!(matches!(run(&[BEGIN, &some]), Err(Fault::Truncated)));
     assert!(matches!(run(&[]), Err(Fault::Truncated)));
+}
+
+#[test]
+fn a_call_without_arguments_is_whole_with_the_reason_to_stop() {
+    let call = start(0, r#"{"type":"tool_use","id":"a","name":"f","input":{}}"#);
+    let begun = json(0, "{");
+    let calls = [BEGIN, &call, &ended("tool_use"), STOP];
+    assert_eq!(closed(&calls), [0]);
+    assert_eq!(
+        closed(&[BEGIN, &call, &ended("max_tokens"), STOP]),
+        [] as [u32; 0]
+    );
+    protocol(&[BEGIN, &call, STOP]);
+    protocol(&[BEGIN, &call, &ended("end_turn"), STOP]);
+    protocol(&[BEGIN, &call, &begun, &ended("tool_use"), STOP]);
 }
 
 #[test]

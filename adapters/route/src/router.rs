@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use windlass_core::{FailureKind, Retry};
 use windlass_ports::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
 };
@@ -93,7 +94,7 @@ impl Router {
     /// under another name of theirs where one is given. Earlier rules come first.
     ///
     /// # Errors
-    /// [`ProviderError`] of kind `InvalidRequest` when it has no such provider.
+    /// [`ProviderError`] of kind `NotFound` when it has no such provider.
     pub fn rule(
         mut self,
         models: ModelPattern,
@@ -113,10 +114,11 @@ impl Router {
         let named = self.providers.iter().find(|one| one.name() == name);
         named.ok_or_else(|| {
             let names: Vec<&str> = self.providers.iter().map(|one| one.name()).collect();
-            misconfigured(format!(
+            let context = format!(
                 "no provider is named {name:?} here; there are: {}",
                 names.join(", ")
-            ))
+            );
+            ProviderError::new(FailureKind::NotFound, Retry::Never, context)
         })
     }
 }
@@ -163,10 +165,15 @@ impl Provider for Router {
         let model = &settings.model;
         let rule = self.rules.iter().find(|rule| rule.models.matches(model));
         let Some(rule) = rule else {
-            return Err(misconfigured(format!(
+            let context = format!(
                 "the router {} has no rule for the model {model:?}: add one, or name a provider",
                 self.name
-            )));
+            );
+            return Err(ProviderError::new(
+                FailureKind::NotFound,
+                Retry::Never,
+                context,
+            ));
         };
         let prompt = self
             .settings

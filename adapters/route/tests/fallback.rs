@@ -218,10 +218,7 @@ async fn a_router_asks_whom_the_settings_name_or_whose_the_model_is() {
     assert_eq!(b.1.prompts()[0].settings.model, "grand");
     for (provider, model) in [("c", "m"), ("auto", "m")] {
         let (attempt, retry) = read(&router, request(provider, model)).await.unwrap_err();
-        assert_eq!(
-            (attempt.kind, retry),
-            (FailureKind::InvalidRequest, Retry::Never)
-        );
+        assert_eq!((attempt.kind, retry), (FailureKind::NotFound, Retry::Never));
     }
     assert!(router.rule(ModelPattern::new("*"), "c", None).is_err());
     let twice: [Arc<dyn Provider>; 2] = [named("a", []), named("a", [])];

@@ -1,4 +1,6 @@
-//! The providers that are built in.
+//! The providers that are built in, and what holds for the addresses of all.
+
+use crate::exit::{Exit, Failure};
 
 /// The providers that are built in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,4 +44,18 @@ impl BuiltIn {
             Self::Demo => None,
         }
     }
+}
+
+/// Refuses a URL that would put a name or a password into the log.
+pub(super) fn holds_no_name(url: &str, place: &str) -> Result<(), Failure> {
+    let authority = url.split("://").nth(1).unwrap_or(url);
+    let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
+    if !authority.contains('@') {
+        return Ok(());
+    }
+    let words = format!(
+        "the base URL holds a name or a password, which would be recorded: take it out, and put a \
+         key into {place}"
+    );
+    Err(Failure::new(Exit::Provider, words))
 }

@@ -14,7 +14,7 @@ use windlass_replay::Recorder;
 use windlass_route::{Fallback, Link, ModelPattern, Router};
 use windlass_wire::Models;
 
-use super::built_in::BuiltIn;
+use super::built_in::{BuiltIn, holds_no_name};
 use super::named::Named;
 use super::providers::{Chain, Entry, Providers, Speaks};
 use crate::args::Shape;
@@ -198,7 +198,11 @@ impl All<'_> {
         }
         for built in BuiltIn::ALL {
             let wanted = self.is_wanted(built.name());
-            if built.name() != name && (wanted || has_key(built)) {
+            // A turn may still be open where the session was.
+            let left = self
+                .recorded
+                .is_some_and(|one| one.provider == built.name());
+            if built.name() != name && (wanted || left || has_key(built)) {
                 // What the session is told to leave need not be there any more.
                 others.extend(self.ready(built.name(), wanted)?);
             }
@@ -237,7 +241,13 @@ impl All<'_> {
         })
     }
 
-    /// Whether a chain or a route of the file leads there, or a turn may still be open there.
+    /// Whether a turn may still be open there.
+    fn left(&self, built: BuiltIn) -> bool {
+        let recorded = self.recorded.map(|recorded| recorded.provider.as_str());
+        recorded == Some(built.name())
+    }
+
+    /// Whether a chain or a route of the file leads there.
     fn is_wanted(&self, name: &str) -> bool {
         let mut links = self.file.chains.iter().flat_map(|chain| &chain.links);
         let mut routes = self.file.routes.iter();
@@ -464,20 +474,6 @@ fn same_kind(recorded: &str, built: BuiltIn) -> bool {
 
 fn has_key(built: BuiltIn) -> bool {
     built.variables().is_some_and(|(_, key)| set(key).is_some())
-}
-
-/// Refuses a URL that would put a name or a password into the log.
-fn holds_no_name(url: &str, place: &str) -> Result<(), Failure> {
-    let authority = url.split("://").nth(1).unwrap_or(url);
-    let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
-    if !authority.contains('@') {
-        return Ok(());
-    }
-    let words = format!(
-        "the base URL holds a name or a password, which would be recorded: take it out, and put a \
-         key into {place}"
-    );
-    Err(Failure::new(Exit::Provider, words))
 }
 
 /// Asks each provider for its models, as `doctor` does.

@@ -198,11 +198,7 @@ impl All<'_> {
         }
         for built in BuiltIn::ALL {
             let wanted = self.is_wanted(built.name());
-            // A turn may still be open where the session was.
-            let left = self
-                .recorded
-                .is_some_and(|one| one.provider == built.name());
-            if built.name() != name && (wanted || left || has_key(built)) {
+            if built.name() != name && (wanted || self.left(built) || has_key(built)) {
                 // What the session is told to leave need not be there any more.
                 others.extend(self.ready(built.name(), wanted)?);
             }

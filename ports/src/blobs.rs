@@ -54,6 +54,13 @@ pub trait Blobs: Send + Sync + 'static {
     /// # Errors
     /// `NotFound`, `Corrupt`, `Io`.
     async fn verify(&self, session: &SessionId, sha256: &str) -> Result<Kept, BlobError>;
+
+    /// Erases all that a session keeps. Durable when it answers; what is written at the same time
+    /// may stay.
+    ///
+    /// # Errors
+    /// `Io`.
+    async fn erase(&self, session: &SessionId) -> Result<(), BlobError>;
 }
 
 /// Writes one blob. Dropped before it has finished, it leaves nothing to read.
@@ -201,6 +208,10 @@ impl Blobs for NoBlobs {
 
     async fn verify(&self, session: &SessionId, sha256: &str) -> Result<Kept, BlobError> {
         Err(BlobError::not_found(session, sha256))
+    }
+
+    async fn erase(&self, _session: &SessionId) -> Result<(), BlobError> {
+        Ok(())
     }
 }
 

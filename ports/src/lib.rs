@@ -9,14 +9,18 @@
 mod approver;
 mod blobs;
 mod cancel;
+mod chain;
 mod clock;
 pub mod codec;
 #[doc(hidden)]
 pub mod fuzzing;
 mod hooks;
+mod leases;
+mod log;
 mod provider;
 mod socket;
 mod store;
+mod summary;
 mod tools;
 mod wire;
 
@@ -30,19 +34,23 @@ pub use blobs::{
     OutputKeeper, is_blob_name,
 };
 pub use cancel::{CancelSignal, CancelSource, Cancelled};
+pub use chain::Link;
 pub use clock::Clock;
 pub use hooks::{
     HookCall, HookContext, HookError, HookErrorKind, HookSubject, Hooks, NoHooks, Redactor,
 };
+pub use leases::{Holding, Lease, LeaseCapabilities, LeaseError, LeaseErrorKind, Leases};
+pub use log::Log;
 pub use provider::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
     Streaming,
 };
 pub use socket::{WireOpened, WireSocket};
 pub use store::{
-    Claimed, Durability, Fencing, LogStore, Repair, SessionHead, StoreCapabilities, StoreError,
+    Claimed, Durability, Fencing, LogStore, Repair, Snapshot, StoreCapabilities, StoreError,
     StoreErrorKind, StoreRetry, Verified,
 };
+pub use summary::{SessionFilter, SessionHead, Summary};
 pub use tools::{
     NoProgress, Progress, ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor,
 };

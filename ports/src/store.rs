@@ -2,9 +2,13 @@
 
 use std::error::Error;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
+
+use crate::chain::Link;
+use crate::summary::{SessionFilter, SessionHead};
 
 /// Keeps logs.
 ///
@@ -14,11 +18,15 @@ use windlass_core::{Epoch, Recorded, Seq, SessionId};
 /// - *contiguous*: a log is the positions 1, 2, 3, ... without a gap;
 /// - *durable*: an acknowledged append survives what the declared [`Durability`] names;
 /// - *fenced*: only the latest claim of a session appends to it, and only at its end;
+/// - *recognised*: an append that was kept although its answer was lost is not kept twice: asked
+///   again under the same claim, with the same facts at the same position, it succeeds and changes
+///   nothing;
 /// - *faithful*: what is read is what was appended, byte for byte in the text form, and whatever
 ///   is not is an error with its position, never a shorter log. The one exception is an append
 ///   that was never acknowledged: a torn tail is cut off when the session is claimed, and
 ///   reported;
-/// - *readable*: reading needs no claim, changes nothing, and works on a full disk.
+/// - *readable*: reading needs no claim, changes nothing, and works on a full disk;
+/// - *declared*: what the [`StoreCapabilities`] do not promise is answered as `Unsupported`.
 #[async_trait]
 pub trait LogStore: Send + Sync + 'static {
     /// What this store promises.
@@ -44,12 +52,12 @@ pub trait LogStore: Send + Sync + 'static {
     /// positions that follow. Returns once they are durable at the declared level.
     ///
     /// After an error other than `Conflict`, `NotClaimed` and `Invalid` the caller does not know
-    /// whether they were kept; a new claim tells.
+    /// whether they were kept. The same append again, while the claim stands, or a new claim tells.
     ///
     /// # Errors
     /// `Conflict` when `after` is not the log's last position, `NotClaimed` when the epoch is not
     /// that of the latest claim, `Invalid` when the facts are empty, of another session or not
-    /// numbered on, `TooLarge`, `Full`, `Io`.
+    /// numbered on, `TooLarge`, `Full`, `Unavailable`, `Io`.
     async fn append(
         &self,
         session: &SessionId,
@@ -70,14 +78,16 @@ pub trait LogStore: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError>;
 
-    /// Up to `limit` sessions in the order of their ids, after the session `after`.
+    /// Up to `limit` of the sessions that a filter takes, in the order of their ids, after the
+    /// session `after`. Fewer than `limit` means that there are no more.
     ///
-    /// A session whose log is corrupt is listed too.
+    /// A session whose log is corrupt is listed too, without a summary, where the filter takes all.
     ///
     /// # Errors
     /// `Io`.
     async fn sessions(
         &self,
+        filter: &SessionFilter,
         after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionHead>, StoreError>;
@@ -87,6 +97,59 @@ pub trait LogStore: Send + Sync + 'static {
     /// # Errors
     /// As [`read`](Self::read).
     async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError>;
+
+    /// Waits until a session's log ends after position `after`, or until `patience` is over, and
+    /// answers the last position. Needs no claim. Whoever waits is woken by an append of this store
+    /// object, and by one of another writer within the declared [`StoreCapabilities::tail`].
+    ///
+    /// # Errors
+    /// `Unknown` when there is no such session, `Unsupported`, `Corrupt`, `Io`.
+    async fn tail(
+        &self,
+        session: &SessionId,
+        _after: Seq,
+        _patience: Duration,
+    ) -> Result<Seq, StoreError> {
+        Err(StoreError::unsupported(session, "following logs"))
+    }
+
+    /// Erases a session: its log, its summary, its snapshot. Afterwards there is no such session, and
+    /// nothing of what it said can be read from the store's files once it has answered. The claim is
+    /// over; a new one begins a new session.
+    ///
+    /// # Errors
+    /// `NotClaimed` when the epoch is not that of the latest claim, `Unsupported`, `Full`, `Io`.
+    async fn erase(&self, session: &SessionId, _epoch: Epoch) -> Result<(), StoreError> {
+        Err(StoreError::unsupported(session, "erasing sessions"))
+    }
+
+    /// Keeps a snapshot of what a session's log folds to, in place of the one before. It is a cache:
+    /// losing it loses nothing, so it need not be durable, and a claim is not needed.
+    ///
+    /// # Errors
+    /// `Unknown` when there is no such session, `Invalid` when the snapshot is of a position behind
+    /// the log's last, `TooLarge`, `Unsupported`, `Full`, `Io`.
+    async fn keep_snapshot(
+        &self,
+        session: &SessionId,
+        _snapshot: &Snapshot,
+    ) -> Result<(), StoreError> {
+        Err(StoreError::unsupported(session, "keeping snapshots"))
+    }
+
+    /// The snapshot that is kept of a session, if there is one of this version that the log still
+    /// bears out: the log has, at the snapshot's position, the link that it had when it was kept.
+    /// One that is damaged, of another version or of another log is none.
+    ///
+    /// # Errors
+    /// `Unknown` when there is no such session, `Unsupported`, `Io`.
+    async fn snapshot(
+        &self,
+        session: &SessionId,
+        _version: &str,
+    ) -> Result<Option<Snapshot>, StoreError> {
+        Err(StoreError::unsupported(session, "keeping snapshots"))
+    }
 }
 
 /// What a store promises.
@@ -98,8 +161,13 @@ pub struct StoreCapabilities {
     pub max_fact_bytes: usize,
     /// Which writers a claim fences off.
     pub fencing: Fencing,
-    /// Whether it keeps a hash chain: [`verify`](LogStore::verify) then tells its last link.
-    pub chain: bool,
+    /// Within how many milliseconds [`tail`](LogStore::tail) tells what other writers append; `None`
+    /// when it follows no logs.
+    pub tail: Option<u64>,
+    /// Whether it can [`erase`](LogStore::erase).
+    pub erase: bool,
+    /// The most bytes of a snapshot; `None` when it keeps none.
+    pub snapshots: Option<usize>,
 }
 
 /// Which writers a claim fences off.
@@ -143,11 +211,15 @@ pub struct Repair {
     pub cut_bytes: u64,
 }
 
-/// A session in a store.
+/// What a log folds to, up to a position. The store does not look into it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionHead {
-    /// Its id.
-    pub id: SessionId,
+pub struct Snapshot {
+    /// The last position that it holds.
+    pub seq: Seq,
+    /// What it was made by and how it is written: of another version it means nothing.
+    pub version: String,
+    /// The rest.
+    pub bytes: Vec<u8>,
 }
 
 /// A log that was checked.
@@ -159,8 +231,8 @@ pub struct Verified {
     pub bytes: u64,
     /// Bytes of a torn tail, which the next claim will cut off; 0 when there is none.
     pub torn_bytes: u64,
-    /// The last link of the store's hash chain in hexadecimal, where it keeps one.
-    pub chain: Option<String>,
+    /// The last link of the log's hash chain.
+    pub chain: Link,
 }
 
 /// Why a store did not do what it was asked.
@@ -209,6 +281,10 @@ pub enum StoreErrorKind {
     Full,
     /// The store cannot be written to.
     ReadOnly,
+    /// The store does not do that, and does not declare it.
+    Unsupported,
+    /// The server that keeps the logs could not be reached, or did not answer in time.
+    Unavailable,
     /// The operating system or the database failed.
     Io,
 }
@@ -229,9 +305,10 @@ impl StoreError {
     #[must_use]
     pub fn new(kind: StoreErrorKind, context: impl Into<String>) -> Self {
         let retry = match &kind {
-            StoreErrorKind::Locked | StoreErrorKind::Full | StoreErrorKind::ReadOnly => {
-                StoreRetry::Later
-            }
+            StoreErrorKind::Locked
+            | StoreErrorKind::Full
+            | StoreErrorKind::ReadOnly
+            | StoreErrorKind::Unavailable => StoreRetry::Later,
             StoreErrorKind::Unknown
             | StoreErrorKind::NotClaimed
             | StoreErrorKind::Conflict { .. }
@@ -239,6 +316,7 @@ impl StoreError {
             | StoreErrorKind::TooLarge
             | StoreErrorKind::Corrupt { .. }
             | StoreErrorKind::Newer
+            | StoreErrorKind::Unsupported
             | StoreErrorKind::Io => StoreRetry::Never,
         };
         Self {
@@ -247,6 +325,13 @@ impl StoreError {
             context: context.into(),
             source: None,
         }
+    }
+
+    /// What is not declared is not done.
+    #[must_use]
+    pub fn unsupported(session: &SessionId, what: &str) -> Self {
+        let context = format!("session {session}: this store does not support {what}");
+        Self::new(StoreErrorKind::Unsupported, context)
     }
 
     /// The same error with its cause.

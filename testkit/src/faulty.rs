@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::codec::{self, CodecError};
 use windlass_ports::{
-    Claimed, Durability, Fencing, LogStore, SessionHead, StoreCapabilities, StoreError,
-    StoreErrorKind, Verified,
+    Claimed, Durability, Fencing, Link, LogStore, SessionFilter, SessionHead, StoreCapabilities,
+    StoreError, StoreErrorKind, Summary, Verified,
 };
 
 use crate::gate::Gate;
@@ -311,6 +311,14 @@ impl Log {
     }
 }
 
+/// A session whose log holds these facts, as a listing tells it.
+fn head(id: &SessionId, facts: &[Arc<Recorded>]) -> SessionHead {
+    SessionHead {
+        id: id.clone(),
+        summary: Summary::after(None, facts.iter().map(AsRef::as_ref)),
+    }
+}
+
 fn scripted(kind: StoreErrorKind) -> StoreError {
     let context = format!("the script says that the store fails: {kind:?}");
     StoreError::new(kind, context)
@@ -332,7 +340,9 @@ impl LogStore for FaultyStore {
             durability: Durability::Process,
             max_fact_bytes: MAX_FACT_BYTES,
             fencing: Fencing::Place,
-            chain: false,
+            tail: None,
+            erase: false,
+            snapshots: None,
         }
     }
 
@@ -403,6 +413,7 @@ impl LogStore for FaultyStore {
 
     async fn sessions(
         &self,
+        filter: &SessionFilter,
         after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionHead>, StoreError> {
@@ -410,8 +421,9 @@ impl LogStore for FaultyStore {
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
         let logs = disk.logs.range((start, Bound::Unbounded));
         let written = logs.filter(|(_, log)| !log.facts.is_empty());
-        let heads = written.map(|(id, _)| SessionHead { id: id.clone() });
-        Ok(heads.take(limit).collect())
+        let heads = written.map(|(id, log)| head(id, &log.facts));
+        let taken = heads.filter(|head| filter.takes(head.summary.as_ref()));
+        Ok(taken.take(limit).collect())
     }
 
     async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
@@ -421,7 +433,10 @@ impl LogStore for FaultyStore {
             last: log.last(),
             bytes: log.bytes,
             torn_bytes: 0,
-            chain: None,
+            chain: Link::of(session, log.facts.iter().map(AsRef::as_ref)).map_err(|error| {
+                let context = format!("a fact of {session} has no text form");
+                StoreError::new(StoreErrorKind::Io, context).caused_by(error)
+            })?,
         })
     }
 }

@@ -224,13 +224,6 @@ pub(crate) fn looks_like_a_head(bytes: &[u8]) -> bool {
     bytes.iter().take(HEAD).enumerate().all(fits)
 }
 
-/// A link in hexadecimal.
-pub(crate) fn hex(link: &Link) -> String {
-    let mut out = Vec::with_capacity(32);
-    push_hex(&mut out, link);
-    String::from_utf8_lossy(&out).into_owned()
-}
-
 fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     let digit = |nibble: u8| {
         if nibble < 10 {

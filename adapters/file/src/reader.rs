@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use windlass_core::{Recorded, Seq, SessionId};
 use windlass_ports::codec::{self, CodecError};
-use windlass_ports::{SessionHead, StoreError, StoreErrorKind, Verified};
+use windlass_ports::{
+    Link, SessionFilter, SessionHead, StoreError, StoreErrorKind, Summary, Verified,
+};
 
-use crate::codec::hex;
 use crate::disk::LogFile;
 use crate::error;
 use crate::marks::Marks;
@@ -103,11 +104,13 @@ impl Reader<'_> {
     pub(crate) fn verify(&self) -> Result<Verified, StoreError> {
         let file = self.open()?;
         let mut scan = Scan::new(&*file, self.session, self.known_end);
+        let mut link = Link::genesis(self.session);
         let torn_bytes = loop {
             match self.next(&mut scan)? {
                 Found::Unit(unit) => {
                     for (body, n) in unit.bodies.iter().zip(1..) {
                         let bytes = scan.bytes(body).map_err(|error| self.io(error))?;
+                        link = link.then(bytes);
                         self.decode(bytes, unit.after.plus(n), body.start)?;
                     }
                 }
@@ -128,7 +131,7 @@ impl Reader<'_> {
             last: end.seq,
             bytes: end.offset,
             torn_bytes,
-            chain: Some(hex(&end.link)),
+            chain: link,
         })
     }
 
@@ -144,6 +147,12 @@ impl Reader<'_> {
             Found::Unit(_) | Found::Damage(_) | Found::Newer { .. } => true,
             Found::End { .. } => false,
         })
+    }
+
+    /// The log in short, read from its facts.
+    fn summary(&self) -> Result<Summary, StoreError> {
+        let facts = self.read(Seq::ZERO, usize::MAX)?;
+        Summary::after(None, &facts).ok_or_else(|| error::unknown(self.session, &self.path()))
     }
 
     /// Goes on with a scan; damage counts only once it has been seen again.
@@ -207,6 +216,7 @@ pub(crate) fn sessions(
     places: &Places,
     marks: &Marks,
     known_end: impl Fn(&SessionId) -> Option<u64>,
+    filter: &SessionFilter,
     after: Option<&SessionId>,
     limit: usize,
 ) -> Result<Vec<SessionHead>, StoreError> {
@@ -228,7 +238,10 @@ pub(crate) fn sessions(
         // One file that cannot be opened must not hide the others: it is listed, and reading it
         // says what is wrong.
         if reader.exists().unwrap_or(true) {
-            heads.push(SessionHead { id });
+            let summary = reader.summary().ok();
+            if filter.takes(summary.as_ref()) {
+                heads.push(SessionHead { id, summary });
+            }
         }
     }
     Ok(heads)

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use tokio::sync::oneshot;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Durability, Fencing, LogStore, SessionHead, StoreCapabilities, StoreError,
-    StoreErrorKind, Verified, codec,
+    Claimed, Durability, Fencing, LogStore, SessionFilter, SessionHead, StoreCapabilities,
+    StoreError, StoreErrorKind, Verified, codec,
 };
 
 use crate::disk::{Disk, RealDisk};
@@ -135,7 +135,9 @@ impl LogStore for FileStore {
             durability: Durability::Power,
             max_fact_bytes: MAX_FACT_BYTES,
             fencing: Fencing::Place,
-            chain: true,
+            tail: None,
+            erase: false,
+            snapshots: None,
         }
     }
 
@@ -180,6 +182,7 @@ impl LogStore for FileStore {
 
     async fn sessions(
         &self,
+        filter: &SessionFilter,
         after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionHead>, StoreError> {
@@ -191,9 +194,11 @@ impl LogStore for FileStore {
             ends.collect()
         };
         let (shared, marks, after) = (self.shared.clone(), self.marks.clone(), after.cloned());
+        let filter = filter.clone();
         let listing = tokio::task::spawn_blocking(move || {
             let known_end = |id: &SessionId| known.get(id).copied().flatten();
-            reader::sessions(&shared.places, &marks, known_end, after.as_ref(), limit)
+            let after = after.as_ref();
+            reader::sessions(&shared.places, &marks, known_end, &filter, after, limit)
         });
         listing.await.unwrap_or_else(|error| {
             let context = "listing the sessions was stopped with the runtime: ask again";

@@ -120,6 +120,20 @@ impl Blobs for MemoryBlobs {
         }
         Ok(kept)
     }
+
+    async fn erase(&self, session: &SessionId) -> Result<(), BlobError> {
+        let mut state = self.state.lock();
+        let mut freed = 0_u64;
+        state.kept.retain(|(of, _), bytes| {
+            let stays = of != session;
+            if !stays {
+                freed = freed.saturating_add(bytes.len() as u64);
+            }
+            stays
+        });
+        state.bytes = state.bytes.saturating_sub(freed);
+        Ok(())
+    }
 }
 
 /// The name and the length of bytes.

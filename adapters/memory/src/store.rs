@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Durability, Fencing, LogStore, SessionHead, StoreCapabilities, StoreError,
-    StoreErrorKind, Verified,
+    Claimed, Durability, Fencing, Link, LogStore, SessionFilter, SessionHead, StoreCapabilities,
+    StoreError, StoreErrorKind, Summary, Verified,
 };
 
 const MAX_FACT_BYTES: usize = 16 * 1024 * 1024;
@@ -34,6 +34,7 @@ struct State {
 struct Log {
     claim: Option<Epoch>,
     bytes: u64,
+    summary: Option<Summary>,
     facts: Vec<Arc<Recorded>>,
 }
 
@@ -72,7 +73,9 @@ impl LogStore for MemoryStore {
             durability: Durability::Memory,
             max_fact_bytes: MAX_FACT_BYTES,
             fencing: Fencing::Object,
-            chain: false,
+            tail: None,
+            erase: false,
+            snapshots: None,
         }
     }
 
@@ -126,6 +129,8 @@ impl LogStore for MemoryStore {
         if total > self.limit_bytes {
             return Err(full(session, self.limit_bytes));
         }
+        let new = facts.iter().map(AsRef::as_ref);
+        log.summary = Summary::after(log.summary.take(), new);
         log.facts.extend_from_slice(facts);
         log.bytes = log.bytes.saturating_add(bytes);
         state.bytes = total;
@@ -150,6 +155,7 @@ impl LogStore for MemoryStore {
 
     async fn sessions(
         &self,
+        filter: &SessionFilter,
         after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionHead>, StoreError> {
@@ -157,9 +163,11 @@ impl LogStore for MemoryStore {
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
         let logs = state.logs.range((start, Bound::Unbounded));
         let written = logs.filter(|(_, log)| !log.facts.is_empty());
-        let heads = written
-            .take(limit)
-            .map(|(id, _)| SessionHead { id: id.clone() });
+        let taken = written.filter(|(_, log)| filter.takes(log.summary.as_ref()));
+        let heads = taken.take(limit).map(|(id, log)| SessionHead {
+            id: id.clone(),
+            summary: log.summary.clone(),
+        });
         Ok(heads.collect())
     }
 
@@ -170,7 +178,7 @@ impl LogStore for MemoryStore {
             last: log.last(),
             bytes: log.bytes,
             torn_bytes: 0,
-            chain: None,
+            chain: link(session, &log.facts)?,
         })
     }
 }
@@ -230,6 +238,14 @@ impl io::Write for Count {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// The last link of the chain over these facts.
+fn link(session: &SessionId, facts: &[Arc<Recorded>]) -> Result<Link, StoreError> {
+    Link::of(session, facts.iter().map(AsRef::as_ref)).map_err(|error| {
+        let context = format!("a fact of {session} has no text form");
+        StoreError::new(StoreErrorKind::Io, context).caused_by(error)
+    })
 }
 
 /// Holds a batch to what may be appended after a position.

@@ -47,7 +47,14 @@ async fn half_an_append_is_cut_off() {
     let verified = store.verify(&id).await.unwrap();
     assert_eq!(verified.last, Seq(3));
     assert!(verified.torn_bytes > 0);
-    assert_eq!(store.sessions(None, 10).await.unwrap().len(), 1);
+    assert_eq!(
+        store
+            .sessions(windlass_ports::SessionFilter::ALL, None, 10)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
     assert!(store.read(&only_half, Seq::ZERO, 1).await.is_err());
 
     let claimed = store.claim(&id).await.unwrap();

@@ -13,8 +13,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Durability, Fencing, LogStore, SessionHead, StoreCapabilities, StoreError,
-    StoreErrorKind, StoreRetry, Verified,
+    Claimed, Durability, Fencing, Link, LogStore, SessionFilter, SessionHead, StoreCapabilities,
+    StoreError, StoreErrorKind, StoreRetry, Summary, Verified,
 };
 
 use crate::check::texts;
@@ -203,7 +203,9 @@ impl LogStore for SledStore {
             durability: Durability::Power,
             max_fact_bytes: MAX_FACT_BYTES,
             fencing: Fencing::Place,
-            chain: true,
+            tail: None,
+            erase: false,
+            snapshots: None,
         }
     }
 
@@ -286,6 +288,7 @@ impl LogStore for SledStore {
 
     async fn sessions(
         &self,
+        filter: &SessionFilter,
         after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionHead>, StoreError> {
@@ -301,7 +304,13 @@ impl LogStore for SledStore {
                 .await?;
             let ended = page.len() < count;
             after = page.last().cloned();
-            listed.extend(page.into_iter().map(|id| SessionHead { id }));
+            for id in page {
+                let facts = self.read(&id, Seq::ZERO, usize::MAX).await;
+                let summary = facts.ok().and_then(|facts| Summary::after(None, &facts));
+                if filter.takes(summary.as_ref()) {
+                    listed.push(SessionHead { id, summary });
+                }
+            }
             if ended {
                 break;
             }
@@ -311,6 +320,7 @@ impl LogStore for SledStore {
 
     async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
         let mut bytes = 0;
+        let mut chain = Link::genesis(session);
         let mut cursor = Cursor {
             after: Seq::ZERO,
             link: None,
@@ -321,22 +331,18 @@ impl LogStore for SledStore {
             for (text, seq) in stretch.texts.iter().zip(cursor.after.0..) {
                 decode(&self.dir, session, Seq(seq), text)?;
                 bytes += text.len() as u64;
+                chain = chain.then(text);
             }
             cursor.after = cursor.after.plus(stretch.texts.len() as u64);
             cursor.link = Some(stretch.link);
             if cursor.after < stretch.last {
                 continue;
             }
-            let chain = stretch
-                .link
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect();
             return Ok(Verified {
                 last: cursor.after,
                 bytes,
                 torn_bytes: stretch.torn_bytes,
-                chain: Some(chain),
+                chain,
             });
         }
     }

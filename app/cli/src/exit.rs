@@ -125,6 +125,8 @@ impl From<StoreError> for Failure {
             | StoreErrorKind::Newer
             | StoreErrorKind::Full
             | StoreErrorKind::ReadOnly
+            | StoreErrorKind::Unsupported
+            | StoreErrorKind::Unavailable
             | StoreErrorKind::Io => Exit::Store,
         };
         Self::new(exit, error.to_string())

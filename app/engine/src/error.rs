@@ -55,6 +55,8 @@ impl From<StoreError> for StartError {
             | StoreErrorKind::Newer
             | StoreErrorKind::Full
             | StoreErrorKind::ReadOnly
+            | StoreErrorKind::Unsupported
+            | StoreErrorKind::Unavailable
             | StoreErrorKind::Io => Self::Store(error),
         }
     }

@@ -102,7 +102,9 @@ mod tests {
             durability: Durability::Memory,
             max_fact_bytes,
             fencing: Fencing::Object,
-            chain: false,
+            tail: None,
+            erase: false,
+            snapshots: None,
         })
     }
 

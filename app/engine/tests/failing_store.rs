@@ -13,8 +13,8 @@ use windlass::core::{
     Scope, Seq, SessionId, Settings, Timestamp, Window,
 };
 use windlass::ports::{
-    Claimed, Durability, Fencing, LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, SessionHead,
-    StoreCapabilities, StoreError, StoreErrorKind, ToolExecutor as _, Verified,
+    Claimed, Durability, Fencing, LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, SessionFilter,
+    SessionHead, StoreCapabilities, StoreError, StoreErrorKind, ToolExecutor as _, Verified,
 };
 use windlass::{Config, Conversation, Ended, Engine, Event, Send, SendError, Start, StartError};
 use windlass_testkit::Gate;
@@ -38,7 +38,9 @@ impl LogStore for MockStore {
             durability: Durability::Memory,
             max_fact_bytes: 1 << 20,
             fencing: Fencing::Object,
-            chain: false,
+            tail: None,
+            erase: false,
+            snapshots: None,
         }
     }
 
@@ -67,6 +69,7 @@ impl LogStore for MockStore {
 
     async fn sessions(
         &self,
+        _: &SessionFilter,
         _: Option<&SessionId>,
         _: usize,
     ) -> Result<Vec<SessionHead>, StoreError> {

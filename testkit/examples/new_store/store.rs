@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Durability, Fencing, LogStore, Repair, SessionHead, StoreCapabilities, StoreError,
-    StoreErrorKind, Verified, codec,
+    Claimed, Durability, Fencing, Link, LogStore, Repair, SessionFilter, SessionHead,
+    StoreCapabilities, StoreError, StoreErrorKind, Summary, Verified, codec,
 };
 
 /// The largest fact that it takes, in bytes of its text form.
@@ -151,7 +151,9 @@ impl LogStore for LinesStore {
             durability: Durability::Process,
             max_fact_bytes: MAX_FACT_BYTES,
             fencing: Fencing::Object,
-            chain: false,
+            tail: None,
+            erase: false,
+            snapshots: None,
         }
     }
 
@@ -244,6 +246,7 @@ impl LogStore for LinesStore {
 
     async fn sessions(
         &self,
+        filter: &SessionFilter,
         after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionHead>, StoreError> {
@@ -261,8 +264,18 @@ impl LogStore for LinesStore {
             }
         }
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let page = ids.range((start, Bound::Unbounded)).take(limit);
-        Ok(page.map(|id| SessionHead { id: id.clone() }).collect())
+        let heads = ids.range((start, Bound::Unbounded)).map(|id| {
+            // One that does not read is listed, and reading it says what is wrong.
+            let log = self.load(id).ok();
+            let facts = log.iter().flat_map(|log| &log.facts).map(AsRef::as_ref);
+            let summary = Summary::after(None, facts);
+            SessionHead {
+                id: id.clone(),
+                summary,
+            }
+        });
+        let taken = heads.filter(|head| filter.takes(head.summary.as_ref()));
+        Ok(taken.take(limit).collect())
     }
 
     async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
@@ -274,7 +287,8 @@ impl LogStore for LinesStore {
             last: log.last(),
             bytes: log.bytes,
             torn_bytes: log.torn,
-            chain: None,
+            chain: Link::of(session, log.facts.iter().map(AsRef::as_ref))
+                .map_err(|error| failed(session, "encoding", error))?,
         })
     }
 }

@@ -131,6 +131,11 @@ impl Blobs for HeldBlobs {
             bytes: bytes.len() as u64,
         })
     }
+
+    async fn erase(&self, session: &SessionId) -> Result<(), BlobError> {
+        held(&self.kept).retain(|(of, _), _| of != session);
+        Ok(())
+    }
 }
 
 struct Writer {

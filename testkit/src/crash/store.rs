@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, LogStore, SessionHead, StoreCapabilities, StoreError, StoreErrorKind, Verified,
+    Claimed, LogStore, SessionFilter, SessionHead, StoreCapabilities, StoreError, StoreErrorKind,
+    Verified,
 };
 
 use super::plan::{Fault, Plan};
@@ -120,10 +121,11 @@ impl LogStore for CrashingStore {
 
     async fn sessions(
         &self,
+        filter: &SessionFilter,
         after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionHead>, StoreError> {
-        self.inner.sessions(after, limit).await
+        self.inner.sessions(filter, after, limit).await
     }
 
     async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {

@@ -383,6 +383,8 @@ pub(super) fn is_superseded(error: &StoreError) -> bool {
         | StoreErrorKind::Newer
         | StoreErrorKind::Full
         | StoreErrorKind::ReadOnly
+        | StoreErrorKind::Unsupported
+        | StoreErrorKind::Unavailable
         | StoreErrorKind::Io => false,
     }
 }

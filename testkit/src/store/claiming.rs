@@ -6,7 +6,7 @@
 )]
 
 use windlass_core::{Epoch, Seq};
-use windlass_ports::StoreErrorKind;
+use windlass_ports::{SessionFilter, StoreErrorKind};
 
 use super::StoreFixture;
 use super::facts::numbered_facts;
@@ -23,7 +23,10 @@ pub fn a_claim_alone_creates_nothing(at: &dyn StoreFixture) -> Checked {
             claimed.last == Seq::ZERO && claimed.repaired.is_none(),
             "a new session's claim must stand at 0 with nothing repaired: {claimed:?}"
         );
-        let sessions = done(store.sessions(None, 10).await, "listing sessions")?;
+        let sessions = done(
+            store.sessions(SessionFilter::ALL, None, 10).await,
+            "listing sessions",
+        )?;
         ensure!(
             sessions.is_empty(),
             "a session that was only claimed is listed"
@@ -41,7 +44,10 @@ pub fn a_claim_alone_creates_nothing(at: &dyn StoreFixture) -> Checked {
         let facts = numbered_facts(&id, Seq::ZERO, 1);
         let appended = store.append(&id, claimed.epoch, Seq::ZERO, &facts).await;
         done(appended, "the first append")?;
-        let sessions = done(store.sessions(None, 10).await, "listing sessions")?;
+        let sessions = done(
+            store.sessions(SessionFilter::ALL, None, 10).await,
+            "listing sessions",
+        )?;
         ensure!(
             sessions.len() == 1,
             "after its first append a session is not listed"

@@ -1,31 +1,33 @@
 //! Cases about what a store declares: a wrong declaration fails either way.
 
 use windlass_core::Seq;
-use windlass_ports::{Claimed, Fencing, StoreErrorKind};
+use windlass_ports::{Claimed, Fencing, Link, StoreErrorKind};
 
 use super::StoreFixture;
 use super::facts::numbered_facts;
 use super::violation::{Checked, Violation, done, ensure, run};
 use super::writer::Writer;
 
-/// A store tells the last link of a chain exactly where it declares that it keeps one.
+/// Verifying tells the last link of the chain over the log's text forms, as every store defines it.
 ///
 /// # Errors
-/// A violation when it is otherwise.
-pub fn a_chain_is_told_as_declared(at: &dyn StoreFixture) -> Checked {
+/// A violation when it is another.
+pub fn the_chain_is_that_of_the_log(at: &dyn StoreFixture) -> Checked {
     run(async {
         let store = at.open().await;
-        let declared = store.capabilities().chain;
         let mut writer = Writer::new(&store, "s").await?;
-        writer.append(writer.next(3)).await?;
-        let verified = done(store.verify(&writer.id).await, "verifying")?;
-        let told = verified.chain.is_some_and(|link| !link.is_empty());
-        ensure!(
-            told == declared,
-            "a chain is {}, and verifying tells {}",
-            if declared { "declared" } else { "not declared" },
-            if told { "one" } else { "none" }
-        );
+        for count in [1, 3] {
+            writer.append(writer.next(count)).await?;
+            let verified = done(store.verify(&writer.id).await, "verifying")?;
+            let facts = done(store.read(&writer.id, Seq::ZERO, 10).await, "reading")?;
+            let chain = Link::of(&writer.id, &facts);
+            let chain = chain.map_err(|error| Violation::new(error.to_string()))?;
+            ensure!(
+                verified.chain == chain,
+                "the log's chain ends in {chain}, and verifying tells {}",
+                verified.chain
+            );
+        }
         Ok(())
     })
 }

@@ -134,7 +134,7 @@ macro_rules! log_store_cases {
             a_reopened_store_needs_a_new_claim,
             what_was_acknowledged_is_outside_of_the_process,
             the_laws_hold_in_worlds_that_it_keeps,
-            a_chain_is_told_as_declared,
+            the_chain_is_that_of_the_log,
             other_writers_are_fenced_as_declared,
         }
     };

@@ -12,7 +12,7 @@
 )]
 
 use windlass_core::Seq;
-use windlass_ports::{Durability, LogStore, StoreErrorKind};
+use windlass_ports::{Durability, LogStore, SessionFilter, StoreErrorKind};
 
 use super::StoreFixture;
 use super::facts::numbered_facts;
@@ -54,7 +54,10 @@ pub fn reopening_keeps_what_was_acknowledged(at: &dyn StoreFixture) -> Checked {
             done(store.verify(id).await, "verifying in a store opened again")?;
         }
         if durability > Durability::Memory {
-            let sessions = done(store.sessions(None, 10).await, "listing sessions")?;
+            let sessions = done(
+                store.sessions(SessionFilter::ALL, None, 10).await,
+                "listing sessions",
+            )?;
             ensure!(
                 sessions.len() == 3,
                 "of 3 sessions, {sessions:?} are listed once opened again"

@@ -147,6 +147,11 @@ impl Blobs for Reference {
             bytes: blob.len() as u64,
         })
     }
+
+    async fn erase(&self, session: &SessionId) -> Result<(), BlobError> {
+        self.shared().kept.retain(|(of, _), _| of != session);
+        Ok(())
+    }
 }
 
 fn digest(bytes: &[u8]) -> String {

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Durability, Fencing, LogStore, SessionHead, StoreCapabilities, StoreError,
-    StoreErrorKind, Verified, codec,
+    Claimed, Durability, Fencing, Link, LogStore, SessionFilter, SessionHead, StoreCapabilities,
+    StoreError, StoreErrorKind, Summary, Verified, codec,
 };
 use windlass_testkit::store::StoreFixture;
 
@@ -53,8 +53,6 @@ pub(crate) enum Fault {
     LosesTheLastAppendOnOpening,
     ForgetsOnOpening,
     KeepsClaimsAcrossOpening,
-    DeclaresNoChain,
-    TellsNoChain,
     DeclaresNoFencing,
     FencesNoOtherObject,
     WritesWhenDropped,
@@ -317,7 +315,9 @@ impl LogStore for Reference {
                 Some(Fault::DeclaresNoFencing) => Fencing::Object,
                 _ => Fencing::Place,
             },
-            chain: !self.is(Fault::DeclaresNoChain),
+            tail: None,
+            erase: false,
+            snapshots: None,
         }
     }
 
@@ -434,6 +434,7 @@ impl LogStore for Reference {
 
     async fn sessions(
         &self,
+        filter: &SessionFilter,
         after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionHead>, StoreError> {
@@ -446,19 +447,26 @@ impl LogStore for Reference {
         let inclusive = self.is(Fault::ListsTheCursorToo);
         let fits =
             |id: &SessionId| after.is_none_or(|after| id > after || (inclusive && id == after));
-        let heads = ids.into_iter().filter(fits).take(limit);
-        Ok(heads.map(|id| SessionHead { id }).collect())
+        let heads = ids.into_iter().filter(fits).map(|id| {
+            let facts = kept.logs.get(&id).map(|log| log.facts.as_slice());
+            let facts = facts.unwrap_or_default().iter().map(AsRef::as_ref);
+            let summary = Summary::after(None, facts);
+            SessionHead { id, summary }
+        });
+        let taken = heads.filter(|head| filter.takes(head.summary.as_ref()));
+        Ok(taken.take(limit).collect())
     }
 
     async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
         let kept = self.kept();
         let log = kept.logs.get(session).filter(|log| self.shown(log));
         let log = log.ok_or_else(|| error(StoreErrorKind::Unknown))?;
-        let chain = if self.is(Fault::ChainsNothing) {
-            0
+        let chained = if self.is(Fault::ChainsNothing) {
+            &[]
         } else {
-            log.facts.len()
+            log.facts.as_slice()
         };
+        let chain = Link::of(session, chained.iter().map(AsRef::as_ref)).unwrap();
         Ok(Verified {
             last: if self.is(Fault::VerifiesWithoutLooking) {
                 Seq(1)
@@ -467,7 +475,7 @@ impl LogStore for Reference {
             },
             bytes: log.facts.len() as u64,
             torn_bytes: 0,
-            chain: Some(format!("{chain:x}")).filter(|_| !self.is(Fault::TellsNoChain)),
+            chain,
         })
     }
 }

@@ -6,7 +6,7 @@ pub(super) enum Layer {
     Core,
     Ports,
     /// What adapters of one kind have in common, without a technology of its own.
-    Wire,
+    Kit,
     /// The network that provider adapters are handed; their tests use the real one.
     Transport,
     Adapter,
@@ -28,7 +28,8 @@ pub(super) enum Kind {
 pub(super) const FOLDERS: &[(&str, Layer)] = &[
     ("core", Layer::Core),
     ("ports", Layer::Ports),
-    ("wire", Layer::Wire),
+    ("wire", Layer::Kit),
+    ("store", Layer::Kit),
     ("adapters/http", Layer::Transport),
     ("adapters/*", Layer::Adapter),
     ("app/engine", Layer::Engine),
@@ -40,9 +41,9 @@ pub(super) const FOLDERS: &[(&str, Layer)] = &[
 /// Which layer may depend on which, by kind of dependency. No row, no edge.
 pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
     (Layer::Ports, Kind::Normal, &[Layer::Core]),
-    (Layer::Wire, Kind::Normal, &[Layer::Core, Layer::Ports]),
+    (Layer::Kit, Kind::Normal, &[Layer::Core, Layer::Ports]),
     (
-        Layer::Wire,
+        Layer::Kit,
         Kind::Dev,
         &[Layer::Core, Layer::Ports, Layer::Testkit],
     ),
@@ -55,7 +56,7 @@ pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
     (
         Layer::Adapter,
         Kind::Normal,
-        &[Layer::Core, Layer::Ports, Layer::Wire],
+        &[Layer::Core, Layer::Ports, Layer::Kit],
     ),
     (
         Layer::Adapter,
@@ -63,7 +64,7 @@ pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
         &[
             Layer::Core,
             Layer::Ports,
-            Layer::Wire,
+            Layer::Kit,
             Layer::Transport,
             Layer::Testkit,
         ],
@@ -82,7 +83,7 @@ pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
         &[
             Layer::Core,
             Layer::Ports,
-            Layer::Wire,
+            Layer::Kit,
             Layer::Transport,
             Layer::Adapter,
             Layer::Engine,
@@ -94,7 +95,7 @@ pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
         &[
             Layer::Core,
             Layer::Ports,
-            Layer::Wire,
+            Layer::Kit,
             Layer::Transport,
             Layer::Adapter,
             Layer::Engine,
@@ -107,7 +108,7 @@ pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
         &[
             Layer::Core,
             Layer::Ports,
-            Layer::Wire,
+            Layer::Kit,
             Layer::Transport,
             Layer::Adapter,
             Layer::Engine,
@@ -121,7 +122,7 @@ pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
         &[
             Layer::Core,
             Layer::Ports,
-            Layer::Wire,
+            Layer::Kit,
             Layer::Transport,
             Layer::Adapter,
             Layer::Engine,
@@ -136,7 +137,14 @@ pub(super) const FOREIGN: &[(Layer, &[&str])] = &[
     (Layer::Core, &["serde", "thiserror"]),
     (
         Layer::Ports,
-        &["async-trait", "bytes", "serde", "serde_json", "thiserror"],
+        &[
+            "async-trait",
+            "bytes",
+            "serde",
+            "serde_json",
+            "sha2",
+            "thiserror",
+        ],
     ),
 ];
 
@@ -146,6 +154,7 @@ pub(super) const HOMES: &[(&str, &str)] = &[
     ("async-openai", "adapters/openai"),
     ("axum", "app/server"),
     ("clap", "app/cli"),
+    ("deadpool-postgres", "adapters/postgres"),
     ("http-body-util", "adapters/demo"),
     ("hyper", "adapters/demo"),
     ("hyper-util", "adapters/demo"),

@@ -139,6 +139,12 @@ impl Blobs for FileBlobs {
     async fn verify(&self, session: &SessionId, sha256: &str) -> Result<Kept, BlobError> {
         self.reading(session, sha256, Shelf::verify).await
     }
+
+    async fn erase(&self, session: &SessionId) -> Result<(), BlobError> {
+        let (shelf, id) = (self.shelf.clone(), session.clone());
+        let erasing = tokio::task::spawn_blocking(move || shelf.erase(&id));
+        erasing.await.unwrap_or_else(|_| Err(gone(session)))
+    }
 }
 
 /// Classes an error of the operating system, as the logs' are.
@@ -155,6 +161,8 @@ fn from_io(error: std::io::Error, doing: &str, path: &std::path::Path) -> BlobEr
         | StoreErrorKind::Corrupt { .. }
         | StoreErrorKind::Newer
         | StoreErrorKind::ReadOnly
+        | StoreErrorKind::Unsupported
+        | StoreErrorKind::Unavailable
         | StoreErrorKind::Io => BlobErrorKind::Io,
     };
     BlobError {

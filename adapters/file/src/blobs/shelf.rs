@@ -74,6 +74,19 @@ impl Shelf {
         Ok(held)
     }
 
+    /// Removes a session's folder with all that is in it.
+    pub(super) fn erase(&self, session: &SessionId) -> Result<(), BlobError> {
+        let folder = self.folder(session);
+        let at = |error| from_io(error, "erasing the outputs in", &folder);
+        match fs::remove_dir_all(&folder) {
+            Ok(()) => File::open(self.all())
+                .and_then(|all| all.sync_all())
+                .map_err(at),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(at(error)),
+        }
+    }
+
     /// Begins a blob under a name of its own. The lock on it says that it is being written.
     pub(super) fn begin(&self, session: &SessionId, disk: &dyn Disk) -> Result<Part, BlobError> {
         let folder = self.folder(session);

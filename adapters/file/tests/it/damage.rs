@@ -116,7 +116,10 @@ impl Log {
         assert_eq!(place(&claimed), (after, offset), "byte {byte}");
         let verified = store.verify(&self.id).await.unwrap_err();
         assert_eq!(place(&verified), (after, offset), "byte {byte}");
-        let listed = store.sessions(None, 9).await.unwrap();
+        let listed = store
+            .sessions(windlass_ports::SessionFilter::ALL, None, 9)
+            .await
+            .unwrap();
         assert_eq!(
             listed.len(),
             1,
@@ -426,7 +429,14 @@ async fn a_newer_format_is_told_from_damage() {
     ] {
         assert_eq!(error.kind, StoreErrorKind::Newer);
     }
-    assert_eq!(store.sessions(None, 9).await.unwrap().len(), 1);
+    assert_eq!(
+        store
+            .sessions(windlass_ports::SessionFilter::ALL, None, 9)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
     assert_eq!(
         fs::read(path(log.dir.path(), "s")).unwrap(),
         head.as_bytes()

@@ -81,7 +81,14 @@ async fn a_sealed_folder_is_read_only_and_readable() {
     }
     assert_eq!(store.read(&id, Seq::ZERO, 9).await.unwrap().len(), 3);
     assert_eq!(store.verify(&id).await.unwrap().last, Seq(3));
-    assert_eq!(store.sessions(None, 9).await.unwrap().len(), 1);
+    assert_eq!(
+        store
+            .sessions(windlass_ports::SessionFilter::ALL, None, 9)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
 }
 
 #[tokio::test]
@@ -93,5 +100,12 @@ async fn a_place_where_no_folder_can_be_made_is_read_only() {
         .await
         .unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::ReadOnly, "{error}");
-    assert_eq!(store.sessions(None, 9).await.unwrap().len(), 0);
+    assert_eq!(
+        store
+            .sessions(windlass_ports::SessionFilter::ALL, None, 9)
+            .await
+            .unwrap()
+            .len(),
+        0
+    );
 }

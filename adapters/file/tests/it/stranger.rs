@@ -24,7 +24,10 @@ async fn a_fifo_a_folder_and_a_dead_link_are_refused_and_hide_nothing() {
     assert!(made.success());
     std::fs::create_dir(place("folder")).unwrap();
     std::os::unix::fs::symlink("nowhere", place("link")).unwrap();
-    let listed = store.sessions(None, 10).await.unwrap();
+    let listed = store
+        .sessions(windlass_ports::SessionFilter::ALL, None, 10)
+        .await
+        .unwrap();
     assert_eq!(listed.len(), 4, "{listed:?}");
     for name in ["fifo", "folder", "link"] {
         let id = SessionId::new(name).unwrap();

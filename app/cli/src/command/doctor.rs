@@ -84,7 +84,9 @@ async fn store(site: &Site) -> Result<String, Failure> {
         ));
     }
     let store = site.open().await?;
-    store.sessions(None, 1).await?;
+    store
+        .sessions(windlass::ports::SessionFilter::ALL, None, 1)
+        .await?;
     let survives = match store.capabilities().durability {
         Durability::Memory => "as long as the process",
         Durability::Process => "the end of the process",

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use windlass::core::{Fact, Outcome, Seq, SessionId};
-use windlass::ports::LogStore;
+use windlass::ports::{LogStore, SessionFilter};
 
 use super::closed;
 use crate::args::Listing;
@@ -29,7 +29,9 @@ pub(super) async fn sessions(args: Listing) -> Result<Exit, Failure> {
     let store = site.open_to_read().await?;
     let mut after: Option<SessionId> = None;
     loop {
-        let heads = store.sessions(after.as_ref(), PAGE).await?;
+        let heads = store
+            .sessions(SessionFilter::ALL, after.as_ref(), PAGE)
+            .await?;
         for head in &heads {
             let summary = summary(store.as_ref(), &head.id).await;
             let text = if args.json {

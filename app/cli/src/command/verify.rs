@@ -1,7 +1,7 @@
 //! `windlass verify`: are logs what was written, and do they fit together?
 
 use windlass::core::{Fact, Seq, SessionId};
-use windlass::ports::{BlobErrorKind, Blobs, LogStore};
+use windlass::ports::{BlobErrorKind, Blobs, LogStore, SessionFilter};
 
 use super::closed;
 use crate::args::Verify;
@@ -23,7 +23,9 @@ pub(super) async fn verify(args: Verify) -> Result<Exit, Failure> {
     let mut after: Option<SessionId> = None;
     let mut bad = 0_u64;
     loop {
-        let heads = store.sessions(after.as_ref(), PAGE).await?;
+        let heads = store
+            .sessions(SessionFilter::ALL, after.as_ref(), PAGE)
+            .await?;
         for head in &heads {
             match check(store.as_ref(), blobs.as_ref(), &head.id).await {
                 Ok(words) => line(&words).map_err(closed)?,
@@ -66,10 +68,7 @@ async fn check(store: &dyn LogStore, blobs: &dyn Blobs, id: &SessionId) -> Resul
         0 => String::new(),
         bytes => format!(", {bytes} bytes of an append that was never acknowledged"),
     };
-    let chain = verified
-        .chain
-        .map(|link| format!(", chain {link}"))
-        .unwrap_or_default();
+    let chain = format!(", chain {}", verified.chain);
     let outputs = outputs(store, blobs, id).await?;
     Ok(format!("{id}: {last} facts in order{torn}{chain}{outputs}"))
 }

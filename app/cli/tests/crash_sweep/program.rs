@@ -7,7 +7,9 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use tokio::sync::Mutex;
 use windlass::core::{Epoch, Recorded, Seq, SessionId};
-use windlass::ports::{Claimed, LogStore, SessionHead, StoreCapabilities, StoreError, Verified};
+use windlass::ports::{
+    Claimed, LogStore, SessionFilter, SessionHead, StoreCapabilities, StoreError, Verified,
+};
 
 use windlass_testkit::crash::CrashingStore;
 
@@ -122,10 +124,11 @@ impl LogStore for Lagging {
 
     async fn sessions(
         &self,
+        filter: &SessionFilter,
         after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionHead>, StoreError> {
-        self.inner.sessions(after, limit).await
+        self.inner.sessions(filter, after, limit).await
     }
 
     async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {

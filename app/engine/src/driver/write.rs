@@ -91,6 +91,8 @@ fn ended(error: StoreError) -> Ended {
         | StoreErrorKind::Newer
         | StoreErrorKind::Full
         | StoreErrorKind::ReadOnly
+        | StoreErrorKind::Unsupported
+        | StoreErrorKind::Unavailable
         | StoreErrorKind::Io => Ended::Store(error),
     }
 }

@@ -1,0 +1,143 @@
+//! The leases port: which of many processes may act, for a time that it has to renew.
+
+use std::error::Error;
+use std::fmt;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use windlass_core::Epoch;
+
+/// Grants leases: a name is held by one holder at most, until its time is over.
+///
+/// Laws:
+/// - *exclusive*: of a name there is one holder at any moment of the clock that the leases live by
+///   (that of the database, not of the holder);
+/// - *ends*: a lease that is not renewed is over when its time is, whatever became of its holder;
+/// - *grows*: each lease of a name has an epoch larger than all before it, also across restarts;
+/// - *renewed in time*: renewing counts from the moment of renewal and keeps the epoch; a lease that
+///   is over is renewed only while nobody else has had it since.
+#[async_trait]
+pub trait Leases: Send + Sync + 'static {
+    /// What these leases promise.
+    fn capabilities(&self) -> LeaseCapabilities;
+
+    /// Takes a lease of `ttl_ms` milliseconds. The same holder may take what it holds: it gets a
+    /// larger epoch, and its lease before is over.
+    ///
+    /// # Errors
+    /// `Held` while another holds it, `Invalid` for a name, a holder or a time that is not taken,
+    /// `Unavailable`, `Io`.
+    async fn acquire(&self, name: &str, holder: &str, ttl_ms: u64) -> Result<Lease, LeaseError>;
+
+    /// Makes a lease last for its time from now on.
+    ///
+    /// # Errors
+    /// `Lost` when it is over and another has it or has had it, or it was given back;
+    /// `Unavailable`, `Io`: then it may have been renewed.
+    async fn renew(&self, lease: &Lease) -> Result<(), LeaseError>;
+
+    /// Gives a lease back. One that is over changes nothing.
+    ///
+    /// # Errors
+    /// `Unavailable`, `Io`.
+    async fn release(&self, lease: &Lease) -> Result<(), LeaseError>;
+
+    /// Who holds a name now; `None` when nobody does.
+    ///
+    /// # Errors
+    /// `Unavailable`, `Io`.
+    async fn holder(&self, name: &str) -> Result<Option<Holding>, LeaseError>;
+}
+
+/// What leases promise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeaseCapabilities {
+    /// The shortest time that is taken, in milliseconds.
+    pub least_ms: u64,
+    /// The longest time that is taken, in milliseconds.
+    pub most_ms: u64,
+    /// The most bytes of a name, and of a holder.
+    pub name_bytes: usize,
+    /// How far the end of a lease may be off, in milliseconds: never before its time.
+    pub slack_ms: u64,
+}
+
+/// A lease that was granted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    /// What is held.
+    pub name: String,
+    /// By whom.
+    pub holder: String,
+    /// The generation of the name.
+    pub epoch: Epoch,
+    /// For how long from each renewal, in milliseconds.
+    pub ttl_ms: u64,
+}
+
+/// A lease as others see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holding {
+    /// Who holds it.
+    pub holder: String,
+    /// The generation of the name.
+    pub epoch: Epoch,
+    /// How long it lasts yet without a renewal, in milliseconds.
+    pub left_ms: u64,
+}
+
+/// Why a lease was not granted, or not kept.
+#[derive(Debug, thiserror::Error)]
+#[error("{context}")]
+pub struct LeaseError {
+    /// The class.
+    pub kind: LeaseErrorKind,
+    /// What was being done, what went wrong, what to do.
+    pub context: String,
+    /// The cause.
+    #[source]
+    pub source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+/// Classes of lease errors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LeaseErrorKind {
+    /// Another holds it.
+    Held(Holding),
+    /// It is over.
+    Lost,
+    /// What was asked is not what may be asked.
+    Invalid,
+    /// The server could not be reached, or did not answer in time.
+    Unavailable,
+    /// The operating system or the database failed.
+    Io,
+}
+
+impl LeaseError {
+    /// An error without a cause.
+    #[must_use]
+    pub fn new(kind: LeaseErrorKind, context: impl Into<String>) -> Self {
+        Self {
+            kind,
+            context: context.into(),
+            source: None,
+        }
+    }
+
+    /// The same error with its cause.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl Error + Send + Sync + 'static) -> Self {
+        self.source = Some(Box::new(source));
+        self
+    }
+}
+
+impl fmt::Display for Holding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            holder, left_ms, ..
+        } = self;
+        write!(f, "{holder}, for another {left_ms} ms without a renewal")
+    }
+}

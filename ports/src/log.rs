@@ -1,0 +1,66 @@
+//! A log as a stream: facts one after another, with a bounded part of them in memory.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use windlass_core::{Recorded, Seq, SessionId};
+
+use crate::store::{LogStore, StoreError};
+
+/// How many facts are asked for at a time.
+const PAGE: usize = 512;
+
+/// Reads a session's log from a position on, oldest fact first.
+pub struct Log {
+    store: Arc<dyn LogStore>,
+    session: SessionId,
+    after: Seq,
+    left: usize,
+    page: VecDeque<Recorded>,
+    /// Whether the log ended with the page at hand.
+    ended: bool,
+}
+
+impl Log {
+    /// Reads up to `limit` facts after position `after`.
+    #[must_use]
+    pub fn read(store: Arc<dyn LogStore>, session: SessionId, after: Seq, limit: usize) -> Self {
+        Self {
+            store,
+            session,
+            after,
+            left: limit,
+            page: VecDeque::new(),
+            ended: false,
+        }
+    }
+
+    /// The position of the fact that was given last, or where it began.
+    #[must_use]
+    pub fn position(&self) -> Seq {
+        self.after
+    }
+
+    /// The next fact; `None` where the log ends, or the limit is reached. Asked again at the end of
+    /// the log, it reads what was appended since.
+    ///
+    /// # Errors
+    /// As [`LogStore::read`].
+    pub async fn next(&mut self) -> Result<Option<Recorded>, StoreError> {
+        if self.page.is_empty() && self.left > 0 {
+            if std::mem::take(&mut self.ended) {
+                return Ok(None);
+            }
+            let count = self.left.min(PAGE);
+            let page = self.store.read(&self.session, self.after, count).await?;
+            self.ended = page.len() < count && !page.is_empty();
+            self.page = page.into();
+        }
+        let fact = self.page.pop_front();
+        if let Some(fact) = &fact {
+            self.after = fact.seq;
+            self.left = self.left.saturating_sub(1);
+        }
+        Ok(fact)
+    }
+}

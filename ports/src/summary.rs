@@ -1,0 +1,124 @@
+//! What a listing tells of a session: as much as a store can know without being an engine.
+
+use serde::{Deserialize, Serialize};
+use windlass_core::{Fact, Recorded, Scope, Seq, SessionId, Timestamp};
+
+/// A session in a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionHead {
+    /// Its id.
+    pub id: SessionId,
+    /// What its log says in short; `None` where the log is damaged.
+    pub summary: Option<Summary>,
+}
+
+/// A log in short: a fold of its facts that needs no rule about turns. A store keeps it beside the
+/// log, or folds it anew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Summary {
+    /// The last position.
+    pub last: Seq,
+    /// When the last fact was decided.
+    pub changed: Timestamp,
+    /// The tenant that the session belongs to; `None` for one of the system.
+    pub tenant: Option<String>,
+    /// Whether a turn is open.
+    pub turning: bool,
+    /// Inputs that wait for a turn.
+    pub waiting: u32,
+}
+
+impl Summary {
+    /// The summary of a log that begins with this fact.
+    #[must_use]
+    pub fn begin(first: &Recorded) -> Self {
+        let tenant = match &first.fact {
+            Fact::SessionOpened(opened) => match &*opened.owner {
+                Scope::Principal { tenant, .. } => Some(tenant.clone()),
+                Scope::System { .. } => None,
+            },
+            _ => None,
+        };
+        let mut summary = Self {
+            last: Seq::ZERO,
+            changed: first.ts,
+            tenant,
+            turning: false,
+            waiting: 0,
+        };
+        summary.apply(first);
+        summary
+    }
+
+    /// Takes in the fact that follows.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "a new fact changes a summary only on purpose"
+    )]
+    pub fn apply(&mut self, fact: &Recorded) {
+        self.last = fact.seq;
+        self.changed = fact.ts;
+        match &fact.fact {
+            Fact::InputQueued(_) => self.waiting = self.waiting.saturating_add(1),
+            Fact::InputAccepted(_) | Fact::InputBlocked(_) => {
+                self.waiting = self.waiting.saturating_sub(1);
+            }
+            Fact::TurnOpened(_) => self.turning = true,
+            Fact::TurnSettled(settled) => {
+                self.turning = false;
+                self.waiting = u32::try_from(settled.waiting.len()).unwrap_or(u32::MAX);
+            }
+            _ => {}
+        }
+    }
+
+    /// The summary of a log after more facts; `None` only for no facts at all.
+    #[must_use]
+    pub fn after<'a>(
+        before: Option<Self>,
+        facts: impl IntoIterator<Item = &'a Recorded>,
+    ) -> Option<Self> {
+        facts.into_iter().fold(before, |summary, fact| {
+            let Some(mut summary) = summary else {
+                return Some(Self::begin(fact));
+            };
+            summary.apply(fact);
+            Some(summary)
+        })
+    }
+
+    /// Whether there is something left to do: a turn is open, or an input waits.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.turning || self.waiting > 0
+    }
+}
+
+/// Which sessions to list. The default is all of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionFilter {
+    /// Only those of this tenant.
+    pub tenant: Option<String>,
+    /// Only those that have something left to do, or only those that have not.
+    pub open: Option<bool>,
+}
+
+impl SessionFilter {
+    /// All sessions.
+    pub const ALL: &'static Self = &Self {
+        tenant: None,
+        open: None,
+    };
+
+    /// Whether it takes a session. One whose log is damaged is taken by no condition.
+    #[must_use]
+    pub fn takes(&self, summary: Option<&Summary>) -> bool {
+        let Some(summary) = summary else {
+            return *self == *Self::ALL;
+        };
+        let of = self.tenant.as_ref();
+        of.is_none_or(|tenant| summary.tenant.as_ref() == Some(tenant))
+            && self.open.is_none_or(|open| summary.is_open() == open)
+    }
+}

@@ -1,0 +1,83 @@
+//! The medium: where a pipeline keeps what it gathers.
+
+use std::time::Duration;
+
+use windlass_core::{Seq, SessionId};
+use windlass_ports::{Link, Repair, StoreError, Summary};
+
+use crate::batch::Batch;
+
+/// Where a log ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct End {
+    /// The last position; [`Seq::ZERO`] where there is no log.
+    pub last: Seq,
+    /// The link of the last fact, or the one before the first.
+    pub link: Link,
+    /// The log in short; `None` where there is no log.
+    pub summary: Option<Summary>,
+}
+
+impl End {
+    /// The end of a log that has not begun.
+    #[must_use]
+    pub fn none(session: &SessionId) -> Self {
+        Self {
+            last: Seq::ZERO,
+            link: Link::genesis(session),
+            summary: None,
+        }
+    }
+}
+
+/// An append that fits the end of its session's log: kept whole or not at all.
+#[derive(Debug)]
+pub struct Unit {
+    /// The facts.
+    pub batch: Batch,
+    /// The link of each.
+    pub links: Vec<Link>,
+    /// Where the log ends with it.
+    pub end: End,
+}
+
+/// What a pipeline writes to: a file, an embedded database. The pipeline calls it from its one
+/// thread, checks claims and positions before it does, and answers the callers after it did.
+pub trait Medium: Send + 'static {
+    /// Becomes the writer of a session: takes what lock there is, finds where the log ends, and cuts
+    /// a torn tail off.
+    ///
+    /// # Errors
+    /// As [`LogStore::claim`](windlass_ports::LogStore::claim).
+    fn admit(&mut self, session: &SessionId) -> Result<(End, Option<Repair>), StoreError>;
+
+    /// Lets a session go: another process may have it.
+    fn let_go(&mut self, session: &SessionId);
+
+    /// Keeps units of any sessions, in this order; several of one session follow one another. They
+    /// are durable when it answers.
+    ///
+    /// After an error nobody knows which of the units were kept: the pipeline drops the claims of
+    /// their sessions, and the next [`admit`](Self::admit) finds out.
+    ///
+    /// # Errors
+    /// `Full`, `ReadOnly`, `Io`; an error that [`is_over`](Self::is_over) ends the pipeline.
+    fn keep(&mut self, units: &[Unit]) -> Result<(), StoreError>;
+
+    /// Erases a session that is admitted, and lets it go.
+    ///
+    /// # Errors
+    /// `Full`, `ReadOnly`, `Io`.
+    fn erase(&mut self, session: &SessionId) -> Result<(), StoreError>;
+
+    /// Whether nothing can be written any more until the store is opened again.
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    /// Does a bounded piece of upkeep while nobody waits, and says after how long it wants to be
+    /// called again; `None` when only after the next unit.
+    fn rest(&mut self) -> Option<Duration> {
+        None
+    }
+}

@@ -33,12 +33,13 @@ impl Summary {
     /// The summary of a log that begins with this fact.
     #[must_use]
     pub fn begin(first: &Recorded) -> Self {
-        let tenant = match &first.fact {
-            Fact::SessionOpened(opened) => match &*opened.owner {
+        let tenant = if let Fact::SessionOpened(opened) = &first.fact {
+            match &*opened.owner {
                 Scope::Principal { tenant, .. } => Some(tenant.clone()),
                 Scope::System { .. } => None,
-            },
-            _ => None,
+            }
+        } else {
+            None
         };
         let mut summary = Self {
             last: Seq::ZERO,

@@ -7,7 +7,7 @@ use windlass::{Config, Conversation, Engine, Event, LiveKind, Send, Start, Subsc
 use windlass_clock::SystemClock;
 use windlass_core::{
     Delta, Fact, Item, Limits, Lineage, Mode, ObservationStatus, OpenSession, Outcome, Permissions,
-    RequestOptions, Scope, SessionId, Settings, Widening, Window,
+    RequestOptions, Scope, SessionId, Settings, Strategy, Widening, Window,
 };
 use windlass_memory::MemoryStore;
 use windlass_ports::{LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Provider};
@@ -71,6 +71,16 @@ impl Contender {
             keep,
             settings,
         }
+    }
+
+    /// The same with a window of so many tokens, to which the conversation is compacted by leaving
+    /// out what is oldest.
+    pub(crate) fn with_window(mut self, tokens: u64) -> Self {
+        self.settings.window = Window {
+            tokens,
+            strategy: Strategy::Slide,
+        };
+        self
     }
 
     /// Runs one turn in a session of its own.
@@ -201,6 +211,7 @@ fn limits() -> Limits {
     Limits {
         samples: u32::MAX,
         calls: u32::MAX,
+        compactions: u32::MAX,
         ..Limits::default()
     }
 }

@@ -10,6 +10,8 @@ use windlass_openai::{Api, OpenAi, OpenAiConfig};
 use windlass_ports::{LogStore, Provider};
 use windlass_sled::SledStore;
 
+use crate::bench::stores::Kind;
+
 /// A provider that asks the server at this base address.
 ///
 /// # Errors
@@ -43,6 +45,19 @@ pub(crate) fn socket(base_url: &str) -> anyhow::Result<Arc<dyn Provider>> {
 /// When it cannot be opened.
 pub(crate) fn file(dir: &Path) -> anyhow::Result<Arc<dyn LogStore>> {
     Ok(Arc::new(FileStore::open(dir.to_owned())?))
+}
+
+/// A store of this kind in this folder, opened where it may block.
+///
+/// # Errors
+/// When it cannot be opened.
+pub(crate) async fn store(kind: Kind, dir: &Path) -> anyhow::Result<Arc<dyn LogStore>> {
+    let dir = dir.to_owned();
+    let open = move || match kind {
+        Kind::File => file(&dir),
+        Kind::Sled => sled(&dir),
+    };
+    tokio::task::spawn_blocking(open).await?
 }
 
 /// The sled store in this folder.

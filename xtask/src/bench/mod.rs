@@ -20,6 +20,7 @@ mod script;
 mod scripted;
 mod server;
 mod socket;
+mod stores;
 mod wire;
 
 use std::process::ExitCode;
@@ -49,6 +50,17 @@ enum Role {
     /// Runs one contestant over one course and prints what it took.
     #[command(hide = true)]
     Contest(Course),
+    /// Measures stores against bare loops over the same medium.
+    Stores(stores::Plan),
+    /// Has sessions append to a store or a bare loop.
+    #[command(hide = true)]
+    Appends(stores::Course),
+    /// Opens a session once.
+    #[command(hide = true)]
+    Opening(stores::Opening),
+    /// Opens many sessions and leaves them idle.
+    #[command(hide = true)]
+    Idle(stores::Idle),
 }
 
 /// Runs the program.
@@ -59,6 +71,10 @@ pub fn main() -> ExitCode {
         None => measures::run(&arguments.plan),
         Some(Role::Server) => server::run().map(|()| true),
         Some(Role::Contest(course)) => contest::run(&course).map(|()| true),
+        Some(Role::Stores(plan)) => stores::measure(&plan),
+        Some(Role::Appends(course)) => stores::append(&course).map(|()| true),
+        Some(Role::Opening(opening)) => stores::open(&opening).map(|()| true),
+        Some(Role::Idle(idle)) => stores::idle(&idle).map(|()| true),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

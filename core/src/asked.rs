@@ -115,7 +115,8 @@ pub enum LoweredBecause {
 }
 
 /// An attempt at a sample that failed, as those who choose where the next one goes see it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FailedAttempt {
     /// How it failed.
     pub kind: FailureKind,

@@ -7,6 +7,8 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// A list that only grows. Cloning it takes a snapshot and copies O(log n) pointers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chain<T> {
@@ -106,6 +108,35 @@ impl<T: PartialEq> Chain<T> {
     }
 }
 
+impl<T> From<Vec<T>> for Chain<T> {
+    /// The same list as element by element: its chunks are those powers of two whose sum its length
+    /// is, the largest first.
+    fn from(mut elements: Vec<T>) -> Self {
+        let len = elements.len();
+        let mut chunks = Vec::new();
+        while let Some(lowest) = 1_usize.checked_shl(elements.len().trailing_zeros()) {
+            chunks.push(Arc::new(
+                elements.split_off(elements.len().saturating_sub(lowest)),
+            ));
+        }
+        chunks.reverse();
+        Self { chunks, len }
+    }
+}
+
+/// Serialised as a list.
+impl<T: Serialize> Serialize for Chain<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.iter())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Chain<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Vec::deserialize(from).map(Self::from)
+    }
+}
+
 /// The elements of a [`Chain`] in order.
 #[derive(Debug, Clone)]
 pub struct ChainIter<'a, T> {
@@ -196,6 +227,16 @@ mod tests {
         );
         assert_eq!(chain.len(), 7);
         assert!(chain.chunks.len() <= 3);
+    }
+
+    #[test]
+    fn one_made_of_a_list_is_the_same_as_one_that_grew() {
+        for len in 0..130_usize {
+            let grown: Chain<usize> = (0..len).collect();
+            let made = Chain::from((0..len).collect::<Vec<_>>());
+            // Chunk by chunk: it goes on as the other one would.
+            assert_eq!(made, grown);
+        }
     }
 
     #[test]

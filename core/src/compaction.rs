@@ -84,7 +84,8 @@ impl Shown {
 }
 
 /// One item in numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Part {
     /// Digest of the item.
     pub digest: Digest,

@@ -7,13 +7,16 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use serde::{Deserialize, Serialize};
+
 use crate::hook::{HookAt, HookOrder, HookSpec, HookVerdict, OnFailure};
 use crate::id::Seq;
 use crate::session::Pending;
 use crate::time::Timestamp;
 
 /// The gates of a turn, of a call, or of a session at rest.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Gates {
     /// The one whose hooks are being asked.
     pub open: Option<Gate>,
@@ -22,7 +25,8 @@ pub struct Gates {
 }
 
 /// An occurrence whose hooks are being asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Gate {
     /// Where.
     pub at: HookAt,
@@ -37,7 +41,8 @@ pub struct Gate {
 }
 
 /// A hook that is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Asking {
     /// Which, by its place in the settings.
     pub hook: u32,
@@ -50,7 +55,8 @@ pub struct Asking {
 }
 
 /// An occurrence whose hooks have all spoken.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Passed {
     /// Where.
     pub at: HookAt,
@@ -59,7 +65,8 @@ pub struct Passed {
 }
 
 /// What hooks say together: deny beats ask, ask beats allow.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Word {
     /// Nothing against it.
     Pass,

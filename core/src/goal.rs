@@ -19,7 +19,8 @@ pub struct Goal {
 }
 
 /// A goal that is being worked towards.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct GoalState {
     /// The goal.
     pub goal: Arc<Goal>,
@@ -34,7 +35,8 @@ pub struct GoalState {
 }
 
 /// What is to be done about a goal.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// Nothing: a turn works towards it, or a user has the word.
     Waiting,

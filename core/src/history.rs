@@ -10,6 +10,8 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use serde::{Deserialize, Serialize};
+
 use crate::asked::FailedAttempt;
 use crate::call::Observation;
 use crate::chain::Chain;
@@ -25,6 +27,7 @@ use crate::record::Recorded;
 use crate::render::PromptItem;
 
 mod entering;
+mod fitting;
 
 pub(crate) use crate::context::{GOAL, POSTURE, SHAPE, WORKSPACE, hook_name, presenter_name};
 
@@ -35,7 +38,8 @@ pub(crate) const CUT_OFF: &str = " [cut off here: the user spoke]";
 const GIVEN: usize = 256;
 
 /// The payload of a session.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct History {
     items: Chain<PromptItem>,
     /// Where parts begin that stay or leave as a whole, in order.
@@ -58,7 +62,8 @@ pub struct History {
 }
 
 /// A part of the conversation that stays or leaves as a whole: a compaction cuts between them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Unit {
     /// Its first item.
     pub(crate) first: usize,
@@ -69,7 +74,8 @@ pub(crate) struct Unit {
 }
 
 /// What a part of a conversation is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum UnitKind {
     /// What a turn is about: an input, or the goal.
     Request,
@@ -87,7 +93,8 @@ pub(crate) enum UnitKind {
 }
 
 /// An input that no turn has accepted yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Waiting {
     text: Arc<str>,
     context: Vec<ContextPart>,
@@ -95,7 +102,8 @@ struct Waiting {
 }
 
 /// Context that a hook gave and nobody has injected yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Given {
     /// The hook.
     name: String,
@@ -105,7 +113,8 @@ struct Given {
 }
 
 /// A call whose sample has not entered the conversation yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Outstanding {
     id: CallId,
     call: Arc<CallItem>,

@@ -30,6 +30,7 @@ mod error;
 mod evolve;
 mod fact;
 mod failure;
+mod folded;
 mod gate;
 mod goal;
 mod history;
@@ -77,6 +78,7 @@ pub use fact::{
     TurnOpened, TurnSettled,
 };
 pub use failure::{FailureKind, Retry, SampleFailure};
+pub use folded::{FOLD_VERSION, Folded};
 pub use gate::{Asking, Gate, Gates, Passed, Word};
 pub use goal::{GOAL_TOOL, Goal, GoalEnd, GoalState, Standing};
 pub use history::History;

@@ -2,9 +2,19 @@
 
 use alloc::vec::Vec;
 
-/// A list with at least one element.
-#[derive(Debug, Clone, PartialEq, Eq)]
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+/// A list with at least one element. Serialised as a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
 pub struct NonEmpty<T>(Vec<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for NonEmpty<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let empty = || de::Error::custom("a list that is never empty has no elements");
+        Self::from_vec(Vec::deserialize(from)?).ok_or_else(empty)
+    }
+}
 
 impl<T> NonEmpty<T> {
     /// Builds one from a list, unless it is empty.

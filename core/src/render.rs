@@ -4,6 +4,8 @@ use alloc::borrow::Cow;
 use alloc::format;
 use alloc::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::call::Observation;
 use crate::chain::Chain;
 use crate::context;
@@ -26,7 +28,8 @@ pub struct Prompt {
 }
 
 /// One part of a conversation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PromptItem {
     /// A user's words.
     User {

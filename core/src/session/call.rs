@@ -4,6 +4,8 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use serde::{Deserialize, Serialize};
+
 use super::turn::Pending;
 use crate::compaction::Part;
 use crate::digest::Digest;
@@ -14,7 +16,8 @@ use crate::settings::{Concurrency, EffectClass};
 use crate::time::Timestamp;
 
 /// One call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CallState {
     /// Its id.
     pub id: CallId,
@@ -39,7 +42,8 @@ pub struct CallState {
 }
 
 /// Whether a call can be run at all.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Fitness {
     /// It names a tool and its arguments fit.
     Fit {
@@ -62,7 +66,8 @@ pub enum Fitness {
 }
 
 /// How far a call is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Progress {
     /// Nothing is decided.
     Proposed,
@@ -104,7 +109,8 @@ pub enum Progress {
 }
 
 /// An open question about a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Question {
     /// The `ApprovalAsked`.
     pub asked: Seq,

@@ -30,7 +30,8 @@ pub use stage::{
 pub use turn::{Pending, Spent, Stop, Turn};
 
 /// An open session: the fold of its log.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Session {
     /// Its id.
     pub id: SessionId,
@@ -123,7 +124,8 @@ impl Session {
 }
 
 /// A request as the provider measured it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Measured {
     /// Tokens of the request.
     pub tokens: u64,
@@ -132,7 +134,8 @@ pub struct Measured {
 }
 
 /// Whether a turn is open.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[expect(
     clippy::large_enum_variant,
     reason = "one a session, and cloned for each decision"
@@ -145,7 +148,8 @@ pub enum Phase {
 }
 
 /// Whether waiting inputs open turns by themselves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Hold {
     /// They do.
     Free,
@@ -154,7 +158,8 @@ pub enum Hold {
 }
 
 /// An input that waits.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Queued {
     /// Its id.
     pub id: InputId,
@@ -173,7 +178,8 @@ pub struct Queued {
 }
 
 /// One part of an input's context that waits.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct QueuedPart {
     /// Its name.
     pub from: String,

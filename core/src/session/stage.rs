@@ -3,6 +3,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use serde::{Deserialize, Serialize};
+
 use super::call::CallState;
 use crate::because::Because;
 use crate::compaction::{Part, Shown};
@@ -15,7 +17,8 @@ use crate::outcome::Outcome;
 use crate::time::Timestamp;
 
 /// Where an open turn stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// Its input is to be let in.
     Opening(Opening),
@@ -36,7 +39,8 @@ pub enum Stage {
 }
 
 /// What a turn was opened for is to be let in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Opening {
     /// An input.
     Input(InputId),
@@ -45,7 +49,8 @@ pub enum Opening {
 }
 
 /// The model may be asked next, for a new sample.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Ready {
     /// Why.
     pub because: Because,
@@ -68,7 +73,8 @@ impl Ready {
 }
 
 /// The conversation is being compacted.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Compacting {
     /// The run.
     pub started: Seq,
@@ -81,7 +87,8 @@ pub struct Compacting {
 }
 
 /// What comes after a compaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Then {
     /// What the turn was opened for is let in.
     Open(Opening),
@@ -90,7 +97,8 @@ pub enum Then {
 }
 
 /// The model has been asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Sampling {
     /// The run.
     pub started: Seq,
@@ -130,7 +138,8 @@ impl Sampling {
 }
 
 /// What an answer says to the user, the strongest thing so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Said {
     /// Nothing.
     Nothing,
@@ -141,7 +150,8 @@ pub enum Said {
 }
 
 /// The last attempt failed; the next one waits.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Backoff {
     /// Until when.
     pub until: Timestamp,
@@ -152,7 +162,8 @@ pub struct Backoff {
 }
 
 /// Tool calls are out; this ends when each has its observation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Executing {
     /// The `SampleStarted` of the answer.
     pub started: Seq,
@@ -163,7 +174,8 @@ pub struct Executing {
 }
 
 /// What comes when each call has its observation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AfterCalls {
     /// The model is asked again.
     Ask,
@@ -174,7 +186,8 @@ pub enum AfterCalls {
 }
 
 /// The model has answered and asks for nothing more.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Concluding {
     /// The `SampleStarted` of the answer.
     pub started: Seq,

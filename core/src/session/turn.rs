@@ -21,7 +21,8 @@ use crate::time::Timestamp;
 use crate::usage::Usage;
 
 /// An open turn.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Turn {
     /// Its id.
     pub id: TurnId,
@@ -196,7 +197,8 @@ impl Turn {
 }
 
 /// Context that is to be injected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Pending {
     /// The `HookDecided` that gave it.
     pub decided: Seq,
@@ -249,7 +251,8 @@ impl Spent {
 }
 
 /// A request to stop.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Stop {
     /// How the turn is to end.
     pub outcome: Outcome,

@@ -34,6 +34,8 @@ const TESTS: &[&str] = &[
     "assembler",
     "--test",
     "laws",
+    "--test",
+    "snapshots",
 ];
 
 /// Mutations that the tests let live, each with its reason.

@@ -1,0 +1,103 @@
+//! Folded: all that a log folds to, as one value that can be kept and taken up again.
+//!
+//! What is kept is a cache: whoever reads one that does not fit together folds the log instead.
+
+use alloc::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Misfit;
+use crate::evolve::opened;
+use crate::history::History;
+use crate::id::{InputId, Seq};
+use crate::record::Recorded;
+use crate::session::{Session, Stage};
+
+/// The version of the fold, and of the form in which what a log folds to is kept.
+///
+/// It is raised with every change to what a log folds to, or to how that is written: what an older
+/// engine kept then counts as not there. `testkit/golden/snapshots` tells when it must be.
+pub const FOLD_VERSION: u32 = 1;
+
+/// A session and its history: what a log folds to.
+///
+/// Reading one checks that the two fit together. Of a log's prefix that was kept so, read again and
+/// folded on over the rest, comes the same as of the whole log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Raw")]
+pub struct Folded {
+    /// The control state.
+    pub session: Session,
+    /// The payload.
+    pub history: History,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    session: Session,
+    history: History,
+}
+
+impl Folded {
+    /// What the first fact of a log folds to.
+    ///
+    /// # Errors
+    /// As [`opened`].
+    pub fn open(first: &Recorded) -> Result<Self, Misfit> {
+        Ok(Self {
+            session: opened(first)?,
+            history: History::default(),
+        })
+    }
+
+    /// Takes in the fact that follows. After a misfit this is to be thrown away.
+    ///
+    /// # Errors
+    /// As [`Session::apply`] and [`History::apply`].
+    pub fn apply(&mut self, recorded: &Recorded) -> Result<(), Misfit> {
+        self.session.apply(recorded)?;
+        self.history.apply(recorded)
+    }
+
+    /// The last position that it holds.
+    #[must_use]
+    pub fn last(&self) -> Seq {
+        Seq(self.session.next.0.saturating_sub(1))
+    }
+}
+
+impl TryFrom<Raw> for Folded {
+    type Error = &'static str;
+
+    fn try_from(raw: Raw) -> Result<Self, Self::Error> {
+        let Raw { session, history } = raw;
+        if session.next <= Seq::ZERO.next() {
+            return Err("no log folds to it: it holds no fact");
+        }
+        let inputs: BTreeSet<InputId> = session.queue.iter().map(|queued| queued.id).collect();
+        if !history.waits_for(&inputs) {
+            return Err("the inputs that wait are not those of the session");
+        }
+        history.fits(session.next)?;
+        let stage = session.turn().map(|turn| &turn.stage);
+        let out = match stage {
+            Some(Stage::Executing(executing)) => executing.calls.len(),
+            Some(
+                Stage::Opening(_)
+                | Stage::Ready(_)
+                | Stage::Compacting(_)
+                | Stage::Sampling(_)
+                | Stage::Backoff(_)
+                | Stage::Concluding(_)
+                | Stage::Ending(_),
+            )
+            | None => 0,
+        };
+        // Reads every word of the conversation.
+        if history.shown(out) != session.shown {
+            return Err("the conversation is not the one that the session has in numbers");
+        }
+        Ok(Self { session, history })
+    }
+}

@@ -1,0 +1,63 @@
+//! Whether a history that was read from somewhere is one that facts lead to.
+
+use alloc::collections::BTreeSet;
+
+use super::History;
+use crate::compaction::Shown;
+use crate::context;
+use crate::id::{InputId, Seq};
+use crate::item::Item;
+use crate::render::PromptItem;
+
+impl History {
+    /// The conversation in numbers, as a session counts it that has so many calls out: their answer
+    /// counts once it is whole, their results once hooks have heard of each. Reads all of it.
+    pub(crate) fn shown(&self, out: usize) -> Shown {
+        if self.ended.is_none() {
+            let counted = self.items.len().saturating_sub(out);
+            return context::shown(self.items.iter().take(counted));
+        }
+        let arriving = self.arriving.iter().map(|(_, item)| context::item(item));
+        arriving.fold(context::shown(self.items.iter()), Shown::with)
+    }
+
+    /// Whether these are the inputs that no turn has accepted yet.
+    pub(crate) fn waits_for(&self, inputs: &BTreeSet<InputId>) -> bool {
+        self.waiting.keys().eq(inputs)
+    }
+
+    /// Whether its parts fit together, and are of facts before position `next`.
+    pub(crate) fn fits(&self, next: Seq) -> Result<(), &'static str> {
+        let firsts = self.units.iter().map(|unit| unit.first);
+        if !firsts.clone().is_sorted() || firsts.max().is_some_and(|at| at >= self.items.len()) {
+            return Err("the parts of the conversation do not begin where it has items");
+        }
+        let known = |item: &PromptItem| match item {
+            PromptItem::Call { id, .. } | PromptItem::Result { id, .. } => self.ids.contains(id),
+            PromptItem::User { .. }
+            | PromptItem::Image { .. }
+            | PromptItem::Context { .. }
+            | PromptItem::Text { .. }
+            | PromptItem::Refusal { .. }
+            | PromptItem::Reasoning { .. } => true,
+        };
+        if !self.items.iter().all(known) {
+            return Err("the conversation has a call whose id it does not know");
+        }
+        let arrived = self.arriving.iter().filter_map(|(seq, item)| match item {
+            Item::Call(call) => Some((seq.0, call)),
+            Item::Text { .. } | Item::Refusal { .. } | Item::Reasoning(_) => None,
+        });
+        if !arrived.eq(self.calls.iter().map(|call| (call.id.0, &call.call))) {
+            return Err("the calls that are out are not those of the answer");
+        }
+        let positions = self.waiting.keys().map(|input| Seq(input.0));
+        let positions = positions.chain(self.asked.keys().copied());
+        let positions = positions.chain(self.given.keys().copied());
+        let mut positions = positions.chain(self.arriving.iter().map(|(seq, _)| *seq));
+        if positions.any(|seq| seq >= next) {
+            return Err("it holds what a later fact says");
+        }
+        Ok(())
+    }
+}

@@ -250,6 +250,7 @@ impl History {
                     return Err(misfit(recorded, why));
                 }
                 (self.items, self.units) = (items, units);
+                self.keep_ids();
             }
             Fact::SampleStarted(fact) => {
                 if fact.attempt == 1 {

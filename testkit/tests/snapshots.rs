@@ -155,7 +155,11 @@ fn what_does_not_fit_together_is_none() {
     change(units, "/session/shown/bytes", json!(1));
     change(waits.clone(), "/session/queue", json!([]));
     change(waits, "/history/waiting", json!({}));
-    change(used, "/history/ids", json!([]));
+    change(used.clone(), "/history/ids", json!([]));
+    let mut more = used;
+    let ids = more["history"]["ids"].as_array_mut().unwrap();
+    ids.push(json!("one more"));
+    assert!(refused(&more), "an id that no call has");
 }
 
 /// What the golden logs were kept as, by the version of the fold.

@@ -93,6 +93,21 @@ impl History {
         }
     }
 
+    /// Forgets the ids of calls that have left the conversation.
+    pub(super) fn keep_ids(&mut self) {
+        let ids = self.items.iter().filter_map(|item| match item {
+            PromptItem::Call { id, .. } => Some(id.clone()),
+            PromptItem::User { .. }
+            | PromptItem::Image { .. }
+            | PromptItem::Context { .. }
+            | PromptItem::Text { .. }
+            | PromptItem::Refusal { .. }
+            | PromptItem::Reasoning { .. }
+            | PromptItem::Result { .. } => None,
+        });
+        self.ids = ids.collect();
+    }
+
     /// The provider's id of a call where the conversation does not use it yet; else one made
     /// from the call's position. Many servers start again at `call_0` with each answer.
     fn unique_id(&mut self, seq: Seq, provider_id: &str) -> Arc<str> {

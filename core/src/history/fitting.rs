@@ -41,8 +41,10 @@ impl History {
             | PromptItem::Refusal { .. }
             | PromptItem::Reasoning { .. } => true,
         };
-        if !self.items.iter().all(known) {
-            return Err("the conversation has a call whose id it does not know");
+        let calls = |item: &&PromptItem| matches!(item, PromptItem::Call { .. });
+        let count = self.items.iter().filter(calls).count();
+        if !self.items.iter().all(known) || self.ids.len() != count {
+            return Err("the ids that are known are not those of the conversation's calls");
         }
         let arrived = self.arriving.iter().filter_map(|(seq, item)| match item {
             Item::Call(call) => Some((seq.0, call)),

@@ -5,10 +5,13 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::*;
+use crate::call::ObservationStatus;
+use crate::compaction::Cut;
 use crate::digest::Digest;
-use crate::fact::{HooksAsked, TurnSettled};
+use crate::fact::{CallObserved, Compacted, HooksAsked, ItemAdded, SampleEnded, TurnSettled};
 use crate::hook::{HookVerdict, SessionStart};
 use crate::id::SessionId;
+use crate::item::StopReason;
 use crate::outcome::Outcome;
 use crate::record::FACT_VERSION;
 use crate::session::Spent;
@@ -73,4 +76,75 @@ fn the_latest_lasting_context_outlives_its_turn_and_the_oldest_goes_where_it_is_
     assert_eq!(injected(most + 1, 3), Ok(()));
     assert!(injected(most + 2, 3).is_err());
     assert_eq!(injected(most + 2, 4), Ok(()));
+}
+
+/// A history after a sample with a call of this id; positions go on from `seq`.
+fn called(mut history: History, seq: u64, provider_id: &str) -> History {
+    let call = CallItem {
+        provider_id: String::from(provider_id),
+        name: String::from("read"),
+        arguments: String::from("{}"),
+        fault: None,
+        rules: Vec::new(),
+        opaque: None,
+    };
+    let facts = [
+        Fact::ItemAdded(ItemAdded {
+            started: Seq(seq),
+            item: Item::Call(Arc::new(call)),
+        }),
+        Fact::SampleEnded(SampleEnded {
+            started: Seq(seq),
+            stop: StopReason::Stop,
+            usage: None,
+            response_id: None,
+            asked: None,
+            fault: None,
+        }),
+        Fact::CallObserved(CallObserved {
+            call: CallId(seq),
+            observation: Arc::new(Observation::new(ObservationStatus::Done, "done")),
+        }),
+    ];
+    for (seq, fact) in (seq..).zip(facts) {
+        history.apply(&recorded(seq, fact)).unwrap();
+    }
+    history
+}
+
+fn ids(history: &History) -> Vec<&str> {
+    let ids = history.items().iter().filter_map(|item| {
+        let PromptItem::Call { id, .. } = item else {
+            return None;
+        };
+        Some(&**id)
+    });
+    ids.collect()
+}
+
+#[test]
+fn the_id_of_a_call_that_left_the_conversation_is_free_again_and_no_other() {
+    let history = called(History::default(), 10, "first");
+    let mut history = called(history, 20, "second");
+    let cut = Cut {
+        cleared: 0,
+        left: 2,
+        summary: None,
+    };
+    let (items, _) = compact::apply(&history.items, &history.units, Some(TurnId(1)), &cut);
+    let compacted = Fact::Compacted(Compacted {
+        started: Seq(30),
+        cut,
+        shown: context::shown(items.iter()),
+        usage: None,
+        fallback: None,
+    });
+    assert_eq!(
+        ids(&called(history.clone(), 30, "first")),
+        ["first", "second", "call_w30_0"]
+    );
+    history.apply(&recorded(30, compacted)).unwrap();
+    assert_eq!(ids(&history), ["second"]);
+    let history = called(called(history, 40, "first"), 50, "second");
+    assert_eq!(ids(&history), ["second", "first", "call_w50_0"]);
 }

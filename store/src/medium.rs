@@ -43,15 +43,20 @@ pub struct Unit {
 
 /// What a pipeline writes to: a file, an embedded database. The pipeline calls it from its one
 /// thread, checks claims and positions before it does, and answers the callers after it did.
+///
+/// It is dropped on that thread when the store is closed.
 pub trait Medium: Send + 'static {
     /// Becomes the writer of a session: takes what lock there is, finds where the log ends, and cuts
-    /// a torn tail off.
+    /// a torn tail off. What it finds is durable when it answers.
+    ///
+    /// A session is admitted until it is let go or erased. It is admitted again only after a
+    /// [`keep`](Self::keep) or an [`erase`](Self::erase) with it failed.
     ///
     /// # Errors
     /// As [`LogStore::claim`](windlass_ports::LogStore::claim).
     fn admit(&mut self, session: &SessionId) -> Result<(End, Option<Repair>), StoreError>;
 
-    /// Lets a session go: another process may have it.
+    /// Lets a session go that was admitted: another process may have it.
     fn let_go(&mut self, session: &SessionId);
 
     /// Keeps units of any sessions, in this order; several of one session follow one another. They
@@ -64,20 +69,24 @@ pub trait Medium: Send + 'static {
     /// `Full`, `ReadOnly`, `Io`; an error that [`is_over`](Self::is_over) ends the pipeline.
     fn keep(&mut self, units: &[Unit]) -> Result<(), StoreError>;
 
-    /// Erases a session that is admitted, and lets it go.
+    /// Erases a session that is admitted, and lets it go. After an error it is still admitted.
     ///
     /// # Errors
     /// `Full`, `ReadOnly`, `Io`.
     fn erase(&mut self, session: &SessionId) -> Result<(), StoreError>;
 
-    /// Whether nothing can be written any more until the store is opened again.
+    /// Whether nothing can be written any more until the store is opened again: asked after each
+    /// error. A panic of the medium says so too.
     fn is_over(&self) -> bool {
         false
     }
 
     /// Does a bounded piece of upkeep while nobody waits, and says after how long it wants to be
-    /// called again; `None` when only after the next unit.
-    fn rest(&mut self) -> Option<Duration> {
-        None
+    /// called again; `None` when only after the next request.
+    ///
+    /// # Errors
+    /// Any; they are logged, and one that [`is_over`](Self::is_over) ends the pipeline.
+    fn rest(&mut self) -> Result<Option<Duration>, StoreError> {
+        Ok(None)
     }
 }

@@ -1,0 +1,371 @@
+//! The pipeline's thread: it gathers the appends of all sessions into one commit, and answers them
+//! once the medium has kept it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Semaphore, oneshot};
+use windlass_core::{Epoch, SessionId};
+use windlass_ports::{Claimed, StoreError, StoreErrorKind};
+
+use crate::claims::{Claims, Group, Taken};
+use crate::medium::{Medium, Unit};
+use crate::pipeline::Bounds;
+use crate::queue::{Asked, Done, Ends, Request, Stopped, Waiting, same};
+use crate::tails::Tails;
+use crate::watch::{GivenUp, Watched};
+
+/// What the store object and the pipeline's threads share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) place: String,
+    pub(crate) bounds: Bounds,
+    pub(crate) watched: Watched,
+    pub(crate) stopped: Stopped,
+    pub(crate) ends: Ends,
+    pub(crate) tails: Tails,
+    pub(crate) room: Semaphore,
+}
+
+/// The thread's state.
+pub(crate) struct Committer<M> {
+    shared: Arc<Shared>,
+    medium: M,
+    claims: Claims,
+    group: Group,
+}
+
+/// Appends that are kept together.
+#[derive(Default)]
+struct Gathered {
+    units: Vec<Unit>,
+    waiting: Vec<Waiting>,
+    bytes: usize,
+    room: usize,
+}
+
+/// What the medium did, and whoever waits for it.
+type Did<T> = (Result<T, StoreError>, Vec<Waiting>);
+
+impl<M: Medium> Committer<M> {
+    pub(crate) fn new(shared: Arc<Shared>, medium: M) -> Self {
+        let claims = Claims::new(shared.place.clone());
+        Self {
+            shared,
+            medium,
+            claims,
+            group: Group(0),
+        }
+    }
+
+    /// Serves requests until nobody can make any more, or the watch has given the medium up.
+    pub(crate) fn run(mut self) {
+        let shared = self.shared.clone();
+        // After how long the medium wants to be called, where it does.
+        let mut within = Some(Duration::ZERO);
+        loop {
+            let served = match shared.watched.next(within) {
+                Ok(asked) => self.serve(asked).map(|()| Some(Duration::ZERO)),
+                Err(RecvTimeoutError::Timeout) => self.rest(),
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            match served {
+                Ok(next) => within = next,
+                Err(GivenUp) => return,
+            }
+        }
+    }
+
+    /// Serves a request and what waits behind it, up to the first that is no append.
+    fn serve(&mut self, first: Asked) -> Result<(), GivenUp> {
+        let shared = self.shared.clone();
+        let mut gathered = Gathered::default();
+        let mut other = self.gather(first, &mut gathered);
+        if other.is_none() && !self.is_full(&gathered) {
+            shared.watched.gather(|asked| {
+                other = self.gather(asked, &mut gathered);
+                other.is_none() && !self.is_full(&gathered)
+            });
+        }
+        shared.watched.put_behind(other);
+        self.keep(gathered)?;
+        if let Some(other) = shared.watched.take_behind() {
+            let room = other.room;
+            self.serve_other(other)?;
+            shared.room.add_permits(room as usize);
+        }
+        Ok(())
+    }
+
+    fn is_full(&self, gathered: &Gathered) -> bool {
+        let bounds = &self.shared.bounds;
+        gathered.units.len() >= bounds.group_appends || gathered.bytes >= bounds.group_bytes
+    }
+
+    /// Takes an append into a group, or answers it; gives back what is none.
+    fn gather(&mut self, asked: Asked, gathered: &mut Gathered) -> Option<Asked> {
+        let Asked { request, at, room } = asked;
+        let Request::Append {
+            batch,
+            epoch,
+            answer,
+        } = request
+        else {
+            return Some(Asked { request, at, room });
+        };
+        gathered.room += room as usize;
+        if let Err(error) = self.may_begin(at) {
+            let _ = answer.send(Err(error));
+            return None;
+        }
+        match self.claims.take(batch, epoch, self.group) {
+            Taken::Unit(unit) => {
+                gathered.bytes = gathered.bytes.saturating_add(unit.batch.bytes);
+                gathered.units.push(unit);
+                gathered.waiting.push(Waiting::Done(answer, Ok(())));
+            }
+            Taken::Answered {
+                answer: outcome,
+                with_group: true,
+            } => gathered.waiting.push(Waiting::Done(answer, outcome)),
+            Taken::Answered {
+                answer: outcome,
+                with_group: false,
+            } => {
+                let _ = answer.send(outcome);
+            }
+        }
+        None
+    }
+
+    /// Keeps a group and answers it.
+    fn keep(&mut self, gathered: Gathered) -> Result<(), GivenUp> {
+        let Gathered {
+            mut units,
+            waiting,
+            room,
+            ..
+        } = gathered;
+        if units.is_empty() {
+            self.shared.room.add_permits(room);
+            return Ok(());
+        }
+        self.group = Group(self.group.0 + 1);
+        let (kept, waiting) =
+            self.guarded("appending to", waiting, |medium| medium.keep(&units))?;
+        if let Err(error) = &kept {
+            for unit in &units {
+                self.claims.doubt(&unit.batch.session);
+            }
+            tracing::warn!(%error, appends = units.len(), "a commit to {} failed", self.shared.place);
+        } else {
+            self.shared.ends.advance(&mut units);
+        }
+        let is_kept = kept.is_ok();
+        // What was said of an append of this very group stands only if the group does.
+        answer_all(kept, waiting);
+        self.shared.room.add_permits(room);
+        if is_kept {
+            let sessions = units.iter().map(|unit| &unit.batch.session);
+            self.shared.tails.wake(sessions);
+        }
+        Ok(())
+    }
+
+    fn serve_other(&mut self, asked: Asked) -> Result<(), GivenUp> {
+        if let Err(error) = self.may_begin(asked.at) {
+            asked.request.refuse(error);
+            return Ok(());
+        }
+        match asked.request {
+            Request::Claim { session, answer } => self.claim(&session, answer),
+            Request::Release {
+                session,
+                epoch,
+                answer,
+            } => self.release(&session, epoch, answer),
+            Request::Erase {
+                session,
+                epoch,
+                answer,
+            } => self.erase(&session, epoch, answer),
+            // Appends are gathered.
+            Request::Append { .. } => Ok(()),
+        }
+    }
+
+    fn claim(
+        &mut self,
+        session: &SessionId,
+        answer: oneshot::Sender<Result<Claimed, StoreError>>,
+    ) -> Result<(), GivenUp> {
+        if let Some(end) = self.claims.end(session).cloned() {
+            let last = end.last;
+            let claimed = Claimed {
+                epoch: self.claims.claim(session, end),
+                last,
+                repaired: None,
+            };
+            let _ = answer.send(Ok(claimed));
+            return Ok(());
+        }
+        let waiting = vec![Waiting::Claim(answer)];
+        let doing = format!("claiming session {session} in");
+        let (admitted, waiting) = self.guarded(&doing, waiting, |medium| medium.admit(session))?;
+        let (end, repaired) = match admitted {
+            Ok(admitted) => admitted,
+            Err(error) => {
+                answer_all(Err(error), waiting);
+                return Ok(());
+            }
+        };
+        self.shared.ends.set(session, end.clone());
+        let last = end.last;
+        let claimed = Claimed {
+            epoch: self.claims.claim(session, end),
+            last,
+            repaired,
+        };
+        for waiting in waiting {
+            waiting.claimed(&claimed);
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, session: &SessionId, epoch: Epoch, answer: Done) -> Result<(), GivenUp> {
+        if !self.claims.is_latest(session, epoch) {
+            let _ = answer.send(Ok(()));
+            return Ok(());
+        }
+        self.claims.remove(session);
+        self.shared.ends.remove(session);
+        let waiting = vec![Waiting::Done(answer, Ok(()))];
+        let doing = format!("releasing session {session} in");
+        let let_go = |medium: &mut M| {
+            medium.let_go(session);
+            Ok(())
+        };
+        let (done, waiting) = self.guarded(&doing, waiting, let_go)?;
+        answer_all(done, waiting);
+        Ok(())
+    }
+
+    fn erase(&mut self, session: &SessionId, epoch: Epoch, answer: Done) -> Result<(), GivenUp> {
+        if let Err(error) = self.claims.holds(session, epoch) {
+            let _ = answer.send(Err(error));
+            return Ok(());
+        }
+        let waiting = vec![Waiting::Done(answer, Ok(()))];
+        let doing = format!("erasing session {session} in");
+        let (done, waiting) = self.guarded(&doing, waiting, |medium| medium.erase(session))?;
+        if done.is_ok() {
+            self.claims.remove(session);
+            self.shared.ends.remove(session);
+        } else {
+            self.claims.doubt(session);
+        }
+        answer_all(done, waiting);
+        self.shared.tails.wake(std::iter::once(session));
+        Ok(())
+    }
+
+    /// Lets the medium do its upkeep, and says after how long it wants to do more.
+    fn rest(&mut self) -> Result<Option<Duration>, GivenUp> {
+        if self.shared.stopped.check().is_err() {
+            return Ok(None);
+        }
+        let (rested, _) = self.guarded("keeping up", Vec::new(), Medium::rest)?;
+        Ok(rested.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the upkeep of {} failed", self.shared.place);
+            None
+        }))
+    }
+
+    /// Whether a request may be begun: the store has not stopped, and it has not waited too long.
+    fn may_begin(&self, asked: Instant) -> Result<(), StoreError> {
+        self.shared.stopped.check()?;
+        if asked.elapsed() > self.shared.bounds.patience {
+            return Err(self.shared.too_busy());
+        }
+        Ok(())
+    }
+
+    /// Calls the medium under the watch. Its panic is an error that stops the pipeline.
+    fn guarded<T>(
+        &mut self,
+        doing: &str,
+        waiting: Vec<Waiting>,
+        work: impl FnOnce(&mut M) -> Result<T, StoreError>,
+    ) -> Result<Did<T>, GivenUp> {
+        let Shared {
+            place,
+            watched,
+            stopped,
+            ..
+        } = &*self.shared;
+        let medium = &mut self.medium;
+        watched.begin(waiting);
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            let done = work(medium);
+            if let Err(error) = &done
+                && medium.is_over()
+            {
+                stopped.stop(place, error);
+            }
+            done
+        }));
+        let done = done.unwrap_or_else(|panic| {
+            let error = StoreError::new(
+                StoreErrorKind::Io,
+                format!(
+                    "{doing} {place}: its disk or database panicked: {}; end this process and \
+                     open the store again",
+                    message(&*panic)
+                ),
+            );
+            stopped.stop(place, &error);
+            Err(error)
+        });
+        Ok((done, watched.end()?))
+    }
+}
+
+impl Shared {
+    /// Nothing was done, since others were before.
+    pub(crate) fn too_busy(&self) -> StoreError {
+        StoreError::new(
+            StoreErrorKind::Unavailable,
+            format!(
+                "writing to {}: what others asked before was not done within {} s, and this was not \
+                 begun; ask again later, from fewer sessions at once",
+                self.place,
+                self.bounds.patience.as_secs_f32()
+            ),
+        )
+    }
+}
+
+/// Answers all who waited for the medium. The error's source goes to the last of them.
+fn answer_all(done: Result<(), StoreError>, mut waiting: Vec<Waiting>) {
+    match done {
+        Ok(()) => waiting.into_iter().for_each(Waiting::done),
+        Err(error) => {
+            let last = waiting.pop();
+            waiting
+                .into_iter()
+                .for_each(|waiting| waiting.refuse(same(&error)));
+            if let Some(last) = last {
+                last.refuse(error);
+            }
+        }
+    }
+}
+
+/// What a panic said.
+fn message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("no message").chars().take(300).collect()
+}

@@ -1,0 +1,169 @@
+//! What waits for the pipeline's thread, and what all its threads share.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+use tokio::sync::oneshot;
+use windlass_core::{Epoch, SessionId};
+use windlass_ports::{Claimed, StoreError, StoreErrorKind, StoreRetry};
+
+use crate::batch::Batch;
+use crate::medium::{End, Unit};
+
+/// Where an answer goes that says no more than that it is done.
+pub(crate) type Done = oneshot::Sender<Result<(), StoreError>>;
+
+/// Something for the pipeline's thread to do, in the order of asking.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) request: Request,
+    /// When it was asked.
+    pub(crate) at: Instant,
+    /// What it takes of the room for what waits.
+    pub(crate) room: u32,
+}
+
+#[derive(Debug)]
+pub(crate) enum Request {
+    Claim {
+        session: SessionId,
+        answer: oneshot::Sender<Result<Claimed, StoreError>>,
+    },
+    Release {
+        session: SessionId,
+        epoch: Epoch,
+        answer: Done,
+    },
+    Erase {
+        session: SessionId,
+        epoch: Epoch,
+        answer: Done,
+    },
+    Append {
+        batch: Batch,
+        epoch: Epoch,
+        answer: Done,
+    },
+}
+
+/// Whoever waits for what the medium does now.
+#[derive(Debug)]
+pub(crate) enum Waiting {
+    Claim(oneshot::Sender<Result<Claimed, StoreError>>),
+    /// With the answer if the medium does it.
+    Done(Done, Result<(), StoreError>),
+}
+
+impl Waiting {
+    /// Answers that it is done. Nobody may wait any more.
+    pub(crate) fn done(self) {
+        match self {
+            // A claim is answered with what was claimed.
+            Self::Claim(_) => {}
+            Self::Done(answer, outcome) => {
+                let _ = answer.send(outcome);
+            }
+        }
+    }
+
+    pub(crate) fn claimed(self, claimed: &Claimed) {
+        match self {
+            Self::Claim(answer) => {
+                let _ = answer.send(Ok(claimed.clone()));
+            }
+            Self::Done(..) => {}
+        }
+    }
+
+    pub(crate) fn refuse(self, error: StoreError) {
+        match self {
+            Self::Claim(answer) => {
+                let _ = answer.send(Err(error));
+            }
+            Self::Done(answer, _) => {
+                let _ = answer.send(Err(error));
+            }
+        }
+    }
+}
+
+impl Request {
+    pub(crate) fn refuse(self, error: StoreError) {
+        match self {
+            Self::Claim { answer, .. } => Waiting::Claim(answer).refuse(error),
+            Self::Release { answer, .. }
+            | Self::Erase { answer, .. }
+            | Self::Append { answer, .. } => Waiting::Done(answer, Ok(())).refuse(error),
+        }
+    }
+}
+
+/// The same error, without its source, for one more of those whom it meets.
+pub(crate) fn same(error: &StoreError) -> StoreError {
+    let mut other = StoreError::new(error.kind.clone(), error.context.clone());
+    other.retry = error.retry;
+    other
+}
+
+/// Whether the pipeline writes no more, and why: set once.
+#[derive(Debug, Default)]
+pub(crate) struct Stopped(OnceLock<(StoreErrorKind, StoreRetry, String)>);
+
+impl Stopped {
+    /// Stops for this reason, unless it has stopped for another.
+    pub(crate) fn stop(&self, place: &str, error: &StoreError) {
+        let reason = (error.kind.clone(), error.retry, error.context.clone());
+        if self.0.set(reason).is_ok() {
+            tracing::error!(%error, "{place} has stopped; it must be opened again");
+        }
+    }
+
+    /// The reason, as an error, when it has stopped.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        match self.0.get() {
+            None => Ok(()),
+            Some((kind, retry, context)) => {
+                let context = format!(
+                    "the store takes no more appends until it is opened again, since {context}"
+                );
+                let mut error = StoreError::new(kind.clone(), context);
+                error.retry = *retry;
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Where the logs of the claimed sessions end, as far as it is acknowledged.
+#[derive(Debug, Default)]
+pub(crate) struct Ends(Mutex<HashMap<SessionId, End>>);
+
+impl Ends {
+    fn ends(&self) -> MutexGuard<'_, HashMap<SessionId, End>> {
+        // No panic can leave the map half changed, so a poisoned lock is as good as any.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn get(&self, session: &SessionId) -> Option<End> {
+        self.ends().get(session).cloned()
+    }
+
+    pub(crate) fn set(&self, session: &SessionId, end: End) {
+        self.ends().insert(session.clone(), end);
+    }
+
+    pub(crate) fn remove(&self, session: &SessionId) {
+        self.ends().remove(session);
+    }
+
+    /// Moves ends on, in the order of the units. Those who are let go of meanwhile stay so.
+    pub(crate) fn advance(&self, units: &mut [Unit]) {
+        let mut ends = self.ends();
+        for unit in units {
+            if let Some(end) = ends.get_mut(&unit.batch.session) {
+                std::mem::swap(end, &mut unit.end);
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! What a group holds, and in which order it comes.
+
+use windlass_core::{Epoch, Seq};
+use windlass_ports::{Link, StoreErrorKind};
+use windlass_testkit::store::{fact_of_size, numbered_facts};
+
+use super::scripted::{Call, Script, Stage, batch, batch_of, id, kind};
+use crate::Bounds;
+
+const GATED: Script = Script {
+    keeps: std::collections::BTreeMap::new(),
+    gated: true,
+    erase_fails: false,
+    rests: 0,
+};
+
+fn at(session: &str, last: u64) -> (String, u64) {
+    (session.to_owned(), last)
+}
+
+#[tokio::test]
+async fn what_comes_while_one_group_is_kept_shares_the_next() {
+    let stage = Stage::new(GATED);
+    let (a, b) = (id("a"), id("b"));
+    let (of_a, of_b) = (stage.claim(&a).await, stage.claim(&b).await);
+    let first = stage.ask(batch(&a, 0, 2), of_a).await;
+    stage.begun();
+    let second = stage.ask(batch(&a, 2, 1), of_a).await;
+    let third = stage.ask(batch(&b, 0, 1), of_b).await;
+    let fourth = stage.ask(batch(&a, 3, 1), of_a).await;
+    stage.go();
+    stage.begun();
+    stage.go();
+    for answer in [first, second, third, fourth] {
+        answer.await.unwrap().unwrap();
+    }
+    let groups = vec![vec![at("a", 2)], vec![at("a", 3), at("b", 1), at("a", 4)]];
+    assert_eq!(stage.keeps(), groups);
+}
+
+#[tokio::test]
+async fn a_group_has_no_more_appends_than_its_bound() {
+    let bounds = Bounds {
+        group_appends: 2,
+        ..Bounds::default()
+    };
+    assert_eq!(sizes_of_groups(bounds, 300).await, [1, 2, 1]);
+}
+
+#[tokio::test]
+async fn a_group_is_closed_when_it_has_the_bytes() {
+    let bounds = Bounds {
+        group_bytes: 500,
+        ..Bounds::default()
+    };
+    assert_eq!(sizes_of_groups(bounds, 300).await, [1, 2, 1]);
+    assert_eq!(sizes_of_groups(bounds, 600).await, [1, 1, 1, 1]);
+}
+
+/// An append, and three while it is kept.
+async fn sizes_of_groups(bounds: Bounds, bytes: usize) -> Vec<usize> {
+    let stage = Stage::bounded(GATED, bounds);
+    let a = id("a");
+    let epoch = stage.claim(&a).await;
+    let mut answers = Vec::new();
+    for after in 0..4 {
+        let fact = fact_of_size(&a, Seq(after), bytes).unwrap();
+        answers.push(stage.ask(batch_of(&a, after, &[fact]), epoch).await);
+        if after == 0 {
+            stage.begun();
+        }
+    }
+    (0..4).for_each(|_| stage.go());
+    for answer in answers {
+        answer.await.unwrap().unwrap();
+    }
+    stage.keeps().iter().map(Vec::len).collect()
+}
+
+#[tokio::test]
+async fn claims_releases_and_erasures_come_between_groups_in_the_order_of_asking() {
+    let stage = Stage::new(GATED);
+    let (a, b) = (id("a"), id("b"));
+    let (of_a, of_b) = (stage.claim(&a).await, stage.claim(&b).await);
+    let mut answers = vec![stage.ask(batch(&a, 0, 1), of_a).await];
+    stage.begun();
+    answers.push(stage.ask(batch(&a, 1, 1), of_a).await);
+    let (pipeline, session) = (stage.pipeline.clone(), a.clone());
+    let release = async move { pipeline.release(&session, of_a).await };
+    answers.push(stage.begin(release).await);
+    answers.push(stage.ask(batch(&b, 0, 1), of_b).await);
+    let (pipeline, session) = (stage.pipeline.clone(), b.clone());
+    let erase = async move { pipeline.erase(&session, of_b).await };
+    answers.push(stage.begin(erase).await);
+    (0..3).for_each(|_| stage.go());
+    for answer in answers {
+        answer.await.unwrap().unwrap();
+    }
+    let told = stage.told();
+    let after_claims = &told[2..];
+    let expected = [
+        Call::Keep(vec![at("a", 1)]),
+        Call::Keep(vec![at("a", 2)]),
+        Call::LetGo("a".to_owned()),
+        Call::Keep(vec![at("b", 1)]),
+        Call::Erase("b".to_owned()),
+    ];
+    assert_eq!(after_claims, expected);
+    assert_eq!(
+        kind(stage.pipeline.append(batch(&a, 2, 1), of_a).await),
+        Some(StoreErrorKind::NotClaimed)
+    );
+    assert_eq!(
+        kind(stage.pipeline.append(batch(&b, 1, 1), of_b).await),
+        Some(StoreErrorKind::NotClaimed)
+    );
+}
+
+#[tokio::test]
+async fn an_end_has_the_link_and_the_summary_of_the_whole_log() {
+    let stage = Stage::new(Script::default());
+    let a = id("a");
+    let epoch = stage.claim(&a).await;
+    assert_eq!(stage.pipeline.end(&a).unwrap().last, Seq::ZERO);
+    stage.pipeline.append(batch(&a, 0, 2), epoch).await.unwrap();
+    stage.pipeline.append(batch(&a, 2, 3), epoch).await.unwrap();
+    let facts = numbered_facts(&a, Seq::ZERO, 5);
+    let facts = || facts.iter().map(AsRef::as_ref);
+    let end = stage.pipeline.end(&a).unwrap();
+    assert_eq!(end.last, Seq(5));
+    assert_eq!(end.link, Link::of(&a, facts()).unwrap());
+    assert_eq!(end.summary, windlass_ports::Summary::after(None, facts()));
+    stage.pipeline.release(&a, epoch).await.unwrap();
+    assert_eq!(stage.pipeline.end(&a), None);
+}
+
+#[tokio::test]
+async fn an_end_is_told_only_once_it_is_kept() {
+    let stage = Stage::new(GATED);
+    let a = id("a");
+    let epoch = stage.claim(&a).await;
+    let answer = stage.ask(batch(&a, 0, 1), epoch).await;
+    stage.begun();
+    assert_eq!(stage.pipeline.end(&a).unwrap().last, Seq::ZERO);
+    stage.go();
+    answer.await.unwrap().unwrap();
+    assert_eq!(stage.pipeline.end(&a).unwrap().last, Seq(1));
+}
+
+#[tokio::test]
+async fn only_the_latest_claim_appends_and_only_at_the_end() {
+    let stage = Stage::new(Script::default());
+    let a = id("a");
+    let first = stage.claim(&a).await;
+    let append = |after, epoch| stage.pipeline.append(batch(&a, after, 1), epoch);
+    append(0, first).await.unwrap();
+    let second = stage.claim(&a).await;
+    assert!(second > first);
+    assert_eq!(
+        kind(append(1, first).await),
+        Some(StoreErrorKind::NotClaimed)
+    );
+    assert_eq!(
+        kind(append(1, Epoch(99)).await),
+        Some(StoreErrorKind::NotClaimed)
+    );
+    let conflict = Some(StoreErrorKind::Conflict { last: Seq(1) });
+    assert_eq!(kind(append(2, second).await), conflict);
+    append(1, second).await.unwrap();
+    // The older claim gives nothing back.
+    stage.pipeline.release(&a, first).await.unwrap();
+    append(2, second).await.unwrap();
+    let admitted = stage
+        .told()
+        .into_iter()
+        .filter(|call| matches!(call, Call::Admit(_)));
+    assert_eq!(
+        admitted.count(),
+        1,
+        "the end of a log that is claimed is known"
+    );
+}
+
+#[tokio::test]
+async fn what_was_appended_is_recognised_and_written_once() {
+    let stage = Stage::new(Script::default());
+    let a = id("a");
+    let epoch = stage.claim(&a).await;
+    let append = |after, count| stage.pipeline.append(batch(&a, after, count), epoch);
+    append(0, 2).await.unwrap();
+    append(0, 2).await.unwrap();
+    append(2, 1).await.unwrap();
+    append(2, 1).await.unwrap();
+    let conflict = Some(StoreErrorKind::Conflict { last: Seq(3) });
+    assert_eq!(kind(append(1, 2).await), conflict);
+    assert_eq!(kind(append(2, 2).await), conflict);
+    let other = fact_of_size(&a, Seq(2), 400).unwrap();
+    let other = stage.pipeline.append(batch_of(&a, 2, &[other]), epoch);
+    assert_eq!(
+        kind(other.await),
+        conflict,
+        "other facts at the same position"
+    );
+    assert_eq!(stage.keeps().len(), 2);
+    let later = stage.claim(&a).await;
+    let again = stage.pipeline.append(batch(&a, 2, 1), later).await;
+    assert_eq!(kind(again), conflict, "another claim did not append it");
+}

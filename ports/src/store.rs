@@ -18,9 +18,11 @@ use crate::summary::{SessionFilter, SessionHead};
 /// - *contiguous*: a log is the positions 1, 2, 3, ... without a gap;
 /// - *durable*: an acknowledged append survives what the declared [`Durability`] names;
 /// - *fenced*: only the latest claim of a session appends to it, and only at its end;
-/// - *recognised*: an append that was kept although its answer was lost is not kept twice: asked
-///   again under the same claim, with the same facts at the same position, it succeeds and changes
-///   nothing;
+/// - *recognised*: an append that was kept although its answer was lost is not kept twice. The last
+///   append of a claim, asked for again under it with the same facts at the same position, succeeds
+///   and changes nothing, whatever was read in between, also while the first is still under way.
+///   With other facts there, or once another append followed, it is a `Conflict`; once its claim is
+///   over, `NotClaimed`;
 /// - *faithful*: what is read is what was appended, byte for byte in the text form, and whatever
 ///   is not is an error with its position, never a shorter log. The one exception is an append
 ///   that was never acknowledged: a torn tail is cut off when the session is claimed, and
@@ -100,7 +102,9 @@ pub trait LogStore: Send + Sync + 'static {
 
     /// Waits until a session's log ends after position `after`, or until `patience` is over, and
     /// answers the last position. Needs no claim. Whoever waits is woken by an append of this store
-    /// object, and by one of another writer within the declared [`StoreCapabilities::tail`].
+    /// object that goes beyond `after`, and by one of another writer within the declared
+    /// [`StoreCapabilities::tail`]. A session that is erased meanwhile may show only once the patience
+    /// is over.
     ///
     /// # Errors
     /// `Unknown` when there is no such session, `Unsupported`, `Corrupt`, `Io`.
@@ -123,8 +127,9 @@ pub trait LogStore: Send + Sync + 'static {
         Err(StoreError::unsupported(session, "erasing sessions"))
     }
 
-    /// Keeps a snapshot of what a session's log folds to, in place of the one before. It is a cache:
-    /// losing it loses nothing, so it need not be durable, and a claim is not needed.
+    /// Keeps a snapshot of what a session's log folds to, in place of the one before, of whatever
+    /// position and version that is. It is a cache: losing it loses nothing, so it need not be
+    /// durable, and a claim is not needed.
     ///
     /// # Errors
     /// `Unknown` when there is no such session, `Invalid` when the snapshot is of a position behind
@@ -194,7 +199,11 @@ pub enum Durability {
 /// A claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {
-    /// The generation of this writer: larger than any before it in this store object.
+    /// The generation of this writer: larger than any before it in this store object, also those of
+    /// sessions that were erased. Where several store objects may claim at one place, so that an
+    /// append of one may still be on its way when another claims, it is larger than any before it of
+    /// this session in all of them, also before they were opened again. Where a second one is refused
+    /// as `Locked`, a claim ends with its store object, and numbers may begin anew in the next.
     pub epoch: Epoch,
     /// The log's last position; [`Seq::ZERO`] for a new session.
     pub last: Seq,

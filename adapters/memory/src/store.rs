@@ -4,15 +4,19 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::sync::Notify;
+use tokio::time::timeout;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Durability, Fencing, Link, LogStore, SessionFilter, SessionHead, StoreCapabilities,
-    StoreError, StoreErrorKind, Summary, Verified,
+    Claimed, Durability, Fencing, Link, LogStore, SessionFilter, SessionHead, Snapshot,
+    StoreCapabilities, StoreError, StoreErrorKind, Summary, Verified,
 };
 
 const MAX_FACT_BYTES: usize = 16 * 1024 * 1024;
+const MAX_SNAPSHOT_BYTES: usize = 64 * 1024 * 1024;
 const LIMIT_BYTES: u64 = 1024 * 1024 * 1024;
 
 /// A log store in memory.
@@ -33,19 +37,27 @@ struct State {
 #[derive(Debug, Default)]
 struct Log {
     claim: Option<Epoch>,
+    /// Where the last append of this claim stands.
+    recent: Option<Seq>,
+    /// Bytes of the facts.
     bytes: u64,
     summary: Option<Summary>,
     facts: Vec<Arc<Recorded>>,
+    /// It goes with the log, and a log only grows, so what it was made of still stands.
+    snapshot: Option<Snapshot>,
+    /// Wakes who follows the log.
+    grown: Arc<Notify>,
 }
 
 impl MemoryStore {
-    /// An empty store that holds up to 1 GiB of facts.
+    /// An empty store that holds up to 1 GiB of facts and snapshots.
     #[must_use]
     pub fn new() -> Self {
         Self::with_limit(LIMIT_BYTES)
     }
 
-    /// An empty store that holds up to `limit_bytes` bytes of facts in their text form.
+    /// An empty store that holds up to `limit_bytes` bytes of facts, in their text form, and of
+    /// snapshots.
     #[must_use]
     pub fn with_limit(limit_bytes: u64) -> Self {
         Self {
@@ -73,9 +85,9 @@ impl LogStore for MemoryStore {
             durability: Durability::Memory,
             max_fact_bytes: MAX_FACT_BYTES,
             fencing: Fencing::Object,
-            tail: None,
-            erase: false,
-            snapshots: None,
+            tail: Some(0),
+            erase: true,
+            snapshots: Some(MAX_SNAPSHOT_BYTES),
         }
     }
 
@@ -85,6 +97,7 @@ impl LogStore for MemoryStore {
         let epoch = Epoch(state.epoch);
         let log = state.logs.entry(session.clone()).or_default();
         log.claim = Some(epoch);
+        log.recent = None;
         Ok(Claimed {
             epoch,
             last: log.last(),
@@ -120,8 +133,11 @@ impl LogStore for MemoryStore {
             .logs
             .get_mut(session)
             .filter(|log| log.claim == Some(epoch))
-            .ok_or_else(|| not_claimed(session, epoch))?;
+            .ok_or_else(|| not_claimed(session, epoch, "appending to"))?;
         let last = log.last();
+        if log.recent == Some(after) && log.after(after) == facts {
+            return Ok(());
+        }
         if after != last {
             return Err(conflict(session, after, last));
         }
@@ -131,8 +147,10 @@ impl LogStore for MemoryStore {
         }
         let new = facts.iter().map(AsRef::as_ref);
         log.summary = Summary::after(log.summary.take(), new);
+        log.recent = Some(after);
         log.facts.extend_from_slice(facts);
         log.bytes = log.bytes.saturating_add(bytes);
+        log.grown.notify_waiters();
         state.bytes = total;
         Ok(())
     }
@@ -146,9 +164,11 @@ impl LogStore for MemoryStore {
         let page = {
             let state = self.state();
             let log = state.written(session)?;
-            let start = usize::try_from(after.0).unwrap_or(usize::MAX);
-            let rest = log.facts.get(start..).unwrap_or_default();
-            rest.iter().take(limit).cloned().collect::<Vec<_>>()
+            log.after(after)
+                .iter()
+                .take(limit)
+                .cloned()
+                .collect::<Vec<_>>()
         };
         Ok(page.into_iter().map(Arc::unwrap_or_clone).collect())
     }
@@ -181,6 +201,92 @@ impl LogStore for MemoryStore {
             chain: link(session, &log.facts)?,
         })
     }
+
+    async fn tail(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        patience: Duration,
+    ) -> Result<Seq, StoreError> {
+        let last = || self.state().written(session).map(Log::last);
+        let follow = async {
+            loop {
+                // Who follows is on the list before it looks, so no append comes between.
+                let grown = self.state().written(session)?.grown.clone();
+                let grows = grown.notified();
+                let last = last()?;
+                if last > after {
+                    return Ok(last);
+                }
+                grows.await;
+            }
+        };
+        match timeout(patience, follow).await {
+            Ok(answer) => answer,
+            Err(_over) => last(),
+        }
+    }
+
+    async fn erase(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        let mut state = self.state();
+        let claimed = |log: &Log| log.claim == Some(epoch);
+        if !state.logs.get(session).is_some_and(claimed) {
+            return Err(not_claimed(session, epoch, "erasing"));
+        }
+        let Some(log) = state.logs.remove(session) else {
+            return Ok(());
+        };
+        state.bytes = state.bytes.saturating_sub(log.held());
+        log.grown.notify_waiters();
+        Ok(())
+    }
+
+    async fn keep_snapshot(
+        &self,
+        session: &SessionId,
+        snapshot: &Snapshot,
+    ) -> Result<(), StoreError> {
+        let mut state = self.state();
+        let (all, log) = (state.bytes, state.written(session)?);
+        let (last, bytes) = (log.last(), snapshot.bytes.len());
+        let refused = |kind, what: String| {
+            let context = format!("keeping a snapshot of {session}: {what}");
+            Err(StoreError::new(kind, context))
+        };
+        if snapshot.seq > last {
+            let what = format!(
+                "it is of position {} and the log ends at {last}",
+                snapshot.seq
+            );
+            return refused(StoreErrorKind::Invalid, what);
+        }
+        if bytes > MAX_SNAPSHOT_BYTES {
+            let what = format!("it has {bytes} bytes and {MAX_SNAPSHOT_BYTES} are taken");
+            return refused(StoreErrorKind::TooLarge, what);
+        }
+        let total = all
+            .saturating_sub(log.snapshot_bytes())
+            .saturating_add(bytes as u64);
+        if total > self.limit_bytes {
+            let what = format!("it would pass the {} bytes of this store", self.limit_bytes);
+            return refused(StoreErrorKind::Full, what);
+        }
+        if let Some(log) = state.logs.get_mut(session) {
+            log.snapshot = Some(snapshot.clone());
+            state.bytes = total;
+        }
+        Ok(())
+    }
+
+    async fn snapshot(
+        &self,
+        session: &SessionId,
+        version: &str,
+    ) -> Result<Option<Snapshot>, StoreError> {
+        let state = self.state();
+        let snapshot = state.written(session)?.snapshot.as_ref();
+        Ok(snapshot.filter(|kept| kept.version == version).cloned())
+    }
 }
 
 impl State {
@@ -199,6 +305,22 @@ impl State {
 impl Log {
     fn last(&self) -> Seq {
         self.facts.last().map_or(Seq::ZERO, |fact| fact.seq)
+    }
+
+    /// The facts after a position.
+    fn after(&self, after: Seq) -> &[Arc<Recorded>] {
+        let start = usize::try_from(after.0).unwrap_or(usize::MAX);
+        self.facts.get(start..).unwrap_or_default()
+    }
+
+    fn snapshot_bytes(&self) -> u64 {
+        let snapshot = self.snapshot.as_ref();
+        snapshot.map_or(0, |snapshot| snapshot.bytes.len() as u64)
+    }
+
+    /// Bytes of all that it holds.
+    fn held(&self) -> u64 {
+        self.bytes.saturating_add(self.snapshot_bytes())
     }
 }
 
@@ -279,11 +401,11 @@ fn invalid(context: String) -> StoreError {
     StoreError::new(StoreErrorKind::Invalid, context)
 }
 
-fn not_claimed(session: &SessionId, epoch: Epoch) -> StoreError {
+fn not_claimed(session: &SessionId, epoch: Epoch, doing: &str) -> StoreError {
     StoreError::new(
         StoreErrorKind::NotClaimed,
         format!(
-            "appending to {session} under epoch {epoch}, which is not that of its latest claim: \
+            "{doing} {session} under epoch {epoch}, which is not that of its latest claim: \
              another writer took over, or the claim was released"
         ),
     )

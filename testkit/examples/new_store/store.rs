@@ -44,6 +44,8 @@ struct State {
 #[derive(Debug, Default)]
 struct Log {
     claim: Option<Epoch>,
+    /// Where the last append of this claim stands.
+    recent: Option<Seq>,
     facts: Vec<Arc<Recorded>>,
     /// Bytes of the file that hold them.
     bytes: u64,
@@ -163,6 +165,7 @@ impl LogStore for LinesStore {
         let epoch = Epoch(state.epoch);
         let log = self.log(&mut state, session)?;
         log.claim = Some(epoch);
+        log.recent = None;
         let cut_bytes = std::mem::take(&mut log.torn);
         Ok(Claimed {
             epoch,
@@ -196,6 +199,9 @@ impl LogStore for LinesStore {
             return refused(session, StoreErrorKind::NotClaimed, "claim it first");
         }
         let last = log.last();
+        if log.recent == Some(after) && log.after(after) == facts {
+            return Ok(()); // asked for again: its answer was lost
+        }
         if after != last {
             return refused(session, StoreErrorKind::Conflict { last }, "it has gone on");
         }
@@ -225,6 +231,7 @@ impl LogStore for LinesStore {
             };
             StoreError::new(kind, format!("appending to {session} failed")).caused_by(error)
         })?;
+        log.recent = Some(after);
         log.facts.extend_from_slice(facts);
         log.bytes += line.len() as u64;
         Ok(())
@@ -238,9 +245,7 @@ impl LogStore for LinesStore {
     ) -> Result<Vec<Recorded>, StoreError> {
         let mut state = self.state();
         let log = self.written(&mut state, session)?;
-        let from = usize::try_from(after.0).unwrap_or(usize::MAX);
-        let rest = log.facts.get(from..).unwrap_or_default();
-        let page = rest.iter().take(limit);
+        let page = log.after(after).iter().take(limit);
         Ok(page.map(|fact| (**fact).clone()).collect())
     }
 
@@ -296,6 +301,12 @@ impl LogStore for LinesStore {
 impl Log {
     fn last(&self) -> Seq {
         Seq(self.facts.len() as u64)
+    }
+
+    /// The facts after a position.
+    fn after(&self, after: Seq) -> &[Arc<Recorded>] {
+        let from = usize::try_from(after.0).unwrap_or(usize::MAX);
+        self.facts.get(from..).unwrap_or_default()
     }
 }
 

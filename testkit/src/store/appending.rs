@@ -11,7 +11,7 @@ use windlass_core::{Epoch, Recorded, Seq};
 use windlass_ports::StoreErrorKind;
 
 use super::StoreFixture;
-use super::facts::{fact_of_size, numbered_facts, sample_facts};
+use super::facts::{fact_of_size, numbered_facts, sample_facts, saying};
 use super::violation::{Checked, Violation, done, ensure, refused, run};
 use super::writer::{Writer, session};
 
@@ -43,7 +43,7 @@ pub fn a_wrong_position_is_a_conflict(at: &dyn StoreFixture) -> Checked {
                 if after == last {
                     continue;
                 }
-                let facts = numbered_facts(&writer.id, after, 1);
+                let facts = saying(&writer.id, after, 1, "another word");
                 let what = format!("appending after {after} to a log that ends at {last}");
                 refused(writer.offer(after, &facts).await, &conflict, &what)?;
             }
@@ -152,7 +152,7 @@ pub fn a_refused_append_leaves_the_claim(at: &dyn StoreFixture) -> Checked {
         let store = at.open().await;
         let mut writer = Writer::new(&store, "s").await?;
         writer.append(writer.next(2)).await?;
-        let early = numbered_facts(&writer.id, Seq(1), 1);
+        let early = saying(&writer.id, Seq(1), 1, "another word");
         let conflict = StoreErrorKind::Conflict { last: Seq(2) };
         let appended = writer.offer(Seq(1), &early).await;
         refused(

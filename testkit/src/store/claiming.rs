@@ -6,11 +6,11 @@
 )]
 
 use windlass_core::{Epoch, Seq};
-use windlass_ports::{SessionFilter, StoreErrorKind};
+use windlass_ports::{Fencing, SessionFilter, StoreErrorKind};
 
 use super::StoreFixture;
 use super::facts::numbered_facts;
-use super::violation::{Checked, done, ensure, refused, run};
+use super::violation::{Checked, Violation, done, ensure, refused, run};
 use super::writer::{Writer, session};
 
 /// A claim of a new session stands at position 0 and shows nowhere before its first append.
@@ -92,6 +92,45 @@ pub fn epochs_grow(at: &dyn StoreFixture) -> Checked {
                 if round % 2 == 1 {
                     done(store.release(&id, epoch).await, "releasing")?;
                 }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Where two store objects may claim at one place, each claim of a session has a larger epoch than any
+/// before it, whichever object gave it, and also once both were opened again: what one of them sent is
+/// still on its way when the other one claims. Where a second one is refused, a claim ends with its
+/// store object, and where it is not fenced off, nothing is promised.
+pub fn epochs_grow_over_all_who_may_claim(at: &dyn StoreFixture) -> Checked {
+    run(async {
+        let id = session("s")?;
+        let mut latest: Option<Epoch> = None;
+        for _ in 0..2 {
+            let one = at.open().await;
+            if one.capabilities().fencing == Fencing::Object {
+                return Ok(());
+            }
+            let other = match at.open_beside().await {
+                Ok(other) => other,
+                Err(error) if error.kind == StoreErrorKind::Locked => return Ok(()),
+                Err(error) => {
+                    let what = "a second store object at the same place";
+                    return Err(Violation::new(format!("{what} did not open: {error}")));
+                }
+            };
+            for turn in 0..6_u32 {
+                let store = if turn % 3 == 1 { &other } else { &one };
+                let epoch = match store.claim(&id).await {
+                    Err(error) if error.kind == StoreErrorKind::Locked => return Ok(()),
+                    claimed => done(claimed, "claiming beside another store object")?.epoch,
+                };
+                ensure!(
+                    latest.is_none_or(|latest| latest < epoch),
+                    "the epoch {epoch} of a later claim is not larger than {latest:?}, which \
+                     another store object gave"
+                );
+                latest = Some(epoch);
             }
         }
         Ok(())

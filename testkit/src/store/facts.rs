@@ -55,11 +55,20 @@ pub fn sample_facts(session: &SessionId) -> Vec<Arc<Recorded>> {
 /// `count` small facts that follow position `after`, each with a text of its own.
 #[must_use]
 pub fn numbered_facts(session: &SessionId, after: Seq, count: u64) -> Vec<Arc<Recorded>> {
-    let fact = |n: u64| {
-        let seq = after.plus(n);
-        Arc::new(queued(session, seq, format!("fact {seq} of {session}")))
-    };
-    (1..=count).map(fact).collect()
+    saying(session, after, count, "fact")
+}
+
+/// As [`numbered_facts`], with other texts for other words.
+pub(super) fn saying(
+    session: &SessionId,
+    after: Seq,
+    count: u64,
+    words: &str,
+) -> Vec<Arc<Recorded>> {
+    let numbers = (1..=count).map(|n| after.plus(n));
+    numbers
+        .map(|seq| Arc::new(queued(session, seq, format!("{words} {seq} of {session}"))))
+        .collect()
 }
 
 /// The fact that follows position `after`, with a text form of `bytes` bytes.
@@ -73,7 +82,7 @@ pub fn fact_of_size(session: &SessionId, after: Seq, bytes: usize) -> Option<Arc
     Some(Arc::new(queued(session, seq, "x".repeat(filling))))
 }
 
-fn queued(session: &SessionId, seq: Seq, text: String) -> Recorded {
+pub(super) fn queued(session: &SessionId, seq: Seq, text: String) -> Recorded {
     let fact = Fact::InputQueued(InputQueued {
         scope: Scope::local("someone").into(),
         text: text.into(),
@@ -396,7 +405,7 @@ fn principal(text: &str) -> Scope {
     }
 }
 
-fn settings(text: &str) -> Settings {
+pub(super) fn settings(text: &str) -> Settings {
     Settings {
         provider: text.into(),
         model: text.into(),

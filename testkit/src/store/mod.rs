@@ -17,12 +17,18 @@
 mod appending;
 mod claiming;
 mod declaring;
+mod erasing;
 mod facts;
 mod image;
 mod listing;
 mod racing;
 mod reading;
+mod recognised;
 mod reopening;
+mod snapshots;
+mod story;
+mod summaries;
+mod tailing;
 mod violation;
 mod worlds;
 mod writer;
@@ -35,12 +41,17 @@ use windlass_ports::{LogStore, StoreError};
 pub use appending::*;
 pub use claiming::*;
 pub use declaring::*;
+pub use erasing::*;
 pub use facts::{NASTY_TEXTS, fact_of_size, numbered_facts, sample_facts};
 pub use image::*;
 pub use listing::*;
 pub use racing::*;
 pub use reading::*;
+pub use recognised::*;
 pub use reopening::*;
+pub use snapshots::*;
+pub use summaries::*;
+pub use tailing::*;
 pub use violation::{Checked, Violation};
 pub(crate) use violation::{ensure, run, run_in_parallel};
 pub use worlds::*;
@@ -136,6 +147,32 @@ macro_rules! log_store_cases {
             the_laws_hold_in_worlds_that_it_keeps,
             the_chain_is_that_of_the_log,
             other_writers_are_fenced_as_declared,
+            epochs_grow_over_all_who_may_claim,
+            the_same_append_again_changes_nothing,
+            the_same_append_at_once_is_kept_once,
+            other_facts_at_the_same_position_are_a_conflict,
+            an_append_is_recognised_only_under_its_claim,
+            only_the_last_append_is_recognised,
+            a_listing_tells_what_a_log_folds_to,
+            a_listing_is_filtered,
+            a_filtered_listing_is_paged,
+            a_tail_answers_at_once_where_the_log_goes_on,
+            a_tail_wakes_at_an_append,
+            a_tail_wakes_at_an_append_of_another_store_object,
+            a_tail_answers_when_patience_is_over,
+            a_tail_of_no_session_is_unknown,
+            an_erased_session_is_gone,
+            an_erased_session_begins_anew,
+            erasing_needs_the_latest_claim,
+            erasing_leaves_other_sessions,
+            an_erased_session_stays_gone,
+            a_snapshot_is_kept_for_its_version,
+            a_snapshot_replaces_the_one_before,
+            a_snapshot_is_of_the_log_that_it_was_made_of,
+            a_snapshot_beyond_the_end_is_invalid,
+            a_snapshot_that_is_too_large_is_refused,
+            a_snapshot_of_no_session_is_unknown,
+            a_reopened_store_answers_no_wrong_snapshot,
         }
     };
 }

@@ -17,7 +17,7 @@ use windlass_core::{Epoch, Seq, SessionId};
 use windlass_ports::{LogStore, StoreErrorKind};
 
 use super::StoreFixture;
-use super::facts::numbered_facts;
+use super::facts::{numbered_facts, saying};
 use super::violation::{Checked, Violation, done, ensure, refused, run_in_parallel};
 use super::writer::{Writer, check_facts, check_log};
 
@@ -109,12 +109,16 @@ pub fn of_appends_at_one_position_one_wins(at: &dyn StoreFixture) -> Checked {
         let store = at.open().await;
         let mut writer = Writer::new(&store, "s").await?;
         for round in 0..8 {
-            let facts = writer.next(2);
             let mut racers = JoinSet::new();
-            for _ in 0..6 {
-                let (store, id, facts) = (store.clone(), writer.id.clone(), facts.clone());
+            for racer in 0..6 {
+                let (store, id) = (store.clone(), writer.id.clone());
                 let (epoch, after) = (writer.epoch, writer.last());
-                racers.spawn(async move { store.append(&id, epoch, after, &facts).await });
+                // Each has other facts: the same ones would be one append that is asked for again.
+                let facts = saying(&id, after, 2, &format!("racer {racer}"));
+                racers.spawn(async move {
+                    let appended = store.append(&id, epoch, after, &facts).await;
+                    appended.map(|()| facts)
+                });
             }
             let conflict = StoreErrorKind::Conflict {
                 last: writer.last().plus(2),
@@ -129,12 +133,38 @@ pub fn of_appends_at_one_position_one_wins(at: &dyn StoreFixture) -> Checked {
                 won == 1,
                 "in round {round}, {won} of 6 appends at one position won"
             );
-            for lost in ends.into_iter().filter(Result::is_err) {
-                refused(lost, &conflict, "appending where another append won")?;
+            for end in ends {
+                match end {
+                    Ok(facts) => writer.log.extend(facts),
+                    lost => refused(lost, &conflict, "appending where another append won")?,
+                }
             }
-            writer.log.extend(facts);
         }
         writer.check().await
+    })
+}
+
+/// The same append asked for many times at once succeeds each time, and is kept once.
+pub fn the_same_append_at_once_is_kept_once(at: &dyn StoreFixture) -> Checked {
+    run_in_parallel(async {
+        let store = at.open().await;
+        let mut writer = Writer::new(&store, "s").await?;
+        for _ in 0..8 {
+            let facts = writer.next(3);
+            let mut racers = JoinSet::new();
+            for _ in 0..6 {
+                let (store, id, facts) = (store.clone(), writer.id.clone(), facts.clone());
+                let (epoch, after) = (writer.epoch, writer.last());
+                racers.spawn(async move { store.append(&id, epoch, after, &facts).await });
+            }
+            while let Some(ended) = racers.join_next().await {
+                let died = |error| Violation::new(format!("a racer died: {error}"));
+                done(ended.map_err(died)?, "the same append at once")?;
+            }
+            writer.log.extend(facts);
+            writer.check().await?;
+        }
+        Ok(())
     })
 }
 

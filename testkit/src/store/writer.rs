@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
-use windlass_ports::{LogStore, StoreError, codec};
+use windlass_ports::{Durability, LogStore, StoreError, StoreErrorKind, codec};
 
 use super::facts::numbered_facts;
-use super::violation::{Checked, Violation, done, ensure};
+use super::violation::{Checked, Violation, done, ensure, refused};
 
 /// The session of this name.
 pub(super) fn session(name: &str) -> Result<SessionId, Violation> {
@@ -102,6 +102,21 @@ pub(super) fn check_facts(read: &[Recorded], expected: &[Arc<Recorded>]) -> Chec
         );
     }
     Ok(())
+}
+
+/// Holds a store that does not know a session any more to promising nothing of it.
+pub(super) async fn check_forgotten(store: &dyn LogStore, id: &SessionId) -> Checked {
+    let durability = store.capabilities().durability;
+    ensure!(
+        durability == Durability::Memory,
+        "{durability:?} is declared, and {id} is not known in a store that was opened again"
+    );
+    let read = store.read(id, Seq::ZERO, 1).await;
+    refused(
+        read,
+        &StoreErrorKind::Unknown,
+        "reading a session that was forgotten",
+    )
 }
 
 fn text(fact: &Recorded) -> Result<Vec<u8>, Violation> {

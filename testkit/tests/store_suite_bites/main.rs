@@ -236,6 +236,206 @@ const BITES: &[(&str, Fault, &str)] = &[
         Fault::FencesNoOtherObject,
         "find that of Object",
     ),
+    (
+        "epochs_grow_over_all_who_may_claim",
+        Fault::CountsEpochsByObject,
+        "which another store object gave",
+    ),
+    (
+        "the_same_append_again_changes_nothing",
+        Fault::RecognisesNothing,
+        "appending the same 1 facts after 0 again, at once, failed with Conflict",
+    ),
+    (
+        "the_same_append_again_changes_nothing",
+        Fault::RecognisesOnlyOneFact,
+        "appending the same 3 facts after 1 again, at once, failed with Conflict",
+    ),
+    (
+        "the_same_append_again_changes_nothing",
+        Fault::RecognisesUntilItIsRead,
+        "again, after a read, failed with Conflict",
+    ),
+    (
+        "the_same_append_at_once_is_kept_once",
+        Fault::RecognisesAfterwards,
+        "the same append at once failed with Conflict",
+    ),
+    (
+        "other_facts_at_the_same_position_are_a_conflict",
+        Fault::RecognisesByPosition,
+        "appending 1 facts again, with another one at 0, succeeded",
+    ),
+    (
+        "other_facts_at_the_same_position_are_a_conflict",
+        Fault::RecognisesByTheFirstFact,
+        "appending 4 facts again, with another one at 1, succeeded",
+    ),
+    (
+        "an_append_is_recognised_only_under_its_claim",
+        Fault::RecognisesUnderAnyClaim,
+        "that a later one superseded succeeded",
+    ),
+    (
+        "only_the_last_append_is_recognised",
+        Fault::RecognisesOlderAppends,
+        "appending after 0 again, when the log ends at 3, succeeded",
+    ),
+    (
+        "a_listing_tells_what_a_log_folds_to",
+        Fault::SummarisesTheFirstAppend,
+        "of one-by-one, which stands at",
+    ),
+    (
+        "a_listing_tells_what_a_log_folds_to",
+        Fault::ForgetsSummariesOnOpening,
+        "in a store that was opened again, of one-by-one",
+    ),
+    (
+        "a_listing_is_filtered",
+        Fault::IgnoresTheFilter,
+        "under SessionFilter { tenant: Some(\"acme\"), open: None } gave",
+    ),
+    (
+        "a_listing_is_filtered",
+        Fault::MatchesTenantsLoosely,
+        "under SessionFilter { tenant: Some(\"acme\"), open: None } gave",
+    ),
+    (
+        "a_filtered_listing_is_paged",
+        Fault::FiltersAfterTheLimit,
+        "sessions after Some(\"s00\") under",
+    ),
+    (
+        "a_tail_answers_at_once_where_the_log_goes_on",
+        Fault::DeclaresNoTail,
+        "which is not declared, succeeded",
+    ),
+    (
+        "a_tail_answers_at_once_where_the_log_goes_on",
+        Fault::TailsOnlyWhatIsNew,
+        "a tail after 0 of a log that ends at 3 still waits",
+    ),
+    (
+        "a_tail_wakes_at_an_append",
+        Fault::WakesNobody,
+        "4 tails after 3 still wait 5s after an append behind it",
+    ),
+    (
+        "a_tail_wakes_at_an_append",
+        Fault::TailsWithoutWaiting,
+        "before its patience is over",
+    ),
+    (
+        "a_tail_wakes_at_an_append",
+        Fault::WakesAtAnyAppend,
+        "a tail after 4 of a log that ends there answers",
+    ),
+    (
+        "a_tail_wakes_at_an_append_of_another_store_object",
+        Fault::WakesNoOtherObject,
+        "2 tails after 3 still wait",
+    ),
+    (
+        "a_tail_answers_when_patience_is_over",
+        Fault::TailsImpatiently,
+        "a patience of 60ms gave up after",
+    ),
+    (
+        "a_tail_of_no_session_is_unknown",
+        Fault::TailsNothing,
+        "following never-seen, which does not exist, succeeded",
+    ),
+    (
+        "an_erased_session_is_gone",
+        Fault::DeclaresNoErasing,
+        "which is not declared, succeeded",
+    ),
+    (
+        "an_erased_session_is_gone",
+        Fault::ErasesNothing,
+        "reading a session that was erased succeeded",
+    ),
+    (
+        "an_erased_session_is_gone",
+        Fault::ErasesNoClaim,
+        "appending under a claim that erased succeeded",
+    ),
+    (
+        "an_erased_session_begins_anew",
+        Fault::ErasesNothing,
+        "an erased session is claimed as",
+    ),
+    (
+        "an_erased_session_begins_anew",
+        Fault::ErasesTheCountOfEpochs,
+        "of a claim after erasing is not larger",
+    ),
+    (
+        "erasing_needs_the_latest_claim",
+        Fault::ErasesForAnyClaim,
+        "which is not the latest, succeeded",
+    ),
+    (
+        "erasing_leaves_other_sessions",
+        Fault::ErasesNeighbours,
+        "reading all of s.a failed with Unknown",
+    ),
+    (
+        "an_erased_session_stays_gone",
+        Fault::ErasesWhenDropped,
+        "before the process was killed succeeded",
+    ),
+    (
+        "an_erased_session_stays_gone",
+        Fault::ErasesUntilOpening,
+        "before the store was opened again succeeded",
+    ),
+    (
+        "a_snapshot_is_kept_for_its_version",
+        Fault::DeclaresNoSnapshots,
+        "which is not declared, succeeded",
+    ),
+    (
+        "a_snapshot_is_kept_for_its_version",
+        Fault::LosesSnapshots,
+        "gives none, and must give one at 3",
+    ),
+    (
+        "a_snapshot_is_kept_for_its_version",
+        Fault::AnswersAnyVersion,
+        "of version \"\" gives one at 3",
+    ),
+    (
+        "a_snapshot_replaces_the_one_before",
+        Fault::KeepsTheLatestSnapshot,
+        "gives one at 4",
+    ),
+    (
+        "a_snapshot_is_of_the_log_that_it_was_made_of",
+        Fault::AnswersOfAnotherLog,
+        "gives one at 2 of version",
+    ),
+    (
+        "a_snapshot_beyond_the_end_is_invalid",
+        Fault::TakesSnapshotsBeyondTheEnd,
+        "keeping a snapshot at 5 of a log that ends at 4 succeeded",
+    ),
+    (
+        "a_snapshot_that_is_too_large_is_refused",
+        Fault::TakesTooLargeSnapshots,
+        "keeping a snapshot of 65537 bytes succeeded",
+    ),
+    (
+        "a_snapshot_of_no_session_is_unknown",
+        Fault::KeepsSnapshotsOfNothing,
+        "keeping a snapshot of never-seen, which does not exist, succeeded",
+    ),
+    (
+        "a_reopened_store_answers_no_wrong_snapshot",
+        Fault::GarblesSnapshotsOnOpening,
+        "a store that was opened again gives one at 3",
+    ),
 ];
 
 #[test]

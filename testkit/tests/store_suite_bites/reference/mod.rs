@@ -2,76 +2,34 @@
 
 #![expect(clippy::unwrap_used, reason = "it is part of a test")]
 
+mod beyond;
+mod fault;
+mod place;
+
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+pub(crate) use fault::Fault;
+pub(crate) use place::Place;
+use tokio::sync::Notify;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Durability, Fencing, Link, LogStore, SessionFilter, SessionHead, StoreCapabilities,
-    StoreError, StoreErrorKind, Summary, Verified, codec,
+    Claimed, Durability, Fencing, Link, LogStore, SessionFilter, SessionHead, Snapshot,
+    StoreCapabilities, StoreError, StoreErrorKind, Verified, codec,
 };
-use windlass_testkit::store::StoreFixture;
 
 const MAX_FACT_BYTES: usize = 4 * 1024 * 1024;
-
-/// The one promise that a store breaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
-    ReadsBackwards,
-    TakesAnyPosition,
-    NeedsNoClaim,
-    TakesEmptyBatches,
-    TakesForeignFacts,
-    TakesAnyNumbers,
-    KeepsFactsBeforeABadOne,
-    DropsTheClaimOnRefusal,
-    CutsBigBatches,
-    TakesTooLargeFacts,
-    DropsNulCharacters,
-    ShowsClaimedSessions,
-    ClaimsAtZero,
-    CountsEpochsBySession,
-    KeepsReleasedClaims,
-    ClaimsOnlyOnce,
-    KeepsEarlierClaims,
-    ReleasesAnyClaim,
-    CountsTheCursorIn,
-    IgnoresTheLimit,
-    ReadsUnknownAsEmpty,
-    ReadsOnlyWhenClaimed,
-    VerifiesWithoutLooking,
-    ChainsNothing,
-    ListsInOrderOfFileNames,
-    ListsTheCursorToo,
-    AppendsFactByFact,
-    LosesWhatComesAtOnce,
-    ChecksThenActs,
-    GivesAnEpochTwice,
-    LosesTheLastAppendOnOpening,
-    ForgetsOnOpening,
-    KeepsClaimsAcrossOpening,
-    DeclaresNoFencing,
-    FencesNoOtherObject,
-    WritesWhenDropped,
-    WritesOneAppendLate,
-    HasNoImage,
-    HasNoCopy,
-}
-
-/// A place whose stores all have the same fault.
-#[derive(Default)]
-pub(crate) struct Place {
-    fault: Option<Fault>,
-    kept: Arc<Mutex<Kept>>,
-}
+const MAX_SNAPSHOT_BYTES: usize = 64 * 1024;
 
 #[derive(Default)]
 struct Kept {
     epoch: u64,
     logs: BTreeMap<SessionId, Log>,
+    /// What was erased and is not gone.
+    erased: BTreeMap<SessionId, Log>,
     openings: u64,
 }
 
@@ -82,6 +40,11 @@ struct Log {
     released: bool,
     facts: Vec<Arc<Recorded>>,
     last_batch: usize,
+    first_batch: usize,
+    /// The append that is recognised: its claim, its place, and how many facts it has.
+    recent: Option<(Epoch, Seq, usize)>,
+    /// With the link of its position when it was kept.
+    snapshot: Option<(Snapshot, Link)>,
     /// How many of the facts are outside of the process.
     outside: usize,
 }
@@ -93,74 +56,14 @@ struct Reference {
     appending: Mutex<()>,
     /// Reads so far, counted while the log is locked.
     reads: AtomicUsize,
+    /// Claims of this object.
+    claims: AtomicU64,
+    /// Tells those who follow a log that one has grown.
+    wake: Arc<Notify>,
 }
 
 /// How long a faulty append waits for a reader.
 const PATIENCE: Duration = Duration::from_millis(200);
-
-impl Place {
-    pub(crate) fn sound() -> Self {
-        Self::default()
-    }
-
-    pub(crate) fn faulty(fault: Fault) -> Self {
-        Self {
-            fault: Some(fault),
-            ..Self::default()
-        }
-    }
-}
-
-#[async_trait]
-impl StoreFixture for Place {
-    async fn open(&self) -> Arc<dyn LogStore> {
-        let mut kept = self.kept.lock().unwrap();
-        let again = kept.openings > 0;
-        kept.openings += 1;
-        if again && self.fault == Some(Fault::ForgetsOnOpening) {
-            kept.logs.clear();
-        }
-        for log in kept.logs.values_mut() {
-            if self.fault != Some(Fault::KeepsClaimsAcrossOpening) {
-                log.claim = None;
-                log.given.clear();
-            }
-            if self.fault == Some(Fault::LosesTheLastAppendOnOpening) {
-                let stays = log.facts.len() - log.last_batch;
-                log.facts.truncate(stays);
-                log.last_batch = 0;
-            }
-        }
-        Arc::new(Reference::new(self.fault, self.kept.clone()))
-    }
-
-    async fn image(&self) -> Option<Arc<dyn LogStore>> {
-        let kept = self.kept.lock().unwrap();
-        let outside = |(id, log): (&SessionId, &Log)| {
-            let facts = log.facts[..log.outside].to_vec();
-            let (outside, last_batch) = (log.outside, log.last_batch);
-            let log = Log {
-                facts,
-                outside,
-                last_batch,
-                ..Log::default()
-            };
-            (id.clone(), log)
-        };
-        let copy = Kept {
-            logs: kept.logs.iter().map(outside).collect(),
-            ..Kept::default()
-        };
-        match self.fault {
-            Some(Fault::HasNoImage) => None,
-            Some(Fault::HasNoCopy) => Some(Arc::new(Reference::new(None, self.kept.clone()))),
-            _ => Some(Arc::new(Reference::new(
-                self.fault,
-                Arc::new(Mutex::new(copy)),
-            ))),
-        }
-    }
-}
 
 impl Drop for Reference {
     fn drop(&mut self) {
@@ -171,13 +74,15 @@ impl Drop for Reference {
 }
 
 impl Reference {
-    fn new(fault: Option<Fault>, kept: Arc<Mutex<Kept>>) -> Self {
+    fn new(fault: Option<Fault>, kept: Arc<Mutex<Kept>>, wake: Arc<Notify>) -> Self {
         Self {
             fault,
             kept,
             under_way: AtomicUsize::new(0),
             appending: Mutex::default(),
             reads: AtomicUsize::new(0),
+            claims: AtomicU64::new(0),
+            wake,
         }
     }
 
@@ -253,6 +158,10 @@ impl Reference {
         let mut kept = self.kept();
         let log = kept.logs.entry(session.clone()).or_default();
         log.last_batch = facts.len();
+        if log.facts.is_empty() {
+            log.first_batch = facts.len();
+        }
+        log.recent = log.claim.map(|claim| (claim, log.last(), facts.len()));
         let before = log.facts.len();
         log.facts.extend_from_slice(facts);
         log.outside = match self.fault {
@@ -260,6 +169,10 @@ impl Reference {
             Some(Fault::WritesOneAppendLate) => before,
             _ => log.facts.len(),
         };
+        drop(kept);
+        if !self.is(Fault::WakesNobody) {
+            self.wake.notify_waiters();
+        }
     }
 
     /// Checks and writes with no other append between.
@@ -271,6 +184,9 @@ impl Reference {
         facts: &[Arc<Recorded>],
     ) -> Result<(), StoreError> {
         let _alone = self.appending.lock().unwrap();
+        if self.recognises(session, epoch, after, facts) {
+            return Ok(());
+        }
         self.check(session, epoch, after, facts)?;
         let kept = match self.fault {
             Some(Fault::CutsBigBatches) => facts.len().min(1_000),
@@ -315,9 +231,9 @@ impl LogStore for Reference {
                 Some(Fault::DeclaresNoFencing) => Fencing::Object,
                 _ => Fencing::Place,
             },
-            tail: None,
-            erase: false,
-            snapshots: None,
+            tail: (!self.is(Fault::DeclaresNoTail)).then_some(0),
+            erase: !self.is(Fault::DeclaresNoErasing),
+            snapshots: (!self.is(Fault::DeclaresNoSnapshots)).then_some(MAX_SNAPSHOT_BYTES),
         }
     }
 
@@ -333,6 +249,9 @@ impl LogStore for Reference {
             _ => kept.epoch + 1,
         };
         let mut epoch = Epoch(kept.epoch);
+        if self.is(Fault::CountsEpochsByObject) {
+            epoch = Epoch(self.claims.fetch_add(1, Ordering::SeqCst) + 1);
+        }
         let log = kept.logs.entry(session.clone()).or_default();
         if log.released && self.is(Fault::ClaimsOnlyOnce) {
             return Err(error(StoreErrorKind::Locked));
@@ -384,6 +303,15 @@ impl LogStore for Reference {
                 pause().await;
                 self.write(session, facts);
             }
+            Some(Fault::RecognisesAfterwards) => {
+                let recognised = self.recognises(session, epoch, after, facts);
+                pause().await;
+                let _alone = self.appending.lock().unwrap();
+                if !recognised {
+                    self.check(session, epoch, after, facts)?;
+                    self.write(session, facts);
+                }
+            }
             Some(Fault::LosesWhatComesAtOnce) => {
                 self.check(session, epoch, after, facts)?;
                 if !self.beside_another().await {
@@ -401,8 +329,11 @@ impl LogStore for Reference {
         after: Seq,
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError> {
-        let kept = self.kept();
+        let mut kept = self.kept();
         self.reads.fetch_add(1, Ordering::SeqCst);
+        if self.is(Fault::RecognisesUntilItIsRead) {
+            kept.logs.values_mut().for_each(|log| log.recent = None);
+        }
         let log = match kept.logs.get(session).filter(|log| self.shown(log)) {
             Some(log) => log,
             None if self.is(Fault::ReadsUnknownAsEmpty) => return Ok(Vec::new()),
@@ -447,14 +378,8 @@ impl LogStore for Reference {
         let inclusive = self.is(Fault::ListsTheCursorToo);
         let fits =
             |id: &SessionId| after.is_none_or(|after| id > after || (inclusive && id == after));
-        let heads = ids.into_iter().filter(fits).map(|id| {
-            let facts = kept.logs.get(&id).map(|log| log.facts.as_slice());
-            let facts = facts.unwrap_or_default().iter().map(AsRef::as_ref);
-            let summary = Summary::after(None, facts);
-            SessionHead { id, summary }
-        });
-        let taken = heads.filter(|head| filter.takes(head.summary.as_ref()));
-        Ok(taken.take(limit).collect())
+        let ids: Vec<_> = ids.into_iter().filter(fits).collect();
+        Ok(self.listed(&kept, filter, ids, limit))
     }
 
     async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
@@ -477,6 +402,35 @@ impl LogStore for Reference {
             torn_bytes: 0,
             chain,
         })
+    }
+
+    async fn tail(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        patience: Duration,
+    ) -> Result<Seq, StoreError> {
+        self.follow(session, after, patience).await
+    }
+
+    async fn erase(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        self.forget(session, epoch)
+    }
+
+    async fn keep_snapshot(
+        &self,
+        session: &SessionId,
+        snapshot: &Snapshot,
+    ) -> Result<(), StoreError> {
+        self.cache(session, snapshot)
+    }
+
+    async fn snapshot(
+        &self,
+        session: &SessionId,
+        version: &str,
+    ) -> Result<Option<Snapshot>, StoreError> {
+        self.cached(session, version)
     }
 }
 

@@ -1,0 +1,210 @@
+//! Cases of what a listing tells of each session, and of listing only some.
+
+#![expect(
+    clippy::missing_errors_doc,
+    reason = "each case answers a violation of its promise"
+)]
+
+use windlass_core::{Seq, SessionId};
+use windlass_ports::{Durability, LogStore, SessionFilter, Summary};
+
+use super::StoreFixture;
+use super::story::{Until, log_until, numbered, story, summary};
+use super::violation::{Checked, Violation, done, ensure, run};
+use super::writer::{Writer, session};
+
+/// Tenants that a store may mix up with one another, or not be able to spell.
+const TENANTS: [Option<&str>; 8] = [
+    None,
+    Some("acme"),
+    Some("Acme"),
+    Some("acme "),
+    Some(""),
+    Some("'; drop table sessions; -- %_\\ \"*?"),
+    Some("e\u{301} 漢🦀\n\u{2028}"),
+    Some("\0nul\u{1}"),
+];
+
+/// After each fact a listing tells what the log folds to: its last position, when that was decided,
+/// whose it is, whether a turn is open and what waits; of facts that came one by one or in one
+/// batch, and after the store was opened again.
+pub fn a_listing_tells_what_a_log_folds_to(at: &dyn StoreFixture) -> Checked {
+    run(async {
+        let store = at.open().await;
+        let mut ends = Vec::new();
+        for (name, tenant) in [("one-by-one", Some("acme")), ("system", None)] {
+            let mut writer = Writer::new(&store, name).await?;
+            let told = story(&writer.id, tenant);
+            let facts = numbered(&writer.id, told.iter().map(|(fact, ..)| fact.clone()));
+            for (fact, (_, turning, waiting)) in facts.iter().zip(&told) {
+                writer.append(vec![fact.clone()]).await?;
+                let expected = summary(tenant, fact.seq, *turning, *waiting);
+                lists(&*store, &writer.id, &expected).await?;
+            }
+            ends.push((writer.id, summary(tenant, Seq(12), false, 0)));
+        }
+        for (until, last, turning, waiting) in [
+            (Until::Waiting, 9, false, 1),
+            (Until::Turning, 11, true, 0),
+            (Until::Done, 12, false, 0),
+        ] {
+            let name = format!("at-once-{last}");
+            let mut writer = Writer::new(&store, &name).await?;
+            let facts = log_until(&writer.id, Some("acme"), until);
+            writer.append(facts).await?;
+            let expected = summary(Some("acme"), Seq(last), turning, waiting);
+            lists(&*store, &writer.id, &expected).await?;
+            ends.push((writer.id, expected));
+        }
+        if store.capabilities().durability == Durability::Memory {
+            return Ok(());
+        }
+        drop(store);
+        let store = at.open().await;
+        for (id, expected) in &ends {
+            lists(&*store, id, expected).await.map_err(|wrong| {
+                Violation::new(format!("in a store that was opened again, {wrong}"))
+            })?;
+            // The fold goes on from where it stood.
+            let claimed = done(store.claim(id).await, "claiming in a store opened again")?;
+            let more = super::facts::numbered_facts(id, claimed.last, 2);
+            let appended = store.append(id, claimed.epoch, claimed.last, &more).await;
+            done(appended, "appending in a store opened again")?;
+            let expected = Summary {
+                last: expected.last.plus(2),
+                changed: more.last().map_or(expected.changed, |fact| fact.ts),
+                waiting: expected.waiting + 2,
+                ..expected.clone()
+            };
+            lists(&*store, id, &expected).await?;
+        }
+        Ok(())
+    })
+}
+
+/// Holds the listing of a session to what it must say.
+async fn lists(store: &dyn LogStore, id: &SessionId, expected: &Summary) -> Checked {
+    let heads = store.sessions(SessionFilter::ALL, None, usize::MAX).await;
+    let heads = done(heads, "listing sessions")?;
+    let head = heads.into_iter().find(|head| head.id == *id);
+    let Some(head) = head else {
+        return Err(Violation::new(format!("{id} is not listed")));
+    };
+    ensure!(
+        head.summary.as_ref() == Some(expected),
+        "of {id}, which stands at {expected:?}, the listing tells {:?}",
+        head.summary
+    );
+    Ok(())
+}
+
+/// A listing under a filter has the sessions that it takes and no others, in the order of their ids;
+/// also after the store was opened again.
+pub fn a_listing_is_filtered(at: &dyn StoreFixture) -> Checked {
+    run(async {
+        let mut store = at.open().await;
+        let mut listed = Vec::new();
+        for (number, tenant) in TENANTS.into_iter().enumerate() {
+            for (state, until) in [Until::Done, Until::Waiting, Until::Turning]
+                .into_iter()
+                .enumerate()
+            {
+                // The order of the ids is not the order of the tenants.
+                let mut writer = Writer::new(&store, &format!("{state}-{number}")).await?;
+                writer.append(log_until(&writer.id, tenant, until)).await?;
+                listed.push((writer.id, tenant, until != Until::Done));
+            }
+        }
+        listed.sort();
+        let openings = match store.capabilities().durability {
+            Durability::Memory => 1,
+            Durability::Process | Durability::Power => 2,
+        };
+        for opening in 1..=openings {
+            if opening > 1 {
+                drop(store);
+                store = at.open().await;
+            }
+            let tenants = TENANTS.into_iter().flatten().chain(["nobody", "acm", "%"]);
+            for tenant in tenants.map(Some).chain([None]) {
+                for open in [None, Some(true), Some(false)] {
+                    let filter = SessionFilter {
+                        tenant: tenant.map(str::to_owned),
+                        open,
+                    };
+                    let taken = listed.iter().filter(|(_, of, is_open)| {
+                        tenant.is_none_or(|tenant| *of == Some(tenant))
+                            && open.is_none_or(|open| *is_open == open)
+                    });
+                    let ids: Vec<_> = taken.map(|(id, ..)| id.clone()).collect();
+                    page(&*store, &filter, None, usize::MAX, &ids).await?;
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// A page under a filter is as long as asked for while there are more that the filter takes, however
+/// many it does not take stand between; and its cursor may be one that it does not take.
+pub fn a_filtered_listing_is_paged(at: &dyn StoreFixture) -> Checked {
+    run(async {
+        let store = at.open().await;
+        let mut ids = Vec::new();
+        for number in 0..24_u32 {
+            let mut writer = Writer::new(&store, &format!("s{number:02}")).await?;
+            let (tenant, until) = match number % 6 {
+                1 => ("ours", Until::Waiting),
+                3 => ("ours", Until::Done),
+                _ => ("theirs", Until::Turning),
+            };
+            writer
+                .append(log_until(&writer.id, Some(tenant), until))
+                .await?;
+            ids.push((writer.id, tenant, until != Until::Done));
+        }
+        let cursors = ids.iter().map(|(id, ..)| id.clone());
+        let cursors: Vec<_> = cursors.chain([session("s05x")?]).map(Some).collect();
+        for (tenant, open) in [
+            (Some("ours"), None),
+            (Some("ours"), Some(true)),
+            (None, Some(false)),
+        ] {
+            let filter = SessionFilter {
+                tenant: tenant.map(str::to_owned),
+                open,
+            };
+            let taken = ids.iter().filter(|(_, of, is_open)| {
+                tenant.is_none_or(|tenant| *of == tenant)
+                    && open.is_none_or(|open| *is_open == open)
+            });
+            let taken: Vec<_> = taken.map(|(id, ..)| id.clone()).collect();
+            for cursor in cursors.iter().chain([&None]) {
+                for limit in [0, 1, 3, usize::MAX] {
+                    let rest = taken.iter().filter(|id| Some(*id) > cursor.as_ref());
+                    let expected: Vec<_> = rest.take(limit).cloned().collect();
+                    page(&*store, &filter, cursor.as_ref(), limit, &expected).await?;
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Holds a page of a listing to the sessions that must be on it.
+async fn page(
+    store: &dyn LogStore,
+    filter: &SessionFilter,
+    after: Option<&SessionId>,
+    limit: usize,
+    expected: &[SessionId],
+) -> Checked {
+    let what = format!("listing {limit} sessions after {after:?} under {filter:?}");
+    let heads = done(store.sessions(filter, after, limit).await, &what)?;
+    let listed: Vec<_> = heads.into_iter().map(|head| head.id).collect();
+    ensure!(
+        listed == expected,
+        "{what} gave {listed:?} and not {expected:?}"
+    );
+    Ok(())
+}

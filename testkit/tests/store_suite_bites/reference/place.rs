@@ -1,0 +1,109 @@
+//! Places of such stores, and the ways to open them.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use tokio::sync::Notify;
+use windlass_core::SessionId;
+use windlass_ports::{LogStore, StoreError};
+use windlass_testkit::store::StoreFixture;
+
+use super::{Fault, Kept, Log, Reference};
+
+/// A place whose stores all have the same fault.
+#[derive(Default)]
+pub(crate) struct Place {
+    fault: Option<Fault>,
+    kept: Arc<Mutex<Kept>>,
+    wake: Arc<Notify>,
+}
+
+impl Place {
+    pub(crate) fn sound() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn faulty(fault: Fault) -> Self {
+        Self {
+            fault: Some(fault),
+            ..Self::default()
+        }
+    }
+
+    fn object(&self) -> Reference {
+        let wake = match self.fault {
+            Some(Fault::WakesNoOtherObject) => Arc::default(),
+            _ => self.wake.clone(),
+        };
+        Reference::new(self.fault, self.kept.clone(), wake)
+    }
+}
+
+#[async_trait]
+impl StoreFixture for Place {
+    async fn open(&self) -> Arc<dyn LogStore> {
+        let mut kept = self.kept.lock().unwrap();
+        let again = kept.openings > 0;
+        kept.openings += 1;
+        if again && self.fault == Some(Fault::ForgetsOnOpening) {
+            kept.logs.clear();
+        }
+        for log in kept.logs.values_mut() {
+            if self.fault != Some(Fault::KeepsClaimsAcrossOpening) {
+                log.claim = None;
+                log.given.clear();
+            }
+            if let Some((snapshot, _)) = &mut log.snapshot
+                && self.fault == Some(Fault::GarblesSnapshotsOnOpening)
+            {
+                snapshot.bytes.pop();
+            }
+            if self.fault == Some(Fault::LosesTheLastAppendOnOpening) {
+                let stays = log.facts.len() - log.last_batch;
+                log.facts.truncate(stays);
+                log.last_batch = 0;
+            }
+        }
+        if self.fault == Some(Fault::ErasesUntilOpening) {
+            let mut erased = std::mem::take(&mut kept.erased);
+            kept.logs.append(&mut erased);
+        }
+        Arc::new(self.object())
+    }
+
+    async fn open_beside(&self) -> Result<Arc<dyn LogStore>, StoreError> {
+        Ok(Arc::new(self.object()))
+    }
+
+    async fn image(&self) -> Option<Arc<dyn LogStore>> {
+        let kept = self.kept.lock().unwrap();
+        let outside = |(id, log): (&SessionId, &Log)| {
+            let facts = log.facts[..log.outside].to_vec();
+            let (outside, last_batch) = (log.outside, log.last_batch);
+            let log = Log {
+                facts,
+                outside,
+                last_batch,
+                ..Log::default()
+            };
+            (id.clone(), log)
+        };
+        let dropped = self.fault == Some(Fault::ErasesWhenDropped);
+        let erased = kept.erased.iter().filter(|_| dropped);
+        let copy = Kept {
+            logs: kept.logs.iter().chain(erased).map(outside).collect(),
+            ..Kept::default()
+        };
+        match self.fault {
+            Some(Fault::HasNoImage) => None,
+            Some(Fault::HasNoCopy) => {
+                let kept = self.kept.clone();
+                Some(Arc::new(Reference::new(None, kept, Arc::default())))
+            }
+            fault => {
+                let kept = Arc::new(Mutex::new(copy));
+                Some(Arc::new(Reference::new(fault, kept, Arc::default())))
+            }
+        }
+    }
+}

@@ -20,6 +20,8 @@ pub mod hooks;
 pub mod http;
 pub mod laws;
 mod ledger;
+#[cfg(unix)]
+pub mod nats;
 pub mod provider;
 pub mod sim;
 pub mod store;

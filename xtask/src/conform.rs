@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
+use crate::servers::{Servers, Size};
 use crate::step::{cargo, step};
 use crate::test::nextest;
 use xtask::say::say;
@@ -53,7 +54,9 @@ pub(crate) fn run(name: Option<&str>) -> anyhow::Result<()> {
         }
         let covered = covered(&listed(member)?).with_context(|| member.name.clone())?;
         let package = ["run", "-p", &member.name, "-E", CASES];
+        let servers = Servers::start(Some(member.short()), Size::Cluster)?;
         let mut command = nextest()?;
+        servers.tell(&mut command);
         step(member.short(), command.arg("nextest").args(package))?;
         let covered = covered.into_iter();
         let lines = covered.map(|(place, cases)| format!("{}: {cases} of {place}", member.short()));

@@ -8,6 +8,7 @@ mod demo;
 mod fix;
 mod kit_command;
 mod mutants;
+mod servers;
 mod step;
 mod test;
 mod tidy;
@@ -61,6 +62,8 @@ enum Command {
         /// The adapter, for example `file` or `openai`.
         name: Option<String>,
     },
+    /// Finds the servers that the tests of stores run against, or fetches them below the target folder.
+    Servers,
     /// Measures how many lines of the core its tests run through; fails under 95 per cent.
     Coverage,
     /// Draws `docs/state-chart.md` from the reviewed table; `--check` only looks.
@@ -107,6 +110,7 @@ fn main() -> ExitCode {
         Command::Bench { arguments } => bench_command::run(&arguments),
         Command::Crash { store } => crash::run(store),
         Command::Conform { name } => conform::run(name.as_deref()),
+        Command::Servers => servers::fetch(),
         Command::Coverage => coverage::run(),
         Command::Diagram { arguments } => kit_command::run("diagram", &arguments),
         Command::Explore { arguments } => kit_command::run("explore", &arguments),

@@ -5,6 +5,7 @@
 
 use std::process::Command;
 
+use crate::servers::{Servers, Size};
 use crate::step::{cargo, step};
 use crate::tools::Tool;
 
@@ -32,6 +33,8 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     if arguments.is_empty() {
         tests.arg("--workspace");
     }
+    let servers = Servers::start(None, Size::One)?;
+    servers.tell(&mut tests);
     step("tests", tests.args(arguments))
 }
 

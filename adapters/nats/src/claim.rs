@@ -1,0 +1,183 @@
+//! Claiming and giving back: a message on the session's subject, so that the fence falls in the same
+//! order as the appends that it fences.
+
+use async_nats::HeaderMap;
+use bytes::Bytes;
+use tokio::time::{Duration, Instant, sleep};
+use windlass_core::{Epoch, Seq, SessionId};
+use windlass_ports::{
+    Claimed, Holding, LeaseError, LeaseErrorKind, Repair, StoreError, StoreErrorKind,
+};
+use windlass_store::End;
+
+use crate::head::{HEADER, Head, Kind};
+use crate::server::{Post, Stored};
+use crate::store::{Held, NatsStore};
+use crate::trouble::Trouble;
+
+/// How often a claim is tried while others write to the same session.
+const ATTEMPTS: u32 = 32;
+
+/// How long is waited before it is looked again whether another node let a session go.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+impl NatsStore {
+    /// Becomes the writer of a session.
+    pub(crate) async fn take(&self, session: &SessionId) -> Result<Claimed, StoreError> {
+        let slot = self.slot(session);
+        let mut held = slot.lock().await;
+        let claimed = self.take_in(session, &mut held).await;
+        let empty = held.is_none();
+        drop(held);
+        if empty {
+            self.forget_slot(session, slot);
+        }
+        claimed
+    }
+
+    async fn take_in(
+        &self,
+        session: &SessionId,
+        held: &mut Option<Held>,
+    ) -> Result<Claimed, StoreError> {
+        let doing = self.about("claiming", session);
+        for _ in 0..ATTEMPTS {
+            let last = self.free(session).await?;
+            self.node
+                .live()
+                .await
+                .map_err(|error| leased(&doing, error))?;
+            let (before, end, seq, repaired) = match &last {
+                None => (0, End::none(session), 0, None),
+                Some((head, end, stored)) => {
+                    (head.epoch, end.clone(), stored.seq, torn(head, stored))
+                }
+            };
+            let epoch = self.next_epoch(before);
+            let head = Head::new(Kind::Claim, epoch.0, &self.node.name, &end);
+            *held = None;
+            let marked = self.mark(session, &head, seq).await;
+            let seq = match marked {
+                Ok(seq) => seq,
+                Err(Trouble::Moved) => continue,
+                Err(trouble) => return Err(trouble.in_store(&doing)),
+            };
+            if end.last == Seq::ZERO && last.is_some() {
+                // What an erasure left, and the claims of a log that never began.
+                self.sweep(session, seq).await?;
+            }
+            let last = end.last;
+            *held = Some(Held {
+                epoch,
+                end,
+                seq,
+                last_append: None,
+                sure: true,
+            });
+            return Ok(Claimed {
+                epoch,
+                last,
+                repaired,
+            });
+        }
+        Err(Trouble::Moved.in_store(&doing))
+    }
+
+    /// The last message of a session once no other node holds it.
+    async fn free(&self, session: &SessionId) -> Result<Option<(Head, End, Stored)>, StoreError> {
+        let until = Instant::now() + self.claim_wait;
+        loop {
+            let last = self.last(session, "claiming").await?;
+            let Some(head) = last.as_ref().map(|(head, ..)| head) else {
+                return Ok(None);
+            };
+            let over = matches!(head.kind, Kind::Release | Kind::Erase);
+            if over || head.holder == self.node.name {
+                return Ok(last);
+            }
+            let doing = self.about("claiming", session);
+            let holding = self.node.other(&head.holder).await;
+            let Some(holding) = holding.map_err(|error| leased(&doing, error))? else {
+                return Ok(last);
+            };
+            if Instant::now() + LOOK_AGAIN > until {
+                return Err(locked(&doing, &holding));
+            }
+            sleep(LOOK_AGAIN).await;
+        }
+    }
+
+    /// Gives a claim back.
+    pub(crate) async fn give_back(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+    ) -> Result<(), StoreError> {
+        let Some(slot) = self.known_slot(session) else {
+            return Ok(());
+        };
+        let mut held = slot.lock().await;
+        if held.as_ref().is_none_or(|held| held.epoch != epoch) {
+            return Ok(());
+        }
+        let given = held.take();
+        drop(held);
+        self.forget_slot(session, slot);
+        let Some(Held { end, seq, .. }) = given.filter(|held| held.sure) else {
+            // The lease of the node tells others when they may have it.
+            return Ok(());
+        };
+        let head = Head::new(Kind::Release, epoch.0, &self.node.name, &end);
+        match self.mark(session, &head, seq).await {
+            // Another has it already.
+            Ok(_) | Err(Trouble::Moved) => Ok(()),
+            Err(trouble) => Err(trouble.in_store(&self.about("giving back", session))),
+        }
+    }
+
+    /// Stores a message without facts after the one that is expected to be the last.
+    pub(crate) async fn mark(
+        &self,
+        session: &SessionId,
+        head: &Head,
+        expected: u64,
+    ) -> Result<u64, Trouble> {
+        let mut headers = HeaderMap::new();
+        headers.insert(HEADER, head.text().as_str());
+        let post = Post {
+            subject: self.server.names.log_subject(session),
+            headers,
+            body: Bytes::new(),
+            expected: Some(expected),
+        };
+        self.server.post(post).await
+    }
+}
+
+/// What a claim cuts off: the pieces of an append whose last piece did not come.
+fn torn(head: &Head, stored: &Stored) -> Option<Repair> {
+    let piece = head.piece.as_ref().filter(|_| head.kind == Kind::Piece)?;
+    Some(Repair {
+        kept: head.last(),
+        cut_bytes: piece.at.saturating_add(stored.body.len() as u64),
+    })
+}
+
+fn locked(doing: &str, holding: &Holding) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Locked,
+        format!(
+            "{doing}: it is written by node {holding}; wait until that node lets it go or ends"
+        ),
+    )
+}
+
+/// An error of the leases, told as one of the store.
+pub(crate) fn leased(doing: &str, error: LeaseError) -> StoreError {
+    let kind = match &error.kind {
+        LeaseErrorKind::Held(_) => StoreErrorKind::Locked,
+        LeaseErrorKind::Unavailable => StoreErrorKind::Unavailable,
+        LeaseErrorKind::Lost | LeaseErrorKind::Invalid | LeaseErrorKind::Io => StoreErrorKind::Io,
+    };
+    StoreError::new(kind, format!("{doing}: {error}")).caused_by(error)
+}

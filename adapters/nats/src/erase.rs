@@ -1,0 +1,107 @@
+//! Erasing: first a message that ends the log, then every message before it is taken away and
+//! overwritten.
+
+use futures_util::future::try_join_all;
+use windlass_core::{Epoch, Seq, SessionId};
+use windlass_ports::{StoreError, StoreErrorKind};
+use windlass_store::End;
+
+use crate::head::{Head, Kind};
+use crate::server::Server;
+use crate::store::{Held, NatsStore};
+use crate::trouble::{Trouble, not_claimed};
+
+/// How many messages are taken away at once.
+const AT_ONCE: usize = 32;
+
+/// How often an erasure is tried while others write to the same session.
+const ATTEMPTS: u32 = 4;
+
+impl NatsStore {
+    /// Erases a session under a claim.
+    pub(crate) async fn wipe_out(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+    ) -> Result<(), StoreError> {
+        let slot = self.known_slot(session);
+        let slot = slot.ok_or_else(|| not_claimed(session, epoch))?;
+        let mut held = slot.lock().await;
+        let claimed = held.as_mut().filter(|held| held.epoch == epoch);
+        let claimed = claimed.ok_or_else(|| not_claimed(session, epoch))?;
+        let erased = self.erase_in(session, claimed).await;
+        let over = erased
+            .as_ref()
+            .map_or_else(|error| error.kind == StoreErrorKind::NotClaimed, |()| true);
+        if over {
+            *held = None;
+            drop(held);
+            self.forget_slot(session, slot);
+        }
+        erased
+    }
+
+    async fn erase_in(&self, session: &SessionId, held: &mut Held) -> Result<(), StoreError> {
+        let doing = self.about("erasing", session);
+        for _ in 0..ATTEMPTS {
+            if !held.sure {
+                self.look(session, held).await?;
+            }
+            let none = End::none(session);
+            let head = Head::new(Kind::Erase, held.epoch.0, &self.node.name, &none);
+            held.sure = false;
+            match self.mark(session, &head, held.seq).await {
+                Ok(seq) => {
+                    held.end = none;
+                    held.seq = seq;
+                    held.last_append = None;
+                    self.wake(session, Seq::ZERO).await;
+                    self.sweep(session, seq).await?;
+                    return Ok(());
+                }
+                Err(Trouble::Moved) => {}
+                Err(trouble) => return Err(trouble.in_store(&doing)),
+            }
+        }
+        Err(Trouble::Moved.in_store(&doing))
+    }
+
+    /// Takes all of a session away that stands before a message of its stream, and its snapshot.
+    pub(crate) async fn sweep(&self, session: &SessionId, before: u64) -> Result<(), StoreError> {
+        let names = &self.server.names;
+        let (stream, subject) = (self.stream(session), names.log_subject(session));
+        let snapshot = names.snapshot_subject(session, "*");
+        self.forget_spot(session);
+        let swept = async {
+            self.server.sweep(&stream, &subject, before).await?;
+            let snapshots = names.snapshot_stream();
+            self.server.sweep(&snapshots, &snapshot, u64::MAX).await
+        };
+        let swept = swept.await;
+        swept.map_err(|trouble| trouble.in_store(&self.about("erasing", session)))
+    }
+}
+
+impl Server {
+    /// Takes the messages of a subject before one of the stream away, and overwrites them.
+    pub(crate) async fn sweep(
+        &self,
+        name: &str,
+        subject: &str,
+        before: u64,
+    ) -> Result<(), Trouble> {
+        loop {
+            // The leader says whether there is one left: a replica may lag behind.
+            let first = self.next(name, subject, 1).await?;
+            let Some(first) = first.filter(|first| first.seq < before) else {
+                return Ok(());
+            };
+            let page = self.page(name, subject, 1, u64::MAX).await?;
+            let all = page.iter().map(|message| message.seq).chain([first.seq]);
+            let seqs: Vec<u64> = all.filter(|seq| *seq < before).collect();
+            for some in seqs.chunks(AT_ONCE) {
+                try_join_all(some.iter().map(|seq| self.wipe(name, *seq))).await?;
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+#![doc = include_str!("../README.md")]
+
+mod append;
+mod assembly;
+mod body;
+mod claim;
+mod config;
+mod erase;
+mod head;
+mod leases;
+mod list;
+mod names;
+mod node;
+mod open;
+mod read;
+mod server;
+mod snapshot;
+mod store;
+mod tail;
+mod trouble;
+
+pub use config::{Login, MOST_SHARDS, NatsConfig};
+pub use leases::NatsLeases;
+pub use store::NatsStore;

@@ -1,0 +1,181 @@
+//! Names: which streams and subjects a place has, and how a session's id becomes one token.
+
+use windlass_core::SessionId;
+use windlass_ports::Link;
+
+/// What all subjects begin with.
+const ROOT: &str = "windlass";
+
+/// The names of one place.
+#[derive(Debug, Clone)]
+pub(crate) struct Names {
+    place: String,
+    /// How many streams the logs are spread over.
+    pub(crate) shards: u32,
+}
+
+impl Names {
+    pub(crate) fn new(place: &str, shards: u32) -> Self {
+        let place = place.to_owned();
+        Self { place, shards }
+    }
+
+    /// The shard that a session's log is in.
+    pub(crate) fn shard(&self, session: &SessionId) -> u32 {
+        let Link(digest) = Link::genesis(session);
+        let [a, b, c, d, ..] = digest;
+        u32::from_be_bytes([a, b, c, d]) % self.shards.max(1)
+    }
+
+    pub(crate) fn log_stream(&self, shard: u32) -> String {
+        format!("WINDLASS_{}_LOG_{shard}", self.place)
+    }
+
+    /// The subjects of one shard's logs.
+    pub(crate) fn log_subjects(&self, shard: u32) -> String {
+        format!("{ROOT}.{}.log.{shard}.*", self.place)
+    }
+
+    pub(crate) fn log_subject(&self, session: &SessionId) -> String {
+        let shard = self.shard(session);
+        format!("{ROOT}.{}.log.{shard}.{}", self.place, token(session))
+    }
+
+    /// What is told, beside all streams, when a log has grown.
+    pub(crate) fn wake_subject(&self, session: &SessionId) -> String {
+        format!("{ROOT}.{}.wake.{}", self.place, token(session))
+    }
+
+    pub(crate) fn lease_stream(&self) -> String {
+        format!("WINDLASS_{}_LEASES", self.place)
+    }
+
+    pub(crate) fn lease_subjects(&self) -> Vec<String> {
+        vec![
+            format!("{ROOT}.{}.lease.*", self.place),
+            self.clock_subject(),
+        ]
+    }
+
+    pub(crate) fn lease_subject(&self, name: &str) -> String {
+        format!("{ROOT}.{}.lease.{}", self.place, encode(name))
+    }
+
+    /// What is written to learn the server's time.
+    pub(crate) fn clock_subject(&self) -> String {
+        format!("{ROOT}.{}.clock", self.place)
+    }
+
+    pub(crate) fn snapshot_stream(&self) -> String {
+        format!("WINDLASS_{}_SNAPSHOTS", self.place)
+    }
+
+    pub(crate) fn snapshot_subjects(&self) -> String {
+        format!("{ROOT}.{}.snapshot.*.*", self.place)
+    }
+
+    /// The piece of a session's snapshot; `*` for all of them.
+    pub(crate) fn snapshot_subject(&self, session: &SessionId, piece: &str) -> String {
+        format!("{ROOT}.{}.snapshot.{}.{piece}", self.place, token(session))
+    }
+
+    pub(crate) fn blob_stream(&self) -> String {
+        format!("WINDLASS_{}_BLOBS", self.place)
+    }
+
+    pub(crate) fn blob_subjects(&self) -> String {
+        format!("{ROOT}.{}.blob.>", self.place)
+    }
+}
+
+/// Whether a text can name a place: 1 to 32 characters of A-Z a-z 0-9 _ -.
+pub(crate) fn is_place(text: &str) -> bool {
+    (1..=32).contains(&text.len()) && text.bytes().all(is_plain)
+}
+
+/// The session of a log's subject.
+pub(crate) fn session_of(subject: &str) -> Option<SessionId> {
+    let (_, token) = subject.rsplit_once('.')?;
+    SessionId::new(&decode(token)?).ok()
+}
+
+fn token(session: &SessionId) -> String {
+    encode(session.as_str())
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+/// A text as one token of a subject: what a subject may not hold stands as `=` and two digits.
+pub(crate) fn encode(text: &str) -> String {
+    let mut token = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if is_plain(byte) {
+            token.push(char::from(byte));
+        } else {
+            token.push_str(&format!("={byte:02X}"));
+        }
+    }
+    token
+}
+
+fn decode(token: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(token.len());
+    let mut rest = token.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'=' {
+            bytes.push(byte);
+            continue;
+        }
+        let digit = |byte: u8| char::from(byte).to_digit(16);
+        let (high, low) = (digit(rest.next()?)?, digit(rest.next()?)?);
+        bytes.push(u8::try_from(high * 16 + low).ok()?);
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_one_token_and_comes_back() {
+        for text in [
+            "a",
+            "A_b-9",
+            "a.b",
+            "a.b.c",
+            "0.",
+            "_=".trim_end_matches('='),
+        ] {
+            let session = SessionId::new(text).unwrap();
+            let names = Names::new("p", 4);
+            let subject = names.log_subject(&session);
+            assert_eq!(subject.split('.').count(), 5, "{subject}");
+            assert_eq!(session_of(&subject), Some(session));
+        }
+        for text in ["", "a b", "*", ">", "=", "ü", "a\r\n"] {
+            let token = encode(text);
+            assert!(token.bytes().all(|b| is_plain(b) || b == b'='), "{token}");
+            assert_eq!(decode(&token).as_deref(), Some(text));
+        }
+    }
+
+    #[test]
+    fn sessions_are_spread_over_all_shards() {
+        let names = Names::new("p", 4);
+        let mut seen = [0; 4];
+        for number in 0..400 {
+            let session = SessionId::new(&format!("s{number}")).unwrap();
+            seen[names.shard(&session) as usize] += 1;
+        }
+        assert!(seen.iter().all(|count| *count > 60), "{seen:?}");
+    }
+
+    #[test]
+    fn a_place_is_a_plain_word() {
+        assert!(is_place("windlass") && is_place("a_B-9"));
+        assert!(!is_place("") && !is_place("a.b") && !is_place(&"a".repeat(33)));
+    }
+}

@@ -1,0 +1,341 @@
+//! The server: what is asked of JetStream, each with a bound in time, and asked again where that
+//! does no harm.
+
+use std::time::Duration;
+
+use async_nats::client::Request;
+use async_nats::jetstream::Context;
+use async_nats::jetstream::publish::PublishAck;
+use async_nats::jetstream::response::Response;
+use async_nats::{Client, HeaderMap};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use crate::names::Names;
+use crate::trouble::Trouble;
+
+/// The code of JetStream's error for a message that is not there.
+const NO_MESSAGE: u64 = 10_037;
+
+/// The code of JetStream's error for a stream that is not there.
+pub(crate) const NO_STREAM: u64 = 10_059;
+
+/// The least and the most that is waited before something is asked again.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(4), Duration::from_millis(250));
+
+/// The most messages and bytes that are asked for at once.
+const PAGE: (u64, u64) = (256, 4 * 1024 * 1024);
+
+/// A connection to a server, and the names of a place there.
+#[derive(Debug, Clone)]
+pub(crate) struct Server {
+    pub(crate) client: Client,
+    pub(crate) js: Context,
+    pub(crate) names: Names,
+    /// How long an operation may take with all that is asked again.
+    pub(crate) patience: Duration,
+}
+
+/// A message in a stream.
+#[derive(Debug, Clone)]
+pub(crate) struct Stored {
+    pub(crate) seq: u64,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    /// When the server stored it, in milliseconds since the Unix epoch.
+    pub(crate) at_ms: u64,
+}
+
+impl Stored {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.as_str())
+    }
+}
+
+/// A message as it is to be stored.
+#[derive(Debug, Clone)]
+pub(crate) struct Post {
+    pub(crate) subject: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    /// The last message of the subject, 0 for none; `None` where any may be.
+    pub(crate) expected: Option<u64>,
+}
+
+impl Server {
+    /// Stores a message and answers its sequence.
+    ///
+    /// After `Away` nobody knows whether it was stored.
+    pub(crate) async fn post(&self, post: Post) -> Result<u64, Trouble> {
+        let mut headers = post.headers;
+        if let Some(expected) = post.expected {
+            let expected = expected.to_string();
+            headers.insert("Nats-Expected-Last-Subject-Sequence", expected.as_str());
+        }
+        let asked = || {
+            let request = Request::new()
+                .headers(headers.clone())
+                .payload(post.body.clone());
+            self.ask::<PublishAck>(post.subject.clone(), request)
+        };
+        Ok(self.insist(asked).await?.sequence)
+    }
+
+    /// The last message of a subject, as the stream's leader has it.
+    pub(crate) async fn last(
+        &self,
+        stream: &str,
+        subject: &str,
+    ) -> Result<Option<Stored>, Trouble> {
+        self.get(stream, &json!({ "last_by_subj": subject })).await
+    }
+
+    /// The first message of a subject that has this sequence or a later one, as the leader has it.
+    pub(crate) async fn next(
+        &self,
+        stream: &str,
+        subject: &str,
+        from: u64,
+    ) -> Result<Option<Stored>, Trouble> {
+        let request = json!({ "seq": from.max(1), "next_by_subj": subject });
+        self.get(stream, &request).await
+    }
+
+    async fn get(&self, stream: &str, request: &Value) -> Result<Option<Stored>, Trouble> {
+        let got = self
+            .call::<Got>(&format!("STREAM.MSG.GET.{stream}"), request)
+            .await;
+        match got {
+            Ok(got) => got.message.stored().map(Some),
+            Err(Trouble::Refused(NO_MESSAGE, _)) => Ok(None),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    /// Messages of a subject from a sequence on, as any replica has them: one that lags behind
+    /// answers fewer. `most` is how many are wanted at most.
+    pub(crate) async fn page(
+        &self,
+        stream: &str,
+        subject: &str,
+        from: u64,
+        most: u64,
+    ) -> Result<Vec<Stored>, Trouble> {
+        let request = json!({
+            "seq": from.max(1),
+            "next_by_subj": subject,
+            "batch": most.clamp(1, PAGE.0),
+            "max_bytes": PAGE.1,
+        });
+        self.insist(|| self.page_once(stream, &request)).await
+    }
+
+    async fn page_once(&self, stream: &str, request: &Value) -> Result<Vec<Stored>, Trouble> {
+        let inbox = self.client.new_inbox();
+        let away = |what: &dyn std::fmt::Display| Trouble::Away(what.to_string());
+        let until = Instant::now() + self.attempt();
+        let asking = async {
+            let answers = self.client.subscribe(inbox.clone()).await;
+            let answers = answers.map_err(|error| away(&error))?;
+            let payload = serde_json::to_vec(request).map_err(|error| away(&error))?;
+            let request = Request::new().inbox(inbox).payload(payload.into());
+            let sent = self
+                .js
+                .send_request(format!("DIRECT.GET.{stream}"), request)
+                .await;
+            sent.map_err(|error| away(&error))?;
+            Ok(answers)
+        };
+        let late = |_| Trouble::Away(String::from("reading took too long"));
+        let mut answers = timeout_at(until, asking).await.map_err(late)??;
+        let mut page = Vec::new();
+        loop {
+            let answer = timeout_at(until, answers.next()).await.map_err(late)?;
+            let answer = answer.ok_or_else(|| away(&"the connection closed"))?;
+            let Some(status) = answer.status else {
+                page.push(direct(answer)?);
+                continue;
+            };
+            return match status.as_u16() {
+                // The end of the page; nothing found.
+                204 | 404 => Ok(page),
+                503 => Err(away(&"nobody answers for the stream")),
+                code => Err(Trouble::Strange(format!(
+                    "status {code} {}",
+                    answer.description.unwrap_or_default()
+                ))),
+            };
+        }
+    }
+
+    /// Takes a message away and overwrites it. One that is not there is no error.
+    pub(crate) async fn wipe(&self, stream: &str, seq: u64) -> Result<(), Trouble> {
+        let subject = format!("STREAM.MSG.DELETE.{stream}");
+        match self.call::<Value>(&subject, &json!({ "seq": seq })).await {
+            Ok(_) | Err(Trouble::Refused(NO_MESSAGE | 10_043 | 10_057, _)) => Ok(()),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    /// Asks JetStream's interface, and again while nobody answers.
+    pub(crate) async fn call<V: for<'de> Deserialize<'de>>(
+        &self,
+        subject: &str,
+        request: &impl Serialize,
+    ) -> Result<V, Trouble> {
+        let payload = serde_json::to_vec(request);
+        let payload: Bytes = payload
+            .map_err(|error| Trouble::Strange(error.to_string()))?
+            .into();
+        let subject = format!("$JS.API.{subject}");
+        let asked = || {
+            let request = Request::new().payload(payload.clone());
+            self.ask::<V>(subject.clone(), request)
+        };
+        self.insist(asked).await
+    }
+
+    /// Asks once.
+    async fn ask<V: for<'de> Deserialize<'de>>(
+        &self,
+        subject: String,
+        request: Request,
+    ) -> Result<V, Trouble> {
+        let request = request.timeout(None);
+        let asked = timeout(self.attempt(), self.client.send_request(subject, request));
+        let answer = asked
+            .await
+            .map_err(|_| Trouble::Away(String::from("no answer")))?
+            .map_err(|error| match error.kind() {
+                async_nats::RequestErrorKind::MaxPayloadExceeded
+                | async_nats::RequestErrorKind::InvalidSubject => {
+                    Trouble::Strange(error.to_string())
+                }
+                async_nats::RequestErrorKind::TimedOut
+                | async_nats::RequestErrorKind::NoResponders
+                | async_nats::RequestErrorKind::Other => Trouble::Away(error.to_string()),
+            })?;
+        match serde_json::from_slice::<Response<V>>(&answer.payload) {
+            Ok(Response::Ok(value)) => Ok(value),
+            Ok(Response::Err { error }) => {
+                Err(Trouble::of(error.error_code().0, error.to_string()))
+            }
+            Err(error) => Err(Trouble::Strange(error.to_string())),
+        }
+    }
+
+    /// Asks again while the trouble passes, until the patience is over.
+    async fn insist<V, F>(&self, mut ask: impl FnMut() -> F) -> Result<V, Trouble>
+    where
+        F: Future<Output = Result<V, Trouble>>,
+    {
+        let until = Instant::now() + self.patience;
+        let (mut pause, most) = PAUSE;
+        loop {
+            match ask().await {
+                Err(trouble) if trouble.passes() && Instant::now() + pause < until => {
+                    tracing::debug!(%trouble, "NATS is asked again");
+                    sleep(pause).await;
+                    pause = (pause * 2).min(most);
+                }
+                ended => return ended,
+            }
+        }
+    }
+
+    /// How long one attempt may take.
+    fn attempt(&self) -> Duration {
+        self.patience / 3
+    }
+}
+
+/// What `STREAM.MSG.GET` answers.
+#[derive(Debug, Deserialize)]
+struct Got {
+    message: Raw,
+}
+
+#[derive(Debug, Deserialize)]
+struct Raw {
+    seq: u64,
+    #[serde(default)]
+    hdrs: String,
+    #[serde(default)]
+    data: String,
+    time: String,
+}
+
+impl Raw {
+    fn stored(self) -> Result<Stored, Trouble> {
+        let strange = |what: &str| Trouble::Strange(format!("message {}: {what}", self.seq));
+        let plain = |text: &str| STANDARD.decode(text);
+        let body = plain(&self.data).map_err(|_| strange("its body is not base64"))?;
+        let hdrs = plain(&self.hdrs).map_err(|_| strange("its headers are not base64"))?;
+        let headers = headers(&hdrs).ok_or_else(|| strange("its headers cannot be read"))?;
+        let at = async_nats::datetime::parse_rfc3339(&self.time);
+        let at = at.map_err(|_| strange("its time cannot be read"))?;
+        Ok(Stored {
+            seq: self.seq,
+            headers,
+            body: body.into(),
+            at_ms: ms(at.unix_timestamp_nanos()),
+        })
+    }
+}
+
+fn ms(nanos: i128) -> u64 {
+    u64::try_from(nanos / 1_000_000).unwrap_or(0)
+}
+
+/// A message that was got from a replica.
+fn direct(message: async_nats::Message) -> Result<Stored, Trouble> {
+    let strange = |what: &str| Trouble::Strange(format!("a message without {what}"));
+    let headers = message.headers.ok_or_else(|| strange("headers"))?;
+    let own = |name: &str| headers.get(name).map(|value| value.as_str());
+    let seq = own("Nats-Sequence").and_then(|seq| seq.parse().ok());
+    let at = own("Nats-Time-Stamp").and_then(|at| async_nats::datetime::parse_rfc3339(at).ok());
+    Ok(Stored {
+        seq: seq.ok_or_else(|| strange("a sequence"))?,
+        at_ms: ms(at.ok_or_else(|| strange("a time"))?.unix_timestamp_nanos()),
+        body: message.payload,
+        headers,
+    })
+}
+
+/// Reads headers as they stand on the wire: a line `NATS/1.0`, and one line each.
+fn headers(bytes: &[u8]) -> Option<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    let text = std::str::from_utf8(bytes).ok()?;
+    let mut lines = text.split("\r\n");
+    match lines.next()? {
+        "" if bytes.is_empty() => return Some(headers),
+        "NATS/1.0" => {}
+        _ => return None,
+    }
+    for line in lines.filter(|line| !line.is_empty()) {
+        let (name, value) = line.split_once(':')?;
+        headers.insert(name, value.trim());
+    }
+    Some(headers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_read() {
+        let read = headers(b"NATS/1.0\r\nWindlass: {\"a\": 1}\r\nOther:x\r\n\r\n").unwrap();
+        assert_eq!(read.get("Windlass").unwrap().as_str(), "{\"a\": 1}");
+        assert_eq!(read.get("Other").unwrap().as_str(), "x");
+        assert!(headers(b"").unwrap().is_empty());
+        assert!(headers(b"HTTP/1.1\r\n").is_none());
+        assert!(headers(b"NATS/1.0\r\nno colon\r\n").is_none());
+        assert!(headers(b"NATS/1.0\r\n\xff: 1\r\n").is_none());
+    }
+}

@@ -1,0 +1,285 @@
+//! The store: a connection, a place, and the claims of this store object.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_ports::{
+    Claimed, Durability, Fencing, Link, LogStore, SessionFilter, SessionHead, Snapshot,
+    StoreCapabilities, StoreError, Verified,
+};
+use windlass_store::End;
+
+use crate::assembly::Spot;
+use crate::config::NatsConfig;
+use crate::head::{BadHead, Head};
+use crate::leases::NatsLeases;
+use crate::node::Node;
+use crate::open;
+use crate::server::{Server, Stored};
+use crate::trouble::bad_head;
+
+/// The largest fact in bytes of its text form.
+const MAX_FACT_BYTES: usize = 16 * 1024 * 1024;
+
+/// The most bytes of a snapshot.
+pub(crate) const MAX_SNAPSHOT_BYTES: usize = 16 * 1024 * 1024;
+
+/// Of how many sessions it is remembered where in their stream a reader stood.
+const MOST_SPOTS: usize = 4_096;
+
+/// Within how many milliseconds the append of another store object is seen.
+pub(crate) const TAIL_MS: u64 = 1_000;
+
+/// A log store on NATS JetStream. See the crate's documentation for how the logs lie there and for
+/// what is promised under which settings of the servers.
+#[derive(Debug)]
+pub struct NatsStore {
+    pub(crate) server: Server,
+    pub(crate) shown: String,
+    pub(crate) node: Node,
+    pub(crate) claim_wait: Duration,
+    capabilities: StoreCapabilities,
+    slots: Mutex<HashMap<SessionId, Slot>>,
+    epochs: AtomicU64,
+    spots: Mutex<BTreeMap<SessionId, Spot>>,
+}
+
+/// What this store object holds of a session. Whoever works on it waits for the others.
+pub(crate) type Slot = Arc<tokio::sync::Mutex<Option<Held>>>;
+
+/// A claim that stands, as far as this store object knows.
+#[derive(Debug, Clone)]
+pub(crate) struct Held {
+    pub(crate) epoch: Epoch,
+    pub(crate) end: End,
+    /// The last message of the session's subject.
+    pub(crate) seq: u64,
+    /// Where the log ended before the last append under this claim.
+    pub(crate) last_append: Option<(Seq, Link)>,
+    /// Whether these are known, and not left open by an append that ended without an answer.
+    pub(crate) sure: bool,
+}
+
+impl Held {
+    /// Takes in where the log was found to end under this claim.
+    pub(crate) fn ends(&mut self, end: End, seq: u64) {
+        if end.last != self.end.last {
+            // What was open is kept, and began where the log ended before.
+            self.last_append = Some((self.end.last, self.end.link));
+        }
+        self.end = end;
+        self.seq = seq;
+        self.sure = true;
+    }
+}
+
+impl NatsStore {
+    /// Connects to a server and opens a place there; makes it when it is not there.
+    ///
+    /// # Errors
+    /// `Invalid` for a configuration that cannot be, or another than the place has; `Unavailable`;
+    /// `Unsupported` for a server that is too old; `Newer`; `Full`; `Io`.
+    pub async fn open(config: &NatsConfig) -> Result<Self, StoreError> {
+        let mut server = open::connect(config, &config.login).await?;
+        let _streams = open::place(&mut server, config).await?;
+        let name = config.node.clone().unwrap_or_else(|| {
+            let inbox = server.client.new_inbox();
+            let (_, unique) = inbox.rsplit_once('.').unwrap_or(("", &inbox));
+            unique.to_owned()
+        });
+        let leases = NatsLeases::new(server.clone());
+        Ok(Self {
+            shown: config.shown(),
+            node: Node::new(name, leases, config.lease_ms),
+            claim_wait: Duration::from_millis(config.claim_wait_ms),
+            capabilities: StoreCapabilities {
+                durability: config.durability.unwrap_or(Durability::Process),
+                max_fact_bytes: MAX_FACT_BYTES,
+                fencing: Fencing::Place,
+                tail: Some(TAIL_MS),
+                erase: true,
+                snapshots: Some(MAX_SNAPSHOT_BYTES),
+            },
+            server,
+            slots: Mutex::default(),
+            epochs: AtomicU64::new(0),
+            spots: Mutex::default(),
+        })
+    }
+
+    /// The leases of this place.
+    #[must_use]
+    pub fn leases(&self) -> NatsLeases {
+        NatsLeases::new(self.server.clone())
+    }
+
+    /// The name of this node, as others see it.
+    #[must_use]
+    pub fn node(&self) -> &str {
+        &self.node.name
+    }
+
+    /// A larger epoch than this store object has given, and than `after`.
+    pub(crate) fn next_epoch(&self, after: u64) -> Epoch {
+        let next = |given: u64| Some(given.max(after).saturating_add(1));
+        let given = self
+            .epochs
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, next);
+        let given = given.unwrap_or_else(|given| given);
+        Epoch(given.max(after).saturating_add(1))
+    }
+
+    /// The slot of a session, new or known.
+    pub(crate) fn slot(&self, session: &SessionId) -> Slot {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.entry(session.clone()).or_default().clone()
+    }
+
+    /// The slot of a session that was claimed here.
+    pub(crate) fn known_slot(&self, session: &SessionId) -> Option<Slot> {
+        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.get(session).cloned()
+    }
+
+    /// Forgets a slot that nobody works on. It must be empty.
+    pub(crate) fn forget_slot(&self, session: &SessionId, slot: Slot) {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        // The map's and the caller's.
+        if Arc::strong_count(&slot) <= 2 {
+            slots.remove(session);
+        }
+    }
+
+    /// Where to begin to read after a position: a place at or before it.
+    pub(crate) fn spot(&self, session: &SessionId, after: Seq) -> Spot {
+        let spots = self.spots.lock().unwrap_or_else(PoisonError::into_inner);
+        let spot = spots.get(session).filter(|spot| spot.last <= after);
+        spot.copied().unwrap_or_else(|| Spot::start(session))
+    }
+
+    /// Remembers where a reader stood.
+    pub(crate) fn remember(&self, session: &SessionId, spot: Spot) {
+        let mut spots = self.spots.lock().unwrap_or_else(PoisonError::into_inner);
+        if spots.len() >= MOST_SPOTS && !spots.contains_key(session) {
+            // Any may go: it is only a shortcut.
+            spots.pop_first();
+        }
+        spots.insert(session.clone(), spot);
+    }
+
+    /// Forgets where a reader stood.
+    pub(crate) fn forget_spot(&self, session: &SessionId) {
+        let mut spots = self.spots.lock().unwrap_or_else(PoisonError::into_inner);
+        spots.remove(session);
+    }
+
+    pub(crate) fn stream(&self, session: &SessionId) -> String {
+        let names = &self.server.names;
+        names.log_stream(names.shard(session))
+    }
+
+    /// The last message of a session's subject, as the leader has it, with its head.
+    pub(crate) async fn last(
+        &self,
+        session: &SessionId,
+        doing: &str,
+    ) -> Result<Option<(Head, End, Stored)>, StoreError> {
+        let subject = self.server.names.log_subject(session);
+        let last = self.server.last(&self.stream(session), &subject).await;
+        let last = last.map_err(|trouble| trouble.in_store(&self.about(doing, session)))?;
+        let Some(stored) = last else {
+            return Ok(None);
+        };
+        let bad = |bad: BadHead| bad_head(session, Seq::ZERO, stored.seq, &bad);
+        let head = Head::read(stored.header(crate::head::HEADER)).map_err(bad)?;
+        let end = head.end(session).map_err(bad)?;
+        Ok(Some((head, end, stored)))
+    }
+
+    /// What was being done, for an error.
+    pub(crate) fn about(&self, doing: &str, session: &SessionId) -> String {
+        format!("{doing} session {session} in {}", self.shown)
+    }
+}
+
+#[async_trait]
+impl LogStore for NatsStore {
+    fn capabilities(&self) -> StoreCapabilities {
+        self.capabilities
+    }
+
+    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
+        self.take(session).await
+    }
+
+    async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        self.give_back(session, epoch).await
+    }
+
+    async fn append(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        after: Seq,
+        facts: &[Arc<Recorded>],
+    ) -> Result<(), StoreError> {
+        let most = self.capabilities.max_fact_bytes;
+        let batch = windlass_store::Batch::new(&self.shown, session, after, facts, most)?;
+        self.keep(&batch, epoch).await
+    }
+
+    async fn read(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, StoreError> {
+        self.facts(session, after, limit).await
+    }
+
+    async fn sessions(
+        &self,
+        filter: &SessionFilter,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> Result<Vec<SessionHead>, StoreError> {
+        self.list(filter, after, limit).await
+    }
+
+    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
+        self.check(session).await
+    }
+
+    async fn erase(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        self.wipe_out(session, epoch).await
+    }
+
+    async fn keep_snapshot(
+        &self,
+        session: &SessionId,
+        snapshot: &Snapshot,
+    ) -> Result<(), StoreError> {
+        self.put_snapshot(session, snapshot).await
+    }
+
+    async fn snapshot(
+        &self,
+        session: &SessionId,
+        version: &str,
+    ) -> Result<Option<Snapshot>, StoreError> {
+        self.find_snapshot(session, version).await
+    }
+
+    async fn tail(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        patience: Duration,
+    ) -> Result<Seq, StoreError> {
+        self.follow(session, after, patience).await
+    }
+}

@@ -1,0 +1,198 @@
+//! Trouble with the server, and how it is told as an error of a port: what was being done, what
+//! went wrong, what to do.
+
+use std::fmt;
+
+use windlass_core::{Epoch, Seq, SessionId};
+use windlass_ports::{LeaseError, LeaseErrorKind, StoreError, StoreErrorKind};
+
+use crate::head::BadHead;
+
+/// Why the server did not do what it was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// It could not be reached, or did not answer in time: nobody knows whether it was done.
+    Away(String),
+    /// The last message of the subject is not the one that was expected.
+    Moved,
+    /// There is no room.
+    Full(String),
+    /// It refused, with the code of its error.
+    Refused(u64, String),
+    /// It answered what cannot be.
+    Strange(String),
+}
+
+/// Codes of errors of JetStream that are told apart. <https://github.com/nats-io/nats-server>,
+/// `server/errors.json`.
+mod code {
+    /// The expected last sequence of the subject is another.
+    pub(super) const WRONG_LAST_SEQUENCE: u64 = 10_071;
+    /// The same, while another message of the subject is on its way: it may not come to stand.
+    pub(super) const WRONG_LAST_SEQUENCE_IN_FLIGHT: u64 = 10_164;
+    /// A message with this id is on its way.
+    pub(super) const DUPLICATE_IN_FLIGHT: u64 = 10_158;
+    /// There is no leader of the stream or of the cluster at present.
+    pub(super) const AWAY: &[u64] = &[10_008, 10_009, 10_074, 10_118];
+    /// No memory, no storage, a limit of the account or of the stream.
+    pub(super) const FULL: &[u64] = &[10_002, 10_023, 10_028, 10_047, 10_077, 10_122];
+}
+
+impl Trouble {
+    /// What an error of JetStream means.
+    pub(crate) fn of(code: u64, text: String) -> Self {
+        match code {
+            code::WRONG_LAST_SEQUENCE => Self::Moved,
+            code if code::AWAY.contains(&code) => Self::Away(text),
+            code if code::FULL.contains(&code) => Self::Full(text),
+            code => Self::Refused(code, text),
+        }
+    }
+
+    /// Whether the same may be asked again: nothing was done, or doing it twice does it once.
+    pub(crate) fn passes(&self) -> bool {
+        match self {
+            Self::Away(_) => true,
+            Self::Refused(code, _) => matches!(
+                *code,
+                code::WRONG_LAST_SEQUENCE_IN_FLIGHT | code::DUPLICATE_IN_FLIGHT
+            ),
+            Self::Moved | Self::Full(_) | Self::Strange(_) => false,
+        }
+    }
+
+    /// As an error of a log store.
+    pub(crate) fn in_store(self, doing: &str) -> StoreError {
+        let kind = match &self {
+            Self::Full(_) => StoreErrorKind::Full,
+            Self::Strange(_) => StoreErrorKind::Io,
+            Self::Refused(..) if !self.passes() => StoreErrorKind::Io,
+            Self::Away(_) | Self::Moved | Self::Refused(..) => StoreErrorKind::Unavailable,
+        };
+        StoreError::new(kind, format!("{doing}: {self}"))
+    }
+
+    /// As an error of leases.
+    pub(crate) fn in_leases(self, doing: &str) -> LeaseError {
+        let kind = match &self {
+            Self::Full(_) | Self::Strange(_) => LeaseErrorKind::Io,
+            Self::Refused(..) if !self.passes() => LeaseErrorKind::Io,
+            Self::Away(_) | Self::Moved | Self::Refused(..) => LeaseErrorKind::Unavailable,
+        };
+        LeaseError::new(kind, format!("{doing}: {self}"))
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Away(what) => write!(
+                f,
+                "the NATS server could not be reached or did not answer in time ({what}); look at \
+                 the server and the network, and ask again"
+            ),
+            Self::Moved => write!(
+                f,
+                "others wrote there each time; ask again when fewer write the same session"
+            ),
+            Self::Full(what) => write!(
+                f,
+                "JetStream has no room ({what}); make room on its disk, or raise the limits of \
+                 the account or the stream"
+            ),
+            Self::Refused(code, what) => write!(
+                f,
+                "JetStream refused with error {code} ({what}); look at the server's log and at \
+                 what this user may do"
+            ),
+            Self::Strange(what) => write!(
+                f,
+                "the NATS server answered what cannot be ({what}); look at its version and at \
+                 what else writes to these streams"
+            ),
+        }
+    }
+}
+
+pub(crate) fn unknown(session: &SessionId, place: &str) -> StoreError {
+    let context = format!("there is no session {session} in {place}");
+    StoreError::new(StoreErrorKind::Unknown, context)
+}
+
+pub(crate) fn not_claimed(session: &SessionId, epoch: Epoch) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::NotClaimed,
+        format!(
+            "writing to {session} under epoch {epoch}, which is not that of its latest claim: \
+             another writer took over, or the claim was released"
+        ),
+    )
+}
+
+pub(crate) fn conflict(session: &SessionId, after: Seq, last: Seq) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Conflict { last },
+        format!("appending to {session} after {after}, but its log ends at {last}"),
+    )
+}
+
+/// A log that is not what was written: what stands there, in words.
+pub(crate) fn corrupt(session: &SessionId, after: Seq, at: u64, what: &str) -> StoreError {
+    let kind = StoreErrorKind::Corrupt {
+        after,
+        offset: Some(at),
+    };
+    StoreError::new(
+        kind,
+        format!(
+            "the log of {session} is damaged at the stream's message {at}, after position {after}: \
+             {what}; what stands before can be read, the rest must come from a copy"
+        ),
+    )
+}
+
+/// A message whose head cannot be taken.
+pub(crate) fn bad_head(session: &SessionId, after: Seq, at: u64, bad: &BadHead) -> StoreError {
+    match bad {
+        BadHead::Newer(version) => StoreError::new(
+            StoreErrorKind::Newer,
+            format!(
+                "the log of {session} has, at the stream's message {at}, format {version}, which a \
+                 newer engine wrote: use that engine"
+            ),
+        ),
+        BadHead::Broken(what) => corrupt(session, after, at, what),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_wrong_last_sequence_is_a_conflict() {
+        assert_eq!(Trouble::of(10_071, String::new()), Trouble::Moved);
+        for code in [10_164, 10_158, 10_008] {
+            assert!(Trouble::of(code, String::new()).passes(), "{code}");
+        }
+        for code in [10_071, 10_077, 10_059] {
+            assert!(!Trouble::of(code, String::new()).passes(), "{code}");
+        }
+    }
+
+    #[test]
+    fn trouble_is_classed() {
+        let kind = |code| {
+            Trouble::of(code, String::from("said"))
+                .in_store("doing")
+                .kind
+        };
+        assert_eq!(kind(10_008), StoreErrorKind::Unavailable);
+        assert_eq!(kind(10_164), StoreErrorKind::Unavailable);
+        assert_eq!(kind(10_023), StoreErrorKind::Full);
+        assert_eq!(kind(10_059), StoreErrorKind::Io);
+        let error = Trouble::Away(String::from("said")).in_leases("doing");
+        assert_eq!(error.kind, LeaseErrorKind::Unavailable);
+        assert!(error.context.starts_with("doing: ") && error.context.contains("(said)"));
+    }
+}

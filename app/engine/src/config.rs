@@ -15,6 +15,10 @@ pub struct Config {
     pub events: usize,
     /// Facts that one read of a log brings.
     pub page: usize,
+    /// Facts after which a snapshot of a session is kept, where its store keeps snapshots: one that
+    /// is opened reads about so many. A large snapshot is kept less often, and one that is let go
+    /// after an eighth of them. 0 keeps none.
+    pub snapshot_every: u64,
     /// How long a shutdown waits for its sessions to come to rest, in milliseconds. The hooks that
     /// hear of a session's end have no longer either, whatever their own timeouts say.
     pub shutdown_ms: u64,
@@ -28,6 +32,7 @@ impl Default for Config {
             mailbox: 64,
             events: 256,
             page: 1_000,
+            snapshot_every: 1_000,
             shutdown_ms: 10_000,
         }
     }

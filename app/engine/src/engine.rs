@@ -23,7 +23,7 @@ use crate::config::Config;
 use crate::conversation::Conversation;
 use crate::driver::{Driver, Parts};
 use crate::error::{Ended, StartError};
-use crate::load::{Loaded, load};
+use crate::load::{Loaded, take_up};
 use crate::slot::{Link, Slot, Stay};
 
 /// How a session is opened.
@@ -189,12 +189,14 @@ impl Engine {
         claim: Claimed,
     ) -> Result<Parts, StartError> {
         let exists = claim.last > Seq::ZERO;
+        let mut kept = Seq::ZERO;
         let (loaded, unsent) = match start {
             Start::New(_) if exists => return Err(StartError::Exists(slot.id.clone())),
             Start::Existing if !exists => return Err(StartError::Unknown(slot.id.clone())),
             Start::Existing | Start::Either(_) if exists => {
                 let page = self.inner.config.page;
-                let loaded = load(self.inner.ports.store.as_ref(), &slot.id, page).await?;
+                let loaded;
+                (loaded, kept) = take_up(self.inner.ports.store.as_ref(), &slot.id, page).await?;
                 if !scope.sees(&loaded.session.owner) {
                     return Err(StartError::Unknown(slot.id.clone()));
                 }
@@ -227,6 +229,7 @@ impl Engine {
             bus: Bus::new(self.inner.config.events, claim.last),
             epoch: claim.epoch,
             loaded,
+            kept,
             checker: Arc::new(checker),
             unsent,
         })

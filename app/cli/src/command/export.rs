@@ -11,7 +11,7 @@ use crate::wiring::Site;
 /// Checks the log before the first line, so that what comes out is a whole log.
 pub(super) async fn export(args: One) -> Result<Exit, Failure> {
     let store = Site::new(&args.place)?.open_to_read().await?;
-    let loaded = windlass::load(store.as_ref(), &args.session, 1_000).await?;
+    let loaded = windlass::fold(store.as_ref(), &args.session, 1_000).await?;
     let end = loaded.session.next;
     let mut after = Seq::ZERO;
     while after.next() < end {

@@ -51,12 +51,12 @@ pub(super) async fn verify(args: Verify) -> Result<Exit, Failure> {
     }
 }
 
-/// Checks one session: the store's own checks, whether its facts fold, and whether the outputs that
-/// they name are what was kept.
+/// Checks one session: the store's own checks, whether its facts fold, whether a snapshot is what they
+/// fold to, and whether the outputs that they name are what was kept.
 async fn check(store: &dyn LogStore, blobs: &dyn Blobs, id: &SessionId) -> Result<String, Failure> {
     let verified = store.verify(id).await?;
-    let loaded = windlass::load(store, id, PAGE).await?;
-    let last = Seq(loaded.session.next.0.saturating_sub(1));
+    let audited = windlass::audit(store, id, PAGE).await?;
+    let last = audited.loaded.last();
     if last < verified.last {
         let words = format!(
             "session {id}: the log holds {} facts, {last} were read",
@@ -64,13 +64,28 @@ async fn check(store: &dyn LogStore, blobs: &dyn Blobs, id: &SessionId) -> Resul
         );
         return Err(Failure::new(Exit::Store, words));
     }
+    if let Some(fault) = &audited.fault {
+        let words = format!(
+            "session {id}: its log is in order, chain {}, and {fault}. That is a defect, please \
+             report it. A snapshot is only a cache: copy the session to another store, which takes \
+             none along, and go on there",
+            verified.chain
+        );
+        return Err(Failure::new(Exit::Store, words));
+    }
+    let snapshot = match audited.snapshot {
+        Some(at) => format!(", a snapshot at {at} agrees"),
+        None => String::new(),
+    };
     let torn = match verified.torn_bytes {
         0 => String::new(),
         bytes => format!(", {bytes} bytes of an append that was never acknowledged"),
     };
     let chain = format!(", chain {}", verified.chain);
     let outputs = outputs(store, blobs, id).await?;
-    Ok(format!("{id}: {last} facts in order{torn}{chain}{outputs}"))
+    Ok(format!(
+        "{id}: {last} facts in order{torn}{chain}{snapshot}{outputs}"
+    ))
 }
 
 /// Checks the outputs that are kept beside a log. They stay behind where a log is exported.

@@ -11,6 +11,7 @@ mod ask;
 mod checked;
 mod command;
 mod effects;
+mod keep;
 mod leave;
 mod lost;
 mod start;
@@ -38,6 +39,7 @@ use crate::prefix::Prefix;
 use crate::size::Size;
 use crate::slot::Slot;
 use effects::Started;
+use keep::Keeping;
 use leave::Stopping;
 use write::{Writing, wrote};
 
@@ -62,6 +64,8 @@ pub(crate) struct Driver {
     prefix: Prefix,
     /// What a fact may hold.
     size: Size,
+    /// When a snapshot is kept next.
+    keeping: Keeping,
     /// It ends once nothing runs.
     closing: bool,
     /// How and why every turn is asked to stop, once it is.
@@ -80,6 +84,8 @@ pub(crate) struct Parts {
     pub(crate) bus: Bus,
     pub(crate) epoch: Epoch,
     pub(crate) loaded: Loaded,
+    /// The position of the snapshot that is kept; [`Seq::ZERO`] without one.
+    pub(crate) kept: Seq,
     pub(crate) checker: Arc<Checker>,
     /// Facts of the loaded session that are not in the log yet: its opening.
     pub(crate) unsent: Vec<Arc<Recorded>>,
@@ -88,7 +94,7 @@ pub(crate) struct Parts {
 impl Driver {
     pub(crate) fn new(parts: Parts) -> Self {
         let unsent = parts.unsent.len() as u64;
-        let size = Size::of(parts.ports.store.capabilities());
+        let store = parts.ports.store.capabilities();
         let last = parts.loaded.session.next.0.saturating_sub(1);
         Self {
             ports: parts.ports,
@@ -106,7 +112,8 @@ impl Driver {
             effects: Effects::new(),
             starts: BTreeMap::new(),
             prefix: Prefix::default(),
-            size,
+            size: Size::of(store),
+            keeping: Keeping::new(&parts.config, store.snapshots, parts.kept),
             closing: false,
             stopping: None,
         }
@@ -139,6 +146,9 @@ impl Driver {
         self.effects
             .end(Duration::from_millis(limits.grace_ms))
             .await;
+        if let Ended::Closed = *ended {
+            self.keep_last().await;
+        }
         self.release().await;
         ended
     }
@@ -148,6 +158,7 @@ impl Driver {
             self.stop()?;
             self.reconcile()?;
             self.write();
+            self.keep();
             if self.at_rest() && self.slot.retire(self.closing) {
                 return self.leave(mailbox).await;
             }

@@ -15,7 +15,11 @@ use windlass_core::Epoch;
 /// - *ends*: a lease that is not renewed is over when its time is, whatever became of its holder;
 /// - *grows*: each lease of a name has an epoch larger than all before it, also across restarts;
 /// - *renewed in time*: renewing counts from the moment of renewal and keeps the epoch; a lease that
-///   is over is renewed only while nobody else has had it since.
+///   is over may be renewed while nobody else has had it since, or be `Lost`, and is lost for good
+///   once another had it.
+///
+/// A name and a holder are texts of 1 to [`LeaseCapabilities::name_bytes`] bytes without control
+/// characters; names that differ in any byte are different names.
 #[async_trait]
 pub trait Leases: Send + Sync + 'static {
     /// What these leases promise.
@@ -25,18 +29,19 @@ pub trait Leases: Send + Sync + 'static {
     /// larger epoch, and its lease before is over.
     ///
     /// # Errors
-    /// `Held` while another holds it, `Invalid` for a name, a holder or a time that is not taken,
-    /// `Unavailable`, `Io`.
+    /// `Held` while another holds it, `Invalid` for a name, a holder or a time that is not taken;
+    /// `Unavailable`, `Io`: then it may have been granted, and lasts for its time.
     async fn acquire(&self, name: &str, holder: &str, ttl_ms: u64) -> Result<Lease, LeaseError>;
 
     /// Makes a lease last for its time from now on.
     ///
     /// # Errors
-    /// `Lost` when it is over and another has it or has had it, or it was given back;
-    /// `Unavailable`, `Io`: then it may have been renewed.
+    /// `Lost` when it is over, was given back, or was taken anew by whoever; `Unavailable`, `Io`: then
+    /// it may have been renewed.
     async fn renew(&self, lease: &Lease) -> Result<(), LeaseError>;
 
-    /// Gives a lease back. One that is over changes nothing.
+    /// Gives a lease back: its name is free at once. One that is over changes nothing, neither for
+    /// another nor for the same holder. Any object at the same place may give it back.
     ///
     /// # Errors
     /// `Unavailable`, `Io`.
@@ -56,7 +61,7 @@ pub struct LeaseCapabilities {
     pub least_ms: u64,
     /// The longest time that is taken, in milliseconds.
     pub most_ms: u64,
-    /// The most bytes of a name, and of a holder.
+    /// The most bytes of a name, and of a holder. At least 64.
     pub name_bytes: usize,
     /// How far the end of a lease may be off, in milliseconds: never before its time.
     pub slack_ms: u64,

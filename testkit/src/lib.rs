@@ -19,6 +19,7 @@ pub mod golden;
 pub mod hooks;
 pub mod http;
 pub mod laws;
+pub mod leases;
 mod ledger;
 #[cfg(unix)]
 pub mod nats;

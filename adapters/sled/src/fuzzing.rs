@@ -1,8 +1,10 @@
 //! What a fuzzer calls, and the tests over its seeds: properties of rows for any bytes.
 
-use windlass_core::{Seq, SessionId};
+use windlass_core::{Seq, SessionId, Timestamp};
+use windlass_ports::{Link, Summary};
 
-use crate::record::{GENESIS, check, key, link, parse, parse_key, rows};
+use crate::note;
+use crate::record::{Format, Parsed, Writing, check, key, parse, parse_key, rows};
 
 /// Any bytes are read as a key and as a row, and written as a fact, of which no flipped bit passes.
 /// The first two bytes say which bit.
@@ -13,7 +15,8 @@ pub fn row(data: &[u8]) {
     if let Some((session, seq, chunk)) = parse_key(data) {
         assert_eq!(key(&session, seq, chunk), data);
     }
-    if let Ok((header, text)) = parse(data) {
+    let _ = note::decode(data, Seq(7));
+    if let Ok(Parsed { header, text, .. }) = parse(data) {
         assert!(header.index < header.count && text.len() < data.len());
         assert!(header.chunks() > 0);
     }
@@ -21,7 +24,21 @@ pub fn row(data: &[u8]) {
         return;
     };
     let seq = Seq(7);
-    let written = rows(&session, seq, (0, 2), link(&GENESIS, text), text);
+    let summary = Summary {
+        last: seq,
+        changed: Timestamp(u64::from(*high)),
+        tenant: std::str::from_utf8(text).ok().map(str::to_owned),
+        turning: low % 2 == 0,
+        waiting: u32::from(*low),
+    };
+    let writing = Writing {
+        format: Format::Now,
+        place: (1, 2),
+        link: Link::genesis(&session).then(text),
+        summary: Some(&summary),
+        text,
+    };
+    let written = rows(&session, seq, writing);
     assert!(reads(&session, seq, &written, text));
     let bit = usize::from(u16::from_be_bytes([*high, *low]));
     let mut flipped = written;
@@ -43,12 +60,17 @@ fn reads(session: &SessionId, seq: Seq, rows: &[(Vec<u8>, Vec<u8>)], text: &[u8]
     let Some(((_, first), rest)) = rows.split_first() else {
         return false;
     };
-    let Ok((header, begin)) = parse(first) else {
+    let Ok(Parsed {
+        header,
+        note,
+        text: begin,
+    }) = parse(first)
+    else {
         return false;
     };
     let mut whole = begin.to_vec();
     for (_, more) in rest {
         whole.extend_from_slice(more);
     }
-    header.chunks() == rows.len() && check(session, seq, &header, &whole) && whole == text
+    header.chunks() == rows.len() && check(session, seq, &header, note, &whole) && whole == text
 }

@@ -4,22 +4,29 @@
 use std::path::Path;
 
 use windlass_core::{Seq, SessionId};
-use windlass_ports::{LogStore, Repair, codec};
+use windlass_ports::{Link, LogStore, Repair, codec};
 use windlass_testkit::store::numbered_facts;
 
 use crate::SledStore;
 use crate::open::database;
-use crate::record::{self, GENESIS};
+use crate::record::{self, Format, Writing};
 
 /// Puts the first fact of an append of two into the database, behind the store's back.
 fn put_half(dir: &Path, id: &SessionId, after: u64) {
     let db = database(&dir.join("db")).unwrap();
-    let mut link = GENESIS;
+    let mut link = Link::genesis(id);
     for fact in numbered_facts(id, Seq::ZERO, after + 1) {
         let text = codec::encode(&fact).unwrap();
-        link = record::link(&link, &text);
+        link = link.then(&text);
         if fact.seq == Seq(after + 1) {
-            for (key, value) in record::rows(id, fact.seq, (0, 2), link, &text) {
+            let writing = Writing {
+                format: Format::Now,
+                place: (0, 2),
+                link,
+                summary: None,
+                text: &text,
+            };
+            for (key, value) in record::rows(id, fact.seq, writing) {
                 db.insert(key, value).unwrap();
             }
         }

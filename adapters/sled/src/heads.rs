@@ -10,19 +10,37 @@ use std::path::Path;
 
 use sled::Db;
 use windlass_core::{Seq, SessionId};
-use windlass_ports::StoreError;
+use windlass_ports::{Link, StoreError, Summary};
 
 use crate::error::{Fault, corrupt, fault};
-use crate::record::{GENESIS, Link};
+use crate::record::{Format, OLD_GENESIS};
 use crate::scan;
 use crate::statement::Statement;
 
 /// Where a log ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) seq: Seq,
+    /// The link in the record there.
     pub(crate) link: Link,
+    /// The version of that record, once it was seen.
+    pub(crate) format: Format,
+    /// The log in short, where it is known.
+    pub(crate) summary: Option<Summary>,
     pub(crate) seen: Seen,
+}
+
+impl Head {
+    /// The head of a session that does not exist.
+    fn none() -> Self {
+        Self {
+            seq: Seq::ZERO,
+            link: OLD_GENESIS,
+            format: Format::Old,
+            summary: None,
+            seen: Seen::Whole,
+        }
+    }
 }
 
 /// What was seen of a log's end in the database.
@@ -50,6 +68,7 @@ impl Heads {
                     seq,
                     link,
                     seen: Seen::Not,
+                    ..Head::none()
                 },
             )
         };
@@ -67,20 +86,16 @@ impl Heads {
         dir: &Path,
         session: &SessionId,
     ) -> Result<Head, StoreError> {
-        let witnessed = self.0.get(session).copied();
+        let witnessed = self.0.get(session);
         if let Some(head) = witnessed.filter(|head| head.seen != Seen::Not) {
-            return Ok(head);
+            return Ok(head.clone());
         }
-        let (seq, link) = witnessed.map_or((Seq::ZERO, GENESIS), |head| (head.seq, head.link));
+        let (seq, link) = witnessed.map_or((Seq::ZERO, OLD_GENESIS), |head| (head.seq, head.link));
         let tail =
             scan::tail(db, session).map_err(|found| fault(dir, session, Seq::ZERO, found))?;
         let Some(tail) = tail else {
             if seq == Seq::ZERO {
-                return Ok(Head {
-                    seq,
-                    link,
-                    seen: Seen::Whole,
-                });
+                return Ok(Head::none());
             }
             let what = format!("the witness knows {seq} positions and the database has none");
             return Err(corrupt(dir, session, Seq::ZERO, &what));
@@ -101,26 +116,53 @@ impl Heads {
             0 => Seen::Whole,
             bytes => Seen::Torn { bytes },
         };
+        let header = tail.header;
         let head = Head {
             seq: tail.seq,
-            link: tail.link,
+            link: header.map_or(OLD_GENESIS, |header| header.link),
+            format: header.map_or(Format::Old, |header| header.format),
+            summary: tail.summary,
             seen,
         };
         // A session of which only a torn first append is there does not exist for readers.
         if head.seq > Seq::ZERO || seen != Seen::Whole {
-            self.0.insert(session.clone(), head);
+            self.0.insert(session.clone(), head.clone());
         }
         Ok(head)
     }
 
+    /// Where a session's log ends, if that was seen.
+    pub(crate) fn seen(&self, session: &SessionId) -> Option<&Head> {
+        let head = self.0.get(session);
+        head.filter(|head| head.seen != Seen::Not)
+    }
+
     /// Notes where a log ends now.
-    pub(crate) fn set(&mut self, session: &SessionId, seq: Seq, link: Link) {
-        let head = Head {
-            seq,
-            link,
+    pub(crate) fn set(&mut self, session: &SessionId, head: Head) {
+        match self.0.get_mut(session) {
+            Some(known) => *known = head,
+            None => {
+                self.0.insert(session.clone(), head);
+            }
+        }
+    }
+
+    /// Notes that a session is to be written to: from here on its rows in the database may be ahead
+    /// of what is synced.
+    pub(crate) fn expect(&mut self, session: &SessionId, head: &Head) {
+        let whole = Head {
             seen: Seen::Whole,
+            ..head.clone()
         };
-        self.0.insert(session.clone(), head);
+        self.set(session, whole);
+    }
+
+    /// Notes what a log says in short, unless it has grown since.
+    pub(crate) fn know(&mut self, session: &SessionId, summary: &Summary) {
+        let head = self.0.get_mut(session);
+        if let Some(head) = head.filter(|head| head.seq == summary.last) {
+            head.summary = Some(summary.clone());
+        }
     }
 
     /// Forgets a session that was claimed and never written.

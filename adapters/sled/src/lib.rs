@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
-mod check;
-mod commit;
+mod chain;
 mod error;
 mod folder;
 #[doc(hidden)]
@@ -9,12 +8,17 @@ pub mod fuzzing;
 #[cfg(test)]
 mod half_append;
 mod heads;
+mod medium;
+mod note;
+#[cfg(test)]
+mod old_version;
 mod open;
 mod pool;
-mod queue;
 mod read;
 mod record;
 mod scan;
+mod shared;
+mod snapshot;
 mod statement;
 mod store;
 mod watchdog;

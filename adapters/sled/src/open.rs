@@ -17,12 +17,14 @@ use sled::Db;
 use windlass_core::{Seq, SessionId};
 use windlass_ports::{StoreError, StoreErrorKind};
 
+use crate::chain::Chain;
 use crate::error::{Fault, RESTORE, corrupt_store, fault, io_error, sled_error};
 use crate::folder::{DataFile, Folder};
 use crate::heads::Heads;
-use crate::queue::Shared;
-use crate::record::{GENESIS, STORE_KEY};
+use crate::record::STORE_KEY;
 use crate::scan::{self, Bounds};
+use crate::shared::Shared;
+use crate::snapshot;
 use crate::statement::{Statement, StoreId};
 use crate::watchdog::{Silence, within};
 use crate::witness::{Loaded, Witness};
@@ -99,6 +101,7 @@ fn assemble(
         }
     }
     folder.clear_half_snapshots()?;
+    snapshot::clear_unfinished(&folder.dir)?;
     let db = open_database(folder, folder.database())?;
     let (witness, heads) = match (witness, mode) {
         (Some(loaded), Mode::Open | Mode::Rebuild) => hold_against(folder, &db, loaded)?,
@@ -228,10 +231,10 @@ fn rebuild(folder: &Folder, db: &Db) -> Result<(Witness, Heads), StoreError> {
         };
         let whole = |found| fault(&folder.dir, &session, Seq::ZERO, found);
         if let Some(tail) = scan::tail(db, &session).map_err(whole)?
-            && tail.seq > Seq::ZERO
+            && let Some(header) = tail.header
         {
             check_whole(folder, db, &session, tail.seq)?;
-            heads.insert(session.clone(), (tail.seq, tail.link));
+            heads.insert(session.clone(), (tail.seq, header.link));
         }
         after = Some(session);
     }
@@ -247,12 +250,12 @@ fn rebuild(folder: &Folder, db: &Db) -> Result<(Witness, Heads), StoreError> {
 }
 
 fn check_whole(folder: &Folder, db: &Db, session: &SessionId, last: Seq) -> Result<(), StoreError> {
-    let (mut at, mut link) = (Seq::ZERO, GENESIS);
+    let (mut at, mut chain) = (Seq::ZERO, Chain::begin(session));
     while at < last {
-        let page = scan::page(db, session, (at, link), Bounds { last, ..PAGE });
+        let page = scan::page(db, session, (at, chain), Bounds { last, ..PAGE });
         let page = page.map_err(|(after, found)| fault(&folder.dir, session, after, found))?;
         at = at.plus(page.texts.len() as u64);
-        link = page.link;
+        chain = page.chain;
     }
     Ok(())
 }

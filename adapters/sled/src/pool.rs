@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use crate::queue::Shared;
+use crate::shared::Shared;
 
 const READERS: usize = 3;
 

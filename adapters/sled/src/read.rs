@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use windlass_core::{Recorded, Seq, SessionId};
-use windlass_ports::{StoreError, StoreErrorKind, codec};
+use windlass_ports::{Link, SessionHead, StoreError, StoreErrorKind, Summary, codec};
 
+use crate::chain::Chain;
 use crate::error::{corrupt, corrupt_store, fault};
-use crate::heads::Seen;
-use crate::queue::Shared;
-use crate::record::{GENESIS, Link};
+use crate::heads::{Head, Seen};
 use crate::scan::{self, Bounds};
+use crate::shared::Shared;
 
 const PAGE_FACTS: usize = 1_024;
 const PAGE_BYTES: usize = 16 * 1024 * 1024;
@@ -18,14 +18,31 @@ const PAGE_BYTES: usize = 16 * 1024 * 1024;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor {
     pub(crate) after: Seq,
-    /// The link of `after`, where it was just read.
-    pub(crate) link: Option<Link>,
+    /// The chain at `after`, where that was just read.
+    pub(crate) chain: Option<Chain>,
     pub(crate) limit: usize,
+}
+
+impl Cursor {
+    /// All of a log.
+    pub(crate) const ALL: Self = Self {
+        after: Seq::ZERO,
+        chain: None,
+        limit: usize::MAX,
+    };
+
+    /// Where a read stands after a stretch.
+    pub(crate) fn move_on(&mut self, stretch: &Stretch) {
+        self.after = self.after.plus(stretch.texts.len() as u64);
+        self.chain = Some(stretch.chain);
+        self.limit -= stretch.texts.len();
+    }
 }
 
 pub(crate) struct Stretch {
     pub(crate) texts: Vec<Vec<u8>>,
-    pub(crate) link: Link,
+    /// The chain at the last of them.
+    pub(crate) chain: Chain,
     pub(crate) last: Seq,
     pub(crate) torn_bytes: u64,
 }
@@ -36,20 +53,15 @@ pub(crate) fn stretch(
     cursor: Cursor,
 ) -> Result<Stretch, StoreError> {
     let Shared { dir, db, .. } = shared;
-    let head = shared.heads().admit(db, dir, session)?;
-    if head.seq == Seq::ZERO {
-        return Err(StoreError::new(
-            StoreErrorKind::Unknown,
-            format!(
-                "there is no session {session} in the sled store {}",
-                dir.display()
-            ),
-        ));
-    }
-    let Cursor { after, link, limit } = cursor;
-    let link = match link {
-        Some(link) => link,
-        None if after == Seq::ZERO || after >= head.seq => GENESIS,
+    let head = head_of(shared, session)?;
+    let Cursor {
+        after,
+        chain,
+        limit,
+    } = cursor;
+    let chain = match chain {
+        Some(chain) => chain,
+        None if after == Seq::ZERO || after >= head.seq => Chain::begin(session),
         None => {
             let record = scan::record(db, session, after);
             let record = record.map_err(|found| fault(dir, session, Seq::ZERO, found))?;
@@ -61,7 +73,7 @@ pub(crate) fn stretch(
                     &format!("position {after} is missing"),
                 )
             };
-            record.ok_or_else(missing)?.header.link
+            Chain::at(&record.ok_or_else(missing)?.header)
         }
     };
     let bounds = Bounds {
@@ -69,16 +81,16 @@ pub(crate) fn stretch(
         facts: PAGE_FACTS.min(limit),
         bytes: PAGE_BYTES,
     };
-    let page = scan::page(db, session, (after, link), bounds);
+    let page = scan::page(db, session, (after, chain), bounds);
     let page = page.map_err(|(after, found)| fault(dir, session, after, found))?;
     let reached = after.plus(page.texts.len() as u64);
-    if reached == head.seq && !page.texts.is_empty() && page.link != head.link {
+    if reached == head.seq && page.link.is_some_and(|link| link != head.link) {
         let what = "its last record is not the one that was acknowledged";
         return Err(corrupt(dir, session, Seq::ZERO, what));
     }
     Ok(Stretch {
         texts: page.texts,
-        link: page.link,
+        chain: page.chain,
         last: head.seq,
         torn_bytes: match head.seen {
             Seen::Not | Seen::Whole => 0,
@@ -87,11 +99,61 @@ pub(crate) fn stretch(
     })
 }
 
+/// Where the log of a session that exists ends.
+pub(crate) fn head_of(shared: &Shared, session: &SessionId) -> Result<Head, StoreError> {
+    let Shared { dir, db, .. } = shared;
+    let head = shared.heads().admit(db, dir, session)?;
+    if head.seq > Seq::ZERO {
+        return Ok(head);
+    }
+    Err(StoreError::new(
+        StoreErrorKind::Unknown,
+        format!(
+            "there is no session {session} in the sled store {}",
+            dir.display()
+        ),
+    ))
+}
+
+/// A log in short and its last link in the chain of all stores, by reading all of it. There is at
+/// least one fact.
+pub(crate) fn fold(
+    shared: &Shared,
+    session: &SessionId,
+) -> Result<(Option<Summary>, Option<Link>), StoreError> {
+    let mut cursor = Cursor::ALL;
+    let mut summary = None;
+    loop {
+        let stretch = stretch(shared, session, cursor)?;
+        for (text, seq) in stretch.texts.iter().zip(cursor.after.0..) {
+            let fact = decode(&shared.dir, session, Seq(seq), text)?;
+            summary = Summary::after(summary, [&fact]);
+        }
+        cursor.move_on(&stretch);
+        if cursor.after >= stretch.last {
+            return Ok((summary, stretch.chain.common()));
+        }
+    }
+}
+
+/// A log in short: as its last record says it, or by reading the log; `None` when it is damaged.
+fn summary_of(shared: &Shared, session: &SessionId) -> Option<Summary> {
+    let head = head_of(shared, session).ok()?;
+    if head.summary.is_some() {
+        return head.summary;
+    }
+    let (summary, _) = fold(shared, session).ok()?;
+    if let Some(summary) = &summary {
+        shared.heads().know(session, summary);
+    }
+    summary
+}
+
 pub(crate) fn sessions(
     shared: &Shared,
     mut after: Option<SessionId>,
     count: usize,
-) -> Result<Vec<SessionId>, StoreError> {
+) -> Result<Vec<SessionHead>, StoreError> {
     let mut listed = Vec::new();
     while listed.len() < count {
         let Shared { db, dir, .. } = shared;
@@ -106,7 +168,11 @@ pub(crate) fn sessions(
             break;
         };
         after = Some(session.clone());
-        listed.push(session);
+        let summary = summary_of(shared, &session);
+        listed.push(SessionHead {
+            id: session,
+            summary,
+        });
     }
     Ok(listed)
 }

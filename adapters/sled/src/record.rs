@@ -2,11 +2,16 @@
 //!
 //! A fact is one row for each [`CHUNK`] bytes of its text form. The key is the session's id, a
 //! zero byte (which no id has), the position and the chunk's number, both big-endian: so rows are
-//! in the order of ids and positions. Chunk 0 begins with the header. The link is the SHA-256 of
-//! the link before (of 32 zero bytes for the first fact) and the text form.
+//! in the order of ids and positions. Chunk 0 begins with the header and, in the last fact of an
+//! append, the log in short.
+//!
+//! The first version of this store wrote nothing in short, and began the chain of a log with 32 zero
+//! bytes in place of what all stores begin it with. What it wrote is read and gone on with.
 
-use sha2::{Digest, Sha256};
 use windlass_core::{Seq, SessionId};
+use windlass_ports::{Link, Summary};
+
+use crate::note;
 
 /// A leaf of the database has up to 18 rows and must stay below a quarter of a segment
 /// (2 MiB), else it is moved to a file of its own, which nobody syncs.
@@ -18,18 +23,33 @@ pub(crate) const MAX_FACT_BYTES: usize = 16 * 1024 * 1024;
 /// The row that names the store. No session's key begins with a zero byte.
 pub(crate) const STORE_KEY: &[u8] = b"\0store";
 
-const FORMAT: u8 = 1;
 const HEADER: usize = 1 + 4 + 4 + 4 + 32 + 4;
 
-/// The hash of a log up to and with a fact.
-pub(crate) type Link = [u8; 32];
+/// The link before the first fact of a log in the first version.
+pub(crate) const OLD_GENESIS: Link = Link([0; 32]);
 
-/// The link before the first fact.
-pub(crate) const GENESIS: Link = [0; 32];
+/// Which version wrote a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// With a chain of its own, and nothing in short.
+    Old,
+    /// As it is written now.
+    Now,
+}
+
+impl Format {
+    fn byte(self) -> u8 {
+        match self {
+            Self::Old => 1,
+            Self::Now => 2,
+        }
+    }
+}
 
 /// What is written before a fact's text form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
+    pub(crate) format: Format,
     /// Its place in its append, from 0.
     pub(crate) index: u32,
     /// How many facts its append has.
@@ -48,12 +68,26 @@ impl Header {
     }
 }
 
-/// The link of a fact whose text form is `text`.
-pub(crate) fn link(before: &Link, text: &[u8]) -> Link {
-    let mut hash = Sha256::new();
-    hash.update(before);
-    hash.update(text);
-    hash.finalize().into()
+/// A record taken apart.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Parsed<'a> {
+    pub(crate) header: Header,
+    /// The log in short; empty where it is not said.
+    pub(crate) note: &'a [u8],
+    /// The first part of the text form.
+    pub(crate) text: &'a [u8],
+}
+
+/// A record that is to be written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Writing<'a> {
+    pub(crate) format: Format,
+    /// The place in its append, from 0, and how many there are.
+    pub(crate) place: (u32, u32),
+    pub(crate) link: Link,
+    /// The log in short, with the last of an append.
+    pub(crate) summary: Option<&'a Summary>,
+    pub(crate) text: &'a [u8],
 }
 
 /// The first part of a session's keys.
@@ -93,29 +127,40 @@ pub(crate) fn parse_key(key: &[u8]) -> Option<(SessionId, Seq, u16)> {
 }
 
 /// The rows of a fact, in order.
-pub(crate) fn rows(
-    session: &SessionId,
-    seq: Seq,
-    (index, count): (u32, u32),
-    link: Link,
-    text: &[u8],
-) -> Vec<(Vec<u8>, Vec<u8>)> {
+pub(crate) fn rows(session: &SessionId, seq: Seq, writing: Writing<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let Writing {
+        format,
+        place: (index, count),
+        link,
+        summary,
+        text,
+    } = writing;
+    let note = summary.map_or_else(Vec::new, note::encode);
     let mut header = Header {
+        format,
         index,
         count,
         len: u32::try_from(text.len()).unwrap_or(u32::MAX),
         link,
         crc: 0,
     };
-    header.crc = crc(session, seq, &header, text);
+    header.crc = crc(session, seq, &header, &note, text);
     let (first, rest) = text.split_at(text.len().min(CHUNK));
-    let mut value = Vec::with_capacity(HEADER + first.len());
-    value.push(FORMAT);
+    let mut value = Vec::with_capacity(HEADER + 2 + note.len() + first.len());
+    value.push(format.byte());
     value.extend_from_slice(&header.index.to_le_bytes());
     value.extend_from_slice(&header.count.to_le_bytes());
     value.extend_from_slice(&header.len.to_le_bytes());
-    value.extend_from_slice(&header.link);
+    value.extend_from_slice(&header.link.0);
     value.extend_from_slice(&header.crc.to_le_bytes());
+    match format {
+        Format::Old => {}
+        Format::Now => {
+            let len = u16::try_from(note.len()).unwrap_or(u16::MAX);
+            value.extend_from_slice(&len.to_le_bytes());
+            value.extend_from_slice(&note);
+        }
+    }
     value.extend_from_slice(first);
     let mut rows = vec![(key(session, seq, 0), value)];
     for (chunk, part) in (1..).zip(rest.chunks(CHUNK)) {
@@ -124,48 +169,68 @@ pub(crate) fn rows(
     rows
 }
 
-/// Takes chunk 0 apart: the header and the first part of the text form.
-pub(crate) fn parse(value: &[u8]) -> Result<(Header, &[u8]), String> {
+/// Takes chunk 0 apart.
+pub(crate) fn parse(value: &[u8]) -> Result<Parsed<'_>, String> {
     let short = || "a record is too short".to_owned();
     let (format, rest) = value.split_first().ok_or_else(short)?;
-    if *format != FORMAT {
-        return Err(format!(
-            "a record has format {format} and this store reads {FORMAT}"
-        ));
-    }
+    let format = match format {
+        1 => Format::Old,
+        2 => Format::Now,
+        other => {
+            return Err(format!(
+                "a record has format {other} and this store reads 1 and 2"
+            ));
+        }
+    };
     let (index, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
     let (count, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
     let (len, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
     let (link, rest) = rest.split_first_chunk::<32>().ok_or_else(short)?;
-    let (crc, text) = rest.split_first_chunk::<4>().ok_or_else(short)?;
+    let (crc, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
+    let (note, text) = match format {
+        Format::Old => rest.split_at(0),
+        Format::Now => {
+            let (len, rest) = rest.split_first_chunk::<2>().ok_or_else(short)?;
+            let len = usize::from(u16::from_le_bytes(*len));
+            rest.split_at_checked(len).ok_or_else(short)?
+        }
+    };
     let header = Header {
+        format,
         index: u32::from_le_bytes(*index),
         count: u32::from_le_bytes(*count),
         len: u32::from_le_bytes(*len),
-        link: *link,
+        link: Link(*link),
         crc: u32::from_le_bytes(*crc),
     };
     if header.len as usize > MAX_FACT_BYTES || header.index >= header.count {
         return Err("a record's header makes no sense".to_owned());
     }
-    Ok((header, text))
+    Ok(Parsed { header, note, text })
 }
 
-/// Whether a text form, put together, is the one that was written at this place.
-pub(crate) fn check(session: &SessionId, seq: Seq, header: &Header, text: &[u8]) -> bool {
-    text.len() == header.len as usize && crc(session, seq, header, text) == header.crc
+/// Whether a note and a text form, put together, are what was written at this place.
+pub(crate) fn check(
+    session: &SessionId,
+    seq: Seq,
+    header: &Header,
+    note: &[u8],
+    text: &[u8],
+) -> bool {
+    text.len() == header.len as usize && crc(session, seq, header, note, text) == header.crc
 }
 
 fn chunks_of(len: usize) -> usize {
     len.div_ceil(CHUNK).max(1)
 }
 
-fn crc(session: &SessionId, seq: Seq, header: &Header, text: &[u8]) -> u32 {
+fn crc(session: &SessionId, seq: Seq, header: &Header, note: &[u8], text: &[u8]) -> u32 {
     let mut crc = crc32c::crc32c(&key(session, seq, 0));
     for part in [header.index, header.count, header.len] {
         crc = crc32c::crc32c_append(crc, &part.to_le_bytes());
     }
-    crc = crc32c::crc32c_append(crc, &header.link);
+    crc = crc32c::crc32c_append(crc, &header.link.0);
+    crc = crc32c::crc32c_append(crc, note);
     crc32c::crc32c_append(crc, text)
 }
 
@@ -196,33 +261,67 @@ mod tests {
         assert!(STORE_KEY < prefix(&id("0")).as_slice());
     }
 
+    fn writing(format: Format, text: &[u8]) -> Writing<'_> {
+        Writing {
+            format,
+            place: (0, 1),
+            link: Link::genesis(&id("s")).then(text),
+            summary: None,
+            text,
+        }
+    }
+
+    fn summary() -> Summary {
+        Summary {
+            last: Seq(7),
+            changed: windlass_core::Timestamp(1_700_000_000_000),
+            tenant: Some("acme".to_owned()),
+            turning: true,
+            waiting: 3,
+        }
+    }
+
     #[test]
     fn rows_are_put_together_again_at_every_size_around_a_chunk() {
         for len in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, MAX_FACT_BYTES] {
             let text = vec![b'x'; len];
-            let link = link(&GENESIS, &text);
-            let rows = rows(&id("s"), Seq(7), (0, 1), link, &text);
-            assert!(rows.iter().all(|(_, value)| value.len() <= CHUNK + HEADER));
-            let (header, first) = parse(&rows[0].1).unwrap();
+            let summary = summary();
+            let writing = Writing {
+                summary: Some(&summary),
+                ..writing(Format::Now, &text)
+            };
+            let rows = rows(&id("s"), Seq(7), writing);
+            let most = CHUNK + HEADER + 2 + note::MOST;
+            assert!(rows.iter().all(|(_, value)| value.len() <= most));
+            let parsed = parse(&rows[0].1).unwrap();
+            let (header, note) = (parsed.header, parsed.note);
+            assert_eq!(note::decode(note, Seq(7)).unwrap().as_ref(), Some(&summary));
             assert_eq!(header.chunks(), rows.len());
-            let mut whole = first.to_vec();
+            let mut whole = parsed.text.to_vec();
             rows[1..].iter().for_each(|(_, part)| whole.extend(part));
-            assert!(check(&id("s"), Seq(7), &header, &whole));
-            assert!(!check(&id("s"), Seq(8), &header, &whole));
-            assert!(!check(&id("t"), Seq(7), &header, &whole));
+            assert!(check(&id("s"), Seq(7), &header, note, &whole));
+            assert!(!check(&id("s"), Seq(8), &header, note, &whole));
+            assert!(!check(&id("t"), Seq(7), &header, note, &whole));
         }
     }
 
     #[test]
     fn no_flipped_bit_in_a_row_passes() {
+        let summary = summary();
         let text = b"{\"v\":1}";
-        let sound = rows(&id("s"), Seq(1), (0, 1), link(&GENESIS, text), text);
-        for bit in 0..sound[0].1.len() * 8 {
-            let mut value = sound[0].1.clone();
-            value[bit / 8] ^= 1 << (bit % 8);
-            let passes =
-                parse(&value).is_ok_and(|(header, text)| check(&id("s"), Seq(1), &header, text));
-            assert!(!passes, "bit {bit}");
+        let now = Writing {
+            summary: Some(&summary),
+            ..writing(Format::Now, text)
+        };
+        for writing in [writing(Format::Old, text), now] {
+            let sound = rows(&id("s"), Seq(1), writing);
+            for bit in 0..sound[0].1.len() * 8 {
+                let mut value = sound[0].1.clone();
+                value[bit / 8] ^= 1 << (bit % 8);
+                let passes = parse(&value)
+                    .is_ok_and(|it| check(&id("s"), Seq(1), &it.header, it.note, it.text));
+                assert!(!passes, "bit {bit}");
+            }
         }
     }
 }

@@ -1,8 +1,7 @@
 //! A statement of the witness, and its entry in the witness's file. Pure.
 
 use windlass_core::{Seq, SessionId};
-
-use crate::record::Link;
+use windlass_ports::Link;
 
 /// The bytes of an entry: the id's length and bytes, the position, the link, a checksum.
 pub(crate) const ENTRY: usize = 1 + 64 + 8 + 32 + 4;
@@ -30,7 +29,7 @@ pub(crate) fn encode(id: &StoreId, statement: &Statement, to: &mut Vec<u8>) {
     to.push(u8::try_from(session.len()).unwrap_or(u8::MAX));
     to.extend_from_slice(&padded);
     to.extend_from_slice(&statement.seq.0.to_le_bytes());
-    to.extend_from_slice(&statement.link);
+    to.extend_from_slice(&statement.link.0);
     let crc = to
         .get(from..)
         .map(|entry| crc(id, entry))
@@ -54,7 +53,7 @@ pub(crate) fn decode(id: &StoreId, entry: &[u8]) -> Option<Statement> {
     Some(Statement {
         session: SessionId::new(session).ok()?,
         seq: Seq(u64::from_le_bytes(*seq)),
-        link: link.try_into().ok()?,
+        link: Link(link.try_into().ok()?),
     })
 }
 

@@ -1,34 +1,33 @@
-//! The store object: checks what it is given, asks the committer or the readers, and bounds the
-//! wait for either.
+//! The store object: asks the pipeline or the readers, and bounds the wait for the readers.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Durability, Fencing, Link, LogStore, SessionFilter, SessionHead, StoreCapabilities,
-    StoreError, StoreErrorKind, StoreRetry, Summary, Verified,
+    Claimed, Durability, Fencing, LogStore, SessionFilter, SessionHead, Snapshot,
+    StoreCapabilities, StoreError, StoreErrorKind, StoreRetry, Verified,
 };
+use windlass_store::{Batch, Bounds, Pipeline};
 
-use crate::check::texts;
-use crate::commit::Committer;
-use crate::error::{corrupt_store, io_error};
+use crate::error::{corrupt, corrupt_store, io_error};
+use crate::medium::Database;
 use crate::open::{self, Mode};
 use crate::pool::{self, Job};
-use crate::queue::{Append, Request, Shared, Stopped};
-use crate::read::{Cursor, Stretch, decode, sessions, stretch};
+use crate::read::{Cursor, Stretch, decode, head_of, sessions, stretch};
 use crate::record::MAX_FACT_BYTES;
+use crate::shared::Shared;
+use crate::snapshot;
 use crate::watchdog::message;
 use crate::witness::Witness;
 
-/// Requests that wait for the committer, and reads that wait for a reader.
+/// Reads that wait for a reader.
 const WAITING: usize = 4_096;
 
 /// How long an answer may take before the database is given up.
@@ -43,10 +42,13 @@ const PAGE_SESSIONS: usize = 1_024;
 #[derive(Debug)]
 pub struct SledStore {
     dir: PathBuf,
-    requests: Option<Sender<Request>>,
+    /// Says what is meant in errors.
+    place: String,
+    /// Dropped first: it waits for the pipeline's end.
+    pipeline: Option<Pipeline>,
+    shared: Weak<Shared>,
     jobs: Option<Sender<Job>>,
     room: Arc<Semaphore>,
-    stopped: Arc<Stopped>,
     /// Nothing comes; it closes when the last thread has let go of the database.
     alive: Mutex<Receiver<()>>,
 }
@@ -86,62 +88,30 @@ impl SledStore {
     fn start((shared, witness): (Shared, Witness)) -> Result<Self, StoreError> {
         let dir = shared.dir.clone();
         let no_thread = |error| io_error("starting the threads of", &dir, error);
+        let place = format!("the sled store {}", dir.display());
         let shared = Arc::new(shared);
-        let stopped = Arc::new(Stopped::default());
         let (alive, closed) = channel();
         let jobs = pool::start(&shared, &alive).map_err(no_thread)?;
-        let (requests, queue) = channel();
-        let committer = Committer::new(shared, witness, stopped.clone());
-        let commit = move || {
-            committer.run(&queue);
-            drop(alive);
+        let seen = Arc::downgrade(&shared);
+        let medium = Database::new(shared, witness, alive);
+        let bounds = Bounds {
+            patience: PATIENCE,
+            ..Bounds::default()
         };
-        let name = "windlass-sled-commit".to_owned();
-        thread::Builder::new()
-            .name(name)
-            .spawn(commit)
-            .map_err(no_thread)?;
         Ok(Self {
-            dir: dir.clone(),
-            requests: Some(requests),
+            dir,
+            pipeline: Some(Pipeline::start(&place, medium, bounds)?),
+            place,
+            shared: seen,
             jobs: Some(jobs),
             room: Arc::new(Semaphore::new(WAITING)),
-            stopped,
             alive: Mutex::new(closed),
         })
     }
 
-    /// Asks the committer and waits for its answer.
-    async fn ask<T>(
-        &self,
-        doing: &str,
-        request: impl FnOnce(oneshot::Sender<Result<T, StoreError>>, OwnedSemaphorePermit) -> Request,
-    ) -> Result<T, StoreError> {
-        let (answer, answered) = oneshot::channel();
-        let asked = async {
-            let room = self.room.clone().acquire_owned().await;
-            let room = room.map_err(|_| self.silent(doing, "closed"))?;
-            self.stopped.check()?;
-            let sent = self
-                .requests
-                .as_ref()
-                .map(|to| to.send(request(answer, room)));
-            if !matches!(sent, Some(Ok(()))) {
-                return Err(self.silent(doing, "no committer"));
-            }
-            answered
-                .await
-                .unwrap_or_else(|_| Err(self.silent(doing, "no answer")))
-        };
-        match timeout(PATIENCE, asked).await {
-            Ok(answer) => answer,
-            Err(_) => {
-                let late =
-                    self.silent(doing, &format!("no answer within {} s", PATIENCE.as_secs()));
-                self.stopped.stop(&late);
-                Err(late)
-            }
-        }
+    fn pipeline(&self) -> Result<&Pipeline, StoreError> {
+        let closed = || self.silent("writing", "closed");
+        self.pipeline.as_ref().ok_or_else(closed)
     }
 
     /// Runs a read on a reader's thread.
@@ -194,6 +164,20 @@ impl SledStore {
         self.read_with(&doing, move |shared| stretch(shared, &id, cursor))
             .await
     }
+
+    /// Where a log ends.
+    async fn last(&self, session: &SessionId) -> Result<Seq, StoreError> {
+        if let Some(shared) = self.shared.upgrade()
+            && let Some(head) = shared.heads().seen(session)
+            && head.seq > Seq::ZERO
+        {
+            return Ok(head.seq);
+        }
+        let id = session.clone();
+        let doing = format!("following session {session}");
+        let head = self.read_with(&doing, move |shared| head_of(shared, &id));
+        Ok(head.await?.seq)
+    }
 }
 
 #[async_trait]
@@ -203,37 +187,20 @@ impl LogStore for SledStore {
             durability: Durability::Power,
             max_fact_bytes: MAX_FACT_BYTES,
             fencing: Fencing::Place,
-            tail: None,
+            // There are no other writers.
+            tail: Some(0),
+            // What sled removes stays readable in its file.
             erase: false,
-            snapshots: None,
+            snapshots: Some(snapshot::MOST),
         }
     }
 
     async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
-        let doing = format!("claiming session {session}");
-        let session = session.clone();
-        let claim = |answer, room| Request::Claim {
-            session,
-            answer,
-            room,
-        };
-        self.ask(&doing, claim).await
+        self.pipeline()?.claim(session).await
     }
 
     async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
-        if self.stopped.check().is_err() {
-            // No claim appends any more: there is nothing to give back.
-            return Ok(());
-        }
-        let doing = format!("releasing session {session}");
-        let session = session.clone();
-        let release = |answer, room| Request::Release {
-            session,
-            epoch,
-            answer,
-            room,
-        };
-        self.ask(&doing, release).await
+        self.pipeline()?.release(session, epoch).await
     }
 
     async fn append(
@@ -243,21 +210,8 @@ impl LogStore for SledStore {
         after: Seq,
         facts: &[Arc<Recorded>],
     ) -> Result<(), StoreError> {
-        let (texts, bytes) = texts(&self.dir, session, after, facts)?;
-        let doing = format!("appending to session {session}");
-        let session = session.clone();
-        let append = |answer, room| {
-            Request::Append(Append {
-                session,
-                epoch,
-                after,
-                texts,
-                bytes,
-                answer,
-                room,
-            })
-        };
-        self.ask(&doing, append).await
+        let batch = Batch::new(&self.place, session, after, facts, MAX_FACT_BYTES)?;
+        self.pipeline()?.append(batch, epoch).await
     }
 
     async fn read(
@@ -269,17 +223,15 @@ impl LogStore for SledStore {
         let mut facts = Vec::new();
         let mut cursor = Cursor {
             after,
-            link: None,
             limit,
+            ..Cursor::ALL
         };
         loop {
             let stretch = self.page(session, cursor).await?;
             for (text, seq) in stretch.texts.iter().zip(cursor.after.0..) {
                 facts.push(decode(&self.dir, session, Seq(seq), text)?);
             }
-            cursor.after = cursor.after.plus(stretch.texts.len() as u64);
-            cursor.link = Some(stretch.link);
-            cursor.limit -= stretch.texts.len();
+            cursor.move_on(&stretch);
             if cursor.after >= stretch.last || cursor.limit == 0 {
                 return Ok(facts);
             }
@@ -292,25 +244,22 @@ impl LogStore for SledStore {
         after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionHead>, StoreError> {
-        let mut listed = Vec::new();
+        let mut listed: Vec<SessionHead> = Vec::new();
         let mut after = after.cloned();
         while listed.len() < limit {
-            let count = PAGE_SESSIONS.min(limit - listed.len());
             let from = after.clone();
-            let page = self
-                .read_with("listing the sessions", move |shared| {
-                    sessions(shared, from, count)
-                })
-                .await?;
+            let count = match *filter == *SessionFilter::ALL {
+                true => PAGE_SESSIONS.min(limit - listed.len()),
+                false => PAGE_SESSIONS,
+            };
+            let listing = move |shared: &Shared| sessions(shared, from, count);
+            let page = self.read_with("listing the sessions", listing).await?;
             let ended = page.len() < count;
-            after = page.last().cloned();
-            for id in page {
-                let facts = self.read(&id, Seq::ZERO, usize::MAX).await;
-                let summary = facts.ok().and_then(|facts| Summary::after(None, &facts));
-                if filter.takes(summary.as_ref()) {
-                    listed.push(SessionHead { id, summary });
-                }
-            }
+            after = page.last().map(|head| head.id.clone());
+            let taken = page
+                .into_iter()
+                .filter(|it| filter.takes(it.summary.as_ref()));
+            listed.extend(taken.take(limit - listed.len()));
             if ended {
                 break;
             }
@@ -320,39 +269,74 @@ impl LogStore for SledStore {
 
     async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
         let mut bytes = 0;
-        let mut chain = Link::genesis(session);
-        let mut cursor = Cursor {
-            after: Seq::ZERO,
-            link: None,
-            limit: usize::MAX,
-        };
+        let mut cursor = Cursor::ALL;
         loop {
             let stretch = self.page(session, cursor).await?;
             for (text, seq) in stretch.texts.iter().zip(cursor.after.0..) {
                 decode(&self.dir, session, Seq(seq), text)?;
                 bytes += text.len() as u64;
-                chain = chain.then(text);
             }
-            cursor.after = cursor.after.plus(stretch.texts.len() as u64);
-            cursor.link = Some(stretch.link);
+            cursor.move_on(&stretch);
             if cursor.after < stretch.last {
                 continue;
             }
+            let lost = || {
+                corrupt(
+                    &self.dir,
+                    session,
+                    cursor.after,
+                    "its chain has no beginning",
+                )
+            };
             return Ok(Verified {
                 last: cursor.after,
                 bytes,
                 torn_bytes: stretch.torn_bytes,
-                chain,
+                chain: stretch.chain.common().ok_or_else(lost)?,
             });
         }
+    }
+
+    async fn tail(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        patience: Duration,
+    ) -> Result<Seq, StoreError> {
+        let look = || self.last(session);
+        let pipeline = self.pipeline()?;
+        pipeline.tail(session, after, patience, None, look).await
+    }
+
+    async fn keep_snapshot(
+        &self,
+        session: &SessionId,
+        snapshot: &Snapshot,
+    ) -> Result<(), StoreError> {
+        self.pipeline()?.check()?;
+        let (id, snapshot) = (session.clone(), snapshot.clone());
+        let doing = format!("keeping a snapshot of session {session}");
+        self.read_with(&doing, move |shared| snapshot::keep(shared, &id, &snapshot))
+            .await
+    }
+
+    async fn snapshot(
+        &self,
+        session: &SessionId,
+        version: &str,
+    ) -> Result<Option<Snapshot>, StoreError> {
+        let (id, version) = (session.clone(), version.to_owned());
+        let doing = format!("reading the snapshot of session {session}");
+        self.read_with(&doing, move |shared| snapshot::get(shared, &id, &version))
+            .await
     }
 }
 
 impl Drop for SledStore {
     /// Waits until the database is closed, so that it can be opened again at once.
     fn drop(&mut self) {
-        self.requests = None;
         self.jobs = None;
+        self.pipeline = None;
         let alive = self.alive.get_mut().unwrap_or_else(PoisonError::into_inner);
         match alive.recv_timeout(CLOSING) {
             Err(RecvTimeoutError::Disconnected) | Ok(()) => {}

@@ -14,11 +14,10 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::time::{Duration, Instant};
 
 use windlass_core::{Seq, SessionId};
-use windlass_ports::StoreError;
+use windlass_ports::{Link, StoreError};
 
 use crate::error::{corrupt_store, io_error};
 use crate::folder::Folder;
-use crate::record::Link;
 use crate::statement::{ENTRY, Statement, StoreId, decode, encode};
 
 const MAGIC: &[u8; 16] = b"windlass-sled-1\n";
@@ -255,7 +254,7 @@ mod tests {
         Statement {
             session: SessionId::new(session).unwrap(),
             seq: Seq(seq),
-            link: [u8::try_from(seq % 251).unwrap(); 32],
+            link: Link([u8::try_from(seq % 251).unwrap(); 32]),
         }
     }
 

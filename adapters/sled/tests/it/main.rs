@@ -8,6 +8,7 @@
 
 mod child;
 mod damage;
+mod erasing;
 mod folder;
 mod kill;
 mod refusals;

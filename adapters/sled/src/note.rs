@@ -1,0 +1,91 @@
+//! The log in short, as it lies in the record of the last fact of an append. Pure.
+
+use windlass_core::{Seq, Timestamp};
+use windlass_ports::Summary;
+
+/// The most bytes of a note. The name of a tenant for which this is too little is told by reading
+/// the log.
+pub(crate) const MOST: usize = 1024;
+
+const TURNING: u8 = 1;
+const TENANT: u8 = 2;
+
+/// A summary's note; empty when it is too large.
+pub(crate) fn encode(summary: &Summary) -> Vec<u8> {
+    let Summary {
+        last: _,
+        changed,
+        tenant,
+        turning,
+        waiting,
+    } = summary;
+    let turning = if *turning { TURNING } else { 0 };
+    let of = if tenant.is_some() { TENANT } else { 0 };
+    let mut note = vec![turning | of];
+    note.extend_from_slice(&waiting.to_le_bytes());
+    note.extend_from_slice(&changed.0.to_le_bytes());
+    note.extend_from_slice(tenant.as_deref().unwrap_or_default().as_bytes());
+    if note.len() > MOST {
+        note.clear();
+    }
+    note
+}
+
+/// The summary of a note in the record at a position, if there is one.
+pub(crate) fn decode(note: &[u8], last: Seq) -> Result<Option<Summary>, String> {
+    let bad = || format!("what the record at {last} says in short makes no sense");
+    let Some((flags, rest)) = note.split_first() else {
+        return Ok(None);
+    };
+    let (waiting, rest) = rest.split_first_chunk::<4>().ok_or_else(bad)?;
+    let (changed, tenant) = rest.split_first_chunk::<8>().ok_or_else(bad)?;
+    let tenant = std::str::from_utf8(tenant).map_err(|_| bad())?;
+    if flags & !(TURNING | TENANT) != 0 || (flags & TENANT == 0 && !tenant.is_empty()) {
+        return Err(bad());
+    }
+    Ok(Some(Summary {
+        last,
+        changed: Timestamp(u64::from_le_bytes(*changed)),
+        tenant: (flags & TENANT != 0).then(|| tenant.to_owned()),
+        turning: flags & TURNING != 0,
+        waiting: u32::from_le_bytes(*waiting),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary(tenant: Option<String>) -> Summary {
+        Summary {
+            last: Seq(3),
+            changed: Timestamp(u64::MAX),
+            tenant,
+            turning: false,
+            waiting: u32::MAX,
+        }
+    }
+
+    #[test]
+    fn a_note_reads_as_it_is_written_and_is_never_too_large() {
+        for tenant in [None, Some(String::new()), Some("acme".to_owned())] {
+            for turning in [false, true] {
+                let summary = Summary {
+                    turning,
+                    ..summary(tenant.clone())
+                };
+                let note = encode(&summary);
+                assert_eq!(decode(&note, Seq(3)).unwrap(), Some(summary));
+            }
+        }
+        assert_eq!(encode(&summary(Some("t".repeat(MOST)))).len(), 0);
+        assert_eq!(decode(&[], Seq(3)).unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_no_note_is_refused() {
+        for bad in [&[1][..], &[4; 13], &[0; 14], &[2; 5]] {
+            assert!(decode(bad, Seq(1)).is_err(), "{bad:?}");
+        }
+    }
+}

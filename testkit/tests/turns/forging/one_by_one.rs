@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use windlass_core::{
-    Answer, CallId, Compacted, Delivery, Edit, EffectKey, Fact, HookAt, HookDecided, HookVerdict,
-    HooksAsked, Input, InputBlocked, InputId, InterruptRequested, Interrupter, Limits, Outcome,
-    Recorded, Reject, SampleCut, SampleStarted, Scope, Seq, Session, SessionStart, Settings, Shown,
-    Stage, Stamped, Stands, StopWhen, decide, evolve, owed,
+    Answer, CallId, Compacted, ContextSource, Delivery, Edit, EffectKey, Fact, HookAt, HookDecided,
+    HookVerdict, HooksAsked, Input, InputBlocked, InputId, InterruptRequested, Interrupter, Limits,
+    Outcome, Phase, Recorded, Reject, SampleCut, SampleStarted, Scope, Seq, Session, SessionStart,
+    Settings, Shown, Stage, Stamped, Stands, StopWhen, decide, evolve, owed,
 };
 use windlass_testkit::world::{Machine, Script, run};
 
@@ -360,4 +360,50 @@ fn an_input_that_the_turn_does_not_wait_for_is_not_blocked() {
         });
         assert_eq!(why(&state, fact), "the turn does not wait for it");
     }
+}
+
+#[test]
+fn an_answer_is_asked_for_again_where_it_does_not_fit_and_while_returns_are_left() {
+    let log = log(
+        "open shape=1\nsend hello\ntext one\nend stop fault=not-JSON\ntext two\nend stop fault=no",
+    );
+    let states = super::states(&log);
+    // The states in which an answer has ended and nothing is said of it yet.
+    let ended = |state: &&Session| {
+        let turn = state.turn();
+        turn.is_some_and(|turn| matches!(turn.stage, Stage::Concluding(_)))
+    };
+    let ended: Vec<&Session> = states
+        .iter()
+        .map(|(state, _)| state)
+        .filter(ended)
+        .collect();
+    let [first, last] = ended[..] else {
+        unreachable!("{ended:?}");
+    };
+    let asked = log.iter().find_map(|recorded| {
+        let Fact::ContextInjected(fact) = &recorded.fact else {
+            return None;
+        };
+        Some(fact.clone())
+    });
+    let asked = |of| {
+        let mut fact = asked.clone().unwrap();
+        if let ContextSource::Shape { started, .. } = &mut fact.from {
+            *started = of;
+        }
+        Fact::ContextInjected(fact)
+    };
+    let not_here = "no answer is asked for again here";
+    assert!(with(first, asked(Seq(5))).is_ok());
+    assert_eq!(why(first, asked(Seq(9))), not_here);
+    // It was asked for as often as may be.
+    assert_eq!(why(last, asked(Seq(9))), not_here);
+    let mut fits = first.clone();
+    if let Phase::Turning(turn) = &mut fits.phase
+        && let Stage::Concluding(concluding) = &mut turn.stage
+    {
+        concluding.fault = None;
+    }
+    assert_eq!(why(&fits, asked(Seq(5))), not_here);
 }

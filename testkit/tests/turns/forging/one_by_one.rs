@@ -407,3 +407,25 @@ fn an_answer_is_asked_for_again_where_it_does_not_fit_and_while_returns_are_left
     }
     assert_eq!(why(&fits, asked(Seq(5))), not_here);
 }
+
+#[test]
+fn only_an_answer_of_which_a_shape_is_asked_misses_it() {
+    let answered = "open shape=1\nsend hello\ntext one";
+    let log = log(&format!("{answered}\nend stop fault=not-JSON"));
+    let ended = log.iter().find_map(|recorded| {
+        let Fact::SampleEnded(fact) = &recorded.fact else {
+            return None;
+        };
+        Some(fact.clone())
+    });
+    let ended = Fact::SampleEnded(ended.unwrap());
+    assert!(with(&session(answered), ended.clone()).is_ok());
+    for other in [
+        "send hello\ntext one",
+        "open shape=1\nsend hello\ncall read {}",
+    ] {
+        let state = session(other);
+        let not_asked = "no shape is asked of this answer";
+        assert_eq!(why(&state, ended.clone()), not_asked, "{other}");
+    }
+}

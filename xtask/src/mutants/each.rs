@@ -17,9 +17,9 @@ use super::programs::{Built, Program};
 use super::switch::{Numbered, VARIABLE};
 use xtask::say::say;
 
-/// Seconds of the processor that one test program may take, which needs less than five without a
+/// Seconds of the processor that one test program may take, which needs less than three without a
 /// mutation. Time of the clock would make a busy machine look like a mutation without an end.
-const CPU_SECS: u32 = 30;
+const CPU_SECS: u32 = 15;
 /// A mutation without an end may also take memory without an end.
 const MEMORY_KIB: u32 = 4 << 20;
 

@@ -1,3 +1,5 @@
+//! A switch against the text as cargo-mutants changes it, both built and run.
+
 use std::fs;
 use std::process::Command;
 

@@ -176,7 +176,13 @@ struct Target {
 /// The mutations that the compiler refuses; none, where it builds.
 fn check(copy: &Copy, target: &Path) -> anyhow::Result<BTreeSet<u32>> {
     let mut command = command(copy, target, "check");
-    command.args(["--package", "windlass-core", "--lib"]);
+    // What the compiler refuses is read, and not shown.
+    command.args([
+        "--message-format=json",
+        "--package",
+        "windlass-core",
+        "--lib",
+    ]);
     let (builds, told) = run(&mut command)?;
     let mut broken = BTreeSet::new();
     let mut texts: BTreeMap<PathBuf, String> = BTreeMap::new();
@@ -239,13 +245,16 @@ fn marked(
 /// How many lines of a `match` are looked at for the arm that may not go.
 const ARMS: usize = 12;
 
+/// What does not build is shown, and what is built is read.
+const SHOWN: &str = "--message-format=json-render-diagnostics";
+
 /// Builds the tests of the core and those of the kit.
 fn programs(copy: &Copy, target: &Path) -> anyhow::Result<Vec<Program>> {
     let (kit, names) = KIT;
     let mut core = command(copy, target, "test");
-    core.args(["--no-run", "--package", "windlass-core", "--lib"]);
+    core.args([SHOWN, "--no-run", "--package", "windlass-core", "--lib"]);
     let mut others = command(copy, target, "test");
-    others.args(["--no-run", "--package", kit]);
+    others.args([SHOWN, "--no-run", "--package", kit]);
     others.args(names.iter().flat_map(|name| ["--test", name]));
     let mut programs = Vec::new();
     for mut command in [others, core] {
@@ -296,7 +305,7 @@ fn command(copy: &Copy, target: &Path, verb: &str) -> Command {
         .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1")
         .env("CARGO_INCREMENTAL", "0")
         .env("RUSTFLAGS", "--cap-lints=allow")
-        .args([verb, "--message-format=json-render-diagnostics"]);
+        .arg(verb);
     command
 }
 

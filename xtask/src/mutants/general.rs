@@ -105,7 +105,7 @@ pub(super) fn run(arguments: &[String], jobs: usize) -> anyhow::Result<()> {
     let numbered: Vec<Numbered<'_>> = (1..).zip(&mutations).collect();
     let built = programs::build(&copy, &folder.join("switched"), &numbered)?;
     let fates = each::run(&built, &numbered, jobs, &folder)?;
-    programs::restore(&copy, &root(), &mutations)?;
+    built.restore(&copy)?;
     let mut outcome = Outcome::default();
     let mut rest = Vec::new();
     for (number, mutation) in numbered {

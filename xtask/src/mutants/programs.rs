@@ -9,7 +9,6 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, bail, ensure};
 use serde::Deserialize;
 
-use super::list::Mutation;
 use super::switch::{Numbered, READER, marks, switch};
 use super::tree::Copy;
 use crate::step::cargo;
@@ -53,6 +52,8 @@ pub(super) struct Program {
 pub(super) struct Built {
     pub(super) programs: Vec<Program>,
     pub(super) numbers: BTreeSet<u32>,
+    /// The files that were written, as they were.
+    originals: BTreeMap<String, String>,
 }
 
 /// Writes the mutations into the copy and builds the tests over it.
@@ -76,26 +77,26 @@ pub(super) fn build(
         ));
         if broken.is_empty() {
             let programs = programs(copy, target)?;
-            return Ok(Built { programs, numbers });
+            return Ok(Built {
+                programs,
+                numbers,
+                originals,
+            });
         }
         left = numbers.difference(&broken).copied().collect();
     }
     bail!("after {ROUNDS} rounds there are still mutations that do not build")
 }
 
-/// Writes the files of the copy as they were.
-///
-/// # Errors
-/// When one cannot be written.
-pub(super) fn restore(copy: &Copy, root: &Path, mutations: &[Mutation]) -> anyhow::Result<()> {
-    let mut files: BTreeSet<&str> = mutations.iter().map(|one| one.file.as_str()).collect();
-    files.insert(ROOT);
-    for file in files {
-        let path = root.join(file);
-        let text = fs::read_to_string(&path).with_context(|| format!("reading {file}"))?;
-        copy.write(file, &text)?;
+impl Built {
+    /// Writes the files of the copy as they were.
+    ///
+    /// # Errors
+    /// When one cannot be written.
+    pub(super) fn restore(&self, copy: &Copy) -> anyhow::Result<()> {
+        let mut files = self.originals.iter();
+        files.try_for_each(|(file, text)| copy.write(file, text))
     }
-    Ok(())
 }
 
 /// Where the switches are read.

@@ -23,6 +23,7 @@ pub mod leases;
 mod ledger;
 #[cfg(unix)]
 pub mod nats;
+pub mod postgres;
 pub mod provider;
 pub mod sim;
 pub mod store;

@@ -1,32 +1,23 @@
 #![doc = include_str!("../README.md")]
 
 mod blobs;
-mod bytes;
+mod codec;
 mod disk;
-mod erasing;
 mod error;
 #[cfg(test)]
 mod faults;
-mod format;
 #[doc(hidden)]
 pub mod fuzzing;
-mod index;
-mod lane;
-mod locks;
-mod log;
-mod map;
-mod medium;
-mod old;
+mod judge;
+mod marks;
 mod places;
-#[cfg(test)]
-mod power;
+mod pool;
 mod reader;
 mod scan;
-mod shelf;
-mod snapshots;
+mod slot;
 mod store;
-mod truncate;
 mod window;
+mod writer;
 
 pub use blobs::{BlobLimits, FileBlobs};
 pub use store::FileStore;

@@ -2,6 +2,7 @@
 //! and ended with the chore, however that ends.
 
 mod nats;
+mod postgres;
 
 use std::process::Command;
 
@@ -40,6 +41,13 @@ impl Servers {
                 Err(error) => say(format_args!("nats: {error:#}; its tests say so too")),
             }
         }
+        if adapter.is_none_or(|adapter| adapter == "postgres") {
+            match postgres::program() {
+                Ok(()) => postgres::start(&mut servers)?,
+                Err(error) if adapter.is_some() => return Err(error),
+                Err(error) => say(format_args!("postgres: {error:#}; its tests say so too")),
+            }
+        }
         Ok(servers)
     }
 
@@ -60,5 +68,6 @@ impl Servers {
 /// # Errors
 /// When one can neither be found nor fetched.
 pub(crate) fn fetch() -> anyhow::Result<()> {
-    nats::program()
+    nats::program()?;
+    postgres::program()
 }

@@ -161,7 +161,6 @@ pub(super) const HOMES: &[(&str, &str)] = &[
     ("jsonschema", "app/engine"),
     ("reqwest", "adapters/http"),
     ("rusqlite", "adapters/sqlite"),
-    ("rustls", "adapters/http"),
     ("sled", "adapters/sled"),
     ("tokio-postgres", "adapters/postgres"),
     ("tokio-tungstenite", "adapters/http"),
@@ -169,6 +168,9 @@ pub(super) const HOMES: &[(&str, &str)] = &[
 ];
 
 /// Plain libraries: no technology of their own, so any number of crates may use them.
+///
+/// `rustls` is one of them: a protocol over TCP other than HTTP brings its own connections, and TLS is
+/// how each of them is made secret, not what any of them is.
 pub(super) const SHARED: &[&str] = &[
     "anyhow",
     "async-trait",
@@ -178,6 +180,7 @@ pub(super) const SHARED: &[&str] = &[
     "futures-util",
     "memchr",
     "rustix",
+    "rustls",
     "serde",
     "serde_json",
     "sha2",

@@ -8,7 +8,5 @@
 
 mod damage;
 mod locked;
-mod old;
 mod read_only;
 mod stranger;
-mod truncate;

@@ -16,10 +16,9 @@ use windlass_core::{
     TurnOpened, TurnSettled,
 };
 
-use super::random::{FAILURES, limits};
+use super::random::{FAILURES, limits, posture};
 use parts::{
-    asked, because, digest, interrupter, number, opaque, places, scope, session, settings, text,
-    usage,
+    asked, because, digest, interrupter, number, opaque, places, scope, session, text, usage,
 };
 
 /// A fact of any kind, anywhere in a log.
@@ -38,9 +37,9 @@ pub fn recorded() -> impl Strategy<Value = Recorded> {
 fn fact() -> impl Strategy<Value = Fact> {
     prop_oneof![
         session_opened(),
-        (scope(), settings()).prop_map(|(by, settings)| Fact::SettingsChanged(SettingsChanged {
+        (scope(), posture()).prop_map(|(by, posture)| Fact::SettingsChanged(SettingsChanged {
             by: Arc::new(by),
-            settings: Arc::new(settings),
+            settings: Arc::new(posture.settings()),
         })),
         input_queued(),
         around::fact(),
@@ -70,12 +69,12 @@ fn session_opened() -> impl Strategy<Value = Fact> {
             call: CallId(call),
         }),
     ];
-    let whole = (scope(), prop::option::of(text()), settings(), lineage);
-    whole.prop_map(|(owner, workspace, settings, lineage)| {
+    let whole = (scope(), prop::option::of(text()), posture(), lineage);
+    whole.prop_map(|(owner, workspace, posture, lineage)| {
         Fact::SessionOpened(SessionOpened {
             owner: Arc::new(owner),
             workspace,
-            settings: Arc::new(settings),
+            settings: Arc::new(posture.settings()),
             lineage,
         })
     })

@@ -1,0 +1,284 @@
+//! What a store is told: where the server is, which schema, how long to wait for what.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio_postgres::config::{Host, SslMode};
+use url::form_urlencoded;
+use windlass_ports::{Durability, StoreError, StoreErrorKind};
+
+/// The longest name of a schema that PostgreSQL keeps.
+const SCHEMA_BYTES: usize = 63;
+/// The longest name of a node.
+const NODE_BYTES: usize = 128;
+
+/// Settings of a [`PostgresStore`](crate::PostgresStore). Its `Debug` form has no password.
+#[derive(Clone)]
+pub struct PostgresConfig {
+    pub(crate) server: tokio_postgres::Config,
+    pub(crate) schema: String,
+    pub(crate) pool: usize,
+    pub(crate) writers: usize,
+    pub(crate) node: Option<String>,
+    pub(crate) lease_ms: u64,
+    pub(crate) listen: Listen,
+    pub(crate) poll_ms: u64,
+    pub(crate) durability: Durability,
+    pub(crate) root_cert: Option<PathBuf>,
+    pub(crate) patience: Duration,
+    pub(crate) answer: Duration,
+    pub(crate) blob_bytes: u64,
+}
+
+/// How a store hears of what other nodes append.
+#[derive(Clone)]
+pub(crate) enum Listen {
+    /// By a connection to the same address.
+    Here,
+    /// By a connection to another address, which is the server's own and no pooler's.
+    At(Box<tokio_postgres::Config>),
+    /// By asking only.
+    Never,
+}
+
+impl PostgresConfig {
+    /// Reads `postgres://USER[:PASSWORD]@HOST[:PORT]/DATABASE[?OPTION=VALUE&...]`.
+    ///
+    /// Options are those of tokio-postgres (`host`, `sslmode`, `connect_timeout`, ...) and, with
+    /// their defaults:
+    ///
+    /// | option | meaning |
+    /// |---|---|
+    /// | `schema=windlass` | the schema that the tables are in |
+    /// | `pool=8` | the most connections, without the one that listens |
+    /// | `writers=2` | how many groups of appends are under way at once |
+    /// | `node=NAME` | the name of this node; a random one when left out |
+    /// | `lease_ms=10000` | how long the node's lease lasts without a renewal |
+    /// | `listen=here` | `never`, or the URL of the server itself, where `HOST` is a pooler |
+    /// | `poll_ms=500` | how often it is asked for what others appended |
+    /// | `durability=power` | `process` where the server does not sync |
+    /// | `sslrootcert=FILE` | certificates to trust, instead of the system's |
+    /// | `patience_ms=15000` | how long a server that is away is waited for |
+    /// | `answer_ms=30000` | how long one answer is waited for |
+    /// | `blob_bytes=67108864` | the most bytes that are kept of a blob |
+    ///
+    /// # Errors
+    /// `Invalid`, without the URL in its words.
+    pub fn parse(url: &str) -> Result<Self, StoreError> {
+        let (head, query) = url.split_once('?').unwrap_or((url, ""));
+        let mut ours = Vec::new();
+        let mut theirs = Vec::new();
+        for part in query.split('&').filter(|part| !part.is_empty()) {
+            let pair = form_urlencoded::parse(part.as_bytes()).next();
+            let (key, value) = pair.unwrap_or_default();
+            match &*key {
+                "sslmode" if value.starts_with("verify-") => {
+                    theirs.push("sslmode=require".to_owned());
+                }
+                key if OURS.contains(&key) => ours.push((key.to_owned(), value.into_owned())),
+                _ => theirs.push(part.to_owned()),
+            }
+        }
+        let mut config = Self::of(server(&format!("{head}?{}", theirs.join("&")), "the URL")?);
+        for (key, value) in ours {
+            config.set(&key, &value)?;
+        }
+        if config.lease_ms < 300 || config.pool == 0 || config.writers == 0 {
+            return Err(invalid(
+                "lease_ms is at least 300, pool and writers at least 1",
+            ));
+        }
+        config.writers = config.writers.min(config.pool);
+        Ok(config)
+    }
+
+    fn of(server: tokio_postgres::Config) -> Self {
+        Self {
+            server,
+            schema: "windlass".to_owned(),
+            pool: 8,
+            writers: 2,
+            node: None,
+            lease_ms: 10_000,
+            listen: Listen::Here,
+            poll_ms: 500,
+            durability: Durability::Power,
+            root_cert: None,
+            patience: Duration::from_secs(15),
+            answer: Duration::from_secs(30),
+            blob_bytes: 64 * 1024 * 1024,
+        }
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), StoreError> {
+        let wrong = || invalid(&format!("{key} is not what it may be"));
+        let number = || value.parse::<u64>().map_err(|_| wrong());
+        let count = || value.parse::<usize>().map_err(|_| wrong());
+        match key {
+            "schema" => {
+                let letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+                let first = value.bytes().next().is_some_and(|b| !b.is_ascii_digit());
+                if !first || value.len() > SCHEMA_BYTES || !value.bytes().all(letter) {
+                    return Err(invalid(
+                        "schema is 1 to 63 characters of a-z 0-9 _, not starting with a digit",
+                    ));
+                }
+                value.clone_into(&mut self.schema);
+            }
+            "pool" => self.pool = count()?.min(1_000),
+            "writers" => self.writers = count()?,
+            "node" => {
+                if value.is_empty() || value.len() > NODE_BYTES || value.contains('\0') {
+                    return Err(wrong());
+                }
+                self.node = Some(value.to_owned());
+            }
+            "lease_ms" => self.lease_ms = number()?.min(86_400_000),
+            "listen" => {
+                self.listen = match value {
+                    "here" => Listen::Here,
+                    "never" => Listen::Never,
+                    url => Listen::At(Box::new(server(url, "listen")?)),
+                }
+            }
+            "poll_ms" => self.poll_ms = number()?.clamp(10, 3_600_000),
+            "durability" => {
+                self.durability = match value {
+                    "power" => Durability::Power,
+                    "process" => Durability::Process,
+                    _ => return Err(wrong()),
+                }
+            }
+            "sslrootcert" => self.root_cert = Some(PathBuf::from(value)),
+            "patience_ms" => self.patience = Duration::from_millis(number()?.min(3_600_000)),
+            "answer_ms" => self.answer = Duration::from_millis(number()?.clamp(10, 3_600_000)),
+            "blob_bytes" => self.blob_bytes = number()?,
+            _ => return Err(wrong()),
+        }
+        Ok(())
+    }
+
+    /// The store in words, for errors: without a password.
+    pub(crate) fn place(&self) -> String {
+        let hosts = self.server.get_hosts().iter().map(|host| match host {
+            Host::Tcp(name) => name.clone(),
+            #[cfg(unix)]
+            Host::Unix(path) => path.display().to_string(),
+        });
+        let hosts: Vec<String> = hosts.collect();
+        let ports: Vec<String> = self.server.get_ports().iter().map(u16::to_string).collect();
+        let ports = match ports.is_empty() {
+            true => "5432".to_owned(),
+            false => ports.join(","),
+        };
+        format!(
+            "the PostgreSQL store at {} port {ports}, database {}, schema {}",
+            hosts.join(","),
+            self.server.get_dbname().unwrap_or("of the user's name"),
+            self.schema
+        )
+    }
+
+    pub(crate) fn plain(&self) -> bool {
+        self.server.get_ssl_mode() == SslMode::Disable
+    }
+}
+
+impl fmt::Debug for PostgresConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresConfig")
+            .field("place", &self.place())
+            .field("node", &self.node)
+            .field("lease_ms", &self.lease_ms)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Options that are not for tokio-postgres.
+const OURS: [&str; 12] = [
+    "schema",
+    "pool",
+    "writers",
+    "node",
+    "lease_ms",
+    "listen",
+    "poll_ms",
+    "durability",
+    "sslrootcert",
+    "patience_ms",
+    "answer_ms",
+    "blob_bytes",
+];
+
+fn server(url: &str, what: &str) -> Result<tokio_postgres::Config, StoreError> {
+    let scheme = url.starts_with("postgres://") || url.starts_with("postgresql://");
+    // What the parser says may quote a part of the URL, and so of the password.
+    let Some(mut config) = url
+        .parse::<tokio_postgres::Config>()
+        .ok()
+        .filter(|_| scheme)
+    else {
+        return Err(invalid(&format!(
+            "{what} does not read: write postgres://USER:PASSWORD@HOST:PORT/DATABASE?OPTION=VALUE, \
+             and percent-encode what is special in USER and PASSWORD"
+        )));
+    };
+    if config.get_hosts().is_empty() {
+        return Err(invalid(&format!("{what} names no host")));
+    }
+    if config.get_application_name().is_none() {
+        config.application_name("windlass");
+    }
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(Duration::from_secs(5));
+    }
+    if config.get_tcp_user_timeout().is_none() {
+        config.tcp_user_timeout(Duration::from_secs(30));
+    }
+    Ok(config)
+}
+
+fn invalid(what: &str) -> StoreError {
+    let context = format!("reading the settings of a PostgreSQL store: {what}");
+    StoreError::new(StoreErrorKind::Invalid, context)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_and_the_rest_is_handed_on() {
+        let url = "postgres://u:p%40ss@h:1/db?schema=s_1&connect_timeout=7&lease_ms=900\
+                   &listen=postgres%3A%2F%2Fu%40direct%2Fdb&sslmode=verify-full";
+        let config = PostgresConfig::parse(url).unwrap();
+        assert_eq!((config.schema.as_str(), config.lease_ms), ("s_1", 900));
+        assert_eq!(config.server.get_password(), Some(&b"p@ss"[..]));
+        let timeout = config.server.get_connect_timeout();
+        assert_eq!(timeout, Some(&Duration::from_secs(7)));
+        assert_eq!(config.server.get_ssl_mode(), SslMode::Require);
+        assert!(matches!(config.listen, Listen::At(_)));
+        let place = "the PostgreSQL store at h port 1, database db, schema s_1";
+        assert_eq!(config.place(), place);
+    }
+
+    #[test]
+    fn no_password_is_in_words() {
+        for url in [
+            "postgres://u:secret@h/db?nothing=1",
+            "postgres://u:secret@h:port/db",
+            "postgres://u:se/cret@h/db?x",
+            "mysql://u:secret@h/db",
+            "postgres://u:secret@h/db?schema=A",
+            "postgres://u:secret@h/db?listen=postgres://x:secret@:::",
+        ] {
+            let error = PostgresConfig::parse(url).unwrap_err();
+            assert_eq!(error.kind, StoreErrorKind::Invalid, "{url}");
+            let words = format!("{error} {error:?}");
+            assert!(!words.contains("cret"), "{words}");
+        }
+        let config = PostgresConfig::parse("postgres://u:secret@h/db").unwrap();
+        assert!(!format!("{config:?} {}", config.place()).contains("cret"));
+    }
+}

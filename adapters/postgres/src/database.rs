@@ -1,0 +1,214 @@
+//! The database: a bounded pool of connections, and one way to ask that outlasts a lost connection.
+//!
+//! Each statement is one transaction, is sent unnamed with its types and sets nothing in its session,
+//! so that a pooler in transaction mode may stand between. Each may be asked again: whatever it does,
+//! doing it twice is doing it once, or is told apart.
+
+use std::time::{Duration, Instant};
+
+use deadpool_postgres::{Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime};
+use deadpool_postgres::{Object, Timeouts};
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+use windlass_ports::{StoreError, StoreErrorKind};
+
+use crate::config::PostgresConfig;
+use crate::error::{AWAY, Meaning, failed, meaning};
+use crate::tls;
+
+/// The first wait before asking again; each is twice as long.
+const FIRST_WAIT: Duration = Duration::from_millis(25);
+/// The longest wait before asking again.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// A parameter with its type.
+pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
+
+/// The database of a store.
+pub(crate) struct Database {
+    pool: Pool,
+    /// In words, for errors.
+    pub(crate) place: String,
+    pub(crate) schema: String,
+    patience: Duration,
+    answer: Duration,
+}
+
+/// What was asked for, and whether an earlier try may have done it.
+pub(crate) struct Answer {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) tried_before: bool,
+}
+
+impl Database {
+    /// Makes the pool. Connects to nothing yet.
+    ///
+    /// # Errors
+    /// `Invalid` when the certificates do not read.
+    pub(crate) fn new(config: &PostgresConfig) -> Result<Self, StoreError> {
+        let recycling = ManagerConfig {
+            recycling_method: RecyclingMethod::Fast,
+        };
+        let tls = tls::connector(config)?;
+        let manager = Manager::from_config(config.server.clone(), tls, recycling);
+        let timeouts = Timeouts {
+            wait: Some(config.answer),
+            create: Some(config.answer),
+            recycle: Some(config.answer),
+        };
+        let pool = Pool::builder(manager)
+            .max_size(config.pool)
+            .runtime(Runtime::Tokio1)
+            .timeouts(timeouts)
+            .build();
+        let place = config.place();
+        let pool = pool.map_err(|error| {
+            let context = format!("making the connections of {place} ready: {error}");
+            StoreError::new(StoreErrorKind::Io, context)
+        })?;
+        Ok(Self {
+            pool,
+            place,
+            schema: config.schema.clone(),
+            patience: config.patience,
+            answer: config.answer,
+        })
+    }
+
+    /// The text of a statement for this schema.
+    pub(crate) fn sql(&self, text: &str) -> String {
+        text.replace("SCHEMA", &self.schema)
+    }
+
+    /// Asks, and asks again for as long as the patience lasts where the connection was lost or the
+    /// server is away.
+    ///
+    /// # Errors
+    /// `Unavailable` when the patience is over, and what the server says.
+    pub(crate) async fn ask(
+        &self,
+        doing: &str,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> Result<Answer, StoreError> {
+        let sql = self.sql(sql);
+        let began = Instant::now();
+        let mut wait = FIRST_WAIT;
+        let mut tried_before = false;
+        loop {
+            let lost = match self.attempt(doing, &sql, params).await {
+                Ok(rows) => return Ok(Answer { rows, tried_before }),
+                Err(Attempt::Failed(error)) => return Err(error),
+                Err(Attempt::Lost { error, sent }) => {
+                    tried_before |= sent;
+                    error
+                }
+            };
+            if began.elapsed() + wait > self.patience {
+                let mut lost = lost;
+                lost.context = format!(
+                    "{}; it was tried for {} s",
+                    lost.context,
+                    began.elapsed().as_secs()
+                );
+                return Err(lost);
+            }
+            tracing::debug!(%lost, "asking the database again");
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(LONGEST_WAIT);
+        }
+    }
+
+    /// Asks for rows where it does not matter whether an earlier try came through.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub(crate) async fn rows(
+        &self,
+        doing: &str,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, StoreError> {
+        Ok(self.ask(doing, sql, params).await?.rows)
+    }
+
+    /// A connection, for what takes several statements.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask), without another try.
+    pub(crate) async fn connection(&self, doing: &str) -> Result<Object, StoreError> {
+        let got = self.pool.get().await;
+        got.map_err(|error| match self.refused(doing, error) {
+            Attempt::Failed(error) | Attempt::Lost { error, .. } => error,
+        })
+    }
+
+    async fn attempt(
+        &self,
+        doing: &str,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, Attempt> {
+        let got = self.pool.get().await;
+        let client = got.map_err(|error| self.refused(doing, error))?;
+        let asked = tokio::time::timeout(self.answer, client.query_typed(sql, params)).await;
+        let Ok(asked) = asked else {
+            // Its answer may come yet: nobody else is to get it.
+            drop(Object::take(client));
+            return Err(self.silent(doing, true));
+        };
+        asked.map_err(|error| {
+            let Meaning { passing, .. } = meaning(&error);
+            if passing && client.is_closed() {
+                drop(Object::take(client));
+            }
+            let error = failed(doing, &self.place, error);
+            match passing {
+                true => Attempt::Lost { error, sent: true },
+                false => Attempt::Failed(error),
+            }
+        })
+    }
+
+    /// Why there is no connection.
+    fn refused(&self, doing: &str, error: PoolError) -> Attempt {
+        match error {
+            PoolError::Backend(error) => {
+                let Meaning { passing, .. } = meaning(&error);
+                let error = failed(doing, &self.place, error);
+                match passing {
+                    true => Attempt::Lost { error, sent: false },
+                    false => Attempt::Failed(error),
+                }
+            }
+            PoolError::Timeout(_) => self.silent(doing, false),
+            PoolError::Closed => {
+                let context = format!("{doing} in {}: the store is closed", self.place);
+                Attempt::Failed(StoreError::new(StoreErrorKind::Unavailable, context))
+            }
+            PoolError::NoRuntimeSpecified | PoolError::PostCreateHook(_) => {
+                let context = format!("{doing} in {}: no connection: {error}", self.place);
+                Attempt::Failed(StoreError::new(StoreErrorKind::Io, context))
+            }
+        }
+    }
+
+    fn silent(&self, doing: &str, sent: bool) -> Attempt {
+        let context = format!(
+            "{doing} in {}: no answer within {} ms; {}",
+            self.place,
+            self.answer.as_millis(),
+            AWAY.remedy
+        );
+        let error = StoreError::new(StoreErrorKind::Unavailable, context);
+        Attempt::Lost { error, sent }
+    }
+}
+
+/// How one try ended.
+enum Attempt {
+    /// It would end so again.
+    Failed(StoreError),
+    /// It may work in a moment; where it was sent it may have been done.
+    Lost { error: StoreError, sent: bool },
+}

@@ -1,0 +1,164 @@
+//! The tasks beside the store: telling others, hearing them, and asking beneath.
+
+use std::future::poll_fn;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio_postgres::AsyncMessage;
+use tokio_postgres::types::Type;
+use tokio_postgres_rustls::MakeRustlsConnect;
+use windlass_core::SessionId;
+use windlass_ports::StoreError;
+
+use crate::group::seq;
+use crate::node::Leaving;
+use crate::store::Shared;
+
+/// The longest wait before listening is tried again.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// The most sessions that are asked for in one statement.
+const ASK: usize = 5_000;
+
+/// The store object's presence in the database: when its last holder goes, the lease is given back.
+pub(crate) struct Presence {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) runtime: Handle,
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        let leaving = Leaving::of(&shared.node);
+        self.runtime.spawn(async move {
+            if let Err(error) = shared.node.leave().await {
+                tracing::warn!(%error, "the lease was not given back: it ends by itself");
+            }
+            drop(leaving);
+        });
+    }
+}
+
+/// The channel of a schema's notifications.
+fn channel(schema: &str) -> String {
+    format!("windlass_{:08x}", crc32c::crc32c(schema.as_bytes()))
+}
+
+/// Tells others which logs grew: one notification at a time, for all that grew meanwhile. It is a
+/// transaction of its own, for one that notifies holds a lock of the whole server until it is synced.
+pub(crate) async fn tell(shared: Weak<Shared>, tails: Arc<crate::tails::Tails>) {
+    loop {
+        tails.to_tell.notified().await;
+        let Some(shared) = shared.upgrade() else {
+            return;
+        };
+        if let Some(notice) = tails.notice(&shared.unique) {
+            let channel = channel(&shared.database.schema);
+            let params = &[(&channel as _, Type::TEXT), (&notice as _, Type::TEXT)];
+            let told =
+                shared
+                    .database
+                    .rows("telling of an append", "select pg_notify($1, $2)", params);
+            if let Err(error) = told.await {
+                tracing::debug!(%error, "others were not told of an append: they find it by asking");
+            }
+        }
+    }
+}
+
+/// Asks for what is waited for: what was heard of at once, all of it every `poll`.
+pub(crate) async fn ask(shared: Weak<Shared>, tails: Arc<crate::tails::Tails>, poll: Duration) {
+    let mut ticks = tokio::time::interval(poll);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        let all = tokio::select! {
+            _ = ticks.tick() => true,
+            () = tails.to_ask.notified() => false,
+        };
+        let Some(shared) = shared.upgrade() else {
+            return;
+        };
+        let sessions = tails.to_ask(all);
+        for sessions in sessions.chunks(ASK) {
+            if let Err(error) = ask_for(&shared, sessions).await {
+                tracing::debug!(%error, "asking where logs end");
+            }
+        }
+    }
+}
+
+async fn ask_for(shared: &Shared, sessions: &[SessionId]) -> Result<(), StoreError> {
+    let sql = "select coalesce(s.last, 0) from unnest($1) with ordinality as g (id, place) \
+               left join SCHEMA.sessions s using (id) order by g.place";
+    let ids: Vec<&str> = sessions.iter().map(SessionId::as_str).collect();
+    let params = &[(&ids as _, Type::TEXT_ARRAY)];
+    let doing = "asking where logs end";
+    let rows = shared.database.rows(doing, sql, params).await?;
+    for (session, row) in sessions.iter().zip(rows) {
+        let last: i32 = row.get(0);
+        shared.tails.told(session, (last > 0).then(|| seq(last)));
+    }
+    Ok(())
+}
+
+/// Listens to what others tell, by a connection of its own, and again when that is lost.
+pub(crate) async fn listen(
+    shared: Weak<Shared>,
+    server: tokio_postgres::Config,
+    tls: MakeRustlsConnect,
+) {
+    let mut wait = Duration::from_millis(100);
+    loop {
+        match hear(&shared, &server, tls.clone()).await {
+            Ok(()) => wait = Duration::from_millis(100),
+            Err(error) => tracing::debug!(%error, "listening to other nodes"),
+        }
+        if shared.upgrade().is_none() {
+            return;
+        }
+        tokio::time::sleep(wait).await;
+        wait = (wait * 2).min(LONGEST_WAIT);
+    }
+}
+
+/// Hears until the connection ends, or the store object is gone.
+async fn hear(
+    shared: &Weak<Shared>,
+    server: &tokio_postgres::Config,
+    tls: MakeRustlsConnect,
+) -> Result<(), tokio_postgres::Error> {
+    let Some(strong) = shared.upgrade() else {
+        return Ok(());
+    };
+    let channel = channel(&strong.database.schema);
+    let (tails, own) = (Arc::clone(&strong.tails), strong.unique.clone());
+    drop(strong);
+    let (client, mut connection) = server.connect(tls).await?;
+    let driven = async {
+        while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
+            if let AsyncMessage::Notification(notification) = message? {
+                tails.hear(notification.payload(), &own);
+            }
+            if shared.strong_count() == 0 {
+                return Ok(());
+            }
+        }
+        Ok(())
+    };
+    let listening = async {
+        client.batch_execute(&format!("listen {channel}")).await?;
+        // What was told before this moment was not heard.
+        tails.hear("", &own);
+        // The connection lives as long as its client does.
+        loop {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            if shared.strong_count() == 0 {
+                return Ok(());
+            }
+        }
+    };
+    tokio::select! {
+        ended = driven => ended,
+        ended = listening => ended,
+    }
+}

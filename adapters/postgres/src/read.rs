@@ -1,0 +1,276 @@
+//! Reading: pages of records in order, each checked, and the whole log against its chain.
+
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+use windlass_core::{Recorded, Seq, SessionId};
+use windlass_ports::{
+    Link, SessionFilter, SessionHead, StoreError, StoreErrorKind, Summary, Verified,
+};
+
+use crate::database::Database;
+use crate::error::{corrupt, unknown};
+use crate::group::{position, seq};
+use crate::record::{Record, Wrong};
+
+/// The most records of one page.
+const PAGE: i64 = 512;
+/// The bytes of records after which a page ends.
+const PAGE_BYTES: i64 = 8 * 1024 * 1024;
+
+/// A page: the log's end as it is told beside them, and records.
+struct Page {
+    rows: Vec<Row>,
+    last: Seq,
+}
+
+impl Page {
+    async fn read(
+        database: &Database,
+        session: &SessionId,
+        after: Seq,
+        count: i64,
+    ) -> Result<Self, StoreError> {
+        const SQL: &str = "select s.last, f.last, f.crc, f.body, s.link, s.waiting, s.changed, \
+                s.turning, s.tenant \
+            from SCHEMA.sessions s left join lateral (\
+                select * from (\
+                    select n.last, n.crc, n.body, sum(octet_length(n.body)) over (\
+                        order by n.last rows between unbounded preceding and 1 preceding\
+                    ) as before \
+                    from (select * from SCHEMA.facts m where m.log = s.log and m.last > $2 \
+                        order by m.last limit $3) n\
+                ) w where coalesce(w.before, 0) < $4\
+            ) f on true where s.id = $1 and s.last > 0 order by f.last";
+        let doing = format!("reading session {session}");
+        let params = &[
+            (&session.as_str() as _, Type::TEXT),
+            (&position(after) as _, Type::INT4),
+            (&count as _, Type::INT8),
+            (&PAGE_BYTES as _, Type::INT8),
+        ];
+        let rows = database.rows(&doing, SQL, params).await?;
+        let Some(first) = rows.first() else {
+            return Err(unknown(&database.place, session));
+        };
+        Ok(Self {
+            last: seq(first.get(0)),
+            rows,
+        })
+    }
+
+    fn records(&self) -> impl Iterator<Item = Record<'_>> {
+        self.rows.iter().filter_map(|row| {
+            Some(Record {
+                last: row.get::<_, Option<i32>>(1)?,
+                crc: row.get(2),
+                body: row.get(3),
+            })
+        })
+    }
+
+    /// What the log is said to be in short, with its last link.
+    fn said(&self) -> Option<(Link, Summary)> {
+        let row = self.rows.first()?;
+        let link = row.get::<_, &[u8]>(4).try_into().ok()?;
+        Some((Link(link), summary(row, 0, 5)?))
+    }
+}
+
+/// The summary in a row: the position in one column, the rest from another on.
+pub(crate) fn summary(row: &Row, last: usize, rest: usize) -> Option<Summary> {
+    let tenant = row.get::<_, Option<&[u8]>>(rest + 3);
+    let tenant = tenant.map(|tenant| String::from_utf8(tenant.to_vec()));
+    Some(Summary {
+        last: seq(row.get(last)),
+        waiting: u32::try_from(row.get::<_, i32>(rest)).ok()?,
+        changed: windlass_core::Timestamp(row.get::<_, i64>(rest + 1).cast_unsigned()),
+        turning: row.get(rest + 2),
+        tenant: tenant.transpose().ok()?,
+    })
+}
+
+/// Reads up to `limit` facts after a position.
+///
+/// # Errors
+/// As [`LogStore::read`](windlass_ports::LogStore::read).
+pub(crate) async fn read(
+    database: &Database,
+    session: &SessionId,
+    after: Seq,
+    limit: usize,
+) -> Result<Vec<Recorded>, StoreError> {
+    let mut facts = Vec::new();
+    let mut at = after;
+    loop {
+        let left = i64::try_from(limit - facts.len()).unwrap_or(i64::MAX);
+        let page = Page::read(database, session, at, left.min(PAGE)).await?;
+        let mut reader = Reader::new(database, session, at);
+        for record in page.records() {
+            // What stands before some damage can be read.
+            if facts.len() >= limit {
+                break;
+            }
+            for fact in reader.take(&record)? {
+                let (fact, _) = fact?;
+                if fact.seq > after && facts.len() < limit {
+                    facts.push(fact);
+                }
+            }
+        }
+        if facts.len() >= limit || reader.at >= page.last {
+            return Ok(facts);
+        }
+        if reader.at == at {
+            return Err(reader.missing());
+        }
+        at = reader.at;
+    }
+}
+
+/// Lists sessions.
+///
+/// # Errors
+/// As [`LogStore::sessions`](windlass_ports::LogStore::sessions).
+pub(crate) async fn sessions(
+    database: &Database,
+    filter: &SessionFilter,
+    after: Option<&SessionId>,
+    limit: usize,
+) -> Result<Vec<SessionHead>, StoreError> {
+    const SQL: &str = "select s.id, s.last, s.waiting, s.changed, s.turning, s.tenant, \
+            exists (select from SCHEMA.facts f where f.log = s.log and f.last = s.last) \
+        from SCHEMA.sessions s \
+        where s.last > 0 and ($1::text is null or s.id > $1) \
+            and ($2::bytea is null or s.tenant = $2) \
+            and ($3::boolean is null or (s.turning or s.waiting > 0) = $3) \
+        order by s.id limit $4";
+    let tenant = filter.tenant.as_ref().map(String::as_bytes);
+    let count = i64::try_from(limit).unwrap_or(i64::MAX);
+    let params = &[
+        (&after.map(SessionId::as_str) as _, Type::TEXT),
+        (&tenant as _, Type::BYTEA),
+        (&filter.open as _, Type::BOOL),
+        (&count as _, Type::INT8),
+    ];
+    let rows = database.rows("listing sessions", SQL, params).await?;
+    let heads = rows.iter().filter_map(|row| {
+        let id = SessionId::new(row.get(0)).ok()?;
+        let sound: bool = row.get(6);
+        let summary = if sound { summary(row, 1, 2) } else { None };
+        Some(SessionHead { id, summary })
+    });
+    Ok(heads.collect())
+}
+
+/// Reads all of a log and checks it: each record, that none is missing, the chain, and what is said
+/// of the log in short.
+///
+/// # Errors
+/// As [`LogStore::verify`](windlass_ports::LogStore::verify).
+pub(crate) async fn verify(
+    database: &Database,
+    session: &SessionId,
+) -> Result<Verified, StoreError> {
+    // A log that grows meanwhile is checked up to where it ended at first.
+    let first = Page::read(database, session, Seq::ZERO, 0).await?;
+    let (last, said) = (first.last, first.said());
+    let mut link = Link::genesis(session);
+    let mut bytes = 0;
+    let mut folded: Option<Summary> = None;
+    let mut at = Seq::ZERO;
+    while at < last {
+        let page = Page::read(database, session, at, PAGE).await?;
+        let mut reader = Reader::new(database, session, at);
+        for record in page.records().take_while(|record| seq(record.last) <= last) {
+            for fact in reader.take(&record)? {
+                let (fact, text) = fact?;
+                link = link.then(text);
+                bytes += text.len() as u64;
+                folded = Summary::after(folded, [&fact]);
+            }
+        }
+        if reader.at == at {
+            return Err(reader.missing());
+        }
+        at = reader.at;
+    }
+    let broken = |what| corrupt(&database.place, session, Seq::ZERO, what);
+    let Some((said_link, said_summary)) = said else {
+        return Err(broken(
+            "what is said of it in the table of sessions does not read",
+        ));
+    };
+    if said_link != link {
+        return Err(broken(
+            "its chain does not end as the table of sessions says",
+        ));
+    }
+    if folded != Some(said_summary) {
+        return Err(broken(
+            "the table of sessions says something else of it in short",
+        ));
+    }
+    Ok(Verified {
+        last,
+        bytes,
+        torn_bytes: 0,
+        chain: link,
+    })
+}
+
+/// Takes records in their order.
+struct Reader<'a> {
+    database: &'a Database,
+    session: &'a SessionId,
+    at: Seq,
+    began: Seq,
+}
+
+impl<'a> Reader<'a> {
+    fn new(database: &'a Database, session: &'a SessionId, at: Seq) -> Self {
+        Self {
+            database,
+            session,
+            at,
+            began: at,
+        }
+    }
+
+    /// The facts of the next record, which must begin where the one before ended. The first one may
+    /// begin before the position that was asked for.
+    fn take<'r>(
+        &mut self,
+        record: &Record<'r>,
+    ) -> Result<impl Iterator<Item = Result<(Recorded, &'r [u8]), StoreError>>, StoreError> {
+        let place = &self.database.place;
+        let damaged = |after, what: &str| corrupt(place, self.session, after, what);
+        let Some(after) = record.after() else {
+            return Err(damaged(self.at, "a row has more facts than positions"));
+        };
+        if after > self.at || (after < self.at && self.at != self.began) {
+            return Err(damaged(self.at, "the row that follows does not follow on"));
+        }
+        let checked = record.check(self.session, after);
+        checked.map_err(|what| damaged(after, &what))?;
+        self.at = seq(record.last);
+        let (place, session) = (place.clone(), self.session.clone());
+        let mut sound = after;
+        let facts = record.facts(self.session, after).collect::<Vec<_>>();
+        Ok(facts.into_iter().map(move |fact| {
+            let fact = fact.map_err(|wrong| match wrong {
+                Wrong::Damaged(what) => corrupt(&place, &session, sound, &what),
+                Wrong::Newer(error) => {
+                    let context = format!("reading session {session} in {place}: {error}");
+                    StoreError::new(StoreErrorKind::Newer, context).caused_by(error)
+                }
+            })?;
+            sound = fact.0.seq;
+            Ok(fact)
+        }))
+    }
+
+    fn missing(&self) -> StoreError {
+        let what = "what follows is missing";
+        corrupt(&self.database.place, self.session, self.at, what)
+    }
+}

@@ -1,0 +1,69 @@
+//! Slots: what this store object knows of the sessions that it claimed. The server decides; a slot
+//! only spares asking it where a log ends.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError};
+
+use tokio::sync::Mutex;
+use windlass_core::{Epoch, Seq, SessionId};
+use windlass_store::End;
+
+/// What is known of a claimed session. Whoever appends holds it until the answer is there.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) epoch: Epoch,
+    /// The epoch of the node's lease under which it was claimed.
+    pub(crate) owner: i64,
+    /// Where the log ends.
+    pub(crate) end: End,
+    /// Where it ended before the last append, to know that one again.
+    pub(crate) before: Option<End>,
+}
+
+impl Slot {
+    /// The end that an append after this position builds on, if it is one that is known.
+    pub(crate) fn end_at(&self, after: Seq) -> Option<&End> {
+        if self.end.last == after {
+            return Some(&self.end);
+        }
+        self.before.as_ref().filter(|before| before.last == after)
+    }
+}
+
+/// The slots of all sessions that this store object claimed.
+#[derive(Debug, Default)]
+pub(crate) struct Slots(Lock<Claims>);
+
+/// The latest claim of each session, with its slot.
+type Claims = HashMap<SessionId, (Epoch, Arc<Mutex<Slot>>)>;
+
+impl Slots {
+    /// Keeps a claim, unless a later one is known.
+    pub(crate) fn keep(&self, session: &SessionId, slot: Slot) {
+        let mut slots = self.slots();
+        let known = slots.get(session).map(|(epoch, _)| *epoch);
+        if known.is_none_or(|known| known < slot.epoch) {
+            let kept = (slot.epoch, Arc::new(Mutex::new(slot)));
+            slots.insert(session.clone(), kept);
+        }
+    }
+
+    /// The slot of a claim, if it is the latest that is known.
+    pub(crate) fn of(&self, session: &SessionId, epoch: Epoch) -> Option<Arc<Mutex<Slot>>> {
+        let slots = self.slots();
+        let (known, slot) = slots.get(session)?;
+        (*known == epoch).then(|| Arc::clone(slot))
+    }
+
+    /// Forgets a claim.
+    pub(crate) fn forget(&self, session: &SessionId, epoch: Epoch) {
+        let mut slots = self.slots();
+        if slots.get(session).is_some_and(|(known, _)| *known == epoch) {
+            slots.remove(session);
+        }
+    }
+
+    fn slots(&self) -> MutexGuard<'_, Claims> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,190 @@
+//! Tails: who waits for a log to grow, and how it is told. An append of this store object wakes at
+//! once; those of others by a notification, and beneath it by asking for all that is waited for.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, watch};
+use windlass_core::{Seq, SessionId};
+
+/// The most bytes of a notification; PostgreSQL takes 7,999.
+const NOTICE_BYTES: usize = 7_900;
+
+/// Who waits for what.
+#[derive(Debug, Default)]
+pub(crate) struct Tails {
+    waiting: Lock<HashMap<SessionId, Waiting>>,
+    /// Sessions whose logs grew here, of which others are to be told.
+    grown: Lock<BTreeSet<SessionId>>,
+    pub(crate) to_tell: Notify,
+    /// What was heard of others and is to be asked for.
+    heard: Lock<Heard>,
+    pub(crate) to_ask: Notify,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    ends: watch::Sender<Option<Seq>>,
+    count: usize,
+}
+
+/// What was heard of other writers.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Heard {
+    all: bool,
+    sessions: BTreeSet<SessionId>,
+}
+
+/// Waits for one session.
+pub(crate) struct Tail {
+    tails: Arc<Tails>,
+    session: SessionId,
+    /// The last position that was told; `None` when there is no such session any more.
+    pub(crate) ends: watch::Receiver<Option<Seq>>,
+}
+
+impl Tails {
+    /// Begins to wait for a session.
+    pub(crate) fn wait(self: &Arc<Self>, session: &SessionId) -> Tail {
+        let mut waiting = locked(&self.waiting);
+        let entry = waiting.entry(session.clone());
+        let waiting = entry.or_insert_with(|| Waiting {
+            ends: watch::Sender::new(Some(Seq::ZERO)),
+            count: 0,
+        });
+        waiting.count += 1;
+        Tail {
+            tails: Arc::clone(self),
+            session: session.clone(),
+            ends: waiting.ends.subscribe(),
+        }
+    }
+
+    /// Logs grew by this store object: whoever waits here is woken, and others are to be told.
+    pub(crate) fn appended(&self, ends: Vec<(SessionId, Seq)>) {
+        if ends.is_empty() {
+            return;
+        }
+        for (session, last) in &ends {
+            self.told(session, Some(*last));
+        }
+        locked(&self.grown).extend(ends.into_iter().map(|(session, _)| session));
+        self.to_tell.notify_one();
+    }
+
+    /// Where a log ends now; `None` when there is none.
+    pub(crate) fn told(&self, session: &SessionId, last: Option<Seq>) {
+        if let Some(waiting) = locked(&self.waiting).get(session) {
+            waiting.ends.send_if_modified(|known| {
+                let news = last.is_none() || last > *known;
+                if news {
+                    *known = last;
+                }
+                news
+            });
+        }
+    }
+
+    /// What others are to be told, as one notification: the sender and the sessions; none where they
+    /// are too many, which means all.
+    pub(crate) fn notice(&self, sender: &str) -> Option<String> {
+        let grown = std::mem::take(&mut *locked(&self.grown));
+        if grown.is_empty() {
+            return None;
+        }
+        let bytes: usize = grown.iter().map(|id| id.as_str().len() + 1).sum();
+        let mut notice = sender.to_owned();
+        if bytes + sender.len() <= NOTICE_BYTES {
+            for session in &grown {
+                notice.push(' ');
+                notice.push_str(session.as_str());
+            }
+        }
+        Some(notice)
+    }
+
+    /// Takes a notification in, unless it is this store object's own.
+    pub(crate) fn hear(&self, notice: &str, own: &str) {
+        let mut words = notice.split(' ');
+        if words.next() == Some(own) {
+            return;
+        }
+        let waiting = locked(&self.waiting);
+        let mut heard = locked(&self.heard);
+        let mut named = false;
+        for session in words {
+            named = true;
+            if let Ok(session) = SessionId::new(session)
+                && waiting.contains_key(&session)
+            {
+                heard.sessions.insert(session);
+            }
+        }
+        heard.all |= !named;
+        if *heard != Heard::default() {
+            self.to_ask.notify_one();
+        }
+    }
+
+    /// Which sessions to ask for: those that were heard of, or all that are waited for.
+    pub(crate) fn to_ask(&self, all: bool) -> Vec<SessionId> {
+        let waiting = locked(&self.waiting);
+        let heard = std::mem::take(&mut *locked(&self.heard));
+        if all || heard.all {
+            return waiting.keys().cloned().collect();
+        }
+        heard.sessions.into_iter().collect()
+    }
+}
+
+impl Drop for Tail {
+    fn drop(&mut self) {
+        if let Entry::Occupied(mut entry) = locked(&self.tails.waiting).entry(self.session.clone())
+        {
+            entry.get_mut().count -= 1;
+            if entry.get().count == 0 {
+                entry.remove();
+            }
+        }
+    }
+}
+
+fn locked<T>(lock: &Lock<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(name: &str) -> SessionId {
+        SessionId::new(name).unwrap()
+    }
+
+    #[test]
+    fn one_notice_tells_of_a_group() {
+        let tails = Tails::default();
+        tails.appended(vec![(id("b"), Seq(1)), (id("a"), Seq(4))]);
+        tails.appended(vec![(id("a"), Seq(5))]);
+        assert_eq!(tails.notice("me").as_deref(), Some("me a b"));
+        assert_eq!(tails.notice("me"), None);
+        let many = (0..2_000).map(|n| (id(&format!("session-{n}")), Seq(1)));
+        tails.appended(many.collect());
+        assert_eq!(tails.notice("me").as_deref(), Some("me"));
+    }
+
+    #[test]
+    fn what_is_heard_is_asked_for_where_it_is_waited_for() {
+        let tails = Arc::new(Tails::default());
+        let waits = [tails.wait(&id("a")), tails.wait(&id("b"))];
+        tails.hear("other a c", "me");
+        assert_eq!(tails.to_ask(false), [id("a")]);
+        tails.hear("me a", "me");
+        assert!(tails.to_ask(false).is_empty());
+        tails.hear("other", "me");
+        assert_eq!(tails.to_ask(false).len(), 2);
+        drop(waits);
+        assert!(tails.to_ask(true).is_empty());
+    }
+}

@@ -1,0 +1,125 @@
+//! A place in a PostgreSQL server: a schema of its own. The server is the one that the environment
+//! names, as `cargo xtask test` and `conform` do, or one of this process.
+
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "tests stop where they may, say what they skip, and take what they need of it"
+)]
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tokio_postgres::NoTls;
+use windlass_postgres::{PostgresConfig, PostgresStore};
+use windlass_testkit::postgres::{MISSING, PostgresServer, URL};
+
+/// The address of a server; `None` where there is none, which is said.
+pub(crate) fn server() -> Option<String> {
+    static OWN: OnceLock<PostgresServer> = OnceLock::new();
+    if let Ok(url) = std::env::var(URL) {
+        return Some(url);
+    }
+    if PostgresServer::programs().is_none() {
+        eprintln!("skipped: {MISSING}");
+        return None;
+    }
+    Some(OWN.get_or_init(|| PostgresServer::start().unwrap()).url())
+}
+
+/// A schema that is dropped with this.
+pub(crate) struct Place {
+    pub(crate) url: String,
+    pub(crate) schema: String,
+}
+
+impl Place {
+    /// A new schema; `None` where there is no server.
+    pub(crate) fn new() -> Option<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let schema = format!("t{}_{number}", std::process::id());
+        Some(Self {
+            url: server()?,
+            schema,
+        })
+    }
+
+    /// The store's URL with more options, each beginning with `&`.
+    pub(crate) fn with(&self, options: &str) -> String {
+        let Self { url, schema } = self;
+        format!("{url}?schema={schema}&pool=4{options}")
+    }
+
+    pub(crate) async fn open_with(&self, options: &str) -> PostgresStore {
+        let config = PostgresConfig::parse(&self.with(options)).unwrap();
+        PostgresStore::connect(config).await.unwrap()
+    }
+
+    pub(crate) async fn store(&self) -> PostgresStore {
+        self.open_with("").await
+    }
+
+    /// Runs statements by a connection of its own; `SCHEMA` is this place's.
+    pub(crate) async fn run(&self, sql: &str) {
+        let (client, connection) = tokio_postgres::connect(&self.url, NoTls).await.unwrap();
+        let driven = tokio::spawn(connection);
+        let sql = sql.replace("SCHEMA", &self.schema);
+        client.batch_execute(&sql).await.unwrap();
+        drop(client);
+        driven.await.unwrap().unwrap();
+    }
+
+    /// A copy of the tables as they are, in a schema of its own, with all leases over.
+    pub(crate) async fn copy(&self) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let copy = Self {
+            url: self.url.clone(),
+            schema: format!("{}_copy{number}", self.schema),
+        };
+        drop(copy.store().await);
+        let from = &self.schema;
+        copy.run(&format!(
+            "begin isolation level repeatable read;
+             delete from SCHEMA.leases;
+             insert into SCHEMA.sessions overriding system value select * from {from}.sessions;
+             insert into SCHEMA.facts select * from {from}.facts;
+             insert into SCHEMA.snapshots select * from {from}.snapshots;
+             select setval('SCHEMA.epochs', (select last_value from {from}.epochs));
+             select setval(pg_get_serial_sequence('SCHEMA.sessions', 'log'),
+                           (select coalesce(max(log), 1) from SCHEMA.sessions));
+             commit"
+        ))
+        .await;
+        copy
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // From a thread of its own: this may be within a runtime.
+        let (url, schema) = (self.url.clone(), self.schema.clone());
+        let dropped = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            runtime.unwrap().block_on(async {
+                let Ok((client, connection)) = tokio_postgres::connect(&url, NoTls).await else {
+                    return;
+                };
+                let driven = tokio::spawn(connection);
+                let sql =
+                    format!("set lock_timeout = '5s'; drop schema if exists {schema} cascade");
+                if let Err(error) = client.batch_execute(&sql).await {
+                    eprintln!("the schema {schema} stays: {error}");
+                }
+                drop(client);
+                let _ = driven.await;
+            });
+        });
+        let _ = dropped.join();
+    }
+}

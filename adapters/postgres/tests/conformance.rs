@@ -1,0 +1,78 @@
+//! Holds the PostgreSQL store to the promises of the log store port, and its blobs to those of the
+//! blobs port. Where there is no server each case says that it was skipped.
+
+#![expect(clippy::unwrap_used, reason = "all of it is tests")]
+
+mod common;
+
+use std::sync::Arc;
+
+use common::Place;
+use windlass_core::SessionId;
+use windlass_ports::{Blobs, LogStore};
+use windlass_testkit::blobs::BlobFixture;
+use windlass_testkit::store::StoreFixture;
+
+#[async_trait::async_trait]
+impl StoreFixture for Place {
+    async fn open(&self) -> Arc<dyn LogStore> {
+        Arc::new(self.store().await)
+    }
+
+    async fn image(&self) -> Option<Arc<dyn LogStore>> {
+        // The copy's schema goes with this process's database or by hand: the store outlives it.
+        let copy = std::mem::ManuallyDrop::new(self.copy().await);
+        Some(Arc::new(copy.store().await))
+    }
+}
+
+#[async_trait::async_trait]
+impl BlobFixture for Place {
+    async fn open(&self) -> Arc<dyn Blobs> {
+        Arc::new(self.store().await.blobs())
+    }
+
+    async fn open_small(&self, max_bytes: u64) -> Arc<dyn Blobs> {
+        let store = self.open_with(&format!("&blob_bytes={max_bytes}")).await;
+        Arc::new(store.blobs())
+    }
+
+    fn damage(&self, session: &SessionId, sha256: &str) -> bool {
+        let sql = format!(
+            "update SCHEMA.chunks set body = set_byte(body, 7, get_byte(body, 7) # 1) \
+             where chunk = 0 and blob = (select blob from SCHEMA.blobs \
+             where session = '{session}' and name = '{sha256}')"
+        );
+        std::thread::scope(|scope| {
+            let damaged = scope.spawn(|| {
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build();
+                runtime.unwrap().block_on(self.run(&sql));
+            });
+            damaged.join().is_ok()
+        })
+    }
+}
+
+/// As the kit's own macro, and says so where a case is skipped.
+macro_rules! where_there_is_a_server {
+    ([$name:ident, $kind:ident] $($case:ident,)*) => {
+        mod $name {
+            use super::*;
+
+            $(
+                #[test]
+                fn $case() -> windlass_testkit::store::Checked {
+                    match Place::new() {
+                        Some(place) => windlass_testkit::$kind::$case(&place),
+                        None => Ok(()),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+windlass_testkit::log_store_cases! { [where_there_is_a_server] log_store_suite, store }
+windlass_testkit::blob_cases! { [where_there_is_a_server] blob_suite, blobs }

@@ -1,0 +1,157 @@
+//! Several nodes over one database: one of them writes a session, and a lease decides which.
+
+use std::time::Duration;
+
+use windlass_core::{Seq, SessionId};
+use windlass_ports::{LeaseErrorKind, Leases, LogStore, StoreErrorKind};
+use windlass_testkit::store::numbered_facts;
+
+use crate::common::Place;
+use crate::run;
+
+fn id(name: &str) -> SessionId {
+    SessionId::new(name).unwrap()
+}
+
+const OVER: &str = "update SCHEMA.leases set until = clock_timestamp() where holder = 'a'";
+
+#[test]
+fn another_node_is_told_who_holds_a_session_and_for_how_long() {
+    let Some(place) = Place::new() else { return };
+    run(async {
+        let a = place.open_with("&node=a&lease_ms=60000").await;
+        let b = place.open_with("&node=b").await;
+        a.claim(&id("s")).await.unwrap();
+        let error = b.claim(&id("s")).await.unwrap_err();
+        assert_eq!(error.kind, StoreErrorKind::Locked);
+        let words = error.to_string();
+        assert!(words.contains("node a holds it, for another "), "{words}");
+        b.claim(&id("another")).await.unwrap();
+    });
+}
+
+#[test]
+fn a_node_whose_lease_is_over_writes_nothing() {
+    let Some(place) = Place::new() else { return };
+    run(async {
+        let a = place.open_with("&node=a&lease_ms=3600000").await;
+        let b = place.open_with("&node=b").await;
+        let (one, two) = (id("one"), id("two"));
+        let first = a.claim(&one).await.unwrap().epoch;
+        let other = a.claim(&two).await.unwrap().epoch;
+        let facts = numbered_facts(&one, Seq::ZERO, 2);
+        a.append(&one, first, Seq::ZERO, &facts).await.unwrap();
+        place.run(OVER).await;
+
+        // Whether another node took the session or none did.
+        let taken = b.claim(&one).await.unwrap();
+        assert!(taken.epoch > first && taken.last == Seq(2), "{taken:?}");
+        for (id, epoch, after) in [(&one, first, Seq(2)), (&two, other, Seq::ZERO)] {
+            let facts = numbered_facts(id, after, 1);
+            let error = a.append(id, epoch, after, &facts).await.unwrap_err();
+            assert_eq!(error.kind, StoreErrorKind::NotClaimed, "{error}");
+            let error = a.erase(id, epoch).await.unwrap_err();
+            assert_eq!(error.kind, StoreErrorKind::NotClaimed, "{error}");
+        }
+        let facts = numbered_facts(&one, Seq(2), 1);
+        b.append(&one, taken.epoch, Seq(2), &facts).await.unwrap();
+
+        // It is a node again when it claims again.
+        let error = a.claim(&one).await.unwrap_err();
+        assert_eq!(error.kind, StoreErrorKind::Locked, "{error}");
+        let again = a.claim(&two).await.unwrap();
+        let facts = numbered_facts(&two, Seq::ZERO, 1);
+        a.append(&two, again.epoch, Seq::ZERO, &facts)
+            .await
+            .unwrap();
+        assert_eq!(a.read(&one, Seq::ZERO, 10).await.unwrap().len(), 3);
+    });
+}
+
+#[test]
+fn a_lease_is_renewed_while_the_node_lives_and_ends_when_it_does_not() {
+    let Some(place) = Place::new() else { return };
+    run(async {
+        // This node's runtime is ended with it: nothing renews its lease, nobody gives it back.
+        let gone = std::thread::scope(|scope| {
+            let lives = scope.spawn(|| {
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build()
+                    .unwrap();
+                let store = runtime.block_on(async {
+                    let store = place.open_with("&node=gone&lease_ms=900").await;
+                    store.claim(&id("gone")).await.unwrap();
+                    store
+                });
+                drop(runtime);
+                store
+            });
+            lives.join().unwrap()
+        });
+        let lives = place.open_with("&node=lives&lease_ms=900").await;
+        lives.claim(&id("lives")).await.unwrap();
+        let other = place.open_with("&node=other").await;
+        // The one is held for as long as it takes the other to be free.
+        let mut waited = 0;
+        while let Err(error) = other.claim(&id("gone")).await {
+            assert_eq!(error.kind, StoreErrorKind::Locked, "{error}");
+            waited += 1;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        assert!(waited > 0, "the lease was over at once");
+        let error = other.claim(&id("lives")).await.unwrap_err();
+        assert_eq!(error.kind, StoreErrorKind::Locked, "{error}");
+        drop(gone);
+    });
+}
+
+#[test]
+fn a_node_that_starts_again_under_its_name_has_its_sessions_at_once() {
+    let Some(place) = Place::new() else { return };
+    run(async {
+        let before = place.open_with("&node=a&lease_ms=3600000").await;
+        let epoch = before.claim(&id("s")).await.unwrap().epoch;
+        let after = place.open_with("&node=a").await;
+        let claimed = after.claim(&id("s")).await.unwrap();
+        assert!(claimed.epoch > epoch);
+        let id = id("s");
+        let facts = numbered_facts(&id, Seq::ZERO, 1);
+        let error = before.append(&id, epoch, Seq::ZERO, &facts).await;
+        assert_eq!(error.unwrap_err().kind, StoreErrorKind::NotClaimed);
+        let kept = after.append(&id, claimed.epoch, Seq::ZERO, &facts);
+        kept.await.unwrap();
+    });
+}
+
+#[test]
+fn closing_gives_the_claims_back() {
+    let Some(place) = Place::new() else { return };
+    run(async {
+        let a = place.open_with("&node=a&lease_ms=3600000").await;
+        let epoch = a.claim(&id("s")).await.unwrap().epoch;
+        a.close().await.unwrap();
+        let b = place.open_with("&node=b").await;
+        assert!(b.claim(&id("s")).await.unwrap().epoch > epoch);
+    });
+}
+
+#[test]
+fn leases_of_the_port_do_not_meet_those_of_nodes() {
+    let Some(place) = Place::new() else { return };
+    run(async {
+        let a = place.open_with("&node=a").await;
+        a.claim(&id("s")).await.unwrap();
+        for name in ["a", "node/a"] {
+            let lease = a.acquire(name, "somebody", 60_000).await.unwrap();
+            let held = a.acquire(name, "else", 60_000).await.unwrap_err();
+            assert!(matches!(held.kind, LeaseErrorKind::Held(_)), "{held}");
+            Leases::release(&a, &lease).await.unwrap();
+            let lost = a.renew(&lease).await.unwrap_err();
+            assert_eq!(lost.kind, LeaseErrorKind::Lost, "{lost}");
+        }
+        let facts = numbered_facts(&id("s"), Seq::ZERO, 1);
+        let epoch = a.claim(&id("s")).await.unwrap().epoch;
+        a.append(&id("s"), epoch, Seq::ZERO, &facts).await.unwrap();
+    });
+}

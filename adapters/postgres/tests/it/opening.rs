@@ -1,0 +1,117 @@
+//! Opening: the tables of many nodes at once, of a newer engine, and servers that will not do.
+
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+use windlass_ports::{LogStore, SessionFilter, StoreError, StoreErrorKind};
+use windlass_postgres::{PostgresConfig, PostgresStore};
+use windlass_testkit::postgres::PostgresServer;
+
+use crate::common::Place;
+use crate::run;
+
+async fn refused(url: &str) -> StoreError {
+    let config = PostgresConfig::parse(url).unwrap();
+    match PostgresStore::connect(config).await {
+        Ok(_) => panic!("connecting succeeded"),
+        Err(error) => error,
+    }
+}
+
+#[test]
+fn many_nodes_make_the_tables_at_once() {
+    let Some(place) = Place::new() else { return };
+    run(async {
+        let place = Arc::new(place);
+        let mut nodes = JoinSet::new();
+        for _ in 0..12 {
+            let place = place.clone();
+            nodes.spawn(async move { place.store().await });
+        }
+        while let Some(store) = nodes.join_next().await {
+            let listed = store.unwrap().sessions(SessionFilter::ALL, None, 1).await;
+            assert!(listed.unwrap().is_empty());
+        }
+    });
+}
+
+#[test]
+fn tables_of_a_newer_engine_are_left_alone() {
+    let Some(place) = Place::new() else { return };
+    run(async {
+        drop(place.store().await);
+        let newer = "insert into SCHEMA.version (version) values (99)";
+        place.run(newer).await;
+        let error = refused(&place.with("")).await;
+        assert_eq!(error.kind, StoreErrorKind::Newer);
+        assert!(error.to_string().contains("99"), "{error}");
+    });
+}
+
+#[test]
+fn a_server_that_will_not_do_is_refused_in_words() {
+    if PostgresServer::programs().is_none() {
+        return;
+    }
+    let server = PostgresServer::start().unwrap();
+    run(async {
+        let place = Place {
+            url: server.url(),
+            schema: "s".to_owned(),
+        };
+        let with = |user: &str, database: &str| {
+            let port = server.port();
+            format!("postgres://{user}@127.0.0.1:{port}/{database}?patience_ms=100")
+        };
+        place
+            .run(
+                "create role guarded login password 'right';
+                 create role guest login;
+                 create role hasty login superuser;
+                 alter role hasty set synchronous_commit = off;
+                 create role looks login superuser;
+                 alter role looks set default_transaction_read_only = on",
+            )
+            .await;
+        let error = refused(&with("windlass", "nowhere")).await;
+        assert_eq!(error.kind, StoreErrorKind::Io);
+        assert!(error.to_string().contains("no such database"), "{error}");
+
+        let error = refused(&with("guest", "postgres")).await;
+        assert_eq!(error.kind, StoreErrorKind::ReadOnly, "{error}");
+        assert!(error.to_string().contains("grant it"), "{error}");
+
+        let error = refused(&with("hasty", "postgres")).await;
+        assert_eq!(error.kind, StoreErrorKind::Invalid, "{error}");
+        assert!(error.to_string().contains("durability=process"), "{error}");
+        let url = format!("{}&durability=process", with("hasty", "postgres"));
+        let config = PostgresConfig::parse(&url).unwrap();
+        let store = PostgresStore::connect(config).await.unwrap();
+        let declared = store.capabilities().durability;
+        assert_eq!(declared, windlass_ports::Durability::Process);
+
+        let error = refused(&with("looks", "postgres")).await;
+        assert_eq!(error.kind, StoreErrorKind::ReadOnly, "{error}");
+
+        let rules =
+            "host all guarded 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n";
+        std::fs::write(server.data().join("pg_hba.conf"), rules).unwrap();
+        place.run("select pg_reload_conf()").await;
+        // The server takes the new rules up when it comes to it.
+        let mut error = refused(&with("guarded:wr0ng", "postgres")).await;
+        while error.kind == StoreErrorKind::ReadOnly {
+            tokio::task::yield_now().await;
+            error = refused(&with("guarded:wr0ng", "postgres")).await;
+        }
+        assert_eq!(error.kind, StoreErrorKind::Io, "{error}");
+        let words = format!("{error} {error:?}");
+        assert!(
+            words.contains("correct the user and the password"),
+            "{words}"
+        );
+        assert!(!words.contains("wr0ng"), "{words}");
+        let error = refused(&with("guarded", "postgres")).await;
+        assert_eq!(error.kind, StoreErrorKind::Io, "{error}");
+        assert!(error.to_string().contains("password"), "{error}");
+    });
+}

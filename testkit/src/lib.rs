@@ -24,6 +24,8 @@ mod ledger;
 #[cfg(unix)]
 pub mod nats;
 pub mod postgres;
+#[cfg(unix)]
+pub mod power;
 pub mod provider;
 pub mod sim;
 pub mod store;

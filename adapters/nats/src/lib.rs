@@ -2,10 +2,12 @@
 
 mod append;
 mod assembly;
+mod blobs;
 mod body;
 mod claim;
 mod config;
 mod erase;
+mod evidence;
 mod head;
 mod leases;
 mod list;
@@ -19,6 +21,7 @@ mod store;
 mod tail;
 mod trouble;
 
+pub use blobs::NatsBlobs;
 pub use config::{Login, MOST_SHARDS, NatsConfig};
 pub use leases::NatsLeases;
 pub use store::NatsStore;

@@ -86,22 +86,33 @@ impl NatsStore {
 
 /// The sessions that have a subject in a shard.
 async fn subjects(server: &Server, shard: u32) -> Result<Vec<SessionId>, Trouble> {
-    let names = &server.names;
-    let asked = format!("STREAM.INFO.{}", names.log_stream(shard));
-    let mut ids = Vec::new();
-    let mut offset = 0_u64;
+    let (stream, filter) = (
+        server.names.log_stream(shard),
+        server.names.log_subjects(shard),
+    );
+    let subjects = subjects_of(server, &stream, &filter).await?;
+    Ok(subjects
+        .iter()
+        .filter_map(|subject| session_of(subject))
+        .collect())
+}
+
+/// The subjects of a stream that have a message.
+pub(crate) async fn subjects_of(
+    server: &Server,
+    stream: &str,
+    filter: &str,
+) -> Result<Vec<String>, Trouble> {
+    let asked = format!("STREAM.INFO.{stream}");
+    let mut found = Vec::new();
     for _ in 0..MOST_PAGES {
-        let request = json!({
-            "subjects_filter": names.log_subjects(shard),
-            "offset": offset,
-        });
+        let request = json!({ "subjects_filter": filter, "offset": found.len() });
         let page: Subjects = server.call(&asked, &request).await?;
         let subjects = page.state.subjects.unwrap_or_default();
-        offset += subjects.len() as u64;
-        let done = subjects.is_empty() || offset >= page.total;
-        ids.extend(subjects.keys().filter_map(|subject| session_of(subject)));
-        if done {
-            return Ok(ids);
+        let done = subjects.is_empty();
+        found.extend(subjects.into_keys());
+        if done || found.len() as u64 >= page.total {
+            return Ok(found);
         }
     }
     Err(Trouble::Strange(String::from(

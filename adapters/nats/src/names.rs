@@ -86,6 +86,12 @@ impl Names {
     pub(crate) fn blob_subjects(&self) -> String {
         format!("{ROOT}.{}.blob.>", self.place)
     }
+
+    /// Where a session's blobs are: `name.` and a digest, `part.` and a piece of one, `open.` and what
+    /// is being written.
+    pub(crate) fn blob_subject(&self, session: &SessionId, rest: &str) -> String {
+        format!("{ROOT}.{}.blob.{}.{rest}", self.place, token(session))
+    }
 }
 
 /// Whether a text can name a place: 1 to 32 characters of A-Z a-z 0-9 _ -.

@@ -8,13 +8,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Durability, Fencing, Link, LogStore, SessionFilter, SessionHead, Snapshot,
-    StoreCapabilities, StoreError, Verified,
+    Claimed, Fencing, Link, LogStore, SessionFilter, SessionHead, Snapshot, StoreCapabilities,
+    StoreError, Verified,
 };
 use windlass_store::End;
 
 use crate::assembly::Spot;
+use crate::blobs::NatsBlobs;
 use crate::config::NatsConfig;
+use crate::evidence;
 use crate::head::{BadHead, Head};
 use crate::leases::NatsLeases;
 use crate::node::Node;
@@ -40,8 +42,9 @@ pub(crate) const TAIL_MS: u64 = 1_000;
 pub struct NatsStore {
     pub(crate) server: Server,
     pub(crate) shown: String,
-    pub(crate) node: Node,
+    pub(crate) node: Arc<Node>,
     pub(crate) claim_wait: Duration,
+    blobs: NatsBlobs,
     capabilities: StoreCapabilities,
     slots: Mutex<HashMap<SessionId, Slot>>,
     epochs: AtomicU64,
@@ -85,19 +88,22 @@ impl NatsStore {
     /// `Unsupported` for a server that is too old; `Newer`; `Full`; `Io`.
     pub async fn open(config: &NatsConfig) -> Result<Self, StoreError> {
         let mut server = open::connect(config, &config.login).await?;
-        let _streams = open::place(&mut server, config).await?;
+        let logs = open::place(&mut server, config).await?;
+        let durability = evidence::durability(config, &logs).await?;
         let name = config.node.clone().unwrap_or_else(|| {
             let inbox = server.client.new_inbox();
             let (_, unique) = inbox.rsplit_once('.').unwrap_or(("", &inbox));
             unique.to_owned()
         });
         let leases = NatsLeases::new(server.clone());
+        let node = Arc::new(Node::new(name, leases, config.lease_ms));
         Ok(Self {
             shown: config.shown(),
-            node: Node::new(name, leases, config.lease_ms),
+            blobs: NatsBlobs::new(server.clone(), Arc::clone(&node), durability),
+            node,
             claim_wait: Duration::from_millis(config.claim_wait_ms),
             capabilities: StoreCapabilities {
-                durability: config.durability.unwrap_or(Durability::Process),
+                durability,
                 max_fact_bytes: MAX_FACT_BYTES,
                 fencing: Fencing::Place,
                 tail: Some(TAIL_MS),
@@ -115,6 +121,12 @@ impl NatsStore {
     #[must_use]
     pub fn leases(&self) -> NatsLeases {
         NatsLeases::new(self.server.clone())
+    }
+
+    /// Blobs beside the logs.
+    #[must_use]
+    pub fn blobs(&self) -> NatsBlobs {
+        self.blobs.clone()
     }
 
     /// The name of this node, as others see it.

@@ -4,7 +4,9 @@
 use std::fmt;
 
 use windlass_core::{Epoch, Seq, SessionId};
-use windlass_ports::{LeaseError, LeaseErrorKind, StoreError, StoreErrorKind};
+use windlass_ports::{
+    BlobError, BlobErrorKind, LeaseError, LeaseErrorKind, StoreError, StoreErrorKind,
+};
 
 use crate::head::BadHead;
 
@@ -80,6 +82,17 @@ impl Trouble {
             Self::Away(_) | Self::Moved | Self::Refused(..) => LeaseErrorKind::Unavailable,
         };
         LeaseError::new(kind, format!("{doing}: {self}"))
+    }
+}
+
+impl Trouble {
+    /// As an error of a store of blobs.
+    pub(crate) fn in_blobs(self, doing: &str) -> BlobError {
+        let kind = match &self {
+            Self::Full(_) => BlobErrorKind::Full,
+            Self::Away(_) | Self::Moved | Self::Refused(..) | Self::Strange(_) => BlobErrorKind::Io,
+        };
+        BlobError::new(kind, format!("{doing}: {self}"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Holds the NATS store to the promises of the log store port, on a real server.
+//! Holds the NATS store to the promises of the ports that it serves, on a real server.
 
 #![expect(clippy::unwrap_used, reason = "all of it is tests")]
 
@@ -6,8 +6,10 @@ mod common;
 
 use std::sync::Arc;
 
+use windlass_core::SessionId;
 use windlass_nats::NatsStore;
-use windlass_ports::{LogStore, StoreError};
+use windlass_ports::{Blobs, LogStore, StoreError};
+use windlass_testkit::blobs::BlobFixture;
 use windlass_testkit::store::StoreFixture;
 
 use common::{Place, or_skip};
@@ -32,3 +34,31 @@ impl StoreFixture for Fixture {
 }
 
 windlass_testkit::log_store_suite!(Fixture(or_skip(Place::new())));
+
+#[async_trait::async_trait]
+impl BlobFixture for Fixture {
+    async fn open(&self) -> Arc<dyn Blobs> {
+        Arc::new(self.0.store().await.blobs())
+    }
+
+    async fn open_small(&self, max_bytes: u64) -> Arc<dyn Blobs> {
+        Arc::new(self.0.store().await.blobs().with_max_bytes(max_bytes))
+    }
+
+    fn damage(&self, session: &SessionId, sha256: &str) -> bool {
+        let (session, sha256) = (session.as_str().to_owned(), sha256.to_owned());
+        let (url, name) = (self.0.url.clone(), self.0.name.clone());
+        // In a thread of its own: this is within a runtime.
+        let damaged = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            runtime
+                .unwrap()
+                .block_on(common::damage_blob(&url, &name, &session, &sha256));
+        });
+        damaged.join().is_ok()
+    }
+}
+
+windlass_testkit::blob_suite!(Fixture(or_skip(Place::new())));

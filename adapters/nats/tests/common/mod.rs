@@ -109,3 +109,21 @@ pub(crate) fn or_skip<T>(found: Option<T>) -> T {
         None => panic!("{MISSING}; without nextest a test cannot be skipped"),
     }
 }
+
+/// Puts another piece in the place of the first one of a blob.
+pub(crate) async fn damage_blob(url: &str, place: &str, session: &str, sha256: &str) {
+    let js = jetstream::new(async_nats::connect(url).await.unwrap());
+    let stream = js
+        .get_stream(format!("WINDLASS_{place}_BLOBS"))
+        .await
+        .unwrap();
+    let name = format!("windlass.{place}.blob.{session}.name.{sha256}");
+    let named = stream.get_last_raw_message_by_subject(&name).await.unwrap();
+    let named: serde_json::Value = serde_json::from_slice(&named.payload).unwrap();
+    let upload = named.get("upload").unwrap().as_str().unwrap();
+    let part = format!("windlass.{place}.blob.{session}.part.{upload}.0");
+    let first = stream.get_last_raw_message_by_subject(&part).await.unwrap();
+    let mut bytes = first.payload.to_vec();
+    *bytes.last_mut().unwrap() ^= 1;
+    js.publish(part, bytes.into()).await.unwrap().await.unwrap();
+}

@@ -5,11 +5,13 @@
 mod common;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use windlass_core::SessionId;
 use windlass_nats::NatsStore;
-use windlass_ports::{Blobs, LogStore, StoreError};
+use windlass_ports::{Blobs, Leases, LogStore, StoreError};
 use windlass_testkit::blobs::BlobFixture;
+use windlass_testkit::leases::LeasesFixture;
 use windlass_testkit::store::StoreFixture;
 
 use common::{Place, or_skip};
@@ -62,3 +64,16 @@ impl BlobFixture for Fixture {
 }
 
 windlass_testkit::blob_suite!(Fixture(or_skip(Place::new())));
+
+#[async_trait::async_trait]
+impl LeasesFixture for Fixture {
+    async fn open(&self) -> Arc<dyn Leases> {
+        Arc::new(self.0.store().await.leases())
+    }
+
+    async fn pass(&self, ms: u64) {
+        tokio::time::sleep(Duration::from_millis(ms)).await;
+    }
+}
+
+windlass_testkit::leases_suite!(Fixture(or_skip(Place::new())));

@@ -73,6 +73,23 @@ impl Place {
         jetstream::new(async_nats::connect(&self.url).await.unwrap())
     }
 
+    /// The subject of a session's log, which must have a message.
+    pub(crate) async fn log_subject(&self, js: &jetstream::Context, session: &str) -> String {
+        for shard in 0..2 {
+            let subject = format!("windlass.{}.log.{shard}.{session}", self.name);
+            let stream = js.get_stream(format!("WINDLASS_{}_LOG_{shard}", self.name));
+            let stream = stream.await.unwrap();
+            if stream
+                .get_last_raw_message_by_subject(&subject)
+                .await
+                .is_ok()
+            {
+                return subject;
+            }
+        }
+        panic!("session {session} has no log")
+    }
+
     /// A copy of the logs as they are on the server, at a place of its own where no node has a lease.
     pub(crate) async fn copy(&self) -> Self {
         let copy = Self::on(self.url.clone());

@@ -1,0 +1,55 @@
+//! Three servers: one of them ends, and nothing that was acknowledged is lost or refused for long.
+
+use windlass_core::Seq;
+use windlass_nats::{NatsConfig, NatsStore};
+use windlass_ports::{Durability, LogStore, StoreErrorKind};
+use windlass_testkit::nats::{NatsServer, SYSTEM};
+
+use crate::common::Place;
+use crate::{facts, holds, own_server, session};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_end_of_one_server_of_three_is_lived_through() {
+    drop(own_server());
+    let mut servers = NatsServer::start_with(3, "sync_interval: always", "").unwrap();
+    let place = Place::on(servers.url());
+    let (user, password) = SYSTEM;
+    let config = NatsConfig {
+        replicas: Some(3),
+        servers: (0..3).map(|node| servers.url_of(node)).collect(),
+        timeout_ms: 30_000,
+        ..place.config(&format!("&system={user}:{password}"))
+    };
+    let store = NatsStore::open(&config).await.unwrap();
+    assert_eq!(store.capabilities().durability, Durability::Power);
+    let ids: Vec<_> = (0..4)
+        .map(|number| session(&format!("s{number}")))
+        .collect();
+    let mut epochs = Vec::new();
+    for id in &ids {
+        epochs.push(store.claim(id).await.unwrap().epoch);
+    }
+    let mut last = 0;
+    for node in 0..3 {
+        for round in 0..12 {
+            if round == 4 {
+                servers.kill(node).unwrap();
+            }
+            for (id, epoch) in ids.iter().zip(&epochs) {
+                let next = facts(id, last, 1);
+                let mut appended = store.append(id, *epoch, Seq(last), &next).await;
+                for _ in 0..3 {
+                    let Err(error) = &appended else { break };
+                    assert_eq!(error.kind, StoreErrorKind::Unavailable, "{error}");
+                    appended = store.append(id, *epoch, Seq(last), &next).await;
+                }
+                appended.unwrap();
+            }
+            last += 1;
+        }
+        for id in &ids {
+            holds(&store, id, last).await;
+        }
+        servers.start_again(node).unwrap();
+    }
+}

@@ -1,0 +1,116 @@
+//! A server that ends and comes back, and answers that are lost.
+
+use std::time::{Duration, Instant};
+
+use windlass_core::Seq;
+use windlass_nats::{NatsConfig, NatsStore};
+use windlass_ports::{LogStore, StoreErrorKind};
+
+use crate::common::Place;
+use crate::proxy::{Proxy, Way};
+use crate::{facts, holds, own_server, session};
+
+#[tokio::test]
+async fn a_server_that_is_killed_and_comes_back_has_what_was_acknowledged() {
+    let mut server = own_server();
+    let place = Place::on(server.url());
+    let store = place.store_with("&timeout_ms=900").await;
+    let id = session("s");
+    let epoch = store.claim(&id).await.unwrap().epoch;
+    for count in 0..20 {
+        let next = facts(&id, count, 1);
+        store.append(&id, epoch, Seq(count), &next).await.unwrap();
+    }
+    server.kill(0).unwrap();
+    let began = Instant::now();
+    let next = facts(&id, 20, 3);
+    for refused in [
+        store.append(&id, epoch, Seq(20), &next).await.unwrap_err(),
+        store.read(&id, Seq::ZERO, 1).await.unwrap_err(),
+        store.claim(&session("t")).await.unwrap_err(),
+        NatsStore::open(&place.config("&timeout_ms=900"))
+            .await
+            .unwrap_err(),
+    ] {
+        assert_eq!(refused.kind, StoreErrorKind::Unavailable, "{refused}");
+    }
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "no wait without a bound"
+    );
+    server.start_again(0).unwrap();
+    // The connection comes back by itself, and the claim still stands.
+    for _ in 0..100 {
+        match store.append(&id, epoch, Seq(20), &next).await {
+            Ok(()) => break,
+            Err(error) => assert_eq!(error.kind, StoreErrorKind::Unavailable, "{error}"),
+        }
+    }
+    holds(&store, &id, 23).await;
+    holds(&place.store().await, &id, 23).await;
+}
+
+#[tokio::test]
+async fn appends_whose_answers_are_lost_are_kept_once() {
+    let server = own_server();
+    let proxy = Proxy::to(server.ports()[0]).await;
+    let place = Place::on(server.url());
+    let near = place.store().await;
+    let config = NatsConfig {
+        servers: vec![proxy.url.clone()],
+        timeout_ms: 1_500,
+        ..place.config("")
+    };
+    let store = NatsStore::open(&config).await.unwrap();
+    let id = session("s");
+    let epoch = store.claim(&id).await.unwrap().epoch;
+    let mut last = 0;
+    for round in 0..8 {
+        let next = facts(&id, last, 2);
+        proxy.set(Way::Mute);
+        let appending = store.append(&id, epoch, Seq(last), &next);
+        let cutting = async {
+            // Once the append stands on the server, its answer is lost for good.
+            while near
+                .tail(&id, Seq(last), Duration::from_secs(5))
+                .await
+                .unwrap_or(Seq::ZERO)
+                .0
+                <= last
+            {}
+            proxy.break_all();
+        };
+        let cut_first = async {
+            if round == 0 {
+                // In a log that has not begun nothing can be followed.
+                while near.read(&id, Seq::ZERO, 1).await.is_err() {}
+            }
+            cutting.await;
+        };
+        let (appended, ()) = tokio::join!(appending, cut_first);
+        let mut appended = appended;
+        for _ in 0..20 {
+            match appended {
+                Ok(()) => break,
+                Err(error) => assert_eq!(error.kind, StoreErrorKind::Unavailable, "{error}"),
+            }
+            appended = store.append(&id, epoch, Seq(last), &next).await;
+        }
+        appended = store.append(&id, epoch, Seq(last), &next).await;
+        appended.unwrap();
+        last += 2;
+        holds(&near, &id, last).await;
+    }
+    assert!(proxy.connections() > 8, "each round made a new connection");
+}
+
+#[tokio::test]
+async fn no_secret_is_in_an_error() {
+    let server = own_server();
+    let url = server.url().replace("nats://", "nats://somebody:hunter2@");
+    let config = NatsConfig::parse(&format!("{url}/p?timeout_ms=900&system=x:hunter2")).unwrap();
+    let refused = NatsStore::open(&config).await.unwrap_err();
+    assert_eq!(refused.kind, StoreErrorKind::Invalid);
+    let told = format!("{refused} {refused:?} {config:?}");
+    assert!(!told.contains("hunter2"), "{told}");
+}

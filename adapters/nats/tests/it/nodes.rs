@@ -1,0 +1,151 @@
+//! Two nodes: who holds a session, and what becomes of one that was cut off.
+
+use std::time::Duration;
+
+use windlass_core::Seq;
+use windlass_nats::{NatsConfig, NatsStore};
+use windlass_ports::{Leases, LogStore, StoreErrorKind};
+
+use crate::common::Place;
+use crate::proxy::{Proxy, Way};
+use crate::{facts, holds, own_server, session};
+
+#[tokio::test]
+async fn a_session_is_taken_over_once_it_is_given_back() {
+    let server = own_server();
+    let place = Place::on(server.url());
+    let one = place.store_with("&node=one&claim_wait_ms=50").await;
+    let two = place.store_with("&node=two&claim_wait_ms=50").await;
+    let id = session("s");
+    let first = one.claim(&id).await.unwrap().epoch;
+    one.append(&id, first, Seq(0), &facts(&id, 0, 2))
+        .await
+        .unwrap();
+    let refused = two.claim(&id).await.unwrap_err();
+    assert_eq!(refused.kind, StoreErrorKind::Locked);
+    assert!(refused.context.contains("node one"), "{refused}");
+    one.release(&id, first).await.unwrap();
+    let claimed = two.claim(&id).await.unwrap();
+    assert!(
+        claimed.epoch > first && claimed.last == Seq(2),
+        "{claimed:?}"
+    );
+    two.append(&id, claimed.epoch, Seq(2), &facts(&id, 2, 1))
+        .await
+        .unwrap();
+    let stale = one.append(&id, first, Seq(2), &facts(&id, 2, 1)).await;
+    assert_eq!(stale.unwrap_err().kind, StoreErrorKind::NotClaimed);
+    holds(&one, &id, 3).await;
+}
+
+#[tokio::test]
+async fn a_node_that_ends_in_good_order_lets_go_at_once() {
+    let server = own_server();
+    let place = Place::on(server.url());
+    let one = place.store_with("&lease_ms=600000").await;
+    let id = session("s");
+    one.claim(&id).await.unwrap();
+    drop(one);
+    let two = place.store_with("&claim_wait_ms=20000").await;
+    two.claim(&id).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_node_that_is_cut_off_past_its_lease_appends_nothing_more() {
+    let server = own_server();
+    let proxy = Proxy::to(server.ports()[0]).await;
+    let place = Place::on(server.url());
+    let config = NatsConfig {
+        servers: vec![proxy.url.clone()],
+        timeout_ms: 600,
+        ..place.config("&node=one&lease_ms=1000")
+    };
+    let one = NatsStore::open(&config).await.unwrap();
+    let two = place.store_with("&node=two&claim_wait_ms=10000").await;
+    let id = session("s");
+    let first = one.claim(&id).await.unwrap().epoch;
+    one.append(&id, first, Seq(0), &facts(&id, 0, 3))
+        .await
+        .unwrap();
+    proxy.set(Way::Cut);
+    let late = one.append(&id, first, Seq(3), &facts(&id, 3, 1)).await;
+    assert_eq!(late.unwrap_err().kind, StoreErrorKind::Unavailable);
+    // The lease is over by itself, within the time that the claim waits.
+    let claimed = two.claim(&id).await.unwrap();
+    assert!(claimed.epoch > first, "{claimed:?}");
+    let second = claimed.epoch;
+    let next = claimed.last;
+    assert_eq!(next, Seq(3));
+    two.append(&id, second, next, &facts(&id, 3, 2))
+        .await
+        .unwrap();
+    proxy.set(Way::Open);
+    let mut stale = one
+        .append(&id, first, Seq(3), &facts(&id, 3, 1))
+        .await
+        .unwrap_err();
+    for _ in 0..100 {
+        if stale.kind != StoreErrorKind::Unavailable {
+            break;
+        }
+        stale = one
+            .append(&id, first, Seq(3), &facts(&id, 3, 1))
+            .await
+            .unwrap_err();
+    }
+    assert_eq!(stale.kind, StoreErrorKind::NotClaimed, "{stale}");
+    two.append(&id, second, Seq(5), &facts(&id, 5, 1))
+        .await
+        .unwrap();
+    holds(&two, &id, 6).await;
+}
+
+#[tokio::test]
+async fn an_append_that_was_checked_before_a_takeover_is_refused_after_it() {
+    // The first node knows nothing of the takeover: its lease was ended behind its back, as the
+    // server's clock ends that of a node that stands still between a check and its append.
+    let server = own_server();
+    let place = Place::on(server.url());
+    let one = place.store_with("&node=one&lease_ms=600000").await;
+    let two = place.store_with("&node=two").await;
+    let id = session("s");
+    let first = one.claim(&id).await.unwrap().epoch;
+    let leases = two.leases();
+    let held = leases.holder("node.one").await.unwrap().unwrap();
+    let lease = windlass_ports::Lease {
+        name: "node.one".to_owned(),
+        holder: held.holder,
+        epoch: held.epoch,
+        ttl_ms: 600_000,
+    };
+    leases.release(&lease).await.unwrap();
+    let second = two.claim(&id).await.unwrap().epoch;
+    let stale = one.append(&id, first, Seq(0), &facts(&id, 0, 1)).await;
+    assert_eq!(stale.unwrap_err().kind, StoreErrorKind::NotClaimed);
+    two.append(&id, second, Seq(0), &facts(&id, 0, 1))
+        .await
+        .unwrap();
+    holds(&one, &id, 1).await;
+}
+
+#[tokio::test]
+async fn a_log_is_followed_from_another_node() {
+    let server = own_server();
+    let place = Place::on(server.url());
+    let (one, two) = (place.store().await, place.store().await);
+    let id = session("s");
+    let epoch = one.claim(&id).await.unwrap().epoch;
+    one.append(&id, epoch, Seq(0), &facts(&id, 0, 1))
+        .await
+        .unwrap();
+    for last in 1..20 {
+        let next = facts(&id, last, 1);
+        let patience = Duration::from_secs(20);
+        let (told, appended) = tokio::join!(
+            two.tail(&id, Seq(last), patience),
+            one.append(&id, epoch, Seq(last), &next)
+        );
+        appended.unwrap();
+        assert_eq!(told.unwrap(), Seq(last + 1));
+    }
+}

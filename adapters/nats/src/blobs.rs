@@ -379,7 +379,7 @@ impl BlobWriter for Writer {
         let sha256 = Link(digest.finalize().into()).to_string();
         self.name(&sha256).await.map_err(failed)?;
         Ok(Kept {
-            sha256: sha256.into(),
+            sha256,
             bytes: self.bytes,
         })
     }

@@ -37,6 +37,8 @@ pub struct NatsConfig {
     /// Where the system account is reached, to see whether the servers sync before they answer: a
     /// URL with credentials, of which only these are used.
     pub system: Option<Login>,
+    /// What erasing may leave where more than one server keeps a stream.
+    pub erasing: Erasing,
     /// The name of this node: of those that are connected at the same time, no two may have the same.
     /// 1 to 64 characters of A-Z a-z 0-9 _ -. `None`: a new name for each store object.
     pub node: Option<String>,
@@ -46,6 +48,17 @@ pub struct NatsConfig {
     pub claim_wait_ms: u64,
     /// How long an operation on the server may take, in milliseconds, with all that is repeated.
     pub timeout_ms: u64,
+}
+
+/// What erasing may leave where more than one server keeps a stream: the servers agree on messages in
+/// a log of their own, which holds those that were erased until the server shortens it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Erasing {
+    /// Nothing: with more than one replica, the store does not declare that it erases.
+    #[default]
+    Strict,
+    /// What the servers' own log holds, for as long as it does.
+    Late,
 }
 
 /// Who connects. It is never shown.
@@ -91,6 +104,7 @@ impl NatsConfig {
             replicas: None,
             durability: None,
             system: None,
+            erasing: Erasing::Strict,
             node: None,
             lease_ms: 10_000,
             claim_wait_ms: 500,
@@ -102,7 +116,7 @@ impl NatsConfig {
     ///
     /// The names: `server` (a further `HOST:PORT` of the same cluster, may be repeated), `creds` and
     /// `ca` (files), `shards`, `replicas`, `durability` (`process` or `power`), `system`
-    /// (`USER:PASSWORD`, percent-encoded), `node`, `lease_ms`, `claim_wait_ms`, `timeout_ms`.
+    /// (`USER:PASSWORD`, percent-encoded), `erase` (`strict` or `late`), `node`, `lease_ms`, `claim_wait_ms`, `timeout_ms`.
     ///
     /// # Errors
     /// `Invalid`, without anything of the credentials.
@@ -151,6 +165,13 @@ impl NatsConfig {
                     user: user.to_owned(),
                     password: password.to_owned(),
                 });
+            }
+            "erase" => {
+                self.erasing = match value {
+                    "strict" => Erasing::Strict,
+                    "late" => Erasing::Late,
+                    _ => return Err(invalid("erase is strict or late")),
+                };
             }
             "node" => self.node = Some(value.to_owned()),
             "lease_ms" => self.lease_ms = number(name, value)?,
@@ -264,7 +285,7 @@ mod tests {
     fn a_url_says_all_of_it() {
         let config = NatsConfig::parse(
             "tls://me:s%40c+ret@a.example:4333/prod?server=b.example:4222&shards=8&replicas=3\
-             &durability=power&node=n1&lease_ms=5000&ca=ca.pem&system=sys%3Apw",
+             &durability=power&erase=late&node=n1&lease_ms=5000&ca=ca.pem&system=sys%3Apw",
         )
         .unwrap();
         assert_eq!(
@@ -285,6 +306,7 @@ mod tests {
             (config.node.as_deref(), config.lease_ms),
             (Some("n1"), 5_000)
         );
+        assert_eq!(config.erasing, Erasing::Late);
         let shown = format!("{config:?} {}", config.shown());
         assert!(
             !shown.contains("c+ret") && !shown.contains("\"sys\""),
@@ -312,6 +334,7 @@ mod tests {
             "nats://u:secret@h/p?replicas=9",
             "nats://u:secret@h/p?durability=memory",
             "nats://u:secret@h/p?node=a.b",
+            "nats://u:secret@h/p?erase=yes",
             "nats://u:secret@h/p?lease_ms=1",
             "nats://u:secret@h/p?timeout_ms=x",
             "nats://u:secret@h/p?sharts=1",

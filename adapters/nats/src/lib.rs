@@ -22,6 +22,6 @@ mod tail;
 mod trouble;
 
 pub use blobs::NatsBlobs;
-pub use config::{Login, MOST_SHARDS, NatsConfig};
+pub use config::{Erasing, Login, MOST_SHARDS, NatsConfig};
 pub use leases::NatsLeases;
 pub use store::NatsStore;

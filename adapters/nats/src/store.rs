@@ -15,7 +15,7 @@ use windlass_store::End;
 
 use crate::assembly::Spot;
 use crate::blobs::NatsBlobs;
-use crate::config::NatsConfig;
+use crate::config::{Erasing, NatsConfig};
 use crate::evidence;
 use crate::head::{BadHead, Head};
 use crate::leases::NatsLeases;
@@ -90,6 +90,8 @@ impl NatsStore {
         let mut server = open::connect(config, &config.login).await?;
         let logs = open::place(&mut server, config).await?;
         let durability = evidence::durability(config, &logs).await?;
+        let alone = logs.iter().all(|info| info.config.num_replicas == 1);
+        let erase = alone || config.erasing == Erasing::Late;
         let name = config.node.clone().unwrap_or_else(|| {
             let inbox = server.client.new_inbox();
             let (_, unique) = inbox.rsplit_once('.').unwrap_or(("", &inbox));
@@ -107,7 +109,7 @@ impl NatsStore {
                 max_fact_bytes: MAX_FACT_BYTES,
                 fencing: Fencing::Place,
                 tail: Some(TAIL_MS),
-                erase: true,
+                erase,
                 snapshots: Some(MAX_SNAPSHOT_BYTES),
             },
             server,
@@ -267,6 +269,10 @@ impl LogStore for NatsStore {
     }
 
     async fn erase(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        if !self.capabilities.erase {
+            let what = "erasing sessions from streams with replicas, unless it is told erase=late";
+            return Err(StoreError::unsupported(session, what));
+        }
         self.wipe_out(session, epoch).await
     }
 

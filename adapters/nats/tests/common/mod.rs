@@ -56,7 +56,7 @@ impl Place {
     pub(crate) fn config(&self, options: &str) -> NatsConfig {
         let Self { url, name } = self;
         let replicas = std::env::var(REPLICAS).unwrap_or_else(|_| String::from("1"));
-        let url = format!("{url}/{name}?shards=2&replicas={replicas}{options}");
+        let url = format!("{url}/{name}?shards=2&replicas={replicas}&erase=late{options}");
         NatsConfig::parse(&url).unwrap()
     }
 

@@ -1,7 +1,7 @@
 //! Three servers: one of them ends, and nothing that was acknowledged is lost or refused for long.
 
-use windlass_core::Seq;
-use windlass_nats::{NatsConfig, NatsStore};
+use windlass_core::{Epoch, Seq};
+use windlass_nats::{Erasing, NatsConfig, NatsStore};
 use windlass_ports::{Durability, LogStore, StoreErrorKind};
 use windlass_testkit::nats::{NatsServer, SYSTEM};
 
@@ -22,6 +22,15 @@ async fn the_end_of_one_server_of_three_is_lived_through() {
     };
     let store = NatsStore::open(&config).await.unwrap();
     assert_eq!(store.capabilities().durability, Durability::Power);
+    let strict = NatsConfig {
+        erasing: Erasing::Strict,
+        ..config.clone()
+    };
+    let strict = NatsStore::open(&strict).await.unwrap();
+    assert!(store.capabilities().erase && !strict.capabilities().erase);
+    let refused = strict.erase(&session("s0"), Epoch(1)).await.unwrap_err();
+    assert_eq!(refused.kind, StoreErrorKind::Unsupported);
+    drop(strict);
     let ids: Vec<_> = (0..4)
         .map(|number| session(&format!("s{number}")))
         .collect();

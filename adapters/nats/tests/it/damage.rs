@@ -30,9 +30,11 @@ async fn log(place: &Place) -> (NatsStore, jetstream::stream::Stream, String) {
 
 async fn corrupt_after(store: &NatsStore, after: u64) {
     let id = session("s");
-    let kind = |error: windlass_ports::StoreError| match &error.kind {
-        StoreErrorKind::Corrupt { after, .. } => *after,
-        other => panic!("{other:?}: {error}"),
+    let kind = |error: windlass_ports::StoreError| {
+        let StoreErrorKind::Corrupt { after, .. } = error.kind else {
+            panic!("{error}");
+        };
+        after
     };
     let read = store.read(&id, Seq::ZERO, usize::MAX).await.unwrap_err();
     assert_eq!(kind(read), Seq(after));

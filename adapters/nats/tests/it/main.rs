@@ -5,6 +5,7 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::print_stderr,
     reason = "all of it is tests"
 )]
 
@@ -57,4 +58,19 @@ async fn holds(store: &NatsStore, id: &SessionId, count: u64) {
     );
     let verified = store.verify(id).await.unwrap();
     assert_eq!((verified.last, verified.torn_bytes), (Seq(count), 0));
+}
+
+/// Tells which server the tests ran against; nextest shows it. Without one, all of them are skipped.
+#[test]
+fn there_is_a_server_or_all_is_skipped() {
+    match (
+        std::env::var(windlass_testkit::nats::URL),
+        NatsServer::program(),
+    ) {
+        (Ok(url), _) => eprintln!("tests of windlass-nats: the server at {url}"),
+        (Err(_), Some(program)) => eprintln!("tests of windlass-nats: {}", program.display()),
+        (Err(_), None) => {
+            eprintln!("ALL tests of windlass-nats on a server are skipped: {MISSING}")
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! The blobs port: keeps what is too long for a log, whole, beside it.
 //!
 //! A log names such bytes by their digest and their length ([`Kept`]); where they are is the
-//! store's own. Absent on purpose: a way to change or to take away what is kept.
+//! store's own. Absent on purpose: a way to change what is kept, or to take away less than all of a
+//! session.
 
 use std::error::Error;
 use std::fmt;
@@ -23,7 +24,7 @@ use crate::store::Durability;
 ///   what it took of the disk is given back when its session keeps something again;
 /// - *bounded*: a blob is at most as long as declared. A writer takes more and keeps none of it,
 ///   and [`Kept::bytes`] says how much is kept;
-/// - *apart*: what one session keeps is not there for another.
+/// - *apart*: what one session keeps is not there for another, and stays when another is erased.
 #[async_trait]
 pub trait Blobs: Send + Sync + 'static {
     /// What this store promises.

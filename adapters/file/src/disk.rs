@@ -3,11 +3,12 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 /// Gives access to log files that are open.
 pub(crate) trait Disk: Send + Sync {
-    /// Takes an open log file over.
-    fn take(&self, file: File) -> Box<dyn LogFile>;
+    /// Takes an open log file over, which stands at this path.
+    fn take(&self, file: File, path: &Path) -> Box<dyn LogFile>;
 }
 
 /// An open log file. The lock on it goes when it is dropped.
@@ -32,7 +33,7 @@ pub(crate) trait LogFile: Send {
 pub(crate) struct RealDisk;
 
 impl Disk for RealDisk {
-    fn take(&self, file: File) -> Box<dyn LogFile> {
+    fn take(&self, file: File, _: &Path) -> Box<dyn LogFile> {
         Box::new(file)
     }
 }

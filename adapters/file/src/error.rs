@@ -4,10 +4,10 @@ use std::io;
 use std::path::Path;
 
 use rustix::io::Errno;
-use windlass_core::{Epoch, Seq, SessionId};
+use windlass_core::{Seq, SessionId};
 use windlass_ports::{StoreError, StoreErrorKind};
 
-use crate::scan::Damage;
+use crate::old::scan::Damage;
 
 /// Classes an error of the operating system.
 pub(crate) fn from_io(error: io::Error, doing: &str, path: &Path) -> StoreError {
@@ -30,13 +30,40 @@ pub(crate) fn from_io(error: io::Error, doing: &str, path: &Path) -> StoreError 
     StoreError::new(kind, context).caused_by(error)
 }
 
-pub(crate) fn locked(session: &SessionId, path: &Path) -> StoreError {
+/// An error of reading, whose kind says that it was no more.
+pub(crate) fn reading(error: io::Error, path: &Path) -> StoreError {
+    let mut error = from_io(error, "reading", path);
+    error.kind = StoreErrorKind::Io;
+    error
+}
+
+pub(crate) fn locked(session: &SessionId, folder: &Path) -> StoreError {
     StoreError::new(
         StoreErrorKind::Locked,
         format!(
-            "session {session} is being written by another process, which holds the lock on {}: \
+            "session {session} is being written by another process, which holds its lock in {}: \
              wait until it ends, or end it",
-            path.display()
+            folder.display()
+        ),
+    )
+}
+
+pub(crate) fn crowded(folder: &Path) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Locked,
+        format!(
+            "too many processes write to the store in {} at the same time: end some of them",
+            folder.display()
+        ),
+    )
+}
+
+pub(crate) fn busy_lane(folder: &Path) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Locked,
+        format!(
+            "another process writes to {}: wait until it ends, or end it",
+            folder.display()
         ),
     )
 }
@@ -51,33 +78,6 @@ pub(crate) fn unknown(session: &SessionId, path: &Path) -> StoreError {
     )
 }
 
-pub(crate) fn not_claimed(session: &SessionId, epoch: Epoch) -> StoreError {
-    StoreError::new(
-        StoreErrorKind::NotClaimed,
-        format!(
-            "appending to {session} under epoch {epoch}, which is not that of its latest claim: \
-             another writer took over, or the claim was released"
-        ),
-    )
-}
-
-pub(crate) fn conflict(session: &SessionId, after: Seq, last: Seq) -> StoreError {
-    StoreError::new(
-        StoreErrorKind::Conflict { last },
-        format!("appending to {session} after {after}, but its log ends at {last}"),
-    )
-}
-
-pub(crate) fn poisoned(session: &SessionId) -> StoreError {
-    StoreError::new(
-        StoreErrorKind::Io,
-        format!(
-            "an earlier write to {session} could not be made durable, so this claim writes \
-             nothing more: claim the session again to learn what was kept"
-        ),
-    )
-}
-
 pub(crate) fn too_large(session: &SessionId, what: &str, bytes: usize, most: u64) -> StoreError {
     StoreError::new(
         StoreErrorKind::TooLarge,
@@ -88,12 +88,11 @@ pub(crate) fn too_large(session: &SessionId, what: &str, bytes: usize, most: u64
     )
 }
 
-pub(crate) fn newer(session: &SessionId, path: &Path, format: u32) -> StoreError {
+pub(crate) fn newer(path: &Path, format: u32) -> StoreError {
     StoreError::new(
         StoreErrorKind::Newer,
         format!(
-            "the log of {session} in {} has format {format}, which a newer engine wrote: use \
-             that engine",
+            "{} has format {format}, which a newer engine wrote: use that engine",
             path.display()
         ),
     )
@@ -116,16 +115,17 @@ pub(crate) fn corrupt(
     };
     let context = format!(
         "the log of {session} in {} is damaged at byte {offset}, after position {after}: {what}; \
-         what stands before can be read, the rest must come from a copy",
+         what stands before can be read; take the rest from a copy, or cut it off \
+         with repair --truncate-at",
         path.display()
     );
     StoreError::new(kind, context)
 }
 
-pub(crate) fn busy(session: &SessionId) -> StoreError {
+pub(crate) fn restless(session: &SessionId) -> StoreError {
     let mut error = StoreError::new(
         StoreErrorKind::Io,
-        format!("too many operations on {session} wait for the disk: wait for some to end"),
+        format!("looking at session {session}: its segments changed at every look; ask again"),
     );
     error.retry = windlass_ports::StoreRetry::Now;
     error

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -13,6 +14,8 @@ use windlass_testkit::store::{fact_of_size, numbered_facts};
 
 use crate::FileStore;
 use crate::disk::{Disk, LogFile};
+use crate::format::FIRST;
+use crate::lane::SEGMENT;
 
 /// What the disk does from now on.
 #[derive(Default)]
@@ -35,7 +38,7 @@ pub(crate) struct FaultyDisk(pub(crate) Arc<Faults>);
 struct FaultyFile(Arc<Faults>, File);
 
 impl Disk for FaultyDisk {
-    fn take(&self, file: File) -> Box<dyn LogFile> {
+    fn take(&self, file: File, _: &Path) -> Box<dyn LogFile> {
         Box::new(FaultyFile(self.0.clone(), file))
     }
 }
@@ -106,6 +109,11 @@ impl Faults {
     }
 }
 
+fn open(faults: &Arc<Faults>, dir: &Path) -> FileStore {
+    let disk = Arc::new(FaultyDisk(faults.clone()));
+    FileStore::on(disk, dir.join("store"), SEGMENT).unwrap()
+}
+
 struct Bench {
     dir: TempDir,
     faults: Arc<Faults>,
@@ -117,8 +125,7 @@ impl Bench {
     fn new() -> Self {
         let dir = TempDir::new().unwrap();
         let faults = Faults::none();
-        let disk = Box::new(FaultyDisk(faults.clone()));
-        let store = FileStore::on(disk, dir.path().join("store")).unwrap();
+        let store = open(&faults, dir.path());
         let id = SessionId::new("s").unwrap();
         Self {
             dir,
@@ -149,10 +156,35 @@ impl Bench {
         verified.last.0
     }
 
+    fn segment(&self) -> PathBuf {
+        self.dir.path().join("store/lanes/0000/00000001.seg")
+    }
+
     fn len(&self) -> u64 {
-        fs::metadata(self.dir.path().join("store/sessions/s.log"))
-            .unwrap()
-            .len()
+        fs::metadata(self.segment()).unwrap().len()
+    }
+
+    /// Where the log ends in its segment.
+    async fn end(&self) -> u64 {
+        FIRST + self.store.verify(&self.id).await.unwrap().bytes
+    }
+
+    /// Opens the store anew.
+    fn reopen(self) -> Self {
+        let Self {
+            dir,
+            faults,
+            store,
+            id,
+        } = self;
+        drop(store);
+        let store = open(&faults, dir.path());
+        Self {
+            dir,
+            faults,
+            store,
+            id,
+        }
     }
 }
 
@@ -161,7 +193,7 @@ async fn a_full_disk_keeps_nothing_of_the_append_and_everything_before() {
     let bench = Bench::new();
     let epoch = bench.claim().await;
     bench.append(epoch, 0, 3).await.unwrap();
-    let end = bench.store.verify(&bench.id).await.unwrap().bytes;
+    let end = bench.end().await;
     // Room ahead is used up first; what then does not fit leaves nothing.
     bench.faults.room.store(bench.len(), Ordering::SeqCst);
     let big = fact_of_size(&bench.id, Seq(3), 200_000).unwrap();
@@ -174,16 +206,22 @@ async fn a_full_disk_keeps_nothing_of_the_append_and_everything_before() {
         (error.kind, error.retry),
         (StoreErrorKind::Full, StoreRetry::Later)
     );
-    assert!(error.context.contains("s.log"), "{}", error.context);
+    assert!(error.context.contains(".seg"), "{}", error.context);
+    assert!(error.context.contains("make room"), "{}", error.context);
     assert_eq!(bench.last().await, 3);
     assert_eq!(bench.len(), end);
 
     bench.faults.room.store(end + 10, Ordering::SeqCst);
-    assert_eq!(bench.append(epoch, 3, 1).await, Err(StoreErrorKind::Full));
-    assert_eq!(bench.append(epoch, 3, 1).await, Err(StoreErrorKind::Full));
-    assert_eq!(bench.len(), end);
+    for _ in 0..2 {
+        let claimed = bench.store.claim(&bench.id).await.unwrap();
+        assert_eq!((claimed.last, claimed.repaired), (Seq(3), None));
+        let full = bench.append(claimed.epoch, 3, 1).await;
+        assert_eq!(full, Err(StoreErrorKind::Full));
+        assert_eq!(bench.len(), end);
+    }
 
     bench.faults.room.store(0, Ordering::SeqCst);
+    let epoch = bench.claim().await;
     bench.append(epoch, 3, 2).await.unwrap();
     assert_eq!(bench.last().await, 5);
     let claimed = bench.store.claim(&bench.id).await.unwrap();
@@ -197,52 +235,71 @@ async fn a_disk_with_room_for_the_facts_alone_takes_them() {
     bench.faults.room.store(1_500, Ordering::SeqCst);
     bench.append(epoch, 0, 1).await.unwrap();
     bench.append(epoch, 1, 1).await.unwrap();
-    assert_eq!(
-        bench.len(),
-        bench.store.verify(&bench.id).await.unwrap().bytes
-    );
+    assert_eq!(bench.len(), bench.end().await);
     assert_eq!(bench.last().await, 2);
 }
 
 #[tokio::test]
-async fn after_a_failed_sync_the_claim_writes_nothing_more() {
+async fn after_a_failed_sync_nothing_is_written_before_it_is_taken_back() {
     let bench = Bench::new();
     let epoch = bench.claim().await;
     bench.append(epoch, 0, 3).await.unwrap();
+    let end = bench.end().await;
     bench.faults.sync_fails_in.store(0, Ordering::SeqCst);
     assert_eq!(bench.append(epoch, 3, 1).await, Err(StoreErrorKind::Io));
     let _ = bench.faults.calls();
     for _ in 0..3 {
-        assert_eq!(bench.append(epoch, 3, 1).await, Err(StoreErrorKind::Io));
+        let refused = bench.append(epoch, 3, 1).await;
+        assert_eq!(refused, Err(StoreErrorKind::NotClaimed));
     }
     assert_eq!(bench.faults.calls(), Vec::<String>::new());
     // What was acknowledged is there; what was not does not show.
     assert_eq!(bench.last().await, 3);
 
-    // A new claim writes the last unit anew, syncs it, and only then counts it.
+    // A new claim cuts the group off, and believes only the sync of that.
     let claimed = bench.store.claim(&bench.id).await.unwrap();
-    let calls = bench.faults.calls();
-    assert!(calls[0].starts_with("write "), "{calls:?}");
-    assert_eq!(calls.last().map(String::as_str), Some("sync"));
-    assert_eq!(claimed.last, Seq(4));
-    bench.append(claimed.epoch, 4, 1).await.unwrap();
-    assert_eq!(bench.last().await, 5);
+    assert_eq!(bench.faults.calls(), [format!("cut {end}"), "sync".into()]);
+    assert_eq!(claimed.last, Seq(3));
+    bench.append(claimed.epoch, 3, 1).await.unwrap();
+    assert_eq!(bench.last().await, 4);
+}
+
+/// What a session wrote is known before another process may have it.
+#[tokio::test]
+async fn a_session_is_not_let_go_while_nobody_knows_what_was_kept() {
+    let bench = Bench::new();
+    let epoch = bench.claim().await;
+    bench.append(epoch, 0, 3).await.unwrap();
+    bench.faults.sync_fails_in.store(0, Ordering::SeqCst);
+    bench.faults.cut_fails.store(1, Ordering::SeqCst);
+    assert_eq!(bench.append(epoch, 3, 1).await, Err(StoreErrorKind::Io));
+    bench.store.release(&bench.id, epoch).await.unwrap();
+    let other = open(&Faults::none(), bench.dir.path());
+    let error = other.claim(&bench.id).await.unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Locked);
+    bench.faults.cut_fails.store(0, Ordering::SeqCst);
+    // Whatever is done next takes the failed append back.
+    let next = SessionId::new("next").unwrap();
+    bench.store.claim(&next).await.unwrap();
+    assert_eq!(other.claim(&bench.id).await.unwrap().last, Seq(3));
 }
 
 #[tokio::test]
-async fn a_defect_costs_a_claim_and_no_fact() {
+async fn a_defect_stops_the_store_and_costs_no_fact() {
     let bench = Bench::new();
     let epoch = bench.claim().await;
     bench.append(epoch, 0, 3).await.unwrap();
     bench.faults.panics.store(true, Ordering::SeqCst);
     assert_eq!(bench.append(epoch, 3, 1).await, Err(StoreErrorKind::Io));
+    let error = bench.store.claim(&bench.id).await.unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Io);
+    assert!(bench.last().await >= 3);
+    let bench = bench.reopen();
     let claimed = bench.store.claim(&bench.id).await.unwrap();
     assert_eq!(claimed.last, Seq(bench.last().await));
     assert!(claimed.last >= Seq(3));
-    bench
-        .append(claimed.epoch, claimed.last.0, 1)
-        .await
-        .unwrap();
+    let appended = bench.append(claimed.epoch, claimed.last.0, 1).await;
+    appended.unwrap();
 }
 
 #[tokio::test]
@@ -250,7 +307,7 @@ async fn a_claim_whose_sync_fails_claims_nothing() {
     let bench = Bench::new();
     let epoch = bench.claim().await;
     bench.append(epoch, 0, 3).await.unwrap();
-    bench.store.release(&bench.id, epoch).await.unwrap();
+    let bench = bench.reopen();
     bench.faults.sync_fails_in.store(0, Ordering::SeqCst);
     let error = bench.store.claim(&bench.id).await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Io);
@@ -263,31 +320,45 @@ async fn a_claim_whose_sync_fails_claims_nothing() {
     assert_eq!(bench.last().await, 4);
 }
 
+/// What a process that died may have left in the system's memory alone is written once more before it
+/// counts.
 #[tokio::test]
-async fn when_a_failed_write_cannot_be_taken_back_a_new_claim_settles_it() {
+async fn a_claim_writes_the_last_group_anew() {
     let bench = Bench::new();
     let epoch = bench.claim().await;
     bench.append(epoch, 0, 3).await.unwrap();
-    let end = bench.store.verify(&bench.id).await.unwrap().bytes;
-    bench.faults.room.store(end + 100, Ordering::SeqCst);
+    bench.append(epoch, 3, 1).await.unwrap();
+    let bench = bench.reopen();
+    let _ = bench.faults.calls();
+    bench.claim().await;
+    let calls = bench.faults.calls();
+    assert_eq!(calls.len(), 2, "{calls:?}");
+    assert!(calls[0].starts_with("write "), "{calls:?}");
+    assert_eq!(calls[1], "sync");
+}
+
+#[tokio::test]
+async fn when_a_failed_write_cannot_be_taken_back_a_later_claim_settles_it() {
+    let bench = Bench::new();
+    let epoch = bench.claim().await;
+    bench.append(epoch, 0, 3).await.unwrap();
+    let end = bench.end().await;
+    let room = bench.len();
+    let big = fact_of_size(&bench.id, Seq(3), usize::try_from(room).unwrap()).unwrap();
+    bench.faults.room.store(room, Ordering::SeqCst);
     bench.faults.cut_fails.store(1, Ordering::SeqCst);
-    assert_eq!(bench.append(epoch, 3, 1).await, Err(StoreErrorKind::Full));
-    assert_eq!(bench.append(epoch, 3, 1).await, Err(StoreErrorKind::Io));
+    let appended = bench.store.append(&bench.id, epoch, Seq(3), &[big]).await;
+    assert_eq!(appended.unwrap_err().kind, StoreErrorKind::Full);
+    let error = bench.store.claim(&bench.id).await.unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Io);
+    assert!(error.context.contains("taking back"), "{error}");
     assert_eq!(bench.last().await, 3);
 
     bench.faults.cut_fails.store(0, Ordering::SeqCst);
     bench.faults.room.store(0, Ordering::SeqCst);
-    // The write had stopped in the middle of a sector, which room ahead shows as a change.
-    let file = bench.dir.path().join("store/sessions/s.log");
-    File::options()
-        .write(true)
-        .open(file)
-        .unwrap()
-        .set_len(end + 100)
-        .unwrap();
     let claimed = bench.store.claim(&bench.id).await.unwrap();
     assert_eq!(claimed.last, Seq(3));
-    assert_eq!(claimed.repaired.map(|repair| repair.cut_bytes), Some(100));
+    assert_eq!(bench.len(), end);
     bench.append(claimed.epoch, 3, 1).await.unwrap();
     assert_eq!(bench.last().await, 4);
 }

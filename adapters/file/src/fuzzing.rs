@@ -4,9 +4,9 @@ use std::io;
 
 use windlass_core::SessionId;
 
-use crate::codec::{self, LEAST_UNIT};
 use crate::disk::LogFile;
-use crate::scan::{Found, Scan};
+use crate::old::codec::{self, LEAST_UNIT};
+use crate::old::scan::{Found, Scan};
 
 /// How many units are read of one input.
 const UNITS: usize = 4_096;
@@ -31,6 +31,19 @@ pub fn log(data: &[u8]) {
         }
         _ => {}
     }
+}
+
+/// A log of the first format of these batches of text forms, which no store writes any more;
+/// nothing when one is too large.
+#[must_use]
+pub fn old_log(id: &SessionId, batches: &[Vec<Vec<u8>>]) -> Option<Vec<u8>> {
+    let mut file = codec::file_head(id);
+    let mut link = codec::genesis(id);
+    for batch in batches {
+        let offset = file.len() as u64;
+        link = codec::encode_unit(&mut file, offset, &link, batch)?;
+    }
+    Some(file)
 }
 
 fn changed(id: &SessionId, mode: u8, at: usize, how: u8, bodies: &[u8]) {
@@ -83,7 +96,7 @@ enum End {
 /// The bodies of a log, and how it ends.
 fn read(id: &SessionId, bytes: &[u8]) -> (Vec<Vec<u8>>, End) {
     let file = InMemory(bytes);
-    let mut scan = Scan::new(&file, id, None);
+    let mut scan = Scan::new(&file, id);
     let mut bodies = Vec::new();
     for _ in 0..UNITS {
         let before = scan.place();
@@ -114,7 +127,7 @@ fn read(id: &SessionId, bytes: &[u8]) -> (Vec<Vec<u8>>, End) {
     (bodies, End::Damaged)
 }
 
-struct InMemory<'a>(&'a [u8]);
+pub(crate) struct InMemory<'a>(pub(crate) &'a [u8]);
 
 // A scan borrows its file; the trait object's bound asks for no more.
 impl LogFile for InMemory<'_> {

@@ -1,23 +1,32 @@
 #![doc = include_str!("../README.md")]
 
 mod blobs;
-mod codec;
+mod bytes;
 mod disk;
+mod erasing;
 mod error;
 #[cfg(test)]
 mod faults;
+mod format;
 #[doc(hidden)]
 pub mod fuzzing;
-mod judge;
-mod marks;
+mod index;
+mod lane;
+mod locks;
+mod log;
+mod map;
+mod medium;
+mod old;
 mod places;
-mod pool;
+#[cfg(test)]
+mod power;
 mod reader;
 mod scan;
-mod slot;
+mod shelf;
+mod snapshots;
 mod store;
+mod truncate;
 mod window;
-mod writer;
 
 pub use blobs::{BlobLimits, FileBlobs};
 pub use store::FileStore;

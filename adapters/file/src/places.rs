@@ -4,36 +4,25 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use windlass_core::SessionId;
 
-/// How often a lock is tried anew because the file was replaced meanwhile.
-const TRIES: u32 = 16;
+use crate::format::Place;
 
-/// How long a lock that another holds is waited for.
-const PATIENCE: Duration = Duration::from_millis(500);
-/// Between two looks at it.
-const PAUSE: Duration = Duration::from_millis(5);
+/// The lane whose segments hold settled sessions, and which no process appends to.
+pub(crate) const COLD: u16 = 0xffff;
+/// The most lanes: as many processes write to one store at the same time.
+pub(crate) const MOST_LANES: u16 = 1_024;
 
 /// The folder of a store.
 #[derive(Debug)]
 pub(crate) struct Places {
     root: PathBuf,
-    /// Whether the entries of the folders are known to be durable.
+    /// Whether the entries of the folders above are known to be durable.
     synced: AtomicBool,
-}
-
-/// What came of trying to lock a file.
-pub(crate) enum Locked {
-    /// It is ours until the file is closed.
-    Ours(File),
-    /// Another holds it.
-    Theirs,
 }
 
 impl Places {
@@ -44,98 +33,193 @@ impl Places {
         }
     }
 
-    /// The folder that holds a file a session.
-    pub(crate) fn sessions(&self) -> PathBuf {
-        self.root.join("sessions")
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
     }
 
-    /// A session's file.
-    pub(crate) fn log(&self, session: &SessionId) -> PathBuf {
-        self.sessions().join(format!("{session}.log"))
+    /// The folder of the lanes.
+    pub(crate) fn lanes(&self) -> PathBuf {
+        self.root.join("lanes")
+    }
+
+    pub(crate) fn lane(&self, lane: u16) -> PathBuf {
+        self.lanes().join(format!("{lane:04x}"))
+    }
+
+    pub(crate) fn segment(&self, place: Place) -> PathBuf {
+        self.lane(place.lane)
+            .join(format!("{:08x}.seg", place.number))
+    }
+
+    pub(crate) fn index(&self, place: Place) -> PathBuf {
+        self.lane(place.lane)
+            .join(format!("{:08x}.idx", place.number))
+    }
+
+    fn locks(&self) -> PathBuf {
+        self.root.join("locks")
+    }
+
+    /// What says that a session is being erased.
+    pub(crate) fn erasing(&self, session: &SessionId) -> PathBuf {
+        self.root.join("erasing").join(session.as_str())
+    }
+
+    pub(crate) fn snapshot(&self, session: &SessionId) -> PathBuf {
+        self.root.join("snapshots").join(format!("{session}.snap"))
+    }
+
+    /// The log of a session as the first format had it.
+    pub(crate) fn old_log(&self, session: &SessionId) -> PathBuf {
+        self.old_logs().join(format!("{session}.log"))
+    }
+
+    pub(crate) fn old_logs(&self) -> PathBuf {
+        self.root.join("sessions")
     }
 
     /// Creates the folders where they are missing, each for the owner alone.
     pub(crate) fn create(&self) -> io::Result<()> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(self.sessions())
+        create(&self.lanes())?;
+        create(&self.locks())
     }
 
-    /// Makes the entry of a new file durable, and, the first time, those of the folders above.
-    pub(crate) fn sync(&self) -> io::Result<()> {
-        File::open(self.sessions())?.sync_all()?;
+    /// Makes the entries of a folder durable, and, the first time, those of the folders above.
+    pub(crate) fn sync(&self, folder: &Path) -> io::Result<()> {
+        File::open(folder)?.sync_all()?;
         if self.synced.load(Ordering::SeqCst) {
             return Ok(());
         }
+        File::open(self.lanes())?.sync_all()?;
         sync_above(&self.root)?;
         self.synced.store(true, Ordering::SeqCst);
         Ok(())
     }
 
-    /// Opens a session's file for writing, creating it, and takes the lock on it.
-    ///
-    /// An empty file is removed when its claim ends, so the file that was locked may not be the
-    /// one that now has the name; then it is tried anew.
-    pub(crate) fn lock(&self, path: &Path) -> io::Result<Locked> {
-        for _ in 0..TRIES {
-            let file = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .mode(0o600)
-                .custom_flags(flags(OFlags::NOFOLLOW | OFlags::NONBLOCK))
-                .open(path)?;
-            regular(&file)?;
-            match patiently(&file) {
-                Ok(()) => {}
-                Err(Errno::WOULDBLOCK) => return Ok(Locked::Theirs),
-                Err(error) => return Err(error.into()),
-            }
-            let ours = file.metadata()?;
-            match fs::symlink_metadata(path) {
-                Ok(named) if (named.dev(), named.ino()) == (ours.dev(), ours.ino()) => {
-                    return Ok(Locked::Ours(file));
-                }
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(Locked::Theirs)
+    /// Opens a lock file, which stays when its lock goes.
+    pub(crate) fn open_lock(&self, name: &str) -> io::Result<File> {
+        open_to_write(&self.locks().join(name), true)
     }
 
-    /// Opens a session's file for reading; nothing when there is none.
-    pub(crate) fn open(&self, session: &SessionId) -> io::Result<Option<File>> {
-        let mut options = OpenOptions::new();
-        // Without waiting, because opening a FIFO waits for its other end.
-        let how = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        options.read(true).custom_flags(flags(how));
-        match options.open(self.log(session)) {
-            Ok(file) => regular(&file).map(|()| Some(file)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+    /// Takes a lane, if no process has it.
+    pub(crate) fn lock_lane(&self, lane: u16) -> io::Result<Option<File>> {
+        let file = self.open_lock(&format!("lane-{lane:04x}"))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(file)),
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 
-    /// All sessions that have a file, in the order of their ids, after `after`.
-    pub(crate) fn list(&self, after: Option<&SessionId>) -> io::Result<Vec<SessionId>> {
-        let entries = match fs::read_dir(self.sessions()) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(error),
-        };
-        let mut ids = Vec::new();
-        for entry in entries {
-            let name = entry?.file_name();
-            let id = name.to_str().and_then(|name| name.strip_suffix(".log"));
-            let id = id.and_then(|id| SessionId::new(id).ok());
-            ids.extend(id.filter(|id| after.is_none_or(|after| id > after)));
-        }
+    /// The lanes that there are, the one of settled sessions among them.
+    pub(crate) fn list_lanes(&self) -> io::Result<Vec<u16>> {
+        let names = names(&self.lanes())?;
+        let mut lanes: Vec<u16> = names
+            .iter()
+            .filter(|name| name.len() == 4)
+            .filter_map(|name| u16::from_str_radix(name, 16).ok())
+            .collect();
+        lanes.sort_unstable();
+        Ok(lanes)
+    }
+
+    /// The numbers of the segments of a lane.
+    pub(crate) fn list_segments(&self, lane: u16) -> io::Result<Vec<u32>> {
+        let names = names(&self.lane(lane))?;
+        let mut numbers: Vec<u32> = names
+            .iter()
+            .filter_map(|name| name.strip_suffix(".seg"))
+            .filter_map(|name| u32::from_str_radix(name, 16).ok())
+            .collect();
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    /// The sessions that have a log of the first format, in the order of their ids.
+    pub(crate) fn list_old(&self) -> io::Result<Vec<SessionId>> {
+        let names = names(&self.old_logs())?;
+        let ids = names.iter().filter_map(|name| name.strip_suffix(".log"));
+        let mut ids: Vec<SessionId> = ids.filter_map(|id| SessionId::new(id).ok()).collect();
         ids.sort_unstable();
         Ok(ids)
     }
+}
+
+/// Numbers what this process writes under a name that is not yet its own.
+static PARTS: AtomicU64 = AtomicU64::new(1);
+
+/// The names in a folder; none where there is no folder.
+fn names(folder: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.extend(entry?.file_name().into_string().ok());
+    }
+    Ok(names)
+}
+
+/// Creates a folder where it is missing, for the owner alone.
+pub(crate) fn create(folder: &Path) -> io::Result<()> {
+    let mut create = DirBuilder::new();
+    create.recursive(true).mode(0o700).create(folder)
+}
+
+/// Opens a file for reading; nothing when there is none.
+pub(crate) fn open_to_read(path: &Path) -> io::Result<Option<File>> {
+    let mut options = OpenOptions::new();
+    // Without waiting, because opening a FIFO waits for its other end.
+    let how = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    options.read(true).custom_flags(flags(how));
+    match options.open(path) {
+        Ok(file) => regular(&file).map(|()| Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens a file for reading and writing.
+pub(crate) fn open_to_write(path: &Path, create: bool) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(create)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(flags(OFlags::NOFOLLOW | OFlags::NONBLOCK))
+        .open(path)?;
+    regular(&file)?;
+    Ok(file)
+}
+
+/// Writes a file under its name as a whole or not at all. It is durable only where it is synced.
+pub(crate) fn put(path: &Path, bytes: &[u8], sync: bool) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    create(folder)?;
+    let mut part = path.as_os_str().to_owned();
+    let number = PARTS.fetch_add(1, Ordering::SeqCst);
+    part.push(format!(".{}-{number}.part", std::process::id()));
+    let part = PathBuf::from(part);
+    let written = (|| {
+        let file = open_to_write(&part, true)?;
+        file.set_len(0)?;
+        crate::disk::write_all_at(&file, bytes, 0)?;
+        if sync {
+            file.sync_all()?;
+        }
+        fs::rename(&part, path)?;
+        if sync {
+            File::open(folder)?.sync_all()?;
+        }
+        Ok(())
+    })();
+    if written.is_err() {
+        let _ = fs::remove_file(&part);
+    }
+    written
 }
 
 /// Makes the entries of a folder durable, and those of the folders above it.
@@ -156,21 +240,6 @@ pub(crate) fn sync_above(folder: &Path) -> io::Result<()> {
         folder.sync_all()?;
     }
     Ok(())
-}
-
-/// Takes the lock, and waits a little for it.
-///
-/// A process that is killed while it starts another leaves a fork of itself, which holds the lock
-/// until it has become the other program. Whoever restarts at once must not be told `Locked`.
-fn patiently(file: &File) -> Result<(), Errno> {
-    let begun = Instant::now();
-    loop {
-        let taken = flock(file, FlockOperation::NonBlockingLockExclusive);
-        if taken != Err(Errno::WOULDBLOCK) || begun.elapsed() >= PATIENCE {
-            return taken;
-        }
-        thread::sleep(PAUSE);
-    }
 }
 
 /// Refuses a FIFO, a device or a folder, which could hold a reader for ever.

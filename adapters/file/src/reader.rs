@@ -1,248 +1,232 @@
-//! Reading: pages of a log, a check of all of it, and which sessions there are. Takes no lock.
+//! Reading: pages of a log, a check of all of it, which sessions there are. Takes no lock.
 
-use std::path::PathBuf;
-use std::thread;
-use std::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use windlass_core::{Recorded, Seq, SessionId};
-use windlass_ports::codec::{self, CodecError};
 use windlass_ports::{
-    Link, SessionFilter, SessionHead, StoreError, StoreErrorKind, Summary, Verified,
+    SessionFilter, SessionHead, Snapshot, StoreError, StoreErrorKind, Summary, Verified,
 };
 
-use crate::disk::LogFile;
-use crate::error;
-use crate::marks::Marks;
+use crate::format::Key;
+use crate::log::Log;
+use crate::old::marks::Marks;
+use crate::old::reader::Reader as OldReader;
 use crate::places::Places;
-use crate::scan::{Found, Scan, Unit};
+use crate::shelf::{Listing, Shelf, Standing};
+use crate::{erasing, error, snapshots};
 
-/// How often, and after which pause, what looks damaged is looked at again. Another process may
-/// be in the middle of a write; one write takes far less than these together.
-const LOOKS: u32 = 4;
-const PAUSE: Duration = Duration::from_millis(1);
-
-/// A session's log, to be read.
-pub(crate) struct Reader<'a> {
-    pub(crate) places: &'a Places,
-    pub(crate) marks: &'a Marks,
-    pub(crate) session: &'a SessionId,
-    /// Where the log ends for sure, when this process writes it.
-    pub(crate) known_end: Option<u64>,
+/// Reads the logs of a store.
+pub(crate) struct Reader {
+    shelf: Arc<Shelf>,
+    marks: Marks,
+    /// The number of erasures that all that is known comes after.
+    erasures: AtomicU64,
 }
 
-impl Reader<'_> {
-    /// Reads up to `limit` facts after position `after`.
-    pub(crate) fn read(&self, after: Seq, limit: usize) -> Result<Vec<Recorded>, StoreError> {
-        if let Some(mark) = self.marks.before(self.session, after) {
-            let file = self.open()?;
-            let mut scan = Scan::from(&*file, self.session, self.known_end, mark);
-            match self.page(&mut scan, after, limit) {
-                Ok(page) => return Ok(page),
-                Err(_) => self.marks.forget(self.session),
-            }
+impl Reader {
+    pub(crate) fn new(shelf: Arc<Shelf>) -> Self {
+        Self {
+            erasures: AtomicU64::new(erasing::count(shelf.places())),
+            shelf,
+            marks: Marks::default(),
         }
-        let file = self.open()?;
-        let mut scan = Scan::new(&*file, self.session, self.known_end);
-        self.page(&mut scan, after, limit)
     }
 
-    /// Reads a page from where a scan stands.
-    fn page(
+    pub(crate) fn read(
         &self,
-        scan: &mut Scan<'_>,
+        session: &SessionId,
         after: Seq,
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError> {
-        let mut page = Vec::new();
-        // An empty page still tells whether there is such a session.
-        while page.len() < limit || scan.place().seq == Seq::ZERO {
-            match self.next(scan)? {
-                Found::Unit(unit) => {
-                    self.take(scan, &unit, after, limit, &mut page)?;
-                    self.marks.note(self.session, scan.place());
-                }
-                Found::End { .. } if scan.place().seq == Seq::ZERO => {
-                    return Err(error::unknown(self.session, &self.path()));
-                }
-                Found::End { .. } => break,
-                Found::Damage(damage) => {
-                    self.take(scan, &damage.sound, after, limit, &mut page)?;
-                    if page.len() < limit {
-                        return Err(error::damaged(self.session, &self.path(), &damage));
-                    }
-                    break;
-                }
-                Found::Newer { format } => {
-                    return Err(error::newer(self.session, &self.path(), format));
-                }
-            }
+        match self.old(session)? {
+            Some(old) => old.read(after, limit),
+            None => self.log(session).read(after, limit),
         }
-        Ok(page)
     }
 
-    /// Adds the facts of a unit that a page has room for.
-    fn take(
+    pub(crate) fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
+        match self.old(session)? {
+            Some(old) => old.verify(),
+            None => self.log(session).verify(),
+        }
+    }
+
+    /// The last position of a session's log.
+    pub(crate) fn last(&self, session: &SessionId) -> Result<Seq, StoreError> {
+        if let Some(old) = self.old(session)? {
+            return old.summary().map(|summary| summary.last);
+        }
+        let standing = self.shelf.standing(session)?;
+        let (last, ..) = self.log(session).follow(&standing)?;
+        match last {
+            Seq::ZERO => Err(error::unknown(session, self.places().root())),
+            last => Ok(last),
+        }
+    }
+
+    pub(crate) fn keep_snapshot(
         &self,
-        scan: &mut Scan<'_>,
-        unit: &Unit,
-        after: Seq,
-        limit: usize,
-        page: &mut Vec<Recorded>,
+        session: &SessionId,
+        snapshot: &Snapshot,
     ) -> Result<(), StoreError> {
-        let mut seq = unit.after;
-        for body in &unit.bodies {
-            seq = seq.next();
-            if seq > after && page.len() < limit {
-                let bytes = scan.bytes(body).map_err(|error| self.io(error))?;
-                page.push(self.decode(bytes, seq, body.start)?);
+        if snapshot.bytes.len() > snapshots::MOST {
+            let most = snapshots::MOST as u64;
+            let bytes = snapshot.bytes.len();
+            return Err(error::too_large(session, "a snapshot", bytes, most));
+        }
+        let last = self.last(session)?;
+        let link = match snapshot.seq {
+            seq if seq > last || seq == Seq::ZERO => None,
+            seq => self.link_at(session, seq)?,
+        };
+        let Some(link) = link else {
+            return Err(StoreError::new(
+                StoreErrorKind::Invalid,
+                format!(
+                    "a snapshot of {session} at {}, but its log ends at {last}; this is a bug of \
+                     the caller",
+                    snapshot.seq
+                ),
+            ));
+        };
+        let path = self.places().snapshot(session);
+        snapshots::keep(self.places(), session, snapshot, link)
+            .map_err(|error| error::from_io(error, "keeping", &path))
+    }
+
+    pub(crate) fn snapshot(
+        &self,
+        session: &SessionId,
+        version: &str,
+    ) -> Result<Option<Snapshot>, StoreError> {
+        self.last(session)?;
+        let path = self.places().snapshot(session);
+        let kept = snapshots::read(self.places(), session, version)
+            .map_err(|error| error::reading(error, &path))?;
+        let Some((snapshot, link)) = kept else {
+            return Ok(None);
+        };
+        let borne_out = self.link_at(session, snapshot.seq)? == Some(link);
+        Ok(borne_out.then_some(snapshot))
+    }
+
+    fn link_at(
+        &self,
+        session: &SessionId,
+        seq: Seq,
+    ) -> Result<Option<windlass_ports::Link>, StoreError> {
+        match self.old(session)? {
+            Some(old) => old.link_at(seq),
+            None => self.log(session).link_at(seq),
+        }
+    }
+
+    /// Up to `limit` of the sessions that a filter takes, after `after`.
+    pub(crate) fn sessions(
+        &self,
+        filter: &SessionFilter,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> Result<Vec<SessionHead>, StoreError> {
+        self.notice_erasures()?;
+        let mut standings: BTreeMap<SessionId, Standing> = BTreeMap::new();
+        let wanted = |id: &SessionId| after.is_none_or(|after| id > after);
+        let Listing { parts, damages } = self.shelf.all()?;
+        for (id, part) in parts.into_iter().filter(|(id, _)| wanted(id)) {
+            standings.entry(id).or_default().parts.push(part);
+        }
+        for (_, damage) in &damages {
+            if let Some(id) = damage.id.clone().filter(wanted) {
+                standings.entry(id).or_default();
             }
+        }
+        let folder = self.places().old_logs();
+        let old = self.places().list_old();
+        for id in old.map_err(|error| error::reading(error, &folder))? {
+            if wanted(&id) {
+                standings.entry(id).or_default();
+            }
+        }
+        let mut heads = Vec::new();
+        for (id, mut standing) in standings {
+            if heads.len() >= limit {
+                break;
+            }
+            let key = Key::of(&id);
+            let of = damages.iter().filter(|(_, damage)| damage.may_be_of(key));
+            standing.damages = of.cloned().collect();
+            if let Some(summary) = self.listed(&id, &standing)
+                && filter.takes(summary.as_ref())
+            {
+                heads.push(SessionHead { id, summary });
+            }
+        }
+        Ok(heads)
+    }
+
+    /// A session's log in short, which is none where it is damaged; nothing where there is no log.
+    ///
+    /// One log that cannot be read must not hide the others: it is listed, and reading it says what
+    /// is wrong.
+    fn listed(&self, id: &SessionId, standing: &Standing) -> Option<Option<Summary>> {
+        if erasing::is_begun(self.places(), id) {
+            return None;
+        }
+        let old = OldReader {
+            places: self.places(),
+            marks: &self.marks,
+            session: id,
+        };
+        match old.exists() {
+            Ok(true) => return Some(old.summary().ok()),
+            Ok(false) => {}
+            Err(_) => return Some(None),
+        }
+        match self.log(id).end(standing) {
+            Ok(Some(end)) => Some(end.summary),
+            Ok(None) => None,
+            Err(_) => Some(None),
+        }
+    }
+
+    /// A session's log of the first format, where it has one. While that is there, it is the log.
+    fn old<'a>(&'a self, session: &'a SessionId) -> Result<Option<OldReader<'a>>, StoreError> {
+        self.notice_erasures()?;
+        if erasing::is_begun(self.places(), session) {
+            return Err(error::unknown(session, self.places().root()));
+        }
+        let old = OldReader {
+            places: self.places(),
+            marks: &self.marks,
+            session,
+        };
+        match old.exists() {
+            Ok(true) => Ok(Some(old)),
+            Ok(false) => Ok(None),
+            Err(error) if error.kind == StoreErrorKind::Unknown => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn notice_erasures(&self) -> Result<(), StoreError> {
+        let count = erasing::count(self.places());
+        if self.erasures.load(Ordering::SeqCst) != count {
+            self.shelf.forget_all()?;
+            self.erasures.store(count, Ordering::SeqCst);
         }
         Ok(())
     }
 
-    /// Checks all of the log.
-    pub(crate) fn verify(&self) -> Result<Verified, StoreError> {
-        let file = self.open()?;
-        let mut scan = Scan::new(&*file, self.session, self.known_end);
-        let mut link = Link::genesis(self.session);
-        let torn_bytes = loop {
-            match self.next(&mut scan)? {
-                Found::Unit(unit) => {
-                    for (body, n) in unit.bodies.iter().zip(1..) {
-                        let bytes = scan.bytes(body).map_err(|error| self.io(error))?;
-                        link = link.then(bytes);
-                        self.decode(bytes, unit.after.plus(n), body.start)?;
-                    }
-                }
-                Found::End { torn_bytes } => break torn_bytes,
-                Found::Damage(damage) => {
-                    return Err(error::damaged(self.session, &self.path(), &damage));
-                }
-                Found::Newer { format } => {
-                    return Err(error::newer(self.session, &self.path(), format));
-                }
-            }
-        };
-        let end = scan.place();
-        if end.seq == Seq::ZERO {
-            return Err(error::unknown(self.session, &self.path()));
-        }
-        Ok(Verified {
-            last: end.seq,
-            bytes: end.offset,
-            torn_bytes,
-            chain: link,
-        })
-    }
-
-    /// Whether there is a fact, or damage where one could be.
-    pub(crate) fn exists(&self) -> Result<bool, StoreError> {
-        let file = match self.open() {
-            Ok(file) => file,
-            Err(error) if error.kind == StoreErrorKind::Unknown => return Ok(false),
-            Err(error) => return Err(error),
-        };
-        let mut scan = Scan::new(&*file, self.session, self.known_end);
-        Ok(match self.next(&mut scan)? {
-            Found::Unit(_) | Found::Damage(_) | Found::Newer { .. } => true,
-            Found::End { .. } => false,
-        })
-    }
-
-    /// The log in short, read from its facts.
-    fn summary(&self) -> Result<Summary, StoreError> {
-        let facts = self.read(Seq::ZERO, usize::MAX)?;
-        Summary::after(None, &facts).ok_or_else(|| error::unknown(self.session, &self.path()))
-    }
-
-    /// Goes on with a scan; damage counts only once it has been seen again.
-    fn next(&self, scan: &mut Scan<'_>) -> Result<Found, StoreError> {
-        let mut found = scan.next().map_err(|error| self.io(error))?;
-        for _ in 1..LOOKS {
-            if self.known_end.is_some() || !matches!(found, Found::Damage(_)) {
-                break;
-            }
-            thread::sleep(PAUSE);
-            scan.look_again();
-            found = scan.next().map_err(|error| self.io(error))?;
-        }
-        Ok(found)
-    }
-
-    fn decode(&self, bytes: &[u8], seq: Seq, offset: u64) -> Result<Recorded, StoreError> {
-        let after = Seq(seq.0.saturating_sub(1));
-        let damaged =
-            |what: String| error::corrupt(self.session, &self.path(), after, offset, &what);
-        match codec::decode(bytes) {
-            Ok(fact) if fact.session == *self.session && fact.seq == seq => Ok(fact),
-            Ok(fact) => Err(damaged(format!(
-                "fact {} of session {} stands there",
-                fact.seq, fact.session
-            ))),
-            Err(newer @ CodecError::Newer { .. }) => {
-                let context = format!("reading fact {seq} of {}: {newer}", self.session);
-                Err(StoreError::new(StoreErrorKind::Newer, context).caused_by(newer))
-            }
-            Err(malformed @ CodecError::Malformed(_)) => {
-                Err(damaged(malformed.to_string()).caused_by(malformed))
-            }
+    fn log<'a>(&'a self, session: &'a SessionId) -> Log<'a> {
+        Log {
+            shelf: &self.shelf,
+            session,
         }
     }
 
-    fn open(&self) -> Result<Box<dyn LogFile>, StoreError> {
-        let opened = self
-            .places
-            .open(self.session)
-            .map_err(|error| self.io(error))?;
-        match opened {
-            Some(file) => Ok(Box::new(file)),
-            None => Err(error::unknown(self.session, &self.path())),
-        }
+    fn places(&self) -> &Places {
+        self.shelf.places()
     }
-
-    fn path(&self) -> PathBuf {
-        self.places.log(self.session)
-    }
-
-    fn io(&self, error: std::io::Error) -> StoreError {
-        let mut error = error::from_io(error, "reading", &self.path());
-        error.kind = StoreErrorKind::Io;
-        error
-    }
-}
-
-/// Up to `limit` sessions after `after`.
-pub(crate) fn sessions(
-    places: &Places,
-    marks: &Marks,
-    known_end: impl Fn(&SessionId) -> Option<u64>,
-    filter: &SessionFilter,
-    after: Option<&SessionId>,
-    limit: usize,
-) -> Result<Vec<SessionHead>, StoreError> {
-    let folder = places.sessions();
-    let ids = places
-        .list(after)
-        .map_err(|error| error::from_io(error, "listing", &folder))?;
-    let mut heads = Vec::new();
-    for id in ids {
-        if heads.len() >= limit {
-            break;
-        }
-        let reader = Reader {
-            places,
-            marks,
-            session: &id,
-            known_end: known_end(&id),
-        };
-        // One file that cannot be opened must not hide the others: it is listed, and reading it
-        // says what is wrong.
-        if reader.exists().unwrap_or(true) {
-            let summary = reader.summary().ok();
-            if filter.takes(summary.as_ref()) {
-                heads.push(SessionHead { id, summary });
-            }
-        }
-    }
-    Ok(heads)
 }

@@ -1,294 +1,311 @@
-//! Scanning: from unit to unit of a log file, each checked in full before any of it counts.
+//! Scanning: what a segment holds, found from its bytes alone, and what the bytes are that do not
+//! read: room prepared ahead, the remains of units that were never acknowledged, or damage.
+//!
+//! What is made durable together is one write at the segment's end, acknowledged once it has been
+//! synced, and nothing is written behind it before. So at most the last such group is
+//! unacknowledged, and the first unit of each group says that it is. What a death of the process or
+//! a loss of power can leave of a group is bounded: the file may end within it, and where room was
+//! prepared ahead, sectors of it may still be the zeros that they were, in any of its units. No
+//! text of a log holds a zero byte. Hence the first unit that does not read is *torn* when
+//!
+//! - the file ends before it does, or
+//! - a sector of it holds nothing but zeros,
+//!
+//! and no other group follows. Everything else is *damage*. The tail of an acknowledged unit that is
+//! lost by whole sectors or by cutting the file cannot be told from a torn one by what is left in
+//! the file; a changed byte always can.
 
 use std::io;
-use std::ops::Range;
 
-use windlass_core::{Seq, SessionId};
+use windlass_core::SessionId;
 
-use crate::codec::{self, FileHead, HEAD, Head, LEAST_UNIT, Link};
-use crate::disk::LogFile;
-use crate::judge::{Judgement, judge};
-use crate::window::Window;
+use crate::disk::{LogFile, read_full_at};
+use crate::format::{self, FIRST, HEAD, Head, Key, LEAST_UNIT, SegmentHead, TAIL};
+use crate::map::{Added, Damage, Map, Torn};
 
-/// A place between two units, and what is known there.
+/// The unit in which disks write: zeros that replace less than this were not left by a torn write.
+const SECTOR: u64 = 512;
+
+/// What a segment may end with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// The offset at which the next unit begins.
-    pub(crate) offset: u64,
-    /// The last position before it.
-    pub(crate) seq: Seq,
-    /// The link of that position.
-    pub(crate) link: Link,
+pub(crate) enum Ending {
+    /// What was never acknowledged: it is the last one of its lane.
+    Open,
+    /// Nothing but what is whole.
+    Sealed,
 }
 
-/// What a scan comes upon.
+/// Why a segment cannot be scanned at all.
 #[derive(Debug)]
-pub(crate) enum Found {
-    /// A unit that is whole.
-    Unit(Unit),
-    /// The end. So many bytes behind it are the remains of an append that was never
-    /// acknowledged.
-    End {
-        /// How many.
-        torn_bytes: u64,
-    },
-    /// Damage.
-    Damage(Damage),
-    /// A newer engine wrote the file.
-    Newer {
-        /// In this format.
-        format: u32,
-    },
+pub(crate) enum Refused {
+    Io(io::Error),
+    /// A newer engine wrote it, in this format.
+    Newer(u32),
 }
 
-/// Records that were written as one.
-#[derive(Debug, Clone)]
-pub(crate) struct Unit {
-    /// Where it begins.
-    pub(crate) start: u64,
-    /// The position before its first record.
-    pub(crate) after: Seq,
-    /// Where in the file the bodies are.
-    pub(crate) bodies: Vec<Range<u64>>,
-}
-
-impl Unit {
-    /// A unit at this place, still without a record.
-    pub(crate) fn empty(at: Place) -> Self {
-        Self {
-            start: at.offset,
-            after: at.seq,
-            bodies: Vec::new(),
-        }
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
     }
 }
 
-/// Damage: bytes that no append leaves behind, not even one that was interrupted.
-#[derive(Debug)]
-pub(crate) struct Damage {
-    /// The last position before it.
-    pub(crate) after: Seq,
-    /// Where it is.
-    pub(crate) offset: u64,
-    /// What is wrong.
-    pub(crate) what: String,
-    /// The records of its unit that stand before it.
-    pub(crate) sound: Unit,
-}
-
-/// A scan of a session's log.
-pub(crate) struct Scan<'a> {
-    file: &'a dyn LogFile,
-    id: &'a SessionId,
-    window: Window,
-    at: Place,
-    /// Where the log ends for sure, when this process writes it: everything before was
-    /// acknowledged, so nothing before can be torn, and what stands behind does not count yet.
-    known_end: Option<u64>,
-}
-
-impl<'a> Scan<'a> {
-    /// A scan from the beginning.
-    pub(crate) fn new(file: &'a dyn LogFile, id: &'a SessionId, known_end: Option<u64>) -> Self {
-        let at = Place {
-            offset: 0,
-            seq: Seq::ZERO,
-            link: codec::genesis(id),
-        };
-        Self::from(file, id, known_end, at)
-    }
-
-    /// A scan from a place that an earlier scan has passed.
-    pub(crate) fn from(
-        file: &'a dyn LogFile,
-        id: &'a SessionId,
-        known_end: Option<u64>,
-        at: Place,
-    ) -> Self {
-        Self {
-            file,
-            id,
-            window: Window::default(),
-            at,
-            known_end,
-        }
-    }
-
-    /// Where the scan stands.
-    pub(crate) fn place(&self) -> Place {
-        self.at
-    }
-
-    /// Forgets what is in memory of the file, so that the next unit is read anew.
-    pub(crate) fn look_again(&mut self) {
-        self.window = Window::default();
-    }
-
-    /// The bytes of a range of the unit found last.
-    pub(crate) fn bytes(&mut self, range: &Range<u64>) -> io::Result<&[u8]> {
-        let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
-        self.window.load(self.file, range.start, len)
-    }
-
-    /// Goes on to the next unit.
-    pub(crate) fn next(&mut self) -> io::Result<Found> {
-        if self.known_end.is_some_and(|end| self.at.offset >= end) {
-            return Ok(Found::End { torn_bytes: 0 });
-        }
-        if self.at.offset == 0 {
-            match self.file_head()? {
-                Ok(len) => self.at.offset = len,
-                Err(found) => return Ok(found),
+/// Scans a segment from where its map ends on.
+///
+/// The bytes that are read are those behind, which a segment's size bounds.
+pub(crate) fn scan(file: &dyn LogFile, map: &mut Map, ending: Ending) -> Result<(), Refused> {
+    let len = file.len()?;
+    if map.end < FIRST {
+        let mut first = [0; FIRST as usize];
+        let read = read_full_at(file, &mut first, 0)?;
+        let first = first.get(..read).unwrap_or_default();
+        match format::read_segment_head(map.place, first) {
+            SegmentHead::Ours => {}
+            SegmentHead::Newer(format) => return Err(Refused::Newer(format)),
+            // The process died as it began the segment: nothing was ever in it.
+            SegmentHead::Other(_) if ending == Ending::Open && is_begun(first, len) => {
+                map.torn = None;
+                return Ok(());
             }
+            // What the units say of their place tells whose they are as well.
+            SegmentHead::Other(what) => map.damages.push(Damage {
+                offset: 0,
+                end: FIRST,
+                half: None,
+                id: None,
+                what,
+            }),
         }
-        let start = self.at.offset;
-        let bytes = self.window.load(self.file, start, HEAD)?;
-        match codec::read_head(start, bytes) {
-            Some(head) if head.index == 1 => self.unit(start, head),
-            Some(_) => self.trouble(
-                start,
-                None,
-                "a record is not in its place",
-                Unit::empty(self.at),
-            ),
-            None => self.trouble(start, None, "no record begins there", Unit::empty(self.at)),
-        }
+        map.end = FIRST;
+        map.group = FIRST;
     }
+    map.torn = None;
+    let size = usize::try_from(len.saturating_sub(map.end)).unwrap_or(usize::MAX);
+    let mut bytes = vec![0; size];
+    let read = read_full_at(file, &mut bytes, map.end)?;
+    bytes.truncate(read);
+    let base = map.end;
+    let rest = Rest {
+        written: bytes
+            .iter()
+            .rposition(|byte| *byte != 0)
+            .map_or(0, |at| at + 1),
+        bytes: &bytes,
+        base,
+    };
+    rest.read(map, ending);
+    Ok(())
+}
 
-    /// Reads the first line; answers its length, or what there is instead.
-    fn file_head(&mut self) -> io::Result<Result<u64, Found>> {
-        let bytes = self.window.load(self.file, 0, 256)?;
-        Ok(match codec::read_file_head(self.id, bytes) {
-            FileHead::Ours(len) => Ok(len as u64),
-            FileHead::Newer(format) => Err(Found::Newer { format }),
-            FileHead::Foreign(other) => {
-                let what = format!("the file says that it is the log of {other}");
-                Err(self.damage(0, what, Unit::empty(self.at)))
-            }
-            FileHead::Unreadable => {
-                let head = codec::file_head(self.id);
-                if bytes.len() < head.len() && head.starts_with(bytes) && self.known_end.is_none() {
-                    let torn_bytes = bytes.len() as u64;
-                    return Ok(Err(Found::End { torn_bytes }));
+/// Whether these are the first bytes of a segment that was never finished, of a file of this length.
+fn is_begun(first: &[u8], len: u64) -> bool {
+    len <= FIRST && (first.len() < FIRST as usize || first.iter().all(|byte| *byte == 0))
+}
+
+/// The bytes of a segment from `base` on.
+struct Rest<'a> {
+    bytes: &'a [u8],
+    base: u64,
+    /// How many of them there are up to the last that is not zero.
+    written: usize,
+}
+
+impl Rest<'_> {
+    fn read(&self, map: &mut Map, ending: Ending) {
+        let mut at = 0;
+        while at < self.written {
+            let head = self.head(map, at);
+            let unit = head.filter(|head| self.is_whole(at, head));
+            let Some(head) = unit else {
+                match self.trouble(map, at, head, ending) {
+                    Some(next) => at = next,
+                    None => return,
                 }
-                Err(self.trouble(
-                    0,
-                    None,
-                    "the first line is not that of a log",
-                    Unit::empty(self.at),
-                )?)
+                map.end = self.base + at as u64;
+                continue;
+            };
+            if head.group.first {
+                map.group = self.base + at as u64;
             }
-        })
+            map.series = head.group.series;
+            if !head.erased {
+                self.add(map, at, &head);
+            }
+            at += head.len as usize;
+            map.end = self.base + at as u64;
+        }
     }
 
-    /// Reads a unit whose first head is sound.
-    fn unit(&mut self, start: u64, first: Head) -> io::Result<Found> {
-        let end = start + u64::from(first.rest);
-        let size = first.rest as usize;
-        if !(LEAST_UNIT..=codec::MOST_UNIT).contains(&u64::from(first.rest)) {
-            let what = "a record has a size that none has".to_owned();
-            return Ok(self.damage(start, what, Unit::empty(self.at)));
-        }
-        let bytes = self.window.load(self.file, start, size)?;
-        if bytes.len() < size {
-            return self.trouble(
-                start,
-                Some(end),
-                "the file ends within a record",
-                Unit::empty(self.at),
-            );
-        }
-        let mut unit = Unit::empty(self.at);
-        let (mut at, mut link) = (start, self.at.link);
-        for index in 1..=first.count {
-            match record(bytes, start, at, end, (index, first.count), &link) {
-                Ok(record) => {
-                    unit.bodies.push(record.body);
-                    link = record.link;
-                    at = record.end;
-                }
-                Err(what) => return self.trouble(at, Some(end), what, unit),
+    fn add(&self, map: &mut Map, at: usize, head: &Head) {
+        let opening = match head.opening {
+            true => {
+                let unit = self.bytes.get(at..).unwrap_or_default();
+                let Some((opening, _)) = format::read_opening(unit) else {
+                    let end = at + head.len as usize;
+                    let half = Some(head.key.half());
+                    map.damages
+                        .push(self.damage(at, end, half, "a unit does not open"));
+                    return;
+                };
+                Some(opening)
             }
-        }
-        if at != end {
-            return self.trouble(at, Some(end), "a batch is longer than its records", unit);
-        }
-        self.at = Place {
-            offset: end,
-            seq: self.at.seq.plus(unit.bodies.len() as u64),
-            link,
+            false => None,
         };
-        Ok(Found::Unit(unit))
+        map.add(Added::scanned(head, self.base + at as u64, opening));
     }
 
-    /// Decides what bytes that do not read are: the end, a torn tail, or damage.
+    fn head(&self, map: &Map, at: usize) -> Option<Head> {
+        format::read_head(map.place, self.base + at as u64, self.bytes.get(at..)?)
+    }
+
+    /// Whether a unit has all its bytes as they were written. What was erased has none.
+    fn is_whole(&self, at: usize, head: &Head) -> bool {
+        let unit = self.bytes.get(at..at + head.len as usize);
+        unit.is_some_and(|unit| head.erased || format::is_sound(head, unit))
+    }
+
+    /// Judges bytes at `at` that are no sound unit; answers where to go on.
     fn trouble(
         &self,
-        at: u64,
-        unit_end: Option<u64>,
-        what: &str,
-        sound: Unit,
-    ) -> io::Result<Found> {
-        if self.known_end.is_some() {
-            return Ok(self.damage(at, format!("{what}, where facts were acknowledged"), sound));
+        map: &mut Map,
+        at: usize,
+        head: Option<Head>,
+        ending: Ending,
+    ) -> Option<usize> {
+        let next = match head {
+            Some(head) => at + head.len as usize,
+            None => self.next_head(map, at + 4).unwrap_or(self.written),
+        };
+        // Behind damage nothing is taken for what a write left.
+        let open = ending == Ending::Open && map.damages.is_empty();
+        if open && self.is_torn(map, at, head, next) {
+            map.torn = Some(self.torn(map, at, head));
+            return None;
         }
-        Ok(match judge(self.file, self.at.offset, unit_end)? {
-            Judgement::End => Found::End { torn_bytes: 0 },
-            Judgement::Torn { bytes } => Found::End { torn_bytes: bytes },
-            Judgement::Damaged => self.damage(at, what.to_owned(), sound),
+        let (half, end) = match head {
+            Some(head) => (Some(head.key.half()), next),
+            None => self.whose(at, next),
+        };
+        let what = match head {
+            Some(_) => "a unit's checksum does not match",
+            None => "no unit begins there",
+        };
+        map.damages.push(self.damage(at, end, half, what));
+        Some(end.max(next))
+    }
+
+    fn is_torn(&self, map: &Map, at: usize, head: Option<Head>, next: usize) -> bool {
+        let mut after = self.next_head(map, at + 4);
+        while let Some(found) = after {
+            let Some(later) = self.head(map, found) else {
+                break;
+            };
+            let another = head.is_some_and(|head| head.group.series != later.group.series);
+            if later.group.first || another {
+                return false;
+            }
+            after = self.next_head(map, found + later.len as usize);
+        }
+        if next > self.bytes.len() || (head.is_none() && self.bytes.len() - at < LEAST_UNIT) {
+            return true;
+        }
+        // A unit that has lost its head reaches over at least so many bytes.
+        let end = match head {
+            Some(_) => next,
+            None => next.max(at + LEAST_UNIT).min(self.bytes.len()),
+        };
+        self.zero_sector(at, end)
+    }
+
+    /// What is torn from `at` on.
+    fn torn(&self, map: &Map, at: usize, head: Option<Head>) -> Torn {
+        let mut parts = Vec::new();
+        let mut found = head.map(|head| (at, head));
+        let mut from = at;
+        loop {
+            if let Some((place, head)) = found {
+                let end = (place + head.len as usize).min(self.written.max(place));
+                parts.push((head.key, (end - place) as u64));
+                from = place + head.len as usize - 4;
+            }
+            let next = self.next_head(map, from + 4);
+            found = next.and_then(|at| Some((at, self.head(map, at)?)));
+            if found.is_none() {
+                break;
+            }
+        }
+        Torn {
+            bytes: (self.written - at) as u64,
+            parts,
+        }
+    }
+
+    /// The first place from `from` on where a head is sound.
+    fn next_head(&self, map: &Map, from: usize) -> Option<usize> {
+        let mut at = from;
+        while at + HEAD <= self.bytes.len() && at < self.written {
+            if self.head(map, at).is_some() {
+                return Some(at);
+            }
+            at += 4;
+        }
+        None
+    }
+
+    /// Whose the bytes are, by the end of the one unit that they may be, and where that ends.
+    fn whose(&self, at: usize, next: usize) -> (Option<u32>, usize) {
+        let least = next.max(at).next_multiple_of(4);
+        for end in (least..=least + TAIL).step_by(4) {
+            let unit = self.bytes.get(at..end).unwrap_or_default();
+            if let Some(half) = format::half_at_the_end(unit) {
+                return (Some(half), end);
+            }
+        }
+        (None, least)
+    }
+
+    /// Whether a sector of these bytes, as far as it is among them, is all zeros.
+    fn zero_sector(&self, from: usize, to: usize) -> bool {
+        let mut at = from as u64 + self.base;
+        let end = to as u64 + self.base;
+        while at < end {
+            let next = ((at / SECTOR + 1) * SECTOR).min(end);
+            let from = usize::try_from(at - self.base).unwrap_or(usize::MAX);
+            let to = usize::try_from(next - self.base).unwrap_or(usize::MAX);
+            let piece = self.bytes.get(from..to).unwrap_or_default();
+            if piece.iter().all(|byte| *byte == 0) {
+                return true;
+            }
+            at = next;
+        }
+        false
+    }
+
+    /// The session whose damaged unit it is. What is damaged is not believed: the id must fit the
+    /// key, of which the id is hashed.
+    fn guess(&self, at: usize, end: usize, half: u32) -> Option<SessionId> {
+        let unit = self.bytes.get(at..end.min(self.bytes.len()))?;
+        let fits = |id: &SessionId| Key::of(id).half() == half;
+        let opened = format::read_opening(unit).map(|(opening, _)| opening.id);
+        opened.filter(fits).or_else(|| {
+            let mut lines = unit.get(HEAD..)?.split(|byte| *byte == b'\n');
+            lines.find_map(|line| {
+                let from = line.iter().position(|byte| *byte == b'{')?;
+                let fact = windlass_ports::codec::decode(line.get(from..)?).ok()?;
+                Some(fact.session).filter(fits)
+            })
         })
     }
 
-    fn damage(&self, offset: u64, what: String, sound: Unit) -> Found {
-        Found::Damage(Damage {
-            after: self.at.seq.plus(sound.bodies.len() as u64),
-            offset,
-            what,
-            sound,
-        })
+    fn damage(&self, at: usize, end: usize, half: Option<u32>, what: &str) -> Damage {
+        Damage {
+            offset: self.base + at as u64,
+            end: self.base + end as u64,
+            half,
+            id: half.and_then(|half| self.guess(at, end, half)),
+            what: what.to_owned(),
+        }
     }
 }
 
-/// A record that is sound.
-struct Record {
-    body: Range<u64>,
-    link: Link,
-    end: u64,
-}
-
-/// Checks the record at `at` of the unit that `bytes` are, which stands from `start` to `end`.
-fn record(
-    bytes: &[u8],
-    start: u64,
-    at: u64,
-    end: u64,
-    (index, count): (u32, u32),
-    before: &Link,
-) -> Result<Record, &'static str> {
-    let from = usize::try_from(at - start).unwrap_or(usize::MAX);
-    let bytes = bytes.get(from..).unwrap_or_default();
-    let head = codec::read_head(at, bytes).ok_or("no record begins there")?;
-    if (head.index, head.count, at + u64::from(head.rest)) != (index, count, end) {
-        return Err("a record is not in its place");
-    }
-    let len = head.len as usize;
-    let body = bytes
-        .get(HEAD..HEAD + len)
-        .ok_or("a record is longer than its batch")?;
-    if bytes.get(HEAD + len) != Some(&b'\n') {
-        return Err("a record does not end with its line");
-    }
-    if crc32c::crc32c(body) != head.crc {
-        return Err("a record's checksum does not match");
-    }
-    if codec::next_link(before, body) != head.link {
-        return Err("a record does not link to the one before it");
-    }
-    let body_start = at + HEAD as u64;
-    let body_end = body_start + u64::from(head.len);
-    Ok(Record {
-        body: body_start..body_end,
-        link: head.link,
-        end: body_end + 1,
-    })
-}
+#[cfg(test)]
+mod tests;

@@ -1,62 +1,63 @@
-//! The store: the log store port over the files of one folder.
+//! The store: the log store port over the segments of one folder.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::sync::oneshot;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Durability, Fencing, LogStore, SessionFilter, SessionHead, StoreCapabilities,
-    StoreError, StoreErrorKind, Verified, codec,
+    Claimed, Durability, Fencing, LogStore, SessionFilter, SessionHead, Snapshot,
+    StoreCapabilities, StoreError, StoreErrorKind, Verified,
 };
+use windlass_store::{Batch, Bounds, Pipeline};
 
 use crate::disk::{Disk, RealDisk};
-use crate::error;
-use crate::marks::Marks;
+use crate::lane::SEGMENT;
+use crate::medium::FileMedium;
 use crate::places::Places;
-use crate::pool::Pool;
-use crate::reader::{self, Reader};
-use crate::slot::{Append, Op, Shared, Slot};
+use crate::reader::Reader;
+use crate::shelf::Shelf;
+use crate::{error, snapshots};
 
 /// The largest fact in bytes of its text form.
 const MAX_FACT_BYTES: usize = 32 * 1024 * 1024;
-/// From how many slots on the idle ones are looked for and dropped.
-const MANY_SLOTS: usize = 64;
+/// How often the files are looked at for what other processes append, in milliseconds.
+const POLL_MS: u64 = 100;
 
 /// A log store in a folder of the local filesystem.
 ///
 /// Its methods must be called within a Tokio runtime. Dropping it waits until the appends that
 /// were begun are done, then gives its claims back.
 pub struct FileStore {
-    // Fields are dropped in this order: the threads end, then the files are closed.
-    pool: Pool,
-    slots: Mutex<BTreeMap<SessionId, Arc<Slot>>>,
-    shared: Arc<Shared>,
-    marks: Arc<Marks>,
+    pipeline: Pipeline,
+    reader: Arc<Reader>,
+    place: String,
 }
 
 impl std::fmt::Debug for FileStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("FileStore")
-            .field("sessions", &self.shared.places.sessions())
+            .field("place", &self.place)
             .finish_non_exhaustive()
     }
 }
 
 impl FileStore {
     /// Opens the store in the folder `dir`, which the first claim creates where it is missing.
-    /// Opening itself changes nothing.
+    /// Opening itself changes nothing and reads no log.
     ///
     /// # Errors
     /// `Io` when `dir` is no folder, or no thread can be started.
     pub fn open(dir: PathBuf) -> Result<Self, StoreError> {
-        Self::on(Box::new(RealDisk), dir)
+        Self::on(Arc::new(RealDisk), dir, SEGMENT)
     }
 
-    pub(crate) fn on(disk: Box<dyn Disk>, dir: PathBuf) -> Result<Self, StoreError> {
+    pub(crate) fn on(
+        disk: Arc<dyn Disk>,
+        dir: PathBuf,
+        segment_bytes: u64,
+    ) -> Result<Self, StoreError> {
         if dir.exists() && !dir.is_dir() {
             let context = format!(
                 "{} is no folder, so it cannot hold a file store: name a folder",
@@ -64,67 +65,27 @@ impl FileStore {
             );
             return Err(StoreError::new(StoreErrorKind::Io, context));
         }
-        let pool = Pool::start()
-            .map_err(|error| error::from_io(error, "starting the threads of the store in", &dir))?;
-        let shared = Shared {
-            places: Places::new(dir),
-            disk,
-            epochs: AtomicU64::new(0),
-        };
+        let place = format!("the file store {}", dir.display());
+        let places = Arc::new(Places::new(dir));
+        let shelf = Arc::new(Shelf::new(places));
+        let medium = FileMedium::new(shelf.clone(), disk, segment_bytes);
+        let pipeline = Pipeline::start(place.clone(), medium, Bounds::default())?;
         Ok(Self {
-            pool,
-            slots: Mutex::default(),
-            shared: Arc::new(shared),
-            marks: Arc::default(),
+            pipeline,
+            reader: Arc::new(Reader::new(shelf)),
+            place,
         })
-    }
-
-    /// Queues an operation on a session and waits for its answer.
-    ///
-    /// The slot is looked up and the operation queued under one lock, so that a slot is dropped
-    /// only while nothing waits in it.
-    async fn call<T>(
-        &self,
-        session: &SessionId,
-        op: Op,
-        answer: oneshot::Receiver<Result<T, StoreError>>,
-    ) -> Result<T, StoreError> {
-        {
-            let mut slots = self.slots();
-            if slots.len() >= MANY_SLOTS && !slots.contains_key(session) {
-                slots.retain(|_, slot| !slot.is_idle());
-            }
-            let slot = slots
-                .entry(session.clone())
-                .or_insert_with(|| Arc::new(Slot::new(session.clone(), self.shared.clone())));
-            if slot.push(op)? {
-                self.pool.schedule(slot.clone());
-            }
-        }
-        answer.await.unwrap_or_else(|_| Err(error::gone(session)))
     }
 
     /// Reads on a thread that may block.
     async fn reading<T: Send + 'static>(
         &self,
         session: &SessionId,
-        read: impl FnOnce(Reader<'_>) -> Result<T, StoreError> + Send + 'static,
+        read: impl FnOnce(&Reader, &SessionId) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let known_end = self.slots().get(session).and_then(|slot| slot.known_end());
-        let (shared, marks, id) = (self.shared.clone(), self.marks.clone(), session.clone());
-        let reading = tokio::task::spawn_blocking(move || {
-            read(Reader {
-                places: &shared.places,
-                marks: &marks,
-                session: &id,
-                known_end,
-            })
-        });
+        let (reader, id) = (self.reader.clone(), session.clone());
+        let reading = tokio::task::spawn_blocking(move || read(&reader, &id));
         reading.await.unwrap_or_else(|_| Err(error::gone(session)))
-    }
-
-    fn slots(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<Slot>>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -135,21 +96,18 @@ impl LogStore for FileStore {
             durability: Durability::Power,
             max_fact_bytes: MAX_FACT_BYTES,
             fencing: Fencing::Place,
-            tail: None,
-            erase: false,
-            snapshots: None,
+            tail: Some(POLL_MS),
+            erase: true,
+            snapshots: Some(snapshots::MOST),
         }
     }
 
     async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
-        let (reply, answer) = oneshot::channel();
-        self.call(session, Op::Claim { reply }, answer).await
+        self.pipeline.claim(session).await
     }
 
     async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
-        let (reply, answer) = oneshot::channel();
-        self.call(session, Op::Release { epoch, reply }, answer)
-            .await
+        self.pipeline.release(session, epoch).await
     }
 
     async fn append(
@@ -159,15 +117,8 @@ impl LogStore for FileStore {
         after: Seq,
         facts: &[Arc<Recorded>],
     ) -> Result<(), StoreError> {
-        let bodies = encode(session, after, facts)?;
-        let (reply, answer) = oneshot::channel();
-        let append = Append {
-            epoch,
-            after,
-            bodies,
-            reply,
-        };
-        self.call(session, Op::Append(append), answer).await
+        let batch = Batch::new(&self.place, session, after, facts, MAX_FACT_BYTES)?;
+        self.pipeline.append(batch, epoch).await
     }
 
     async fn read(
@@ -176,7 +127,7 @@ impl LogStore for FileStore {
         after: Seq,
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError> {
-        self.reading(session, move |reader| reader.read(after, limit))
+        self.reading(session, move |reader, id| reader.read(id, after, limit))
             .await
     }
 
@@ -186,20 +137,9 @@ impl LogStore for FileStore {
         after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionHead>, StoreError> {
-        let known: BTreeMap<_, _> = {
-            let slots = self.slots();
-            let ends = slots
-                .iter()
-                .map(|(id, slot)| (id.clone(), slot.known_end()));
-            ends.collect()
-        };
-        let (shared, marks, after) = (self.shared.clone(), self.marks.clone(), after.cloned());
-        let filter = filter.clone();
-        let listing = tokio::task::spawn_blocking(move || {
-            let known_end = |id: &SessionId| known.get(id).copied().flatten();
-            let after = after.as_ref();
-            reader::sessions(&shared.places, &marks, known_end, &filter, after, limit)
-        });
+        let (reader, filter, after) = (self.reader.clone(), filter.clone(), after.cloned());
+        let listing =
+            tokio::task::spawn_blocking(move || reader.sessions(&filter, after.as_ref(), limit));
         listing.await.unwrap_or_else(|error| {
             let context = "listing the sessions was stopped with the runtime: ask again";
             Err(StoreError::new(StoreErrorKind::Io, context).caused_by(error))
@@ -207,43 +147,50 @@ impl LogStore for FileStore {
     }
 
     async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
-        self.reading(session, |reader| reader.verify()).await
+        self.reading(session, |reader, id| reader.verify(id)).await
     }
-}
 
-/// Encodes a batch, which must be what may follow `after`.
-fn encode(
-    session: &SessionId,
-    after: Seq,
-    facts: &[Arc<Recorded>],
-) -> Result<Vec<Vec<u8>>, StoreError> {
-    let invalid = |context: String| StoreError::new(StoreErrorKind::Invalid, context);
-    if facts.is_empty() {
-        return Err(invalid(format!("an append to {session} holds no fact")));
+    async fn tail(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        patience: Duration,
+    ) -> Result<Seq, StoreError> {
+        let poll = Some(Duration::from_millis(POLL_MS));
+        let look = || async {
+            match self.pipeline.end(session) {
+                Some(end) if end.last > Seq::ZERO => Ok(end.last),
+                Some(_) | None => self.reading(session, |reader, id| reader.last(id)).await,
+            }
+        };
+        self.pipeline
+            .tail(session, after, patience, poll, look)
+            .await
     }
-    let mut bodies = Vec::with_capacity(facts.len());
-    let mut expected = after;
-    for fact in facts {
-        expected = expected.next();
-        if fact.session != *session || fact.seq != expected {
-            return Err(invalid(format!(
-                "an append to {session} holds position {} of {} where {expected} of {session} \
-                 must stand",
-                fact.seq, fact.session
-            )));
-        }
-        let body = codec::encode(fact)
-            .map_err(|error| invalid(format!("fact {expected} of {session}: {error}")))?;
-        if body.len() > MAX_FACT_BYTES {
-            let what = format!("fact {expected}");
-            return Err(error::too_large(
-                session,
-                &what,
-                body.len(),
-                MAX_FACT_BYTES as u64,
-            ));
-        }
-        bodies.push(body);
+
+    async fn erase(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        self.pipeline.erase(session, epoch).await
     }
-    Ok(bodies)
+
+    async fn keep_snapshot(
+        &self,
+        session: &SessionId,
+        snapshot: &Snapshot,
+    ) -> Result<(), StoreError> {
+        let snapshot = snapshot.clone();
+        self.reading(session, move |reader, id| {
+            reader.keep_snapshot(id, &snapshot)
+        })
+        .await
+    }
+
+    async fn snapshot(
+        &self,
+        session: &SessionId,
+        version: &str,
+    ) -> Result<Option<Snapshot>, StoreError> {
+        let version = version.to_owned();
+        self.reading(session, move |reader, id| reader.snapshot(id, &version))
+            .await
+    }
 }

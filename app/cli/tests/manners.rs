@@ -243,8 +243,7 @@ fn an_import_that_a_full_disk_cut_short_is_taken_up_again() {
     std::fs::write(place.file("s.jsonl"), &exported).unwrap();
     // A limit on file sizes stands in for the disk's end; the signal for it is ignored.
     // It is between the first thousand facts and all of them, in blocks of 512 bytes.
-    let log = std::fs::metadata(place.file(".windlass/sessions/s.log")).unwrap();
-    let blocks = log.len() * 8 / 10 / 512;
+    let blocks = exported.len() * 8 / 10 / 512;
     let script = format!(
         "trap '' XFSZ; ulimit -f {blocks}; exec {} import s.jsonl --store file:other",
         env!("CARGO_BIN_EXE_windlass")

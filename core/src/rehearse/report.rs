@@ -158,3 +158,53 @@ impl Rehearsed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString as _;
+
+    use super::*;
+
+    #[test]
+    fn all_are_counted_and_the_first_are_named() {
+        let mut told = Rehearsed::default();
+        let many = NAMED as u64 + 2;
+        let one = Digest::EMPTY.part(b"one");
+        for nth in 1..=many {
+            let seq = Seq(nth);
+            told.differ(Divergence {
+                seq,
+                recorded: "TurnOpened",
+                instead: Instead::Nothing,
+            });
+            told.doubt(Unjudged {
+                seq,
+                why: Unclear::Overrun,
+            });
+            told.request(seq, one, Digest::EMPTY);
+        }
+        told.request(Seq(many), one, one);
+        assert_eq!(
+            (told.different, told.unjudged, told.other_requests),
+            (many, many, many)
+        );
+        assert_eq!(told.requests, many + 1);
+        let named: Vec<Seq> = (1..=NAMED as u64).map(Seq).collect();
+        let first = told.divergences.iter().map(|one| one.seq);
+        assert_eq!(first.collect::<Vec<_>>(), named);
+        let first = told.unclear.iter().map(|one| one.seq);
+        assert_eq!(first.collect::<Vec<_>>(), named);
+        let first = told.requested.iter().map(|one| one.seq);
+        assert_eq!(first.collect::<Vec<_>>(), named);
+    }
+
+    #[test]
+    fn what_would_be_instead_reads_as_words() {
+        let refused = Instead::Refused(Reject::Stopping);
+        assert_eq!(Instead::Nothing.to_string(), "nothing");
+        assert_eq!(Instead::Kind("TurnOpened").to_string(), "TurnOpened");
+        assert!(Instead::Other.to_string().contains("another content"));
+        let words = Reject::Stopping.to_string();
+        assert!(refused.to_string().ends_with(&words), "{refused}");
+    }
+}

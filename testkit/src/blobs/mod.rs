@@ -9,11 +9,12 @@
 //!
 //! The expression is evaluated once a case. What is particular to one technology (a full disk, who
 //! may see a file) is not here: the adapter tests it beside the suite. That no case passes without
-//! looking is shown by `testkit/tests/blob_suite_bites.rs`.
+//! looking is shown by `testkit/tests/blob_suite_bites`.
 
 mod bounds;
 mod checks;
 mod ending;
+mod erasing;
 mod held;
 mod keeping;
 
@@ -25,6 +26,7 @@ use windlass_ports::Blobs;
 
 pub use bounds::*;
 pub use ending::*;
+pub use erasing::*;
 pub use held::HeldBlobs;
 pub use keeping::*;
 
@@ -78,6 +80,7 @@ macro_rules! blob_cases {
             an_abandoned_write_is_no_blob,
             an_abandoned_finish_is_whole_or_not_there,
             reopening_keeps_what_was_finished,
+            an_erased_session_keeps_nothing,
         }
     };
 }

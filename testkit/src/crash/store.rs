@@ -3,20 +3,22 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, LogStore, SessionFilter, SessionHead, StoreCapabilities, StoreError, StoreErrorKind,
-    Verified,
+    Claimed, LogStore, SessionFilter, SessionHead, Snapshot, StoreCapabilities, StoreError,
+    StoreErrorKind, Verified,
 };
 
 use super::plan::{Fault, Plan};
 
 /// A log store that dies or fails where a [`Plan`] says so, over one that does the work.
 ///
-/// What is counted are the operations that make something durable: claims and appends, in the order
-/// in which they are asked for, from 1. Everything else is passed on untouched.
+/// What is counted are the operations that make something durable: claims, appends and erasures, in
+/// the order in which they are asked for, from 1. Everything else is passed on untouched, also a
+/// snapshot, which need not be durable.
 pub struct CrashingStore {
     inner: Arc<dyn LogStore>,
     plan: Option<Plan>,
@@ -130,6 +132,37 @@ impl LogStore for CrashingStore {
 
     async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
         self.inner.verify(session).await
+    }
+
+    async fn tail(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        patience: Duration,
+    ) -> Result<Seq, StoreError> {
+        self.inner.tail(session, after, patience).await
+    }
+
+    async fn erase(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        let doing = format!("erasing session {session}");
+        let erased = self.inner.erase(session, epoch);
+        self.through(&doing, erased).await
+    }
+
+    async fn keep_snapshot(
+        &self,
+        session: &SessionId,
+        snapshot: &Snapshot,
+    ) -> Result<(), StoreError> {
+        self.inner.keep_snapshot(session, snapshot).await
+    }
+
+    async fn snapshot(
+        &self,
+        session: &SessionId,
+        version: &str,
+    ) -> Result<Option<Snapshot>, StoreError> {
+        self.inner.snapshot(session, version).await
     }
 }
 

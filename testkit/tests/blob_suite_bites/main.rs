@@ -76,6 +76,26 @@ const BITES: &[(&str, Fault, &str)] = &[
         Fault::ForgetsOnReopening,
         "NotFound",
     ),
+    (
+        "an_erased_session_keeps_nothing",
+        Fault::ErasesNothing,
+        "reading the 100000 bytes of a session that was erased succeeded",
+    ),
+    (
+        "an_erased_session_keeps_nothing",
+        Fault::ErasesOneBlob,
+        "of a session that was erased succeeded",
+    ),
+    (
+        "an_erased_session_keeps_nothing",
+        Fault::ErasesForAll,
+        "from 0 on failed with NotFound",
+    ),
+    (
+        "an_erased_session_keeps_nothing",
+        Fault::ErasesUntilReopening,
+        "of a session that was erased before succeeded",
+    ),
 ];
 
 #[test]

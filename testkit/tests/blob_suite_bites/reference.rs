@@ -26,6 +26,10 @@ pub(crate) enum Fault {
     LosesAbandonedWrites,
     FinishesByHalves,
     ForgetsOnReopening,
+    ErasesNothing,
+    ErasesOneBlob,
+    ErasesForAll,
+    ErasesUntilReopening,
 }
 
 /// A place whose store has a fault.
@@ -47,6 +51,10 @@ impl BlobFixture for Place {
         if self.0.fault == Fault::ForgetsOnReopening {
             self.0.shared().kept.clear();
         }
+        let mut shared = self.0.shared();
+        let mut erased = std::mem::take(&mut shared.erased);
+        shared.kept.append(&mut erased);
+        drop(shared);
         Arc::new(self.0.clone())
     }
 
@@ -75,6 +83,8 @@ struct Reference {
 #[derive(Default)]
 struct Shared {
     kept: BTreeMap<(SessionId, String), Vec<u8>>,
+    /// What comes back when the store is opened again.
+    erased: BTreeMap<(SessionId, String), Vec<u8>>,
     /// What all writers write into that are mixed up.
     mixed: Vec<u8>,
     finished: u64,
@@ -149,7 +159,26 @@ impl Blobs for Reference {
     }
 
     async fn erase(&self, session: &SessionId) -> Result<(), BlobError> {
-        self.shared().kept.retain(|(of, _), _| of != session);
+        let mut shared = self.shared();
+        let erased = shared.kept.clone();
+        let erased = erased.into_iter().filter(|((of, _), _)| of == session);
+        let mut erased: BTreeMap<_, _> = erased.collect();
+        if self.fault == Fault::ErasesNothing {
+            return Ok(());
+        }
+        if self.fault == Fault::ErasesOneBlob {
+            let one = erased.pop_first();
+            erased = one.into_iter().collect();
+        }
+        let names: Vec<_> = erased.keys().map(|(_, name)| name.clone()).collect();
+        let for_all = self.fault == Fault::ErasesForAll;
+        shared.kept.retain(|key, _| {
+            let same_name = for_all && names.contains(&key.1);
+            !same_name && !erased.contains_key(key)
+        });
+        if self.fault == Fault::ErasesUntilReopening {
+            shared.erased.append(&mut erased);
+        }
         Ok(())
     }
 }

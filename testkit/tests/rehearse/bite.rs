@@ -136,6 +136,26 @@ fn an_input_that_would_be_refused_is_told() {
     );
 }
 
+/// Lets turns run for as long as they like.
+fn patient(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
+    let mut drafts = decide(session, limits, input)?;
+    let over = |draft: &Draft| matches!(draft.fact, Fact::InterruptRequested(_));
+    if drafts.first().is_some_and(over) {
+        drafts.clear();
+    }
+    Ok(drafts)
+}
+
+/// Nobody says that the time of a turn is over, so nobody could be refused for it.
+#[test]
+fn a_turn_that_would_run_on_is_told() {
+    let log = log("open turn_ms=100\nsend hello\nwait 100");
+    assert_eq!(
+        first(patient, &log),
+        (6, "InterruptRequested", Instead::Nothing)
+    );
+}
+
 /// Opens turns with no more than three samples.
 fn thrifty(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
     let limits = limits.within(&Limits {

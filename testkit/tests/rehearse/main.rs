@@ -108,3 +108,13 @@ fn a_log_that_ends_within_a_decision_cannot_be_judged_there() {
         }
     }
 }
+
+/// A new process would have said the same and more: none came, so nothing is missing.
+#[test]
+fn a_decision_that_is_whole_is_not_held_for_a_longer_one_that_was_cut_short() {
+    let log = log("open turn_ms=100\nsend hello\nwait 100");
+    let last = log.last().unwrap();
+    assert_eq!(last.fact.kind(), "InterruptRequested");
+    let told = told(decide, &log);
+    assert_eq!((told.same, told.unjudged), (2, 0), "{told:?}");
+}

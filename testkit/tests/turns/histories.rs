@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use windlass_core::{CallId, History, InputId, PromptItem};
+use windlass_core::{CallId, FailureKind, History, InputId, PromptItem};
 use windlass_testkit::world::{Machine, Script, run};
 
 fn history(script: &str) -> History {
@@ -60,4 +60,24 @@ fn what_was_said_before_the_user_spoke_stands_and_nothing_else() {
     };
     assert!(said.starts_with("so far") && said.len() > "so far".len());
     assert_eq!(items(""), Vec::<String>::new());
+}
+
+#[test]
+fn the_attempts_that_failed_are_told_while_their_sample_is_out() {
+    let failed = |script: &str| {
+        let history = history(&format!("open attempts=4\n{script}"));
+        let kinds = history.failed().iter().map(|attempt| attempt.kind);
+        kinds.collect::<Vec<_>>()
+    };
+    let (server, busy) = (FailureKind::Server, FailureKind::Overloaded);
+    let first = "send hello\nfail server now";
+    assert_eq!(failed("send hello"), []);
+    assert_eq!(failed(first), [server]);
+    let second = format!("{first}\nfail overloaded now");
+    assert_eq!(failed(&second), [server, busy]);
+    // They say nothing of the next sample.
+    let next = format!("{second}\ncall read {{}}\nend stop\ndone 0 ok");
+    assert_eq!(failed(&next), []);
+    let again = format!("{next}\nfail server now");
+    assert_eq!(failed(&again), [server]);
 }

@@ -11,6 +11,7 @@ mod boundaries;
 mod budgets;
 mod calls;
 mod children;
+mod choices;
 mod compaction;
 mod compaction_around;
 mod compaction_charged;

@@ -9,8 +9,12 @@ use std::path::Path;
 use anyhow::{Context as _, bail, ensure};
 use serde::Deserialize;
 
+use super::each::{self, Fate};
+use super::list::{self, Mutation};
+use super::programs;
+use super::switch::Numbered;
 use super::tree::Copy;
-use crate::step::{cargo, root};
+use crate::step::{cargo, program, root};
 use crate::tools::{Tool, target};
 use xtask::say::say;
 
@@ -22,10 +26,10 @@ const MUTANTS: Tool = Tool {
     instead: "install this version of cargo-mutants by hand",
 };
 
-/// What the tests of the core need; each mutation builds it anew.
-const ROOMS: &[&str] = &["core", "ports", "testkit"];
+/// What the tests of the core need.
+const ROOMS: &[&str] = &["core", "ports", "testkit", "docs"];
 
-/// The tests that look at the core.
+/// The tests that look at the core, for the mutations that have no switch.
 const TESTS: &[&str] = &[
     "--lib",
     "--test",
@@ -35,8 +39,16 @@ const TESTS: &[&str] = &[
     "--test",
     "laws",
     "--test",
+    "rehearse",
+    "--test",
+    "golden",
+    "--test",
     "snapshots",
 ];
+
+/// Seconds of the processor that one process may take over these: a build or a test program. Time of
+/// the clock would make a busy machine look like a mutation without an end.
+const CPU_SECS: u32 = 600;
 
 /// Mutations that the tests let live, each with its reason.
 const SURVIVORS: &str = "testkit/mutants/survivors.toml";
@@ -69,73 +81,96 @@ fn one() -> usize {
 #[derive(Debug, Default)]
 struct Outcome {
     missed: BTreeMap<String, usize>,
-    /// Those that a test killed, that ran into the time limit, or that do not build.
+    /// Those that a test killed, that did not come to an end, or that do not build.
     gone: BTreeMap<String, usize>,
-    /// How many a test killed, or the time limit.
+    /// How many a test killed.
     killed: usize,
+    /// How many came to no end, or took the process of a test with them.
+    ended: usize,
     /// How many do not build.
     unviable: usize,
 }
 
-/// Runs cargo-mutants over the core and holds what survives against the reasons.
+/// Runs the tests over each mutation that cargo-mutants makes of the core, `jobs` at a time, and
+/// holds what survives against the reasons. Most mutations are built in together, each behind a
+/// switch; the rest are left to cargo-mutants, which builds each by itself.
 ///
 /// # Errors
 /// When a mutation survives that has no reason.
-pub(super) fn run(arguments: &[String]) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &[String], jobs: usize) -> anyhow::Result<()> {
     let reasons = read(&root())?;
     let folder = target()?.join("mutants-general");
     let copy = Copy::make(&root(), &folder, Some(ROOMS))?;
-    sound(&copy, &folder)?;
+    let mutations = list::list(MUTANTS.command()?, &copy.root, arguments)?;
+    let numbered: Vec<Numbered<'_>> = (1..).zip(&mutations).collect();
+    let built = programs::build(&copy, &folder.join("switched"), &numbered)?;
+    let fates = each::run(&built, &numbered, jobs, &folder)?;
+    built.restore(&copy)?;
+    let mut outcome = Outcome::default();
+    let mut rest = Vec::new();
+    for (number, mutation) in numbered {
+        match fates.get(&number) {
+            Some(fate) => outcome.add(mutation, fate),
+            None => rest.push(mutation),
+        }
+    }
+    if !rest.is_empty() {
+        say(format_args!(
+            "{} mutations have no switch: cargo-mutants builds each by itself",
+            rest.len()
+        ));
+        one_by_one(&copy, &folder, &rest)?;
+        outcome.read(&folder.join("mutants.out"))?;
+    }
+    outcome.judge(&reasons)
+}
+
+/// Has cargo-mutants look at these mutations.
+fn one_by_one(copy: &Copy, folder: &Path, rest: &[&Mutation]) -> anyhow::Result<()> {
+    sound(copy, folder)?;
     let results = folder.join("mutants.out");
     if results.exists() {
         fs::remove_dir_all(&results).with_context(|| format!("removing {}", results.display()))?;
     }
-    let mut command = MUTANTS.command()?;
+    let mutants = MUTANTS.command()?;
+    let limited = format!("ulimit -t {CPU_SECS}; exec \"$0\" \"$@\"");
+    let mut command = program("sh");
     command
         .current_dir(&copy.root)
         .env("CARGO_TARGET_DIR", folder.join("target"))
         .env("PROPTEST_CASES", "96")
+        .env("PROPTEST_MAX_SHRINK_ITERS", "0")
+        .args(["-c", &limited])
+        .arg(mutants.get_program())
         .args(["mutants", "--in-place", "--package", "windlass-core"])
         .args(["--test-workspace=true", "--baseline=skip"])
-        .args(["--timeout", "240", "--build-timeout", "900"])
+        .args(["--timeout", "7200", "--build-timeout", "7200"])
         .args(["--colors", "never", "--output"])
-        .arg(&folder)
-        .args(arguments)
-        .arg("--")
-        .args(TESTS);
-    let status = command.status().context("starting cargo-mutants")?;
+        .arg(folder);
+    for mutation in rest {
+        command
+            .arg("--re")
+            .arg(format!("^{}$", escaped(&mutation.name)));
+    }
+    let status = command.arg("--").args(TESTS).status();
+    let status = status.context("starting cargo-mutants")?;
     // 2: some survive. 3: some ran into the time limit.
     match status.code() {
-        Some(0 | 2 | 3) => {}
+        Some(0 | 2 | 3) => Ok(()),
         Some(_) | None => bail!("cargo-mutants ends with {status}"),
     }
-    let outcome = Outcome::read(&results)?;
-    let Outcome {
-        killed, unviable, ..
-    } = outcome;
-    let missed: usize = outcome.missed.values().sum();
-    say(format_args!(
-        "{} mutations: {killed} are killed or run into the time limit, {unviable} do not build, \
-         {missed} survive",
-        killed + unviable + missed
-    ));
-    ensure!(
-        killed > unviable,
-        "that shows nothing: more mutations must be killed than do not build"
-    );
-    for name in outcome.stale(&reasons) {
-        say(format_args!(
-            "{SURVIVORS} has a reason for what no longer survives: {name}"
-        ));
+}
+
+/// A name as a regular expression.
+fn escaped(name: &str) -> String {
+    let mut out = String::new();
+    for character in name.chars() {
+        if "\\.+*?()|[]{}^$#&-~".contains(character) {
+            out.push('\\');
+        }
+        out.push(character);
     }
-    let unexplained = outcome.unexplained(&reasons);
-    ensure!(
-        unexplained.is_empty(),
-        "no test kills these mutations: write one, or a reason into {SURVIVORS}:\n{}",
-        unexplained.join("\n")
-    );
-    say("each survivor has its reason");
-    Ok(())
+    out
 }
 
 /// Runs the tests over the copy as it is: where they fail by themselves, or do not build, no
@@ -165,32 +200,74 @@ fn read(root: &Path) -> anyhow::Result<Vec<Survivor>> {
 }
 
 impl Outcome {
-    fn read(folder: &Path) -> anyhow::Result<Self> {
-        let mut outcome = Self::default();
-        for (file, survives) in [
-            ("missed.txt", true),
-            ("caught.txt", false),
-            ("timeout.txt", false),
-            ("unviable.txt", false),
-        ] {
+    fn add(&mut self, mutation: &Mutation, fate: &Fate) {
+        let of = match fate {
+            Fate::Survived => &mut self.missed,
+            Fate::Killed { .. } | Fate::Ended { .. } => &mut self.gone,
+        };
+        *of.entry(name(&mutation.name)).or_default() += 1;
+        match fate {
+            Fate::Survived => {}
+            Fate::Killed { .. } => self.killed += 1,
+            Fate::Ended { .. } => self.ended += 1,
+        }
+    }
+
+    /// Adds what cargo-mutants has found.
+    fn read(&mut self, folder: &Path) -> anyhow::Result<()> {
+        for file in ["missed.txt", "caught.txt", "timeout.txt", "unviable.txt"] {
             let path = folder.join(file);
             let text =
                 fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-            let of = match survives {
-                true => &mut outcome.missed,
-                false => &mut outcome.gone,
+            let of = match file {
+                "missed.txt" => &mut self.missed,
+                _ => &mut self.gone,
             };
-            let many = text.lines().count();
-            match file {
-                "caught.txt" | "timeout.txt" => outcome.killed += many,
-                "unviable.txt" => outcome.unviable += many,
-                _ => {}
-            }
             for line in text.lines() {
                 *of.entry(name(line)).or_default() += 1;
             }
+            let many = text.lines().count();
+            match file {
+                "caught.txt" => self.killed += many,
+                "timeout.txt" => self.ended += many,
+                "unviable.txt" => self.unviable += many,
+                _ => {}
+            }
         }
-        Ok(outcome)
+        Ok(())
+    }
+
+    /// Holds it against the reasons.
+    fn judge(&self, reasons: &[Survivor]) -> anyhow::Result<()> {
+        let Self {
+            killed,
+            ended,
+            unviable,
+            ..
+        } = self;
+        let missed: usize = self.missed.values().sum();
+        say(format_args!(
+            "{} mutations: {killed} are killed, {ended} come to no end, {unviable} do not build, \
+             {missed} survive",
+            killed + ended + unviable + missed
+        ));
+        ensure!(
+            killed + missed > 0,
+            "that shows nothing: none of these mutations was run to its end"
+        );
+        for name in self.stale(reasons) {
+            say(format_args!(
+                "{SURVIVORS} has a reason for what no longer survives: {name}"
+            ));
+        }
+        let unexplained = self.unexplained(reasons);
+        ensure!(
+            unexplained.is_empty(),
+            "no test kills these mutations: write one, or a reason into {SURVIVORS}:\n{}",
+            unexplained.join("\n")
+        );
+        say("each survivor has its reason");
+        Ok(())
     }
 
     /// Survivors that are more than there are reasons for.
@@ -240,6 +317,14 @@ mod tests {
     }
 
     #[test]
+    fn a_name_is_no_pattern() {
+        assert_eq!(
+            escaped("a.rs:1:2: replace <T>::a -> Option<(u8)>"),
+            r"a\.rs:1:2: replace <T>::a \-> Option<\(u8\)>"
+        );
+    }
+
+    #[test]
     fn a_survivor_needs_a_reason_and_a_reason_a_survivor() {
         let folder = tempfile::tempdir().unwrap();
         let write = |file: &str, text: &str| fs::write(folder.path().join(file), text).unwrap();
@@ -250,7 +335,8 @@ mod tests {
         write("caught.txt", "core/src/a.rs:9:9: replace b\n");
         write("timeout.txt", "");
         write("unviable.txt", "");
-        let outcome = Outcome::read(folder.path()).unwrap();
+        let mut outcome = Outcome::default();
+        outcome.read(folder.path()).unwrap();
         let reason = |mutant: &str, times| Survivor {
             mutant: mutant.to_owned(),
             times,

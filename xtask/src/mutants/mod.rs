@@ -5,19 +5,28 @@
 //! builds only what changed.
 
 mod data;
+mod each;
 mod general;
+mod list;
+mod programs;
+mod switch;
 mod tree;
 mod trial;
+
+use std::num::NonZeroUsize;
+use std::thread;
 
 use clap::Args;
 
 /// Which mutations.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// The mutations that cargo-mutants makes of the core, in the place of those of the laws. They
-    /// take hours.
+    /// The mutations that cargo-mutants makes of the core, in the place of those of the laws.
     #[arg(long)]
     general: bool,
+    /// How many of these are looked at at the same time; without it one for each processor.
+    #[arg(long, requires = "general")]
+    jobs: Option<NonZeroUsize>,
     /// Only the mutations of this law; may be given more than once.
     #[arg(long, conflicts_with = "general")]
     law: Vec<u8>,
@@ -35,7 +44,9 @@ pub(crate) struct Options {
 /// When one is not killed as it should be, or it cannot be found out.
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     if options.general {
-        general::run(&options.arguments)
+        let processors = thread::available_parallelism().ok();
+        let jobs = options.jobs.or(processors).map_or(1, NonZeroUsize::get);
+        general::run(&options.arguments, jobs)
     } else {
         trial::run(&options.law, options.worlds)
     }

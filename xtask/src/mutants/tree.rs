@@ -19,7 +19,7 @@ const LEFT_OUT: &[&str] = &[".git", ".windlass", "target"];
 
 impl Copy {
     /// Brings the copy in `folder` up to date with the tree at `from`: all of it, or only `rooms`
-    /// of the workspace with what is beside them. Files that are the same stay untouched.
+    /// of the workspace with what is beside them; a room may be a folder without a package. Files that are the same stay untouched.
     ///
     /// # Errors
     /// When a file cannot be read or written, or another process works on the copy.
@@ -123,9 +123,11 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
 fn narrow(from: &Path, root: &Path, rooms: &[&str]) -> anyhow::Result<()> {
     let path = from.join("Cargo.toml");
     let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    let is_package = |room: &&&str| from.join(room).join("Cargo.toml").is_file();
+    let members: Vec<&&str> = rooms.iter().filter(is_package).collect();
     let narrowed = text.lines().map(|line| {
         if line.starts_with("members = ") {
-            format!("members = {rooms:?}\n")
+            format!("members = {members:?}\n")
         } else {
             format!("{line}\n")
         }
@@ -177,12 +179,15 @@ mod tests {
         at(&from, "core/src/lib.rs", "one");
         at(&from, "app/cli/src/main.rs", "two");
         at(&from, ".cargo/config.toml", "three");
-        let some = Copy::make(&from, &copy, Some(&["core"])).unwrap();
+        at(&from, "core/Cargo.toml", "four");
+        at(&from, "docs/words.md", "five");
+        let some = Copy::make(&from, &copy, Some(&["core", "docs"])).unwrap();
         let read = |file: &str| fs::read_to_string(some.root.join(file)).ok();
         let manifest = read("Cargo.toml");
         assert_eq!(manifest.as_deref(), Some("a\nmembers = [\"core\"]\nb\n"));
         assert_eq!(read("core/src/lib.rs").as_deref(), Some("one"));
         assert_eq!(read(".cargo/config.toml").as_deref(), Some("three"));
+        assert_eq!(read("docs/words.md").as_deref(), Some("five"));
         assert_eq!(read("app/cli/src/main.rs"), None);
     }
 }

@@ -108,7 +108,7 @@ impl Shelf {
             // Another process may have swept it away before it was locked.
             if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() && is_at(&file, &path)
             {
-                return Ok(Part::new(disk.take(file), path));
+                return Ok(Part::new(disk.take(file, &path), path));
             }
         }
         Err(at(io::Error::other("no name for it is free")))

@@ -11,7 +11,13 @@ use windlass_file::FileStore;
 use windlass_ports::{LogStore, StoreError, StoreErrorKind};
 use windlass_testkit::store::{fact_of_size, numbered_facts};
 
-/// A log on disk, where its units end, and what it says.
+/// Bytes of a segment before its first unit, and of a unit before what it holds.
+const FIRST: usize = 64;
+const HEAD: usize = 60;
+/// The fewest bytes of a unit.
+const LEAST_UNIT: usize = 76;
+
+/// A log on disk, alone in its segment, where its units end, and what it says.
 struct Log {
     dir: TempDir,
     id: SessionId,
@@ -34,10 +40,10 @@ impl Log {
             let batch = numbered_facts(&id, after, *count);
             store.append(&id, epoch, after, &batch).await.unwrap();
             facts.extend(batch);
-            ends.push(usize::try_from(store.verify(&id).await.unwrap().bytes).unwrap());
+            ends.push(FIRST + usize::try_from(store.verify(&id).await.unwrap().bytes).unwrap());
         }
-        store.release(&id, epoch).await.unwrap();
-        let bytes = fs::read(path(dir.path(), "s")).unwrap();
+        drop(store);
+        let bytes = fs::read(path(dir.path())).unwrap();
         assert_eq!(bytes.len(), *ends.last().unwrap());
         Self {
             dir,
@@ -54,13 +60,17 @@ impl Log {
     fn put(&self, bytes: &[u8]) {
         let mut options = OpenOptions::new();
         let file = options.write(true).create(true).truncate(false);
-        let file = file.open(path(self.dir.path(), "s")).unwrap();
+        let file = file.open(path(self.dir.path())).unwrap();
         file.write_all_at(bytes, 0).unwrap();
         file.set_len(bytes.len() as u64).unwrap();
     }
 
-    /// Puts other bytes in the log's place and opens the store anew.
+    /// Puts other bytes in the log's place, with nothing behind, and opens the store anew. No store
+    /// may be open meanwhile.
     fn with(&self, bytes: &[u8]) -> FileStore {
+        let _ = fs::remove_file(segment(self.dir.path(), 2));
+        let _ = fs::remove_file(segment(self.dir.path(), 2).with_extension("idx"));
+        let _ = fs::remove_file(path(self.dir.path()).with_extension("idx"));
         self.put(bytes);
         open(self.dir.path())
     }
@@ -125,6 +135,7 @@ impl Log {
             1,
             "byte {byte}: a damaged session is not listed"
         );
+        assert_eq!(listed[0].summary, None, "byte {byte}");
     }
 }
 
@@ -132,8 +143,12 @@ fn open(dir: &Path) -> FileStore {
     FileStore::open(dir.join("store")).unwrap()
 }
 
-fn path(dir: &Path, session: &str) -> PathBuf {
-    dir.join(format!("store/sessions/{session}.log"))
+fn path(dir: &Path) -> PathBuf {
+    segment(dir, 1)
+}
+
+fn segment(dir: &Path, number: u32) -> PathBuf {
+    dir.join(format!("store/lanes/0000/{number:08x}.seg"))
 }
 
 fn place(error: &StoreError) -> (Seq, u64) {
@@ -150,24 +165,24 @@ fn place(error: &StoreError) -> (Seq, u64) {
 #[tokio::test]
 async fn a_log_cut_at_any_byte_ends_before_the_torn_batch() {
     let log = Log::written(&[1, 2]).await;
-    let store = open(log.dir.path());
     for cut in 0..log.bytes.len() {
-        log.put(&log.bytes[..cut]);
+        let store = log.with(&log.bytes[..cut]);
         let whole = log.whole_before(cut);
         log.expect(&store, whole).await;
         let claimed = store.claim(&log.id).await.unwrap();
         assert_eq!(claimed.last, Seq(whole), "cut at {cut}");
-        let torn = log.ends.iter().all(|end| *end != cut);
+        let start = log.ends.iter().rfind(|end| **end <= cut).unwrap_or(&FIRST);
+        // What is left of the unit names the session as soon as its head is there.
+        let named = cut >= start + HEAD;
         match claimed.repaired {
             Some(repair) => {
                 assert!(
-                    torn && repair.kept == Seq(whole),
+                    named && repair.kept == Seq(whole),
                     "cut at {cut}: {repair:?}"
                 );
                 assert!(repair.cut_bytes > 0 && repair.cut_bytes <= cut as u64);
             }
-            // The file's first line alone is the log of nothing, and whole.
-            None => assert!(!torn || whole == 0, "cut at {cut}"),
+            None => assert!(!named, "cut at {cut}"),
         }
         let facts = numbered_facts(&log.id, Seq(whole), 2);
         let appended = store.append(&log.id, claimed.epoch, Seq(whole), &facts);
@@ -185,51 +200,90 @@ async fn a_log_cut_at_any_byte_ends_before_the_torn_batch() {
 #[tokio::test]
 async fn a_read_and_a_check_tell_of_a_torn_tail_without_touching_it() {
     let log = Log::written(&[1, 2, 3]).await;
-    let cut = &log.bytes[..log.bytes.len() - 5];
+    let cut = &log.bytes[..log.bytes.len() - 15];
     let store = log.with(cut);
     let verified = store.verify(&log.id).await.unwrap();
     assert_eq!(verified.last, Seq(3));
-    assert_eq!(verified.bytes, log.ends[1] as u64);
+    assert_eq!(verified.bytes, (log.ends[1] - FIRST) as u64);
     assert_eq!(verified.torn_bytes, (cut.len() - log.ends[1]) as u64);
     log.expect(&store, 3).await;
-    assert_eq!(fs::read(path(log.dir.path(), "s")).unwrap(), cut);
+    assert_eq!(fs::read(path(log.dir.path())).unwrap(), cut);
 }
 
+/// Every bit of every byte is held against the scan itself in `src/scan/tests.rs`.
 #[tokio::test]
 async fn a_bit_that_changed_anywhere_is_damage() {
     let log = Log::written(&[1, 2]).await;
-    let store = open(log.dir.path());
-    for byte in 0..log.bytes.len() {
-        for bit in 0..8 {
+    for room in [0, 70_000] {
+        for byte in FIRST..log.bytes.len() {
             let mut bytes = log.bytes.clone();
-            bytes[byte] ^= 1 << bit;
-            log.put(&bytes);
+            bytes[byte] ^= 1 << (byte % 8);
+            bytes.resize(bytes.len() + room, 0);
+            let store = log.with(&bytes);
+            if byte % 8 == 0 {
+                log.expect_damage(&store, byte).await;
+            }
             let error = store.claim(&log.id).await.unwrap_err();
             let (after, offset) = place(&error);
             assert!(offset <= byte as u64, "{byte}: {error}");
             assert!(after.0 >= log.whole_before(byte), "{byte}: {error}");
-        }
-        if byte % 8 == 0 {
-            let mut bytes = log.bytes.clone();
-            bytes[byte] ^= 0x15;
-            log.expect_damage(&log.with(&bytes), byte).await;
+            drop(store);
+            assert_eq!(fs::read(path(log.dir.path())).unwrap(), bytes, "{byte}");
         }
     }
 }
 
+/// What the first bytes say is said by each unit too, so nothing is lost with them.
 #[tokio::test]
-async fn a_bit_that_changed_is_damage_with_room_behind_the_log_too() {
+async fn a_bit_that_changed_in_the_first_bytes_loses_nothing() {
     let log = Log::written(&[1, 2]).await;
-    for byte in 0..log.bytes.len() {
+    for byte in 0..FIRST {
         let mut bytes = log.bytes.clone();
         bytes[byte] ^= 1 << (byte % 8);
-        bytes.resize(bytes.len() + 70_000, 0);
-        let error = log.with(&bytes).claim(&log.id).await.unwrap_err();
-        let (after, offset) = place(&error);
-        assert!(
-            offset <= byte as u64 && after.0 >= log.whole_before(byte),
-            "{byte}: {error}"
-        );
+        let store = log.with(&bytes);
+        log.expect(&store, 3).await;
+        let claimed = store.claim(&log.id).await.unwrap();
+        assert_eq!((claimed.last, claimed.repaired), (Seq(3), None), "{byte}");
+        let more = numbered_facts(&log.id, Seq(3), 1);
+        let appended = store.append(&log.id, claimed.epoch, Seq(3), &more).await;
+        appended.unwrap();
+        assert_eq!(store.verify(&log.id).await.unwrap().last, Seq(4));
+        drop(store);
+        // The log goes on in another segment.
+        assert_eq!(fs::read(path(log.dir.path())).unwrap(), bytes, "{byte}");
+    }
+}
+
+/// Damage to one session's unit is no damage to another's.
+#[tokio::test]
+async fn a_bit_that_changed_hurts_one_session_alone() {
+    let log = Log::written(&[1, 2]).await;
+    let other = SessionId::new("other").unwrap();
+    let store = log.with(&log.bytes);
+    let epoch = store.claim(&other).await.unwrap().epoch;
+    let facts = numbered_facts(&other, Seq::ZERO, 2);
+    store
+        .append(&other, epoch, Seq::ZERO, &facts)
+        .await
+        .unwrap();
+    drop(store);
+    let whole = fs::read(path(log.dir.path())).unwrap();
+    for byte in (FIRST..whole.len()).step_by(3) {
+        let mut bytes = whole.clone();
+        bytes[byte] ^= 1 << (byte % 8);
+        let store = log.with(&bytes);
+        let first = byte < log.bytes.len();
+        let (hurt, sound) = if first {
+            (&log.id, &other)
+        } else {
+            (&other, &log.id)
+        };
+        let error = store.claim(hurt).await.unwrap_err();
+        assert!(place(&error).1 <= byte as u64, "{byte}: {error}");
+        let claimed = store.claim(sound).await.unwrap();
+        assert_eq!(claimed.last, if first { Seq(2) } else { Seq(3) }, "{byte}");
+        let new = SessionId::new("new").unwrap();
+        assert_eq!(store.claim(&new).await.unwrap().last, Seq::ZERO, "{byte}");
     }
 }
 
@@ -244,12 +298,12 @@ async fn zeros_behind_a_log_are_no_part_of_it() {
         let verified = store.verify(&log.id).await.unwrap();
         assert_eq!(
             (verified.bytes, verified.torn_bytes),
-            (log.bytes.len() as u64, 0)
+            ((log.bytes.len() - FIRST) as u64, 0)
         );
         let claimed = store.claim(&log.id).await.unwrap();
         assert_eq!((claimed.last, claimed.repaired), (Seq(6), None));
-        store.release(&log.id, claimed.epoch).await.unwrap();
-        assert_eq!(fs::read(path(log.dir.path(), "s")).unwrap(), log.bytes);
+        drop(store);
+        assert_eq!(fs::read(path(log.dir.path())).unwrap(), log.bytes);
     }
 }
 
@@ -265,7 +319,7 @@ async fn long(counts: &[usize]) -> (Log, usize) {
     store.append(&log.id, epoch, Seq(3), &batch).await.unwrap();
     drop(store);
     let start = log.bytes.len();
-    log.bytes = fs::read(path(log.dir.path(), "s")).unwrap();
+    log.bytes = fs::read(path(log.dir.path())).unwrap();
     log.ends.push(log.bytes.len());
     log.counts.push(batch.len() as u64);
     log.facts.extend(batch);
@@ -276,7 +330,7 @@ async fn long(counts: &[usize]) -> (Log, usize) {
 async fn sectors_that_were_never_written_make_a_torn_tail() {
     for counts in [&[6_000][..], &[700, 700, 700, 700], &[300, 5_000]] {
         let (log, start) = long(counts).await;
-        let sectors = start / 512..log.bytes.len() / 512 + 1;
+        let sectors = start / 512..(log.bytes.len() - 1) / 512 + 1;
         for first in sectors.clone() {
             for last in first..sectors.end {
                 let mut bytes = log.bytes.clone();
@@ -288,10 +342,10 @@ async fn sectors_that_were_never_written_make_a_torn_tail() {
                 log.expect(&store, 3).await;
                 let claimed = store.claim(&log.id).await.unwrap();
                 assert_eq!(claimed.last, Seq(3), "sectors {first} to {last}");
-                let whole = from == start && to == log.bytes.len();
+                // What is left of the unit names the session as long as its head is there.
                 assert_eq!(
-                    claimed.repaired.is_none(),
-                    whole,
+                    claimed.repaired.is_some(),
+                    from >= start + HEAD,
                     "sectors {first} to {last}"
                 );
             }
@@ -307,7 +361,7 @@ async fn a_hole_before_a_unit_that_reads_is_damage() {
     let more = numbered_facts(&log.id, Seq(4), 1);
     store.append(&log.id, epoch, Seq(4), &more).await.unwrap();
     drop(store);
-    let whole = fs::read(path(log.dir.path(), "s")).unwrap();
+    let whole = fs::read(path(log.dir.path())).unwrap();
     for sector in 0..log.bytes.len() / 512 {
         let mut bytes = whole.clone();
         bytes[sector * 512..(sector + 1) * 512].fill(0);
@@ -343,11 +397,24 @@ async fn garbage_behind_or_between_records_is_damage() {
         &"0123456789abcdef ".repeat(20),
         "{\"v\":1}\n",
     ] {
-        for at in log.ends.iter().copied().chain([0]) {
+        for at in log.ends.iter().copied().chain([FIRST]) {
             let mut bytes = log.bytes[..at].to_vec();
             bytes.extend_from_slice(garbage.as_bytes());
             bytes.extend_from_slice(&log.bytes[at..]);
             let store = log.with(&bytes);
+            if at == log.bytes.len() && garbage.len() < LEAST_UNIT {
+                // No unit is as small, so none that was acknowledged can be lost with it.
+                log.expect(&store, 4).await;
+                let claimed = store.claim(&log.id).await.unwrap();
+                assert_eq!(claimed.last, Seq(4), "{garbage}");
+                continue;
+            }
+            if at == FIRST {
+                // Nothing says any more whose units these were.
+                let error = store.claim(&log.id).await.unwrap_err();
+                assert_eq!(place(&error), (Seq::ZERO, at as u64));
+                continue;
+            }
             log.expect_damage(&store, at).await;
         }
     }
@@ -356,10 +423,9 @@ async fn garbage_behind_or_between_records_is_damage() {
 #[tokio::test]
 async fn records_dropped_moved_repeated_or_replaced_are_damage() {
     let log = Log::written(&[1, 1, 1, 1]).await;
-    let head = log.bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
-    let starts = [&[head], &log.ends[..]].concat();
+    let starts = [&[FIRST], &log.ends[..]].concat();
     let unit = |n: usize| log.bytes[starts[n]..starts[n + 1]].to_vec();
-    let first = log.bytes[..head].to_vec();
+    let first = log.bytes[..FIRST].to_vec();
     for order in [
         &[1, 2, 3][..],
         &[0, 2, 3],
@@ -375,31 +441,24 @@ async fn records_dropped_moved_repeated_or_replaced_are_damage() {
 }
 
 #[tokio::test]
-async fn another_sessions_log_is_damage() {
+async fn another_segment_in_a_segments_place_is_damage() {
     let log = Log::written(&[1, 2]).await;
-    fs::copy(path(log.dir.path(), "s"), path(log.dir.path(), "other")).unwrap();
+    let other = segment(log.dir.path(), 2);
+    fs::copy(path(log.dir.path()), &other).unwrap();
     let store = open(log.dir.path());
-    let other = SessionId::new("other").unwrap();
-    let error = store.read(&other, Seq::ZERO, 9).await.unwrap_err();
-    assert_eq!(place(&error), (Seq::ZERO, 0));
-    assert!(error.context.contains("it is the log of s"), "{error}");
-
-    // With the first line changed to match, the chain still tells.
-    let text = String::from_utf8(log.bytes.clone()).unwrap();
-    let (_, records) = text.split_once('\n').unwrap();
-    let id = SessionId::new("o").unwrap();
-    let fresh = store.claim(&id).await.unwrap();
-    let facts = numbered_facts(&id, Seq::ZERO, 1);
-    store
-        .append(&id, fresh.epoch, Seq::ZERO, &facts)
-        .await
-        .unwrap();
+    let error = store.read(&log.id, Seq::ZERO, 9).await.unwrap_err();
+    assert_eq!(place(&error), (Seq(3), 0));
+    assert!(error.context.contains("it is another one"), "{error}");
     drop(store);
-    let own = fs::read_to_string(path(log.dir.path(), "o")).unwrap();
-    let (own_head, _) = own.split_once('\n').unwrap();
-    fs::write(path(log.dir.path(), "o"), format!("{own_head}\n{records}")).unwrap();
-    let error = open(log.dir.path()).verify(&id).await.unwrap_err();
-    assert_eq!(place(&error).0, Seq::ZERO);
+
+    // With the first bytes changed to match, the units still tell.
+    let text = "windlass-segment 2 0000 00000002";
+    let mut bytes = format!("{text} {:08x}\n", crc32c::crc32c(text.as_bytes())).into_bytes();
+    bytes.resize(FIRST, 0);
+    bytes.extend_from_slice(&log.bytes[FIRST..]);
+    fs::write(&other, bytes).unwrap();
+    let error = open(log.dir.path()).verify(&log.id).await.unwrap_err();
+    assert_eq!(place(&error), (Seq(3), FIRST as u64));
 }
 
 #[tokio::test]
@@ -409,7 +468,7 @@ async fn a_file_that_shrinks_under_its_writer_is_damage() {
     store.claim(&log.id).await.unwrap();
     let file = fs::File::options()
         .write(true)
-        .open(path(log.dir.path(), "s"))
+        .open(path(log.dir.path()))
         .unwrap();
     file.set_len(log.ends[0] as u64 + 20).unwrap();
     let error = store.read(&log.id, Seq::ZERO, 9).await.unwrap_err();
@@ -419,26 +478,18 @@ async fn a_file_that_shrinks_under_its_writer_is_damage() {
 #[tokio::test]
 async fn a_newer_format_is_told_from_damage() {
     let log = Log::written(&[1]).await;
-    let text = "windlass-log 2 s";
+    let text = "windlass-segment 3 0000 00000001";
     let head = format!("{text} {:08x}\n", crc32c::crc32c(text.as_bytes()));
     let store = log.with(head.as_bytes());
+    let all = windlass_ports::SessionFilter::ALL;
     for error in [
         store.read(&log.id, Seq::ZERO, 9).await.unwrap_err(),
         store.verify(&log.id).await.unwrap_err(),
         store.claim(&log.id).await.unwrap_err(),
+        store.sessions(all, None, 9).await.unwrap_err(),
     ] {
         assert_eq!(error.kind, StoreErrorKind::Newer);
     }
-    assert_eq!(
-        store
-            .sessions(windlass_ports::SessionFilter::ALL, None, 9)
-            .await
-            .unwrap()
-            .len(),
-        1
-    );
-    assert_eq!(
-        fs::read(path(log.dir.path(), "s")).unwrap(),
-        head.as_bytes()
-    );
+    drop(store);
+    assert_eq!(fs::read(path(log.dir.path())).unwrap(), head.as_bytes());
 }

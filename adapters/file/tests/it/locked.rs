@@ -145,39 +145,118 @@ async fn a_lock_that_is_given_back_in_a_moment_is_waited_for() {
 }
 
 #[tokio::test]
-async fn files_are_the_owners_alone_and_a_claim_alone_leaves_none() {
+async fn files_are_the_owners_alone_and_a_claim_alone_leaves_no_segment() {
     let dir = TempDir::new().unwrap();
     let root = dir.path().join("deep/store");
     let store = open(&root);
     assert!(!root.exists(), "opening alone created the folder");
     let epoch = store.claim(&id()).await.unwrap().epoch;
+    let segment = root.join("lanes/0000/00000001.seg");
+    assert!(
+        !segment.exists(),
+        "a session that was only claimed left a segment"
+    );
+    let facts = numbered_facts(&id(), Seq::ZERO, 1);
+    store.append(&id(), epoch, Seq::ZERO, &facts).await.unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    let log = root.join("sessions/s.log");
-    assert_eq!(mode(&log), 0o600);
-    for folder in ["deep", "deep/store", "deep/store/sessions"] {
+    assert_eq!(mode(&segment), 0o600);
+    assert_eq!(mode(&root.join("locks/lane-0000")), 0o600);
+    for folder in [
+        "deep",
+        "deep/store",
+        "deep/store/lanes",
+        "deep/store/lanes/0000",
+    ] {
         assert_eq!(mode(&dir.path().join(folder)), 0o700, "{folder}");
     }
-    store.release(&id(), epoch).await.unwrap();
-    assert!(!log.exists(), "a session that was only claimed left a file");
 }
 
+/// As many files are open for ten thousand sessions as for some.
 #[tokio::test]
-async fn no_file_stays_open_for_a_session_that_was_released() {
+async fn sessions_that_are_open_and_idle_hold_no_file_each() {
     let dir = TempDir::new().unwrap();
     let store = open(dir.path());
-    let logs_open = || {
+    let open = || {
         let fds = fs::read_dir("/proc/self/fd").unwrap().flatten();
         let targets = fds.filter_map(|fd| fs::read_link(fd.path()).ok());
         targets
             .filter(|target| target.starts_with(dir.path()))
             .count()
     };
-    let epoch = store.claim(&id()).await.unwrap().epoch;
-    let facts = numbered_facts(&id(), Seq::ZERO, 1);
-    store.append(&id(), epoch, Seq::ZERO, &facts).await.unwrap();
-    assert_eq!(logs_open(), 1);
-    store.release(&id(), epoch).await.unwrap();
-    assert_eq!(logs_open(), 0);
+    let mut counts = Vec::new();
+    for count in 0..10_000 {
+        let id = SessionId::new(&format!("idle-{count}")).unwrap();
+        store.claim(&id).await.unwrap();
+        if matches!(count, 99 | 9_999) {
+            counts.push(open());
+        }
+    }
+    // The lock of the lane, and the files that hold a byte a session.
+    assert!(counts[0] <= 17, "{counts:?}");
+    assert_eq!(counts[0], counts[1]);
+}
+
+/// Two processes write to one store at the same time, each in its own lane, and a session goes from
+/// one to the other.
+#[tokio::test]
+async fn a_session_goes_on_in_another_processs_lane() {
+    let dir = TempDir::new().unwrap();
+    let stores = [open(dir.path()), open(dir.path())];
+    let keep = SessionId::new("keep").unwrap();
+    for store in &stores {
+        // Each has a lane of its own from here on.
+        let own = SessionId::new(&format!("own-{:p}", store).replace("0x", "")).unwrap();
+        let epoch = store.claim(&own).await.unwrap().epoch;
+        let facts = numbered_facts(&own, Seq::ZERO, 1);
+        store.append(&own, epoch, Seq::ZERO, &facts).await.unwrap();
+    }
+    let mut last = 0;
+    for turn in 0..6 {
+        let store = &stores[turn % 2];
+        let claimed = store.claim(&keep).await.unwrap();
+        assert_eq!(claimed.last, Seq(last), "turn {turn}");
+        let facts = numbered_facts(&keep, Seq(last), 2);
+        let appended = store.append(&keep, claimed.epoch, Seq(last), &facts).await;
+        appended.unwrap();
+        last += 2;
+        for reader in &stores {
+            let read = reader.read(&keep, Seq::ZERO, 99).await.unwrap();
+            assert_eq!(read.len() as u64, last, "turn {turn}");
+            let tail = reader.tail(&keep, Seq(last - 1), std::time::Duration::ZERO);
+            assert_eq!(tail.await.unwrap(), Seq(last));
+        }
+        store.release(&keep, claimed.epoch).await.unwrap();
+    }
+    assert!(dir.path().join("lanes/0001/00000001.seg").exists());
+    drop(stores);
+    let store = open(dir.path());
+    assert_eq!(store.verify(&keep).await.unwrap().last, Seq(12));
+    assert_eq!(store.claim(&keep).await.unwrap().last, Seq(12));
+}
+
+/// What one store object erases, another that knew it does not show, and goes on from nothing.
+#[tokio::test]
+async fn a_session_that_another_store_object_erased_is_gone() {
+    let dir = TempDir::new().unwrap();
+    let (first, second) = (open(dir.path()), open(dir.path()));
+    let epoch = first.claim(&id()).await.unwrap().epoch;
+    let facts = numbered_facts(&id(), Seq::ZERO, 3);
+    first.append(&id(), epoch, Seq::ZERO, &facts).await.unwrap();
+    first.release(&id(), epoch).await.unwrap();
+    let epoch = second.claim(&id()).await.unwrap().epoch;
+    second.erase(&id(), epoch).await.unwrap();
+    for store in [&first, &second] {
+        let error = store.read(&id(), Seq::ZERO, 9).await.unwrap_err();
+        assert_eq!(error.kind, StoreErrorKind::Unknown);
+    }
+    let claimed = first.claim(&id()).await.unwrap();
+    assert_eq!((claimed.last, claimed.repaired), (Seq::ZERO, None));
+    let facts = numbered_facts(&id(), Seq::ZERO, 2);
+    let appended = first.append(&id(), claimed.epoch, Seq::ZERO, &facts).await;
+    appended.unwrap();
+    drop((first, second));
+    let store = open(dir.path());
+    assert_eq!(store.verify(&id()).await.unwrap().last, Seq(2));
 }
 
 #[tokio::test]

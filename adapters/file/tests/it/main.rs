@@ -8,5 +8,7 @@
 
 mod damage;
 mod locked;
+mod old;
 mod read_only;
 mod stranger;
+mod truncate;

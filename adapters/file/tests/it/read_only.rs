@@ -59,8 +59,8 @@ async fn a_sealed_folder_is_read_only_and_readable() {
     store.append(&id, epoch, Seq::ZERO, &facts).await.unwrap();
     drop(store);
 
-    let folder = dir.path().join("sessions");
-    let Some(_sealed) = Sealed::seal(&folder, &folder.join("s.log")) else {
+    let folder = dir.path().join("lanes/0000");
+    let Some(_sealed) = Sealed::seal(&folder, &folder.join("00000001.seg")) else {
         println!(
             "skipped: nothing keeps this user from writing to {}",
             folder.display()
@@ -77,7 +77,7 @@ async fn a_sealed_folder_is_read_only_and_readable() {
             (error.kind, error.retry),
             (StoreErrorKind::ReadOnly, StoreRetry::Later)
         );
-        assert!(error.context.contains(name), "{}", error.context);
+        assert!(error.context.contains("00000001.seg"), "{}", error.context);
     }
     assert_eq!(store.read(&id, Seq::ZERO, 9).await.unwrap().len(), 3);
     assert_eq!(store.verify(&id).await.unwrap().last, Seq(3));

@@ -19,6 +19,7 @@ async fn a_fifo_a_folder_and_a_dead_link_are_refused_and_hide_nothing() {
         .append(&id, claimed.epoch, Seq::ZERO, &facts)
         .await
         .unwrap();
+    std::fs::create_dir_all(dir.path().join("sessions")).unwrap();
     let place = |name: &str| dir.path().join("sessions").join(format!("{name}.log"));
     let made = Command::new("mkfifo").arg(place("fifo")).status().unwrap();
     assert!(made.success());

@@ -119,7 +119,9 @@ impl StoreUrl {
         let Some(path) = self.path() else {
             return Ok(());
         };
-        let (file, sled) = (path.join("sessions").is_dir(), path.join("db").is_dir());
+        let file = ["lanes", "sessions"];
+        let file = file.iter().any(|folder| path.join(folder).is_dir());
+        let sled = path.join("db").is_dir();
         let other = match self {
             Self::File(path) if sled && !file => Self::Sled(path.clone()),
             Self::Sled(path) if file && !sled => Self::File(path.clone()),

@@ -3,12 +3,14 @@
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::Mutex;
 use windlass::core::{Epoch, Recorded, Seq, SessionId};
 use windlass::ports::{
-    Claimed, LogStore, SessionFilter, SessionHead, StoreCapabilities, StoreError, Verified,
+    Claimed, LogStore, SessionFilter, SessionHead, Snapshot, StoreCapabilities, StoreError,
+    Verified,
 };
 
 use windlass_testkit::crash::CrashingStore;
@@ -133,5 +135,38 @@ impl LogStore for Lagging {
 
     async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
         self.inner.verify(session).await
+    }
+
+    async fn tail(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        patience: Duration,
+    ) -> Result<Seq, StoreError> {
+        self.keep().await?;
+        self.inner.tail(session, after, patience).await
+    }
+
+    async fn erase(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        self.keep().await?;
+        self.inner.erase(session, epoch).await
+    }
+
+    async fn keep_snapshot(
+        &self,
+        session: &SessionId,
+        snapshot: &Snapshot,
+    ) -> Result<(), StoreError> {
+        self.keep().await?;
+        self.inner.keep_snapshot(session, snapshot).await
+    }
+
+    async fn snapshot(
+        &self,
+        session: &SessionId,
+        version: &str,
+    ) -> Result<Option<Snapshot>, StoreError> {
+        self.keep().await?;
+        self.inner.snapshot(session, version).await
     }
 }

@@ -16,9 +16,10 @@ use windlass_core::{
     TurnOpened, TurnSettled,
 };
 
-use super::random::{FAILURES, limits, posture};
+use super::random::{FAILURES, limits};
 use parts::{
-    asked, because, digest, interrupter, number, opaque, places, scope, session, text, usage,
+    asked, because, digest, interrupter, number, opaque, places, scope, session, settings, text,
+    usage,
 };
 
 /// A fact of any kind, anywhere in a log.
@@ -37,9 +38,9 @@ pub fn recorded() -> impl Strategy<Value = Recorded> {
 fn fact() -> impl Strategy<Value = Fact> {
     prop_oneof![
         session_opened(),
-        (scope(), posture()).prop_map(|(by, posture)| Fact::SettingsChanged(SettingsChanged {
+        (scope(), settings()).prop_map(|(by, settings)| Fact::SettingsChanged(SettingsChanged {
             by: Arc::new(by),
-            settings: Arc::new(posture.settings()),
+            settings: Arc::new(settings),
         })),
         input_queued(),
         around::fact(),
@@ -69,12 +70,12 @@ fn session_opened() -> impl Strategy<Value = Fact> {
             call: CallId(call),
         }),
     ];
-    let whole = (scope(), prop::option::of(text()), posture(), lineage);
-    whole.prop_map(|(owner, workspace, posture, lineage)| {
+    let whole = (scope(), prop::option::of(text()), settings(), lineage);
+    whole.prop_map(|(owner, workspace, settings, lineage)| {
         Fact::SessionOpened(SessionOpened {
             owner: Arc::new(owner),
             workspace,
-            settings: Arc::new(posture.settings()),
+            settings: Arc::new(settings),
             lineage,
         })
     })

@@ -6,8 +6,10 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
     Asked, Because, Digest, Edit, InputId, Interrupter, Lowered, LoweredBecause, LoweredPart,
-    Lowering, Opaque, Scope, Sent, Seq, SessionId, Usage,
+    Lowering, Opaque, RequestOptions, Scope, Sent, Seq, SessionId, Settings, ToolChoice, Usage,
 };
+
+use crate::world::random::posture;
 
 pub(super) fn opaque(
     (provider, endpoint, model, payload): (String, String, String, String),
@@ -81,6 +83,38 @@ pub(super) fn usage() -> impl Strategy<Value = Usage> {
     )
 }
 
+/// The settings of a posture, with what no simulated world looks at.
+pub(super) fn settings() -> impl Strategy<Value = Settings> {
+    let words = || prop::option::of(text());
+    let choice = prop_oneof![
+        Just(ToolChoice::Auto),
+        Just(ToolChoice::None),
+        Just(ToolChoice::Required),
+        text().prop_map(ToolChoice::Tool),
+    ];
+    let options = (choice, prop::option::of(any::<bool>()), words());
+    let rest = (words(), words(), words(), prop::option::of(number()));
+    (posture(), options, rest).prop_map(|(posture, options, rest)| {
+        let settings = posture.settings();
+        let (choice, parallel_calls, reasoning_summary) = options;
+        let (effort, redaction, base_url, max_output_tokens) = rest;
+        let options = RequestOptions {
+            choice,
+            parallel_calls,
+            reasoning_summary,
+            ..settings.options
+        };
+        Settings {
+            effort,
+            redaction,
+            base_url,
+            max_output_tokens,
+            options,
+            ..settings
+        }
+    })
+}
+
 pub(super) fn session() -> impl Strategy<Value = SessionId> {
     "[A-Za-z0-9_][A-Za-z0-9._-]{0,63}"
         .prop_filter_map("a session id", |id| SessionId::new(&id).ok())
@@ -121,6 +155,7 @@ pub(super) fn asked() -> impl Strategy<Value = Option<Box<Asked>>> {
     let what = select(vec![
         LoweredPart::Reasoning,
         LoweredPart::Image,
+        LoweredPart::Refusal,
         LoweredPart::CallId,
         LoweredPart::Arguments,
     ]);

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use windlass_core::{
-    Answer, CallId, Compacted, Delivery, Edit, EffectKey, Fact, HookAt, HookDecided, HookVerdict,
-    HooksAsked, Input, InputBlocked, InputId, InterruptRequested, Interrupter, Limits, Outcome,
-    Recorded, Reject, SampleCut, SampleStarted, Scope, Seq, Session, SessionStart, Settings, Shown,
-    Stage, Stamped, Stands, StopWhen, decide, evolve, owed,
+    Answer, CallId, Compacted, ContextSource, Delivery, Edit, EffectKey, Fact, HookAt, HookDecided,
+    HookVerdict, HooksAsked, Input, InputBlocked, InputId, InterruptRequested, Interrupter, Limits,
+    Outcome, Phase, Recorded, Reject, SampleCut, SampleStarted, Scope, Seq, Session, SessionStart,
+    Settings, Shown, Stage, Stamped, Stands, StopWhen, TurnSettled, decide, evolve, owed,
 };
 use windlass_testkit::world::{Machine, Script, run};
 
@@ -360,4 +360,88 @@ fn an_input_that_the_turn_does_not_wait_for_is_not_blocked() {
         });
         assert_eq!(why(&state, fact), "the turn does not wait for it");
     }
+}
+
+const MISSHAPEN: &str =
+    "open shape=1\nsend hello\ntext one\nend stop fault=not-JSON\ntext two\nend stop fault=no";
+
+/// The two states in which an answer has ended without its shape and nothing is said of it yet.
+fn misshapen() -> [Session; 2] {
+    let states = super::states(&log(MISSHAPEN)).into_iter();
+    let ended = states.map(|(state, _)| state).filter(|state| {
+        let turn = state.turn();
+        turn.is_some_and(|turn| matches!(turn.stage, Stage::Concluding(_)))
+    });
+    ended.collect::<Vec<_>>().try_into().unwrap()
+}
+
+#[test]
+fn an_answer_is_asked_for_again_where_it_does_not_fit_and_while_returns_are_left() {
+    let [first, last] = misshapen();
+    let log = log(MISSHAPEN);
+    let asked = log.iter().find_map(|recorded| {
+        let Fact::ContextInjected(fact) = &recorded.fact else {
+            return None;
+        };
+        Some(fact.clone())
+    });
+    let asked = |of| {
+        let mut fact = asked.clone().unwrap();
+        if let ContextSource::Shape { started, .. } = &mut fact.from {
+            *started = of;
+        }
+        Fact::ContextInjected(fact)
+    };
+    let not_here = "no answer is asked for again here";
+    assert!(with(&first, asked(Seq(5))).is_ok());
+    assert_eq!(why(&first, asked(Seq(9))), not_here);
+    // It was asked for as often as may be.
+    assert_eq!(why(&last, asked(Seq(9))), not_here);
+    let mut fits = first;
+    if let Phase::Turning(turn) = &mut fits.phase
+        && let Stage::Concluding(concluding) = &mut turn.stage
+    {
+        concluding.fault = None;
+    }
+    assert_eq!(why(&fits, asked(Seq(5))), not_here);
+}
+
+#[test]
+fn only_an_answer_of_which_a_shape_is_asked_misses_it() {
+    let answered = "open shape=1\nsend hello\ntext one";
+    let log = log(&format!("{answered}\nend stop fault=not-JSON"));
+    let ended = log.iter().find_map(|recorded| {
+        let Fact::SampleEnded(fact) = &recorded.fact else {
+            return None;
+        };
+        Some(fact.clone())
+    });
+    let ended = Fact::SampleEnded(ended.unwrap());
+    assert!(with(&session(answered), ended.clone()).is_ok());
+    for other in [
+        "send hello\ntext one",
+        "open shape=1\nsend hello\ncall read {}",
+    ] {
+        let state = session(other);
+        let not_asked = "no shape is asked of this answer";
+        assert_eq!(why(&state, ended.clone()), not_asked, "{other}");
+    }
+}
+
+#[test]
+fn a_turn_ends_for_its_shape_with_the_last_fault_and_not_before_the_returns_are_used_up() {
+    let [first, last] = misshapen();
+    let settled = |state: &Session, fault: &str| {
+        Fact::TurnSettled(TurnSettled {
+            outcome: Outcome::Misshapen {
+                fault: fault.to_owned(),
+            },
+            spent: state.turn().unwrap().spent,
+            waiting: Vec::new(),
+        })
+    };
+    let not_so = "the turn does not end in this way";
+    assert_eq!(why(&first, settled(&first, "not-JSON")), not_so);
+    assert_eq!(why(&last, settled(&last, "not-JSON")), not_so);
+    assert!(with(&last, settled(&last, "no")).is_ok());
 }

@@ -290,8 +290,8 @@ mod tests {
 
     #[test]
     fn the_readme_shows_heads_that_read() {
-        let readme = include_str!("../README.md");
-        let (_, log) = readme.split_once("```text\n").unwrap();
+        let readme = include_str!("../../README.md");
+        let (_, log) = readme.split_once("```console\n").unwrap();
         let lines: Vec<_> = log.lines().take(3).collect();
         let demo = SessionId::new("demo").unwrap();
         let first = format!("{}\n", lines[0]);

@@ -17,8 +17,8 @@
 
 use std::io;
 
-use crate::codec::{self, HEAD, LEAST_UNIT};
 use crate::disk::{LogFile, read_full_at};
+use crate::old::codec::{self, HEAD, LEAST_UNIT};
 
 /// The unit in which disks write: zeros that replace less than this were not left by a torn write.
 const SECTOR: u64 = 512;

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use windlass_core::{Seq, SessionId};
 
-use crate::scan::Place;
+use crate::old::scan::Place;
 
 /// Bytes between two marks, to begin with.
 const SPACING: u64 = 64 * 1024;

@@ -1,0 +1,397 @@
+//! The format of a segment, as pure functions on bytes. The README describes it.
+
+use sha2::{Digest as _, Sha256};
+use windlass_core::{Seq, SessionId};
+use windlass_ports::{Link, Summary};
+
+use crate::bytes::{Taker, put_summary, put_text};
+
+/// The version of the format that this adapter writes, and the newest that it reads.
+pub(crate) const FORMAT: u32 = 2;
+/// Bytes of a segment before its first unit.
+pub(crate) const FIRST: u64 = 64;
+/// Bytes of a unit before what it holds.
+pub(crate) const HEAD: usize = 60;
+/// Bytes of a unit behind what it holds.
+pub(crate) const TAIL: usize = 12;
+/// The fewest bytes of a unit: one fact of two bytes with its line end, filled up.
+pub(crate) const LEAST_UNIT: usize = HEAD + 4 + TAIL;
+/// The most bytes of a unit, and so far its facts' together with their line ends.
+pub(crate) const MOST_UNIT: usize = 160 * 1024 * 1024;
+/// The most facts of a unit.
+pub(crate) const MOST_FACTS: usize = COUNT as usize;
+
+const MAGIC: &str = "windlass-segment";
+const COUNT: u32 = 0x00ff_ffff;
+const OPENING: u32 = 0x0100_0000;
+const FIRST_OF_GROUP: u32 = 0x0200_0000;
+/// Where the number of the group stands, and how many there are before they begin again.
+const SERIES: u32 = 26;
+pub(crate) const MOST_SERIES: u8 = 64;
+/// What the first word of a unit is changed by when it is erased: one word, so that no disk writes
+/// half of it.
+const ERASED: u32 = 0x4572_6173;
+
+/// Which segment: the place of a file in the store, which its own bytes say too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Place {
+    /// The lane.
+    pub(crate) lane: u16,
+    /// The number in it.
+    pub(crate) number: u32,
+}
+
+/// A session in 8 bytes: the beginning of a SHA-256 over its id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Key(pub(crate) u64);
+
+impl Key {
+    pub(crate) fn of(session: &SessionId) -> Self {
+        let hash = Sha256::new()
+            .chain_update(b"windlass-session ")
+            .chain_update(session.as_str())
+            .finalize();
+        let mut key = [0; 8];
+        for (to, from) in key.iter_mut().zip(hash) {
+            *to = from;
+        }
+        Self(u64::from_le_bytes(key))
+    }
+
+    /// The half that a unit repeats at its end.
+    pub(crate) fn half(self) -> u32 {
+        (self.0 & u64::from(u32::MAX)) as u32
+    }
+}
+
+/// What is made durable together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Group {
+    /// Whether the unit is the first of it.
+    pub(crate) first: bool,
+    /// Its number, of [`MOST_SERIES`] that come again and again.
+    pub(crate) series: u8,
+}
+
+/// What stands before what a unit holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// The bytes of the unit, from its first to its last.
+    pub(crate) len: u32,
+    /// The session.
+    pub(crate) key: Key,
+    /// The position of the first fact.
+    pub(crate) first: Seq,
+    /// How many facts there are.
+    pub(crate) count: u32,
+    /// Whether an opening stands before the facts.
+    pub(crate) opening: bool,
+    /// What it was made durable together with.
+    pub(crate) group: Group,
+    /// Whether it was erased.
+    pub(crate) erased: bool,
+    /// The link of the last fact.
+    pub(crate) link: Link,
+    /// The first word as it is when the unit is not erased: the checksum of the rest and the place.
+    crc: u32,
+}
+
+impl Head {
+    /// The position of the last fact.
+    pub(crate) fn last(&self) -> Seq {
+        Seq(self.first.0 + u64::from(self.count) - 1)
+    }
+
+    /// The first word of the unit once it is erased.
+    pub(crate) fn erased_word(&self) -> [u8; 4] {
+        (self.crc ^ ERASED).to_le_bytes()
+    }
+}
+
+/// What the first unit of a session in a segment tells besides: all that is needed to go on with the
+/// session's log from there without the segments before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Opening {
+    /// The session.
+    pub(crate) id: SessionId,
+    /// The link of the position before.
+    pub(crate) link: Link,
+    /// The log up to there in short.
+    pub(crate) summary: Option<Summary>,
+}
+
+/// A unit that is to be written.
+pub(crate) struct Draft<'a> {
+    pub(crate) key: Key,
+    pub(crate) first: Seq,
+    pub(crate) link: Link,
+    pub(crate) opening: Option<Opening>,
+    pub(crate) group: Group,
+    pub(crate) texts: &'a [Vec<u8>],
+}
+
+/// What the first bytes of a segment say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SegmentHead {
+    /// They are those of this segment.
+    Ours,
+    /// A newer engine wrote it, in this format.
+    Newer(u32),
+    /// They are those of another segment, or none.
+    Other(String),
+}
+
+/// The first bytes of a segment: a line, filled up with zeros.
+pub(crate) fn segment_head(place: Place) -> Vec<u8> {
+    let text = format!("{MAGIC} {FORMAT} {:04x} {:08x}", place.lane, place.number);
+    let crc = crc32c::crc32c(text.as_bytes());
+    let mut head = format!("{text} {crc:08x}\n").into_bytes();
+    head.resize(FIRST as usize, 0);
+    head
+}
+
+/// Reads the first bytes of what should be a segment.
+pub(crate) fn read_segment_head(place: Place, bytes: &[u8]) -> SegmentHead {
+    if bytes.starts_with(&segment_head(place)) {
+        return SegmentHead::Ours;
+    }
+    let other = |what: &str| SegmentHead::Other(what.to_owned());
+    let end = bytes
+        .iter()
+        .take(FIRST as usize)
+        .position(|byte| *byte == b'\n');
+    let line = end.and_then(|end| std::str::from_utf8(bytes.get(..end)?).ok());
+    let Some((text, crc)) = line.and_then(|line| line.rsplit_once(' ')) else {
+        return other("its first bytes are not those of a segment");
+    };
+    if crc != format!("{:08x}", crc32c::crc32c(text.as_bytes())) {
+        return other("its first bytes are not those of a segment");
+    }
+    let mut words = text.split(' ');
+    match (words.next(), words.next().map(str::parse::<u32>)) {
+        (Some(MAGIC), Some(Ok(version))) if version > FORMAT => SegmentHead::Newer(version),
+        _ => SegmentHead::Other(format!("the file says that it is another one, \"{text}\"")),
+    }
+}
+
+/// Appends a unit to `out`, as it stands in the segment at `offset`; answers its bytes, or nothing
+/// when it would be larger than a unit may be.
+pub(crate) fn encode_unit(
+    out: &mut Vec<u8>,
+    place: Place,
+    offset: u64,
+    draft: &Draft<'_>,
+) -> Option<u32> {
+    let start = out.len();
+    let size: usize = draft.texts.iter().map(|text| text.len() + 1).sum();
+    if size > MOST_UNIT || draft.texts.len() > MOST_FACTS {
+        return None;
+    }
+    out.reserve(HEAD + size + TAIL + 3);
+    out.resize(start + HEAD, 0);
+    if let Some(opening) = &draft.opening {
+        encode_opening(out, opening);
+    }
+    for text in draft.texts {
+        out.extend_from_slice(text);
+        out.push(b'\n');
+    }
+    out.resize(start + (out.len() - start).next_multiple_of(4), 0);
+    let len = u32::try_from(out.len() - start + TAIL).ok()?;
+    let mut flags = u32::try_from(draft.texts.len()).ok()?;
+    flags |= if draft.opening.is_some() { OPENING } else { 0 };
+    flags |= if draft.group.first { FIRST_OF_GROUP } else { 0 };
+    flags |= u32::from(draft.group.series % MOST_SERIES) << SERIES;
+    let head = encode_head(
+        place,
+        offset,
+        len,
+        draft.key,
+        draft.first,
+        flags,
+        &draft.link,
+    );
+    let crc = Taker(&head).u32()?;
+    out.get_mut(start..start + HEAD)?.copy_from_slice(&head);
+    let held = out.get(start + HEAD..)?;
+    let tail = crc32c::crc32c_append(crc, held);
+    out.extend_from_slice(&tail.to_le_bytes());
+    out.extend_from_slice(&len.to_le_bytes());
+    out.extend_from_slice(&draft.key.half().to_le_bytes());
+    Some(len)
+}
+
+fn encode_head(
+    place: Place,
+    offset: u64,
+    len: u32,
+    key: Key,
+    first: Seq,
+    flags: u32,
+    link: &Link,
+) -> [u8; HEAD] {
+    let mut head = [0; HEAD];
+    let fields = [
+        &len.to_le_bytes()[..],
+        &key.0.to_le_bytes(),
+        &first.0.to_le_bytes(),
+        &flags.to_le_bytes(),
+        &link.0,
+    ];
+    for (to, from) in head.iter_mut().skip(4).zip(fields.concat()) {
+        *to = from;
+    }
+    let crc = head_crc(place, offset, &head);
+    for (to, from) in head.iter_mut().zip(crc.to_le_bytes()) {
+        *to = from;
+    }
+    head
+}
+
+/// The head of an erased unit of so many bytes; nothing where none can be of so many, or there.
+pub(crate) fn erased_head(
+    place: Place,
+    offset: u64,
+    key: Key,
+    first: Seq,
+    len: u64,
+) -> Option<[u8; HEAD]> {
+    let size = u32::try_from(len).ok()?;
+    let mut bytes = encode_head(place, offset, size, key, first, 1, &Link([0; Link::BYTES]));
+    let head = read_head(place, offset, &bytes).filter(|_| offset.is_multiple_of(4))?;
+    for (to, from) in bytes.iter_mut().zip(head.erased_word()) {
+        *to = from;
+    }
+    Some(bytes)
+}
+
+fn encode_opening(out: &mut Vec<u8>, opening: &Opening) {
+    let mut block = Vec::with_capacity(64);
+    put_text(&mut block, opening.id.as_str());
+    block.extend_from_slice(&opening.link.0);
+    put_summary(&mut block, opening.summary.as_ref());
+    let len = u32::try_from(block.len()).unwrap_or(u32::MAX);
+    out.extend_from_slice(&len.to_le_bytes());
+    out.extend_from_slice(&block);
+}
+
+/// The checksum of a head. It covers where the head stands, so that a copy of one elsewhere is none.
+fn head_crc(place: Place, offset: u64, head: &[u8]) -> u32 {
+    let mut at = [0; 14];
+    let fields = [
+        &place.lane.to_le_bytes()[..],
+        &place.number.to_le_bytes(),
+        &offset.to_le_bytes(),
+    ];
+    for (to, from) in at.iter_mut().zip(fields.concat()) {
+        *to = from;
+    }
+    let fields = head.get(4..HEAD).unwrap_or_default();
+    crc32c::crc32c_append(crc32c::crc32c(&at), fields)
+}
+
+/// Reads the head of a unit that stands at `offset`; nothing when there is none.
+pub(crate) fn read_head(place: Place, offset: u64, bytes: &[u8]) -> Option<Head> {
+    let bytes = bytes.get(..HEAD)?;
+    let mut taker = Taker(bytes);
+    let word = taker.u32()?;
+    let len = taker.u32()?;
+    // Most of what is no head is found out without its checksum.
+    let size = len as usize;
+    if !(LEAST_UNIT..=MOST_UNIT + HEAD + TAIL).contains(&size) || !size.is_multiple_of(4) {
+        return None;
+    }
+    let crc = head_crc(place, offset, bytes);
+    let erased = word == crc ^ ERASED;
+    if word != crc && !erased {
+        return None;
+    }
+    let key = Key(taker.u64()?);
+    let first = Seq(taker.u64()?);
+    let flags = taker.u32()?;
+    let link = taker.link()?;
+    let count = flags & COUNT;
+    let sound = count > 0 && first.0 > 0 && first.0.checked_add(u64::from(count)).is_some();
+    sound.then_some(Head {
+        len,
+        key,
+        first,
+        count,
+        opening: flags & OPENING != 0,
+        group: Group {
+            first: flags & FIRST_OF_GROUP != 0,
+            series: u8::try_from(flags >> SERIES).unwrap_or_default(),
+        },
+        erased,
+        link,
+        crc,
+    })
+}
+
+/// What a sound unit holds.
+#[derive(Debug)]
+pub(crate) struct Held<'a> {
+    /// What it tells of its session besides, where it does.
+    pub(crate) opening: Option<Opening>,
+    /// The text forms of the facts.
+    pub(crate) texts: Vec<&'a [u8]>,
+}
+
+/// Whether what a unit holds is what was written, by its checksum.
+pub(crate) fn is_sound(head: &Head, unit: &[u8]) -> bool {
+    let size = head.len as usize;
+    let (Some(held), Some(tail)) = (unit.get(HEAD..size - TAIL), unit.get(size - TAIL..size))
+    else {
+        return false;
+    };
+    let mut taker = Taker(tail);
+    let crc = crc32c::crc32c_append(head.crc, held);
+    taker.u32() == Some(crc)
+        && taker.u32() == Some(head.len)
+        && taker.u32() == Some(head.key.half())
+}
+
+/// Reads the opening of a unit; nothing when it is none.
+pub(crate) fn read_opening(unit: &[u8]) -> Option<(Opening, usize)> {
+    let mut taker = Taker(unit.get(HEAD..)?);
+    let len = taker.u32()? as usize;
+    let mut taker = Taker(taker.bytes(len)?);
+    let opening = Opening {
+        id: SessionId::new(taker.text()?).ok()?,
+        link: taker.link()?,
+        summary: taker.summary()?,
+    };
+    Some((opening, HEAD + 4 + len))
+}
+
+/// Reads what a unit holds; nothing when it is not what was written.
+pub(crate) fn read_held<'a>(head: &Head, unit: &'a [u8]) -> Option<Held<'a>> {
+    if head.erased || !is_sound(head, unit) {
+        return None;
+    }
+    let (opening, from) = match head.opening {
+        true => read_opening(unit).map(|(opening, from)| (Some(opening), from))?,
+        false => (None, HEAD),
+    };
+    let mut rest = unit.get(from..head.len as usize - TAIL)?;
+    let mut texts = Vec::with_capacity(head.count as usize);
+    for _ in 0..head.count {
+        let end = memchr::memchr(b'\n', rest)?;
+        texts.push(rest.get(..end)?);
+        rest = rest.get(end + 1..)?;
+    }
+    let filled = rest.len() < 4 && rest.iter().all(|byte| *byte == 0);
+    filled.then_some(Held { opening, texts })
+}
+
+/// Whose a unit is that ends at the end of `bytes`, begins with them, and has no sound head.
+pub(crate) fn half_at_the_end(bytes: &[u8]) -> Option<u32> {
+    let tail = bytes.get(bytes.len().checked_sub(TAIL)?..)?;
+    let mut taker = Taker(tail);
+    let _crc = taker.u32()?;
+    let len = taker.u32()?;
+    (len as usize == bytes.len()).then(|| taker.u32()).flatten()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! Tests of the format: every bit of a unit, and what the README shows.
+
+use super::*;
+
+const PLACE: Place = Place { lane: 3, number: 9 };
+
+fn id() -> SessionId {
+    SessionId::new("s-1").unwrap()
+}
+
+fn unit(opening: bool) -> Vec<u8> {
+    let mut out = Vec::new();
+    let texts = [b"{}".to_vec(), br#"{"a":1}"#.to_vec()];
+    let draft = Draft {
+        key: Key::of(&id()),
+        first: Seq(5),
+        link: Link([7; 32]),
+        opening: opening.then(|| Opening {
+            id: id(),
+            link: Link([6; 32]),
+            summary: None,
+        }),
+        group: Group {
+            first: true,
+            series: 0,
+        },
+        texts: &texts,
+    };
+    let len = encode_unit(&mut out, PLACE, 64, &draft).unwrap();
+    assert_eq!(len as usize, out.len());
+    out
+}
+
+#[test]
+fn a_unit_reads_as_it_was_written() {
+    for opening in [false, true] {
+        let out = unit(opening);
+        let head = read_head(PLACE, 64, &out).unwrap();
+        assert_eq!((head.first, head.last()), (Seq(5), Seq(6)));
+        assert_eq!(
+            (head.opening, head.group.first, head.erased),
+            (opening, true, false)
+        );
+        let held = read_held(&head, &out).unwrap();
+        assert_eq!(held.texts, [&b"{}"[..], br#"{"a":1}"#]);
+        assert_eq!(held.opening.map(|opening| opening.id), opening.then(id));
+        assert_eq!(half_at_the_end(&out), Some(head.key.half()));
+    }
+}
+
+#[test]
+fn a_unit_that_is_changed_or_moved_is_none() {
+    let out = unit(true);
+    assert!(read_head(PLACE, 68, &out).is_none());
+    let elsewhere = Place { lane: 3, number: 8 };
+    assert!(read_head(elsewhere, 64, &out).is_none());
+    for at in 0..out.len() {
+        for bit in 0..8 {
+            let mut changed = out.clone();
+            changed[at] ^= 1 << bit;
+            let head = read_head(PLACE, 64, &changed);
+            let read = head.as_ref().and_then(|head| read_held(head, &changed));
+            assert!(read.is_none(), "bit {bit} of byte {at}");
+        }
+    }
+}
+
+#[test]
+fn one_word_erases_a_unit() {
+    let mut out = unit(false);
+    let head = read_head(PLACE, 64, &out).unwrap();
+    out[..4].copy_from_slice(&head.erased_word());
+    let erased = read_head(PLACE, 64, &out).unwrap();
+    assert!(erased.erased);
+    assert_eq!(erased.len, head.len);
+    assert!(read_held(&erased, &out).is_none());
+}
+
+#[test]
+fn a_segment_knows_its_place() {
+    let head = segment_head(PLACE);
+    assert_eq!(head.len() as u64, FIRST);
+    assert_eq!(read_segment_head(PLACE, &head), SegmentHead::Ours);
+    let elsewhere = Place { lane: 2, number: 9 };
+    assert!(matches!(
+        read_segment_head(elsewhere, &head),
+        SegmentHead::Other(_)
+    ));
+    let text = "windlass-segment 3 0003 00000009";
+    let newer = format!("{text} {:08x}\n", crc32c::crc32c(text.as_bytes()));
+    assert_eq!(
+        read_segment_head(PLACE, newer.as_bytes()),
+        SegmentHead::Newer(3)
+    );
+}
+
+/// What the README shows is what is written.
+#[test]
+fn the_readme_shows_a_segment() {
+    let readme = include_str!("../../README.md");
+    let place = Place { lane: 0, number: 1 };
+    let demo = SessionId::new("demo").unwrap();
+    let genesis = Link::genesis(&demo);
+    let texts = [br#"{"v":1}"#.to_vec()];
+    let draft = Draft {
+        key: Key::of(&demo),
+        first: Seq(1),
+        link: genesis.then(&texts[0]),
+        opening: Some(Opening {
+            id: demo,
+            link: genesis,
+            summary: None,
+        }),
+        group: Group {
+            first: true,
+            series: 0,
+        },
+        texts: &texts,
+    };
+    let mut unit = Vec::new();
+    encode_unit(&mut unit, place, FIRST, &draft).unwrap();
+    let mut shown = String::from_utf8(segment_head(place)).unwrap();
+    shown.truncate(shown.find('\n').unwrap() + 1);
+    shown.push_str("...\n");
+    for (row, at) in unit.chunks(16).zip((FIRST..).step_by(16)) {
+        let bytes: Vec<_> = row.iter().map(|byte| format!("{byte:02x}")).collect();
+        shown.push_str(&format!("{at:04x}  {}\n", bytes.join(" ")));
+    }
+    assert!(
+        readme.contains(&shown),
+        "the README does not show:\n{shown}"
+    );
+}

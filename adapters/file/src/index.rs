@@ -1,0 +1,317 @@
+//! The index of a sealed segment: a file beside it that tells what it holds. It is a cache: one that
+//! is missing, damaged or of another segment is made anew from the segment.
+
+use std::fs::File;
+use std::io;
+
+use windlass_core::{Seq, SessionId};
+
+use crate::bytes::{Taker, put_summary, put_text, put_varint};
+use crate::disk::read_full_at;
+use crate::format::{Key, Place};
+use crate::map::{Map, Run, Stretch, Track, UnitAt};
+use crate::places::{self, Places};
+
+const MAGIC: &[u8; 8] = b"wlindex2";
+const FIRST: usize = 64;
+const PAGE: usize = 4096;
+const ENTRY: usize = 16;
+/// Entries of a page; a count and a checksum follow them.
+const ENTRIES: usize = (PAGE - 8) / ENTRY;
+/// Bytes before what a block holds.
+const BLOCK: usize = 16;
+/// How much of a block is read at first: most are smaller.
+const GLANCE: usize = 1024;
+
+/// Why an index was of no use.
+#[derive(Debug)]
+pub(crate) struct Unusable;
+
+impl From<io::Error> for Unusable {
+    fn from(_: io::Error) -> Self {
+        Self
+    }
+}
+
+/// Writes the index of a segment.
+pub(crate) fn write(places: &Places, map: &Map) -> io::Result<()> {
+    let Some(bytes) = encode(map) else {
+        return Err(io::Error::other("a segment is too large for an index"));
+    };
+    places::put(&places.index(map.place), &bytes, false)
+}
+
+fn encode(map: &Map) -> Option<Vec<u8>> {
+    let mut keys: Vec<&Key> = map.tracks.keys().collect();
+    keys.sort_unstable();
+    let pages = keys.len().div_ceil(ENTRIES);
+    let mut out = Vec::with_capacity(FIRST + pages * PAGE);
+    out.extend_from_slice(MAGIC);
+    out.extend_from_slice(&map.place.lane.to_le_bytes());
+    out.extend_from_slice(&map.place.number.to_le_bytes());
+    out.extend_from_slice(&map.end.to_le_bytes());
+    out.extend_from_slice(&u32::try_from(pages).ok()?.to_le_bytes());
+    let crc = crc32c::crc32c(&out);
+    out.extend_from_slice(&crc.to_le_bytes());
+    out.resize(FIRST + pages * PAGE, 0);
+    for (number, keys) in keys.chunks(ENTRIES).enumerate() {
+        let mut page = Vec::with_capacity(PAGE);
+        for key in keys {
+            let at = u32::try_from(out.len()).ok()?;
+            page.extend_from_slice(&key.0.to_le_bytes());
+            page.extend_from_slice(&at.to_le_bytes());
+            page.extend_from_slice(&0_u32.to_le_bytes());
+            encode_block(&mut out, map.tracks.get(key)?)?;
+        }
+        page.resize(PAGE - 8, 0);
+        page.extend_from_slice(&u32::try_from(keys.len()).ok()?.to_le_bytes());
+        let crc = crc32c::crc32c(&page);
+        page.extend_from_slice(&crc.to_le_bytes());
+        let from = FIRST + number * PAGE;
+        out.get_mut(from..from + PAGE)?.copy_from_slice(&page);
+    }
+    Some(out)
+}
+
+fn encode_block(out: &mut Vec<u8>, track: &Track) -> Option<()> {
+    let (mut heads, mut units) = (Vec::new(), Vec::new());
+    put_text(&mut heads, track.id.as_str());
+    put_varint(&mut heads, track.runs.len() as u64);
+    for Run {
+        stretch,
+        units: of_run,
+    } in &track.runs
+    {
+        put_varint(&mut heads, stretch.base.0);
+        heads.extend_from_slice(&stretch.base_link.0);
+        put_summary(&mut heads, stretch.base_summary.as_ref());
+        put_varint(&mut heads, stretch.last.0);
+        heads.extend_from_slice(&stretch.link.0);
+        put_summary(&mut heads, stretch.summary.as_ref());
+        put_varint(&mut heads, stretch.bytes);
+        put_varint(&mut heads, u64::from(stretch.start));
+        put_varint(&mut heads, u64::from(stretch.latest));
+        put_varint(&mut units, of_run.len() as u64);
+        let mut end = 0;
+        for unit in of_run {
+            put_varint(&mut units, (u64::from(unit.offset) - end) / 4);
+            put_varint(&mut units, u64::from(unit.len) / 4);
+            put_varint(&mut units, u64::from(unit.count));
+            end = unit.end();
+        }
+    }
+    for part in [&heads, &units] {
+        out.extend_from_slice(&u32::try_from(part.len()).ok()?.to_le_bytes());
+        out.extend_from_slice(&crc32c::crc32c(part).to_le_bytes());
+    }
+    out.extend_from_slice(&heads);
+    out.extend_from_slice(&units);
+    Some(())
+}
+
+/// An index that is open.
+pub(crate) struct Index {
+    file: File,
+    pages: u64,
+}
+
+/// A session in a segment, without its units.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) id: SessionId,
+    pub(crate) stretches: Vec<Stretch>,
+}
+
+impl Index {
+    /// Opens the index of a segment whose file has so many bytes.
+    pub(crate) fn open(places: &Places, place: Place, len: u64) -> Result<Self, Unusable> {
+        let file = places::open_to_read(&places.index(place))?.ok_or(Unusable)?;
+        let mut head = [0; FIRST];
+        read_full_at(&file, &mut head, 0)?;
+        let mut taker = Taker(&head);
+        let fits = taker.array() == Some(*MAGIC)
+            && taker.u16() == Some(place.lane)
+            && taker.u32() == Some(place.number)
+            && taker.u64() == Some(len);
+        let pages = taker.u32().filter(|_| fits).ok_or(Unusable)?;
+        let crc = crc32c::crc32c(head.get(..26).unwrap_or_default());
+        if taker.u32() != Some(crc) {
+            return Err(Unusable);
+        }
+        Ok(Self {
+            file,
+            pages: u64::from(pages),
+        })
+    }
+
+    /// What it tells of a session.
+    pub(crate) fn find(&self, key: Key) -> Result<Option<Entry>, Unusable> {
+        let Some(at) = self.place_of(key)? else {
+            return Ok(None);
+        };
+        let (heads, _) = self.block(at, false)?;
+        read_heads(&heads).map(Some).ok_or(Unusable)
+    }
+
+    /// The units of one of the stretches of a session.
+    pub(crate) fn units(&self, key: Key, stretch: usize) -> Result<Vec<UnitAt>, Unusable> {
+        let at = self.place_of(key)?.ok_or(Unusable)?;
+        let (heads, units) = self.block(at, true)?;
+        let entry = read_heads(&heads).ok_or(Unusable)?;
+        let mut taker = Taker(&units);
+        for (number, of) in entry.stretches.iter().enumerate() {
+            let units = read_units(&mut taker, of).ok_or(Unusable)?;
+            if number == stretch {
+                return Ok(units);
+            }
+        }
+        Err(Unusable)
+    }
+
+    /// All that it tells of.
+    pub(crate) fn all(&self) -> Result<Vec<(Key, Entry)>, Unusable> {
+        let mut all = Vec::new();
+        for page in 0..self.pages {
+            for (key, at) in self.page(page)? {
+                let (heads, _) = self.block(at, false)?;
+                all.push((key, read_heads(&heads).ok_or(Unusable)?));
+            }
+        }
+        Ok(all)
+    }
+
+    fn place_of(&self, key: Key) -> Result<Option<u64>, Unusable> {
+        if self.pages == 0 {
+            return Ok(None);
+        }
+        // Keys are hashes, so where one stands among them can be guessed well.
+        let guess = (u128::from(key.0) * u128::from(self.pages)) >> 64;
+        let mut at = u64::try_from(guess).unwrap_or(0).min(self.pages - 1);
+        let (mut low, mut high) = (0, self.pages);
+        while low < high {
+            let page = self.page(at)?;
+            let (Some(first), Some(last)) = (page.first(), page.last()) else {
+                return Err(Unusable);
+            };
+            if key < first.0 {
+                high = at;
+                at = at.saturating_sub(1);
+            } else if key > last.0 {
+                low = at + 1;
+                at += 1;
+            } else {
+                let found = page.binary_search_by_key(&key, |entry| entry.0);
+                let found = found.ok().and_then(|at| page.get(at));
+                return Ok(found.map(|entry| entry.1));
+            }
+        }
+        Ok(None)
+    }
+
+    fn page(&self, number: u64) -> Result<Vec<(Key, u64)>, Unusable> {
+        let mut page = [0; PAGE];
+        let read = read_full_at(&self.file, &mut page, FIRST as u64 + number * PAGE as u64)?;
+        let (held, crc) = page.split_at(PAGE - 4);
+        if read != PAGE || Taker(crc).u32() != Some(crc32c::crc32c(held)) {
+            return Err(Unusable);
+        }
+        let (entries, count) = held.split_at(PAGE - 8);
+        let count = Taker(count).u32().ok_or(Unusable)? as usize;
+        let mut taker = Taker(entries);
+        let mut page = Vec::with_capacity(count.min(ENTRIES));
+        for _ in 0..count.min(ENTRIES) {
+            let key = Key(taker.u64().ok_or(Unusable)?);
+            let at = taker.u32().ok_or(Unusable)?;
+            taker.u32();
+            page.push((key, u64::from(at)));
+        }
+        Ok(page)
+    }
+
+    /// What a block holds; its units only where they are asked for.
+    fn block(&self, at: u64, with_units: bool) -> Result<(Vec<u8>, Vec<u8>), Unusable> {
+        let mut glance = vec![0; GLANCE];
+        let read = read_full_at(&self.file, &mut glance, at)?;
+        glance.truncate(read);
+        let mut taker = Taker(&glance);
+        let heads_len = taker.u32().ok_or(Unusable)? as usize;
+        let heads_crc = taker.u32().ok_or(Unusable)?;
+        let units_len = taker.u32().ok_or(Unusable)? as usize;
+        let units_crc = taker.u32().ok_or(Unusable)?;
+        let len = self.file.metadata()?.len();
+        if (heads_len + units_len) as u64 > len {
+            return Err(Unusable);
+        }
+        let heads = self.part(&glance, at, BLOCK, heads_len, heads_crc)?;
+        let units = match with_units {
+            true => self.part(&glance, at, BLOCK + heads_len, units_len, units_crc)?,
+            false => Vec::new(),
+        };
+        Ok((heads, units))
+    }
+
+    /// A part of a block, from what was read of it at first or from the file.
+    fn part(
+        &self,
+        glance: &[u8],
+        at: u64,
+        from: usize,
+        len: usize,
+        crc: u32,
+    ) -> Result<Vec<u8>, Unusable> {
+        let part = match glance.get(from..from + len) {
+            Some(part) => part.to_vec(),
+            None => {
+                let mut part = vec![0; len];
+                let read = read_full_at(&self.file, &mut part, at + from as u64)?;
+                part.truncate(read);
+                part
+            }
+        };
+        let sound = part.len() == len && crc32c::crc32c(&part) == crc;
+        sound.then_some(part).ok_or(Unusable)
+    }
+}
+
+fn read_heads(heads: &[u8]) -> Option<Entry> {
+    let mut taker = Taker(heads);
+    let id = SessionId::new(taker.text()?).ok()?;
+    let count = usize::try_from(taker.varint()?).ok()?;
+    let mut stretches = Vec::with_capacity(count.min(heads.len()));
+    for _ in 0..count {
+        stretches.push(Stretch {
+            base: Seq(taker.varint()?),
+            base_link: taker.link()?,
+            base_summary: taker.summary()?,
+            last: Seq(taker.varint()?),
+            link: taker.link()?,
+            summary: taker.summary()?,
+            bytes: taker.varint()?,
+            start: taker.varint32()?,
+            latest: taker.varint32()?,
+        });
+    }
+    Some(Entry { id, stretches })
+}
+
+fn read_units(taker: &mut Taker<'_>, of: &Stretch) -> Option<Vec<UnitAt>> {
+    let count = usize::try_from(taker.varint()?).ok()?;
+    let mut units = Vec::with_capacity(count.min(taker.0.len()));
+    let mut end = 0_u64;
+    let mut last = of.base;
+    for _ in 0..count {
+        let offset = end.checked_add(taker.varint()?.checked_mul(4)?)?;
+        let len = taker.varint32()?.checked_mul(4)?;
+        let count = taker.varint32()?;
+        let unit = UnitAt {
+            offset: u32::try_from(offset).ok()?,
+            len,
+            first: last.next(),
+            count,
+        };
+        last = last.plus(u64::from(count));
+        end = unit.end();
+        units.push(unit);
+    }
+    (last == of.last).then_some(units)
+}

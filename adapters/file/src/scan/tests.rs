@@ -1,0 +1,172 @@
+//! Tests of scanning: every bit, every cut and every hole of small segments.
+
+use windlass_core::Seq;
+use windlass_ports::Link;
+
+use super::*;
+use crate::format::{Draft, Group, Opening, Place, encode_unit, segment_head};
+use crate::fuzzing::InMemory;
+
+const PLACE: Place = Place { lane: 0, number: 1 };
+
+fn id(name: &str) -> SessionId {
+    SessionId::new(name).unwrap()
+}
+
+/// A segment of these units: whose, of how many facts, and whether a group begins with it.
+fn segment(units: &[(&str, u64, bool)]) -> (Vec<u8>, Vec<usize>) {
+    let mut bytes = segment_head(PLACE);
+    let mut ends = Vec::new();
+    let mut lasts = std::collections::HashMap::new();
+    let mut series = 0;
+    for (name, count, group) in units {
+        series += u8::from(*group);
+        let last: &mut u64 = lasts.entry(*name).or_default();
+        let texts: Vec<Vec<u8>> = (1..=*count)
+            .map(|n| format!("{{\"of\":\"{name}\",\"n\":{}}}", *last + n).into_bytes())
+            .collect();
+        let draft = Draft {
+            key: Key::of(&id(name)),
+            first: Seq(*last + 1),
+            link: Link([7; 32]),
+            opening: (*last == 0).then(|| Opening {
+                id: id(name),
+                link: Link::genesis(&id(name)),
+                summary: None,
+            }),
+            group: Group {
+                first: *group,
+                series,
+            },
+            texts: &texts,
+        };
+        let mut unit = Vec::new();
+        encode_unit(&mut unit, PLACE, bytes.len() as u64, &draft).unwrap();
+        bytes.extend_from_slice(&unit);
+        ends.push(bytes.len());
+        *last += count;
+    }
+    (bytes, ends)
+}
+
+fn scanned(bytes: &[u8], ending: Ending) -> Map {
+    let mut map = Map::empty(PLACE, 0);
+    scan(&InMemory(bytes), &mut map, ending).unwrap();
+    map
+}
+
+fn last(map: &Map, name: &str) -> u64 {
+    let track = map.tracks.get(&Key::of(&id(name)));
+    let run = track.and_then(|track| track.runs.last());
+    run.map_or(0, |run| run.stretch.last.0)
+}
+
+const TWO: &[(&str, u64, bool)] = &[("a", 1, true), ("b", 2, false), ("a", 2, true)];
+
+#[test]
+fn a_segment_is_read_as_it_was_written() {
+    let (bytes, ends) = segment(TWO);
+    for (room, ending) in [
+        (0, Ending::Open),
+        (5_000, Ending::Open),
+        (0, Ending::Sealed),
+    ] {
+        let mut bytes = bytes.clone();
+        bytes.resize(bytes.len() + room, 0);
+        let map = scanned(&bytes, ending);
+        assert_eq!((last(&map, "a"), last(&map, "b")), (3, 2));
+        assert_eq!(map.end as usize, ends[2]);
+        assert_eq!(map.group as usize, ends[1]);
+        assert!(map.torn.is_none() && map.damages.is_empty());
+    }
+}
+
+#[test]
+fn every_bit_that_changes_is_damage_to_its_session() {
+    let (bytes, ends) = segment(TWO);
+    for byte in FIRST as usize..bytes.len() {
+        let whose = ends.iter().position(|end| byte < *end).unwrap();
+        let key = Key::of(&id(TWO[whose].0));
+        for bit in 0..8 {
+            for room in [0, 3_000] {
+                let mut bytes = bytes.clone();
+                bytes[byte] ^= 1 << bit;
+                bytes.resize(bytes.len() + room, 0);
+                let map = scanned(&bytes, Ending::Open);
+                assert!(map.torn.is_none(), "bit {bit} of byte {byte}");
+                let first = map.damages.first();
+                let first = first.unwrap_or_else(|| panic!("bit {bit} of byte {byte} is missed"));
+                assert_eq!(first.half, Some(key.half()), "bit {bit} of byte {byte}");
+                assert!(first.offset as usize <= byte);
+                let halves = map.damages.iter().map(|damage| damage.half);
+                assert!(halves.clone().all(|half| half == Some(key.half())));
+                // The other session is whole.
+                let other = if TWO[whose].0 == "a" { "b" } else { "a" };
+                assert_eq!(last(&map, other), if other == "a" { 3 } else { 2 });
+            }
+        }
+    }
+}
+
+#[test]
+fn every_cut_of_the_last_group_is_torn_and_no_other_is() {
+    let (bytes, ends) = segment(&[("a", 1, true), ("b", 2, true), ("a", 2, false)]);
+    for cut in FIRST as usize..bytes.len() {
+        let map = scanned(&bytes[..cut], Ending::Open);
+        assert!(map.damages.is_empty(), "cut at {cut}");
+        let whole = ends.iter().filter(|end| **end <= cut).count();
+        let end = match whole {
+            0 => FIRST as usize,
+            whole => ends[whole - 1],
+        };
+        assert_eq!(map.end as usize, end, "cut at {cut}");
+        assert_eq!(map.torn.is_some(), cut > end, "cut at {cut}");
+    }
+}
+
+#[test]
+fn a_hole_in_the_last_group_is_torn_and_one_before_is_damage() {
+    let big = 40;
+    let (bytes, ends) = segment(&[
+        ("a", big, true),
+        ("b", big, true),
+        ("a", big, false),
+        ("c", big, false),
+    ]);
+    for sector in 0..bytes.len() / 512 {
+        let mut bytes = bytes.clone();
+        let from = (sector * 512).max(FIRST as usize);
+        bytes[from..(sector + 1) * 512].fill(0);
+        bytes.resize(bytes.len() + 2_000, 0);
+        let map = scanned(&bytes, Ending::Open);
+        if from < ends[0] {
+            assert!(
+                map.torn.is_none() && !map.damages.is_empty(),
+                "sector {sector}"
+            );
+            continue;
+        }
+        assert!(map.damages.is_empty(), "sector {sector}");
+        let torn = map
+            .torn
+            .unwrap_or_else(|| panic!("sector {sector} is missed"));
+        let whole = ends.iter().filter(|end| **end <= from).count();
+        assert_eq!(map.end as usize, ends[whole - 1], "sector {sector}");
+        // The units behind the hole are named, for they are cut off with it.
+        let behind = ends[..3].iter().filter(|end| **end >= from + 512).count();
+        assert!(torn.parts.len() >= behind, "sector {sector}: {torn:?}");
+        // The same in a segment that is sealed cannot be a torn write.
+        let sealed = scanned(&bytes, Ending::Sealed);
+        assert!(!sealed.damages.is_empty(), "sector {sector}");
+    }
+}
+
+#[test]
+fn a_session_that_lost_its_opening_is_named_all_the_same() {
+    let (mut bytes, _) = segment(TWO);
+    // Within what the first unit holds.
+    bytes[FIRST as usize + HEAD + 2] ^= 0x40;
+    let map = scanned(&bytes, Ending::Open);
+    assert_eq!(last(&map, "a"), 0);
+    assert_eq!(map.damages.len(), 2, "{:?}", map.damages);
+}

@@ -1,0 +1,97 @@
+//! Snapshots: a file a session, a cache that is believed only as far as the log bears it out.
+
+use windlass_core::{Seq, SessionId};
+use windlass_ports::{Link, Snapshot};
+
+use crate::bytes::{Taker, put_text};
+use crate::places::{self, Places};
+
+/// The most bytes of a snapshot.
+pub(crate) const MOST: usize = 64 * 1024 * 1024;
+
+const MAGIC: &[u8; 8] = b"wlsnap 1";
+
+/// Keeps a snapshot in place of the one before. It need not be durable.
+pub(crate) fn keep(
+    places: &Places,
+    session: &SessionId,
+    snapshot: &Snapshot,
+    link: Link,
+) -> std::io::Result<()> {
+    let mut bytes = Vec::with_capacity(snapshot.bytes.len() + 128);
+    bytes.extend_from_slice(MAGIC);
+    put_text(&mut bytes, session.as_str());
+    bytes.extend_from_slice(&snapshot.seq.0.to_le_bytes());
+    bytes.extend_from_slice(&link.0);
+    put_text(&mut bytes, &snapshot.version);
+    bytes.extend_from_slice(&snapshot.bytes);
+    let crc = crc32c::crc32c(&bytes);
+    bytes.extend_from_slice(&crc.to_le_bytes());
+    places::put(&places.snapshot(session), &bytes, false)
+}
+
+/// Removes the snapshot of a session, if there is one.
+pub(crate) fn remove(places: &Places, session: &SessionId) -> std::io::Result<()> {
+    crate::erasing::remove(&places.snapshot(session))
+}
+
+/// The snapshot that is kept, if there is one of this version, with the link that its position had.
+pub(crate) fn read(
+    places: &Places,
+    session: &SessionId,
+    version: &str,
+) -> std::io::Result<Option<(Snapshot, Link)>> {
+    let Some(mut file) = places::open_to_read(&places.snapshot(session))? else {
+        return Ok(None);
+    };
+    if file.metadata()?.len() > (MOST + 4096) as u64 {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut file, &mut bytes)?;
+    Ok(decode(&bytes, session, version))
+}
+
+fn decode(bytes: &[u8], session: &SessionId, version: &str) -> Option<(Snapshot, Link)> {
+    let (held, crc) = bytes.split_at_checked(bytes.len().checked_sub(4)?)?;
+    let mut taker = Taker(held);
+    let ours = taker.array() == Some(*MAGIC)
+        && taker.text() == Some(session.as_str())
+        && Taker(crc).u32() == Some(crc32c::crc32c(held));
+    let seq = Seq(taker.u64().filter(|_| ours)?);
+    let link = taker.link()?;
+    let version = taker.text().filter(|its| *its == version)?.to_owned();
+    let snapshot = Snapshot {
+        seq,
+        version,
+        bytes: taker.0.to_vec(),
+    };
+    Some((snapshot, link))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_that_is_changed_is_none() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let places = Places::new(dir.path().to_owned());
+        let id = SessionId::new("s").unwrap();
+        let snapshot = Snapshot {
+            seq: Seq(4),
+            version: "1".into(),
+            bytes: vec![1, 2, 3],
+        };
+        keep(&places, &id, &snapshot, Link([5; 32])).unwrap();
+        let kept = read(&places, &id, "1").unwrap();
+        assert_eq!(kept, Some((snapshot, Link([5; 32]))));
+        assert_eq!(read(&places, &id, "2").unwrap(), None);
+        let bytes = std::fs::read(places.snapshot(&id)).unwrap();
+        for at in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 4;
+            assert_eq!(decode(&changed, &id, "1"), None, "byte {at}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Cutting a log off at a position, sound or damaged; nothing else is touched.
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+use windlass_core::{Seq, SessionId};
+use windlass_file::{FileStore, fuzzing};
+use windlass_ports::{Link, LogStore, StoreErrorKind, codec};
+use windlass_testkit::store::numbered_facts;
+
+fn id(name: &str) -> SessionId {
+    SessionId::new(name).unwrap()
+}
+
+fn open(dir: &Path) -> FileStore {
+    FileStore::open(dir.to_owned()).unwrap()
+}
+
+/// Two sessions, in turns, in units of 1, 2 and 3 facts.
+async fn written(dir: &Path) {
+    let store = open(dir);
+    for (after, count) in [(0, 1), (1, 2), (3, 3)] {
+        for name in ["s", "other"] {
+            let id = id(name);
+            let claimed = store.claim(&id).await.unwrap();
+            let facts = numbered_facts(&id, Seq(after), count);
+            let appended = store.append(&id, claimed.epoch, Seq(after), &facts).await;
+            appended.unwrap();
+        }
+    }
+}
+
+/// Holds a store to a log of `count` facts that goes on.
+async fn expect(dir: &Path, name: &str, count: u64) {
+    let store = open(dir);
+    let (id, facts) = (id(name), numbered_facts(&id(name), Seq::ZERO, count));
+    let read = store.read(&id, Seq::ZERO, 99).await.unwrap();
+    assert!(read.iter().eq(facts.iter().map(AsRef::as_ref)), "{name}");
+    let verified = store.verify(&id).await.unwrap();
+    assert_eq!(verified.chain, Link::of(&id, &read).unwrap());
+    let claimed = store.claim(&id).await.unwrap();
+    assert_eq!((claimed.last, claimed.repaired), (Seq(count), None));
+    let more = numbered_facts(&id, Seq(count), 2);
+    let appended = store.append(&id, claimed.epoch, Seq(count), &more).await;
+    appended.unwrap();
+    assert_eq!(store.verify(&id).await.unwrap().last, Seq(count + 2));
+    drop(store);
+    assert_eq!(open(dir).verify(&id).await.unwrap().last, Seq(count + 2));
+}
+
+#[tokio::test]
+async fn a_sound_log_is_cut_off_at_any_position() {
+    for at in 1..=6 {
+        let dir = TempDir::new().unwrap();
+        written(dir.path()).await;
+        let cut = FileStore::truncate(dir.path(), &id("s"), Seq(at)).unwrap();
+        assert_eq!(cut.kept, Seq(at));
+        assert_eq!(cut.cut_bytes > 0, at < 6, "at {at}");
+        expect(dir.path(), "s", at).await;
+        expect(dir.path(), "other", 6).await;
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_log_is_cut_off_before_the_damage() {
+    let dir = TempDir::new().unwrap();
+    written(dir.path()).await;
+    let segment = dir.path().join("lanes/0000/00000001.seg");
+    let whole = fs::read(&segment).unwrap();
+    for byte in (64..whole.len()).step_by(29) {
+        let dir = TempDir::new().unwrap();
+        written(dir.path()).await;
+        let mut bytes = whole.clone();
+        bytes[byte] ^= 0x10;
+        fs::write(dir.path().join("lanes/0000/00000001.seg"), &bytes).unwrap();
+        let store = open(dir.path());
+        let mut hurt = None;
+        for name in ["s", "other"] {
+            if let Err(error) = store.verify(&id(name)).await {
+                let StoreErrorKind::Corrupt { after, .. } = error.kind else {
+                    panic!("byte {byte}: {error}");
+                };
+                assert!(hurt.is_none(), "byte {byte} hurts both");
+                hurt = Some((name, after));
+            }
+        }
+        drop(store);
+        let (name, after) = hurt.unwrap();
+        if after == Seq::ZERO {
+            let error = FileStore::truncate(dir.path(), &id(name), Seq(1)).unwrap_err();
+            assert_eq!(error.kind, StoreErrorKind::Invalid, "byte {byte}: {error}");
+            continue;
+        }
+        let beyond = FileStore::truncate(dir.path(), &id(name), after.next()).unwrap_err();
+        assert_eq!(
+            beyond.kind,
+            StoreErrorKind::Invalid,
+            "byte {byte}: {beyond}"
+        );
+        let cut = FileStore::truncate(dir.path(), &id(name), after);
+        cut.unwrap_or_else(|error| panic!("byte {byte}: {error}"));
+        expect(dir.path(), name, after.0).await;
+        let other = if name == "s" { "other" } else { "s" };
+        expect(dir.path(), other, 6).await;
+    }
+}
+
+/// Where nobody can say whose the damaged bytes were, each session is cut off for itself.
+#[tokio::test]
+async fn a_stretch_that_was_overwritten_is_settled_session_by_session() {
+    let dir = TempDir::new().unwrap();
+    written(dir.path()).await;
+    let segment = dir.path().join("lanes/0000/00000001.seg");
+    let mut bytes = fs::read(&segment).unwrap();
+    let len = bytes.len();
+    bytes[len - 1_500..].fill(b'x');
+    fs::write(&segment, bytes).unwrap();
+    for name in ["s", "other"] {
+        let error = open(dir.path()).claim(&id(name)).await.unwrap_err();
+        let StoreErrorKind::Corrupt { after, .. } = error.kind else {
+            panic!("{error}");
+        };
+        FileStore::truncate(dir.path(), &id(name), after).unwrap();
+        expect(dir.path(), name, after.0).await;
+    }
+}
+
+#[tokio::test]
+async fn an_old_log_is_cut_off_as_it_is_taken_over() {
+    let dir = TempDir::new().unwrap();
+    let text = |fact: &std::sync::Arc<_>| codec::encode(fact).unwrap();
+    let facts = numbered_facts(&id("s"), Seq::ZERO, 6);
+    let texts: Vec<Vec<u8>> = facts.iter().map(text).collect();
+    let old = fuzzing::old_log(&id("s"), &[texts[..3].to_vec(), texts[3..].to_vec()]).unwrap();
+    for (at, damaged) in [(2, false), (3, true), (6, false)] {
+        let _ = fs::remove_dir_all(dir.path().join("lanes"));
+        let mut bytes = old.clone();
+        if damaged {
+            let last = bytes.len() - 20;
+            bytes[last] ^= 1;
+        }
+        fs::create_dir_all(dir.path().join("sessions")).unwrap();
+        fs::write(dir.path().join("sessions/s.log"), &bytes).unwrap();
+        FileStore::truncate(dir.path(), &id("s"), Seq(at)).unwrap();
+        expect(dir.path(), "s", at).await;
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_cut_off_is_refused() {
+    let dir = TempDir::new().unwrap();
+    written(dir.path()).await;
+    let kind = |session, at| {
+        FileStore::truncate(dir.path(), &id(session), Seq(at))
+            .unwrap_err()
+            .kind
+    };
+    assert_eq!(kind("s", 0), StoreErrorKind::Invalid);
+    assert_eq!(kind("s", 7), StoreErrorKind::Invalid);
+    assert_eq!(kind("nobody", 1), StoreErrorKind::Invalid);
+    let store = open(dir.path());
+    store.claim(&id("s")).await.unwrap();
+    assert_eq!(kind("s", 1), StoreErrorKind::Locked);
+    drop(store);
+    expect(dir.path(), "s", 6).await;
+}

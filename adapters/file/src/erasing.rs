@@ -16,6 +16,7 @@ use crate::error;
 use crate::format::{self, FIRST, HEAD, Key, Place};
 use crate::map::Damage;
 use crate::places::{self, Places};
+use crate::upkeep::hold_cold;
 
 /// How much is overwritten at once.
 const PIECE: usize = 256 * 1024;
@@ -43,6 +44,8 @@ pub(crate) fn finish(
     let key = Key::of(session);
     let folder = places.lanes();
     let at = |error| error::from_io(error, "erasing a session in", &folder);
+    // Nothing of it is written anew meanwhile.
+    let _cold = hold_cold(places).map_err(at)?;
     for lane in places.list_lanes().map_err(at)? {
         for number in places.list_segments(lane).map_err(at)? {
             let place = Place { lane, number };

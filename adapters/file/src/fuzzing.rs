@@ -1,17 +1,156 @@
-//! What a fuzzer calls, and the tests over its seeds: properties of the log's reader for any bytes.
+//! What a fuzzer calls, and the tests over its seeds: properties of what reads files, for any bytes.
 
+use std::collections::BTreeMap;
 use std::io;
 
-use windlass_core::SessionId;
+use windlass_core::{Seq, SessionId};
+use windlass_ports::Link;
 
 use crate::disk::LogFile;
+use crate::format::{self, Draft, Group, Key, Opening, Place};
+use crate::map::{Map, UnitAt};
 use crate::old::codec::{self, LEAST_UNIT};
-use crate::old::scan::{Found, Scan};
+use crate::old::scan::{self as old, Scan};
+use crate::scan::{Ending, scan};
 
 /// How many units are read of one input.
 const UNITS: usize = 4_096;
 
-/// With a first byte below 64 the rest is read as a log file. Otherwise it is three bytes that say
+/// With a first byte below 64 the rest is read as a segment, behind its first bytes. Otherwise it is
+/// three bytes that say where and how, and texts by lines: a segment of them reads as it was written,
+/// one that was cut off is never damaged, and a changed byte is noticed and hurts one session alone.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn segment(data: &[u8]) {
+    match data {
+        [mode, raw @ ..] if *mode < 64 => {
+            let mut bytes = format::segment_head(PLACE);
+            bytes.extend_from_slice(raw);
+            for ending in [Ending::Open, Ending::Sealed] {
+                scanned(&bytes, ending);
+            }
+        }
+        [mode, high, low, how, texts @ ..] => {
+            let at = usize::from(u16::from_be_bytes([*high, *low]));
+            changed_segment(*mode, at, *how, texts);
+        }
+        _ => {}
+    }
+}
+
+const PLACE: Place = Place { lane: 0, number: 1 };
+
+/// A session's units, as a scan found them.
+type Found = BTreeMap<Key, Vec<UnitAt>>;
+
+fn changed_segment(mode: u8, at: usize, how: u8, texts: &[u8]) {
+    let texts: Vec<Vec<u8>> = texts
+        .split(|byte| *byte == b'\n')
+        .filter(|text| text.len() > 1 && !text.contains(&0))
+        .take(16)
+        .map(<[u8]>::to_vec)
+        .collect();
+    let ids = ["a", "b", "c"].map(SessionId::new);
+    let mut bytes = format::segment_head(PLACE);
+    let mut lasts = [0_u64; 3];
+    let mut spans = Vec::new();
+    // Units of one to three texts, of the session that the first byte says.
+    for (unit, number) in texts.chunks(1 + usize::from(mode % 3)).zip(0_u8..) {
+        let whose = usize::from(
+            unit.first()
+                .and_then(|text| text.first())
+                .map_or(0, |b| b % 3),
+        );
+        let (Some(Ok(id)), Some(last)) = (ids.get(whose), lasts.get_mut(whose)) else {
+            return;
+        };
+        let draft = Draft {
+            key: Key::of(id),
+            first: Seq(*last + 1),
+            link: Link([number; Link::BYTES]),
+            opening: (*last == 0).then(|| Opening {
+                id: id.clone(),
+                link: Link::genesis(id),
+                summary: None,
+            }),
+            group: Group {
+                first: number % 2 == 0,
+                series: number / 2,
+            },
+            texts: unit,
+        };
+        let mut out = Vec::new();
+        let offset = bytes.len() as u64;
+        if format::encode_unit(&mut out, PLACE, offset, &draft).is_none() {
+            return;
+        }
+        *last += unit.len() as u64;
+        bytes.extend_from_slice(&out);
+        spans.push((draft.key, bytes.len()));
+    }
+    let (whole, map) = scanned(&bytes, Ending::Open);
+    assert!(map.damages.is_empty() && map.torn.is_none());
+    assert_eq!(whole.values().map(Vec::len).sum::<usize>(), spans.len());
+    let first = format::FIRST as usize;
+    let at = first + at % (bytes.len() - first).max(1);
+    if mode < 128 {
+        bytes.truncate(at);
+        let (found, map) = scanned(&bytes, Ending::Open);
+        assert!(map.damages.is_empty(), "a segment that was cut off is torn");
+        assert!(found.iter().all(|(key, units)| begins(&whole, *key, units)));
+        return;
+    }
+    let Some(byte) = bytes.get_mut(at).filter(|_| how != 0) else {
+        return;
+    };
+    *byte ^= how;
+    let (found, map) = scanned(&bytes, Ending::Open);
+    assert!(!map.damages.is_empty(), "a changed byte is noticed");
+    let hurt = spans.iter().find(|(_, end)| at < *end).map(|(key, _)| *key);
+    for (key, units) in &whole {
+        let now = found.get(key).map(Vec::as_slice).unwrap_or_default();
+        assert!(
+            begins(&whole, *key, now),
+            "what is read is what was written"
+        );
+        assert!(
+            Some(*key) == hurt || now == units,
+            "another session is hurt"
+        );
+    }
+}
+
+fn begins(whole: &Found, key: Key, units: &[UnitAt]) -> bool {
+    whole.get(&key).is_some_and(|all| all.starts_with(units))
+}
+
+/// Scans a segment, and holds what is found to its bounds.
+fn scanned(bytes: &[u8], ending: Ending) -> (Found, Map) {
+    let mut map = Map::empty(PLACE, 0);
+    let _ = scan(&InMemory(bytes), &mut map, ending);
+    let room = bytes.len() as u64 + format::TAIL as u64 + 4;
+    assert!(map.end <= room && map.group <= map.end);
+    assert!(map.damages.iter().all(|damage| damage.end <= room));
+    if let Some(torn) = &map.torn {
+        assert!(ending == Ending::Open && torn.bytes <= bytes.len() as u64);
+    }
+    let mut found = Found::new();
+    for (key, track) in &map.tracks {
+        for run in &track.runs {
+            let mut last = run.stretch.base;
+            for unit in &run.units {
+                assert!(unit.first == last.next() && unit.end() <= bytes.len() as u64);
+                last = unit.last();
+            }
+            assert_eq!(last, run.stretch.last);
+            found.entry(*key).or_default().extend(&run.units);
+        }
+    }
+    (found, map)
+}
+
+/// With a first byte below 64 the rest is read as a log file of the first format. Otherwise it is three bytes that say
 /// where and how, and bodies by lines: a log of them is read as it was written, one that was cut
 /// off is never damaged, and one with a changed byte never passes for a whole one.
 ///
@@ -104,7 +243,7 @@ fn read(id: &SessionId, bytes: &[u8]) -> (Vec<Vec<u8>>, End) {
             return (bodies, End::Damaged);
         };
         match found {
-            Found::Unit(unit) => {
+            old::Found::Unit(unit) => {
                 assert!(scan.place().offset >= before.offset.saturating_add(LEAST_UNIT));
                 assert!(scan.place().seq > before.seq);
                 for body in &unit.bodies {
@@ -112,16 +251,16 @@ fn read(id: &SessionId, bytes: &[u8]) -> (Vec<Vec<u8>>, End) {
                     bodies.push(scan.bytes(body).unwrap_or_default().to_vec());
                 }
             }
-            Found::End { torn_bytes: 0 } => return (bodies, End::Whole),
-            Found::End { torn_bytes } => {
+            old::Found::End { torn_bytes: 0 } => return (bodies, End::Whole),
+            old::Found::End { torn_bytes } => {
                 assert!(torn_bytes <= bytes.len() as u64);
                 return (bodies, End::Torn);
             }
-            Found::Damage(damage) => {
+            old::Found::Damage(damage) => {
                 assert!(damage.offset <= bytes.len() as u64);
                 return (bodies, End::Damaged);
             }
-            Found::Newer { .. } => return (bodies, End::Newer),
+            old::Found::Newer { .. } => return (bodies, End::Newer),
         }
     }
     (bodies, End::Damaged)

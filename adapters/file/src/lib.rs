@@ -11,6 +11,7 @@ mod format;
 #[doc(hidden)]
 pub mod fuzzing;
 mod index;
+mod keeper;
 mod lane;
 mod locks;
 mod log;
@@ -26,7 +27,9 @@ mod shelf;
 mod snapshots;
 mod store;
 mod truncate;
+mod upkeep;
 mod window;
 
 pub use blobs::{BlobLimits, FileBlobs};
 pub use store::FileStore;
+pub use upkeep::{Kept, Upkeep};

@@ -41,6 +41,15 @@ impl Locks {
     /// lock until it has become the other program. Whoever restarts at once must not be told that
     /// it is locked, so it is waited for a little.
     pub(crate) fn take(&mut self, places: &Places, key: Key) -> io::Result<bool> {
+        self.take_within(places, key, PATIENCE)
+    }
+
+    /// Takes the lock of a session if nobody holds it at this moment.
+    pub(crate) fn try_take(&mut self, places: &Places, key: Key) -> io::Result<bool> {
+        self.take_within(places, key, Duration::ZERO)
+    }
+
+    fn take_within(&mut self, places: &Places, key: Key, patience: Duration) -> io::Result<bool> {
         if let Some(held) = self.held.get_mut(&key) {
             *held += 1;
             return Ok(true);
@@ -50,7 +59,7 @@ impl Locks {
         loop {
             match set(file, key, libc::F_WRLCK) {
                 Ok(()) => break,
-                Err(Errno::EAGAIN | Errno::EACCES) if begun.elapsed() < PATIENCE => {
+                Err(Errno::EAGAIN | Errno::EACCES) if begun.elapsed() < patience => {
                     thread::sleep(PAUSE);
                 }
                 Err(Errno::EAGAIN | Errno::EACCES) => return Ok(false),

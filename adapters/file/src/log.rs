@@ -1,5 +1,7 @@
 //! A session's log, put together from the segments that hold it: where it ends, its facts, its links.
 
+mod copying;
+
 use std::fs::File;
 
 use windlass_core::{Recorded, Seq, SessionId};
@@ -13,7 +15,6 @@ use crate::format::{self, HEAD, Key, Place};
 use crate::map::{Damage, UnitAt};
 use crate::places;
 use crate::shelf::{Part, Shelf, Standing};
-use crate::truncate::UpTo;
 use crate::window::Window;
 
 /// How often a log is put together anew because its segments changed meanwhile.
@@ -67,7 +68,11 @@ impl Log<'_> {
         }
         let summary = match &part.stretch.summary {
             Some(summary) => Some(summary.clone()),
-            None => self.fold(part)?,
+            None => {
+                let summary = self.fold(part)?;
+                self.shelf.note_summary(self.key(), part, summary.as_ref());
+                summary
+            }
         };
         Ok(Some(End {
             last,
@@ -242,53 +247,6 @@ impl Log<'_> {
             torn_bytes: standing.torn_bytes,
             chain,
         })
-    }
-
-    /// The log up to a position, as far as it can be read, with its last unit.
-    pub(crate) fn units_to(&self, standing: &Standing, at: Seq) -> Result<UpTo, StoreError> {
-        let mut end = End::none(self.session);
-        let mut up_to = UpTo {
-            last: Seq::ZERO,
-            before: end.clone(),
-            texts: Vec::new(),
-        };
-        while end.last < at
-            && let Some(part) = covering(&standing.parts, end.last)
-        {
-            let (after, chain) = (end.last, Some(end.link));
-            let read = self.read_part(part, after, 4_096, chain, &mut |unit| {
-                let facts = self.facts(part.place, &unit, end.last)?;
-                let behind = unit.texts.len() - facts.len();
-                let wanted = facts.iter().take_while(|fact| fact.seq <= at).count();
-                let Some(link) = (behind + wanted).checked_sub(1).filter(|_| wanted > 0) else {
-                    return Ok(());
-                };
-                let before = end.clone();
-                let (_, texts) = unit.texts.split_at(behind);
-                end = End {
-                    last: before.last.plus(wanted as u64),
-                    link: unit.links.get(link).copied().unwrap_or(before.link),
-                    summary: Summary::after(before.summary.clone(), facts.iter().take(wanted)),
-                };
-                up_to = UpTo {
-                    last: end.last,
-                    before,
-                    texts: texts.iter().take(wanted).cloned().collect(),
-                };
-                Ok(())
-            });
-            match read {
-                Ok(_) => {}
-                Err(Stopped::Changed) => return Err(error::restless(self.session)),
-                Err(Stopped::Failed(error)) => {
-                    if matches!(error.kind, StoreErrorKind::Corrupt { .. }) {
-                        break;
-                    }
-                    return Err(error);
-                }
-            }
-        }
-        Ok(up_to)
     }
 
     /// The link of a position; `None` where the log has no such position.

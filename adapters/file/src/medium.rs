@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use windlass_core::{Seq, SessionId};
 use windlass_ports::{Repair, StoreError};
@@ -11,6 +12,7 @@ use crate::disk::Disk;
 use crate::erasing;
 use crate::error;
 use crate::format::{Key, Place};
+use crate::keeper::Keeper;
 use crate::lane::{self, Appended, Writer};
 use crate::locks::Locks;
 use crate::log::Log;
@@ -18,6 +20,7 @@ use crate::map::Map;
 use crate::old::takeover::Old;
 use crate::places;
 use crate::shelf::{Shelf, Standing};
+use crate::upkeep::Upkeep;
 
 /// How often a session is looked at anew because an index did not say what its segment says.
 const TRIES: u32 = 8;
@@ -25,6 +28,7 @@ const TRIES: u32 = 8;
 /// The medium of a file store.
 pub(crate) struct FileMedium {
     // Fields are dropped in this order: what was written is settled before others may write.
+    keeper: Keeper,
     writer: Option<Writer>,
     locks: Locks,
     pub(crate) shelf: Arc<Shelf>,
@@ -46,8 +50,14 @@ struct Admitted {
 }
 
 impl FileMedium {
-    pub(crate) fn new(shelf: Arc<Shelf>, disk: Arc<dyn Disk>, segment_bytes: u64) -> Self {
+    pub(crate) fn new(
+        shelf: Arc<Shelf>,
+        disk: Arc<dyn Disk>,
+        segment_bytes: u64,
+        upkeep: Upkeep,
+    ) -> Self {
         Self {
+            keeper: Keeper::new(upkeep),
             writer: None,
             locks: Locks::default(),
             shelf,
@@ -317,6 +327,18 @@ impl Medium for FileMedium {
         self.finish_erasing(session, key)?;
         self.let_go(session);
         Ok(())
+    }
+
+    fn rest(&mut self) -> Result<Option<Duration>, StoreError> {
+        self.settle()?;
+        let Some(writer) = &self.writer else {
+            return Ok(None);
+        };
+        let (shelf, disk) = (self.shelf.clone(), self.disk.clone());
+        let next = self
+            .keeper
+            .keep(shelf, disk, writer.lane(), self.segment_bytes);
+        Ok(next)
     }
 }
 

@@ -181,6 +181,8 @@ impl Rest<'_> {
             map.torn = Some(self.torn(map, at, head));
             return None;
         }
+        // A unit that says that it is longer than the file is damaged as far as that goes.
+        let next = next.min(self.bytes.len().next_multiple_of(4));
         let (half, end) = match head {
             Some(head) => (Some(head.key.half()), next),
             None => self.whose(at, next),

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use windlass_core::{Seq, SessionId};
-use windlass_ports::StoreError;
+use windlass_ports::{StoreError, Summary};
 
 use crate::error;
 use crate::format::{Key, Place};
@@ -331,6 +331,40 @@ impl Shelf {
     /// The file of a segment.
     pub(crate) fn path(&self, place: Place) -> PathBuf {
         self.places.segment(place)
+    }
+
+    /// Notes what a part of a log folds to, where its segment is in memory.
+    pub(crate) fn note_summary(&self, key: Key, part: &Part, summary: Option<&Summary>) {
+        let note = |map: &mut Map| {
+            let track = map.tracks.get_mut(&key);
+            let run = track.and_then(|track| track.runs.get_mut(part.number));
+            if let Some(run) = run
+                && run.stretch.last == part.stretch.last
+            {
+                run.stretch.summary = summary.cloned();
+            }
+        };
+        if let Some(own) = self.own().clone() {
+            let mut map = lock(&own);
+            if map.place == part.place {
+                note(&mut map);
+                return;
+            }
+        }
+        let mut lanes = self.lanes();
+        let lane = lanes.get_mut(&part.place.lane);
+        match lane.and_then(|lane| lane.segments.get_mut(&part.place.number)) {
+            Some(Segment::Open(map)) => note(map),
+            Some(Segment::Mapped(map)) => note(Arc::make_mut(map)),
+            Some(Segment::Own | Segment::Sealed) | None => {}
+        }
+    }
+
+    /// Notes that a segment is gone.
+    pub(crate) fn remove(&self, place: Place) {
+        if let Some(lane) = self.lanes().get_mut(&place.lane) {
+            lane.segments.remove(&place.number);
+        }
     }
 
     /// Makes a sealed segment's index anew, because it does not say what the segment says.

@@ -18,6 +18,7 @@ use crate::medium::FileMedium;
 use crate::places::Places;
 use crate::reader::Reader;
 use crate::shelf::Shelf;
+use crate::upkeep::Upkeep;
 use crate::{error, snapshots};
 
 /// The largest fact in bytes of its text form.
@@ -50,13 +51,32 @@ impl FileStore {
     /// # Errors
     /// `Io` when `dir` is no folder, or no thread can be started.
     pub fn open(dir: PathBuf) -> Result<Self, StoreError> {
-        Self::on(Arc::new(RealDisk), dir, SEGMENT)
+        Self::open_with(dir, Upkeep::default())
     }
 
+    /// The same with another upkeep of sessions that have settled.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with(dir: PathBuf, upkeep: Upkeep) -> Result<Self, StoreError> {
+        Self::with(Arc::new(RealDisk), dir, SEGMENT, upkeep)
+    }
+
+    /// A store on a disk of a test, with segments of another size.
+    #[cfg(test)]
     pub(crate) fn on(
         disk: Arc<dyn Disk>,
         dir: PathBuf,
         segment_bytes: u64,
+    ) -> Result<Self, StoreError> {
+        Self::with(disk, dir, segment_bytes, Upkeep::default())
+    }
+
+    fn with(
+        disk: Arc<dyn Disk>,
+        dir: PathBuf,
+        segment_bytes: u64,
+        upkeep: Upkeep,
     ) -> Result<Self, StoreError> {
         if dir.exists() && !dir.is_dir() {
             let context = format!(
@@ -68,7 +88,7 @@ impl FileStore {
         let place = format!("the file store {}", dir.display());
         let places = Arc::new(Places::new(dir));
         let shelf = Arc::new(Shelf::new(places));
-        let medium = FileMedium::new(shelf.clone(), disk, segment_bytes);
+        let medium = FileMedium::new(shelf.clone(), disk, segment_bytes, upkeep);
         let pipeline = Pipeline::start(place.clone(), medium, Bounds::default())?;
         Ok(Self {
             pipeline,

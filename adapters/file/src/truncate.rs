@@ -16,7 +16,14 @@ use crate::old::takeover::Old;
 use crate::places::Places;
 use crate::shelf::Shelf;
 use crate::store::FileStore;
+use crate::upkeep::Upkeep;
 use crate::{erasing, error, snapshots};
+
+/// Nothing is kept up meanwhile.
+const NONE: Upkeep = Upkeep {
+    gather_after: None,
+    erase_after: None,
+};
 
 impl FileStore {
     /// Cuts a session's log off behind position `at`, for good: a damaged log ends there and goes on,
@@ -28,7 +35,7 @@ impl FileStore {
     /// 0 (erase it instead) or the log cannot be read up to it, `Full`, `ReadOnly`, `Io`.
     pub fn truncate(dir: &Path, session: &SessionId, at: Seq) -> Result<Repair, StoreError> {
         let shelf = Arc::new(Shelf::new(Arc::new(Places::new(dir.to_owned()))));
-        let medium = FileMedium::new(shelf.clone(), Arc::new(RealDisk), SEGMENT);
+        let medium = FileMedium::new(shelf.clone(), Arc::new(RealDisk), SEGMENT, NONE);
         let log = Log {
             shelf: &shelf,
             session,

@@ -6,6 +6,18 @@ use windlass_testkit::corpus::over;
 const COPIES: u64 = 300;
 
 #[test]
+fn file_segment() {
+    over(
+        concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../fuzz/corpus/file_segment"
+        ),
+        COPIES,
+        windlass_file::fuzzing::segment,
+    );
+}
+
+#[test]
 fn file_log() {
     over(
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/file_log"),

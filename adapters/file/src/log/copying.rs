@@ -1,0 +1,90 @@
+//! Copying a log, or a piece of it.
+
+use windlass_core::Seq;
+use windlass_ports::{Link, StoreError, StoreErrorKind, Summary};
+use windlass_store::End;
+
+use crate::error;
+use crate::log::{Log, Stopped, covering};
+use crate::shelf::Standing;
+use crate::truncate::UpTo;
+
+impl Log<'_> {
+    /// The log up to a position, as far as it can be read, with its last unit.
+    pub(crate) fn units_to(&self, standing: &Standing, at: Seq) -> Result<UpTo, StoreError> {
+        let mut end = End::none(self.session);
+        let mut up_to = UpTo {
+            last: Seq::ZERO,
+            before: end.clone(),
+            texts: Vec::new(),
+        };
+        while end.last < at
+            && let Some(part) = covering(&standing.parts, end.last)
+        {
+            let (after, chain) = (end.last, Some(end.link));
+            let read = self.read_part(part, after, 4_096, chain, &mut |unit| {
+                let facts = self.facts(part.place, &unit, end.last)?;
+                let behind = unit.texts.len() - facts.len();
+                let wanted = facts.iter().take_while(|fact| fact.seq <= at).count();
+                let Some(link) = (behind + wanted).checked_sub(1).filter(|_| wanted > 0) else {
+                    return Ok(());
+                };
+                let before = end.clone();
+                let (_, texts) = unit.texts.split_at(behind);
+                end = End {
+                    last: before.last.plus(wanted as u64),
+                    link: unit.links.get(link).copied().unwrap_or(before.link),
+                    summary: Summary::after(before.summary.clone(), facts.iter().take(wanted)),
+                };
+                up_to = UpTo {
+                    last: end.last,
+                    before,
+                    texts: texts.iter().take(wanted).cloned().collect(),
+                };
+                Ok(())
+            });
+            match read {
+                Ok(_) => {}
+                Err(Stopped::Changed) => return Err(error::restless(self.session)),
+                Err(Stopped::Failed(error)) => {
+                    if matches!(error.kind, StoreErrorKind::Corrupt { .. }) {
+                        break;
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(up_to)
+    }
+
+    /// Hands over the text form of each fact with its link, checked, as long as `take` wants more.
+    pub(crate) fn texts(
+        &self,
+        standing: &Standing,
+        take: &mut dyn FnMut(&[u8], Link) -> bool,
+    ) -> Result<Seq, StoreError> {
+        let mut last = Seq::ZERO;
+        let mut chain = Link::genesis(self.session);
+        let mut wanted = true;
+        while wanted && let Some(part) = covering(&standing.parts, last) {
+            let (after, before) = (last, Some(chain));
+            let read = self.read_part(part, after, 1_024, before, &mut |unit| {
+                let facts = unit.texts.iter().zip(&unit.links).zip(unit.first.0..);
+                for ((text, link), seq) in facts {
+                    if wanted && seq > last.0 {
+                        wanted = take(text, *link);
+                        last = Seq(seq);
+                        chain = *link;
+                    }
+                }
+                Ok(())
+            });
+            match read {
+                Ok(_) => {}
+                Err(Stopped::Changed) => return Err(error::restless(self.session)),
+                Err(Stopped::Failed(error)) => return Err(error),
+            }
+        }
+        Ok(last)
+    }
+}

@@ -2,37 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
 
+use super::change::{Change, Names, Naming, Node, ROOT};
 use super::strace::{Arg, Call, Step};
 
 /// The recording does not say all that was done to the files.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the recording of system calls is not all: {0}")]
 pub struct Overlooked(pub(super) String);
-
-/// A file or folder, whatever its names.
-pub(super) type Node = usize;
-
-/// The folder that is recorded.
-pub(super) const ROOT: Node = 0;
-
-/// The names of all files and folders.
-pub(super) type Names = BTreeMap<(Node, String), Node>;
-
-/// A change that a sync makes last.
-#[derive(Debug, Clone)]
-pub(super) enum Change {
-    Write { at: usize, bytes: Arc<[u8]> },
-    Length(usize),
-}
-
-/// A change of names that a sync of their folders makes last.
-#[derive(Debug, Clone)]
-pub(super) struct Naming {
-    gone: Option<(Node, String)>,
-    given: Option<((Node, String), Node)>,
-}
 
 #[derive(Debug, Clone)]
 struct Pending<T> {
@@ -205,7 +182,7 @@ impl<'a> Disk<'a> {
             return Ok(());
         }
         match call.name.as_str() {
-            "openat" => self.opened(number, call.path(self.root, &self.open, 0, 1)?, 2),
+            "openat" => self.opened(number, self.path(call, 0)?, 2),
             "open" => self.opened(number, call.path_at(0)?, 1),
             "dup" | "dup2" | "dup3" => self.doubled(call),
             "fcntl" if call.word(1).is_some_and(|it| it.starts_with("F_DUPFD")) => {
@@ -232,18 +209,15 @@ impl<'a> Disk<'a> {
             }
             "fsync" | "fdatasync" => self.covered(number, call.fd()),
             "mkdir" => self.made(number, &call.path_at(0)?),
-            "mkdirat" => self.made(number, &call.path(self.root, &self.open, 0, 1)?),
+            "mkdirat" => self.made(number, &self.path(call, 0)?),
             "rename" => self.renamed(number, &call.path_at(0)?, &call.path_at(1)?),
             "renameat" | "renameat2" => {
-                let from = call.path(self.root, &self.open, 0, 1)?;
-                let to = call.path(self.root, &self.open, 2, 3)?;
+                let from = self.path(call, 0)?;
+                let to = self.path(call, 2)?;
                 self.renamed(number, &from, &to)
             }
             "unlink" | "rmdir" => self.removed(number, &call.path_at(0)?),
-            "unlinkat" => match call.path(self.root, &self.open, 0, 1) {
-                Ok(path) => self.removed(number, &path),
-                Err(error) => Err(error),
-            },
+            "unlinkat" => self.removed(number, &self.path(call, 0)?),
             "writev" | "pwritev" | "pwritev2" | "copy_file_range" => {
                 let target = match call.name.as_str() {
                     "copy_file_range" => call.word(2).and_then(|word| word.parse().ok()),
@@ -261,6 +235,17 @@ impl<'a> Disk<'a> {
 
     fn unknown(&self, call: &Call) -> Result<(), Overlooked> {
         Err(Overlooked(format!("this kit does not know {}", call.name)))
+    }
+
+    /// A path that may begin at an open folder, which is not known where that is recorded.
+    fn path(&self, call: &Call, folder: usize) -> Result<PathBuf, Overlooked> {
+        let path = call.path_at(folder + 1)?;
+        let fd = call.word(folder).and_then(|word| word.parse().ok());
+        if path.is_relative() && fd.is_some_and(|fd: i64| self.open.contains_key(&fd)) {
+            let what = format!("{} names a file beside an open folder", call.name);
+            return Err(Overlooked(what));
+        }
+        Ok(path)
     }
 
     fn call(&self, number: usize) -> Result<&'a Call, Overlooked> {
@@ -492,103 +477,5 @@ impl<'a> Disk<'a> {
             found = Some((folder, part.to_string_lossy().into_owned()));
         }
         Ok(Some(found))
-    }
-
-    /// The path of an open folder.
-    fn path_of(open: &BTreeMap<i64, Open>, fd: i64) -> bool {
-        open.contains_key(&fd)
-    }
-}
-
-impl Change {
-    pub(super) fn apply(&self, to: &mut Vec<u8>) {
-        match self {
-            Self::Write { at, bytes } => put(to, *at, bytes),
-            Self::Length(length) => to.resize(*length, 0),
-        }
-    }
-}
-
-/// Writes bytes into a file.
-pub(super) fn put(to: &mut Vec<u8>, at: usize, bytes: &[u8]) {
-    let end = at + bytes.len();
-    if to.len() < end {
-        to.resize(end, 0);
-    }
-    if let Some(place) = to.get_mut(at..end) {
-        place.copy_from_slice(bytes);
-    }
-}
-
-impl Naming {
-    fn apply(&self, names: &mut Names) {
-        if let Some(gone) = &self.gone {
-            names.remove(gone);
-        }
-        if let Some((name, node)) = &self.given {
-            names.insert(name.clone(), *node);
-        }
-    }
-
-    fn is_in(&self, folder: Node) -> bool {
-        let gone = self.gone.as_ref().is_some_and(|gone| gone.0 == folder);
-        gone || self.given.as_ref().is_some_and(|given| given.0.0 == folder)
-    }
-}
-
-impl Call {
-    fn word(&self, at: usize) -> Option<&str> {
-        match self.args.get(at)? {
-            Arg::Word(word) => Some(word),
-            Arg::Bytes(_) => None,
-        }
-    }
-
-    /// The number of the open file that it is about.
-    fn fd(&self) -> i64 {
-        self.word(0)
-            .and_then(|word| word.parse().ok())
-            .unwrap_or(-1)
-    }
-
-    fn number(&self, at: usize) -> Result<usize, Overlooked> {
-        let number = self.word(at).and_then(|word| word.parse().ok());
-        number.ok_or_else(|| Overlooked(format!("{} has no number at {at}", self.name)))
-    }
-
-    fn bytes(&self, at: usize) -> Result<&Arc<[u8]>, Overlooked> {
-        match self.args.get(at) {
-            Some(Arg::Bytes(bytes)) => Ok(bytes),
-            Some(Arg::Word(_)) | None => {
-                Err(Overlooked(format!("{} has no bytes at {at}", self.name)))
-            }
-        }
-    }
-
-    fn path_at(&self, at: usize) -> Result<PathBuf, Overlooked> {
-        let path = String::from_utf8_lossy(self.bytes(at)?).into_owned();
-        Ok(PathBuf::from(path))
-    }
-
-    /// A path that may begin at an open folder. One below a folder that is recorded is not known.
-    fn path(
-        &self,
-        root: &Path,
-        open: &BTreeMap<i64, Open>,
-        folder: usize,
-        at: usize,
-    ) -> Result<PathBuf, Overlooked> {
-        let path = self.path_at(at)?;
-        let fd = self.word(folder).and_then(|word| word.parse().ok());
-        let inside = fd.is_some_and(|fd| Disk::path_of(open, fd));
-        if path.is_relative() && inside {
-            let what = format!(
-                "{} names a file beside an open folder in {}",
-                self.name,
-                root.display()
-            );
-            return Err(Overlooked(what));
-        }
-        Ok(path)
     }
 }

@@ -7,7 +7,8 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use super::Recording;
-use super::disk::{Change, Content, Disk, Names, Node, Overlooked, ROOT, put};
+use super::change::{Change, Names, Node, ROOT, put};
+use super::disk::{Content, Disk, Overlooked};
 
 /// What a disk writes whole or not at all.
 const SECTOR: usize = 512;
@@ -242,10 +243,11 @@ fn read(
 /// Writes a file with holes where it is zero: databases lay out much that they do not fill.
 fn write_sparse(path: &Path, bytes: &[u8]) -> io::Result<()> {
     const BLOCK: usize = 4096;
+    const ZEROS: &[u8] = &[0; BLOCK];
     let file = File::create(path)?;
     file.set_len(bytes.len() as u64)?;
     for (number, block) in bytes.chunks(BLOCK).enumerate() {
-        if block.iter().any(|byte| *byte != 0) {
+        if !ZEROS.starts_with(block) {
             file.write_all_at(block, (number * BLOCK) as u64)?;
         }
     }

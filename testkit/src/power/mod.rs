@@ -12,6 +12,8 @@
 //! That nothing was overlooked in the recording is checked as well: with all of it applied, the
 //! folder is what the child left, byte for byte.
 
+mod args;
+mod change;
 mod disk;
 mod image;
 mod strace;
@@ -116,11 +118,15 @@ impl Recording {
 
     /// The same recording as if no `fsync` or `fdatasync` had been called, to see that a test notices.
     #[must_use]
-    pub fn without_syncs(mut self) -> Self {
-        for call in &mut self.calls {
-            if matches!(call.name.as_str(), "fsync" | "fdatasync") {
-                "sync_file_range".clone_into(&mut call.name);
-            }
+    pub fn without_syncs(self) -> Self {
+        self.without("fsync").without("fdatasync")
+    }
+
+    /// The same recording as if these calls, `fsync` or `fdatasync`, had done nothing.
+    #[must_use]
+    pub fn without(mut self, sync: &str) -> Self {
+        for call in self.calls.iter_mut().filter(|call| call.name == sync) {
+            "sync_file_range".clone_into(&mut call.name);
         }
         self
     }

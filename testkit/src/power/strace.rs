@@ -103,34 +103,47 @@ fn args_of(text: &str) -> Option<Vec<Arg>> {
     Some(args)
 }
 
-/// Splits at the commas that are in no brackets. In hexadecimal text there are none.
+/// Splits at the commas that are in no brackets and in no text, in which there are no quotes.
 fn split(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
-    let (mut from, mut depth) = (0, 0_u32);
-    for (at, char) in text.char_indices() {
-        match char {
-            '[' | '{' => depth += 1,
-            ']' | '}' => depth = depth.saturating_sub(1),
-            ',' if depth == 0 => {
+    let (mut from, mut at, mut depth) = (0, 0, 0_u32);
+    while let Some(found) = text[at..].find([',', '"', '[', ']', '{', '}']) {
+        at += found;
+        match text.as_bytes().get(at) {
+            Some(b',') if depth == 0 => {
                 parts.push(&text[from..at]);
                 from = at + 1;
             }
-            _ => {}
+            Some(b'"') => at += text[at + 1..].find('"').map_or(0, |end| end + 1),
+            Some(b'[' | b'{') => depth += 1,
+            Some(b']' | b'}') => depth = depth.saturating_sub(1),
+            Some(_) | None => {}
         }
+        at += 1;
     }
     parts.push(&text[from..]);
     parts
 }
 
 fn bytes_of(text: &str) -> Option<Arc<[u8]>> {
-    let mut bytes = Vec::with_capacity(text.len() / 4);
     let digits = text.as_bytes().chunks_exact(4);
     if !digits.remainder().is_empty() {
         return None;
     }
+    let mut bytes = Vec::with_capacity(text.len() / 4);
     for part in digits {
-        let digits = std::str::from_utf8(part.strip_prefix(b"\\x")?).ok()?;
-        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        let [b'\\', b'x', high, low] = part else {
+            return None;
+        };
+        bytes.push(digit(*high)? << 4 | digit(*low)?);
     }
     Some(bytes.into())
+}
+
+fn digit(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    }
 }

@@ -3,6 +3,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::print_stderr,
     reason = "all of this is test code"
 )]
 
@@ -11,4 +12,5 @@ mod damage;
 mod erasing;
 mod folder;
 mod kill;
+mod power;
 mod refusals;

@@ -74,6 +74,9 @@ impl Node {
             (&self.name as _, Type::TEXT),
             (&self.ttl_ms as _, Type::INT8),
         ];
+        // Leases of nodes that died long ago are nobody's any more.
+        let dead = "delete from SCHEMA.leases where until < clock_timestamp() - interval '1 day'";
+        self.database.rows(doing, dead, &[]).await?;
         let rows = self.database.rows(doing, sql, params).await?;
         let given = rows.first().map(|row| row.get(0));
         given.ok_or_else(|| {

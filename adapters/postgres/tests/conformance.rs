@@ -1,5 +1,5 @@
-//! Holds the PostgreSQL store to the promises of the log store port, and its blobs to those of the
-//! blobs port. Where there is no server each case says that it was skipped.
+//! Holds the PostgreSQL store to the promises of the log store port and of the leases port, and its
+//! blobs to those of the blobs port. Where there is no server each case says that it was skipped.
 
 #![expect(clippy::unwrap_used, reason = "all of it is tests")]
 
@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use common::Place;
 use windlass_core::SessionId;
-use windlass_ports::{Blobs, LogStore};
+use windlass_ports::{Blobs, Leases, LogStore};
 use windlass_testkit::blobs::BlobFixture;
+use windlass_testkit::leases::LeasesFixture;
 use windlass_testkit::store::StoreFixture;
 
 #[async_trait::async_trait]
@@ -55,6 +56,18 @@ impl BlobFixture for Place {
     }
 }
 
+#[async_trait::async_trait]
+impl LeasesFixture for Place {
+    async fn open(&self) -> Arc<dyn Leases> {
+        Arc::new(self.store().await)
+    }
+
+    async fn pass(&self, ms: u64) {
+        // On the server's clock.
+        self.run(&format!("select pg_sleep({ms} / 1000.0)")).await;
+    }
+}
+
 /// As the kit's own macro, and says so where a case is skipped.
 macro_rules! where_there_is_a_server {
     ([$name:ident, $kind:ident] $($case:ident,)*) => {
@@ -76,3 +89,4 @@ macro_rules! where_there_is_a_server {
 
 windlass_testkit::log_store_cases! { [where_there_is_a_server] log_store_suite, store }
 windlass_testkit::blob_cases! { [where_there_is_a_server] blob_suite, blobs }
+windlass_testkit::lease_cases! { [where_there_is_a_server] leases_suite, leases }

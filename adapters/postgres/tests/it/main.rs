@@ -15,6 +15,7 @@ mod damage;
 mod nodes;
 mod opening;
 mod proxy;
+mod secret;
 mod tailing;
 
 use std::future::Future;

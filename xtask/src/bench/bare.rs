@@ -14,6 +14,7 @@ use futures_util::StreamExt as _;
 use serde_json::value::RawValue;
 
 use crate::bench::contest::Tally;
+use crate::bench::meter::process_ns;
 use crate::bench::wire::{
     Call, Chunk, EchoArguments, Function, INSTRUCTIONS, Message, PROMPT, Request, StreamOptions,
     tools,
@@ -25,6 +26,14 @@ pub(crate) struct Bare {
     client: reqwest::Client,
     url: String,
     tools: Box<RawValue>,
+}
+
+/// What one turn came to.
+#[derive(Debug, Default)]
+pub(crate) struct Ran {
+    pub(crate) tally: Tally,
+    /// What the process had taken each time that the model was about to be asked.
+    pub(crate) marks: Vec<u64>,
 }
 
 /// What one answer of the model came to.
@@ -62,15 +71,17 @@ impl Bare {
         model: &str,
         file: Option<&Path>,
         on_text: &mut dyn FnMut(&str),
-    ) -> anyhow::Result<Tally> {
+    ) -> anyhow::Result<Ran> {
         let mut history = History::new(file)?;
         history.push(Message::User {
             content: PROMPT.to_owned(),
         })?;
-        let mut tally = Tally::default();
+        let mut ran = Ran::default();
+        let Ran { tally, marks } = &mut ran;
         loop {
+            marks.push(process_ns()?);
             let answered = self
-                .sample(model, &history.messages, &mut tally, on_text)
+                .sample(model, &history.messages, tally, on_text)
                 .await?;
             tally.samples += 1;
             let content = Some(answered.text).filter(|text| !text.is_empty());
@@ -81,12 +92,12 @@ impl Bare {
                 tool_calls,
             })?;
             if calls.is_empty() {
-                return Ok(tally);
+                return Ok(ran);
             }
             for call in calls {
                 let arguments: EchoArguments = serde_json::from_str(&call.function.arguments)?;
                 tally.calls += 1;
-                let content = arguments.text;
+                let content = arguments.result();
                 history.push(Message::Tool {
                     tool_call_id: call.id,
                     content,
@@ -213,10 +224,12 @@ mod tests {
         let file = folder.path().join("log");
         let mut said = String::new();
         let turn = bare().await;
-        let tally = turn
+        let ran = turn
             .turn("tools-3", Some(&file), &mut |text| said.push_str(text))
             .await
             .unwrap();
+        let tally = ran.tally;
+        assert!(ran.marks.len() == 4 && ran.marks.is_sorted(), "{ran:?}");
         assert_eq!((tally.samples, tally.calls, tally.deltas), (4, 3, 2));
         assert_eq!(said, " Every turn");
         // The prompt, three times a call and its result, the answer.
@@ -225,12 +238,25 @@ mod tests {
 
     #[tokio::test]
     async fn sees_every_delta_of_a_long_text() {
-        let tally = bare()
+        let ran = bare()
             .await
             .turn("text-5000", None, &mut |_| {})
             .await
             .unwrap();
+        let tally = ran.tally;
         assert_eq!((tally.samples, tally.calls, tally.deltas), (1, 0, 5000));
+    }
+
+    #[tokio::test]
+    async fn a_result_is_as_long_as_the_script_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("log");
+        let turn = bare().await;
+        let ran = turn.turn("tools-1@o300", Some(&file), &mut |_| {}).await;
+        assert_eq!(ran.unwrap().tally.calls, 1);
+        let log = std::fs::read_to_string(&file).unwrap();
+        let result: serde_json::Value = serde_json::from_str(log.lines().nth(2).unwrap()).unwrap();
+        assert_eq!(result["content"].as_str().unwrap().len(), 300);
     }
 
     #[tokio::test]

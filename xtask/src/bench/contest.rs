@@ -87,14 +87,14 @@ pub(crate) struct Took {
     pub(crate) samples: u64,
     pub(crate) calls: u64,
     pub(crate) deltas: u64,
-    /// Processor time of each step, all turns together; empty unless the contestant marks them.
+    /// Processor time of each step, all turns together; empty where steps are not marked.
     pub(crate) steps_ns: Vec<u64>,
 }
 
 /// Who runs, ready to.
 enum Runner {
     Bare { bare: Bare, dir: Option<PathBuf> },
-    Engine(Box<Contender>),
+    Engine(Box<(Arc<Marked>, Contender)>),
     Alone(Script),
     Socket(Box<(Arc<Marked>, Contender)>),
 }
@@ -177,12 +177,9 @@ async fn go(course: &Course) -> anyhow::Result<Took> {
 impl Runner {
     fn new(course: &Course) -> anyhow::Result<Self> {
         let engine = |keep: Keep| -> anyhow::Result<Self> {
-            let provider = kit::provider(&course.url, Api::Chat)?;
-            Ok(Self::Engine(Box::new(Contender::new(
-                provider,
-                keep,
-                &course.script,
-            ))))
+            let marked = Arc::new(Marked::new(kit::provider(&course.url, Api::Chat)?));
+            let contender = Contender::new(marked.clone(), keep, &course.script);
+            Ok(Self::Engine(Box::new((marked, contender))))
         };
         let bare = |dir: Option<&Path>| -> anyhow::Result<Self> {
             Ok(Self::Bare {
@@ -196,7 +193,7 @@ impl Runner {
             Who::Engine => engine(Keep::Nothing),
             Who::EngineFile => engine(Keep::In(kit::file(&course.dir)?)),
             Who::EngineSocket => {
-                let marked = Arc::new(Marked::new(kit::socket(&course.url)?));
+                let marked = Arc::new(Marked::counting(kit::socket(&course.url)?));
                 let contender = Contender::new(marked.clone(), Keep::Nothing, &course.script);
                 Ok(Self::Socket(Box::new((marked, contender))))
             }
@@ -220,10 +217,17 @@ impl Runner {
         match self {
             Self::Bare { bare, dir } => {
                 let file = dir.as_ref().map(|dir| dir.join(name));
-                bare.turn(&course.script, file.as_deref(), &mut on_text)
-                    .await
+                let turn = bare.turn(&course.script, file.as_deref(), &mut on_text);
+                let ran = turn.await?;
+                add_steps(steps_ns, &ran.marks);
+                Ok(ran.tally)
             }
-            Self::Engine(contender) => Ok(contender.turn(name, &mut on_text).await?.tally),
+            Self::Engine(both) => {
+                let (marked, contender) = both.as_ref();
+                let told = contender.turn(name, &mut on_text).await?;
+                add_steps(steps_ns, &marked.marks());
+                Ok(told.tally)
+            }
             Self::Alone(script) => {
                 let provider = Arc::new(Scripted::new(*script));
                 let contender = Contender::new(provider.clone(), Keep::Nothing, &course.script);

@@ -37,6 +37,9 @@ impl ToolExecutor for Echo {
                 context: format!("reading the arguments of {}: {error}", call.name),
                 source: Some(Box::new(error)),
             })?;
-        Ok(Observation::new(ObservationStatus::Done, arguments.text))
+        Ok(Observation::new(
+            ObservationStatus::Done,
+            arguments.result(),
+        ))
     }
 }

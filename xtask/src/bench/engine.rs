@@ -229,7 +229,7 @@ mod tests {
     #[tokio::test]
     async fn goes_through_a_script_and_on_from_it() {
         let keep = Keep::In(Arc::new(MemoryStore::new()));
-        let first = Contender::new(Arc::new(Scripted::new(Script::Tools(3))), keep.clone(), "m");
+        let first = Contender::new(Arc::new(Scripted::new(Script::tools(3))), keep.clone(), "m");
         let mut said = String::new();
         let told = first
             .turn("s", &mut |text| said.push_str(text))
@@ -269,7 +269,7 @@ mod tests {
 
     #[tokio::test]
     async fn each_sample_is_marked() {
-        let provider = Arc::new(Scripted::new(Script::Tools(5)));
+        let provider = Arc::new(Scripted::new(Script::tools(5)));
         let contender = Contender::new(provider.clone(), Keep::Nothing, "m");
         contender.turn("s", &mut |_| {}).await.unwrap();
         let marks = provider.marks();

@@ -15,8 +15,8 @@ use crate::bench::meter::process_ns;
 pub(crate) struct Marked {
     inner: Arc<dyn Provider>,
     marks: Mutex<Vec<u64>>,
-    /// How many went out with only what was new.
-    rests: Arc<Mutex<u64>>,
+    /// How many went out with only what was new, where they are counted.
+    rests: Option<Arc<Mutex<u64>>>,
 }
 
 impl Marked {
@@ -25,7 +25,16 @@ impl Marked {
         Self {
             inner,
             marks: Mutex::default(),
-            rests: Arc::default(),
+            rests: None,
+        }
+    }
+
+    /// The same, and counts how many samples went out with only what was new.
+    pub(crate) fn counting(inner: Arc<dyn Provider>) -> Self {
+        let rests = Some(Arc::default());
+        Self {
+            rests,
+            ..Self::new(inner)
         }
     }
 
@@ -36,7 +45,10 @@ impl Marked {
 
     /// How many samples since this was called last went out with only what was new.
     pub(crate) fn rests(&self) -> u64 {
-        std::mem::take(&mut *self.rests.lock().unwrap_or_else(PoisonError::into_inner))
+        let take = |rests: &Arc<Mutex<u64>>| {
+            std::mem::take(&mut *rests.lock().unwrap_or_else(PoisonError::into_inner))
+        };
+        self.rests.as_ref().map_or(0, take)
     }
 }
 
@@ -60,8 +72,10 @@ impl Provider for Marked {
             .unwrap_or_else(PoisonError::into_inner)
             .push(mark);
         let stream = self.inner.sample(request).await?;
-        let rests = self.rests.clone();
-        Ok(Box::new(Seen { stream, rests }))
+        match self.rests.clone() {
+            Some(rests) => Ok(Box::new(Seen { stream, rests })),
+            None => Ok(stream),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is measured, and against which targets.
 
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -30,6 +31,8 @@ struct Measure {
     unit: &'static str,
     script: &'static str,
     turns: usize,
+    /// Turns before these.
+    warmup: usize,
     sides: Sides,
     at_most: f64,
 }
@@ -42,13 +45,18 @@ enum Sides {
         theirs: Who,
         cost: fn(&Took) -> f64,
     },
+    /// One contestant's steps at a history of 1,000 of them over another's.
+    Late { ours: Who, theirs: Who },
     /// One contestant's late steps over its early ones.
     Steps { who: Who },
 }
 
 /// The early steps and the late ones: means of ten around step 10 and step 1,000.
-const EARLY: std::ops::Range<usize> = 5..15;
-const LATE: std::ops::Range<usize> = 995..1_005;
+const EARLY: Range<usize> = 5..15;
+const LATE: Range<usize> = 995..1_005;
+/// The steps at a history of 1,000 of them: each is paid for from the moment that the model is
+/// about to be asked to that moment of the next step. Fifty on either side.
+const AROUND: Range<usize> = 950..1_050;
 
 const MEASURES: &[Measure] = &[
     Measure {
@@ -57,6 +65,7 @@ const MEASURES: &[Measure] = &[
         unit: "us/step",
         script: "tools-100",
         turns: 20,
+        warmup: 2,
         sides: Sides::Two {
             ours: Who::Engine,
             theirs: Who::Bare,
@@ -70,6 +79,7 @@ const MEASURES: &[Measure] = &[
         unit: "us/step",
         script: "tools-100",
         turns: 5,
+        warmup: 2,
         sides: Sides::Two {
             ours: Who::EngineFile,
             theirs: Who::BareSynced,
@@ -83,6 +93,7 @@ const MEASURES: &[Measure] = &[
         unit: "us/step",
         script: "tools-1010",
         turns: 10,
+        warmup: 2,
         sides: Sides::Steps {
             who: Who::EngineAlone,
         },
@@ -94,6 +105,7 @@ const MEASURES: &[Measure] = &[
         unit: "ns/delta",
         script: "text-10000",
         turns: 20,
+        warmup: 2,
         sides: Sides::Two {
             ours: Who::Engine,
             theirs: Who::Bare,
@@ -103,14 +115,14 @@ const MEASURES: &[Measure] = &[
     },
     Measure {
         letter: 'e',
-        title: "CPU of a step at 1,000 steps over HTTP, memory log : bare loop",
+        title: "CPU of a step at 1,000 steps over HTTP, results of 1 KiB, memory log : bare loop",
         unit: "us/step",
-        script: "tools-1000",
-        turns: 2,
-        sides: Sides::Two {
+        script: "tools-1050@o1024",
+        turns: 1,
+        warmup: 0,
+        sides: Sides::Late {
             ours: Who::Engine,
             theirs: Who::Bare,
-            cost: |took| per(took.cpu_ns, took.samples, 1e3),
         },
         at_most: 0.3,
     },
@@ -120,6 +132,7 @@ const MEASURES: &[Measure] = &[
         unit: "us/step",
         script: "tools-1010",
         turns: 10,
+        warmup: 2,
         sides: Sides::Steps {
             who: Who::EngineSocket,
         },
@@ -127,8 +140,16 @@ const MEASURES: &[Measure] = &[
     },
 ];
 
-/// The numbers of one round: ours, theirs.
+/// Two numbers of one round: ours, theirs.
 type Pair = (f64, f64);
+
+/// What one round came to.
+struct Round {
+    /// What is measured.
+    measured: Pair,
+    /// The mean over the whole turn, where that is something else and of interest too.
+    whole: Option<Pair>,
+}
 
 /// Measures, prints, and answers whether all targets were met.
 ///
@@ -143,42 +164,62 @@ pub(crate) fn run(plan: &Plan) -> anyhow::Result<bool> {
     let chosen = |measure: &&Measure| only.is_none_or(|only| only.contains(measure.letter));
     let mut met = true;
     for measure in MEASURES.iter().filter(chosen) {
-        let mut pairs = Vec::new();
+        let mut rounds = Vec::new();
         for round in 0..plan.rounds {
             // Beside the program, and not in a folder for temporary files, which may be memory.
             let dir = tempfile::tempdir_in(beside).context("making a folder for the logs")?;
-            pairs.push(measure.round(&url, dir.path(), round % 2 == 1)?);
+            rounds.push(measure.round(&url, dir.path(), round % 2 == 1)?);
         }
-        met &= measure.report(&pairs)?;
+        met &= measure.report(&rounds)?;
     }
     Ok(met)
 }
 
 impl Measure {
     /// Runs both sides once, the second one first if they are `swapped`.
-    fn round(&self, url: &str, dir: &Path, swapped: bool) -> anyhow::Result<Pair> {
-        match self.sides {
-            Sides::Two { ours, theirs, cost } if swapped => {
-                let theirs = cost(&self.spawn(theirs, url, dir)?);
-                Ok((cost(&self.spawn(ours, url, dir)?), theirs))
+    fn round(&self, url: &str, dir: &Path, swapped: bool) -> anyhow::Result<Round> {
+        let both = |ours, theirs| -> anyhow::Result<(Took, Took)> {
+            if swapped {
+                let theirs = self.spawn(theirs, url, dir)?;
+                return Ok((self.spawn(ours, url, dir)?, theirs));
             }
+            let ours = self.spawn(ours, url, dir)?;
+            Ok((ours, self.spawn(theirs, url, dir)?))
+        };
+        match self.sides {
             Sides::Two { ours, theirs, cost } => {
-                let ours = cost(&self.spawn(ours, url, dir)?);
-                Ok((ours, cost(&self.spawn(theirs, url, dir)?)))
+                let (ours, theirs) = both(ours, theirs)?;
+                Ok(Round {
+                    measured: (cost(&ours), cost(&theirs)),
+                    whole: None,
+                })
+            }
+            Sides::Late { ours, theirs } => {
+                let (ours, theirs) = both(ours, theirs)?;
+                let mean = |took: &Took| per(took.cpu_ns, took.samples, 1e3);
+                Ok(Round {
+                    measured: (self.steps(&ours, AROUND)?, self.steps(&theirs, AROUND)?),
+                    whole: Some((mean(&ours), mean(&theirs))),
+                })
             }
             Sides::Steps { who } => {
                 let took = self.spawn(who, url, dir)?;
-                let mean = |range: std::ops::Range<usize>| -> anyhow::Result<f64> {
-                    let steps = took
-                        .steps_ns
-                        .get(range)
-                        .context("the turn had fewer steps")?;
-                    let count = steps.len().saturating_mul(self.turns);
-                    Ok(per(steps.iter().sum(), count as u64, 1e3))
-                };
-                Ok((mean(LATE)?, mean(EARLY)?))
+                Ok(Round {
+                    measured: (self.steps(&took, LATE)?, self.steps(&took, EARLY)?),
+                    whole: None,
+                })
             }
         }
+    }
+
+    /// The mean of some steps, all turns together.
+    fn steps(&self, took: &Took, range: Range<usize>) -> anyhow::Result<f64> {
+        let steps = took
+            .steps_ns
+            .get(range)
+            .context("the turn had fewer steps")?;
+        let count = steps.len().saturating_mul(self.turns);
+        Ok(per(steps.iter().sum(), count as u64, 1e3))
     }
 
     fn spawn(&self, who: Who, url: &str, dir: &Path) -> anyhow::Result<Took> {
@@ -189,18 +230,13 @@ impl Measure {
             url: url.to_owned(),
             script: self.script.to_owned(),
             turns: self.turns,
-            warmup: 2,
+            warmup: self.warmup,
             dir,
         })
     }
 
     /// Prints what the rounds came to; answers whether the target was met.
-    fn report(&self, pairs: &[Pair]) -> anyhow::Result<bool> {
-        let spread = |number: fn(&Pair) -> f64| {
-            Spread::of(pairs.iter().map(number).collect()).context("no round was run")
-        };
-        let ratio = spread(|pair| pair.0 / pair.1)?;
-        let met = ratio.median <= self.at_most;
+    fn report(&self, rounds: &[Round]) -> anyhow::Result<bool> {
         let Self {
             letter,
             title,
@@ -208,15 +244,31 @@ impl Measure {
             at_most,
             ..
         } = self;
+        let measured: Vec<Pair> = rounds.iter().map(|round| round.measured).collect();
+        let (ratio, words) = compared(&measured, unit)?;
+        let met = ratio.median <= *at_most;
         say(format_args!("({letter}) {title}"));
-        say(format_args!(
-            "    {} {unit} : {} {unit} = {ratio}, at most {at_most}: {}",
-            spread(|pair| pair.0)?,
-            spread(|pair| pair.1)?,
-            if met { "met" } else { "MISSED" }
-        ));
+        let verdict = if met { "met" } else { "MISSED" };
+        say(format_args!("    {words}, at most {at_most}: {verdict}"));
+        let whole: Vec<Pair> = rounds.iter().filter_map(|round| round.whole).collect();
+        if !whole.is_empty() {
+            let (_, words) = compared(&whole, unit)?;
+            say(format_args!(
+                "    {words} as the mean over all steps of the turn"
+            ));
+        }
         Ok(met)
     }
+}
+
+/// The ratios of some pairs, and how they are told.
+fn compared(pairs: &[Pair], unit: &str) -> anyhow::Result<(Spread, String)> {
+    let spread = |number: fn(&Pair) -> f64| {
+        Spread::of(pairs.iter().map(number).collect()).context("no round was run")
+    };
+    let ratio = spread(|pair| pair.0 / pair.1)?;
+    let (ours, theirs) = (spread(|pair| pair.0)?, spread(|pair| pair.1)?);
+    Ok((ratio, format!("{ours} {unit} : {theirs} {unit} = {ratio}")))
 }
 
 /// A cost of one of many, in units of so many nanoseconds.

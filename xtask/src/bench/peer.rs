@@ -150,7 +150,7 @@ async fn prep(arguments: &Arguments) -> anyhow::Result<usize> {
     let keep = keep(arguments)?;
     // A prompt, calls with their results, an answer.
     let calls = arguments.items.saturating_sub(2) / 2;
-    let provider = Arc::new(Scripted::new(Script::Tools(calls)));
+    let provider = Arc::new(Scripted::new(Script::tools(calls)));
     let contender = Contender::new(provider, keep, "prepared");
     contender.turn(SESSION, &mut |_| {}).await?;
     Ok(calls.saturating_mul(2).saturating_add(2))

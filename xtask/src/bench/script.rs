@@ -1,14 +1,15 @@
 //! Scripts: what the model server answers, as a pure function of a request.
 //!
 //! The model's name is the script. `tools-N` asks for the tool `echo` N times, once an answer,
-//! and then says two words; `text-T` says T words, one a delta. A script keeps no state: how far
-//! a turn is stands in the request, as the results after the last user message.
+//! and then says two words; `tools-N@oB` asks for results of B bytes; `text-T` says T words, one a
+//! delta. A script keeps no state: how far a turn is stands in the request, as the results after
+//! the last user message.
 
 use anyhow::Context as _;
 use bytes::Bytes;
 use serde::Deserialize;
 
-/// The most steps or words of a script.
+/// The most steps, words or bytes of a script.
 const MOST: usize = 1_000_000;
 
 /// What is said, over and over, as it stands in JSON: no two deltas in a row are the same bytes.
@@ -34,7 +35,12 @@ pub(crate) const PAYLOAD: &str = "thirty-two bytes that come again";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Script {
     /// So many calls, one an answer, then two words.
-    Tools(usize),
+    Tools {
+        /// How many.
+        steps: usize,
+        /// How long each result is asked to be; 0 for the text of the call as it is.
+        bytes: usize,
+    },
     /// So many words.
     Text(usize),
 }
@@ -42,8 +48,8 @@ pub(crate) enum Script {
 /// What one request gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Answer {
-    /// The call of this number.
-    Call(usize),
+    /// The call of this number, for so many bytes.
+    Call(usize, usize),
     /// So many words.
     Words(usize),
 }
@@ -64,20 +70,29 @@ struct Message<'a> {
 impl Script {
     /// Reads a script's name.
     pub(crate) fn parse(name: &str) -> Option<Self> {
+        let number = |text: &str| text.parse().ok().filter(|number| *number <= MOST);
         let (kind, count) = name.split_once('-')?;
-        let count = count.parse().ok().filter(|count| *count <= MOST)?;
-        match kind {
-            "tools" => Some(Self::Tools(count)),
-            "text" => Some(Self::Text(count)),
+        match (kind, count.split_once("@o")) {
+            ("tools", None) => Some(Self::tools(number(count)?)),
+            ("tools", Some((steps, bytes))) => Some(Self::Tools {
+                steps: number(steps)?,
+                bytes: number(bytes)?,
+            }),
+            ("text", None) => Some(Self::Text(number(count)?)),
             _ => None,
         }
+    }
+
+    /// So many calls, each for its text as it is.
+    pub(crate) fn tools(steps: usize) -> Self {
+        Self::Tools { steps, bytes: 0 }
     }
 
     /// The answer when `results` tool results follow the last user message.
     pub(crate) fn answer(self, results: usize) -> Answer {
         match self {
-            Self::Tools(steps) if results < steps => Answer::Call(results),
-            Self::Tools(_) => Answer::Words(2),
+            Self::Tools { steps, bytes } if results < steps => Answer::Call(results, bytes),
+            Self::Tools { .. } => Answer::Words(2),
             Self::Text(words) => Answer::Words(words),
         }
     }
@@ -90,7 +105,7 @@ impl Script {
 pub(crate) fn asked(body: &[u8]) -> anyhow::Result<Answer> {
     let request: Request<'_> = serde_json::from_slice(body).context("reading the request")?;
     let script = Script::parse(&request.model)
-        .with_context(|| format!("{:?} is no script: tools-N or text-T", request.model))?;
+        .with_context(|| format!("{:?} is no script: tools-N[@oB] or text-T", request.model))?;
     let since = request
         .messages
         .iter()
@@ -104,12 +119,16 @@ pub(crate) fn events(answer: Answer) -> Bytes {
     let mut events = String::new();
     event(&mut events, r#"{"role":"assistant","content":""}"#, None);
     let stop = match answer {
-        Answer::Call(number) => {
+        Answer::Call(number, bytes) => {
             let head = format!(
                 r#"{{"tool_calls":[{{"index":0,"id":"call_{number}","type":"function","function":{{"name":"echo","arguments":""}}}}]}}"#
             );
             event(&mut events, &head, None);
-            for piece in [r#"{\"text\":\""#.to_owned(), format!(r#"{PAYLOAD}\"}}"#)] {
+            let end = match bytes {
+                0 => format!(r#"{PAYLOAD}\"}}"#),
+                _ => format!(r#"{PAYLOAD}\",\"bytes\":{bytes}}}"#),
+            };
+            for piece in [r#"{\"text\":\""#.to_owned(), end] {
                 let delta = format!(
                     r#"{{"tool_calls":[{{"index":0,"function":{{"arguments":"{piece}"}}}}]}}"#
                 );
@@ -150,9 +169,20 @@ mod tests {
 
     #[test]
     fn a_name_is_a_script_or_refused() {
-        assert_eq!(Script::parse("tools-3"), Some(Script::Tools(3)));
+        assert_eq!(Script::parse("tools-3"), Some(Script::tools(3)));
+        let (steps, bytes) = (5, 1024);
+        let asked = Some(Script::Tools { steps, bytes });
+        assert_eq!(Script::parse("tools-5@o1024"), asked);
         assert_eq!(Script::parse("text-10000"), Some(Script::Text(10_000)));
-        for name in ["tools", "tools-", "tools--1", "text-1000001", "gpt-4"] {
+        for name in [
+            "tools",
+            "tools-",
+            "tools--1",
+            "text-1000001",
+            "text-1@o1",
+            "tools-1@o",
+            "gpt-4",
+        ] {
             assert_eq!(Script::parse(name), None, "{name}");
         }
     }
@@ -166,16 +196,22 @@ mod tests {
                 {{"role":"assistant"}},{{"role":"tool"}}],"stream":true}}"#
             )
         };
-        assert_eq!(asked(body("tools-3").as_bytes()).unwrap(), Answer::Call(1));
+        assert_eq!(
+            asked(body("tools-3").as_bytes()).unwrap(),
+            Answer::Call(1, 0)
+        );
         assert_eq!(asked(body("tools-1").as_bytes()).unwrap(), Answer::Words(2));
         assert_eq!(asked(body("text-9").as_bytes()).unwrap(), Answer::Words(9));
+        let long = asked(body("tools-3@o9").as_bytes()).unwrap();
+        assert_eq!(long, Answer::Call(1, 9));
         let error = asked(body("gpt").as_bytes()).unwrap_err();
-        assert_eq!(error.to_string(), "\"gpt\" is no script: tools-N or text-T");
+        let words = "\"gpt\" is no script: tools-N[@oB] or text-T";
+        assert_eq!(error.to_string(), words);
     }
 
     #[test]
     fn every_event_is_json_and_the_last_is_done() {
-        for answer in [Answer::Call(4), Answer::Words(30)] {
+        for answer in [Answer::Call(4, 0), Answer::Call(4, 99), Answer::Words(30)] {
             let bytes = events(answer);
             let text = std::str::from_utf8(&bytes).unwrap();
             let mut data = Vec::new();

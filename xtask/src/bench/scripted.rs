@@ -72,10 +72,13 @@ impl SampleStream for Whole {
     async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<Streaming, ProviderError> {
         let slot = 0;
         match self.0 {
-            Answer::Call(number) => {
+            Answer::Call(number, bytes) => {
                 let (id, name) = (format!("call_{number}"), "echo".to_owned());
                 events.push(StreamEvent::CallOpened { slot, id, name });
-                let text = format!(r#"{{"text":"{PAYLOAD}"}}"#);
+                let text = match bytes {
+                    0 => format!(r#"{{"text":"{PAYLOAD}"}}"#),
+                    _ => format!(r#"{{"text":"{PAYLOAD}","bytes":{bytes}}}"#),
+                };
                 events.push(StreamEvent::CallArguments { slot, text });
             }
             Answer::Words(words) => {

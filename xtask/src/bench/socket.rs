@@ -119,9 +119,9 @@ fn events(id: &str, answer: Answer) -> Vec<String> {
         json!({ "response": response("in_progress") }),
     )];
     let item = match answer {
-        Answer::Call(number) => {
+        Answer::Call(number, bytes) => {
             let item = |arguments: &str| json!({ "type": "function_call", "id": "fc", "call_id": format!("call_{number}"), "name": "echo", "arguments": arguments });
-            let arguments = json!({ "text": PAYLOAD }).to_string();
+            let arguments = json!({ "text": PAYLOAD, "bytes": bytes }).to_string();
             events.push(event(
                 "response.output_item.added",
                 json!({ "output_index": 0, "item": item("") }),

@@ -11,11 +11,17 @@ pub(crate) const INSTRUCTIONS: &str =
 pub(crate) const PROMPT: &str = "Go through the script.";
 
 /// The schema of the arguments of `echo`.
-pub(crate) const ECHO_SCHEMA: &str =
-    r#"{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}"#;
+pub(crate) const ECHO_SCHEMA: &str = r#"{"type":"object","properties":{"text":{"type":"string"},"bytes":{"type":"integer"}},"required":["text"]}"#;
 
 /// What `echo` is for.
-pub(crate) const ECHO_DESCRIPTION: &str = "Gives the text back.";
+pub(crate) const ECHO_DESCRIPTION: &str =
+    "Gives the text back, with source code up to so many bytes.";
+
+/// What a longer result goes on with, over and over: lines as those that coding agents read, with
+/// what JSON must escape in them.
+const SOURCE: &str = "    /// Answers \u{201c}so far\u{201d}; `None` before the first.\n    fn last(&self, name: &str) \
+                      -> Option<String> {\n\tlet path = format!(\"{}/{name}\", self.folder);\n\t\
+                      std::fs::read_to_string(path).ok()\n    }\n\n";
 
 /// A request.
 #[derive(Debug, Serialize)]
@@ -102,7 +108,23 @@ pub(crate) struct FunctionDelta {
 /// The arguments of `echo`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct EchoArguments {
-    pub(crate) text: String,
+    text: String,
+    #[serde(default)]
+    bytes: usize,
+}
+
+impl EchoArguments {
+    /// What `echo` answers.
+    pub(crate) fn result(self) -> String {
+        let mut result = self.text;
+        result.reserve_exact(self.bytes.saturating_sub(result.len()));
+        while result.len() < self.bytes {
+            let room = self.bytes.saturating_sub(result.len());
+            let end = SOURCE.ceil_char_boundary(room.min(SOURCE.len()));
+            result.push_str(SOURCE.get(..end).unwrap_or_default());
+        }
+        result
+    }
 }
 
 /// The tools of a request, as JSON.

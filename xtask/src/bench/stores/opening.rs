@@ -164,7 +164,7 @@ fn spawn(kind: Kind, dir: &Path, session: &str) -> anyhow::Result<Took> {
 /// Has an engine write a session in memory, and copies its log into the store.
 async fn write(kind: Kind, dir: &Path, name: &str, calls: usize) -> anyhow::Result<()> {
     let memory: Arc<dyn LogStore> = Arc::new(MemoryStore::new());
-    let provider = Arc::new(Scripted::new(Script::Tools(calls)));
+    let provider = Arc::new(Scripted::new(Script::tools(calls)));
     let contender = Contender::new(provider, Keep::In(memory.clone()), "m");
     let contender = contender.with_window(WINDOW);
     contender.turn(name, &mut |_| {}).await?;

@@ -1,6 +1,7 @@
 //! What models can do: a table that users extend. A model that it does not know gets safe defaults.
 
-use std::sync::LazyLock;
+use std::collections::VecDeque;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use serde::Deserialize;
 use windlass_core::{FailureKind, Retry};
@@ -11,6 +12,9 @@ use crate::address::misconfigured;
 /// The models that are known here.
 const KNOWN: &str = include_str!("models.toml");
 
+/// How many models are remembered that were looked up.
+const LOOKED_UP: usize = 16;
+
 static BUILT_IN: LazyLock<Vec<Entry>> = LazyLock::new(|| parse(KNOWN).unwrap_or_default());
 
 /// A table of models.
@@ -18,6 +22,16 @@ static BUILT_IN: LazyLock<Vec<Entry>> = LazyLock::new(|| parse(KNOWN).unwrap_or_
 pub struct Models {
     /// The user's own, which come first.
     own: Vec<Entry>,
+    /// What was looked up last: a request asks several times, and sessions ask for few models.
+    looked_up: Arc<Mutex<VecDeque<LookedUp>>>,
+}
+
+/// What a model can do at a provider, as it was found.
+#[derive(Debug, Clone)]
+struct LookedUp {
+    provider: String,
+    model: String,
+    found: ModelCapabilities,
 }
 
 /// Models of a kind, and what they can do. What is not said is what an unknown model gets.
@@ -64,13 +78,39 @@ impl Models {
         let own = parse(toml).map_err(|error| {
             misconfigured(format!("the table of models cannot be read: {error}"))
         })?;
-        Ok(Self { own })
+        Ok(Self {
+            own,
+            ..Self::default()
+        })
     }
 
     /// What a model can do at a provider. A name with a vendor before it (`openai/gpt-4o`) is
     /// looked up with and without that.
     #[must_use]
     pub fn of(&self, provider: &str, model: &str) -> ModelCapabilities {
+        let looked_up = || {
+            self.looked_up
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        let same = |one: &&LookedUp| one.model == model && one.provider == provider;
+        if let Some(known) = looked_up().iter().find(same) {
+            return known.found;
+        }
+        let found = self.find(provider, model);
+        let mut looked_up = looked_up();
+        looked_up.push_back(LookedUp {
+            provider: provider.to_owned(),
+            model: model.to_owned(),
+            found,
+        });
+        if looked_up.len() > LOOKED_UP {
+            looked_up.pop_front();
+        }
+        found
+    }
+
+    fn find(&self, provider: &str, model: &str) -> ModelCapabilities {
         let bare = model.rsplit('/').next().unwrap_or(model);
         let meets = |entry: &&Entry| {
             let here = entry
@@ -182,6 +222,23 @@ mod tests {
     }
 
     #[test]
+    fn a_model_is_found_again_and_few_are_remembered() {
+        let own = "[[model]]\nname = \"m-7\"\nprovider = \"here\"\nwindow = 7000";
+        let models = Models::extended(own).unwrap();
+        for _ in 0..3 {
+            for number in 0..20 {
+                let name = format!("m-{number}");
+                let window = (number == 7).then_some(7_000);
+                assert_eq!(models.of("here", &name).window, window, "{name}");
+                assert_eq!(models.of("there", &name).window, None, "{name}");
+            }
+            assert_eq!(models.looked_up.lock().unwrap().len(), LOOKED_UP);
+        }
+        assert_eq!(models.of("there", "m-19"), models.of("there", "m-19"));
+        assert_eq!(models.looked_up.lock().unwrap().len(), LOOKED_UP);
+    }
+
+    #[test]
     fn an_unknown_model_gets_what_is_safe() {
         let unknown = Models::default().of("openai", "my-own");
         assert_eq!(unknown, ModelCapabilities::unknown());
@@ -204,7 +261,7 @@ mod tests {
     fn what_a_known_model_cannot_do_is_said_before_it_is_asked() {
         let refused = |model: &str, tools: bool, effort: Option<&str>| {
             let mut request = crate::bodies::tests::request("s", &[]);
-            let settings = std::sync::Arc::make_mut(&mut request.prompt.settings);
+            let settings = Arc::make_mut(&mut request.prompt.settings);
             settings.model = model.into();
             settings.effort = effort.map(String::from);
             if tools {

@@ -7,7 +7,7 @@ mod socket;
 use std::error::Error;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -17,7 +17,8 @@ use futures_util::Stream;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
 use reqwest::{Client, Method, Request, Response, Url, redirect};
 use windlass_ports::{
-    Wire, WireBody, WireError, WireErrorKind, WireHeader, WireOpened, WireRequest, WireResponse,
+    Wire, WireBody, WireError, WireErrorKind, WireHeader, WireHeaders, WireOpened, WireRequest,
+    WireResponse,
 };
 
 use crate::body::Sent;
@@ -46,18 +47,44 @@ pub fn http_wire_with(config: &HttpConfig, base_url: &str) -> Result<Arc<dyn Wir
     let base = Url::parse(base_url.trim())
         .map_err(|error| invalid(format!("the base URL is no URL ({error})")))?;
     let client = client(config, &base)?;
-    Ok(Arc::new(HttpWire { client }))
+    let last = Mutex::default();
+    Ok(Arc::new(HttpWire { client, last }))
 }
 
 struct HttpWire {
     client: Client,
+    /// Where the last request went: the next one nearly always goes there too.
+    last: Mutex<Option<Arc<Target>>>,
+}
+
+/// Where a request goes and what it says of itself, as reqwest has it.
+struct Target {
+    url: String,
+    headers: WireHeaders,
+    parsed: Url,
+    map: HeaderMap,
+}
+
+impl HttpWire {
+    /// The target of a request, read anew only where it is not that of the last one.
+    fn target(&self, request: &WireRequest) -> Result<Arc<Target>, WireError> {
+        let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |one: &&Arc<Target>| one.url == request.url && one.headers == request.headers;
+        if let Some(target) = last().as_ref().filter(same) {
+            return Ok(target.clone());
+        }
+        let target = Arc::new(Target::of(request)?);
+        *last() = Some(target.clone());
+        Ok(target)
+    }
 }
 
 #[async_trait]
 impl Wire for HttpWire {
     async fn send(&self, request: WireRequest) -> Result<WireResponse, WireError> {
         let head_ms = request.head_ms;
-        let sent = self.client.execute(translated(request)?);
+        let target = self.target(&request)?;
+        let sent = self.client.execute(translated(&target, request)?);
         let response = async { sent.await.map_err(unreachable) };
         Ok(answered(in_time(head_ms, response).await?))
     }
@@ -97,21 +124,33 @@ impl WireBody for HttpBody {
     }
 }
 
-fn translated(request: WireRequest) -> Result<Request, WireError> {
-    let url = Url::parse(&request.url).map_err(|_| invalid("the URL is none"))?;
+impl Target {
+    fn of(request: &WireRequest) -> Result<Self, WireError> {
+        let parsed = Url::parse(&request.url).map_err(|_| invalid("the URL is none"))?;
+        let mut map = HeaderMap::new();
+        for header in request.headers.iter() {
+            let name = HeaderName::from_bytes(header.name.as_bytes())
+                .map_err(|_| invalid(format!("{:?} is no name of a header", header.name)))?;
+            let mut value = HeaderValue::from_maybe_shared(header.value.clone()).map_err(|_| {
+                invalid(format!("the header {name} has a value that cannot be sent"))
+            })?;
+            value.set_sensitive(header.sensitive);
+            map.append(name, value);
+        }
+        Ok(Self {
+            url: request.url.clone(),
+            headers: request.headers.clone(),
+            parsed,
+            map,
+        })
+    }
+}
+
+fn translated(target: &Target, request: WireRequest) -> Result<Request, WireError> {
     let method =
         Method::from_bytes(request.method.as_bytes()).map_err(|_| invalid("the method is none"))?;
-    let mut sent = Request::new(method, url);
-    let mut headers = HeaderMap::new();
-    for header in request.headers.iter() {
-        let name = HeaderName::from_bytes(header.name.as_bytes())
-            .map_err(|_| invalid(format!("{:?} is no name of a header", header.name)))?;
-        let mut value = HeaderValue::from_maybe_shared(header.value.clone())
-            .map_err(|_| invalid(format!("the header {name} has a value that cannot be sent")))?;
-        value.set_sensitive(header.sensitive);
-        headers.append(name, value);
-    }
-    *sent.headers_mut() = headers;
+    let mut sent = Request::new(method, target.parsed.clone());
+    *sent.headers_mut() = target.map.clone();
     *sent.body_mut() = request
         .body
         .map(|body| reqwest::Body::wrap(Sent::new(body)));

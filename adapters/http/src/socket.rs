@@ -24,7 +24,7 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 use windlass_ports::{Segments, WireError, WireErrorKind, WireOpened, WireRequest, WireSocket};
 
-use crate::{answered, failed, in_time, invalid, translated, unreachable};
+use crate::{Target, answered, failed, in_time, invalid, translated, unreachable};
 
 /// How many messages may have come that nobody has taken.
 const AHEAD: usize = 64;
@@ -74,7 +74,7 @@ pub(crate) async fn open(
 
 /// The request with the headers of the handshake, and its key (RFC 6455, section 4.1).
 fn handshake(request: WireRequest) -> Result<(String, Request), WireError> {
-    let mut sent = translated(request)?;
+    let mut sent = translated(&Target::of(&request)?, request)?;
     let key = generate_key();
     let value = HeaderValue::from_str(&key).map_err(|_| invalid("the handshake has no key"))?;
     let headers = sent.headers_mut();

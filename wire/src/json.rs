@@ -7,6 +7,18 @@ use serde::Deserialize;
 use serde_json::Value;
 use windlass_core::Usage;
 
+/// Reads JSON. Bytes that are UTF-8, as nearly all are, are looked at for that once, and not again
+/// text by text.
+///
+/// # Errors
+/// When it is no such JSON. What is not UTF-8 is an error only in a text that is wanted.
+pub fn read<'a, T: Deserialize<'a>>(data: &'a [u8]) -> serde_json::Result<T> {
+    match std::str::from_utf8(data) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_slice(data),
+    }
+}
+
 /// A text that is borrowed from the event wherever it holds no escape.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(transparent)]

@@ -10,7 +10,7 @@ mod wire;
 use serde_json::Value;
 use windlass_core::{StopReason, StreamEvent, Usage};
 use windlass_ports::Streaming;
-use windlass_wire::json::given;
+use windlass_wire::json::{given, read};
 use windlass_wire::{Dialect, Fault, Reported, Template};
 
 use self::blocks::Blocks;
@@ -160,7 +160,7 @@ impl Dialect for Events {
             self.ignored += 1;
             return Ok(Streaming::More);
         }
-        if let Ok(event) = serde_json::from_slice::<Event<'_>>(data) {
+        if let Ok(event) = read::<Event<'_>>(data) {
             let before = out.len();
             let plain = says_text(&event);
             let streaming = self.take(name, event, data, out)?;

@@ -16,7 +16,7 @@ use crate::quirks::{CallExtra, Quirks, ReasoningBack};
 use windlass_wire::Fault;
 use windlass_wire::Reported;
 use windlass_wire::Template;
-use windlass_wire::json::{Text, WireUsage, given};
+use windlass_wire::json::{Text, given, read};
 use windlass_wire::lowering::Place;
 
 /// Decodes one answer.
@@ -116,7 +116,7 @@ impl ChatDecoder {
             self.ignored += 1;
             return Ok(Streaming::More);
         }
-        if let Ok(chunk) = serde_json::from_slice::<Chunk<'_>>(data) {
+        if let Ok(chunk) = read::<Chunk<'_>>(data) {
             let plain = chunk.only_text();
             self.chunk(chunk, data, out)?;
             if let (true, Some(StreamEvent::Text { text, .. })) = (plain, out.last()) {
@@ -160,7 +160,7 @@ impl ChatDecoder {
         let groq = chunk.x_groq.take().unwrap_or_default();
         let spent = choice.as_mut().and_then(|choice| choice.usage.take());
         let usage = [chunk.usage, groq.usage, spent].into_iter().flatten();
-        let usage = usage.filter_map(WireUsage::told).next();
+        let usage = usage.filter_map(|usage| usage.told()).next();
         let empty = choice.is_none() && usage.is_none();
         out.extend(usage.map(StreamEvent::Usage));
         let broken = choice.as_ref().and_then(|choice| choice.error);

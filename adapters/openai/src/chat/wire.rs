@@ -19,7 +19,8 @@ pub(super) struct Chunk<'a> {
     pub(super) model: Option<Text<'a>>,
     #[serde(borrow)]
     pub(super) choices: Answer<'a>,
-    pub(super) usage: Option<WireUsage>,
+    // In a box, since nearly no chunk has any, and a chunk is moved several times as it is read.
+    pub(super) usage: Option<Box<WireUsage>>,
     #[serde(borrow)]
     pub(super) x_groq: Option<Groq<'a>>,
     #[serde(borrow)]
@@ -30,7 +31,7 @@ pub(super) struct Chunk<'a> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Groq<'a> {
-    pub(super) usage: Option<WireUsage>,
+    pub(super) usage: Option<Box<WireUsage>>,
     #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
 }
@@ -48,7 +49,7 @@ pub(super) struct Choice<'a> {
     #[serde(borrow)]
     pub(super) finish_reason: Option<Text<'a>>,
     /// Where Moonshot puts it.
-    pub(super) usage: Option<WireUsage>,
+    pub(super) usage: Option<Box<WireUsage>>,
     #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
 }

@@ -17,7 +17,7 @@ use super::wire::{Event, Response, WireItem, mend_event, mend_item, mend_respons
 use windlass_wire::Fault;
 use windlass_wire::Reported;
 use windlass_wire::Template;
-use windlass_wire::json::{WireUsage, given};
+use windlass_wire::json::{self, WireUsage, given};
 
 /// Decodes one answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,7 +87,7 @@ impl ResponsesDecoder {
             self.ignored += 1;
             return Ok(Streaming::More);
         }
-        if let Ok(event) = serde_json::from_slice::<Event<'_>>(data) {
+        if let Ok(event) = json::read::<Event<'_>>(data) {
             let before = out.len();
             let plain = event.is_text();
             let streaming = self.take(name, event, data, out)?;

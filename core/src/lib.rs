@@ -64,7 +64,7 @@ pub use chain::{Chain, ChainIter};
 pub use compact::{SUMMARY_INSTRUCTIONS, Sketch, fallback_summary, parse_summary, sketch};
 pub use compaction::{Cut, Part, Shown, Strategy, Window};
 pub use deadline::deadline;
-pub use decide::{child, decide, open};
+pub use decide::{Decided, child, decide, decided, open};
 pub use digest::Digest;
 pub use effect::{Demand, EffectKey, Owed};
 pub use error::{Misfit, Reject};

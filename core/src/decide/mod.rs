@@ -1,7 +1,7 @@
 //! Decide: which facts an input leads to.
 //!
 //! First the facts that the input itself is, then every step that needs nothing from the world.
-//! Each draft is applied to a scratch copy of the state as it is made, so a decision fits its own
+//! Each fact is applied to a scratch copy of the state as it is made, so a decision fits its own
 //! state by construction (law 13).
 
 mod answer;
@@ -26,7 +26,7 @@ use crate::fact::{Fact, Lineage, SessionOpened};
 use crate::id::{CallId, TurnId};
 use crate::input::{Input, OpenSession, Stamped};
 use crate::limits::Limits;
-use crate::record::Draft;
+use crate::record::{Draft, Recorded};
 use crate::session::{CallState, Progress, Session};
 use crate::time::Timestamp;
 
@@ -88,26 +88,57 @@ pub fn decide(
     limits: &Limits,
     input: Stamped<Input>,
 ) -> Result<Vec<Draft>, Reject> {
+    let decided = decided(session, limits, input)?;
+    let draft = |recorded: Recorded| Draft {
+        turn: recorded.turn,
+        ts: recorded.ts,
+        fact: recorded.fact,
+    };
+    Ok(decided.facts.into_iter().map(draft).collect())
+}
+
+/// What [`decide`] decides, with the facts numbered as they follow the session's, and the session
+/// that they lead to: `evolve` by each of them would come to the same (law 1), and has.
+///
+/// # Errors
+/// As [`decide`].
+pub fn decided(
+    session: &Session,
+    limits: &Limits,
+    input: Stamped<Input>,
+) -> Result<Decided, Reject> {
     let mut plan = Plan {
         session: session.clone(),
         ceiling: *limits,
         at: input.at,
         entropy: input.entropy,
-        drafts: Vec::new(),
+        facts: Vec::new(),
     };
     input::take(&mut plan, input.input)?;
     proceed::go_on(&mut plan)?;
-    Ok(plan.drafts)
+    Ok(Decided {
+        session: plan.session,
+        facts: plan.facts,
+    })
+}
+
+/// A decision and where it leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decided {
+    /// The session with the facts applied.
+    pub session: Session,
+    /// The facts, in order.
+    pub facts: Vec<Recorded>,
 }
 
 /// A decision as it is made.
 struct Plan {
-    /// The state with the drafts applied.
+    /// The state with the facts applied.
     session: Session,
     ceiling: Limits,
     at: Timestamp,
     entropy: u64,
-    drafts: Vec<Draft>,
+    facts: Vec<Recorded>,
 }
 
 impl Plan {
@@ -147,9 +178,9 @@ impl Plan {
             ts: self.at,
             fact,
         };
-        let recorded = draft.clone().number(&self.session.id, self.session.next);
+        let recorded = draft.number(&self.session.id, self.session.next);
         self.session.apply(&recorded).map_err(Reject::Defect)?;
-        self.drafts.push(draft);
+        self.facts.push(recorded);
         Ok(())
     }
 }

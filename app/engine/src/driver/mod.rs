@@ -23,7 +23,8 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use windlass_core::{
-    Epoch, Fact, History, Input, Recorded, Reject, Seq, Session, Stamped, deadline, decide,
+    Decided, Epoch, Fact, History, Input, Misfit, Recorded, Reject, Seq, Session, Stamped,
+    deadline, decided,
 };
 use windlass_ports::Ports;
 
@@ -185,10 +186,12 @@ impl Driver {
             entropy: self.ports.clock.entropy(),
             input,
         };
-        for draft in decide(&self.session, &self.config.limits, stamped)? {
-            let recorded = draft.number(&self.session.id, self.session.next);
-            self.apply(recorded).map_err(Reject::Defect)?;
+        let Decided { session, facts } = decided(&self.session, &self.config.limits, stamped)?;
+        for recorded in facts {
+            self.note(recorded).map_err(Reject::Defect)?;
         }
+        // Each of the facts was applied to it as it was decided.
+        self.session = session;
         Ok(Seq(self.session.next.0.saturating_sub(1)))
     }
 
@@ -207,8 +210,8 @@ impl Driver {
         }
     }
 
-    fn apply(&mut self, recorded: Recorded) -> Result<(), windlass_core::Misfit> {
-        self.session.apply(&recorded)?;
+    /// Notes what a fact says beside the state, and has it written.
+    fn note(&mut self, recorded: Recorded) -> Result<(), Misfit> {
         self.history.apply(&recorded)?;
         self.keep_start(&recorded);
         if let Fact::Compacted(_) = &recorded.fact {

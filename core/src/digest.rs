@@ -2,7 +2,7 @@
 //! the log's own integrity is the store's work.
 
 use alloc::string::String;
-use core::fmt::{self, Write as _};
+use core::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -35,9 +35,25 @@ impl Digest {
     }
 }
 
+/// The digits of a digest, most significant first. Several facts of each step carry some, and the
+/// formatting of a `u128` divides.
+fn digits(digest: u128) -> [u8; 32] {
+    let mut digits = [0; 32];
+    for (byte, pair) in digest.to_be_bytes().iter().zip(digits.chunks_exact_mut(2)) {
+        for (digit, nibble) in pair.iter_mut().zip([byte >> 4, byte & 0xf]) {
+            *digit = match nibble {
+                0..10 => b'0'.wrapping_add(nibble),
+                _ => (b'a' - 10).wrapping_add(nibble),
+            };
+        }
+    }
+    digits
+}
+
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
+        let digits = digits(self.0);
+        f.write_str(core::str::from_utf8(&digits).map_err(|_| fmt::Error)?)
     }
 }
 
@@ -49,9 +65,8 @@ impl fmt::Debug for Digest {
 
 impl Serialize for Digest {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut text = String::with_capacity(32);
-        write!(text, "{self}").map_err(serde::ser::Error::custom)?;
-        to.serialize_str(&text)
+        let digits = digits(self.0);
+        to.serialize_str(core::str::from_utf8(&digits).map_err(serde::ser::Error::custom)?)
     }
 }
 
@@ -88,6 +103,15 @@ mod tests {
         let ab_c = Digest::EMPTY.part(b"ab").part(b"c");
         let a_bc = Digest::EMPTY.part(b"a").part(b"bc");
         assert_ne!(ab_c, a_bc);
+    }
+
+    #[test]
+    fn its_digits_are_those_of_the_number() {
+        for number in [0, 1, 0x9a, OFFSET, PRIME, u128::MAX, u128::MAX << 4] {
+            let digits = digits(number);
+            let text = core::str::from_utf8(&digits).unwrap();
+            assert_eq!(text, alloc::format!("{number:032x}"));
+        }
     }
 
     #[test]

@@ -5,13 +5,13 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// The id of a session: 1 to 64 characters of `A-Z a-z 0-9 . _ -`, not starting with `.` or `-`.
 ///
 /// The alphabet is safe in a file name, a URL path segment and a database key.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "String")]
 pub struct SessionId(Arc<str>);
 
 /// A text that is no session id.
@@ -46,6 +46,13 @@ impl TryFrom<String> for SessionId {
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         Self::new(&text)
+    }
+}
+
+// As text, and without a copy of it: each fact of a log carries it.
+impl Serialize for SessionId {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.0)
     }
 }
 

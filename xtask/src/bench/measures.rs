@@ -127,6 +127,19 @@ const MEASURES: &[Measure] = &[
         at_most: 0.3,
     },
     Measure {
+        letter: 'e',
+        title: "the same, results of 32 bytes",
+        unit: "us/step",
+        script: "tools-1050",
+        turns: 2,
+        warmup: 0,
+        sides: Sides::Late {
+            ours: Who::Engine,
+            theirs: Who::Bare,
+        },
+        at_most: 0.3,
+    },
+    Measure {
         letter: 'f',
         title: "CPU of step 1,000 : step 10 of one turn over a WebSocket",
         unit: "us/step",

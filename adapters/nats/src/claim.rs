@@ -123,16 +123,28 @@ impl NatsStore {
         let given = held.take();
         drop(held);
         self.forget_slot(session, slot);
-        let Some(Held { end, seq, .. }) = given.filter(|held| held.sure) else {
-            // The lease of the node tells others when they may have it.
+        let Some(mut given) = given else {
             return Ok(());
         };
-        let head = Head::new(Kind::Release, epoch.0, &self.node.name, &end);
-        match self.mark(session, &head, seq).await {
-            // Another has it already.
-            Ok(_) | Err(Trouble::Moved) => Ok(()),
-            Err(trouble) => Err(trouble.in_store(&self.about("giving back", session))),
+        let doing = self.about("giving back", session);
+        for _ in 0..ATTEMPTS {
+            if !given.sure {
+                // An append ended without an answer: it may have come to stand.
+                match self.look(session, &mut given).await {
+                    Ok(()) => {}
+                    // Another has it already.
+                    Err(error) if error.kind == StoreErrorKind::NotClaimed => return Ok(()),
+                    Err(error) => return Err(error),
+                }
+            }
+            let head = Head::new(Kind::Release, epoch.0, &self.node.name, &given.end);
+            match self.mark(session, &head, given.seq).await {
+                Ok(_) => return Ok(()),
+                Err(Trouble::Moved) => given.sure = false,
+                Err(trouble) => return Err(trouble.in_store(&doing)),
+            }
         }
+        Err(Trouble::Moved.in_store(&doing))
     }
 
     /// Stores a message without facts after the one that is expected to be the last.

@@ -132,13 +132,14 @@ impl Leases for NatsLeases {
     async fn acquire(&self, name: &str, holder: &str, ttl_ms: u64) -> Result<Lease, LeaseError> {
         let doing = format!("taking the lease {name:?}");
         let failed = |trouble: Trouble| trouble.in_leases(&doing);
-        let fits = |text: &str| (1..=NAME_BYTES).contains(&text.len());
+        let fits =
+            |text: &str| (1..=NAME_BYTES).contains(&text.len()) && !text.contains(char::is_control);
         if !fits(name) || !fits(holder) || !(TTL_MS.0..=TTL_MS.1).contains(&ttl_ms) {
             return Err(LeaseError::new(
                 LeaseErrorKind::Invalid,
                 format!(
-                    "{doing}: a name and a holder have 1 to {NAME_BYTES} bytes, and a lease lasts \
-                     {} to {} ms",
+                    "{doing}: a name and a holder have 1 to {NAME_BYTES} bytes without control \
+                     characters, and a lease lasts {} to {} ms",
                     TTL_MS.0, TTL_MS.1
                 ),
             ));

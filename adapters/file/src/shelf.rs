@@ -1,6 +1,7 @@
 //! The shelf: which segments there are, and what each tells of a session. All of it is a cache of
 //! what the files say; opening a store reads none of them.
 
+mod changes;
 mod looks;
 
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use windlass_core::{Seq, SessionId};
-use windlass_ports::{StoreError, Summary};
+use windlass_ports::StoreError;
 
 use crate::error;
 use crate::format::{Key, Place};
@@ -19,9 +20,7 @@ use crate::index::{self, Entry, Index};
 use crate::map::{Damage, Map, Stretch, UnitAt, slice};
 use crate::places::{self, COLD, Places};
 use crate::scan::{Ending, Refused, scan};
-use crate::shelf::looks::{
-    collect, drop_erased, grew, list, list_entry, of_map, place_parts, stands,
-};
+use crate::shelf::looks::{collect, grew, list, list_entry, of_map, place_parts, stands};
 
 /// How often, and after which pause, what looks damaged is looked at again. Another process may
 /// be in the middle of a write; one write takes far less than these together.
@@ -127,13 +126,6 @@ impl Shelf {
         lanes.insert(lane, view);
     }
 
-    /// Notes that a lane is not this store object's any more.
-    pub(crate) fn give_up(&self, lane: u16) {
-        let mut lanes = self.lanes();
-        lanes.remove(&lane);
-        *self.own() = None;
-    }
-
     /// Notes that this store object's segment is sealed, and answers what it holds.
     pub(crate) fn seal_own(&self) -> Option<Arc<Map>> {
         // Whoever finds no segment at hand waits for the shelf, and finds it there.
@@ -166,40 +158,6 @@ impl Shelf {
             && matches!(segment, Segment::Mapped(_))
         {
             *segment = Segment::Sealed;
-        }
-    }
-
-    /// Forgets what may not hold any more because a session was erased.
-    pub(crate) fn forget_all(&self) -> Result<(), StoreError> {
-        {
-            let mut lanes = self.lanes();
-            lanes.retain(|_, view| view.ours);
-            let segments = lanes
-                .values_mut()
-                .flat_map(|view| view.segments.values_mut());
-            for segment in segments {
-                if matches!(segment, Segment::Mapped(_)) {
-                    *segment = Segment::Sealed;
-                }
-            }
-        }
-        let Some(own) = self.own().clone() else {
-            return Ok(());
-        };
-        let mut map = lock(&own);
-        let path = self.places.segment(map.place);
-        let at = |error| error::reading(error, &path);
-        if let Some(file) = places::open_to_read(&path).map_err(at)? {
-            drop_erased(&file, &mut map).map_err(at)?;
-        }
-        Ok(())
-    }
-
-    /// Forgets what is known of a lane that is not this store object's.
-    pub(crate) fn forget_lane_of_others(&self, lane: u16) {
-        let mut lanes = self.lanes();
-        if lanes.get(&lane).is_some_and(|view| !view.ours) {
-            lanes.remove(&lane);
         }
     }
 
@@ -331,40 +289,6 @@ impl Shelf {
     /// The file of a segment.
     pub(crate) fn path(&self, place: Place) -> PathBuf {
         self.places.segment(place)
-    }
-
-    /// Notes what a part of a log folds to, where its segment is in memory.
-    pub(crate) fn note_summary(&self, key: Key, part: &Part, summary: Option<&Summary>) {
-        let note = |map: &mut Map| {
-            let track = map.tracks.get_mut(&key);
-            let run = track.and_then(|track| track.runs.get_mut(part.number));
-            if let Some(run) = run
-                && run.stretch.last == part.stretch.last
-            {
-                run.stretch.summary = summary.cloned();
-            }
-        };
-        if let Some(own) = self.own().clone() {
-            let mut map = lock(&own);
-            if map.place == part.place {
-                note(&mut map);
-                return;
-            }
-        }
-        let mut lanes = self.lanes();
-        let lane = lanes.get_mut(&part.place.lane);
-        match lane.and_then(|lane| lane.segments.get_mut(&part.place.number)) {
-            Some(Segment::Open(map)) => note(map),
-            Some(Segment::Mapped(map)) => note(Arc::make_mut(map)),
-            Some(Segment::Own | Segment::Sealed) | None => {}
-        }
-    }
-
-    /// Notes that a segment is gone.
-    pub(crate) fn remove(&self, place: Place) {
-        if let Some(lane) = self.lanes().get_mut(&place.lane) {
-            lane.segments.remove(&place.number);
-        }
     }
 
     /// Makes a sealed segment's index anew, because it does not say what the segment says.

@@ -1,0 +1,89 @@
+//! Changes to what is known of segments: what is gone, what may not hold any more, what was found out.
+
+use std::sync::Arc;
+
+use windlass_ports::{StoreError, Summary};
+
+use crate::error;
+use crate::format::{Key, Place};
+use crate::map::Map;
+use crate::places;
+use crate::shelf::looks::drop_erased;
+use crate::shelf::{Part, Segment, Shelf, lock};
+
+impl Shelf {
+    /// Notes that a lane is not this store object's any more.
+    pub(crate) fn give_up(&self, lane: u16) {
+        let mut lanes = self.lanes();
+        lanes.remove(&lane);
+        *self.own() = None;
+    }
+
+    /// Forgets what may not hold any more because a session was erased.
+    pub(crate) fn forget_all(&self) -> Result<(), StoreError> {
+        {
+            let mut lanes = self.lanes();
+            lanes.retain(|_, view| view.ours);
+            let segments = lanes
+                .values_mut()
+                .flat_map(|view| view.segments.values_mut());
+            for segment in segments {
+                if matches!(segment, Segment::Mapped(_)) {
+                    *segment = Segment::Sealed;
+                }
+            }
+        }
+        let Some(own) = self.own().clone() else {
+            return Ok(());
+        };
+        let mut map = lock(&own);
+        let path = self.places.segment(map.place);
+        let at = |error| error::reading(error, &path);
+        if let Some(file) = places::open_to_read(&path).map_err(at)? {
+            drop_erased(&file, &mut map).map_err(at)?;
+        }
+        Ok(())
+    }
+
+    /// Forgets what is known of a lane that is not this store object's.
+    pub(crate) fn forget_lane_of_others(&self, lane: u16) {
+        let mut lanes = self.lanes();
+        if lanes.get(&lane).is_some_and(|view| !view.ours) {
+            lanes.remove(&lane);
+        }
+    }
+
+    /// Notes what a part of a log folds to, where its segment is in memory.
+    pub(crate) fn note_summary(&self, key: Key, part: &Part, summary: Option<&Summary>) {
+        let note = |map: &mut Map| {
+            let track = map.tracks.get_mut(&key);
+            let run = track.and_then(|track| track.runs.get_mut(part.number));
+            if let Some(run) = run
+                && run.stretch.last == part.stretch.last
+            {
+                run.stretch.summary = summary.cloned();
+            }
+        };
+        if let Some(own) = self.own().clone() {
+            let mut map = lock(&own);
+            if map.place == part.place {
+                note(&mut map);
+                return;
+            }
+        }
+        let mut lanes = self.lanes();
+        let lane = lanes.get_mut(&part.place.lane);
+        match lane.and_then(|lane| lane.segments.get_mut(&part.place.number)) {
+            Some(Segment::Open(map)) => note(map),
+            Some(Segment::Mapped(map)) => note(Arc::make_mut(map)),
+            Some(Segment::Own | Segment::Sealed) | None => {}
+        }
+    }
+
+    /// Notes that a segment is gone.
+    pub(crate) fn remove(&self, place: Place) {
+        if let Some(lane) = self.lanes().get_mut(&place.lane) {
+            lane.segments.remove(&place.number);
+        }
+    }
+}

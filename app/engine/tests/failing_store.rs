@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use mockall::mock;
 use serde_json::json;
 use windlass::core::{
-    EffectClass, Epoch, Limits, Lineage, Mode, OpenSession, Permissions, Recorded, RequestOptions,
-    Scope, Seq, SessionId, Settings, Timestamp, Window,
+    EffectClass, Epoch, Limits, Lineage, Mode, OpenSession, Permissions, PromptItem, Recorded,
+    RequestOptions, Scope, Seq, SessionId, Settings, Timestamp, Window,
 };
 use windlass::ports::{
     Claimed, Durability, Fencing, LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, SessionFilter,
@@ -19,6 +19,7 @@ use windlass::ports::{
 use windlass::{Config, Conversation, Ended, Engine, Event, Send, SendError, Start, StartError};
 use windlass_testkit::Gate;
 use windlass_testkit::clock::ManualClock;
+use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 use windlass_testkit::provider::{ScriptedProvider, call, say};
 use windlass_testkit::tools::{CounterTool, ScriptedTools};
 
@@ -127,8 +128,7 @@ fn me() -> Scope {
     Scope::local("tester")
 }
 
-async fn world(store: MockStore) -> World {
-    let counter = CounterTool::new("count", EffectClass::Effectful);
+fn settings(counter: &CounterTool) -> (Arc<ScriptedTools>, Settings) {
     let tools = Arc::new(ScriptedTools::new([counter.tool()]));
     let settings = Settings {
         provider: "scripted".into(),
@@ -148,11 +148,19 @@ async fn world(store: MockStore) -> World {
         base_url: None,
         options: RequestOptions::default(),
     };
-    let answers = Gate::new();
-    let script = [call("count", json!({})).head_after(&answers), say("done")];
+    (tools, settings)
+}
+
+/// Session `s` over a store, as a process that opens it finds it.
+async fn open(
+    store: Arc<dyn LogStore>,
+    provider: ScriptedProvider,
+    counter: &CounterTool,
+) -> Result<Conversation, StartError> {
+    let (tools, settings) = settings(counter);
     let ports = Ports {
-        provider: Arc::new(ScriptedProvider::new(script)),
-        store: Arc::new(store),
+        provider: Arc::new(provider),
+        store,
         tools,
         blobs: Arc::new(NoBlobs),
         hooks: Arc::new(NoHooks),
@@ -160,14 +168,22 @@ async fn world(store: MockStore) -> World {
         clock: Arc::new(ManualClock::new(Timestamp(1), 1)),
     };
     let engine = Engine::new(ports, Config::default());
-    let start = Start::New(Box::new(OpenSession {
+    let start = Start::Either(Box::new(OpenSession {
         owner: me(),
         workspace: None,
         settings,
         lineage: Lineage::Root,
     }));
     let id = SessionId::new("s").unwrap();
-    let conversation = engine.open(&id, &me(), start).await.unwrap();
+    engine.open(&id, &me(), start).await
+}
+
+async fn world(store: MockStore) -> World {
+    let counter = CounterTool::new("count", EffectClass::Effectful);
+    let answers = Gate::new();
+    let script = [call("count", json!({})).head_after(&answers), say("done")];
+    let provider = ScriptedProvider::new(script);
+    let conversation = open(Arc::new(store), provider, &counter).await.unwrap();
     World {
         conversation,
         counter,
@@ -231,4 +247,76 @@ async fn a_locked_session_is_told_apart() {
     let id = SessionId::new("s").unwrap();
     let refused = engine.open(&id, &me(), Start::Existing).await;
     assert!(matches!(refused, Err(StartError::Locked(_))));
+}
+
+/// The server that keeps the logs goes away while a turn runs, and comes back.
+#[tokio::test]
+async fn a_store_that_is_away_ends_the_driver_and_the_turn_goes_on_once_it_is_back() {
+    // Each append once fails before it is kept, once after.
+    for at in 2..12 {
+        for after in [false, true] {
+            let away = FaultyStore::responding(move |operation, number| match operation {
+                Operation::Append if number == at => vec![match after {
+                    false => Fault::Fail(StoreErrorKind::Unavailable),
+                    true => Fault::FailAfter(StoreErrorKind::Unavailable),
+                }],
+                Operation::Append | Operation::Claim | Operation::Release | Operation::Read => {
+                    Vec::new()
+                }
+            });
+            let counter = CounterTool::new("count", EffectClass::Effectful);
+            let provider = ScriptedProvider::responding(|request| {
+                let result = |item: &PromptItem| matches!(item, PromptItem::Result { .. });
+                match request.prompt.items.iter().any(result) {
+                    true => say("done"),
+                    false => call("count", json!({})),
+                }
+            });
+            let mut said = 0;
+            let settled = loop {
+                let store = away.reopen();
+                let store = Arc::new(store);
+                let conversation = open(store, provider.clone(), &counter).await.unwrap();
+                let mut events = conversation.subscribe(Some(Seq::ZERO));
+                if said == 0 {
+                    let sent = conversation
+                        .send(Send {
+                            key: Some("once".into()),
+                            ..hello()
+                        })
+                        .await;
+                    said = usize::from(sent.is_ok());
+                }
+                let ended = loop {
+                    match events.next().await.unwrap() {
+                        Event::Ended(ended) => break Some(ended),
+                        Event::Fact(fact) if fact.fact.kind() == "TurnSettled" => break None,
+                        Event::Fact(_) | Event::Live(_) | Event::Lagged { .. } => {}
+                    }
+                };
+                match ended {
+                    None => break away.log(&SessionId::new("s").unwrap()),
+                    Some(ended) => {
+                        let away = |error: &StoreError| error.kind == StoreErrorKind::Unavailable;
+                        assert!(
+                            matches!(&*ended, Ended::Store(error) if away(error)),
+                            "{ended:?}"
+                        );
+                    }
+                }
+            };
+            let count = |kind| {
+                settled
+                    .iter()
+                    .filter(|fact| fact.fact.kind() == kind)
+                    .count()
+            };
+            assert_eq!(count("TurnSettled"), 1, "append {at}, kept {after}");
+            assert_eq!(count("CallObserved"), 1, "append {at}, kept {after}");
+            assert!(
+                counter.total() <= 1,
+                "append {at}, kept {after}: it ran twice"
+            );
+        }
+    }
 }

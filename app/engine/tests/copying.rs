@@ -1,0 +1,236 @@
+//! Copies: any log to any store, with what is kept beside it; cut short, it goes on; another log is left
+//! alone.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::panic, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+
+use windlass::core::{Kept, Recorded, Seq, SessionId};
+use windlass::ports::{BlobErrorKind, Blobs, Link, NoBlobs, StoreErrorKind, codec};
+use windlass::{CopyError, Keeper, copy};
+use windlass_testkit::blobs::HeldBlobs;
+use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
+use windlass_testkit::golden;
+
+fn id() -> SessionId {
+    SessionId::new("s").unwrap()
+}
+
+/// A log of a golden name, made the session `s`'s, with what its observations are said to be kept as.
+fn log(name: &str, kept: &[Kept]) -> Vec<Arc<Recorded>> {
+    let all = golden::read(&golden::folder()).unwrap();
+    let golden = all.into_iter().find(|golden| golden.name == name).unwrap();
+    let mut kept = kept.iter();
+    let facts = golden::facts(&golden.log).unwrap().into_iter();
+    let facts = facts.map(|mut fact| {
+        fact.session = id();
+        if let windlass::core::Fact::CallObserved(observed) = &mut fact.fact {
+            let observation = Arc::make_mut(&mut observed.observation);
+            observation.kept = kept.next().cloned();
+        }
+        Arc::new(fact)
+    });
+    facts.collect()
+}
+
+async fn keeper(store: &FaultyStore, blobs: &HeldBlobs, facts: &[Arc<Recorded>]) -> Keeper {
+    let keeper = Keeper {
+        store: Arc::new(store.clone()),
+        blobs: Arc::new(blobs.clone()),
+    };
+    if !facts.is_empty() {
+        let claim = keeper.store.claim(&id()).await.unwrap();
+        let (session, store) = (id(), &keeper.store);
+        let appended = store.append(&session, claim.epoch, claim.last, facts);
+        appended.await.unwrap();
+        keeper.store.release(&id(), claim.epoch).await.unwrap();
+    }
+    keeper
+}
+
+async fn blob(blobs: &HeldBlobs, bytes: &[u8]) -> Kept {
+    let mut writer = blobs.begin(&id()).await.unwrap();
+    writer.write(bytes).await.unwrap();
+    writer.finish().await.unwrap()
+}
+
+fn texts(store: &FaultyStore) -> Vec<Vec<u8>> {
+    let log = store.log(&id());
+    log.iter()
+        .map(|fact| codec::encode(fact).unwrap())
+        .collect()
+}
+
+/// A target that takes at most this many facts, then fails.
+fn failing_at(append: usize) -> FaultyStore {
+    FaultyStore::responding(move |operation, number| match operation {
+        Operation::Append if number == append => vec![Fault::Fail(StoreErrorKind::Full)],
+        Operation::Append | Operation::Claim | Operation::Release | Operation::Read => Vec::new(),
+    })
+}
+
+#[tokio::test]
+async fn a_copy_is_the_same_log_with_what_is_kept_beside_it() {
+    let (here, there) = (HeldBlobs::new(1 << 20), HeldBlobs::new(1 << 20));
+    let long = blob(&here, &vec![b'x'; 600_000]).await;
+    let other = blob(&here, b"short").await;
+    let facts = log(
+        "calls_and_their_limits",
+        &[long.clone(), other.clone(), long.clone()],
+    );
+    let (source, target) = (FaultyStore::new(), FaultyStore::new());
+    let from = keeper(&source, &here, &facts).await;
+    let to = keeper(&target, &there, &[]).await;
+    let copied = copy(&from, &to, &id()).await.unwrap();
+    assert_eq!(
+        (copied.facts, copied.blobs, copied.left),
+        (facts.len() as u64, 2, 0)
+    );
+    assert_eq!(
+        copied.chain,
+        Link::of(&id(), facts.iter().map(|fact| &**fact)).unwrap()
+    );
+    assert_eq!(copied.unclaimed, None);
+    assert_eq!(texts(&source), texts(&target));
+    for kept in [&long, &other] {
+        assert_eq!(there.verify(&id(), &kept.sha256).await.unwrap(), *kept);
+    }
+    assert!(!source.claimed(&id()) && !target.claimed(&id()));
+    // Again, there is nothing left to do.
+    let again = copy(&from, &to, &id()).await.unwrap();
+    assert_eq!(
+        (again.facts, again.blobs, again.chain),
+        (0, 0, copied.chain)
+    );
+}
+
+#[tokio::test]
+async fn a_copy_that_was_cut_short_goes_on_where_it_stands() {
+    let (here, there) = (HeldBlobs::new(1 << 20), HeldBlobs::new(1 << 20));
+    let kept = blob(&here, b"a long output").await;
+    let mut facts = log("calls_and_their_limits", std::slice::from_ref(&kept));
+    let from = keeper(&FaultyStore::new(), &here, &facts).await;
+    let target = failing_at(1);
+    let to = keeper(&target, &there, &[]).await;
+    let cut = copy(&from, &to, &id()).await;
+    assert!(matches!(cut, Err(CopyError::Target(error)) if error.kind == StoreErrorKind::Full));
+    assert!(!target.claimed(&id()), "it is given back");
+    assert_eq!(
+        copy(&from, &to, &id()).await.unwrap().facts,
+        facts.len() as u64
+    );
+    // A target that has a part of it and nothing beside: both are brought.
+    facts.truncate(20);
+    let (part, bare) = (FaultyStore::new(), HeldBlobs::new(1 << 20));
+    let to = keeper(&part, &bare, &facts).await;
+    let copied = copy(&from, &to, &id()).await.unwrap();
+    assert_eq!(copied.blobs, 1);
+    assert_eq!(copied.last, Seq(copied.facts + 20));
+    assert_eq!(texts(&part), texts(&target));
+}
+
+#[tokio::test]
+async fn another_log_of_that_id_is_left_alone() {
+    let (here, there) = (HeldBlobs::new(1 << 20), HeldBlobs::new(1 << 20));
+    let kept = blob(&here, b"a long output").await;
+    let facts = log("calls_and_their_limits", &[kept]);
+    let other = log("a_goal_is_met", &[]);
+    let longer = log("failures_of_every_kind", &[]);
+    assert!(other.len() < facts.len() && facts.len() < longer.len());
+    let from = keeper(&FaultyStore::new(), &here, &facts).await;
+    for held in [&other, &longer] {
+        let target = FaultyStore::new();
+        let to = keeper(&target, &there, held).await;
+        let before = texts(&target);
+        let refused = copy(&from, &to, &id()).await;
+        assert!(
+            matches!(refused, Err(CopyError::Another { .. })),
+            "{refused:?}"
+        );
+        assert_eq!(texts(&target), before);
+        assert!(!target.claimed(&id()));
+    }
+    // Nothing was written beside them either.
+    let name = windlass::named(
+        &facts
+            .iter()
+            .find(|fact| !windlass::named(&fact.fact).is_empty())
+            .unwrap()
+            .fact,
+    )[0]
+    .0;
+    let missing = there.verify(&id(), name).await.unwrap_err();
+    assert_eq!(missing.kind, BlobErrorKind::NotFound);
+}
+
+#[tokio::test]
+async fn what_is_being_written_is_copied_as_far_as_it_is_and_that_is_told() {
+    let blobs = HeldBlobs::new(1 << 20);
+    let facts = log("a_goal_is_met", &[]);
+    let source = FaultyStore::responding(|operation, number| match operation {
+        Operation::Claim if number > 1 => vec![Fault::Fail(StoreErrorKind::Locked)],
+        Operation::Append | Operation::Claim | Operation::Release | Operation::Read => Vec::new(),
+    });
+    let from = keeper(&source, &blobs, &facts).await;
+    let target = FaultyStore::new();
+    let to = keeper(&target, &blobs, &[]).await;
+    let copied = copy(&from, &to, &id()).await.unwrap();
+    assert!(copied.unclaimed.is_some());
+    assert_eq!(copied.last, Seq(facts.len() as u64));
+    assert_eq!(texts(&source), texts(&target));
+}
+
+#[tokio::test]
+async fn a_session_that_is_not_there_is_begun_nowhere() {
+    let blobs = HeldBlobs::new(1 << 20);
+    let (source, target) = (FaultyStore::new(), FaultyStore::new());
+    let (from, to) = (
+        keeper(&source, &blobs, &[]).await,
+        keeper(&target, &blobs, &[]).await,
+    );
+    let unknown = copy(&from, &to, &id()).await;
+    assert!(
+        matches!(&unknown, Err(CopyError::Source(error)) if error.kind == StoreErrorKind::Unknown),
+        "{unknown:?}"
+    );
+    for store in [&source, &target] {
+        assert!(!store.claimed(&id()));
+    }
+}
+
+#[tokio::test]
+async fn what_neither_store_keeps_is_counted() {
+    let here = HeldBlobs::new(1 << 20);
+    let kept = blob(&here, b"a long output").await;
+    let gone = Kept {
+        sha256: "0".repeat(64),
+        bytes: 3,
+    };
+    let facts = log("calls_and_their_limits", &[kept, gone]);
+    let from = keeper(&FaultyStore::new(), &here, &facts).await;
+    let to = Keeper {
+        store: Arc::new(FaultyStore::new()),
+        blobs: Arc::new(NoBlobs),
+    };
+    let copied = copy(&from, &to, &id()).await.unwrap();
+    assert_eq!((copied.blobs, copied.left), (0, 2));
+}
+
+#[tokio::test]
+async fn an_output_that_is_not_what_was_kept_is_not_copied() {
+    let (here, small) = (HeldBlobs::new(1 << 20), HeldBlobs::new(5));
+    let kept = blob(&here, b"a long output").await;
+    let from = keeper(
+        &FaultyStore::new(),
+        &here,
+        &log("calls_and_their_limits", &[kept]),
+    )
+    .await;
+    let to = keeper(&FaultyStore::new(), &small, &[]).await;
+    let refused = copy(&from, &to, &id()).await;
+    assert!(
+        matches!(refused, Err(CopyError::Blob { .. })),
+        "{refused:?}"
+    );
+}

@@ -10,5 +10,6 @@ mod damage;
 mod locked;
 mod old;
 mod read_only;
+mod room;
 mod stranger;
 mod truncate;

@@ -36,6 +36,9 @@ const PACKAGES: &[(&str, &str, &str)] = &[(
 /// Where the package is below a mirror.
 const POOL: &str = "pool/main/n/nats-server";
 
+/// Debian's keys, as its package of them installs them.
+const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
 /// The mirror where the machine names none.
 const MIRROR: &str = "http://deb.debian.org/debian";
 
@@ -105,10 +108,17 @@ fn fetch() -> anyhow::Result<()> {
     let mut download = Command::new("/usr/lib/apt/apt-helper");
     download.args(["-o", "APT::Sandbox::User=root", "download-file", &url]);
     download.arg(&deb).arg(format!("SHA256:{digest}"));
-    step("fetch nats-server", &mut download).context(
-        "the package could not be fetched: there is no apt, no network, or Debian's testing suite \
-         has moved on to another version",
-    )?;
+    let deb = match step("fetch nats-server", &mut download) {
+        Ok(()) => deb,
+        Err(error) => {
+            say(format_args!(
+                "nats: the pinned package was not to be had ({error:#}): Debian's testing suite \
+                 may have moved on, so what it offers now is asked for, and held to what its signed \
+                 lists say"
+            ));
+            offered(&folder.join("apt"))?
+        }
+    };
     let mut unpack = Command::new("dpkg-deb");
     step(
         "unpack nats-server",
@@ -118,6 +128,7 @@ fn fetch() -> anyhow::Result<()> {
     let to = folder.join("nats-server");
     fs::rename(&from, &to).with_context(|| format!("moving {}", from.display()))?;
     remove(&unpacked);
+    remove(&folder.join("apt"));
     let _ = fs::remove_file(&deb);
     if NatsServer::program().is_none() {
         bail!(
@@ -126,6 +137,44 @@ fn fetch() -> anyhow::Result<()> {
         );
     }
     Ok(())
+}
+
+/// Fetches the package that the testing suite offers now, through lists of its own: apt checks their
+/// signature with Debian's keys, and the package by them. The machine's own lists stay as they are.
+fn offered(folder: &Path) -> anyhow::Result<PathBuf> {
+    for part in ["state/lists/partial", "cache/archives/partial", "got"] {
+        let part = folder.join(part);
+        fs::create_dir_all(&part).with_context(|| format!("making {}", part.display()))?;
+    }
+    let sources = folder.join("sources.list");
+    let suite = format!("deb [signed-by={KEYS}] {} testing main\n", mirror());
+    fs::write(&sources, suite).with_context(|| format!("writing {}", sources.display()))?;
+    let apt = |words: &[&str]| {
+        let mut command = Command::new("apt-get");
+        command.args(["-q", "-o", "APT::Sandbox::User=root"]);
+        for (key, value) in [
+            ("Dir::Etc::SourceList", sources.display().to_string()),
+            ("Dir::Etc::SourceParts", "-".to_owned()),
+            ("Dir::State", folder.join("state").display().to_string()),
+            ("Dir::Cache", folder.join("cache").display().to_string()),
+        ] {
+            command.arg("-o").arg(format!("{key}={value}"));
+        }
+        command.args(words).current_dir(folder.join("got"));
+        command
+    };
+    step(
+        "read the lists of Debian's testing suite",
+        &mut apt(&["update"]),
+    )?;
+    step("fetch nats-server", &mut apt(&["download", "nats-server"]))?;
+    let got = folder.join("got");
+    let entries = fs::read_dir(&got).with_context(|| format!("reading {}", got.display()))?;
+    let debs = entries.flatten().map(|entry| entry.path());
+    let deb = debs
+        .filter(|path| path.extension().is_some_and(|end| end == "deb"))
+        .max();
+    deb.context("Debian's testing suite offers no nats-server for this machine")
 }
 
 fn remove(folder: &Path) {

@@ -19,7 +19,7 @@ pub(crate) enum Exit {
     Blocked,
     /// 4: the provider's configuration or authentication.
     Provider,
-    /// 5: the store: locked, corrupt, full.
+    /// 5: the store: locked, corrupt, full, away.
     Store,
     /// 6: a limit is exhausted, or there is no answer, or none of the shape that is asked for.
     Exhausted,
@@ -129,7 +129,13 @@ impl From<StoreError> for Failure {
             | StoreErrorKind::Unavailable
             | StoreErrorKind::Io => Exit::Store,
         };
-        Self::new(exit, error.to_string())
+        let mut words = error.to_string();
+        if error.kind == StoreErrorKind::Unavailable {
+            words.push_str(
+                ". What was acknowledged stands: resume the session once the store is back",
+            );
+        }
+        Self::new(exit, words)
     }
 }
 
@@ -154,6 +160,12 @@ impl From<&Ended> for Failure {
     fn from(ended: &Ended) -> Self {
         let exit = match ended {
             Ended::Closed | Ended::Abandoned | Ended::Defect(_) => Exit::Failed,
+            Ended::Store(error) if error.kind == StoreErrorKind::Unavailable => {
+                let words = format!(
+                    "{ended}. What was acknowledged stands: resume the session once the store is back"
+                );
+                return Self::new(Exit::Store, words);
+            }
             Ended::Superseded(_) | Ended::Store(_) => Exit::Store,
         };
         Self::new(exit, ended.to_string())

@@ -42,9 +42,15 @@ pub(crate) enum Command {
     /// Decide everything in a session's log anew, and say what would be otherwise today.
     Replay(Replay),
     /// Write a session's log to standard output, to be imported elsewhere.
-    Export(One),
+    Export(Export),
     /// Read an exported log into a store.
     Import(Import),
+    /// Copy sessions from one store to another, byte for byte, with their outputs.
+    Copy(Copy),
+    /// Cut a damaged log off where it is still whole, for good: only in a store of the kind file.
+    Repair(Repair),
+    /// Erase a session: its log, its outputs, its snapshot.
+    Erase(Erase),
     /// Check this machine, the workspace, the store and the provider.
     Doctor(Doctor),
 }
@@ -98,12 +104,15 @@ pub(crate) struct Listing {
     pub(crate) place: Place,
 }
 
-/// A command on one session.
+/// `windlass export`.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct One {
+pub(crate) struct Export {
     /// The session's id.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
+    /// Write the long outputs and the images too, behind the log.
+    #[arg(long)]
+    pub(crate) with_outputs: bool,
     #[command(flatten)]
     pub(crate) place: Place,
 }
@@ -171,6 +180,59 @@ pub(crate) struct Replay {
 pub(crate) struct Import {
     /// The file; standard input when absent.
     pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// `windlass copy`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Copy {
+    /// The sessions [default: all of them].
+    #[arg(value_parser = session)]
+    pub(crate) session: Vec<SessionId>,
+    /// The store that they are in, as in --store.
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "WINDLASS_COPY_FROM",
+        hide_env_values = true
+    )]
+    pub(crate) from: String,
+    /// The store that they are copied to, as in --store.
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "WINDLASS_COPY_TO",
+        hide_env_values = true
+    )]
+    pub(crate) to: String,
+}
+
+/// `windlass repair`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Repair {
+    /// The session's id.
+    #[arg(value_parser = session)]
+    pub(crate) session: SessionId,
+    /// The position that the log is to end at; `windlass verify` names the last one that stands.
+    #[arg(long, value_name = "SEQ", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) truncate_at: u64,
+    /// Where to save what is cut off, as far as it can be read [default: SESSION-after-SEQ.jsonl].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// `windlass erase`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Erase {
+    /// The session's id.
+    #[arg(value_parser = session)]
+    pub(crate) session: SessionId,
+    /// Yes, for good.
+    #[arg(long)]
+    pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) place: Place,
 }

@@ -14,9 +14,14 @@ pub(crate) struct Place {
     /// The folder that the tools work in.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) workspace: PathBuf,
-    /// Where the logs are kept: file:PATH, sled:PATH or memory: [default: file:.windlass in the
-    /// workspace].
-    #[arg(long, value_name = "URL")]
+    /// Where the logs are kept: file:PATH, sled:PATH, postgres://HOST/DATABASE, nats://HOST/PLACE or
+    /// memory: [default: file:.windlass in the workspace]. Name one with a password by the variable.
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "WINDLASS_STORE",
+        hide_env_values = true
+    )]
     pub(crate) store: Option<String>,
 }
 

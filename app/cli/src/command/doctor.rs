@@ -4,13 +4,15 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
 
-use windlass::ports::{Durability, ToolExecutor as _};
+use windlass::ports::{
+    BlobCapabilities, Durability, Fencing, StoreCapabilities, ToolExecutor as _,
+};
 
 use super::closed;
 use crate::args::Doctor;
 use crate::exit::{Exit, Failure};
 use crate::present::{complain, line, visible};
-use crate::wiring::{self, Over, Site};
+use crate::wiring::{self, Opened, Over, Site};
 
 /// How many bytes are written to see whether there is room.
 const PROBE: usize = 4096;
@@ -83,19 +85,51 @@ async fn store(site: &Site) -> Result<String, Failure> {
             site.store
         ));
     }
-    let store = site.open().await?;
+    let Opened { store, blobs } = site.open().await?;
     store
         .sessions(windlass::ports::SessionFilter::ALL, None, 1)
         .await?;
-    let survives = match store.capabilities().durability {
+    Ok(format!(
+        "{}, {}",
+        site.store,
+        promises(store.capabilities(), blobs.capabilities())
+    ))
+}
+
+/// What a store declares, in words.
+fn promises(store: StoreCapabilities, blobs: BlobCapabilities) -> String {
+    let survives = match store.durability {
         Durability::Memory => "as long as the process",
         Durability::Process => "the end of the process",
         Durability::Power => "a power cut",
     };
-    Ok(format!(
-        "{}, what is acknowledged survives {survives}",
-        site.store
-    ))
+    let writers = match store.fencing {
+        Fencing::Object => "one process opens it at a time",
+        Fencing::Place => "a session has one writer among all processes",
+    };
+    let most = store.max_fact_bytes / 1024;
+    let mut words = vec![
+        format!("what is acknowledged survives {survives}"),
+        writers.to_owned(),
+        format!("a fact has up to {most} KiB"),
+    ];
+    words.push(match store.tail {
+        Some(ms) => format!("it tells within {ms} ms what others append"),
+        None => "it does not tell what others append".to_owned(),
+    });
+    words.push(match store.erase {
+        true => "it erases sessions".to_owned(),
+        false => "it erases no sessions".to_owned(),
+    });
+    words.push(match store.snapshots {
+        Some(bytes) => format!("it keeps snapshots of up to {} KiB", bytes / 1024),
+        None => "it keeps no snapshots".to_owned(),
+    });
+    words.push(match blobs.max_bytes {
+        0 => "it keeps no long outputs and no images".to_owned(),
+        bytes => format!("it keeps outputs of up to {} KiB", bytes / 1024),
+    });
+    words.join(", ")
 }
 
 /// Writes a file where the store is or would be, and removes it.

@@ -1,19 +1,21 @@
-//! `windlass export`: a session's log, whole or not at all.
+//! `windlass export`: a session's log, whole or not at all, and its outputs where they are asked for.
 
 use windlass::core::Seq;
 
+use super::outputs::Names;
 use super::{closed, log};
-use crate::args::One;
+use crate::args::Export;
 use crate::exit::{Exit, Failure};
-use crate::present::line;
+use crate::present::{line, tell};
 use crate::wiring::Site;
 
 /// Checks the log before the first line, so that what comes out is a whole log.
-pub(super) async fn export(args: One) -> Result<Exit, Failure> {
-    let store = Site::new(&args.place)?.open_to_read().await?;
-    let loaded = windlass::fold(store.as_ref(), &args.session, 1_000).await?;
-    let end = loaded.session.next;
-    let mut after = Seq::ZERO;
+pub(super) async fn export(args: Export) -> Result<Exit, Failure> {
+    let opened = Site::new(&args.place)?.open_to_read().await?;
+    let store = opened.store;
+    let folded = windlass::fold(store.as_ref(), &args.session, 1_000).await?;
+    let end = folded.session.next;
+    let (mut after, mut names) = (Seq::ZERO, Names::default());
     while after.next() < end {
         for fact in store.read(&args.session, after, 1_000).await? {
             // A session that runs may have grown since it was checked.
@@ -21,7 +23,16 @@ pub(super) async fn export(args: One) -> Result<Exit, Failure> {
                 break;
             }
             after = fact.seq;
+            names.add(&fact);
             line(&log::text(&fact)?).map_err(closed)?;
+        }
+    }
+    if args.with_outputs {
+        let missing = names.print(opened.blobs.as_ref(), &args.session).await?;
+        if missing > 0 {
+            tell(&format!(
+                "{missing} of the outputs and images that the log names are not in this store"
+            ));
         }
     }
     Ok(Exit::Completed)

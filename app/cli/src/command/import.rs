@@ -6,8 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use windlass::core::{History, Recorded, Seq, Session, SessionId, opened};
-use windlass::ports::{Claimed, LogStore, codec};
+use windlass::ports::{Blobs, Claimed, LogStore, codec};
 
+use super::outputs::{self, Names, Taking};
 use crate::args::Import;
 use crate::exit::{Exit, Failure};
 use crate::present::tell;
@@ -19,19 +20,28 @@ const LONGEST: u64 = 64 * 1024 * 1024;
 const PAGE: usize = 1_000;
 
 pub(super) async fn import(args: Import) -> Result<Exit, Failure> {
-    let facts = match &args.file {
-        Some(path) => read(BufReader::new(open(path)?))?,
-        None => read(BufReader::new(std::io::stdin()))?,
+    let mut lines = match &args.file {
+        Some(path) => Lines::new(Box::new(BufReader::new(open(path)?))),
+        None => Lines::new(Box::new(BufReader::new(std::io::stdin()))),
     };
+    let facts = read(&mut lines)?;
     let session = fold(&facts)?;
-    let store = Site::new(&args.place)?.open().await?;
+    let opened = Site::new(&args.place)?.open().await?;
+    let store = opened.store.as_ref();
     let claim = store.claim(&session.id).await?;
     let claim_epoch = claim.epoch;
-    let written = write(store.as_ref(), &session, claim, &facts).await;
+    let written = match write(store, &session, claim, &facts, lines.is_outputs()).await {
+        Ok(()) => outputs(&mut lines, opened.blobs.as_ref(), &session.id, &facts).await,
+        Err(failure) => Err(failure),
+    };
     store.release(&session.id, claim_epoch).await?;
-    written?;
+    let outputs = match written? {
+        0 => String::new(),
+        1 => ", 1 output".to_owned(),
+        many => format!(", {many} outputs"),
+    };
     tell(&format!(
-        "session {}: {} facts imported",
+        "session {}: {} facts imported{outputs}",
         session.id,
         facts.len()
     ));
@@ -45,10 +55,13 @@ async fn write(
     session: &Session,
     claim: Claimed,
     facts: &[Arc<Recorded>],
+    outputs: bool,
 ) -> Result<(), Failure> {
     let held = usize::try_from(claim.last.0).unwrap_or(usize::MAX);
     let rest = facts.get(held..).unwrap_or_default();
-    if held > 0 && (rest.is_empty() || !begins_with(store, &session.id, facts, claim.last).await?) {
+    // Outputs of a log that is there whole may be missing yet.
+    let done = rest.is_empty() && !(outputs && held == facts.len());
+    if held > 0 && (done || !begins_with(store, &session.id, facts, claim.last).await?) {
         let words = format!(
             "session {} exists in this store already: nothing was written",
             session.id
@@ -103,34 +116,107 @@ fn open(path: &Path) -> Result<File, Failure> {
         .map_err(|error| Failure::usage(format!("{} cannot be read: {error}", path.display())))
 }
 
-fn read(mut input: impl BufRead) -> Result<Vec<Arc<Recorded>>, Failure> {
-    let mut facts = Vec::new();
-    let mut line = Vec::new();
-    for number in 1_u64.. {
-        line.clear();
-        let wrong = |why: &dyn std::fmt::Display| {
-            Failure::usage(format!(
-                "line {number} of the import: {why}. Nothing was written"
-            ))
-        };
-        let mut one = input.by_ref().take(LONGEST);
-        let read = one
-            .read_until(b'\n', &mut line)
-            .map_err(|error| wrong(&error))?;
-        if read == 0 {
-            break;
-        }
-        if line.last() != Some(&b'\n') && read as u64 == LONGEST {
-            return Err(wrong(&format!("it is longer than {LONGEST} bytes")));
-        }
-        let text = line.trim_ascii();
-        if !text.is_empty() {
-            facts.push(Arc::new(
-                codec::decode(text).map_err(|error| wrong(&error))?,
-            ));
+/// The lines of an import, one at a time.
+struct Lines {
+    input: Box<dyn BufRead + Send>,
+    line: Vec<u8>,
+    number: u64,
+}
+
+impl Lines {
+    fn new(input: Box<dyn BufRead + Send>) -> Self {
+        Self {
+            input,
+            line: Vec::new(),
+            number: 0,
         }
     }
-    Ok(facts)
+
+    /// Goes to the next line that is not empty; false at the end.
+    fn next(&mut self) -> Result<bool, String> {
+        loop {
+            self.line.clear();
+            self.number = self.number.saturating_add(1);
+            let mut one = self.input.by_ref().take(LONGEST);
+            let read = one.read_until(b'\n', &mut self.line);
+            let read = read.map_err(|error| error.to_string())?;
+            if read == 0 {
+                return Ok(false);
+            }
+            if self.line.last() != Some(&b'\n') && read as u64 == LONGEST {
+                return Err(format!("it is longer than {LONGEST} bytes"));
+            }
+            if !self.text().is_empty() {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn text(&self) -> &[u8] {
+        self.line.trim_ascii()
+    }
+
+    /// Whether this line is of an output, and not a fact.
+    fn is_outputs(&self) -> bool {
+        self.text().starts_with(outputs::BEGINS)
+    }
+
+    fn wrong(&self, why: &dyn std::fmt::Display) -> Failure {
+        Failure::usage(format!(
+            "line {} of the import: {why}. Nothing was written",
+            self.number
+        ))
+    }
+}
+
+/// The facts of an import, up to the first line of an output.
+fn read(lines: &mut Lines) -> Result<Vec<Arc<Recorded>>, Failure> {
+    let mut facts = Vec::new();
+    loop {
+        let more = lines.next().map_err(|why| lines.wrong(&why))?;
+        if !more || lines.is_outputs() {
+            return Ok(facts);
+        }
+        let fact = codec::decode(lines.text()).map_err(|error| lines.wrong(&error))?;
+        facts.push(Arc::new(fact));
+    }
+}
+
+/// Writes the outputs that follow the facts, and answers how many.
+async fn outputs(
+    lines: &mut Lines,
+    blobs: &dyn Blobs,
+    session: &SessionId,
+    facts: &[Arc<Recorded>],
+) -> Result<u64, Failure> {
+    let mut names = Names::default();
+    facts.iter().for_each(|fact| names.add(fact));
+    let mut taking = Taking {
+        blobs,
+        session,
+        names: &names,
+        open: None,
+        taken: 0,
+    };
+    let wrong = |number: u64, taken: u64, why: String| {
+        let words = format!(
+            "line {number} of the import: {why}. The facts and {taken} outputs were written: import \
+             again, with a whole file, to write the rest"
+        );
+        Failure::new(Exit::Store, words)
+    };
+    while !lines.text().is_empty() {
+        if let Err(why) = taking.take(lines.text()).await {
+            return Err(wrong(lines.number, taking.taken, why));
+        }
+        if let Err(why) = lines.next() {
+            return Err(wrong(lines.number, taking.taken, why));
+        }
+    }
+    if let Err(why) = taking.end() {
+        return Err(wrong(lines.number, taking.taken, why));
+    }
+    Ok(taking.taken)
 }
 
 /// The session that the facts fold to: proof that they are a whole log.

@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const PAGE: usize = 1_000;
 
 pub(super) async fn log(args: Log) -> Result<Exit, Failure> {
-    let store = Site::new(&args.place)?.open_to_read().await?;
+    let store = Site::new(&args.place)?.open_to_read().await?.store;
     let after = Seq(args.after);
     if !args.follow {
         // No signal is listened to: each ends the process at once, as for any program that prints.

@@ -1,14 +1,18 @@
 //! Commands, one a file.
 
+mod copy;
 mod doctor;
+mod erase;
 mod export;
 mod follow;
 mod import;
 mod ledger;
 mod log;
 mod output;
+mod outputs;
 mod prompt;
 mod remark;
+mod repair;
 mod replay;
 mod run;
 mod sessions;
@@ -34,6 +38,9 @@ pub(crate) async fn run(args: Args, layer: Layer) -> Result<Exit, Failure> {
         Command::Replay(args) => replay::replay(args).await,
         Command::Export(args) => export::export(args).await,
         Command::Import(args) => import::import(args).await,
+        Command::Copy(args) => copy::copy(args).await,
+        Command::Repair(args) => repair::repair(args).await,
+        Command::Erase(args) => erase::erase(args).await,
         Command::Doctor(args) => doctor::doctor(args).await,
     }
 }

@@ -22,7 +22,7 @@ pub(super) async fn replay(args: Replay) -> Result<Exit, Failure> {
             format!("a replay runs nothing, and only checks: say `windlass replay {id} --verify`");
         return Err(Failure::usage(words));
     }
-    let store = Site::new(&args.place)?.open_to_read().await?;
+    let store = Site::new(&args.place)?.open_to_read().await?.store;
     let verified = store.verify(id).await?;
     let told = windlass::rehearse(store.as_ref(), id, PAGE).await?;
     if told.facts < verified.last.0 {

@@ -26,7 +26,7 @@ struct Summary {
 
 pub(super) async fn sessions(args: Listing) -> Result<Exit, Failure> {
     let site = Site::new(&args.place)?;
-    let store = site.open_to_read().await?;
+    let store = site.open_to_read().await?.store;
     let mut after: Option<SessionId> = None;
     loop {
         let heads = store

@@ -6,13 +6,12 @@ use super::{closed, ledger::CacheStory, output::output};
 use crate::args::Show;
 use crate::exit::{Exit, Failure};
 use crate::present::{line, story};
-use crate::wiring::Site;
+use crate::wiring::{Opened, Site};
 
 pub(super) async fn show(args: Show) -> Result<Exit, Failure> {
     let site = Site::new(&args.place)?;
-    let store = site.open_to_read().await?;
+    let Opened { store, blobs } = site.open_to_read().await?;
     if let Some(call) = args.output {
-        let blobs = site.store.blobs();
         return output(&*store, &*blobs, &args.session, CallId(call)).await;
     }
     let mut after = Seq::ZERO;

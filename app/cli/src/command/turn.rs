@@ -17,7 +17,7 @@ use crate::args::{Asked, Place, Shape, Taping};
 use crate::exit::{Exit, Failure};
 use crate::present::{Human, Json, Present, complain, mode_name, permissions_name, tell};
 use crate::signals::{self, Signals};
-use crate::wiring::{self, Keeping, Offered, Over, Own, Rig, Site};
+use crate::wiring::{self, Offered, Opened, Over, Own, Rig, Site};
 
 /// A turn that is asked for.
 pub(crate) struct Task {
@@ -85,13 +85,17 @@ async fn attempt(
         ));
     }
     let site = Site::new(&task.place)?;
-    let store = match task.resumes {
+    let opened = match task.resumes {
         true => site.open_to_read().await?,
         false => site.open().await?,
     };
-    let store = (task.layer)(store);
+    let store = (task.layer)(opened.store);
     let recorded = recorded(store.as_ref(), task, id).await?;
-    let rig = rig(task, &site, store.clone(), recorded.as_ref())?;
+    let kept = Opened {
+        store: store.clone(),
+        blobs: opened.blobs,
+    };
+    let rig = rig(task, &site, kept, recorded.as_ref())?;
     check(task, &rig.settings, recorded.as_ref())?;
     if rig.settings.options.answer.is_some() {
         present.shaped();
@@ -201,12 +205,7 @@ async fn recorded(
     }
 }
 
-fn rig(
-    task: &Task,
-    site: &Site,
-    store: Arc<dyn LogStore>,
-    recorded: Option<&Session>,
-) -> Result<Rig, Failure> {
+fn rig(task: &Task, site: &Site, kept: Opened, recorded: Option<&Session>) -> Result<Rig, Failure> {
     let settings = recorded.map(|session| &*session.settings);
     let over = Over::new(&task.taping, task.resumes)?;
     let chosen = wiring::choose(&task.shape, &over, settings)?;
@@ -231,10 +230,6 @@ fn rig(
     let asks = recorded.and_then(Session::turn);
     let posture = posture(asks.map_or(&settings, |turn| &turn.settings));
     let approver = Arc::new(AtTerminal::new(super::me(), posture));
-    let kept = Keeping {
-        store,
-        blobs: site.store.blobs(),
-    };
     Ok(wiring::rig(kept, chosen, own, approver, settings))
 }
 

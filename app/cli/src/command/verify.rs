@@ -7,15 +7,14 @@ use super::closed;
 use crate::args::Verify;
 use crate::exit::{Exit, Failure};
 use crate::present::{complain, line, tell};
-use crate::wiring::Site;
+use crate::wiring::{Opened, Site};
 
 /// How many sessions, or facts, are read at a time.
 const PAGE: usize = 1_000;
 
 pub(super) async fn verify(args: Verify) -> Result<Exit, Failure> {
     let site = Site::new(&args.place)?;
-    let store = site.open_to_read().await?;
-    let blobs = site.store.blobs();
+    let Opened { store, blobs } = site.open_to_read().await?;
     if let Some(id) = &args.session {
         line(&check(store.as_ref(), blobs.as_ref(), id).await?).map_err(closed)?;
         return Ok(Exit::Completed);

@@ -17,7 +17,7 @@ mod wire;
 use std::sync::Arc;
 
 use windlass::core::{Limits, Settings};
-use windlass::ports::{Approver, Blobs, Hooks, LogStore, Ports};
+use windlass::ports::{Approver, Hooks, Ports};
 use windlass::{Config, Engine, Toolbox};
 use windlass_clock::SystemClock;
 use windlass_replay::Recorder;
@@ -27,7 +27,7 @@ use crate::signals;
 pub(crate) use agents::agents;
 pub(crate) use goal::goal_tool;
 pub(crate) use hooks::hooks;
-pub(crate) use place::Site;
+pub(crate) use place::{Opened, Site, StoreUrl};
 pub(crate) use provider::{Chosen, choose, reach};
 pub(crate) use settings::{Offered, changed, fresh, widening};
 pub(crate) use tools::toolbox;
@@ -49,12 +49,6 @@ impl Rig {
     }
 }
 
-/// Where logs and long outputs are kept.
-pub(crate) struct Keeping {
-    pub(crate) store: Arc<dyn LogStore>,
-    pub(crate) blobs: Arc<dyn Blobs>,
-}
-
 /// What the user brings besides: tools and hooks.
 pub(crate) struct Own {
     pub(crate) toolbox: Toolbox,
@@ -63,7 +57,7 @@ pub(crate) struct Own {
 
 /// Builds an engine for turns with these settings.
 pub(crate) fn rig(
-    kept: Keeping,
+    kept: Opened,
     chosen: Chosen,
     own: Own,
     approver: Arc<dyn Approver>,

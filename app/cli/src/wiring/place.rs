@@ -3,9 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass::ports::{Blobs, LogStore};
+use windlass::Keeper;
+use windlass::ports::{Blobs, LogStore, StoreError};
 use windlass_file::{FileBlobs, FileStore};
 use windlass_memory::{MemoryBlobs, MemoryStore};
+use windlass_nats::{NatsConfig, NatsStore};
+use windlass_postgres::{PostgresConfig, PostgresStore};
 use windlass_sled::SledStore;
 
 use crate::args::Place;
@@ -26,17 +29,46 @@ pub(crate) struct Site {
 }
 
 /// Where logs are kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// Shown without what a URL has of credentials, and without its options.
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) enum StoreUrl {
     /// A folder of plain append-only logs.
     File(PathBuf),
     /// A folder of the embedded database sled.
     Sled(PathBuf),
+    /// A NATS server with JetStream, by its URL.
+    Nats(String),
+    /// A PostgreSQL database, by its URL.
+    Postgres(String),
     /// Nowhere: it goes with the process.
     Memory,
 }
 
+/// A store that is open.
+pub(crate) struct Opened {
+    pub(crate) store: Arc<dyn LogStore>,
+    pub(crate) blobs: Arc<dyn Blobs>,
+}
+
+impl Opened {
+    /// As a copy takes it.
+    pub(crate) fn keeper(self) -> Keeper {
+        let Self { store, blobs } = self;
+        Keeper { store, blobs }
+    }
+}
+
 impl Site {
+    /// The store of a URL, where no workspace matters.
+    pub(crate) fn named(url: &str) -> Result<Self, Failure> {
+        Ok(Self {
+            workspace: PathBuf::new(),
+            store: StoreUrl::parse(url)?,
+            named: true,
+        })
+    }
+
     /// Reads where a command is to work.
     pub(crate) fn new(place: &Place) -> Result<Self, Failure> {
         let shown = place.workspace.display();
@@ -61,7 +93,7 @@ impl Site {
 
     /// Opens the store for what needs it to be there: one that was named must exist, so that a
     /// slip of the pen is told and creates nothing, and one in memory is always another one.
-    pub(crate) async fn open_to_read(&self) -> Result<Arc<dyn LogStore>, Failure> {
+    pub(crate) async fn open_to_read(&self) -> Result<Opened, Failure> {
         if self.store == StoreUrl::Memory {
             return Err(Failure::usage(
                 "a store in memory goes with its process, so there is nothing in it to go on with \
@@ -75,41 +107,59 @@ impl Site {
     }
 
     /// Opens the store.
-    pub(crate) async fn open(&self) -> Result<Arc<dyn LogStore>, Failure> {
-        // Opening reads files and may wait for a lock: not on an async thread.
+    pub(crate) async fn open(&self) -> Result<Opened, Failure> {
         self.store.is_ours()?;
-        let url = self.store.clone();
-        let opened = tokio::task::spawn_blocking(move || -> Result<Arc<dyn LogStore>, Failure> {
-            match url {
-                StoreUrl::File(path) => Ok(Arc::new(FileStore::open(path)?)),
-                StoreUrl::Sled(path) => Ok(Arc::new(SledStore::open(path)?)),
-                StoreUrl::Memory => Ok(Arc::new(MemoryStore::new())),
+        match self.store.clone() {
+            StoreUrl::File(path) => folder(path, |path| Ok(Arc::new(FileStore::open(path)?))).await,
+            StoreUrl::Sled(path) => folder(path, |path| Ok(Arc::new(SledStore::open(path)?))).await,
+            StoreUrl::Nats(url) => {
+                let store = NatsStore::open(&NatsConfig::parse(&url)?).await?;
+                Ok(Opened {
+                    blobs: Arc::new(store.blobs()),
+                    store: Arc::new(store),
+                })
             }
-        });
-        opened
-            .await
-            .map_err(|error| Failure::new(Exit::Store, format!("opening the store: {error}")))?
+            StoreUrl::Postgres(url) => {
+                let store = PostgresStore::connect(PostgresConfig::parse(&url)?).await?;
+                Ok(Opened {
+                    blobs: Arc::new(store.blobs()),
+                    store: Arc::new(store),
+                })
+            }
+            StoreUrl::Memory => Ok(Opened {
+                store: Arc::new(MemoryStore::new()),
+                blobs: Arc::new(MemoryBlobs::new()),
+            }),
+        }
     }
 }
 
-impl StoreUrl {
-    /// Where outputs are kept that are too long for a log: beside the logs.
-    pub(crate) fn blobs(&self) -> Arc<dyn Blobs> {
-        match self {
-            Self::File(path) | Self::Sled(path) => Arc::new(FileBlobs::new(path.clone())),
-            Self::Memory => Arc::new(MemoryBlobs::new()),
-        }
-    }
+/// Opens a store in a folder, with the outputs beside it.
+async fn folder(
+    path: PathBuf,
+    open: fn(PathBuf) -> Result<Arc<dyn LogStore>, StoreError>,
+) -> Result<Opened, Failure> {
+    let blobs = Arc::new(FileBlobs::new(path.clone()));
+    // Opening reads files and may wait for a lock: not on an async thread.
+    let opened = tokio::task::spawn_blocking(move || open(path)).await;
+    let opened =
+        opened.map_err(|error| Failure::new(Exit::Store, format!("opening the store: {error}")))?;
+    Ok(Opened {
+        store: opened?,
+        blobs,
+    })
+}
 
-    /// Where it is, unless it is nowhere.
+impl StoreUrl {
+    /// Where it is, if it is a folder.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
             Self::File(path) | Self::Sled(path) => Some(path),
-            Self::Memory => None,
+            Self::Nats(_) | Self::Postgres(_) | Self::Memory => None,
         }
     }
 
-    /// Whether something is there already.
+    /// Whether something is there already, as far as it can be seen without opening it.
     pub(crate) fn exists(&self) -> bool {
         self.path().is_none_or(Path::exists)
     }
@@ -125,7 +175,9 @@ impl StoreUrl {
         let other = match self {
             Self::File(path) if sled && !file => Self::Sled(path.clone()),
             Self::Sled(path) if file && !sled => Self::File(path.clone()),
-            Self::File(_) | Self::Sled(_) | Self::Memory => return Ok(()),
+            Self::File(_) | Self::Sled(_) | Self::Nats(_) | Self::Postgres(_) | Self::Memory => {
+                return Ok(());
+            }
         };
         Err(Failure::usage(format!(
             "{self} cannot be opened: the folder holds a store of another kind, {other}"
@@ -138,8 +190,19 @@ impl StoreUrl {
             ("memory", "") => Ok(Self::Memory),
             ("file", path) if !path.is_empty() => Ok(Self::File(absolute(path)?)),
             ("sled", path) if !path.is_empty() => Ok(Self::Sled(absolute(path)?)),
+            ("nats" | "tls", rest) if rest.starts_with("//") => {
+                // Read now, so that what is wrong with it is told before anything is done.
+                NatsConfig::parse(url).map_err(|error| Failure::usage(error.to_string()))?;
+                Ok(Self::Nats(url.to_owned()))
+            }
+            ("postgres" | "postgresql", rest) if rest.starts_with("//") => {
+                PostgresConfig::parse(url).map_err(|error| Failure::usage(error.to_string()))?;
+                Ok(Self::Postgres(url.to_owned()))
+            }
             _ => Err(Failure::usage(format!(
-                "{url:?} is no store: use file:PATH, sled:PATH or memory:"
+                "{:?} is no store: use file:PATH, sled:PATH, postgres://HOST/DATABASE, \
+                 nats://HOST/PLACE or memory:",
+                redacted(url)
             ))),
         }
     }
@@ -150,9 +213,27 @@ impl std::fmt::Display for StoreUrl {
         match self {
             Self::File(path) => write!(f, "file:{}", path.display()),
             Self::Sled(path) => write!(f, "sled:{}", path.display()),
+            Self::Nats(url) | Self::Postgres(url) => f.write_str(&redacted(url)),
             Self::Memory => f.write_str("memory:"),
         }
     }
+}
+
+impl std::fmt::Debug for StoreUrl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}
+
+/// A URL without credentials and options.
+fn redacted(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let rest = rest.split_once(['?', '#']).map_or(rest, |(rest, _)| rest);
+    // A password may hold a slash that should have been escaped.
+    let rest = rest.rsplit_once('@').map_or(rest, |(_, rest)| rest);
+    format!("{scheme}://{rest}")
 }
 
 fn absolute(path: &str) -> Result<PathBuf, Failure> {
@@ -171,6 +252,30 @@ mod tests {
         assert_eq!(file, StoreUrl::File(PathBuf::from("/a/b")));
         for bad in ["", "file:", "sled", "ftp:/x", "memory:x", "/a/b"] {
             assert!(StoreUrl::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_url_is_shown_without_what_is_secret() {
+        for url in [
+            "nats://agent:se@cret@host:4222/place?system=a:secret",
+            "nats://secret@host:4222/place",
+            "nats://a:x/secret@host:4222/place#secret",
+        ] {
+            assert_eq!(redacted(url), "nats://host:4222/place", "{url}");
+        }
+        let store = StoreUrl::parse("nats://agent:secret@host:4222/place").unwrap();
+        assert_eq!(
+            format!("{store} {store:?}"),
+            "nats://host:4222/place nats://host:4222/place"
+        );
+        for bad in [
+            "postgres://agent:secret@host/db?pool=secret",
+            "ftp://agent:secret@host",
+            "nats://agent:secret@host/pl%ace",
+        ] {
+            let refused = StoreUrl::parse(bad).unwrap_err();
+            assert!(!refused.message.contains("secret"), "{}", refused.message);
         }
     }
 }

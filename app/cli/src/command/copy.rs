@@ -1,0 +1,121 @@
+//! `windlass copy`: sessions from one store to another, byte for byte, with their outputs.
+
+use windlass::core::SessionId;
+use windlass::ports::SessionFilter;
+use windlass::{Copied, CopyError, Keeper};
+
+use super::closed;
+use crate::args::Copy;
+use crate::exit::{Exit, Failure};
+use crate::present::{complain, line, tell};
+use crate::wiring::{Site, StoreUrl};
+
+/// How many sessions are listed at a time.
+const PAGE: usize = 1_000;
+
+pub(super) async fn copy(args: Copy) -> Result<Exit, Failure> {
+    let (from, to) = (Site::named(&args.from)?, Site::named(&args.to)?);
+    if from.store == to.store {
+        let words = format!("{} is copied to itself: name two stores", from.store);
+        return Err(Failure::usage(words));
+    }
+    if to.store == StoreUrl::Memory {
+        let words = "a store in memory goes with its process: name another one to copy to";
+        return Err(Failure::usage(words));
+    }
+    let source = from.open_to_read().await?.keeper();
+    let target = to.open().await?.keeper();
+    let mut failed = Vec::new();
+    for session in &args.session {
+        one(&source, &target, session, &mut failed).await?;
+    }
+    let mut after: Option<SessionId> = None;
+    while args.session.is_empty() {
+        let listed = source
+            .store
+            .sessions(SessionFilter::ALL, after.as_ref(), PAGE);
+        let heads = listed.await?;
+        if after.is_none() && heads.is_empty() {
+            tell(&format!("there are no sessions in {}", from.store));
+        }
+        for head in &heads {
+            one(&source, &target, &head.id, &mut failed).await?;
+        }
+        let Some(last) = heads.last() else { break };
+        after = Some(last.id.clone());
+    }
+    match failed.as_slice() {
+        [] => Ok(Exit::Completed),
+        [exit] => Err(Failure::new(
+            *exit,
+            "1 session was not copied; copy again to go on",
+        )),
+        many => Err(Failure::new(
+            Exit::Store,
+            format!(
+                "{} sessions were not copied; copy again to go on",
+                many.len()
+            ),
+        )),
+    }
+}
+
+/// Copies one session and says how it went.
+async fn one(
+    from: &Keeper,
+    to: &Keeper,
+    session: &SessionId,
+    failed: &mut Vec<Exit>,
+) -> Result<(), Failure> {
+    match windlass::copy(from, to, session).await {
+        Ok(copied) => {
+            if let Some(why) = &copied.unclaimed {
+                tell(&format!(
+                    "session {session} was not held while it was copied, so this is how far it was: \
+                     {why}"
+                ));
+            }
+            line(&words(session, &copied)).map_err(closed)
+        }
+        Err(error) => {
+            let failure = Failure::from(error);
+            complain(&failure.message);
+            failed.push(failure.exit);
+            Ok(())
+        }
+    }
+}
+
+fn words(session: &SessionId, copied: &Copied) -> String {
+    let Copied {
+        last,
+        facts,
+        blobs,
+        left,
+        chain,
+        ..
+    } = copied;
+    let outputs = match blobs {
+        0 => String::new(),
+        1 => ", 1 long output or image".to_owned(),
+        many => format!(", {many} long outputs or images"),
+    };
+    let left = match left {
+        0 => String::new(),
+        1 => ", 1 long output or image is not in the target".to_owned(),
+        many => format!(", {many} long outputs or images are not in the target"),
+    };
+    format!("{session}: {last} facts, {facts} of them copied now{outputs}{left}, chain {chain}")
+}
+
+impl From<CopyError> for Failure {
+    fn from(error: CopyError) -> Self {
+        match error {
+            CopyError::Source(error) | CopyError::Target(error) => error.into(),
+            CopyError::Another { .. } => Self::usage(error.to_string()),
+            CopyError::Blob { .. } | CopyError::Differs { .. } => {
+                Self::new(Exit::Store, error.to_string())
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Outputs in an export: what is kept beside a log, as lines behind its facts.
+//!
+//! A line is `{"output": SHA256, "of": BYTES, "at": OFFSET, "base64": PART}`. The parts of one follow one
+//! another, each of up to 192 KiB.
+
+use std::collections::BTreeSet;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use windlass::core::{Recorded, SessionId};
+use windlass::named;
+use windlass::ports::{BlobErrorKind, BlobWriter, Blobs};
+
+use super::closed;
+use crate::exit::{Exit, Failure};
+use crate::present::line;
+
+/// Bytes of a part.
+const PART: usize = 192 * 1024;
+
+/// How such a line begins.
+pub(super) const BEGINS: &[u8] = b"{\"output\":";
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Part {
+    output: String,
+    of: u64,
+    at: u64,
+    base64: String,
+}
+
+/// What facts name, each once.
+#[derive(Debug, Default)]
+pub(super) struct Names(BTreeSet<(String, u64)>);
+
+impl Names {
+    pub(super) fn add(&mut self, fact: &Recorded) {
+        let named = named(&fact.fact).into_iter();
+        self.0
+            .extend(named.map(|(sha256, bytes)| (sha256.to_owned(), bytes)));
+    }
+
+    /// Prints all that is there, and answers how many are not.
+    pub(super) async fn print(
+        &self,
+        blobs: &dyn Blobs,
+        session: &SessionId,
+    ) -> Result<u64, Failure> {
+        let mut missing = 0_u64;
+        for (sha256, _) in &self.0 {
+            let kept = match blobs.verify(session, sha256).await {
+                Ok(kept) => kept,
+                Err(error) if error.kind == BlobErrorKind::NotFound => {
+                    missing = missing.saturating_add(1);
+                    continue;
+                }
+                Err(error) => return Err(Failure::new(Exit::Store, error.to_string())),
+            };
+            let mut at = 0;
+            loop {
+                let part = blobs.read(session, sha256, at, PART).await;
+                let part = part.map_err(|error| Failure::new(Exit::Store, error.to_string()))?;
+                let text = serde_json::to_string(&Part {
+                    output: sha256.clone(),
+                    of: kept.bytes,
+                    at,
+                    base64: STANDARD.encode(&part),
+                });
+                let text = text.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+                line(&text).map_err(closed)?;
+                at = at.saturating_add(part.len() as u64);
+                if at >= kept.bytes || part.is_empty() {
+                    break;
+                }
+            }
+        }
+        Ok(missing)
+    }
+
+    fn has(&self, sha256: &str) -> bool {
+        self.0.iter().any(|(name, _)| name == sha256)
+    }
+}
+
+/// Takes the lines of outputs, one after another.
+pub(super) struct Taking<'a> {
+    pub(super) blobs: &'a dyn Blobs,
+    pub(super) session: &'a SessionId,
+    pub(super) names: &'a Names,
+    /// The one that is being written: its name, its length, how far it is.
+    pub(super) open: Option<(String, u64, u64, Box<dyn BlobWriter>)>,
+    /// How many were written.
+    pub(super) taken: u64,
+}
+
+impl Taking<'_> {
+    /// Takes a line. `Err` holds what is wrong with it.
+    pub(super) async fn take(&mut self, text: &[u8]) -> Result<(), String> {
+        let part: Part = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        let bytes = STANDARD
+            .decode(&part.base64)
+            .map_err(|error| error.to_string())?;
+        if part.at == 0 {
+            self.end()?;
+            if !self.names.has(&part.output) {
+                return Err(format!("the log names no output {:?}", part.output));
+            }
+            let begun = self.blobs.begin(self.session).await;
+            let writer = begun.map_err(|error| error.to_string())?;
+            self.open = Some((part.output.clone(), part.of, 0, writer));
+        }
+        let Some((name, of, at, writer)) = &mut self.open else {
+            return Err("it is a part of an output whose first part is not there".to_owned());
+        };
+        if (&*name, *of, *at) != (&part.output, part.of, part.at) {
+            return Err("it is not the part that follows".to_owned());
+        }
+        let written = writer.write(&bytes).await;
+        written.map_err(|error| error.to_string())?;
+        *at = at.saturating_add(bytes.len() as u64);
+        if *at < *of {
+            return Ok(());
+        }
+        let Some((name, of, _, writer)) = self.open.take() else {
+            return Ok(());
+        };
+        let kept = writer.finish().await.map_err(|error| error.to_string())?;
+        if kept.sha256 != name || kept.bytes != of {
+            return Err(format!(
+                "the output {name} came out as {} bytes of {}",
+                kept.bytes, kept.sha256
+            ));
+        }
+        self.taken = self.taken.saturating_add(1);
+        Ok(())
+    }
+
+    /// Whether the last output is whole.
+    pub(super) fn end(&self) -> Result<(), String> {
+        match &self.open {
+            None => Ok(()),
+            Some((name, of, at, _)) => {
+                Err(format!("the output {name} ends after {at} of {of} bytes"))
+            }
+        }
+    }
+}

@@ -118,8 +118,9 @@ pub trait LogStore: Send + Sync + 'static {
     }
 
     /// Erases a session: its log, its summary, its snapshot. Afterwards there is no such session, and
-    /// nothing of what it said can be read from the store's files once it has answered. The claim is
-    /// over; a new one begins a new session.
+    /// nothing of what it said is in what the store keeps: its files, or the tables and streams of its
+    /// server. What a server keeps besides until its own upkeep (free space, its own log, backups) the
+    /// store's documentation says. The claim is over; a new one begins a new session.
     ///
     /// # Errors
     /// `NotClaimed` when the epoch is not that of the latest claim, `Unsupported`, `Full`, `Io`.

@@ -8,6 +8,7 @@ use windlass_file::FileStore;
 use windlass_http::http_wire;
 use windlass_openai::{Api, OpenAi, OpenAiConfig};
 use windlass_ports::{LogStore, Provider};
+use windlass_postgres::{PostgresConfig, PostgresStore};
 use windlass_sled::SledStore;
 
 use crate::bench::stores::Kind;
@@ -56,6 +57,7 @@ pub(crate) async fn store(kind: Kind, dir: &Path) -> anyhow::Result<Arc<dyn LogS
     let open = move || match kind {
         Kind::File => file(&dir),
         Kind::Sled => sled(&dir),
+        Kind::Postgres => anyhow::bail!("a server's store lies in no folder"),
     };
     tokio::task::spawn_blocking(open).await?
 }
@@ -66,4 +68,13 @@ pub(crate) async fn store(kind: Kind, dir: &Path) -> anyhow::Result<Arc<dyn LogS
 /// When it cannot be opened.
 pub(crate) fn sled(dir: &Path) -> anyhow::Result<Arc<dyn LogStore>> {
     Ok(Arc::new(SledStore::open(dir.to_owned())?))
+}
+
+/// A PostgreSQL store on this server.
+///
+/// # Errors
+/// When the server does not let it in.
+pub(crate) async fn postgres(url: &str) -> anyhow::Result<Arc<dyn LogStore>> {
+    let config = PostgresConfig::parse(url)?;
+    Ok(Arc::new(PostgresStore::connect(config).await?))
 }

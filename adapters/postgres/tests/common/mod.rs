@@ -29,6 +29,15 @@ pub(crate) fn server() -> Option<String> {
     Some(OWN.get_or_init(|| PostgresServer::start().unwrap()).url())
 }
 
+/// A server of one test alone; `None` where there is none, which is said.
+pub(crate) fn own() -> Option<PostgresServer> {
+    if PostgresServer::programs().is_none() {
+        eprintln!("skipped: {MISSING}");
+        return None;
+    }
+    Some(PostgresServer::start().unwrap())
+}
+
 /// A schema that is dropped with this.
 pub(crate) struct Place {
     pub(crate) url: String,

@@ -6,21 +6,14 @@ use std::sync::atomic::Ordering;
 use windlass_core::{Seq, SessionId};
 use windlass_ports::{LogStore, StoreErrorKind};
 use windlass_postgres::{PostgresConfig, PostgresStore};
-use windlass_testkit::postgres::PostgresServer;
 use windlass_testkit::store::numbered_facts;
 
-use crate::common::Place;
+use crate::common::{Place, own};
 use crate::proxy::{Faults, start};
 use crate::run;
 
 fn id(name: &str) -> SessionId {
     SessionId::new(name).unwrap()
-}
-
-/// A server of this test alone.
-fn own() -> Option<PostgresServer> {
-    PostgresServer::programs()?;
-    Some(PostgresServer::start().unwrap())
 }
 
 async fn open(url: &str) -> PostgresStore {

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 use windlass_ports::{LogStore, SessionFilter, StoreError, StoreErrorKind};
 use windlass_postgres::{PostgresConfig, PostgresStore};
-use windlass_testkit::postgres::PostgresServer;
 
-use crate::common::Place;
+use crate::common::{Place, own};
 use crate::run;
 
 async fn refused(url: &str) -> StoreError {
@@ -50,10 +49,7 @@ fn tables_of_a_newer_engine_are_left_alone() {
 
 #[test]
 fn a_server_that_will_not_do_is_refused_in_words() {
-    if PostgresServer::programs().is_none() {
-        return;
-    }
-    let server = PostgresServer::start().unwrap();
+    let Some(server) = own() else { return };
     run(async {
         let place = Place {
             url: server.url(),

@@ -7,17 +7,13 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use windlass_core::SessionId;
 use windlass_ports::{LogStore, StoreErrorKind};
 use windlass_postgres::{PostgresConfig, PostgresStore};
-use windlass_testkit::postgres::PostgresServer;
 
-use crate::common::Place;
+use crate::common::{Place, own};
 use crate::run;
 
 #[test]
 fn a_certificate_is_checked() {
-    if PostgresServer::programs().is_none() {
-        return;
-    }
-    let server = PostgresServer::start().unwrap();
+    let Some(server) = own() else { return };
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let authority = KeyPair::generate().unwrap();

@@ -14,7 +14,7 @@ use windlass_core::{
 };
 use windlass_ports::{LogStore, codec};
 
-use super::{FACT_BYTES, Kind, bare_file, bare_sled};
+use super::{FACT_BYTES, Kind, bare_file, bare_postgres, bare_sled};
 use crate::bench::kit;
 use crate::say::say;
 
@@ -36,6 +36,9 @@ pub(crate) struct Course {
     /// An empty folder.
     #[arg(long)]
     pub(crate) dir: PathBuf,
+    /// The server, of a store that is behind one.
+    #[arg(long)]
+    pub(crate) url: Option<String>,
 }
 
 /// What it came to.
@@ -100,6 +103,9 @@ pub(crate) fn spawn(course: &Course) -> anyhow::Result<Took> {
     if course.bare {
         command.arg("--bare");
     }
+    if let Some(url) = &course.url {
+        command.args(["--url", url]);
+    }
     let output = command
         .stderr(Stdio::inherit())
         .output()
@@ -132,6 +138,14 @@ async fn appender(course: &Course) -> anyhow::Result<Arc<dyn Appender>> {
         (Kind::File, true) => Arc::new(bare_file::BareFile::start(dir)?),
         (Kind::Sled, false) => Arc::new(kit::sled(dir)?),
         (Kind::Sled, true) => Arc::new(bare_sled::BareSled::start(dir)?),
+        (Kind::Postgres, bare) => {
+            let url = course.url.as_ref().context("no server is named")?;
+            let schema = format!("bench_{}", std::process::id());
+            match bare {
+                true => Arc::new(bare_postgres::BarePostgres::start(url, &schema).await?),
+                false => Arc::new(kit::postgres(&format!("{url}?schema={schema}")).await?),
+            }
+        }
     })
 }
 

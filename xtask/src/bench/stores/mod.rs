@@ -7,6 +7,7 @@
 
 mod appends;
 mod bare_file;
+mod bare_postgres;
 mod bare_sled;
 mod idle;
 mod opening;
@@ -18,6 +19,16 @@ use clap::{Args, ValueEnum};
 
 use crate::bench::rounds::Spread;
 use crate::say::say;
+
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "a file of the test kit, of which the measures need a part"
+)]
+#[path = "../../../../testkit/src/postgres.rs"]
+mod postgres_server;
+
+use postgres_server::PostgresServer;
 
 pub(crate) use appends::{Course, run as append};
 pub(crate) use idle::{Idle, run as idle};
@@ -44,16 +55,19 @@ pub(crate) enum Kind {
     File,
     /// The store over the embedded database sled.
     Sled,
+    /// The store over PostgreSQL; only its appends are measured.
+    Postgres,
 }
 
 impl Kind {
-    const ALL: &'static [Self] = &[Self::File, Self::Sled];
+    const ALL: &'static [Self] = &[Self::File, Self::Sled, Self::Postgres];
 
     /// The name on a command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::File => "file",
             Self::Sled => "sled",
+            Self::Postgres => "postgres",
         }
     }
 
@@ -61,7 +75,7 @@ impl Kind {
     fn at_least(self) -> f64 {
         match self {
             Self::File => 0.85,
-            Self::Sled => 0.7,
+            Self::Sled | Self::Postgres => 0.7,
         }
     }
 }
@@ -89,11 +103,17 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<bool> {
         "appends of one fact of {FACT_BYTES} bytes a second, store : bare loop over the same medium"
     ));
     for kind in kinds {
+        // One for all runs, each of which has a schema of its own.
+        let server = match kind {
+            Kind::Postgres => Some(PostgresServer::start()?),
+            Kind::File | Kind::Sled => None,
+        };
+        let url = server.as_ref().map(PostgresServer::url);
         for sessions in SESSIONS {
-            met &= rounds(plan, *kind, *sessions, beside)?;
+            met &= rounds(plan, *kind, *sessions, beside, url.as_deref())?;
         }
     }
-    for kind in kinds {
+    for kind in kinds.iter().filter(|kind| **kind != Kind::Postgres) {
         met &= opening::measure(*kind, beside, plan.rounds)?;
         met &= idle::measure(*kind, beside)?;
     }
@@ -101,7 +121,13 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<bool> {
 }
 
 /// Measures one store with so many sessions.
-fn rounds(plan: &Plan, kind: Kind, sessions: usize, beside: &Path) -> anyhow::Result<bool> {
+fn rounds(
+    plan: &Plan,
+    kind: Kind,
+    sessions: usize,
+    beside: &Path,
+    url: Option<&str>,
+) -> anyhow::Result<bool> {
     let mut pairs = Vec::new();
     for round in 0..plan.rounds {
         let mut rates = [0.0; 2];
@@ -117,6 +143,7 @@ fn rounds(plan: &Plan, kind: Kind, sessions: usize, beside: &Path) -> anyhow::Re
                 sessions,
                 ms: plan.ms,
                 dir: tempfile::tempdir_in(beside)?.keep(),
+                url: url.map(ToOwned::to_owned),
             };
             let took = appends::spawn(&course);
             std::fs::remove_dir_all(&course.dir)?;

@@ -124,17 +124,17 @@ impl<M: Medium> Committer<M> {
             Taken::Unit(unit) => {
                 gathered.bytes = gathered.bytes.saturating_add(unit.batch.bytes);
                 gathered.units.push(unit);
-                gathered.waiting.push(Waiting::Done(answer, Ok(())));
+                gathered.waiting.push(Waiting::Unit(answer));
             }
             Taken::Answered {
                 answer: outcome,
                 with_group: true,
-            } => gathered.waiting.push(Waiting::Done(answer, outcome)),
+            } => gathered.waiting.push(Waiting::Append(answer, outcome)),
             Taken::Answered {
                 answer: outcome,
                 with_group: false,
             } => {
-                let _ = answer.send(outcome);
+                let _ = answer.send(outcome.map(|()| None));
             }
         }
         None
@@ -160,17 +160,19 @@ impl<M: Medium> Committer<M> {
                 self.claims.doubt(&unit.batch.session);
             }
             tracing::warn!(%error, appends = units.len(), "a commit to {} failed", self.shared.place);
-        } else {
-            self.shared.ends.advance(&mut units);
+            // What was said of an append of this very group stands only if the group does.
+            answer_all(kept, waiting);
+            self.shared.room.add_permits(room);
+            return Ok(());
         }
-        let is_kept = kept.is_ok();
-        // What was said of an append of this very group stands only if the group does.
-        answer_all(kept, waiting);
+        self.shared.ends.advance(&mut units);
+        let sessions = units.iter().map(|unit| &unit.batch.session);
+        self.shared.tails.wake(sessions);
+        let mut units = units.into_iter();
+        for waiting in waiting {
+            waiting.kept(&mut units);
+        }
         self.shared.room.add_permits(room);
-        if is_kept {
-            let sessions = units.iter().map(|unit| &unit.batch.session);
-            self.shared.tails.wake(sessions);
-        }
         Ok(())
     }
 

@@ -158,7 +158,8 @@ impl Pipeline {
             epoch,
             answer,
         };
-        self.ask(bytes, append).await
+        // What was appended comes back, and is freed here.
+        self.ask(bytes, append).await.map(drop)
     }
 
     /// Erases a session.

@@ -43,9 +43,13 @@ pub(crate) enum Request {
     Append {
         batch: Batch,
         epoch: Epoch,
-        answer: Done,
+        answer: Kept,
     },
 }
+
+/// Where the answer to an append goes. What was appended goes back with it: whoever made it frees it,
+/// and the pipeline's thread, which many wait for, does not.
+pub(crate) type Kept = oneshot::Sender<Result<Option<Batch>, StoreError>>;
 
 /// Whoever waits for what the medium does now.
 #[derive(Debug)]
@@ -53,6 +57,10 @@ pub(crate) enum Waiting {
     Claim(oneshot::Sender<Result<Claimed, StoreError>>),
     /// With the answer if the medium does it.
     Done(Done, Result<(), StoreError>),
+    /// An append that is kept with a group.
+    Unit(Kept),
+    /// An append that is not kept, with the answer if the group is.
+    Append(Kept, Result<(), StoreError>),
 }
 
 impl Waiting {
@@ -64,6 +72,22 @@ impl Waiting {
             Self::Done(answer, outcome) => {
                 let _ = answer.send(outcome);
             }
+            Self::Unit(answer) => {
+                let _ = answer.send(Ok(None));
+            }
+            Self::Append(answer, outcome) => {
+                let _ = answer.send(outcome.map(|()| None));
+            }
+        }
+    }
+
+    /// Answers that a group was kept, of which these are the units.
+    pub(crate) fn kept(self, units: &mut impl Iterator<Item = Unit>) {
+        match self {
+            Self::Unit(answer) => {
+                let _ = answer.send(Ok(units.next().map(|unit| unit.batch)));
+            }
+            Self::Claim(_) | Self::Done(..) | Self::Append(..) => self.done(),
         }
     }
 
@@ -72,7 +96,7 @@ impl Waiting {
             Self::Claim(answer) => {
                 let _ = answer.send(Ok(claimed.clone()));
             }
-            Self::Done(..) => {}
+            Self::Done(..) | Self::Unit(_) | Self::Append(..) => {}
         }
     }
 
@@ -84,6 +108,9 @@ impl Waiting {
             Self::Done(answer, _) => {
                 let _ = answer.send(Err(error));
             }
+            Self::Unit(answer) | Self::Append(answer, _) => {
+                let _ = answer.send(Err(error));
+            }
         }
     }
 }
@@ -92,9 +119,10 @@ impl Request {
     pub(crate) fn refuse(self, error: StoreError) {
         match self {
             Self::Claim { answer, .. } => Waiting::Claim(answer).refuse(error),
-            Self::Release { answer, .. }
-            | Self::Erase { answer, .. }
-            | Self::Append { answer, .. } => Waiting::Done(answer, Ok(())).refuse(error),
+            Self::Release { answer, .. } | Self::Erase { answer, .. } => {
+                Waiting::Done(answer, Ok(())).refuse(error);
+            }
+            Self::Append { answer, .. } => Waiting::Unit(answer).refuse(error),
         }
     }
 }

@@ -25,9 +25,9 @@ use crate::shelf::Shelf;
 pub(crate) const SEGMENT: u64 = 32 * 1024 * 1024;
 /// Room that is prepared ahead at least, and at most.
 const LEAST_AHEAD: u64 = 64 * 1024;
-const MOST_AHEAD: u64 = 1024 * 1024;
+const MOST_AHEAD: u64 = 8 * 1024 * 1024;
 /// A group of more bytes changes the file's length so seldom a byte that no room is prepared for it.
-const LARGE_GROUP: u64 = 256 * 1024;
+const LARGE_GROUP: u64 = 2 * 1024 * 1024;
 
 /// The writer of a lane.
 pub(crate) struct Writer {
@@ -223,7 +223,7 @@ impl Writer {
             self.write(&buffer)?;
             Ok(added)
         });
-        buffer.shrink_to(MOST_AHEAD as usize);
+        buffer.shrink_to(LARGE_GROUP as usize);
         self.buffer = buffer;
         let added = kept?;
         let series = self.series;

@@ -101,6 +101,30 @@ impl Contender {
         Ok(told)
     }
 
+    /// Runs one turn in a session of its own, however long, and listens to none of it.
+    ///
+    /// # Errors
+    /// As [`Contender::turn`].
+    pub(crate) async fn settle(&self, session: &str) -> anyhow::Result<()> {
+        let opening = OpenSession {
+            owner: scope(),
+            workspace: None,
+            settings: self.settings.clone(),
+            lineage: Lineage::Root,
+        };
+        let start = Start::New(Box::new(opening));
+        let conversation = self.open(session, start).await?;
+        let input = conversation.send(Send::new(scope(), PROMPT)).await?;
+        let report = conversation.await_input(input).await?;
+        let outcome = report.outcome;
+        anyhow::ensure!(
+            outcome == Outcome::Completed,
+            "the turn ended as {outcome:?}"
+        );
+        conversation.close().await;
+        Ok(())
+    }
+
     /// Runs one more turn in a session that is in the store.
     ///
     /// # Errors

@@ -19,6 +19,8 @@ use crate::bench::script::{Answer, PAYLOAD, Script};
 pub(crate) struct Scripted {
     script: Script,
     marks: Mutex<Vec<u64>>,
+    /// Whether it says what a request took, which is always the same.
+    measures: bool,
 }
 
 impl Scripted {
@@ -27,6 +29,16 @@ impl Scripted {
         Self {
             script,
             marks: Mutex::default(),
+            measures: true,
+        }
+    }
+
+    /// The same, but it does not say what a request took: the engine counts for itself, and compacts
+    /// as the conversation grows.
+    pub(crate) fn unmeasured(script: Script) -> Self {
+        Self {
+            measures: false,
+            ..Self::new(script)
         }
     }
 
@@ -60,12 +72,12 @@ impl Provider for Scripted {
         let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = self.script.answer(marks.len());
         marks.push(mark);
-        Ok(Box::new(Whole(answer)))
+        Ok(Box::new(Whole(answer, self.measures)))
     }
 }
 
 /// An answer that comes in one piece.
-struct Whole(Answer);
+struct Whole(Answer, bool);
 
 #[async_trait]
 impl SampleStream for Whole {
@@ -94,11 +106,13 @@ impl SampleStream for Whole {
             text: None,
             opaque: None,
         });
-        events.push(StreamEvent::Usage(Usage {
-            input: Some(7),
-            output: Some(3),
-            ..Usage::default()
-        }));
+        if self.1 {
+            events.push(StreamEvent::Usage(Usage {
+                input: Some(7),
+                output: Some(3),
+                ..Usage::default()
+            }));
+        }
         events.push(StreamEvent::Finished {
             reason: StopReason::Stop,
         });

@@ -164,10 +164,10 @@ fn spawn(kind: Kind, dir: &Path, session: &str) -> anyhow::Result<Took> {
 /// Has an engine write a session in memory, and copies its log into the store.
 async fn write(kind: Kind, dir: &Path, name: &str, calls: usize) -> anyhow::Result<()> {
     let memory: Arc<dyn LogStore> = Arc::new(MemoryStore::new());
-    let provider = Arc::new(Scripted::new(Script::tools(calls)));
+    let provider = Arc::new(Scripted::unmeasured(Script::tools(calls)));
     let contender = Contender::new(provider, Keep::In(memory.clone()), "m");
     let contender = contender.with_window(WINDOW);
-    contender.turn(name, &mut |_| {}).await?;
+    contender.settle(name).await?;
     let session = SessionId::new(name)?;
     let store = kit::store(kind, dir).await?;
     let epoch = store.claim(&session).await?.epoch;
@@ -188,7 +188,7 @@ async fn write(kind: Kind, dir: &Path, name: &str, calls: usize) -> anyhow::Resu
 /// Runs one more turn, of a few words.
 async fn go_on(kind: Kind, dir: &Path, name: &str) -> anyhow::Result<()> {
     let store = kit::store(kind, dir).await?;
-    let provider = Arc::new(Scripted::new(Script::Text(2)));
+    let provider = Arc::new(Scripted::unmeasured(Script::Text(2)));
     let contender = Contender::new(provider, Keep::In(store), "m").with_window(WINDOW);
     contender.resume(name, &mut |_| {}).await?;
     Ok(())

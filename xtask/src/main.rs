@@ -62,7 +62,7 @@ enum Command {
         /// The adapter, for example `file` or `openai`.
         name: Option<String>,
     },
-    /// Finds the servers that the tests of stores run against, or fetches them: below the target folder, or with apt.
+    /// Finds what tests run against or with (NATS, PostgreSQL, Chromium, Playwright, Schemathesis), or fetches it.
     Servers,
     /// Measures how many lines of the core its tests run through; fails under 95 per cent.
     Coverage,

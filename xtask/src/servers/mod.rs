@@ -1,8 +1,11 @@
 //! Servers that tests run against: found or fetched, started in temporary folders on loopback ports,
-//! and ended with the chore, however that ends.
+//! and ended with the chore, however that ends. And programs that tests drive a server of ours with.
 
+mod browser;
 mod nats;
+mod packages;
 mod postgres;
+mod schemathesis;
 
 use std::process::Command;
 
@@ -48,6 +51,18 @@ impl Servers {
                 Err(error) => say(format_args!("postgres: {error:#}; its tests say so too")),
             }
         }
+        if adapter.is_none() {
+            match browser::found() {
+                Ok(browser) => browser.tell(&mut servers),
+                Err(error) => say(format_args!("browser: {error:#}; its tests say so too")),
+            }
+            match schemathesis::found() {
+                Ok(program) => schemathesis::tell(program, &mut servers),
+                Err(error) => say(format_args!(
+                    "schemathesis: {error:#}; its tests say so too"
+                )),
+            }
+        }
         Ok(servers)
     }
 
@@ -63,11 +78,14 @@ impl Servers {
     }
 }
 
-/// `cargo xtask servers`: finds or fetches the servers' programs.
+/// `cargo xtask servers`: finds or fetches the servers' programs, and those that drive ours.
 ///
 /// # Errors
 /// When one can neither be found nor fetched.
 pub(crate) fn fetch() -> anyhow::Result<()> {
     nats::program()?;
-    postgres::program()
+    postgres::program()?;
+    browser::found()?;
+    schemathesis::found()?;
+    Ok(())
 }

@@ -165,6 +165,8 @@ pub(super) const HOMES: &[(&str, &str)] = &[
     ("tokio-postgres", "adapters/postgres"),
     ("tokio-tungstenite", "adapters/http"),
     ("tracing-subscriber", "app/cli"),
+    ("utoipa", "app/server"),
+    ("utoipa-axum", "app/server"),
 ];
 
 /// Plain libraries: no technology of their own, so any number of crates may use them.

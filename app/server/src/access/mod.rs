@@ -1,0 +1,77 @@
+//! Access: which token stands for whom, what it may do, and how much.
+//!
+//! Tokens are known by their SHA-256 only.
+
+mod grant;
+mod hash;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+pub use grant::{Grant, Quota, Right, Rights};
+pub use hash::TokenHash;
+
+/// Which token stands for whom. It may be replaced while the server runs.
+#[derive(Debug, Default)]
+pub struct Access {
+    known: RwLock<Arc<Known>>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    grants: BTreeMap<TokenHash, Arc<Grant>>,
+    quotas: BTreeMap<String, Quota>,
+}
+
+impl Access {
+    /// Knows these tokens, and these quotas by tenant; a tenant without one has the usual quota.
+    #[must_use]
+    pub fn new(
+        grants: impl IntoIterator<Item = (TokenHash, Grant)>,
+        quotas: BTreeMap<String, Quota>,
+    ) -> Self {
+        let access = Self::default();
+        access.replace(grants, quotas);
+        access
+    }
+
+    /// Knows these from now on, and no others.
+    pub fn replace(
+        &self,
+        grants: impl IntoIterator<Item = (TokenHash, Grant)>,
+        quotas: BTreeMap<String, Quota>,
+    ) {
+        let grants = grants.into_iter();
+        let known = Known {
+            grants: grants
+                .map(|(hash, grant)| (hash, Arc::new(grant)))
+                .collect(),
+            quotas,
+        };
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(known);
+    }
+
+    /// Whom a token stands for. What is looked up is its hash, so how long it takes says nothing
+    /// of any known token.
+    pub(crate) fn grant(&self, token: &str) -> Option<(TokenHash, Arc<Grant>)> {
+        let hash = TokenHash::of(token);
+        Some((hash, self.known().grants.get(&hash)?.clone()))
+    }
+
+    /// Whether a token is still known with these rights.
+    pub(crate) fn stands(&self, hash: &TokenHash) -> Option<Arc<Grant>> {
+        self.known().grants.get(hash).cloned()
+    }
+
+    /// How much a tenant may have.
+    pub(crate) fn quota(&self, tenant: &str) -> Quota {
+        self.known().quotas.get(tenant).copied().unwrap_or_default()
+    }
+
+    fn known(&self) -> Arc<Known> {
+        self.known
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}

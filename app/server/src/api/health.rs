@@ -1,0 +1,52 @@
+//! Health: whether the process lives, and whether it takes work. The two need no token.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::problem::{Code, Problem, ProblemBody};
+
+/// A word on how things are.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Health {
+    /// Always `ok`.
+    status: &'static str,
+}
+
+const OK: Health = Health { status: "ok" };
+
+/// Whether the process lives.
+#[utoipa::path(
+    get,
+    path = "/health",
+    tag = "process",
+    security(()),
+    responses((status = 200, description = "It lives.", body = Health))
+)]
+pub(crate) async fn health() -> Json<Health> {
+    Json(OK)
+}
+
+/// Whether it takes work.
+#[utoipa::path(
+    get,
+    path = "/ready",
+    tag = "process",
+    security(()),
+    responses(
+        (status = 200, description = "It takes work.", body = Health),
+        (status = 503, description = "It is going away, or its store is.", body = ProblemBody,
+         content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Json<Health>, Problem> {
+    if app.draining() {
+        let detail = "the server is going away: ask another one";
+        return Err(Problem::new(Code::Draining, detail).retry_after(1));
+    }
+    Ok(Json(OK))
+}

@@ -1,0 +1,105 @@
+//! The server: what it is made of, and how its parts come together.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::Router;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use windlass::ports::Clock;
+
+use crate::access::Access;
+use crate::bounds::Bounds;
+use crate::tenant::{Tenant, Tenants};
+use crate::{api, guard, page, stream};
+
+/// Runs sessions for clients over HTTP. Cheap to clone.
+#[derive(Clone)]
+pub struct Server {
+    pub(crate) app: Arc<App>,
+}
+
+/// What every handler has.
+pub(crate) struct App {
+    pub(crate) tenants: Tenants,
+    pub(crate) access: Arc<Access>,
+    pub(crate) bounds: Bounds,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Names that the server is called by, with their ports, in lower case.
+    pub(crate) hosts: BTreeSet<String>,
+    /// Origins beside its own that browsers may call it from.
+    pub(crate) origins: BTreeSet<String>,
+    /// It is going away: nothing is begun any more.
+    draining: AtomicBool,
+}
+
+/// What a server is made of.
+pub struct Served {
+    /// Whose sessions it runs.
+    pub tenants: Vec<Tenant>,
+    /// Which token stands for whom.
+    pub access: Arc<Access>,
+    /// How much of everything it takes.
+    pub bounds: Bounds,
+    /// Its clock.
+    pub clock: Arc<dyn Clock>,
+    /// Names that it is called by, `host` or `host:port`.
+    pub hosts: Vec<String>,
+    /// Origins beside its own that browsers may call it from, as `https://host`.
+    pub origins: Vec<String>,
+}
+
+#[derive(OpenApi)]
+#[openapi(info(
+    title = "Windlass",
+    description = "Runs agent turns durably. What a schema cannot say is in docs/server.md."
+))]
+struct Description;
+
+impl Server {
+    /// A server of these parts.
+    #[must_use]
+    pub fn new(parts: Served) -> Self {
+        let tenants = parts.tenants.into_iter();
+        let lower = |names: Vec<String>| names.iter().map(|name| name.to_lowercase()).collect();
+        Self {
+            app: Arc::new(App {
+                tenants: tenants
+                    .map(|tenant| (tenant.name.clone(), Arc::new(tenant)))
+                    .collect(),
+                access: parts.access,
+                bounds: parts.bounds,
+                clock: parts.clock,
+                hosts: lower(parts.hosts),
+                origins: lower(parts.origins),
+                draining: AtomicBool::new(false),
+            }),
+        }
+    }
+
+    /// All routes, with what guards them.
+    pub(crate) fn router(&self) -> Router {
+        let (v1, description) = OpenApiRouter::with_openapi(Description::openapi())
+            .nest("/v1", api::routes().merge(stream::routes()))
+            .split_for_parts();
+        let router = v1
+            .merge(api::description(description))
+            .merge(page::routes())
+            .fallback(guard::no_route)
+            .method_not_allowed_fallback(guard::no_method);
+        guard::around(router, &self.app).with_state(self.app.clone())
+    }
+}
+
+impl App {
+    /// Whether it is going away.
+    pub(crate) fn draining(&self) -> bool {
+        self.draining.load(Ordering::SeqCst)
+    }
+
+    /// It is going away from now on.
+    pub(crate) fn drain(&self) {
+        self.draining.store(true, Ordering::SeqCst);
+    }
+}

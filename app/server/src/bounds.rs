@@ -1,0 +1,64 @@
+//! Bounds: how much of everything a server takes.
+
+/// How much of everything a server takes. Times are milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Connections at a time; those beyond wait to be accepted.
+    pub connections: usize,
+    /// Connections at a time of one address.
+    pub connections_per_address: usize,
+    /// From a connection's first byte of a request to the end of its headers.
+    pub header_ms: u64,
+    /// From the end of the headers to the end of the body.
+    pub body_ms: u64,
+    /// How long a connection may be idle between requests.
+    pub idle_ms: u64,
+    /// How long a client may take nothing of what is sent to it.
+    pub stall_ms: u64,
+    /// Bytes of all headers of a request.
+    pub header_bytes: usize,
+    /// Headers of a request.
+    pub headers: usize,
+    /// Bytes of a request's body, where its scope has no limit of its own.
+    pub body_bytes: usize,
+    /// Bytes of a message on a WebSocket that a client sends.
+    pub frame_bytes: usize,
+    /// How deep the JSON of a body may be nested.
+    pub json_depth: usize,
+    /// Between two heartbeats of a stream.
+    pub heartbeat_ms: u64,
+    /// How long a ticket is good.
+    pub ticket_ms: u64,
+    /// Tickets at a time, of all scopes together.
+    pub tickets: usize,
+    /// Entries of a listing.
+    pub page: usize,
+    /// How long a session that does not exist for a scope takes to be told.
+    pub unknown_ms: u64,
+    /// How long running steps may take to end when the server is stopped.
+    pub drain_ms: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            connections: 16_384,
+            connections_per_address: 16_384,
+            header_ms: 10_000,
+            body_ms: 30_000,
+            idle_ms: 75_000,
+            stall_ms: 30_000,
+            header_bytes: 32 * 1024,
+            headers: 100,
+            body_bytes: 8 * 1024 * 1024,
+            frame_bytes: 4 * 1024,
+            json_depth: 64,
+            heartbeat_ms: 15_000,
+            ticket_ms: 30_000,
+            tickets: 10_000,
+            page: 1_000,
+            unknown_ms: 25,
+            drain_ms: 10_000,
+        }
+    }
+}

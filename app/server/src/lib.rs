@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+
+mod access;
+mod api;
+mod app;
+mod bounds;
+mod caller;
+mod guard;
+mod listen;
+mod page;
+mod problem;
+mod stream;
+mod tenant;
+
+pub use access::{Access, Grant, Quota, Right, Rights, TokenHash};
+pub use app::{Served, Server};
+pub use bounds::Bounds;
+pub use tenant::{House, Refusal, Tenant, Wish};
+pub use windlass;

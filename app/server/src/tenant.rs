@@ -1,0 +1,66 @@
+//! Tenants: whose sessions a server runs, each tenant with an engine of its own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use windlass::Engine;
+use windlass::core::{Limits, Mode, Permissions, Settings};
+use windlass::ports::{Blobs, LogStore};
+
+/// Whose sessions a server runs.
+pub struct Tenant {
+    /// Its name, as the scopes of its sessions have it.
+    pub name: String,
+    /// What runs its sessions. Tenants may share a store; tools, workspace and provider are its own.
+    pub engine: Engine,
+    /// The store that the engine runs on.
+    pub store: Arc<dyn LogStore>,
+    /// What is kept beside its logs.
+    pub blobs: Arc<dyn Blobs>,
+    /// The folder that its tools work in, as its sessions record it.
+    pub workspace: Option<String>,
+    /// What its sessions are run with.
+    pub house: Arc<dyn House>,
+}
+
+/// What a tenant's sessions are run with.
+pub trait House: Send + Sync + 'static {
+    /// The settings of a new session.
+    ///
+    /// # Errors
+    /// [`Refusal`] when the wish is for more than the tenant allows, or for what there is not.
+    fn fresh(&self, wish: &Wish) -> Result<Settings, Refusal>;
+
+    /// What a session's settings are to be now: its own, with the tools, the hooks and the provider's
+    /// address that the tenant has today. The same settings where nothing is to change.
+    ///
+    /// # Errors
+    /// [`Refusal`] when the session cannot go on here, for example as its provider is not there.
+    fn today(&self, recorded: &Settings) -> Result<Settings, Refusal>;
+
+    /// The models that a session may be opened with; the first is the usual one.
+    fn models(&self) -> Vec<String>;
+}
+
+/// Why a tenant does not run a session so: in words for the client.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refusal(pub String);
+
+/// What a client wishes of a new session. It may narrow what the tenant allows, and widen nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Wish {
+    /// What its turns are for.
+    pub mode: Option<Mode>,
+    /// What its calls may do.
+    pub permissions: Option<Permissions>,
+    /// One of the models that are offered.
+    pub model: Option<String>,
+    /// Limits of each turn: the tighter of these and the tenant's count.
+    pub limits: Option<Limits>,
+}
+
+/// The tenants of a server, by name.
+pub(crate) type Tenants = BTreeMap<String, Arc<Tenant>>;

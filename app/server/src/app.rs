@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::Router;
+use tokio::sync::watch;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use windlass::ports::Clock;
 
-use crate::access::Access;
+use crate::access::{Access, Tickets, Uses};
 use crate::bounds::Bounds;
 use crate::tenant::{Tenant, Tenants};
 use crate::{api, guard, page, stream};
@@ -30,8 +30,12 @@ pub(crate) struct App {
     pub(crate) hosts: BTreeSet<String>,
     /// Origins beside its own that browsers may call it from.
     pub(crate) origins: BTreeSet<String>,
-    /// It is going away: nothing is begun any more.
-    draining: AtomicBool,
+    /// The tickets that are out at this process.
+    pub(crate) tickets: Tickets,
+    /// What of each tenant is under way at this process.
+    pub(crate) uses: Uses,
+    /// Whether it is going away: nothing is begun any more.
+    draining: watch::Sender<bool>,
 }
 
 /// What a server is made of.
@@ -62,18 +66,24 @@ impl Server {
     #[must_use]
     pub fn new(parts: Served) -> Self {
         let tenants = parts.tenants.into_iter();
+        let tenants: Tenants = tenants
+            .map(|tenant| (tenant.name.clone(), Arc::new(tenant)))
+            .collect();
+        let Bounds {
+            tickets, ticket_ms, ..
+        } = parts.bounds;
         let lower = |names: Vec<String>| names.iter().map(|name| name.to_lowercase()).collect();
         Self {
             app: Arc::new(App {
-                tenants: tenants
-                    .map(|tenant| (tenant.name.clone(), Arc::new(tenant)))
-                    .collect(),
+                tickets: Tickets::new(tickets, tenants.len(), ticket_ms),
+                uses: Uses::default(),
+                tenants,
                 access: parts.access,
                 bounds: parts.bounds,
                 clock: parts.clock,
                 hosts: lower(parts.hosts),
                 origins: lower(parts.origins),
-                draining: AtomicBool::new(false),
+                draining: watch::Sender::new(false),
             }),
         }
     }
@@ -95,11 +105,21 @@ impl Server {
 impl App {
     /// Whether it is going away.
     pub(crate) fn draining(&self) -> bool {
-        self.draining.load(Ordering::SeqCst)
+        *self.draining.borrow()
     }
 
     /// It is going away from now on.
     pub(crate) fn drain(&self) {
-        self.draining.store(true, Ordering::SeqCst);
+        self.draining.send_replace(true);
+    }
+
+    /// Waits until it goes away. Safe to drop while it waits.
+    pub(crate) async fn drained(&self) {
+        // The sender is this one's own.
+        let _ = self
+            .draining
+            .subscribe()
+            .wait_for(|draining| *draining)
+            .await;
     }
 }

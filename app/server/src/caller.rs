@@ -1,12 +1,15 @@
 //! The caller: on whose behalf a request acts. Put into the request once its token is known.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use tokio::time::{Instant, sleep_until};
 use windlass::core::Scope;
 
-use crate::access::{Grant, Right, TokenHash};
+use crate::access::{Grant, Pass, Quota, Right, SessionPass, TokenHash};
+use crate::app::App;
 use crate::problem::{Code, Problem};
 use crate::tenant::Tenant;
 
@@ -17,12 +20,45 @@ pub(crate) struct Caller {
     pub(crate) grant: Arc<Grant>,
     /// The token that it came with: a stream ends when that is known no more.
     pub(crate) token: TokenHash,
+    /// When the request came in.
+    pub(crate) arrived: Instant,
 }
 
 impl Caller {
     /// The scope that it acts with.
     pub(crate) fn scope(&self) -> &Scope {
         &self.grant.scope
+    }
+
+    /// A session that does not exist for this caller. It is told after a time that says nothing of
+    /// why: at the first full step of the bound since the request came in.
+    pub(crate) async fn unknown(&self, app: &App) -> Problem {
+        let step = Duration::from_millis(app.bounds.unknown_ms.max(1));
+        let steps = self.arrived.elapsed().as_nanos() / step.as_nanos();
+        let steps = u32::try_from(steps).unwrap_or(u32::MAX).saturating_add(1);
+        sleep_until(self.arrived + step.saturating_mul(steps)).await;
+        Problem::no_session()
+    }
+
+    /// Room for one more turn. It is to be held until the turn has ended.
+    pub(crate) fn turn(&self, app: &App) -> Result<Pass, Problem> {
+        app.uses.turn(&self.tenant.name, &self.quota(app))
+    }
+
+    /// Room for one more stream. It is to be held as long as the stream.
+    pub(crate) fn stream(&self, app: &App) -> Result<Pass, Problem> {
+        app.uses.stream(&self.tenant.name, &self.quota(app))
+    }
+
+    /// Room for one more session.
+    pub(crate) async fn session(&self, app: &App) -> Result<SessionPass, Problem> {
+        let store = self.tenant.store.as_ref();
+        let quota = self.quota(app);
+        app.uses.session(&self.tenant.name, &quota, store).await
+    }
+
+    fn quota(&self, app: &App) -> Quota {
+        app.access.quota(&self.tenant.name)
     }
 
     /// Goes on only if it may do this.

@@ -180,6 +180,7 @@ pub(super) const SHARED: &[&str] = &[
     "bytes",
     "crc32c",
     "futures-util",
+    "getrandom",
     "memchr",
     "rustix",
     "rustls",

@@ -4,12 +4,18 @@
 
 mod grant;
 mod hash;
+mod quota;
+mod secret;
+mod ticket;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 pub use grant::{Grant, Quota, Right, Rights};
 pub use hash::TokenHash;
+pub(crate) use quota::{Pass, SessionPass, Uses};
+pub use secret::new_token;
+pub(crate) use ticket::Tickets;
 
 /// Which token stands for whom. It may be replaced while the server runs.
 #[derive(Debug, Default)]

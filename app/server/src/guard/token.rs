@@ -6,6 +6,7 @@ use axum::extract::{Request, State};
 use axum::http::header::AUTHORIZATION;
 use axum::middleware::Next;
 use axum::response::Response;
+use tokio::time::Instant;
 
 use crate::app::App;
 use crate::caller::Caller;
@@ -44,5 +45,6 @@ fn caller(app: &App, request: &Request) -> Result<Caller, Problem> {
         tenant: tenant.ok_or_else(unknown)?,
         grant,
         token,
+        arrived: Instant::now(),
     })
 }

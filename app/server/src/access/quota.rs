@@ -1,0 +1,229 @@
+//! Quotas: what of a tenant is under way at this process, counted, so that nobody takes it all.
+//!
+//! Node-local: each process counts what it does itself. Sessions are counted in the store.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::time::{Duration, Instant};
+use windlass::ports::{LogStore, SessionFilter, StoreError};
+
+use super::Quota;
+use crate::problem::{Code, Problem};
+
+/// After how long sessions are counted anew, as other processes open and erase some too.
+const STALE: Duration = Duration::from_secs(600);
+/// After how long they are counted anew where the tenant has as many as it may.
+const STALE_FULL: Duration = Duration::from_secs(10);
+/// Sessions that one read of the store brings.
+const PAGE: usize = 1_000;
+/// After how many seconds it is worth asking for a turn or a stream again.
+const SOON: u64 = 1;
+
+/// What is under way, by tenant. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Uses {
+    tenants: Arc<Mutex<HashMap<String, Arc<Count>>>>,
+}
+
+#[derive(Debug, Default)]
+struct Count {
+    running: Mutex<Running>,
+    sessions: tokio::sync::Mutex<Option<Counted>>,
+}
+
+#[derive(Debug, Default)]
+struct Running {
+    turns: u64,
+    streams: u64,
+}
+
+/// Sessions, as they were counted, with those that were opened here since.
+#[derive(Debug, Clone, Copy)]
+struct Counted {
+    sessions: u64,
+    at: Instant,
+}
+
+/// What a pass is for.
+#[derive(Debug, Clone, Copy)]
+enum What {
+    Turn,
+    Stream,
+}
+
+/// Room for one turn, or for one stream. Dropping it gives the room back.
+#[derive(Debug)]
+#[must_use = "the room is given back when this is dropped"]
+pub(crate) struct Pass {
+    count: Arc<Count>,
+    what: What,
+}
+
+/// Room for one more session, until it is opened.
+#[derive(Debug)]
+#[must_use = "say whether the session was opened"]
+pub(crate) struct SessionPass {
+    count: Arc<Count>,
+}
+
+impl Uses {
+    /// Room for one more turn of a tenant.
+    pub(crate) fn turn(&self, tenant: &str, quota: &Quota) -> Result<Pass, Problem> {
+        let detail = "as many turns are in flight as may be: wait until one has ended";
+        self.pass(tenant, What::Turn, quota.turns)
+            .ok_or_else(|| Problem::new(Code::TooManyTurns, detail).retry_after(SOON))
+    }
+
+    /// Room for one more stream of a tenant.
+    pub(crate) fn stream(&self, tenant: &str, quota: &Quota) -> Result<Pass, Problem> {
+        let detail = "as many streams are open as may be: close one";
+        self.pass(tenant, What::Stream, quota.streams)
+            .ok_or_else(|| Problem::new(Code::TooManyRequests, detail).retry_after(SOON))
+    }
+
+    /// Room for one more session of a tenant in its store.
+    pub(crate) async fn session(
+        &self,
+        tenant: &str,
+        quota: &Quota,
+        store: &dyn LogStore,
+    ) -> Result<SessionPass, Problem> {
+        let count = self.count(tenant);
+        let mut counted = count.sessions.lock().await;
+        let fresh = counted.filter(|counted| {
+            let full = counted.sessions >= quota.sessions;
+            counted.at.elapsed() < if full { STALE_FULL } else { STALE }
+        });
+        let known = match fresh {
+            Some(known) => known,
+            None => sessions(tenant, store).await.map_err(|error| {
+                tracing::warn!(tenant, %error, "the sessions cannot be counted");
+                Problem::new(Code::StoreAway, "the store does not answer").retry_after(SOON)
+            })?,
+        };
+        if known.sessions >= quota.sessions {
+            *counted = Some(known);
+            let detail = "the tenant has as many sessions as it may: erase some";
+            let seconds = STALE_FULL.as_secs();
+            return Err(Problem::new(Code::TooManySessions, detail).retry_after(seconds));
+        }
+        *counted = Some(Counted {
+            sessions: known.sessions.saturating_add(1),
+            at: known.at,
+        });
+        drop(counted);
+        Ok(SessionPass { count })
+    }
+
+    fn pass(&self, tenant: &str, what: What, most: u64) -> Option<Pass> {
+        let count = self.count(tenant);
+        let mut running = count.running();
+        let used = running.of(what);
+        if *used >= most {
+            return None;
+        }
+        *used += 1;
+        drop(running);
+        Some(Pass { count, what })
+    }
+
+    fn count(&self, tenant: &str) -> Arc<Count> {
+        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        tenants.entry(tenant.to_owned()).or_default().clone()
+    }
+}
+
+impl SessionPass {
+    /// There is no session more: it was there before, or was not opened.
+    pub(crate) async fn unused(self) {
+        if let Some(counted) = &mut *self.count.sessions.lock().await {
+            counted.sessions = counted.sessions.saturating_sub(1);
+        }
+    }
+}
+
+impl Count {
+    fn running(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Running {
+    fn of(&mut self, what: What) -> &mut u64 {
+        match what {
+            What::Turn => &mut self.turns,
+            What::Stream => &mut self.streams,
+        }
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        let mut running = self.count.running();
+        let used = running.of(self.what);
+        *used = used.saturating_sub(1);
+    }
+}
+
+async fn sessions(tenant: &str, store: &dyn LogStore) -> Result<Counted, StoreError> {
+    let filter = SessionFilter {
+        tenant: Some(tenant.to_owned()),
+        open: None,
+    };
+    let at = Instant::now();
+    let (mut sessions, mut after) = (0, None);
+    loop {
+        let heads = store.sessions(&filter, after.as_ref(), PAGE).await?;
+        sessions += heads.len() as u64;
+        if heads.len() < PAGE {
+            return Ok(Counted { sessions, at });
+        }
+        after = heads.last().map(|head| head.id.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_memory::MemoryStore;
+
+    use super::*;
+
+    fn quota() -> Quota {
+        Quota {
+            sessions: 2,
+            turns: 1,
+            streams: 2,
+            ..Quota::default()
+        }
+    }
+
+    #[test]
+    fn what_is_dropped_makes_room_and_tenants_take_none_from_each_other() {
+        let uses = Uses::default();
+        let held = uses.turn("a", &quota()).unwrap();
+        let problem = uses.turn("a", &quota()).unwrap_err();
+        assert_eq!(problem.code, Code::TooManyTurns);
+        assert!(problem.retry_after.is_some());
+        let other = uses.turn("b", &quota()).unwrap();
+        let streams = [(); 2].map(|()| uses.stream("a", &quota()).unwrap());
+        let problem = uses.stream("a", &quota()).unwrap_err();
+        assert_eq!(problem.code, Code::TooManyRequests);
+        drop((held, streams));
+        assert!(uses.turn("a", &quota()).is_ok());
+        assert!(uses.stream("a", &quota()).is_ok());
+        drop(other);
+    }
+
+    #[tokio::test]
+    async fn sessions_are_counted_with_those_that_are_being_opened() {
+        let (uses, store) = (Uses::default(), MemoryStore::new());
+        let session = async || uses.session("a", &quota(), &store).await;
+        let one = session().await.unwrap();
+        let _two = session().await.unwrap();
+        let problem = session().await.unwrap_err();
+        assert_eq!(problem.code, Code::TooManySessions);
+        one.unused().await;
+        assert!(session().await.is_ok());
+    }
+}

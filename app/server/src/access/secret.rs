@@ -1,0 +1,37 @@
+//! Secrets: tokens and tickets, from the operating system's entropy.
+
+use std::fmt::Write as _;
+
+use getrandom::Error;
+
+/// A secret of 256 bits in 64 hexadecimal digits, behind a prefix that scanners for secrets find.
+///
+/// # Errors
+/// When the operating system gives no entropy.
+pub fn new_token() -> Result<String, Error> {
+    secret("windlass_")
+}
+
+pub(crate) fn secret(prefix: &str) -> Result<String, Error> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes)?;
+    let mut text = String::with_capacity(prefix.len() + 64);
+    text.push_str(prefix);
+    for byte in bytes {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_are_the_same() {
+        let (one, other) = (new_token().unwrap(), new_token().unwrap());
+        assert_eq!(one.len(), "windlass_".len() + 64);
+        assert_ne!(one, other);
+    }
+}

@@ -1,0 +1,176 @@
+//! Tickets: what a browser puts into a URL, where it cannot send a header. Each is good for one
+//! connection to the events of one session, for a short time, at this process only.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use windlass::core::{SessionId, Timestamp};
+
+use super::secret::secret;
+use super::{Access, Grant, TokenHash};
+use crate::problem::{Code, Problem};
+
+/// The tickets that are out. Node-local: another process knows nothing of them.
+#[derive(Debug)]
+pub(crate) struct Tickets {
+    out: Mutex<HashMap<TokenHash, Ticket>>,
+    /// How many there may be at a time, of one tenant.
+    most: usize,
+    good_ms: u64,
+}
+
+#[derive(Debug)]
+struct Ticket {
+    session: SessionId,
+    tenant: String,
+    /// The token that it was given for.
+    token: TokenHash,
+    until: Timestamp,
+}
+
+impl Tickets {
+    /// Gives up to `most` at a time, shared among so many tenants, each good for `good_ms`.
+    pub(crate) fn new(most: usize, tenants: usize, good_ms: u64) -> Self {
+        Self {
+            out: Mutex::default(),
+            most: (most / tenants.max(1)).max(1),
+            good_ms,
+        }
+    }
+
+    /// Gives one for a session that its holder may see, in the name of this token.
+    pub(crate) fn issue(
+        &self,
+        now: Timestamp,
+        session: &SessionId,
+        grant: &Grant,
+        token: TokenHash,
+    ) -> Result<String, Problem> {
+        let text = secret("ticket_").map_err(|error| {
+            tracing::error!(%error, "the operating system gives no entropy");
+            Problem::new(Code::Defect, "no ticket can be made")
+        })?;
+        let mut out = self.out();
+        out.retain(|_, ticket| ticket.until > now);
+        let held = out.values().filter(|ticket| ticket.tenant == grant.tenant);
+        if held.count() >= self.most {
+            let detail = "too many tickets are out: use them, or wait until they are over";
+            let seconds = self.good_ms.div_ceil(1_000);
+            return Err(Problem::new(Code::TooManyRequests, detail).retry_after(seconds));
+        }
+        let ticket = Ticket {
+            session: session.clone(),
+            tenant: grant.tenant.clone(),
+            token,
+            until: Timestamp(now.0.saturating_add(self.good_ms)),
+        };
+        out.insert(TokenHash::of(&text), ticket);
+        Ok(text)
+    }
+
+    /// Takes one back, for whatever session: it is spent. `None` if it is not known, is over, is for
+    /// another session, or stands for a token that is known no more.
+    pub(crate) fn redeem(
+        &self,
+        now: Timestamp,
+        ticket: &str,
+        session: &str,
+        access: &Access,
+    ) -> Option<(TokenHash, Arc<Grant>)> {
+        let ticket = self.out().remove(&TokenHash::of(ticket))?;
+        if ticket.until <= now || ticket.session.as_str() != session {
+            return None;
+        }
+        let grant = access.stands(&ticket.token)?;
+        Some((ticket.token, grant))
+    }
+
+    fn out(&self) -> MutexGuard<'_, HashMap<TokenHash, Ticket>> {
+        self.out.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use windlass::core::Scope;
+
+    use super::*;
+    use crate::access::Rights;
+
+    fn grant(tenant: &str) -> Grant {
+        Grant {
+            tenant: tenant.to_owned(),
+            scope: Scope::local("ann"),
+            rights: Rights::ALL,
+        }
+    }
+
+    fn session(id: &str) -> SessionId {
+        SessionId::new(id).unwrap()
+    }
+
+    #[test]
+    fn a_ticket_is_good_once_for_its_session_and_while_its_token_is() {
+        let token = TokenHash::of("token");
+        let access = Access::new([(token, grant("a"))], BTreeMap::new());
+        let tickets = Tickets::new(10, 1, 30);
+        let issue = || {
+            tickets
+                .issue(Timestamp(0), &session("s"), &grant("a"), token)
+                .unwrap()
+        };
+        let ticket = issue();
+        assert!(
+            tickets
+                .redeem(Timestamp(29), &ticket, "s", &access)
+                .is_some()
+        );
+        assert!(
+            tickets
+                .redeem(Timestamp(29), &ticket, "s", &access)
+                .is_none()
+        );
+        let ticket = issue();
+        assert!(
+            tickets
+                .redeem(Timestamp(30), &ticket, "s", &access)
+                .is_none()
+        );
+        let ticket = issue();
+        assert!(
+            tickets
+                .redeem(Timestamp(1), &ticket, "other", &access)
+                .is_none()
+        );
+        assert!(
+            tickets
+                .redeem(Timestamp(1), &ticket, "s", &access)
+                .is_none()
+        );
+        let ticket = issue();
+        access.replace([], BTreeMap::new());
+        assert!(
+            tickets
+                .redeem(Timestamp(1), &ticket, "s", &access)
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn a_tenant_that_has_its_share_gets_none_and_takes_none_from_another() {
+        let token = TokenHash::of("token");
+        let tickets = Tickets::new(4, 2, 30);
+        let issue = |now, tenant| {
+            let grant = grant(tenant);
+            tickets.issue(Timestamp(now), &session("s"), &grant, token)
+        };
+        assert!(issue(0, "a").is_ok() && issue(1, "a").is_ok());
+        let problem = issue(2, "a").unwrap_err();
+        assert_eq!(problem.code, Code::TooManyRequests);
+        assert_eq!(problem.retry_after, Some(1));
+        assert!(issue(2, "b").is_ok());
+        assert!(issue(30, "a").is_ok(), "the first is over");
+    }
+}

@@ -1,0 +1,225 @@
+//! Bodies: JSON with one reading, of a bounded depth, and what is wrong with it as a problem.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Request};
+use axum::http::HeaderMap;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess};
+
+use crate::problem::{Code, Problem};
+
+/// How deep a body may be nested where nothing else is said: `serde_json` itself ends at 128.
+const DEPTH: usize = 64;
+
+/// A body of JSON. As an answer it is `application/json`.
+///
+/// An empty body reads as `{}`, so that what has no required field may be left out. It is an error
+/// if the body has another type or is compressed, is nested too deeply, has a key twice in one
+/// object, or does not fit. How many bytes it may have and how long it may take is seen to before.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Json<T>(pub(crate) T);
+
+/// How deep this request's body may be nested; put there by the guard.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Depth(pub(crate) usize);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let depth = request.extensions().get().copied();
+        let Depth(depth) = depth.unwrap_or(Depth(DEPTH));
+        let headers = request.headers().clone();
+        let bytes = Bytes::from_request(request, state).await.map_err(|_| {
+            Problem::new(
+                Code::BadRequest,
+                "the body broke off: send the request again",
+            )
+        })?;
+        if bytes.is_empty() {
+            return parse(b"{}", depth).map(Self);
+        }
+        is_plain_json(&headers)?;
+        parse(&bytes, depth).map(Self)
+    }
+}
+
+impl<T: Serialize> IntoResponse for Json<T> {
+    fn into_response(self) -> Response {
+        axum::Json(self.0).into_response()
+    }
+}
+
+/// Refuses what is said to be anything but JSON as it stands.
+pub(crate) fn is_plain_json(headers: &HeaderMap) -> Result<(), Problem> {
+    let wrong = |detail| Err(Problem::new(Code::UnsupportedMedia, detail));
+    if headers.contains_key(CONTENT_ENCODING) {
+        return wrong("send the body as it is, without Content-Encoding");
+    }
+    let mut types = headers.get_all(CONTENT_TYPE).iter();
+    let (Some(said), None) = (types.next(), types.next()) else {
+        return wrong("send one Content-Type, application/json");
+    };
+    let said = said.to_str().unwrap_or_default();
+    let (media, rest) = said.split_once(';').unwrap_or((said, ""));
+    let utf8 = match rest.trim() {
+        "" => true,
+        rest => rest.split_once('=').is_some_and(|(name, value)| {
+            let value = value.trim().trim_matches('"');
+            name.trim().eq_ignore_ascii_case("charset") && value.eq_ignore_ascii_case("utf-8")
+        }),
+    };
+    match media.trim().eq_ignore_ascii_case("application/json") && utf8 {
+        true => Ok(()),
+        false => wrong("send Content-Type: application/json, in UTF-8"),
+    }
+}
+
+/// Reads a body.
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], depth: usize) -> Result<T, Problem> {
+    let wrong = |error: serde_json::Error| {
+        // What was sent may be long, and is the client's own.
+        let words: String = error.to_string().chars().take(300).collect();
+        Problem::new(Code::BadRequest, format!("the body does not read: {words}"))
+    };
+    let mut from = serde_json::Deserializer::from_slice(bytes);
+    Walk { depth }.deserialize(&mut from).map_err(wrong)?;
+    from.end().map_err(wrong)?;
+    serde_json::from_slice(bytes).map_err(wrong)
+}
+
+/// Walks through a value, and stops with an error at what is nested too deeply, and at the first
+/// key that is in one object twice: who reads such JSON takes the first or the last of them.
+struct Walk {
+    /// How much deeper it may be nested.
+    depth: usize,
+}
+
+impl Walk {
+    fn deeper<E: Error>(&self) -> Result<usize, E> {
+        let deeper = self.depth.checked_sub(1);
+        deeper.ok_or_else(|| E::custom("it is nested too deeply"))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Walk {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> serde::de::Visitor<'de> for Walk {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        let depth = self.deeper()?;
+        while seq.next_element_seed(Self { depth })?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let depth = self.deeper()?;
+        let mut seen = HashSet::new();
+        while let Some(key) = map.next_key::<String>()? {
+            if seen.contains(&key) {
+                let key: String = key.chars().take(100).collect();
+                return Err(A::Error::custom(format!("the key {key:?} is there twice")));
+            }
+            seen.insert(key);
+            map.next_value_seed(Self { depth })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+    use serde_json::Value;
+
+    use super::*;
+
+    fn why(body: &str) -> String {
+        let problem = parse::<Value>(body.as_bytes(), 4).unwrap_err();
+        assert_eq!(problem.code, Code::BadRequest, "{body}");
+        problem.detail.into_owned()
+    }
+
+    #[test]
+    fn a_body_has_one_reading_and_a_bounded_depth() {
+        assert!(parse::<Value>(br#"{"a":[[{"b":1}],{"a":"x"}],"b":-1.5}"#, 4).is_ok());
+        assert!(why(r#"{"a":1,"\u0061":2}"#).contains("\"a\" is there twice"));
+        assert!(why("[[[[[]]]]]").contains("too deeply"));
+        assert!(why(&"[".repeat(100_000)).contains("too deeply"));
+        assert!(why("{\"a\":").contains("line 1"));
+        for bad in ["", "{} {}", "{}x", "\u{feff}{}", "NaN", "{'a':1}"] {
+            assert!(why(bad).contains("does not read"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_form_is_no_json() {
+        let with = |name, value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            headers.insert(name, HeaderValue::from_str(value).unwrap());
+            is_plain_json(&headers).is_ok()
+        };
+        for fine in [
+            "application/json",
+            "Application/JSON",
+            "application/json; charset=UTF-8",
+            "application/json;charset=\"utf-8\"",
+        ] {
+            assert!(with(CONTENT_TYPE, fine), "{fine}");
+        }
+        for bad in [
+            "application/x-www-form-urlencoded",
+            "multipart/form-data; boundary=x",
+            "text/plain",
+            "application/jsonx",
+            "application/json; charset=latin1",
+            "application/json; x=y",
+            "",
+        ] {
+            assert!(!with(CONTENT_TYPE, bad), "{bad}");
+        }
+        assert!(!with(CONTENT_ENCODING, "gzip"));
+        assert!(is_plain_json(&HeaderMap::new()).is_err());
+    }
+}

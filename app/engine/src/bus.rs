@@ -33,10 +33,10 @@ impl Bus {
     pub(crate) fn facts(&self, facts: &[Arc<Recorded>]) {
         let Some(last) = facts.last() else { return };
         // Before the events: whoever subscribes and then reads this position misses nothing.
-        self.durable.store(last.seq.0, Ordering::SeqCst);
+        self.durable.fetch_max(last.seq.0, Ordering::SeqCst);
         if self.events.receiver_count() > 0 {
             for fact in facts {
-                let _ = self.events.send(Event::Fact(fact.clone()));
+                let _ = self.events.send(Event::Fact(fact.clone().into()));
             }
         }
     }

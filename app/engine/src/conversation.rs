@@ -377,7 +377,7 @@ async fn answered<T>(bus: &Bus, mut answer: oneshot::Receiver<T>) -> Option<T> {
 async fn next_fact(events: &mut Subscription) -> Result<Arc<Recorded>, AwaitError> {
     loop {
         match events.next().await.map_err(AwaitError::Store)? {
-            Event::Fact(fact) => return Ok(fact),
+            Event::Fact(fact) => return Ok(fact.into()),
             Event::Live(_) | Event::Lagged { .. } => {}
             Event::Ended(ended) => return Err(AwaitError::Ended(ended)),
         }

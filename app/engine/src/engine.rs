@@ -23,13 +23,18 @@ use crate::config::Config;
 use crate::conversation::Conversation;
 use crate::driver::{Driver, Parts};
 use crate::error::{Ended, StartError};
+use crate::hub::Joined;
 use crate::load::{Loaded, take_up};
+use crate::look::{self, Looked, Looks};
 use crate::slot::{Link, Slot, Stay};
+use crate::watch::Watch;
 
 /// How a session is opened.
 #[derive(Debug, Clone)]
 pub enum Start {
-    /// It must not exist yet.
+    /// It must not exist yet. An id that is taken is refused as `Exists` whoever its session
+    /// belongs to: that cannot be hidden from one who chooses ids. Where it must not tell anything,
+    /// choose the ids yourself, at random.
     New(Box<OpenSession>),
     /// It must exist.
     Existing,
@@ -49,6 +54,8 @@ pub(crate) struct Inner {
     slots: Mutex<HashMap<SessionId, Arc<Slot>>>,
     /// Nothing is opened any more.
     shut: AtomicBool,
+    /// Sessions that were looked at.
+    looks: Looks,
 }
 
 impl Engine {
@@ -61,6 +68,7 @@ impl Engine {
                 config,
                 slots: Mutex::default(),
                 shut: AtomicBool::new(false),
+                looks: Looks::default(),
             }),
         }
     }
@@ -114,6 +122,55 @@ impl Engine {
         let opening = child(&state, call, opening).map_err(StartError::Child)?;
         let scope = opening.owner.clone();
         self.open(id, &scope, Start::New(Box::new(opening))).await
+    }
+
+    /// A session's events after position `after`, whoever drives it: this engine, another, or
+    /// nobody yet; from now on when `None`.
+    ///
+    /// It opens nothing and claims nothing, and a driver does not stay because somebody watches.
+    /// What is older comes from the log. While a driver runs here its facts and live deltas are
+    /// heard, from its first word on if the watch is older; when it ends, the watch goes on, and
+    /// hears the next. What other processes append comes from [`LogStore::tail`], within what the
+    /// store declares; where it follows no logs, the log is looked at once a second. While a driver
+    /// is here that another writer has superseded and that does not know it yet, every 10 seconds.
+    ///
+    /// Watching costs one task a session, however many watch it. Whoever may see the session is the
+    /// caller's to ask first: see [`Engine::look`]. A session whose first fact is not durable yet is
+    /// only known here.
+    #[must_use]
+    pub fn watch(&self, id: &SessionId, after: Option<Seq>) -> Watch {
+        let (slot, joined) = self.inner.join(id);
+        let store = self.inner.ports.store.clone();
+        Watch::new(slot, store, joined, after, self.inner.config.page)
+    }
+
+    /// Whose session it is, and its first fact: without opening, claiming or changing anything.
+    ///
+    /// What was looked up is known for a minute, or until it has to make room for others: a
+    /// session that was erased meanwhile may be answered for so long, see [`Engine::forget`].
+    ///
+    /// # Errors
+    /// [`StartError::Unknown`] when there is none, when its first fact is not durable yet, or when
+    /// `scope` may not see it; [`StartError::Misfit`] when its first fact opens no session; the
+    /// store's errors.
+    pub async fn look(&self, id: &SessionId, scope: &Scope) -> Result<Looked, StartError> {
+        let looked = match self.inner.looks.find(id) {
+            Some(looked) => looked,
+            None => {
+                let looked = look::read(self.inner.ports.store.as_ref(), id).await?;
+                self.inner.looks.keep(id, &looked);
+                looked
+            }
+        };
+        if !scope.sees(&looked.owner) {
+            return Err(StartError::Unknown(id.clone()));
+        }
+        Ok(looked)
+    }
+
+    /// Forgets what [`Engine::look`] knows of a session: to be called when it was erased.
+    pub fn forget(&self, id: &SessionId) {
+        self.inner.looks.forget(id);
     }
 
     async fn open_whole(
@@ -335,17 +392,28 @@ impl Inner {
         self.slots().entry(id.clone()).or_insert_with(new).clone()
     }
 
+    /// Begins to watch a session.
+    fn join(self: &Arc<Self>, id: &SessionId) -> (Arc<Slot>, Joined) {
+        // Under one lock: a slot that is watched is not forgotten.
+        let mut slots = self.slots();
+        let new = || Arc::new(Slot::new(id.clone(), Arc::downgrade(self)));
+        let slot = slots.entry(id.clone()).or_insert_with(new).clone();
+        let joined = slot.hub.join();
+        (slot, joined)
+    }
+
     fn holds(&self, slot: &Arc<Slot>) -> bool {
         let slots = self.slots();
         let held = slots.get(&slot.id);
         held.is_some_and(|held| Arc::ptr_eq(held, slot))
     }
 
-    /// Forgets a slot without a driver. Another slot of the same session stays.
+    /// Forgets a slot without a driver and without a watcher. Another slot of the same session stays.
     pub(crate) fn forget_if_empty(&self, slot: &Arc<Slot>) {
         let mut slots = self.slots();
         let held = slots.get(&slot.id);
-        if held.is_some_and(|held| Arc::ptr_eq(held, slot)) && slot.link().is_none() {
+        let same = held.is_some_and(|held| Arc::ptr_eq(held, slot));
+        if same && slot.link().is_none() && !slot.hub.is_watched() {
             slots.remove(&slot.id);
         }
     }

@@ -2,19 +2,22 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-use windlass_core::{CallId, Delta, FACT_VERSION, Recorded, Seq, SessionId, Timestamp, TurnId};
+use windlass_core::{CallId, Delta, FACT_VERSION, Seq, SessionId, Timestamp, TurnId};
+use windlass_ports::codec::CodecError;
 
 use crate::error::Ended;
+use crate::published::{LiveBatch, Published};
 
 /// What a subscriber sees.
 #[derive(Debug, Clone)]
 pub enum Event {
     /// A durable fact. Each comes exactly once, in order.
-    Fact(Arc<Recorded>),
+    Fact(Published),
     /// Live deltas. They come before the facts that they add up to, and may be missed.
-    Live(Arc<[Live]>),
+    Live(LiveBatch),
     /// Events came faster than they were taken: `missed` events were dropped. Facts among them
     /// follow from the log; live deltas are gone.
     Lagged {
@@ -23,6 +26,24 @@ pub enum Event {
     },
     /// The session's driver ended; nothing follows.
     Ended(Arc<Ended>),
+}
+
+impl Event {
+    /// What is told, as JSON texts: of a fact its envelope, byte for byte as the log and its exports
+    /// have it; of live deltas one envelope each; of the others nothing. None has a line end in it.
+    ///
+    /// They are made when the first subscriber asks, and are shared by all who were sent the same
+    /// event.
+    ///
+    /// # Errors
+    /// [`CodecError::Malformed`] when something does not serialise, which no fact of ours does.
+    pub fn json(&self) -> Result<&[Bytes], &CodecError> {
+        match self {
+            Self::Fact(fact) => fact.texts(),
+            Self::Live(all) => all.texts(),
+            Self::Lagged { .. } | Self::Ended(_) => Ok(&[]),
+        }
+    }
 }
 
 /// One thing on the live plane. It is not durable.

@@ -10,6 +10,7 @@ use crate::bus::Bus;
 use crate::driver::Command;
 use crate::engine::Inner;
 use crate::error::Ended;
+use crate::hub::Hub;
 
 /// The place of one session in an engine.
 pub(crate) struct Slot {
@@ -19,6 +20,8 @@ pub(crate) struct Slot {
     pub(crate) gate: tokio::sync::Mutex<()>,
     state: Mutex<State>,
     change: Notify,
+    /// Who watches the session, whoever drives it.
+    pub(crate) hub: Hub,
 }
 
 #[derive(Default)]
@@ -49,6 +52,7 @@ impl Slot {
             gate: tokio::sync::Mutex::default(),
             state: Mutex::default(),
             change: Notify::new(),
+            hub: Hub::default(),
         }
     }
 
@@ -74,6 +78,7 @@ impl Slot {
 
     /// A driver takes this place, with its first user.
     pub(crate) fn enter(&self, link: Link) {
+        self.hub.enter(link.bus.clone());
         *self.state() = State {
             link: Some(link),
             leaving: false,
@@ -133,6 +138,14 @@ impl Slot {
         let mut state = self.state();
         if state.link.as_ref().is_some_and(|link| link.epoch == epoch) {
             *state = State::default();
+            self.hub.vacate();
+        }
+    }
+
+    /// Takes the slot out of its engine, unless it is needed.
+    pub(crate) fn forget(self: &Arc<Self>) {
+        if let Some(engine) = self.engine.upgrade() {
+            engine.forget_if_empty(self);
         }
     }
 

@@ -69,7 +69,7 @@ impl Subscription {
         loop {
             if let Some(fact) = self.backlog.pop_front() {
                 self.cursor = fact.seq;
-                return Ok(Event::Fact(Arc::new(fact)));
+                return Ok(Event::Fact(Arc::new(fact).into()));
             }
             if self.cursor < self.behind {
                 self.fill().await?;

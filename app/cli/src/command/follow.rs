@@ -142,7 +142,7 @@ async fn last(conversation: &Conversation, present: &mut dyn Present) -> Result<
         )));
     };
     present
-        .event(&Event::Fact(report.settled.clone()))
+        .event(&Event::Fact(report.settled.clone().into()))
         .and_then(|()| present.settled(&report))
         .map_err(super::closed)?;
     Ok(Exit::of(&report.outcome))

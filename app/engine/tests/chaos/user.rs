@@ -156,7 +156,7 @@ fn watch(world: &World, conversation: &Conversation, after: Option<Seq>) {
                 pause(world.time, luck.below(3_000)).await;
             }
             match events.next().await {
-                Ok(Event::Fact(fact)) => watched.facts.lock().unwrap().push(fact),
+                Ok(Event::Fact(fact)) => watched.facts.lock().unwrap().push(fact.into()),
                 Ok(Event::Lagged { .. }) => {
                     watched.lags.fetch_add(1, Ordering::SeqCst);
                 }

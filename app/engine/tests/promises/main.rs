@@ -26,5 +26,6 @@ mod sizes;
 mod steering;
 mod stuck;
 mod timeouts;
+mod watches;
 mod watching;
 mod world;

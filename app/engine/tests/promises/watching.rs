@@ -24,7 +24,7 @@ async fn a_subscriber_that_lags_is_told_and_misses_no_fact() {
     let (mut facts, mut lags, mut deltas) = (Vec::new(), 0, 0);
     loop {
         match soon(events.next()).await.unwrap() {
-            Event::Fact(fact) => facts.push((*fact).clone()),
+            Event::Fact(fact) => facts.push((**fact).clone()),
             Event::Lagged { missed } => {
                 assert!(missed > 0);
                 lags += 1;

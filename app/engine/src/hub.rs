@@ -1,0 +1,293 @@
+//! Hub: whoever watches a session in this engine, whatever drives it.
+//!
+//! It outlives drivers, for as long as there is a watcher. When a driver enters, every watcher has
+//! an ear at its bus before the driver does anything. What others append comes from the follower:
+//! one task a watched session, however many watch it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, broadcast};
+use tokio::task::AbortHandle;
+use windlass_core::{Recorded, Seq};
+
+use crate::bus::Bus;
+use crate::error::Ended;
+use crate::event::Event;
+
+/// Events of other writers that a watcher may lag behind before it is told so.
+const RING: usize = 32;
+
+/// Whoever watches a session in this engine.
+#[derive(Default)]
+pub(crate) struct Hub {
+    state: Mutex<State>,
+    /// A driver has entered.
+    entered: Notify,
+}
+
+struct State {
+    /// Where events come from now: the driver that is here, or the follower.
+    bus: Option<Bus>,
+    /// Whether that is the driver's.
+    driven: bool,
+    ears: BTreeMap<u64, Arc<Ear>>,
+    /// The name of the next ear, and of the next follower.
+    next: u64,
+    follower: Option<Following>,
+    /// The position up to which all was published to whoever watched then, or read by them.
+    seen: Seq,
+}
+
+struct Following {
+    name: u64,
+    /// The position up to which whoever began it has read the log: nobody publishes that.
+    base: Seq,
+    task: AbortHandle,
+}
+
+/// The way from a session's hub to one watcher.
+#[derive(Default)]
+pub(crate) struct Ear {
+    news: Mutex<News>,
+    told: Notify,
+}
+
+/// What a watcher has not taken yet.
+#[derive(Default)]
+pub(crate) struct News {
+    /// What to listen to next.
+    pub(crate) heard: Option<Heard>,
+    /// Events of drivers that came and went while it did not look.
+    pub(crate) missed: u64,
+    /// It is to look at the log itself: nobody follows it, or whoever does met an error.
+    pub(crate) look: bool,
+}
+
+/// An ear at a bus.
+pub(crate) struct Heard {
+    pub(crate) bus: Bus,
+    pub(crate) events: broadcast::Receiver<Event>,
+    /// The position up to which the log comes before what is heard.
+    pub(crate) from: Seq,
+}
+
+/// What a watcher gets who joins.
+pub(crate) struct Joined {
+    /// The name of its ear.
+    pub(crate) name: u64,
+    pub(crate) ear: Arc<Ear>,
+    /// The position up to which the log comes before anything that is heard.
+    pub(crate) from: Seq,
+}
+
+impl Ear {
+    fn news(&self) -> MutexGuard<'_, News> {
+        self.news.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn take(&self) -> News {
+        std::mem::take(&mut self.news())
+    }
+
+    /// Takes the word that it is to look for itself.
+    pub(crate) fn take_look(&self) -> bool {
+        std::mem::take(&mut self.news().look)
+    }
+
+    /// Waits until there is news.
+    pub(crate) async fn told(&self) {
+        self.told.notified().await;
+    }
+
+    fn hear(&self, heard: Heard) {
+        let mut news = self.news();
+        if let Some(old) = news.heard.replace(heard) {
+            news.missed = news.missed.saturating_add(old.events.len() as u64);
+        }
+        drop(news);
+        self.told.notify_one();
+    }
+
+    fn look(&self) {
+        self.news().look = true;
+        self.told.notify_one();
+    }
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            bus: None,
+            driven: false,
+            ears: BTreeMap::new(),
+            next: 0,
+            follower: None,
+            seen: Seq::ZERO,
+        }
+    }
+}
+
+impl State {
+    fn heard(&self) -> Option<Heard> {
+        let bus = self.bus.clone()?;
+        let events = bus.listen();
+        // Read after listening began: every later fact will be heard.
+        let from = bus.durable().max(self.seen);
+        Some(Heard { bus, events, from })
+    }
+
+    /// Lets everybody listen to another bus, and ends the one before it.
+    fn turn_to(&mut self, bus: Bus) {
+        let before = self.bus.replace(bus);
+        for ear in self.ears.values() {
+            if let Some(heard) = self.heard() {
+                ear.hear(heard);
+            }
+        }
+        if let Some(before) = before {
+            before.end(Arc::new(Ended::Closed));
+        }
+    }
+
+    fn name(&mut self) -> u64 {
+        self.next = self.next.saturating_add(1);
+        self.next
+    }
+}
+
+impl Hub {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to watch. Whatever is published from here on is heard.
+    pub(crate) fn join(&self) -> Joined {
+        let mut state = self.state();
+        let ear = Arc::new(Ear::default());
+        if let Some(heard) = state.heard() {
+            ear.hear(heard);
+        }
+        let name = state.name();
+        state.ears.insert(name, ear.clone());
+        Joined {
+            name,
+            ear,
+            from: state.seen,
+        }
+    }
+
+    /// Ends a watch. The last one to leave ends the follower.
+    pub(crate) fn leave(&self, name: u64) {
+        let mut state = self.state();
+        state.ears.remove(&name);
+        if state.ears.is_empty() {
+            if let Some(follower) = state.follower.take() {
+                follower.task.abort();
+            }
+            if !state.driven {
+                state.bus = None;
+            }
+            state.seen = Seq::ZERO;
+        }
+    }
+
+    pub(crate) fn is_watched(&self) -> bool {
+        !self.state().ears.is_empty()
+    }
+
+    /// A driver takes its place: everybody who watches hears it from its first word on.
+    pub(crate) fn enter(&self, bus: Bus) {
+        let mut state = self.state();
+        state.driven = true;
+        state.turn_to(bus);
+        drop(state);
+        self.entered.notify_waiters();
+    }
+
+    /// The driver is gone.
+    pub(crate) fn vacate(&self) {
+        let mut state = self.state();
+        state.driven = false;
+        state.bus = None;
+    }
+
+    /// The bus of the driver that is here.
+    pub(crate) fn driver(&self) -> Option<Bus> {
+        let state = self.state();
+        state.bus.clone().filter(|_| state.driven)
+    }
+
+    /// Waits for the next driver to enter. Counted from the moment that it is made.
+    pub(crate) fn entered(&self) -> tokio::sync::futures::Notified<'_> {
+        self.entered.notified()
+    }
+
+    /// Whether somebody follows the log.
+    pub(crate) fn is_followed(&self) -> bool {
+        self.state().follower.is_some()
+    }
+
+    /// Has somebody follow the log from `cursor` on, unless somebody does. Answers the position up
+    /// to which the log comes before anything that is heard.
+    pub(crate) fn follow(
+        &self,
+        cursor: Seq,
+        spawn: impl FnOnce(Followed, Seq) -> AbortHandle,
+    ) -> Seq {
+        let mut state = self.state();
+        if let Some(follower) = &state.follower {
+            return follower.base;
+        }
+        // What a driver here has published is heard already.
+        let durable = state.bus.as_ref().map_or(Seq::ZERO, Bus::durable);
+        state.seen = state.seen.max(cursor).max(durable);
+        let (name, base) = (state.name(), cursor);
+        let task = spawn(Followed(name), state.seen);
+        state.follower = Some(Following { name, base, task });
+        base
+    }
+
+    /// Publishes what the follower has found.
+    pub(crate) fn publish(&self, follower: &Followed, facts: &[Arc<Recorded>]) {
+        let mut state = self.state();
+        let Some(last) = facts.last() else { return };
+        if state
+            .follower
+            .as_ref()
+            .is_none_or(|one| one.name != follower.0)
+        {
+            return;
+        }
+        if state.bus.is_none() {
+            let bus = Bus::new(RING, state.seen);
+            state.turn_to(bus);
+        }
+        // Before the events: whoever joins and then reads this position misses nothing.
+        state.seen = state.seen.max(last.seq);
+        if let Some(bus) = &state.bus {
+            bus.facts(facts);
+        }
+    }
+
+    /// Has everybody who watches look at the log for themselves.
+    pub(crate) fn trouble(&self) {
+        for ear in self.state().ears.values() {
+            ear.look();
+        }
+    }
+
+    /// A follower has ended. Unless it was told to, whoever watches needs another.
+    pub(crate) fn unfollowed(&self, follower: &Followed) {
+        let mut state = self.state();
+        let is = |one: &mut Following| one.name == follower.0;
+        if state.follower.take_if(is).is_some() {
+            for ear in state.ears.values() {
+                ear.look();
+            }
+        }
+    }
+}
+
+/// The name of a follower.
+pub(crate) struct Followed(u64);

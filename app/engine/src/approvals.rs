@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use windlass_core::{CallId, Digest, Seq, Timestamp};
+use windlass_core::{CallId, CallState, Digest, History, Progress, Question, Seq, Timestamp};
+
+use crate::load::Loaded;
 
 /// A question that is open: whether a call may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,4 +23,44 @@ pub struct PendingApproval {
     pub attempt: u32,
     /// When no answer is a denial, if there is such a moment.
     pub deadline: Option<Timestamp>,
+}
+
+/// The questions that are open in a session that was loaded. Nothing is opened for it.
+#[must_use]
+pub fn pending(loaded: &Loaded) -> Vec<PendingApproval> {
+    let turn = loaded.session.turn();
+    let calls = turn.map_or(&[][..], |turn| turn.calls()).iter();
+    calls
+        .filter_map(|call| of_call(&loaded.history, call))
+        .collect()
+}
+
+/// The open question about a call, if there is one.
+pub(crate) fn of_call(history: &History, call: &CallState) -> Option<PendingApproval> {
+    let Question {
+        asked,
+        attempt,
+        deadline,
+    } = question(call)?;
+    Some(PendingApproval {
+        call: call.id,
+        tool: history.call(call.id)?.name.clone(),
+        arguments: history.arguments(call.id)?,
+        digest: call.arguments,
+        asked,
+        attempt,
+        deadline,
+    })
+}
+
+fn question(call: &CallState) -> Option<Question> {
+    match &call.progress {
+        Progress::Asking { question } => *question,
+        Progress::Proposed
+        | Progress::Allowed
+        | Progress::Denied { .. }
+        | Progress::Running { .. }
+        | Progress::Reconciling { .. }
+        | Progress::Done { .. } => None,
+    }
 }

@@ -37,7 +37,7 @@ mod toolbox;
 mod twice;
 mod watch;
 
-pub use approvals::PendingApproval;
+pub use approvals::{PendingApproval, pending};
 pub use config::Config;
 pub use conversation::Conversation;
 pub use copy::{Copied, CopyError, Keeper, copy, named};

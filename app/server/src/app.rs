@@ -34,6 +34,8 @@ pub(crate) struct App {
     pub(crate) tickets: Tickets,
     /// What of each tenant is under way at this process.
     pub(crate) uses: Uses,
+    /// What was found out lately of sessions.
+    pub(crate) views: api::Views,
     /// Whether it is going away: nothing is begun any more.
     draining: watch::Sender<bool>,
 }
@@ -83,6 +85,7 @@ impl Server {
                 clock: parts.clock,
                 hosts: lower(parts.hosts),
                 origins: lower(parts.origins),
+                views: api::Views::default(),
                 draining: watch::Sender::new(false),
             }),
         }
@@ -93,8 +96,7 @@ impl Server {
         let (v1, description) = OpenApiRouter::with_openapi(Description::openapi())
             .nest("/v1", api::routes().merge(stream::routes()))
             .split_for_parts();
-        let router = v1
-            .merge(api::description(description))
+        let router = api::described(v1, &description)
             .merge(page::routes())
             .fallback(guard::no_route)
             .method_not_allowed_fallback(guard::no_method);

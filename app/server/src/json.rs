@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess};
 
+use crate::object::Object;
 use crate::problem::{Code, Problem};
 
 /// How deep a body may be nested where nothing else is said: `serde_json` itself ends at 128.
@@ -90,7 +91,9 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], depth: usize) -> Result<T
     let mut from = serde_json::Deserializer::from_slice(bytes);
     Walk { depth }.deserialize(&mut from).map_err(wrong)?;
     from.end().map_err(wrong)?;
-    serde_json::from_slice(bytes).map_err(wrong)
+    let read = serde_json::from_slice(bytes).map_err(wrong)?;
+    let Object(value) = read;
+    Ok(value)
 }
 
 /// Walks through a value, and stops with an error at what is nested too deeply, and at the first
@@ -187,7 +190,16 @@ mod tests {
         assert!(why("[[[[[]]]]]").contains("too deeply"));
         assert!(why(&"[".repeat(100_000)).contains("too deeply"));
         assert!(why("{\"a\":").contains("line 1"));
-        for bad in ["", "{} {}", "{}x", "\u{feff}{}", "NaN", "{'a':1}"] {
+        for bad in [
+            "",
+            "[]",
+            "null",
+            "{} {}",
+            "{}x",
+            "\u{feff}{}",
+            "NaN",
+            "{'a':1}",
+        ] {
             assert!(why(bad).contains("does not read"), "{bad}");
         }
     }

@@ -8,6 +8,7 @@ mod caller;
 mod guard;
 mod json;
 mod listen;
+mod object;
 mod page;
 mod problem;
 mod stream;

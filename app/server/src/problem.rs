@@ -46,10 +46,14 @@ pub(crate) enum Code {
     OtherArguments,
     /// The session cannot be forked at this point.
     NoForkHere,
+    /// The turn is asked to stop, and has not ended yet.
+    Stopping,
     /// Too many inputs wait.
     QueueFull,
     /// Another process drives the session.
     HeldElsewhere,
+    /// The session's log is not what was written, or not to be read by this release.
+    Damaged,
     /// The body, or the input, is too large.
     TooLarge,
     /// The body is not JSON, or compressed.
@@ -95,8 +99,10 @@ impl Code {
             | Self::NotAsked
             | Self::OtherArguments
             | Self::NoForkHere
+            | Self::Stopping
             | Self::QueueFull
-            | Self::HeldElsewhere => StatusCode::CONFLICT,
+            | Self::HeldElsewhere
+            | Self::Damaged => StatusCode::CONFLICT,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMedia => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::ForeignHost => StatusCode::MISDIRECTED_REQUEST,
@@ -131,8 +137,10 @@ impl Code {
             Self::NotAsked => "No question about this call is open",
             Self::OtherArguments => "The answer is about other arguments",
             Self::NoForkHere => "The session cannot be forked at this point",
+            Self::Stopping => "The turn has not stopped yet",
             Self::QueueFull => "Too many inputs wait",
             Self::HeldElsewhere => "Another process drives the session",
+            Self::Damaged => "The session's log is damaged",
             Self::TooLarge => "Too large",
             Self::UnsupportedMedia => "The body must be plain JSON",
             Self::ForeignHost => "This host is not served",

@@ -4,9 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use utoipa::ToSchema;
 use windlass::Engine;
 use windlass::core::{Limits, Mode, Permissions, Settings};
 use windlass::ports::{Blobs, LogStore};
+
+use crate::api::{LimitsShape, ModeShape, PermissionsShape};
+use crate::object;
 
 /// Whose sessions a server runs.
 pub struct Tenant {
@@ -49,16 +53,21 @@ pub trait House: Send + Sync + 'static {
 pub struct Refusal(pub String);
 
 /// What a client wishes of a new session. It may narrow what the tenant allows, and widen nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schema(example = json!({"permissions": "ask", "limits": {"samples": 20}}))]
 pub struct Wish {
     /// What its turns are for.
+    #[schema(value_type = Option<ModeShape>)]
     pub mode: Option<Mode>,
     /// What its calls may do.
+    #[schema(value_type = Option<PermissionsShape>)]
     pub permissions: Option<Permissions>,
     /// One of the models that are offered.
     pub model: Option<String>,
     /// Limits of each turn: the tighter of these and the tenant's count.
+    #[schema(value_type = Option<LimitsShape>)]
+    #[serde(deserialize_with = "object::optional")]
     pub limits: Option<Limits>,
 }
 

@@ -191,6 +191,7 @@ pub(super) const SHARED: &[&str] = &[
     "tokio",
     "toml",
     "tracing",
+    "ulid",
     "url",
 ];
 

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    CallId, CallState, EffectKey, Gates, HookAt, Outcome, Progress, PromptItem, Question, Seq,
-    Session, Settings, Turn,
+    CallId, CallState, EffectKey, Gates, HookAt, Outcome, PromptItem, Seq, Session, Settings, Turn,
 };
 use windlass_ports::{ApprovalRequest, CancelSignal, HookCall, HookContext, HookSubject};
 
 use super::Driver;
-use crate::approvals::PendingApproval;
+use crate::approvals::{self, PendingApproval};
 use crate::effect::{ApprovalEffect, HookEffect};
 
 /// How many of the latest items of a conversation are first looked at for a call.
@@ -196,32 +195,7 @@ impl Driver {
 
     /// The open question about a call, if there is one.
     pub(super) fn pending(&self, call: &CallState) -> Option<PendingApproval> {
-        let Question {
-            asked,
-            attempt,
-            deadline,
-        } = question(call)?;
-        Some(PendingApproval {
-            call: call.id,
-            tool: self.history.call(call.id)?.name.clone(),
-            arguments: self.history.arguments(call.id)?,
-            digest: call.arguments,
-            asked,
-            attempt,
-            deadline,
-        })
-    }
-}
-
-fn question(call: &CallState) -> Option<Question> {
-    match &call.progress {
-        Progress::Asking { question } => *question,
-        Progress::Proposed
-        | Progress::Allowed
-        | Progress::Denied { .. }
-        | Progress::Running { .. }
-        | Progress::Reconciling { .. }
-        | Progress::Done { .. } => None,
+        approvals::of_call(&self.history, call)
     }
 }
 

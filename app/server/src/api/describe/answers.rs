@@ -1,0 +1,136 @@
+//! Answers: the problems that routes have beside those that every route has. A status is described once
+//! for a route, with all the codes that may come with it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use utoipa::IntoResponses;
+use utoipa::openapi::{Ref, RefOr, Response};
+
+/// A problem by its name among the components: its status, its codes.
+pub(super) const PROBLEMS: &[(&str, &str, &[&str])] = &[
+    ("BadRequest", "400", &["bad_request"]),
+    ("BadCursor", "400", &["bad_request", "bad_cursor"]),
+    ("Unauthorized", "401", &["unauthorized"]),
+    ("Forbidden", "403", &["forbidden", "foreign_origin"]),
+    ("ForeignOrigin", "403", &["foreign_origin"]),
+    ("NoSession", "404", &["no_session"]),
+    ("NoTurn", "404", &["no_session", "no_turn"]),
+    ("NoInput", "404", &["no_session", "no_input"]),
+    ("NoCall", "404", &["no_session", "no_call"]),
+    ("SlowRequest", "408", &["slow_request"]),
+    (
+        "Conflict",
+        "409",
+        &[
+            "nothing_runs",
+            "nothing_waits",
+            "stopping",
+            "not_asked",
+            "other_arguments",
+            "no_fork_here",
+            "queue_full",
+            "held_elsewhere",
+            "damaged",
+        ],
+    ),
+    ("TooLarge", "413", &["too_large"]),
+    ("UnsupportedMedia", "415", &["unsupported_media"]),
+    ("ForeignHost", "421", &["foreign_host"]),
+    ("KeyReused", "422", &["refused", "key_reused"]),
+    ("Refused", "422", &["refused"]),
+    (
+        "TooMany",
+        "429",
+        &["too_many_requests", "too_many_sessions", "too_many_turns"],
+    ),
+    ("LargeHeaders", "431", &["large_headers"]),
+    ("Defect", "500", &["defect"]),
+    ("Away", "503", &["draining", "store_away"]),
+    ("StoreFull", "507", &["store_full"]),
+];
+
+/// Those that every route has, as each request goes through the guards. A route that describes a status
+/// itself has its own.
+pub(super) const OF_ALL: &[&str] = &[
+    "BadRequest",
+    "Forbidden",
+    "SlowRequest",
+    "TooLarge",
+    "ForeignHost",
+    "TooMany",
+    "LargeHeaders",
+    "Defect",
+    "Away",
+];
+/// Those of routes that need a token.
+pub(super) const WITH_TOKEN: &[&str] = &["Unauthorized"];
+/// Those of routes that take a body.
+pub(super) const WITH_BODY: &[&str] = &["UnsupportedMedia"];
+
+/// A problem as it is described.
+pub(super) fn response(status: &str, codes: &[&str]) -> Value {
+    let codes: Vec<_> = codes.iter().map(|code| format!("`{code}`")).collect();
+    let mut response = json!({
+        "description": format!("{}.", codes.join(", ")),
+        "content": {"application/problem+json": {
+            "schema": {"$ref": "#/components/schemas/Problem"}
+        }},
+    });
+    let header = match status {
+        "401" => Some(("WWW-Authenticate", json!({"schema": {"type": "string"}}))),
+        "429" | "503" => {
+            let seconds = json!({"schema": {"type": "integer", "minimum": 0},
+                                 "description": "After how many seconds to ask again."});
+            Some(("Retry-After", seconds))
+        }
+        _ => None,
+    };
+    if let Some((name, header)) = header {
+        response["headers"] = json!({ name: header });
+    }
+    response
+}
+
+macro_rules! answers {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        $(
+            $(#[$doc])*
+            pub(crate) struct $name;
+
+            impl IntoResponses for $name {
+                fn responses() -> BTreeMap<String, RefOr<Response>> {
+                    named(stringify!($name))
+                }
+            }
+        )*
+    };
+}
+
+answers! {
+    /// 400, also of a cursor.
+    BadCursor,
+    /// 404.
+    NoSession,
+    /// 404, also of a turn.
+    NoTurn,
+    /// 404, also of an input.
+    NoInput,
+    /// 404, also of a call.
+    NoCall,
+    /// 409.
+    Conflict,
+    /// 422.
+    Refused,
+    /// 422, also of a key.
+    KeyReused,
+    /// 507.
+    StoreFull,
+}
+
+fn named(name: &str) -> BTreeMap<String, RefOr<Response>> {
+    let known = PROBLEMS.iter().find(|(known, _, _)| *known == name);
+    let status = known.map_or("default", |(_, status, _)| status);
+    let response = Ref::from_response_name(name);
+    BTreeMap::from([(status.to_owned(), RefOr::Ref(response))])
+}

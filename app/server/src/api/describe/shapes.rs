@@ -1,0 +1,321 @@
+//! Shapes: how the values of the core are written, for the description. Each is a likeness of a type of
+//! the core, which knows nothing of HTTP; tests hold them to what the core writes.
+
+#![expect(dead_code, reason = "they are read by the description alone")]
+
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+/// What turns are for.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case", as = Mode)]
+pub(crate) enum ModeShape {
+    /// Tools may change things, as far as the permissions go.
+    Build,
+    /// Only read-only tools run.
+    Plan,
+}
+
+/// What calls may do without being asked about.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case", as = Permissions)]
+pub(crate) enum PermissionsShape {
+    /// Every offered tool runs.
+    Auto,
+    /// Read-only tools run; others need a person's word.
+    Ask,
+    /// Only read-only tools run.
+    ReadOnly,
+}
+
+/// When an input is meant to be heard.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case", as = Delivery)]
+pub(crate) enum DeliveryShape {
+    /// In a turn of its own, after those before it.
+    Turn,
+    /// In the turn that runs, as soon as that may be; without one, in the next.
+    Steer,
+    /// In a turn of its own right after the one that runs.
+    FollowUp,
+}
+
+/// When a turn is to stop.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case", as = StopWhen)]
+pub(crate) enum StopWhenShape {
+    /// At once: what runs is told to stop.
+    Now,
+    /// Before the model is asked again: what runs may end.
+    AfterStep,
+}
+
+/// Where a session comes from.
+#[derive(ToSchema)]
+#[schema(as = Lineage)]
+pub(crate) struct LineageShape {
+    /// Whether it was opened anew, continues a copy of another session's log, or was started by
+    /// another's turn.
+    from: FromShape,
+    /// The other session.
+    #[schema(required = false)]
+    of: String,
+    /// Of a fork, the last position that was taken over.
+    #[schema(required = false)]
+    at: u64,
+    /// Of a child, the call that started it.
+    #[schema(required = false)]
+    call: u64,
+}
+
+/// How a session began.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case", as = From)]
+pub(crate) enum FromShape {
+    Root,
+    Fork,
+    Child,
+}
+
+/// Something that the model is told beside an input: the instructions of a project, the state of an
+/// editor. A part is shown again only when its text is another one.
+#[derive(ToSchema)]
+#[schema(as = ContextPart)]
+pub(crate) struct ContextPartShape {
+    /// What it is, for example the name of a file. Parts of the same name replace one another.
+    from: String,
+    /// The text.
+    text: String,
+}
+
+/// A fact with its place in the log.
+#[derive(ToSchema)]
+#[schema(as = Fact, example = json!({
+    "v": 1, "session": "01k8q3v5w2x9n4c7d1f6g0h2jk", "seq": 9, "turn": null, "ts": 1_790_000_000_000_u64,
+    "kind": "InputQueued",
+    "body": {"scope": {"kind": "principal", "tenant": "local", "principal": "ann"},
+             "text": "List the files.", "delivery": "turn"},
+}))]
+pub(crate) struct FactShape {
+    /// The version of the body.
+    v: u32,
+    /// The session.
+    session: String,
+    /// The position in the session's log, from 1, without gaps.
+    seq: u64,
+    /// The turn it belongs to, if any.
+    #[schema(required)]
+    turn: Option<u64>,
+    /// When it was decided, in milliseconds since 1970.
+    ts: u64,
+    /// What happened.
+    kind: KindShape,
+    /// What there is to say of it, by its kind.
+    #[schema(value_type = Object)]
+    body: (),
+}
+
+/// What happened.
+#[derive(ToSchema)]
+#[schema(as = Kind)]
+pub(crate) enum KindShape {
+    SessionOpened,
+    SessionResumed,
+    SettingsChanged,
+    GoalSet,
+    GoalEnded,
+    InputQueued,
+    TurnOpened,
+    HooksAsked,
+    HookDecided,
+    InputAccepted,
+    InputBlocked,
+    ContextInjected,
+    CompactionStarted,
+    Compacted,
+    CompactionFailed,
+    SampleStarted,
+    ItemAdded,
+    SampleEnded,
+    SampleCut,
+    CallDecided,
+    ApprovalAsked,
+    ApprovalAnswered,
+    CallStarted,
+    ReconcileStarted,
+    CallObserved,
+    InterruptRequested,
+    TurnSettled,
+}
+
+/// How a turn ended.
+#[derive(ToSchema)]
+#[schema(as = Outcome, example = json!({"outcome": "completed"}))]
+pub(crate) struct OutcomeShape {
+    /// How.
+    outcome: OutcomeNameShape,
+    /// Of an interrupted one: who asked.
+    #[schema(required = false)]
+    by: InterrupterShape,
+    /// Of an interrupted or blocked one: in which words.
+    #[schema(required = false)]
+    reason: String,
+    /// Of an exhausted one: which limit was reached.
+    #[schema(required = false)]
+    limit: String,
+    /// Of a failed one: the class.
+    #[schema(required = false)]
+    failure: String,
+    /// Of a failed one: what happened, and what to do about it.
+    #[schema(required = false)]
+    message: String,
+    /// Of a misshapen one: what is wrong with the answer.
+    #[schema(required = false)]
+    fault: String,
+}
+
+/// How a turn ended, in a word.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case", as = OutcomeName)]
+pub(crate) enum OutcomeNameShape {
+    Completed,
+    NoAnswer,
+    Refused,
+    Misshapen,
+    Interrupted,
+    Blocked,
+    Exhausted,
+    Failed,
+}
+
+/// Who asks a turn to stop.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case", as = Interrupter)]
+pub(crate) enum InterrupterShape {
+    Person,
+    Shutdown,
+    Deadline,
+}
+
+/// Tokens of a turn. What is left out, the provider did not say.
+#[derive(ToSchema)]
+#[schema(as = Usage)]
+pub(crate) struct UsageShape {
+    /// Tokens of requests.
+    #[schema(required = false)]
+    input: u64,
+    /// Tokens of answers.
+    #[schema(required = false)]
+    output: u64,
+    /// The total as sent.
+    #[schema(required = false)]
+    total: u64,
+    /// Request tokens that came from the provider's cache.
+    #[schema(required = false)]
+    cached_input: u64,
+    /// Request tokens that the provider wrote into its cache.
+    #[schema(required = false)]
+    cache_write: u64,
+    /// Answer tokens spent on reasoning.
+    #[schema(required = false)]
+    reasoning_output: u64,
+}
+
+/// What a turn has taken.
+#[derive(ToSchema)]
+#[schema(as = Spent)]
+pub(crate) struct SpentShape {
+    /// Model calls; retried attempts of one count once.
+    samples: u32,
+    /// Attempts at model calls.
+    attempts: u32,
+    /// Calls that the model asked for.
+    calls: u32,
+    /// Tokens, as far as the provider reported them.
+    usage: UsageShape,
+    /// Tokens of model calls of which the provider said nothing, as they were set aside.
+    estimated_tokens: u64,
+    /// Money, in millionths of the currency that the prices are in.
+    cost_micros: u64,
+    /// How often hooks had the turn go on.
+    continuations: u32,
+    /// Compactions.
+    compactions: u32,
+    /// How often the model was told that its answer does not have the shape that is asked for.
+    #[schema(required = false)]
+    returns: u32,
+}
+
+/// The limits of a turn; what is left out is as it usually is. Times are milliseconds. 0 means no limit
+/// where it says so, and nothing at all elsewhere.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Limits, example = json!({"samples": 20, "turn_ms": 600_000}))]
+pub(crate) struct LimitsShape {
+    /// Model calls per turn.
+    #[schema(required = false)]
+    samples: u32,
+    /// Calls per model call.
+    #[schema(required = false)]
+    calls_per_sample: u32,
+    /// Calls per turn.
+    #[schema(required = false)]
+    calls: u32,
+    /// Attempts per model call.
+    #[schema(required = false)]
+    attempts: u32,
+    /// How often one model call, or one repeatable call, is taken up again after a process died.
+    #[schema(required = false)]
+    restarts: u32,
+    /// Calls that run at the same time.
+    #[schema(required = false)]
+    parallel_calls: u32,
+    /// Tokens per turn; 0 means no limit.
+    #[schema(required = false)]
+    tokens: u64,
+    /// Money per turn, in millionths; 0 means no limit.
+    #[schema(required = false)]
+    cost_micros: u64,
+    /// How often hooks may have a turn go on that the model has ended.
+    #[schema(required = false)]
+    continuations: u32,
+    /// Compactions per turn.
+    #[schema(required = false)]
+    compactions: u32,
+    /// Bytes of context that hooks may give per turn, and a presenter per input.
+    #[schema(required = false)]
+    context_bytes: u64,
+    /// Wall-clock time per turn; 0 means no limit.
+    #[schema(required = false)]
+    turn_ms: u64,
+    /// From asking a person to the moment when no answer is a denial; 0 means no limit.
+    #[schema(required = false)]
+    approval_ms: u64,
+    /// Inputs that may wait in a session.
+    #[schema(required = false)]
+    queue: u32,
+    /// First backoff between attempts.
+    #[schema(required = false)]
+    backoff_ms: u64,
+    /// Longest backoff.
+    #[schema(required = false)]
+    backoff_max_ms: u64,
+    /// From sending a request to the response's head.
+    #[schema(required = false)]
+    connect_ms: u64,
+    /// From the response's head to its first event.
+    #[schema(required = false)]
+    first_byte_ms: u64,
+    /// Between two events of a stream.
+    #[schema(required = false)]
+    idle_ms: u64,
+    /// A whole attempt.
+    #[schema(required = false)]
+    sample_ms: u64,
+    /// One run of a tool.
+    #[schema(required = false)]
+    call_ms: u64,
+    /// From telling an effect to stop until it counts as stopped.
+    #[schema(required = false)]
+    grace_ms: u64,
+}

@@ -1,0 +1,153 @@
+//! Failures: what the engine and the stores say, as clients are told it. Each class is mapped once, here.
+//! What they say of paths and servers goes to the log, not to a client.
+
+use windlass::core::Reject;
+use windlass::ports::{BlobError, BlobErrorKind, StoreError, StoreErrorKind};
+use windlass::{Ended, SendError, StartError};
+
+use crate::problem::{Code, Problem};
+use crate::tenant::Refusal;
+
+/// After how many seconds a store that does not answer is asked again.
+const AWAY_S: u64 = 5;
+
+/// The server goes away.
+pub(crate) fn draining() -> Problem {
+    let detail = "the server is going away: ask another one, or this one later";
+    Problem::new(Code::Draining, detail).retry_after(1)
+}
+
+/// Why a tenant does not run a session so.
+pub(crate) fn refused(refusal: &Refusal) -> Problem {
+    Problem::new(Code::Refused, refusal.to_string())
+}
+
+/// Why a session was not opened.
+pub(crate) fn start(error: &StartError) -> Problem {
+    match error {
+        StartError::Unknown(_) => Problem::no_session(),
+        StartError::Exists(_) => super::key::reused("another session"),
+        StartError::Misfit { .. } => damaged(error),
+        StartError::Settings(_) | StartError::Child(_) => {
+            Problem::new(Code::Refused, error.to_string())
+        }
+        StartError::Locked(error) | StartError::Corrupt(error) | StartError::Store(error) => {
+            store(error)
+        }
+        StartError::Shut(_) => draining(),
+    }
+}
+
+/// Why an input was not taken.
+pub(crate) fn send(error: &SendError) -> Problem {
+    match error {
+        SendError::Rejected(reject) => rejected(reject),
+        SendError::Settings(_) | SendError::Image { .. } => {
+            Problem::new(Code::Refused, error.to_string())
+        }
+        SendError::TooLarge(_) => Problem::new(Code::TooLarge, error.to_string()),
+        SendError::Ended(error) => ended(error),
+    }
+}
+
+/// Why an input is not possible where the session stands.
+fn rejected(reject: &Reject) -> Problem {
+    let code = match reject {
+        Reject::Idle => Code::NothingRuns,
+        Reject::NothingWaits => Code::NothingWaits,
+        Reject::Stopping => Code::Stopping,
+        Reject::QueueFull { .. } => Code::QueueFull,
+        Reject::NotAsked(_) => Code::NotAsked,
+        Reject::OtherArguments(_) => Code::OtherArguments,
+        Reject::Empty
+        | Reject::ContextTooLarge { .. }
+        | Reject::NotRunning(_)
+        | Reject::OwnDeadline
+        | Reject::TooManyParts { .. }
+        | Reject::TooManyImages { .. }
+        | Reject::Widens(_)
+        | Reject::NoGoal => Code::Refused,
+        Reject::Foreign => return Problem::no_session(),
+        Reject::Stale(_) | Reject::Duplicate(_) | Reject::Defect(_) => return defect(reject),
+    };
+    Problem::new(code, reject.to_string())
+}
+
+/// Why a session's driver ended.
+pub(crate) fn ended(error: &Ended) -> Problem {
+    match error {
+        // Whoever holds a conversation keeps its driver, so it was told to end.
+        Ended::Closed | Ended::Abandoned => draining(),
+        Ended::Superseded(_) => elsewhere(),
+        Ended::Store(error) => store(error),
+        Ended::Defect(_) => defect(error),
+    }
+}
+
+/// Why a store of logs did not do what it was asked.
+pub(crate) fn store(error: &StoreError) -> Problem {
+    match &error.kind {
+        StoreErrorKind::Unknown => Problem::no_session(),
+        StoreErrorKind::Locked | StoreErrorKind::NotClaimed | StoreErrorKind::Conflict { .. } => {
+            elsewhere()
+        }
+        StoreErrorKind::TooLarge => {
+            let detail = "the input is larger than the store takes: say less";
+            Problem::new(Code::TooLarge, detail)
+        }
+        StoreErrorKind::Corrupt { .. } => damaged(error),
+        StoreErrorKind::Newer => {
+            let detail = "a newer release wrote this session's log: ask a server of that release";
+            Problem::new(Code::Damaged, detail)
+        }
+        StoreErrorKind::Full | StoreErrorKind::ReadOnly => {
+            tracing::error!(%error, "the store takes no more");
+            let detail = "nothing was kept: whoever runs the server must make room";
+            Problem::new(Code::StoreFull, detail)
+        }
+        StoreErrorKind::Unavailable | StoreErrorKind::Io => {
+            tracing::error!(%error, "the store does not answer");
+            away()
+        }
+        StoreErrorKind::Invalid | StoreErrorKind::Unsupported => defect(error),
+    }
+}
+
+/// Why a store of outputs did not do what it was asked.
+pub(crate) fn blobs(error: &BlobError) -> Problem {
+    match error.kind {
+        BlobErrorKind::Off | BlobErrorKind::NotFound => {
+            let detail = "the output is not kept any more: what the log has is all there is";
+            Problem::new(Code::NoCall, detail)
+        }
+        BlobErrorKind::Full | BlobErrorKind::Corrupt | BlobErrorKind::Io => {
+            tracing::error!(%error, "an output that is kept beside the log cannot be read");
+            away()
+        }
+    }
+}
+
+/// Something that cannot be, whatever a client sends.
+pub(crate) fn defect(error: &dyn std::fmt::Display) -> Problem {
+    tracing::error!(%error, "a defect of the server");
+    Problem::new(
+        Code::Defect,
+        "the server has logged what happened: report it",
+    )
+}
+
+fn elsewhere() -> Problem {
+    let detail = "another process drives the session: ask that one, or again once it is gone";
+    Problem::new(Code::HeldElsewhere, detail)
+}
+
+fn damaged(error: &dyn std::fmt::Display) -> Problem {
+    tracing::error!(%error, "a log is damaged");
+    let detail = "the session's log is damaged: whoever runs the server can repair it";
+    Problem::new(Code::Damaged, detail)
+}
+
+fn away() -> Problem {
+    let detail = "the store does not answer: ask again with the same key";
+    Problem::new(Code::StoreAway, detail).retry_after(AWAY_S)
+}

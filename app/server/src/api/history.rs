@@ -1,0 +1,94 @@
+//! History: the facts of a session, in pages.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+use windlass::core::{Recorded, Seq};
+
+use super::describe::answers::{BadCursor, NoSession};
+use super::describe::shapes::FactShape;
+use super::failure;
+use super::query::{Params, Span};
+use super::seen::{Read, Seen};
+use crate::app::App;
+use crate::json::Json;
+use crate::problem::{Code, Problem};
+
+/// Facts that one read brings.
+const PAGE: usize = 64;
+/// Bytes of texts after which a page ends, whatever its limit says. Its last fact may go beyond.
+const BYTES: usize = 4 * 1024 * 1024;
+
+/// Facts, oldest first.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Facts {
+    /// Those of this page, each as `windlass export` writes it.
+    #[schema(value_type = Vec<FactShape>)]
+    facts: Vec<Box<serde_json::value::RawValue>>,
+    /// What `after` is for the next page; null where the log ends.
+    #[schema(required, value_type = Option<u64>)]
+    next: Option<Seq>,
+}
+
+/// Reads the log.
+#[utoipa::path(
+    get,
+    path = "/sessions/{id}/history",
+    tag = "history",
+    params(("id" = String, Path, description = "The session."), Span),
+    responses(
+        (status = 200, description = "A page of it.", body = Facts),
+        NoSession, BadCursor,
+    )
+)]
+pub(crate) async fn page(
+    State(app): State<Arc<App>>,
+    seen: Seen<Read>,
+    Params(span): Params<Span>,
+) -> Result<Json<Facts>, Problem> {
+    let (limit, mut after) = (span.limit(app.bounds.page)?, span.after());
+    let store = seen.caller.tenant.store.as_ref();
+    let read = async |after: Seq, limit: usize| {
+        let facts = store.read(&seen.id, after, limit).await;
+        facts.map_err(|error| failure::store(&error))
+    };
+    let (mut facts, mut bytes) = (Vec::new(), 0_usize);
+    loop {
+        let wanted = limit.saturating_sub(facts.len()).min(PAGE);
+        let some = read(after, wanted).await?;
+        if facts.is_empty() && some.is_empty() {
+            is_position(after, &read(Seq(after.0.saturating_sub(1)), 1).await?)?;
+        }
+        let ends = some.len() < wanted;
+        for fact in some {
+            after = fact.seq;
+            let text = serde_json::value::to_raw_value(&fact);
+            let text = text.map_err(|error| failure::defect(&error))?;
+            bytes = bytes.saturating_add(text.get().len());
+            facts.push(text);
+            if bytes >= BYTES {
+                break;
+            }
+        }
+        if ends && bytes < BYTES {
+            return Ok(Json(Facts { facts, next: None }));
+        }
+        if facts.len() >= limit || bytes >= BYTES {
+            let next = Some(after);
+            return Ok(Json(Facts { facts, next }));
+        }
+    }
+}
+
+/// A cursor is the position of a fact, or before the first.
+fn is_position(after: Seq, at: &[Recorded]) -> Result<(), Problem> {
+    match after == Seq::ZERO || at.first().is_some_and(|fact| fact.seq == after) {
+        true => Ok(()),
+        false => {
+            let detail = "after is a position of the log, or 0: this one lies behind its end";
+            Err(Problem::new(Code::BadCursor, detail))
+        }
+    }
+}

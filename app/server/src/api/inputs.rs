@@ -1,0 +1,390 @@
+//! Inputs: what clients say to a session, and what becomes of it.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use utoipa::ToSchema;
+use windlass::core::{
+    Because, ContextPart, Delivery, Fact, Hold, InputId, InputQueued, Recorded, Seq, TurnId,
+};
+use windlass::{Send, StartError};
+
+use super::describe::answers::{Conflict, KeyReused, NoInput, NoSession, StoreFull};
+use super::describe::shapes::{ContextPartShape, DeliveryShape};
+use super::failure;
+use super::flight;
+use super::key::{self, Key};
+use super::opened::open;
+use super::seen::{Numbered, Read, Run, Seen};
+use crate::app::App;
+use crate::json::Json;
+use crate::object;
+use crate::problem::{Code, Problem};
+
+/// What is said, for a turn of its own.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"text": "List the files."}))]
+pub(crate) struct Words {
+    /// What is said.
+    #[schema(min_length = 1)]
+    text: String,
+    /// What the model is told besides.
+    #[serde(default, deserialize_with = "object::each")]
+    #[schema(value_type = Vec<ContextPartShape>)]
+    context: Vec<ContextPart>,
+    /// The images that are shown with it, in order: PNG, JPEG, GIF or WebP files, in base64.
+    #[serde(default)]
+    #[schema(max_items = 16, value_type = Vec<String>)]
+    images: Vec<String>,
+    /// Whether the turn only plans what its tools would do.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// What is said, with when it is meant to be heard.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"text": "Only the Rust files.", "delivery": "steer"}))]
+pub(crate) struct Input {
+    /// When it is meant to be heard.
+    #[schema(value_type = DeliveryShape)]
+    delivery: Delivery,
+    /// What is said.
+    #[schema(min_length = 1)]
+    text: String,
+    /// What the model is told besides.
+    #[serde(default, deserialize_with = "object::each")]
+    #[schema(value_type = Vec<ContextPartShape>)]
+    context: Vec<ContextPart>,
+    /// The images that are shown with it, in order: PNG, JPEG, GIF or WebP files, in base64.
+    #[serde(default)]
+    #[schema(max_items = 16, value_type = Vec<String>)]
+    images: Vec<String>,
+    /// Whether the turn only plans what its tools would do.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// An input that was taken: it is durable.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(example = json!({"input": 9, "turn": 10}))]
+pub(crate) struct Taken {
+    /// Its id: the position of its fact.
+    #[schema(value_type = u64)]
+    input: InputId,
+    /// The turn that it opened at once; null where it waits, or goes to the turn that runs.
+    #[schema(required, value_type = Option<u64>)]
+    turn: Option<TurnId>,
+}
+
+/// Sends an input for a turn of its own.
+#[utoipa::path(
+    post,
+    path = "/sessions/{id}/turns",
+    tag = "turns",
+    params(
+        ("id" = String, Path, description = "The session."),
+        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 128,
+         pattern = "^[ -~]+$",
+         description = "Asking again with the same key gives the same answer."),
+    ),
+    request_body = Words,
+    responses(
+        (status = 202, description = "It is durable.", body = Taken),
+        NoSession, Conflict, KeyReused, StoreFull,
+    )
+)]
+pub(crate) async fn turn(
+    State(app): State<Arc<App>>,
+    seen: Seen<Run>,
+    key: Key,
+    Json(words): Json<Words>,
+) -> Result<impl IntoResponse, Problem> {
+    let input = Input {
+        delivery: Delivery::Turn,
+        text: words.text,
+        context: words.context,
+        images: words.images,
+        dry_run: words.dry_run,
+    };
+    take(&app, &seen, &key, input).await
+}
+
+/// Sends an input, with when it is meant to be heard.
+#[utoipa::path(
+    post,
+    path = "/sessions/{id}/inputs",
+    tag = "turns",
+    params(
+        ("id" = String, Path, description = "The session."),
+        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 128,
+         pattern = "^[ -~]+$",
+         description = "Asking again with the same key gives the same answer."),
+    ),
+    request_body = Input,
+    responses(
+        (status = 202, description = "It is durable.", body = Taken),
+        NoSession, Conflict, KeyReused, StoreFull,
+    )
+)]
+pub(crate) async fn send(
+    State(app): State<Arc<App>>,
+    seen: Seen<Run>,
+    key: Key,
+    Json(input): Json<Input>,
+) -> Result<impl IntoResponse, Problem> {
+    take(&app, &seen, &key, input).await
+}
+
+async fn take(
+    app: &App,
+    seen: &Seen<Run>,
+    key: &Key,
+    input: Input,
+) -> Result<impl IntoResponse + use<>, Problem> {
+    let send = Send {
+        scope: seen.caller.scope().clone(),
+        text: input.text,
+        delivery: input.delivery,
+        context: input.context,
+        images: images(&input.images)?,
+        key: key.of_input(),
+        dry_run: input.dry_run,
+    };
+    let taken = accept(app, seen, send).await?;
+    Ok((StatusCode::ACCEPTED, Json(taken)))
+}
+
+/// Has a session take an input.
+pub(crate) async fn accept(app: &App, seen: &Seen<Run>, send: Send) -> Result<Taken, Problem> {
+    let (conversation, state) = open(app, &seen.caller, &seen.id).await?;
+    // What is said to a turn that runs is part of that one.
+    let pass = match send.delivery == Delivery::Steer && state.turn().is_some() {
+        true => None,
+        false => Some(seen.caller.turn(app)?),
+    };
+    let wanted = Wanted::of(&send);
+    let keyed = send.key.is_some();
+    let input = conversation.send(send).await;
+    let input = input.map_err(|error| failure::send(&error))?;
+    if let Some(pass) = pass {
+        flight::watch(conversation, input, pass);
+    }
+    let before = Seq(input.0.saturating_sub(1));
+    let facts = seen.caller.tenant.store.read(&seen.id, before, 2).await;
+    let facts = facts.map_err(|error| failure::store(&error))?;
+    let mut facts = facts.iter();
+    let queued = facts.next().and_then(queued);
+    if keyed && !queued.is_some_and(|queued| wanted.is(queued)) {
+        return Err(key::reused("another input"));
+    }
+    let turn = facts.next().filter(|fact| opens_for(fact, input));
+    Ok(Taken {
+        input,
+        turn: turn.map(|fact| TurnId(fact.seq.0)),
+    })
+}
+
+/// What is compared when a key comes again.
+struct Wanted {
+    text: String,
+    delivery: Delivery,
+    context: Vec<ContextPart>,
+    images: Vec<String>,
+    dry_run: bool,
+}
+
+impl Wanted {
+    fn of(send: &Send) -> Self {
+        // Of parts with the same name the last one counts, and takes that place.
+        let mut context: Vec<ContextPart> = Vec::new();
+        for part in &send.context {
+            context.retain(|other| other.from != part.from);
+            context.push(part.clone());
+        }
+        let digits = |bytes: &Vec<u8>| {
+            let hash = Sha256::digest(bytes);
+            hash.iter().map(|byte| format!("{byte:02x}")).collect()
+        };
+        Self {
+            text: send.text.clone(),
+            delivery: send.delivery,
+            context,
+            images: send.images.iter().map(digits).collect(),
+            dry_run: send.dry_run,
+        }
+    }
+
+    fn is(&self, queued: &InputQueued) -> bool {
+        // What only plans cannot steer a turn that runs for real: it got the next one.
+        let later = self.dry_run
+            && self.delivery == Delivery::Steer
+            && queued.delivery == Delivery::FollowUp;
+        let images = queued.images.iter().map(|image| image.sha256.as_str());
+        *self.text == *queued.text
+            && (self.delivery == queued.delivery || later)
+            && self.context == queued.context
+            && self.images.iter().map(String::as_str).eq(images)
+            && self.dry_run == queued.dry_run
+    }
+}
+
+/// The bytes of images. How many there may be, of which kinds and how large the engine says.
+fn images(texts: &[String]) -> Result<Vec<Vec<u8>>, Problem> {
+    let bytes = |(number, text): (usize, &String)| {
+        STANDARD.decode(text).map_err(|error| {
+            let detail = format!("image {number} is no base64: {error}");
+            Problem::new(Code::BadRequest, detail)
+        })
+    };
+    (1..).zip(texts).map(bytes).collect()
+}
+
+fn queued(fact: &Recorded) -> Option<&InputQueued> {
+    if let Fact::InputQueued(queued) = &fact.fact {
+        return Some(queued);
+    }
+    None
+}
+
+fn opens_for(fact: &Recorded, input: InputId) -> bool {
+    if let Fact::TurnOpened(opened) = &fact.fact {
+        return opened.because == Because::Opened { input };
+    }
+    false
+}
+
+/// How far an input is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = InputState)]
+pub(crate) enum InputState {
+    /// It waits to be heard.
+    Waiting,
+    /// It waits, after an interrupt, for a word to go on.
+    Held,
+    /// A turn has heard it.
+    Accepted,
+    /// It was not let in; the model never sees it.
+    Blocked,
+}
+
+/// What became of an input.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(example = json!({"input": 9, "state": "accepted", "turn": 10, "reason": null}))]
+pub(crate) struct Became {
+    /// The input.
+    #[schema(value_type = u64)]
+    input: InputId,
+    /// How far it is.
+    state: InputState,
+    /// The turn that has heard it, or that was opened for it.
+    #[schema(required, value_type = Option<u64>)]
+    turn: Option<TurnId>,
+    /// Why it was not let in.
+    #[schema(required)]
+    reason: Option<String>,
+}
+
+/// Facts that one read brings.
+const PAGE: usize = 256;
+
+/// Looks at what became of an input.
+#[utoipa::path(
+    get,
+    path = "/sessions/{id}/inputs/{input}",
+    tag = "turns",
+    params(
+        ("id" = String, Path, description = "The session."),
+        ("input" = u64, Path, description = "The input."),
+    ),
+    responses(
+        (status = 200, description = "How far it is.", body = Became),
+        NoInput,
+    )
+)]
+pub(crate) async fn one(
+    State(app): State<Arc<App>>,
+    seen: Seen<Read>,
+    Numbered(input): Numbered,
+) -> Result<Json<Became>, Problem> {
+    let input = InputId(input);
+    let mut became = Became {
+        input,
+        state: InputState::Waiting,
+        turn: None,
+        reason: None,
+    };
+    let store = seen.caller.tenant.store.as_ref();
+    let mut after = Seq(input.0.saturating_sub(1));
+    let mut first = true;
+    loop {
+        let facts = store.read(&seen.id, after, PAGE).await;
+        let facts = facts.map_err(|error| failure::store(&error))?;
+        if first {
+            let there = facts.first().filter(|fact| fact.seq.0 == input.0);
+            if there.and_then(queued).is_none() {
+                return Err(no_input());
+            }
+            first = false;
+        }
+        if facts.iter().any(|fact| became.take(fact)) {
+            return Ok(Json(became));
+        }
+        match facts.last() {
+            Some(last) if facts.len() == PAGE => after = last.seq,
+            Some(_) | None => break,
+        }
+    }
+    let loaded = app.views.load(&seen.caller.tenant, &seen.id).await;
+    let session = loaded
+        .map_err(|error: StartError| failure::start(&error))?
+        .session;
+    if became.turn.is_none() && session.hold == Hold::Held {
+        became.state = InputState::Held;
+    }
+    Ok(Json(became))
+}
+
+impl Became {
+    /// Takes the next fact, and says whether that settles it.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "a new fact says something of inputs only on purpose"
+    )]
+    fn take(&mut self, fact: &Recorded) -> bool {
+        match &fact.fact {
+            Fact::TurnOpened(_) if opens_for(fact, self.input) => {
+                self.turn = Some(TurnId(fact.seq.0));
+            }
+            Fact::TurnSettled(settled) if settled.waiting.contains(&self.input) => {
+                self.turn = None;
+            }
+            Fact::InputAccepted(accepted) if accepted.input == self.input => {
+                self.state = InputState::Accepted;
+                self.turn = fact.turn;
+                return true;
+            }
+            Fact::InputBlocked(blocked) if blocked.input == self.input => {
+                self.state = InputState::Blocked;
+                self.turn = fact.turn;
+                self.reason = Some(blocked.reason.clone());
+                return true;
+            }
+            _ => {}
+        }
+        false
+    }
+}
+
+fn no_input() -> Problem {
+    let detail = "an input is named by the number that sending it was answered with";
+    Problem::new(Code::NoInput, detail)
+}

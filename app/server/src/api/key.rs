@@ -1,0 +1,82 @@
+//! Keys: what a client sends so that asking again does nothing twice.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use sha2::{Digest as _, Sha256};
+use windlass::core::SessionId;
+
+use crate::problem::{Code, Problem};
+
+/// The header.
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+/// The longest key, in bytes.
+const LONGEST: usize = 128;
+
+/// The `Idempotency-Key` of a request, if it has one.
+pub(crate) struct Key(Option<String>);
+
+impl Key {
+    /// As the log keeps it with an input: apart from the keys that other presenters choose.
+    pub(crate) fn of_input(&self) -> Option<String> {
+        self.0.as_ref().map(|key| format!("http:{key}"))
+    }
+
+    /// The id of the session that is made with it, the same each time; `None` without a key.
+    pub(crate) fn session(&self, kind: &str, tenant: &str) -> Option<SessionId> {
+        let key = self.0.as_ref()?;
+        let mut hash = Sha256::new();
+        for part in [kind, tenant, key] {
+            hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+            hash.update(part);
+        }
+        let hash = hash.finalize();
+        let digits: String = hash
+            .iter()
+            .take(20)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        SessionId::new(&format!("k{digits}")).ok()
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Key {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let mut sent = parts.headers.get_all(IDEMPOTENCY_KEY).into_iter();
+        let (first, more) = (sent.next(), sent.next());
+        let Some(value) = first else {
+            return Ok(Self(None));
+        };
+        let text = value.as_bytes();
+        let printable = text.iter().all(|byte| matches!(byte, 0x20..=0x7e));
+        if more.is_some() || text.is_empty() || text.len() > LONGEST || !printable {
+            let detail = "Idempotency-Key is sent once and has 1 to 128 printable ASCII characters";
+            return Err(Problem::new(Code::BadRequest, detail));
+        }
+        Ok(Self(Some(String::from_utf8_lossy(text).into_owned())))
+    }
+}
+
+/// The key came before with another request.
+pub(crate) fn reused(what: &str) -> Problem {
+    let detail = format!("the key came before with {what}: choose another key for another request");
+    Problem::new(Code::KeyReused, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_makes_the_same_session_id_for_the_same_tenant_only() {
+        let key = Key(Some("once".into()));
+        let id = key.session("session", "acme").unwrap();
+        assert_eq!(key.session("session", "acme"), Some(id.clone()));
+        assert_ne!(key.session("session", "other"), Some(id.clone()));
+        assert_ne!(key.session("fork", "acme"), Some(id.clone()));
+        // Where one part ends and the next begins makes a difference.
+        assert_ne!(key.session("sessiona", "cme"), Some(id));
+        assert_eq!(Key(None).session("session", "acme"), None);
+    }
+}

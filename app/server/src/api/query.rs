@@ -1,0 +1,79 @@
+//! Queries: what follows the `?`, read strictly, and the pages that listings come in.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use utoipa::IntoParams;
+use windlass::core::{Seq, SessionId};
+
+use crate::problem::{Code, Problem};
+
+/// What follows the `?`.
+pub(crate) struct Params<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let read = axum::extract::Query::<T>::from_request_parts(parts, state).await;
+        match read {
+            Ok(axum::extract::Query(query)) => Ok(Self(query)),
+            Err(error) => {
+                let detail = format!("the query does not read: {}", error.body_text());
+                Err(Problem::new(Code::BadRequest, detail))
+            }
+        }
+    }
+}
+
+/// Which part of a log is wanted.
+#[derive(Debug, Clone, Copy, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Span {
+    /// Begins after this position; the log's first is 1.
+    #[serde(default)]
+    #[param(default = 0)]
+    after: u64,
+    /// At most so many; fewer may come although there are more.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u64>,
+}
+
+impl Span {
+    /// The position that it begins after.
+    pub(crate) fn after(&self) -> Seq {
+        Seq(self.after)
+    }
+
+    /// How many, within the bound.
+    pub(crate) fn limit(&self, most: usize) -> Result<usize, Problem> {
+        limit(self.limit, most)
+    }
+}
+
+/// How many of a listing are wanted, within a bound.
+pub(crate) fn limit(wanted: Option<u64>, most: usize) -> Result<usize, Problem> {
+    let wanted = wanted.unwrap_or(USUAL);
+    if wanted == 0 || wanted > MOST {
+        let detail = format!("limit is a number from 1 to {MOST}");
+        return Err(Problem::new(Code::BadRequest, detail));
+    }
+    Ok(usize::try_from(wanted)
+        .unwrap_or(most)
+        .clamp(1, most.max(1)))
+}
+
+/// How many a listing has where nothing is said.
+const USUAL: u64 = 100;
+/// How many may be asked for. A server's own bound may be lower: then fewer come.
+const MOST: u64 = 1_000;
+
+/// The id of a session in a query.
+pub(crate) fn session(text: &str) -> Result<SessionId, Problem> {
+    SessionId::new(text).map_err(|error| {
+        let detail = format!("after: {error}");
+        Problem::new(Code::BadRequest, detail)
+    })
+}

@@ -1,0 +1,91 @@
+//! Recent: what was found out lately, so that it need not be found out again. Bounded, and of this
+//! process: losing it loses nothing.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use windlass::core::SessionId;
+
+/// How many are remembered at most, in two halves of which the older one makes room.
+const HALF: usize = 2_048;
+
+/// A session of a tenant.
+type Whose = (String, SessionId);
+
+/// What was found out lately of sessions.
+pub(crate) struct Recent<V> {
+    halves: Mutex<Halves<V>>,
+}
+
+struct Halves<V> {
+    new: HashMap<Whose, V>,
+    old: HashMap<Whose, V>,
+}
+
+impl<V> Default for Recent<V> {
+    fn default() -> Self {
+        let halves = Halves {
+            new: HashMap::new(),
+            old: HashMap::new(),
+        };
+        Self {
+            halves: Mutex::new(halves),
+        }
+    }
+}
+
+impl<V: Clone> Recent<V> {
+    fn halves(&self) -> MutexGuard<'_, Halves<V>> {
+        self.halves.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is remembered of a session.
+    pub(crate) fn find(&self, tenant: &str, id: &SessionId) -> Option<V> {
+        let whose = (tenant.to_owned(), id.clone());
+        let mut halves = self.halves();
+        if let Some(value) = halves.new.get(&whose) {
+            return Some(value.clone());
+        }
+        let value = halves.old.remove(&whose)?;
+        halves.put(whose, value.clone());
+        Some(value)
+    }
+
+    /// Remembers this of a session.
+    pub(crate) fn keep(&self, tenant: &str, id: &SessionId, value: V) {
+        let whose = (tenant.to_owned(), id.clone());
+        let mut halves = self.halves();
+        halves.old.remove(&whose);
+        halves.put(whose, value);
+    }
+}
+
+impl<V> Halves<V> {
+    fn put(&mut self, whose: Whose, value: V) {
+        if self.new.len() >= HALF && !self.new.contains_key(&whose) {
+            self.old = std::mem::take(&mut self.new);
+        }
+        self.new.insert(whose, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_used_stays_and_the_number_is_bounded() {
+        let recent = Recent::default();
+        let id = |n: usize| SessionId::new(&format!("s{n}")).unwrap();
+        recent.keep("acme", &id(0), 0);
+        for n in 1..5 * HALF {
+            recent.keep("acme", &id(n), n);
+            assert_eq!(recent.find("acme", &id(0)), Some(0), "at {n}");
+            assert_eq!(recent.find("other", &id(0)), None);
+        }
+        let halves = recent.halves();
+        assert!(halves.new.len() + halves.old.len() <= 2 * HALF);
+        drop(halves);
+        assert_eq!(recent.find("acme", &id(1)), None);
+    }
+}

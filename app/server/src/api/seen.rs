@@ -1,0 +1,148 @@
+//! Seen: a session that a request names, once it is known that it exists for the caller. No route on a
+//! session does without; nothing is opened for it.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use axum::http::request::Parts;
+use windlass::StartError;
+use windlass::core::{Fact, Recorded, Scope, SessionId, SessionOpened};
+
+use super::failure;
+use crate::access::Right;
+use crate::app::App;
+use crate::caller::Caller;
+use crate::problem::{Code, Problem};
+
+/// A right that a route needs, as a type.
+pub(crate) trait Needs: Send + Sync + 'static {
+    /// Which.
+    const RIGHT: Right;
+}
+
+/// [`Right::Read`].
+pub(crate) struct Read;
+/// [`Right::Run`].
+pub(crate) struct Run;
+/// [`Right::Approve`].
+pub(crate) struct Approve;
+
+impl Needs for Read {
+    const RIGHT: Right = Right::Read;
+}
+
+impl Needs for Run {
+    const RIGHT: Right = Right::Run;
+}
+
+impl Needs for Approve {
+    const RIGHT: Right = Right::Approve;
+}
+
+/// A caller that has this right.
+pub(crate) struct By<R> {
+    pub(crate) caller: Caller,
+    right: PhantomData<R>,
+}
+
+impl<R: Needs, S: Sync> FromRequestParts<S> for By<R> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let caller = Caller::from_request_parts(parts, state).await?;
+        caller.may(R::RIGHT)?;
+        Ok(Self {
+            caller,
+            right: PhantomData,
+        })
+    }
+}
+
+/// The session that the path names, for a caller that has this right.
+pub(crate) struct Seen<R> {
+    pub(crate) caller: Caller,
+    pub(crate) id: SessionId,
+    /// Its first fact.
+    pub(crate) first: Arc<Recorded>,
+    right: PhantomData<R>,
+}
+
+impl<R: Needs> FromRequestParts<Arc<App>> for Seen<R> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let By { caller, .. } = By::<R>::from_request_parts(parts, app).await?;
+        let Some(id) = named(parts).await else {
+            return Err(caller.unknown(app).await);
+        };
+        let Some(first) = look(&caller, &id).await? else {
+            return Err(caller.unknown(app).await);
+        };
+        Ok(Self {
+            caller,
+            id,
+            first,
+            right: PhantomData,
+        })
+    }
+}
+
+/// The first fact of a session, where it exists for the caller.
+pub(crate) async fn look(
+    caller: &Caller,
+    id: &SessionId,
+) -> Result<Option<Arc<Recorded>>, Problem> {
+    match caller.tenant.engine.look(id, caller.scope()).await {
+        Ok(looked) if is_of(caller, &looked.owner) => Ok(Some(looked.first)),
+        Ok(_) | Err(StartError::Unknown(_)) => Ok(None),
+        Err(error) => Err(failure::start(&error)),
+    }
+}
+
+/// Whether a session of this owner exists for the caller: it is of the same tenant, whatever else the
+/// caller's scope may see.
+fn is_of(caller: &Caller, owner: &Scope) -> bool {
+    let of = match owner {
+        Scope::Principal { tenant, .. } => *tenant == caller.tenant.name,
+        Scope::System { .. } => false,
+    };
+    of && caller.scope().sees(owner)
+}
+
+/// What a session was opened with, from its first fact.
+pub(crate) fn opened(first: &Recorded) -> Option<&SessionOpened> {
+    if let Fact::SessionOpened(opened) = &first.fact {
+        return Some(opened);
+    }
+    None
+}
+
+/// The id in the path. What is no id names no session.
+async fn named(parts: &mut Parts) -> Option<SessionId> {
+    let params = RawPathParams::from_request_parts(parts, &()).await.ok()?;
+    let (_, text) = params.iter().find(|(name, _)| *name == "id")?;
+    SessionId::new(text).ok()
+}
+
+/// The number that the path names beside a session.
+pub(crate) struct Numbered(pub(crate) u64);
+
+impl<S: Sync> FromRequestParts<S> for Numbered {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let params = RawPathParams::from_request_parts(parts, &()).await;
+        let params = params.map_err(|_| no_number("number"))?;
+        let other = params.iter().find(|(name, _)| *name != "id");
+        let (name, text) = other.ok_or_else(|| no_number("number"))?;
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = digits.then(|| text.parse().ok()).flatten();
+        number.map(Self).ok_or_else(|| no_number(name))
+    }
+}
+
+fn no_number(name: &str) -> Problem {
+    let detail = format!("the {name} in the path is a position of the log: digits only");
+    Problem::new(Code::BadRequest, detail)
+}

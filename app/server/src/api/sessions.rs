@@ -1,0 +1,229 @@
+//! Sessions: opening one, listing those of the tenant, looking at one.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::LOCATION;
+use axum::response::{AppendHeaders, IntoResponse};
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use windlass::core::{Lineage, OpenSession, SessionId, Settings};
+use windlass::ports::SessionFilter;
+use windlass::{Start, StartError};
+
+use super::describe::answers::{Conflict, KeyReused, NoSession, StoreFull};
+use super::failure;
+use super::key::{self, Key};
+use super::query::{self, Params};
+use super::seen::{By, Read, Run, Seen, look, opened};
+use super::view::View;
+use crate::app::App;
+use crate::caller::Caller;
+use crate::json::Json;
+use crate::problem::Problem;
+use crate::tenant::Wish;
+
+/// Sessions of a listing that are looked at at the same time.
+const LOOKING: usize = 8;
+
+/// Opens a session. The body may narrow what the tenant allows, and widen nothing.
+#[utoipa::path(
+    post,
+    path = "/sessions",
+    tag = "sessions",
+    params(("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 128,
+            pattern = "^[ -~]+$",
+            description = "Asking again with the same key finds the same session.")),
+    request_body = Wish,
+    responses(
+        (status = 201, description = "It is open, and durable.", body = View,
+         headers(("Location" = String, description = "Where it is."))),
+        KeyReused, Conflict, StoreFull,
+    )
+)]
+pub(crate) async fn open(
+    State(app): State<Arc<App>>,
+    By { caller, .. }: By<Run>,
+    key: Key,
+    Json(wish): Json<Wish>,
+) -> Result<impl IntoResponse, Problem> {
+    if app.draining() {
+        return Err(failure::draining());
+    }
+    let tenant = &caller.tenant;
+    let settings = tenant.house.fresh(&wish);
+    let settings = settings.map_err(|refusal| failure::refused(&refusal))?;
+    let id = key.session("session", &tenant.name);
+    let id = match id {
+        Some(id) => {
+            if let Some(there) = again(&app, &caller, &id, &wish, &settings).await? {
+                return Ok(opened_at(&there));
+            }
+            id
+        }
+        None => new_id(&app)?,
+    };
+    let room = caller.session(&app).await?;
+    let opening = OpenSession {
+        owner: caller.scope().clone(),
+        workspace: tenant.workspace.clone(),
+        settings: settings.clone(),
+        lineage: Lineage::Root,
+    };
+    let start = Start::New(Box::new(opening));
+    let conversation = match tenant.engine.open(&id, caller.scope(), start).await {
+        Ok(conversation) => conversation,
+        Err(error) => {
+            room.unused().await;
+            let StartError::Exists(_) = &error else {
+                return Err(failure::start(&error));
+            };
+            // The same request came at the same time.
+            let there = again(&app, &caller, &id, &wish, &settings).await?;
+            let there = there.ok_or_else(|| key::reused("another session"))?;
+            return Ok(opened_at(&there));
+        }
+    };
+    let durable = conversation.flush().await;
+    durable.map_err(|error| failure::ended(&error))?;
+    let first = look(&caller, &id).await?.ok_or_else(Problem::no_session)?;
+    let view = app.views.of(tenant, &first).await?;
+    Ok(opened_at(&view))
+}
+
+fn opened_at(view: &Arc<View>) -> impl IntoResponse + use<> {
+    let place = format!("/v1/sessions/{}", view.id);
+    let body = Json(view.clone());
+    (
+        StatusCode::CREATED,
+        AppendHeaders([(LOCATION, place)]),
+        body,
+    )
+}
+
+/// The session that this key opened before, if it did; a problem where it was opened otherwise.
+async fn again(
+    app: &App,
+    caller: &Caller,
+    id: &SessionId,
+    wish: &Wish,
+    wanted: &Settings,
+) -> Result<Option<Arc<View>>, Problem> {
+    let Some(first) = look(caller, id).await? else {
+        return Ok(None);
+    };
+    let before = opened(&first).map(|opened| &opened.settings);
+    if !before.is_some_and(|before| is_same(before, wish, wanted)) {
+        return Err(key::reused("other settings"));
+    }
+    app.views.of(&caller.tenant, &first).await.map(Some)
+}
+
+/// Whether a session was opened with what a wish names. What it does not name may have been configured
+/// otherwise then.
+fn is_same(before: &Settings, wish: &Wish, wanted: &Settings) -> bool {
+    wish.mode.is_none_or(|mode| mode == before.mode)
+        && wish.permissions.is_none_or(|may| may == before.permissions)
+        && wish
+            .model
+            .as_ref()
+            .is_none_or(|model| *model == before.model)
+        && wish.limits.is_none_or(|_| wanted.limits == before.limits)
+}
+
+/// A new id: sortable by time, and random.
+fn new_id(app: &App) -> Result<SessionId, Problem> {
+    let random = u128::from(app.clock.entropy()) << 64 | u128::from(app.clock.entropy());
+    let id = ulid::Ulid::from_parts(app.clock.now().0, random).to_string();
+    SessionId::new(&id.to_lowercase()).map_err(|error| failure::defect(&error))
+}
+
+/// Which sessions are wanted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Which {
+    /// Only those that have something left to do, or only those that have not.
+    open: Option<bool>,
+    /// Begins after this id.
+    #[param(
+        min_length = 1,
+        max_length = 64,
+        pattern = "^[A-Za-z0-9_][A-Za-z0-9._-]*$"
+    )]
+    after: Option<String>,
+    /// At most so many; fewer may come although there are more.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u64>,
+}
+
+/// Sessions, in the order of their ids.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Sessions {
+    /// Those of this page.
+    sessions: Vec<View>,
+    /// What `after` is for the next page; null where there is none.
+    #[schema(required, value_type = Option<String>)]
+    next: Option<SessionId>,
+}
+
+/// Lists the sessions of the tenant. What takes reading more than a session's beginning may be null.
+#[utoipa::path(
+    get,
+    path = "/sessions",
+    tag = "sessions",
+    params(Which),
+    responses((status = 200, description = "A page of them.", body = Sessions))
+)]
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    By { caller, .. }: By<Read>,
+    Params(which): Params<Which>,
+) -> Result<Json<Sessions>, Problem> {
+    let limit = query::limit(which.limit, app.bounds.page)?;
+    let after = which.after.as_deref().map(query::session).transpose()?;
+    let tenant = &caller.tenant;
+    let filter = SessionFilter {
+        tenant: Some(tenant.name.clone()),
+        open: which.open,
+    };
+    let heads = tenant.store.sessions(&filter, after.as_ref(), limit).await;
+    let heads = heads.map_err(|error| failure::store(&error))?;
+    let full = heads.len() >= limit;
+    let next = heads.last().filter(|_| full).map(|head| head.id.clone());
+    let looking = stream::iter(heads).map(|head| {
+        let (app, tenant) = (app.clone(), tenant.clone());
+        async move {
+            match &head.summary {
+                Some(summary) => app.views.listed(&tenant, &head.id, summary).await,
+                None => Ok(None),
+            }
+        }
+    });
+    let looked: Vec<_> = looking.buffered(LOOKING).collect().await;
+    let sessions: Result<Vec<_>, _> = looked.into_iter().filter_map(Result::transpose).collect();
+    let sessions = sessions?;
+    Ok(Json(Sessions { sessions, next }))
+}
+
+/// Looks at one session.
+#[utoipa::path(
+    get,
+    path = "/sessions/{id}",
+    tag = "sessions",
+    params(("id" = String, Path, description = "The session.")),
+    responses(
+        (status = 200, description = "How it stands.", body = View),
+        NoSession,
+    )
+)]
+pub(crate) async fn one(
+    State(app): State<Arc<App>>,
+    seen: Seen<Read>,
+) -> Result<Json<Arc<View>>, Problem> {
+    let view = app.views.of(&seen.caller.tenant, &seen.first).await?;
+    Ok(Json(view))
+}

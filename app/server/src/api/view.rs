@@ -1,0 +1,376 @@
+//! Views: a session as a client is shown it, from its log alone. Nothing is opened for one.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use tokio::sync::Semaphore;
+use utoipa::ToSchema;
+use windlass::core::{Fact, Hold, Lineage, Mode, Permissions, Recorded, Seq, SessionId, Timestamp};
+use windlass::ports::{LogStore, StoreErrorKind, Summary};
+use windlass::{Loaded, StartError};
+
+use super::describe::shapes::{LineageShape, ModeShape, PermissionsShape};
+use super::failure;
+use super::recent::Recent;
+use super::seen::opened;
+use crate::problem::Problem;
+use crate::tenant::Tenant;
+
+/// Logs that are folded at the same time, of all tenants together.
+const FOLDING: usize = 4;
+/// Facts that one read of a log brings while it is folded.
+const PAGE: usize = 1_000;
+/// Facts from a log's beginning among which a title is looked for.
+const TITLE_WITHIN: usize = 64;
+/// The longest title, in characters.
+const TITLE: usize = 80;
+
+/// How a session stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = State)]
+pub(crate) enum State {
+    /// No turn is open.
+    Idle,
+    /// A turn is open.
+    Running,
+    /// A turn is open and waits for a person's word.
+    Asking,
+    /// Its log is not what was written.
+    Damaged,
+}
+
+/// A session. What is null was not looked for, or is not there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = Session, example = json!({
+    "id": "01k8q3v5w2x9n4c7d1f6g0h2jk", "state": "asking", "last": 41, "changed": 1_790_000_000_000_u64,
+    "title": "List the files.", "waiting": 0, "held": false, "asking": 1, "turn": 12,
+    "provider": "demo", "model": "demo", "mode": "build", "permissions": "ask",
+    "lineage": {"from": "root"},
+}))]
+pub(crate) struct View {
+    /// Its id.
+    #[schema(value_type = String)]
+    pub(crate) id: SessionId,
+    /// How it stands.
+    pub(crate) state: State,
+    /// The last position of its log.
+    #[schema(value_type = u64)]
+    pub(crate) last: Seq,
+    /// When it changed last, in milliseconds since 1970.
+    #[schema(value_type = u64)]
+    pub(crate) changed: Timestamp,
+    /// The first words of its first input; null before there is one.
+    #[schema(required, value_type = Option<String>)]
+    pub(crate) title: Option<Arc<str>>,
+    /// Inputs that no turn has heard yet; null of a damaged one.
+    #[schema(required)]
+    pub(crate) waiting: Option<u32>,
+    /// Whether they wait for a word to go on, after an interrupt; null of a damaged one.
+    #[schema(required)]
+    pub(crate) held: Option<bool>,
+    /// Questions that are open; null of a damaged one.
+    #[schema(required)]
+    pub(crate) asking: Option<u32>,
+    /// The open turn.
+    #[schema(required)]
+    pub(crate) turn: Option<u64>,
+    /// The provider's name.
+    #[schema(required)]
+    pub(crate) provider: Option<String>,
+    /// The model's name.
+    #[schema(required)]
+    pub(crate) model: Option<String>,
+    /// What its turns are for.
+    #[schema(required, value_type = Option<ModeShape>)]
+    pub(crate) mode: Option<Mode>,
+    /// What its calls may do.
+    #[schema(required, value_type = Option<PermissionsShape>)]
+    pub(crate) permissions: Option<Permissions>,
+    /// Where it comes from.
+    #[schema(required, value_type = Option<LineageShape>)]
+    pub(crate) lineage: Option<Lineage>,
+}
+
+/// What is remembered of a session. A session of the same id that began at another moment is another.
+#[derive(Clone)]
+struct Kept {
+    began: Timestamp,
+    view: Arc<View>,
+}
+
+/// What makes views, with what it found out lately.
+pub(crate) struct Views {
+    views: Recent<Kept>,
+    titles: Recent<(Timestamp, Arc<str>)>,
+    folding: Semaphore,
+}
+
+impl Default for Views {
+    fn default() -> Self {
+        Self {
+            views: Recent::default(),
+            titles: Recent::default(),
+            folding: Semaphore::new(FOLDING),
+        }
+    }
+}
+
+impl Views {
+    /// A session as its log stands now.
+    pub(crate) async fn of(&self, tenant: &Tenant, first: &Recorded) -> Result<Arc<View>, Problem> {
+        let (id, store) = (&first.session, tenant.store.as_ref());
+        let kept = self.views.find(&tenant.name, id);
+        if let Some(kept) = kept.filter(|kept| kept.began == first.ts)
+            && ends_at(store, id, kept.view.last, kept.view.changed).await?
+        {
+            return Ok(kept.view);
+        }
+        let loaded = match self.load(tenant, id).await {
+            Ok(loaded) => loaded,
+            Err(error) => return damaged(&error, first).map(Arc::new),
+        };
+        let last = loaded.last();
+        let changed = changed_at(store, id, last).await?;
+        let title = self.title(tenant, first).await?;
+        let view = Arc::new(whole(&loaded, changed, title));
+        let (began, view) = (first.ts, view);
+        let kept = Kept {
+            began,
+            view: view.clone(),
+        };
+        self.views.keep(&tenant.name, id, kept);
+        Ok(view)
+    }
+
+    /// A session of a listing: folded only where a turn is open or an input waits.
+    pub(crate) async fn listed(
+        &self,
+        tenant: &Tenant,
+        id: &SessionId,
+        summary: &Summary,
+    ) -> Result<Option<View>, Problem> {
+        let Some(first) = first(tenant.store.as_ref(), id).await? else {
+            return Ok(None);
+        };
+        if summary.is_open() {
+            let view = self.of(tenant, &first).await?;
+            return Ok(Some(View::clone(&view)));
+        }
+        let kept = self.views.find(&tenant.name, id);
+        let same = |kept: &Kept| kept.began == first.ts && kept.view.last == summary.last;
+        if let Some(kept) = kept.filter(same) {
+            return Ok(Some(View::clone(&kept.view)));
+        }
+        Ok(Some(View {
+            id: id.clone(),
+            state: State::Idle,
+            last: summary.last,
+            changed: summary.changed,
+            title: self.title(tenant, &first).await?,
+            waiting: Some(0),
+            held: Some(false),
+            asking: Some(0),
+            turn: None,
+            provider: None,
+            model: None,
+            mode: None,
+            permissions: None,
+            lineage: opened(&first).map(|opened| opened.lineage.clone()),
+        }))
+    }
+
+    /// What a session's log folds to.
+    pub(crate) async fn load(&self, tenant: &Tenant, id: &SessionId) -> Result<Loaded, StartError> {
+        // It is never closed.
+        let _folding = self.folding.acquire().await;
+        windlass::load(tenant.store.as_ref(), id, PAGE).await
+    }
+
+    async fn title(&self, tenant: &Tenant, first: &Recorded) -> Result<Option<Arc<str>>, Problem> {
+        let id = &first.session;
+        let known = self.titles.find(&tenant.name, id);
+        if let Some((_, title)) = known.filter(|(began, _)| *began == first.ts) {
+            return Ok(Some(title));
+        }
+        let title = title(tenant.store.as_ref(), id).await?;
+        if let Some(title) = &title {
+            let kept = (first.ts, title.clone());
+            self.titles.keep(&tenant.name, id, kept);
+        }
+        Ok(title)
+    }
+}
+
+/// Whether a log still ends with the fact at this position, of this moment.
+async fn ends_at(
+    store: &dyn LogStore,
+    id: &SessionId,
+    last: Seq,
+    changed: Timestamp,
+) -> Result<bool, Problem> {
+    let before = Seq(last.0.saturating_sub(1));
+    let tail = store.read(id, before, 2).await;
+    let tail = tail.map_err(|error| failure::store(&error))?;
+    let mut tail = tail.iter();
+    let end = tail.next();
+    Ok(tail.next().is_none() && end.is_some_and(|end| end.seq == last && end.ts == changed))
+}
+
+/// When the fact at this position was decided.
+async fn changed_at(store: &dyn LogStore, id: &SessionId, at: Seq) -> Result<Timestamp, Problem> {
+    let fact = store.read(id, Seq(at.0.saturating_sub(1)), 1).await;
+    let fact = fact.map_err(|error| failure::store(&error))?;
+    // It was erased since.
+    let fact = fact.first().ok_or_else(Problem::no_session)?;
+    Ok(fact.ts)
+}
+
+/// The first fact of a session; `None` where it was erased meanwhile, or cannot be read.
+async fn first(store: &dyn LogStore, id: &SessionId) -> Result<Option<Recorded>, Problem> {
+    match store.read(id, Seq::ZERO, 1).await {
+        Ok(facts) => Ok(facts.into_iter().next()),
+        Err(error) => match error.kind {
+            StoreErrorKind::Unknown | StoreErrorKind::Corrupt { .. } | StoreErrorKind::Newer => {
+                Ok(None)
+            }
+            StoreErrorKind::Locked
+            | StoreErrorKind::NotClaimed
+            | StoreErrorKind::Conflict { .. }
+            | StoreErrorKind::Invalid
+            | StoreErrorKind::TooLarge
+            | StoreErrorKind::Full
+            | StoreErrorKind::ReadOnly
+            | StoreErrorKind::Unsupported
+            | StoreErrorKind::Unavailable
+            | StoreErrorKind::Io => Err(failure::store(&error)),
+        },
+    }
+}
+
+/// The first words of a session's first input.
+async fn title(store: &dyn LogStore, id: &SessionId) -> Result<Option<Arc<str>>, Problem> {
+    let facts = store.read(id, Seq::ZERO, TITLE_WITHIN).await;
+    let facts = facts.map_err(|error| failure::store(&error))?;
+    let mut said = facts.iter().filter_map(|fact| {
+        if let Fact::InputQueued(queued) = &fact.fact {
+            return Some(&queued.text);
+        }
+        None
+    });
+    Ok(said.next().map(|text| words(text).into()))
+}
+
+/// The first words of a text, on one line.
+fn words(text: &str) -> String {
+    let mut line = String::new();
+    let mut length = 0_usize;
+    for word in text.split_whitespace() {
+        let more = word.chars().count();
+        if length.saturating_add(more) >= TITLE {
+            if line.is_empty() {
+                line = word.chars().take(TITLE).collect();
+            }
+            line.push('…');
+            break;
+        }
+        if !line.is_empty() {
+            line.push(' ');
+            length = length.saturating_add(1);
+        }
+        line.push_str(word);
+        length = length.saturating_add(more);
+    }
+    line
+}
+
+fn whole(loaded: &Loaded, changed: Timestamp, title: Option<Arc<str>>) -> View {
+    let session = &loaded.session;
+    let asking = windlass::pending(loaded).len();
+    let turn = session.turn();
+    let state = match (turn, asking) {
+        (None, _) => State::Idle,
+        (Some(_), 0) => State::Running,
+        (Some(_), _) => State::Asking,
+    };
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    View {
+        id: session.id.clone(),
+        state,
+        last: loaded.last(),
+        changed,
+        title,
+        waiting: Some(number(session.queue.len())),
+        held: Some(session.hold == Hold::Held && !session.queue.is_empty()),
+        asking: Some(number(asking)),
+        turn: turn.map(|turn| turn.id.0),
+        provider: Some(session.settings.provider.clone()),
+        model: Some(session.settings.model.clone()),
+        mode: Some(session.settings.mode),
+        permissions: Some(session.settings.permissions),
+        lineage: Some(Lineage::clone(&session.lineage)),
+    }
+}
+
+/// A session of which only the beginning can be read.
+fn damaged(error: &StartError, first: &Recorded) -> Result<View, Problem> {
+    let last = match error {
+        StartError::Corrupt(error) => match error.kind {
+            StoreErrorKind::Corrupt { after, .. } => after,
+            StoreErrorKind::Unknown
+            | StoreErrorKind::Locked
+            | StoreErrorKind::NotClaimed
+            | StoreErrorKind::Conflict { .. }
+            | StoreErrorKind::Invalid
+            | StoreErrorKind::TooLarge
+            | StoreErrorKind::Newer
+            | StoreErrorKind::Full
+            | StoreErrorKind::ReadOnly
+            | StoreErrorKind::Unsupported
+            | StoreErrorKind::Unavailable
+            | StoreErrorKind::Io => first.seq,
+        },
+        StartError::Misfit { misfit, .. } => Seq(misfit.at.0.saturating_sub(1)),
+        StartError::Unknown(_)
+        | StartError::Exists(_)
+        | StartError::Locked(_)
+        | StartError::Settings(_)
+        | StartError::Child(_)
+        | StartError::Store(_)
+        | StartError::Shut(_) => return Err(failure::start(error)),
+    };
+    Ok(View {
+        id: first.session.clone(),
+        state: State::Damaged,
+        last,
+        changed: first.ts,
+        title: None,
+        waiting: None,
+        held: None,
+        asking: None,
+        turn: None,
+        provider: None,
+        model: None,
+        mode: None,
+        permissions: None,
+        lineage: opened(first).map(|opened| opened.lineage.clone()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_one_bounded_line_of_whole_words() {
+        assert_eq!(words("  List\n the\tfiles. "), "List the files.");
+        assert_eq!(words(" \n "), "");
+        let long = words(&"word ".repeat(100));
+        assert!(
+            long.ends_with("word…") && long.chars().count() <= TITLE + 1,
+            "{long}"
+        );
+        let one = words(&"ä".repeat(500));
+        assert_eq!(one.chars().count(), TITLE + 1);
+    }
+}

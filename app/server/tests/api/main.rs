@@ -1,0 +1,12 @@
+//! The interface over real sockets, with a scripted model.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod client;
+mod sessions;
+mod world;

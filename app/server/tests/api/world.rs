@@ -1,0 +1,273 @@
+//! The world of these tests: a store that outlives servers, a scripted model, and servers over real
+//! sockets.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use windlass::core::{Limits, Mode, Permissions, RequestOptions, Scope, Settings, Window};
+use windlass::ports::{
+    Approval, ApprovalRequest, Approver, ApproverError, Blobs, Clock, LogStore, NoHooks, Ports,
+    ToolExecutor,
+};
+use windlass::{Config, Engine};
+use windlass_memory::{MemoryBlobs, MemoryStore};
+use windlass_server::{
+    Access, Bounds, Grant, House, Quota, Refusal, Rights, Served, Server, Tenant, TokenHash, Wish,
+    windlass,
+};
+use windlass_testkit::clock::ManualClock;
+use windlass_testkit::provider::{ScriptedProvider, Step};
+use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
+
+use crate::client::{Answer, Ask, OTHER, READER, TOKEN, soon};
+
+/// What outlives a server.
+pub(crate) struct World {
+    pub(crate) store: Arc<dyn LogStore>,
+    pub(crate) blobs: Arc<dyn Blobs>,
+    pub(crate) provider: ScriptedProvider,
+    pub(crate) quota: Quota,
+    pub(crate) bounds: Bounds,
+    tools: Arc<dyn ToolExecutor>,
+    clock: Arc<dyn Clock>,
+    pub(crate) today: Arc<Mutex<Today>>,
+}
+
+/// What the tenants' configuration says today.
+pub(crate) struct Today {
+    pub(crate) instructions: String,
+    pub(crate) refuses: bool,
+}
+
+/// A server over a real socket.
+pub(crate) struct Running {
+    pub(crate) address: SocketAddr,
+    pub(crate) engines: Vec<Engine>,
+    stop: Option<oneshot::Sender<()>>,
+    serving: JoinHandle<()>,
+}
+
+impl World {
+    pub(crate) fn new(
+        script: impl IntoIterator<Item = Step>,
+        tools: impl IntoIterator<Item = ScriptedTool>,
+    ) -> Self {
+        Self {
+            store: Arc::new(MemoryStore::new()),
+            blobs: Arc::new(MemoryBlobs::new()),
+            provider: ScriptedProvider::new(script),
+            quota: Quota::default(),
+            bounds: Bounds {
+                unknown_ms: 1,
+                ..Bounds::default()
+            },
+            tools: Arc::new(ScriptedTools::new(tools)),
+            clock: Arc::new(ManualClock::new(
+                windlass::core::Timestamp(1_790_000_000_000),
+                7,
+            )),
+            today: Arc::new(Mutex::new(Today {
+                instructions: "Be brief.".into(),
+                refuses: false,
+            })),
+        }
+    }
+
+    fn engine(&self) -> Engine {
+        let ports = Ports {
+            provider: Arc::new(self.provider.clone()),
+            store: self.store.clone(),
+            tools: self.tools.clone(),
+            blobs: self.blobs.clone(),
+            hooks: Arc::new(NoHooks),
+            approver: Arc::new(Elsewhere),
+            clock: self.clock.clone(),
+        };
+        Engine::new(ports, Config::default())
+    }
+
+    /// Begins to serve two tenants.
+    pub(crate) async fn serve(&self) -> Running {
+        let tenant = |name: &str| Tenant {
+            name: name.to_owned(),
+            engine: self.engine(),
+            store: self.store.clone(),
+            blobs: self.blobs.clone(),
+            workspace: None,
+            house: Arc::new(TestHouse {
+                tools: self.tools.clone(),
+                today: self.today.clone(),
+            }),
+        };
+        let tenants: Vec<_> = ["acme", "other"].map(tenant).into();
+        let engines = tenants.iter().map(|tenant| tenant.engine.clone()).collect();
+        let grant = |token, tenant, who, rights| (TokenHash::of(token), grant(tenant, who, rights));
+        let reads = Rights {
+            read: true,
+            run: false,
+            approve: false,
+        };
+        let grants = [
+            grant(TOKEN, "acme", "ann", Rights::ALL),
+            grant(OTHER, "other", "bob", Rights::ALL),
+            grant(READER, "acme", "reader", reads),
+        ];
+        let quotas = BTreeMap::from([("acme".to_owned(), self.quota)]);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = Server::new(Served {
+            tenants,
+            access: Arc::new(Access::new(grants, quotas)),
+            bounds: self.bounds,
+            clock: self.clock.clone(),
+            hosts: vec![address.to_string()],
+            origins: Vec::new(),
+        });
+        let (stop, stopped) = oneshot::channel();
+        let serving = tokio::spawn(async move {
+            let stopped = async move {
+                let _ = stopped.await;
+            };
+            server.serve(listener, stopped).await.unwrap();
+        });
+        Running {
+            address,
+            engines,
+            stop: Some(stop),
+            serving,
+        }
+    }
+}
+
+impl Running {
+    pub(crate) fn get(&self, path: &str) -> Ask {
+        Ask::new(self.address, "GET", path)
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Ask {
+        Ask::new(self.address, "POST", path).json(body)
+    }
+
+    /// Opens a session and answers its id.
+    pub(crate) async fn open(&self, wish: &Value) -> String {
+        let opened = self.post("/sessions", wish).send().await.is(201);
+        opened["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Sends a text for a turn, and waits for its end.
+    pub(crate) async fn turn(&self, id: &str, text: &str) -> Value {
+        let path = format!("/sessions/{id}/turns");
+        let taken = self.post(&path, &json!({ "text": text })).send().await;
+        let turn = &taken.is(202)["turn"];
+        self.ended(id, turn.as_u64().expect("a turn at once")).await
+    }
+
+    /// Waits for a turn's end.
+    pub(crate) async fn ended(&self, id: &str, turn: u64) -> Value {
+        let path = format!("/sessions/{id}/turns/{turn}");
+        let asked = self.get(&path).header("Prefer", "wait=30").send().await;
+        let turn = asked.is(200);
+        assert_eq!(turn["state"], "settled", "{turn}");
+        turn
+    }
+
+    /// Stops the server, and with it what runs; what is in the store stays.
+    pub(crate) async fn stop(mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        soon(self.serving).await.unwrap();
+    }
+}
+
+fn grant(tenant: &str, principal: &str, rights: Rights) -> Grant {
+    Grant {
+        tenant: tenant.to_owned(),
+        scope: Scope::Principal {
+            tenant: tenant.to_owned(),
+            principal: principal.to_owned(),
+            claims: BTreeMap::new(),
+        },
+        rights,
+    }
+}
+
+/// Questions are answered by whoever answers them over HTTP.
+struct Elsewhere;
+
+#[async_trait]
+impl Approver for Elsewhere {
+    async fn ask(&self, _: ApprovalRequest) -> Result<Approval, ApproverError> {
+        std::future::pending().await
+    }
+}
+
+struct TestHouse {
+    tools: Arc<dyn ToolExecutor>,
+    today: Arc<Mutex<Today>>,
+}
+
+impl House for TestHouse {
+    fn fresh(&self, wish: &Wish) -> Result<Settings, Refusal> {
+        let model = wish.model.clone().unwrap_or_else(|| "m".into());
+        if !self.models().contains(&model) {
+            return Err(Refusal(format!("the model {model:?} is not offered")));
+        }
+        let today = self.today.lock().unwrap();
+        Ok(Settings {
+            provider: "scripted".into(),
+            model,
+            instructions: today.instructions.clone(),
+            mode: wish.mode.unwrap_or(Mode::Build),
+            permissions: wish.permissions.unwrap_or(Permissions::Auto),
+            rules: Vec::new(),
+            hooks: Vec::new(),
+            window: Window::default(),
+            price: None,
+            tools: self.tools.tools(),
+            limits: wish.limits.unwrap_or_default().within(&Limits::default()),
+            max_output_tokens: None,
+            effort: None,
+            redaction: None,
+            base_url: None,
+            options: RequestOptions::default(),
+        })
+    }
+
+    fn today(&self, recorded: &Settings) -> Result<Settings, Refusal> {
+        let today = self.today.lock().unwrap();
+        if today.refuses {
+            return Err(Refusal("the provider is gone".into()));
+        }
+        Ok(Settings {
+            instructions: today.instructions.clone(),
+            ..recorded.clone()
+        })
+    }
+
+    fn models(&self) -> Vec<String> {
+        vec!["m".into(), "n".into()]
+    }
+}
+
+/// A problem's status and code, to compare with.
+pub(crate) fn problem(status: u16, code: &str) -> (u16, String) {
+    (status, code.to_owned())
+}
+
+/// All of a session's facts.
+pub(crate) async fn facts(server: &Running, id: &str) -> Vec<Value> {
+    let answer: Answer = server
+        .get(&format!("/sessions/{id}/history?limit=1000"))
+        .send()
+        .await;
+    let page = answer.is(200);
+    assert_eq!(page["next"], Value::Null);
+    page["facts"].as_array().unwrap().clone()
+}

@@ -1,7 +1,10 @@
 //! Bounds: how much of everything a server takes.
 
+use serde::Deserialize;
+
 /// How much of everything a server takes. Times are milliseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Bounds {
     /// Connections at a time; those beyond wait to be accepted.
     pub connections: usize,
@@ -60,5 +63,36 @@ impl Default for Bounds {
             unknown_ms: 25,
             drain_ms: 10_000,
         }
+    }
+}
+
+impl Bounds {
+    /// What cannot be served within: the name of a bound that leaves no room, if there is one.
+    #[must_use]
+    pub fn without_room(&self) -> Option<&'static str> {
+        let counts = [
+            ("connections", self.connections),
+            ("connections_per_address", self.connections_per_address),
+            ("headers", self.headers),
+            ("body_bytes", self.body_bytes),
+            ("frame_bytes", self.frame_bytes),
+            ("json_depth", self.json_depth),
+            ("tickets", self.tickets),
+            ("page", self.page),
+        ];
+        let times = [
+            ("header_ms", self.header_ms),
+            ("body_ms", self.body_ms),
+            ("idle_ms", self.idle_ms),
+            ("stall_ms", self.stall_ms),
+            ("heartbeat_ms", self.heartbeat_ms),
+            ("ticket_ms", self.ticket_ms),
+        ];
+        let count = counts.iter().find(|(_, bound)| *bound == 0);
+        let time = times.iter().find(|(_, bound)| *bound == 0);
+        // What hyper itself needs to read a request line in.
+        let small = (self.header_bytes < 8 * 1024).then_some("header_bytes");
+        let count = count.map(|(name, _)| *name);
+        count.or(time.map(|(name, _)| *name)).or(small)
     }
 }

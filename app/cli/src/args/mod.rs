@@ -1,6 +1,7 @@
 //! Arguments: the words of the command.
 
 mod parse;
+mod serve;
 mod shape;
 
 use std::path::PathBuf;
@@ -9,6 +10,8 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 use windlass::core::SessionId;
 
 use parse::session;
+pub(crate) use parse::{Pattern, amount, duration, mode, pattern, permissions, price, strategy};
+pub(crate) use serve::Serve;
 pub(crate) use shape::{Asked, Place, Shape, Taping};
 
 /// Runs durable agent turns: kill it at any moment, and `windlass resume` goes on where it stood.
@@ -31,6 +34,8 @@ pub(crate) enum Command {
     Run(Run),
     /// Go on with a session: finish its turn, or send it another prompt.
     Resume(Resume),
+    /// Run sessions for any number of clients over HTTP, and serve a page to use them by.
+    Serve(Serve),
     /// List the sessions of a store.
     Sessions(Listing),
     /// Tell a session's story, or print the whole output of one call.

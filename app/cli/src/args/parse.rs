@@ -28,7 +28,7 @@ impl Pattern {
 }
 
 /// `tool`, or `tool(argument=pattern)`.
-pub(super) fn pattern(text: &str) -> Result<Pattern, String> {
+pub(crate) fn pattern(text: &str) -> Result<Pattern, String> {
     let wrong = || {
         format!(
             "{text:?} is no rule: use tool or tool(argument=pattern), as in shell(command=git status)"
@@ -61,7 +61,7 @@ pub(super) fn pattern(text: &str) -> Result<Pattern, String> {
 }
 
 /// Money, in millionths: digits, and up to six of them after a point.
-pub(super) fn amount(text: &str) -> Result<u64, String> {
+pub(crate) fn amount(text: &str) -> Result<u64, String> {
     let micros = decimal(text).ok_or_else(|| format!("{text:?} is no amount such as 2 or 0.25"))?;
     if micros == 0 {
         return Err("a limit of money is more than nothing".to_owned());
@@ -70,7 +70,7 @@ pub(super) fn amount(text: &str) -> Result<u64, String> {
 }
 
 /// Three amounts: of requests, of cached requests, of answers.
-pub(super) fn price(text: &str) -> Result<Price, String> {
+pub(crate) fn price(text: &str) -> Result<Price, String> {
     let parts: Option<Vec<u64>> = text.split(',').map(|part| decimal(part.trim())).collect();
     match parts.as_deref() {
         Some(&[input_micros, cached_input_micros, output_micros]) => Ok(Price {
@@ -104,7 +104,7 @@ pub(super) fn words(text: &str) -> Result<String, String> {
     }
 }
 
-pub(super) fn strategy(text: &str) -> Result<Strategy, String> {
+pub(crate) fn strategy(text: &str) -> Result<Strategy, String> {
     match text {
         "clear" => Ok(Strategy::Clear),
         "slide" => Ok(Strategy::Slide),
@@ -119,7 +119,7 @@ pub(super) fn session(text: &str) -> Result<SessionId, String> {
     SessionId::new(text).map_err(|error| error.to_string())
 }
 
-pub(super) fn mode(text: &str) -> Result<Mode, String> {
+pub(crate) fn mode(text: &str) -> Result<Mode, String> {
     match text {
         "build" => Ok(Mode::Build),
         "plan" => Ok(Mode::Plan),
@@ -127,7 +127,7 @@ pub(super) fn mode(text: &str) -> Result<Mode, String> {
     }
 }
 
-pub(super) fn permissions(text: &str) -> Result<Permissions, String> {
+pub(crate) fn permissions(text: &str) -> Result<Permissions, String> {
     match text {
         "auto" => Ok(Permissions::Auto),
         "ask" => Ok(Permissions::Ask),
@@ -138,7 +138,7 @@ pub(super) fn permissions(text: &str) -> Result<Permissions, String> {
     }
 }
 
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let duration = humantime::parse_duration(text)
         .map_err(|error| format!("not a duration such as 90s or 5m: {error}"))?;
     if duration.as_millis() == 0 {

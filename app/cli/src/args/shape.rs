@@ -26,7 +26,7 @@ pub(crate) struct Place {
 }
 
 /// What turns are run with. A session keeps what it was opened with unless told otherwise.
-#[derive(Debug, Clone, ClapArgs)]
+#[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct Shape {
     /// Who answers: openai (Responses), openai-chat (Chat Completions), anthropic (Messages), demo
     /// (a script, which needs no key), or a provider, a chain or the routes of the providers file

@@ -15,6 +15,7 @@ mod remark;
 mod repair;
 mod replay;
 mod run;
+mod serve;
 mod sessions;
 mod show;
 mod turn;
@@ -31,6 +32,7 @@ pub(crate) async fn run(args: Args, layer: Layer) -> Result<Exit, Failure> {
     match args.command {
         Command::Run(args) => run::run(args, layer).await,
         Command::Resume(args) => run::resume(args, layer).await,
+        Command::Serve(args) => serve::serve(args, layer).await,
         Command::Sessions(args) => sessions::sessions(args).await,
         Command::Show(args) => show::show(args).await,
         Command::Log(args) => log::log(args).await,

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use windlass::core::{
-    GOAL_TOOL, Interrupter, Lineage, OpenSession, Scope, Session, SessionId, Settings, StopWhen,
-    ToolSpec,
+    Interrupter, Lineage, OpenSession, Scope, Session, SessionId, Settings, StopWhen,
 };
 use windlass::ports::{Clock as _, LogStore, StoreErrorKind, ToolExecutor as _};
 use windlass::{Conversation, Start, StartError};
@@ -211,7 +210,7 @@ fn rig(task: &Task, site: &Site, kept: Opened, recorded: Option<&Session>) -> Re
     let chosen = wiring::choose(&task.shape, &over, settings)?;
     let toolbox = wiring::toolbox(&site.workspace, task.shape.tools.as_deref())?;
     // Hooks are declared for all tools there may be: what is there to be met comes and goes.
-    let known = with_goal(toolbox.tools());
+    let known = wiring::with_goal(toolbox.tools());
     let hooks = wiring::hooks(task.shape.hooks.as_deref(), &known)?;
     let offered = Offered {
         tools: match has_goal(task, recorded) {
@@ -236,14 +235,6 @@ fn rig(task: &Task, site: &Site, kept: Opened, recorded: Option<&Session>) -> Re
 fn has_goal(task: &Task, recorded: Option<&Session>) -> bool {
     let had = recorded.is_some_and(|session| session.goal.is_some());
     task.asked.goal.is_some() || (had && !task.asked.no_goal)
-}
-
-/// The tools, with the one by which a model says that the goal is met.
-fn with_goal(mut tools: Vec<ToolSpec>) -> Vec<ToolSpec> {
-    if !tools.iter().any(|tool| tool.name == GOAL_TOOL) {
-        tools.push(wiring::goal_tool());
-    }
-    tools
 }
 
 fn posture(settings: &Settings) -> String {

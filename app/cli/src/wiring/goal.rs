@@ -3,7 +3,7 @@
 use windlass::core::{Concurrency, EffectClass, GOAL_TOOL, ToolSpec};
 
 /// The tool, as the model is shown it. The engine answers it; nothing runs.
-pub(crate) fn goal_tool() -> ToolSpec {
+fn goal_tool() -> ToolSpec {
     ToolSpec {
         name: GOAL_TOOL.to_owned(),
         description: "Says that the goal of this session is met. Call it only once you have \
@@ -16,4 +16,12 @@ pub(crate) fn goal_tool() -> ToolSpec {
         timeout_ms: None,
         reconciles: false,
     }
+}
+
+/// These tools, with the one by which a model says that the goal is met.
+pub(crate) fn with_goal(mut tools: Vec<ToolSpec>) -> Vec<ToolSpec> {
+    if !tools.iter().any(|tool| tool.name == GOAL_TOOL) {
+        tools.push(goal_tool());
+    }
+    tools
 }

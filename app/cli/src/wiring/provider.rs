@@ -1,5 +1,6 @@
 //! Providers: which one answers, and how it is reached.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +44,8 @@ pub(crate) struct Chosen {
     pub(crate) demo: Option<Demo>,
     /// What records the traffic, if it is recorded.
     pub(crate) recorder: Option<Arc<Recorder>>,
+    /// All that a session may name, and where each is, if not at its usual place.
+    pub(crate) places: BTreeMap<String, Option<String>>,
     adapters: Vec<(String, Adapter)>,
 }
 
@@ -173,7 +176,9 @@ impl All<'_> {
         })?;
         let port = self.named(&ready);
         let adapters = vec![(ready.name.clone(), ready.adapter)];
+        let places = BTreeMap::from([(ready.name.clone(), ready.base_url.clone())]);
         Ok(Chosen {
+            places,
             name: ready.name,
             base_url: ready.base_url,
             model: ready.model,
@@ -188,12 +193,8 @@ impl All<'_> {
     fn routed(&self, name: &str) -> Result<Chosen, Failure> {
         let chosen = self.ready(name, true)?;
         let mut others = Vec::new();
-        for entry in self
-            .file
-            .providers
-            .iter()
-            .filter(|entry| entry.name != name)
-        {
+        let entries = self.file.providers.iter();
+        for entry in entries.filter(|entry| entry.name != name) {
             others.extend(self.ready(&entry.name, true)?);
         }
         for built in BuiltIn::ALL {
@@ -207,9 +208,11 @@ impl All<'_> {
         let mut adapters = Vec::new();
         let mut demo = None;
         let (mut base_url, mut model) = (None, None);
+        let mut places = BTreeMap::new();
         let found = chosen.is_some();
         for (at, ready) in chosen.into_iter().chain(others).enumerate() {
             ports.push(self.named(&ready));
+            places.insert(ready.name.clone(), ready.base_url.clone());
             adapters.push((ready.name, ready.adapter));
             demo = demo.or(ready.demo);
             if at == 0 && found {
@@ -217,11 +220,13 @@ impl All<'_> {
             }
         }
         for chain in &self.file.chains {
+            places.insert(chain.name.clone(), None);
             let chain = fallback(chain, &ports)?;
             ports.push(Arc::new(chain));
         }
         let mut router = Router::new(ROUTES, ports).map_err(off)?;
         for route in &self.file.routes {
+            places.insert(ROUTES.to_owned(), None);
             let models = ModelPattern::new(&route.models);
             let to = route.model.as_deref();
             router = router.rule(models, &route.provider, to).map_err(off)?;
@@ -233,6 +238,7 @@ impl All<'_> {
             port: Arc::new(router),
             demo,
             recorder: None,
+            places,
             adapters,
         })
     }

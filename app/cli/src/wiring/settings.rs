@@ -63,16 +63,23 @@ pub(crate) fn changed(
     chosen: &Chosen,
     offered: Offered,
 ) -> Result<Settings, Failure> {
-    let mut settings = recorded.clone();
-    settings.tools = offered.tools;
-    settings.hooks = offered.hooks;
-    settings.redaction = offered.redaction;
-    settings.base_url.clone_from(&chosen.base_url);
+    let mut settings = today(recorded, chosen.base_url.clone(), offered);
     if settings.provider != chosen.name {
         settings.provider.clone_from(&chosen.name);
         settings.model = model(shape, chosen)?;
     }
     with(settings, shape)
+}
+
+/// The settings of an existing session, with what the adapters offer today.
+pub(super) fn today(recorded: &Settings, base_url: Option<String>, offered: Offered) -> Settings {
+    Settings {
+        tools: offered.tools,
+        hooks: offered.hooks,
+        redaction: offered.redaction,
+        base_url,
+        ..recorded.clone()
+    }
 }
 
 /// Whether the command says in so many words what turns may do or take: then it may allow more

@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub(crate) mod server;
 pub(crate) mod terminal;
 
 use std::path::{Path, PathBuf};

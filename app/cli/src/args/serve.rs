@@ -1,0 +1,32 @@
+//! What `windlass serve` is told.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+
+use super::{Place, Shape};
+
+/// `windlass serve`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Serve {
+    /// The address that it listens at [default: what the configuration says, else 127.0.0.1:8620].
+    /// Port 0 takes a free one, which is printed.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Tenants, tokens, limits and hosts, in TOML [default: windlass/server.toml in your
+    /// configuration folder].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// The file that keeps the token, readable for its owner alone; made where it is missing
+    /// [default: a new token at each start, which is kept nowhere].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Print a new token, and the SHA-256 of it that the configuration is to have; serve nothing.
+    #[arg(long)]
+    pub(crate) new_token: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+    #[command(flatten)]
+    pub(crate) shape: Shape,
+}

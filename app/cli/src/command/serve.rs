@@ -1,0 +1,101 @@
+//! `windlass serve`: runs sessions for any number of clients over HTTP.
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+
+use super::closed;
+use crate::Layer;
+use crate::args::Serve;
+use crate::exit::{Exit, Failure};
+use crate::present::{complain, line, tell};
+use crate::wiring::{self, Composed, Reload};
+
+pub(super) async fn serve(args: Serve, layer: Layer) -> Result<Exit, Failure> {
+    if args.new_token {
+        return new_token();
+    }
+    // From here on a signal is a word to the server, not the end of the process.
+    let signals = Signals::listen()?;
+    let Composed {
+        server,
+        listener,
+        link,
+        reload,
+        recovery,
+    } = wiring::compose(&args, layer).await?;
+    let (tell_stop, mut stop) = mpsc::channel(1);
+    let (tell_again, mut again) = mpsc::channel(1);
+    tokio::spawn(signals.heard(reload, tell_stop, tell_again));
+    tell(&link);
+    for tenant in recovery {
+        tokio::spawn(tenant.run());
+    }
+    let stopped = async move {
+        let _ = stop.recv().await;
+    };
+    tokio::select! {
+        served = server.serve(listener, stopped) => match served {
+            Ok(()) => Ok(Exit::Completed),
+            Err(error) => Err(Failure::new(
+                Exit::Failed,
+                format!("connections cannot be taken any more: {error}; start the server again"),
+            )),
+        },
+        Some(exit) = again.recv() => Ok(exit),
+    }
+}
+
+fn new_token() -> Result<Exit, Failure> {
+    let token = wiring::fresh_token()?;
+    let hash = windlass_server::TokenHash::of(&token);
+    line(&format!("token  {token}\nsha256 {hash}")).map_err(closed)?;
+    Ok(Exit::Completed)
+}
+
+/// The signals of a server.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Self, Failure> {
+        let listen = |kind: SignalKind| {
+            signal(kind).map_err(|error| {
+                Failure::new(Exit::Failed, format!("listening for signals: {error}"))
+            })
+        };
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hang_up: listen(SignalKind::hangup())?,
+        })
+    }
+
+    /// Reads the configuration again on SIGHUP; the first other signal stops the server, the second
+    /// ends the process.
+    async fn heard(mut self, reload: Reload, stop: mpsc::Sender<()>, again: mpsc::Sender<Exit>) {
+        let mut asked = false;
+        loop {
+            let exit = tokio::select! {
+                _ = self.hang_up.recv() => {
+                    match reload.again() {
+                        Ok(words) => tell(&words),
+                        Err(failure) => complain(&format!("{}; nothing was changed", failure.message)),
+                    }
+                    continue;
+                }
+                _ = self.interrupt.recv() => Exit::Interrupted,
+                _ = self.terminate.recv() => Exit::Terminated,
+            };
+            // Whoever has stopped listening has ended already.
+            if asked {
+                let _ = again.send(exit).await;
+                return;
+            }
+            asked = true;
+            let _ = stop.send(()).await;
+        }
+    }
+}

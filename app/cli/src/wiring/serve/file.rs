@@ -1,0 +1,429 @@
+//! The configuration of a server, as its file says it.
+//!
+//! It comes from the command line or the user's own configuration folder, never from a workspace. No
+//! secret stands in it: a token is known by its SHA-256.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use windlass::core::Scope;
+use windlass_server::{Bounds, Grant, Quota, Right, Rights, TokenHash};
+
+use crate::args::{Pattern, Shape, amount, duration, mode, pattern, permissions, price, strategy};
+use crate::exit::Failure;
+
+/// The most bytes of the file.
+const MOST: u64 = 4 * 1024 * 1024;
+
+/// What the file says.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct File {
+    /// The address that it listens at.
+    pub(super) listen: Option<SocketAddr>,
+    /// Names that it is called by, `host` or `host:port`.
+    pub(super) hosts: Vec<String>,
+    /// Origins beside its own that browsers may call it from.
+    pub(super) origins: Vec<String>,
+    /// How much of everything it takes.
+    pub(super) bounds: Bounds,
+    /// The tenants.
+    #[serde(rename = "tenant")]
+    pub(super) tenants: Vec<Entry>,
+    /// The tokens.
+    #[serde(rename = "token")]
+    pub(super) tokens: Vec<Token>,
+}
+
+/// A tenant.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Entry {
+    /// Its name, as tokens and the log have it.
+    pub(super) name: String,
+    /// The folder that its tools work in.
+    pub(super) workspace: PathBuf,
+    /// As `--provider`.
+    provider: Option<String>,
+    /// As `--providers`.
+    providers: Option<PathBuf>,
+    /// As `--base-url`.
+    base_url: Option<String>,
+    /// As `--model`: the usual one.
+    model: Option<String>,
+    /// Other models that a session may be opened with.
+    #[serde(default)]
+    pub(super) models: Vec<String>,
+    /// As `--mode`.
+    mode: Option<String>,
+    /// As `--permissions`.
+    permissions: Option<String>,
+    /// As `--allow`.
+    #[serde(default)]
+    allow: Vec<String>,
+    /// As `--ask`.
+    #[serde(default)]
+    ask: Vec<String>,
+    /// As `--deny`.
+    #[serde(default)]
+    deny: Vec<String>,
+    /// As `--max-samples`.
+    max_samples: Option<u32>,
+    /// As `--deadline`.
+    deadline: Option<String>,
+    /// As `--max-tokens`.
+    max_tokens: Option<u64>,
+    /// As `--max-cost`.
+    max_cost: Option<String>,
+    /// As `--price`.
+    price: Option<String>,
+    /// As `--window`.
+    window: Option<u64>,
+    /// As `--compaction`.
+    compaction: Option<String>,
+    /// As `--tools`.
+    tools: Option<PathBuf>,
+    /// As `--hooks`.
+    hooks: Option<PathBuf>,
+    /// How much it may have.
+    #[serde(default)]
+    pub(super) quota: Quota,
+}
+
+/// A token.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Token {
+    /// Its SHA-256, in hexadecimal digits.
+    sha256: String,
+    /// The tenant that it is for.
+    tenant: String,
+    /// On whose behalf it acts.
+    principal: String,
+    /// What is known of the principal, for the log.
+    #[serde(default)]
+    claims: BTreeMap<String, String>,
+    /// What it may do.
+    rights: Vec<Right>,
+    /// What it is, for whoever reads the file.
+    #[serde(default)]
+    note: String,
+}
+
+impl File {
+    /// Reads a file, and sees that it fits together.
+    pub(super) fn load(path: &Path) -> Result<Self, Failure> {
+        let shown = path.display();
+        let wrong = |what: String| Failure::usage(format!("the configuration {shown}: {what}"));
+        let about =
+            fs::metadata(path).map_err(|error| wrong(format!("it cannot be read: {error}")))?;
+        if !about.is_file() || about.len() > MOST {
+            return Err(wrong(format!("it is no file of at most {MOST} bytes")));
+        }
+        let text = fs::read_to_string(path)
+            .map_err(|error| wrong(format!("it cannot be read: {error}")))?;
+        Self::parse(&text, path.parent().unwrap_or(Path::new(""))).map_err(wrong)
+    }
+
+    fn parse(text: &str, beside: &Path) -> Result<Self, String> {
+        let mut file: Self = toml::from_str(text).map_err(|error| {
+            // Not the line itself: somebody may have put a token there.
+            let line = error.span().map_or_else(String::new, |span| {
+                let before = text.get(..span.start).unwrap_or_default();
+                format!("line {}: ", before.matches('\n').count() + 1)
+            });
+            format!("{line}{}", error.message())
+        })?;
+        for tenant in &mut file.tenants {
+            tenant.resolve(beside);
+        }
+        file.check()?;
+        Ok(file)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let mut names = BTreeSet::new();
+        for tenant in &self.tenants {
+            let name = &tenant.name;
+            is_name(name)?;
+            if !names.insert(name) {
+                return Err(format!(
+                    "two tenants are named {name:?}: a name is one's own"
+                ));
+            }
+            tenant
+                .shape()
+                .map_err(|why| format!("the tenant {name}: {why}"))?;
+        }
+        for host in &self.hosts {
+            let fit =
+                |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ':' | '[' | ']');
+            if host.is_empty() || !host.chars().all(fit) {
+                return Err(format!("{host:?} is no host: write host or host:port"));
+            }
+        }
+        for origin in &self.origins {
+            let rest = origin
+                .strip_prefix("https://")
+                .or(origin.strip_prefix("http://"));
+            if rest.is_none_or(|rest| rest.is_empty() || rest.contains(['/', ' ', '*', '@'])) {
+                return Err(format!(
+                    "{origin:?} is no origin: write https://host or https://host:port, without a path"
+                ));
+            }
+        }
+        if let Some(bound) = self.bounds.without_room() {
+            return Err(format!(
+                "the bound {bound} leaves no room: make it more, or leave it out"
+            ));
+        }
+        self.grants().map(|_| ())
+    }
+
+    /// Which token stands for whom.
+    pub(super) fn grants(&self) -> Result<Vec<(TokenHash, Grant)>, String> {
+        let mut hashes = BTreeSet::new();
+        let grants = self.tokens.iter().enumerate().map(|(at, token)| {
+            let (hash, grant) = token
+                .grant()
+                .map_err(|why| format!("token {}: {why}", at + 1))?;
+            if !hashes.insert(hash) {
+                return Err(format!("token {}: its sha256 is there twice", at + 1));
+            }
+            Ok((hash, grant))
+        });
+        grants.collect()
+    }
+
+    /// How much each tenant may have.
+    pub(super) fn quotas(&self) -> BTreeMap<String, Quota> {
+        let quotas = self.tenants.iter();
+        quotas
+            .map(|tenant| (tenant.name.clone(), tenant.quota))
+            .collect()
+    }
+
+    /// What of this needs a restart to come to be: all but the tokens and the quotas.
+    pub(super) fn fixed(&self) -> Self {
+        let mut fixed = Self {
+            tokens: Vec::new(),
+            ..self.clone()
+        };
+        for tenant in &mut fixed.tenants {
+            tenant.quota = Quota::default();
+        }
+        fixed
+    }
+}
+
+impl Entry {
+    /// Paths are relative to the file that names them.
+    fn resolve(&mut self, beside: &Path) {
+        self.workspace = beside.join(&self.workspace);
+        for path in [&mut self.providers, &mut self.tools, &mut self.hooks] {
+            *path = path.take().map(|path| beside.join(path));
+        }
+    }
+
+    /// The same in the words of the command.
+    pub(super) fn shape(&self) -> Result<Shape, String> {
+        if self.max_samples == Some(0) || self.max_tokens == Some(0) || self.window == Some(0) {
+            return Err("max_samples, max_tokens and window are at least 1".to_owned());
+        }
+        Ok(Shape {
+            provider: self.provider.clone(),
+            providers: self.providers.clone(),
+            base_url: self.base_url.clone(),
+            model: self.model.clone(),
+            mode: read("mode", self.mode.as_ref(), mode)?,
+            permissions: read("permissions", self.permissions.as_ref(), permissions)?,
+            allow: patterns("allow", &self.allow)?,
+            ask: patterns("ask", &self.ask)?,
+            deny: patterns("deny", &self.deny)?,
+            max_samples: self.max_samples,
+            deadline: read("deadline", self.deadline.as_ref(), duration)?,
+            max_tokens: self.max_tokens,
+            max_cost: read("max_cost", self.max_cost.as_ref(), amount)?,
+            price: read("price", self.price.as_ref(), price)?,
+            window: self.window,
+            compaction: read("compaction", self.compaction.as_ref(), strategy)?,
+            tools: self.tools.clone(),
+            hooks: self.hooks.clone(),
+            ..Shape::default()
+        })
+    }
+}
+
+impl Token {
+    fn grant(&self) -> Result<(TokenHash, Grant), String> {
+        let hash = TokenHash::parse(&self.sha256).ok_or(
+            "sha256 is not 64 hexadecimal digits: windlass serve --new-token makes a token and \
+             prints them",
+        )?;
+        is_name(&self.tenant)?;
+        if self.principal.trim().is_empty() {
+            return Err("it has no principal: say on whose behalf it acts".to_owned());
+        }
+        if self.rights.is_empty() {
+            return Err(r#"it has no rights: say which of "read", "run", "approve""#.to_owned());
+        }
+        let scope = Scope::Principal {
+            tenant: self.tenant.clone(),
+            principal: self.principal.clone(),
+            claims: self.claims.clone(),
+        };
+        let grant = Grant {
+            tenant: self.tenant.clone(),
+            scope,
+            rights: Rights::of(&self.rights),
+        };
+        Ok((hash, grant))
+    }
+}
+
+fn is_name(name: &str) -> Result<(), String> {
+    let fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    match !name.is_empty() && name.len() <= 64 && name.chars().all(fit) {
+        true => Ok(()),
+        false => Err(format!(
+            "{name:?} is no name of a tenant: up to 64 letters, digits, - _ and . may be in it"
+        )),
+    }
+}
+
+fn read<T>(
+    field: &str,
+    said: Option<&String>,
+    parse: fn(&str) -> Result<T, String>,
+) -> Result<Option<T>, String> {
+    let read = said.map(|said| parse(said)).transpose();
+    read.map_err(|why| format!("{field}: {why}"))
+}
+
+fn patterns(field: &str, said: &[String]) -> Result<Vec<Pattern>, String> {
+    let read: Result<_, String> = said.iter().map(|said| pattern(said)).collect();
+    read.map_err(|why| format!("{field}: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<File, String> {
+        File::parse(text, Path::new("/etc/windlass"))
+    }
+
+    fn hash() -> String {
+        TokenHash::of("token").to_string()
+    }
+
+    #[test]
+    fn a_file_says_who_may_do_what_with_whose_sessions() {
+        let hash = hash();
+        let file = parsed(&format!(
+            r#"
+                listen = "10.0.0.1:443"
+                hosts = ["windlass.example.org"]
+                origins = ["https://chat.example.org"]
+
+                [bounds]
+                connections = 100
+
+                [[tenant]]
+                name = "acme"
+                workspace = "acme"
+                provider = "demo"
+                permissions = "ask"
+                deny = ["shell"]
+                deadline = "5m"
+                tools = "tools.json"
+
+                [tenant.quota]
+                turns = 3
+
+                [[token]]
+                sha256 = "{hash}"
+                tenant = "acme"
+                principal = "ann"
+                claims = {{ team = "a" }}
+                rights = ["read", "approve"]
+                note = "ann's laptop"
+            "#
+        ))
+        .unwrap();
+        assert_eq!(file.bounds.connections, 100);
+        assert_eq!(file.bounds.headers, Bounds::default().headers);
+        let tenant = &file.tenants[0];
+        assert_eq!(tenant.workspace, Path::new("/etc/windlass/acme"));
+        let shape = tenant.shape().unwrap();
+        assert_eq!(shape.tools.unwrap(), Path::new("/etc/windlass/tools.json"));
+        assert_eq!(shape.deadline.unwrap().as_secs(), 300);
+        assert_eq!(file.quotas()["acme"].turns, 3);
+        let (_, grant) = &file.grants().unwrap()[0];
+        assert!(grant.rights.has(Right::Approve) && !grant.rights.has(Right::Run));
+        let mut other = file.clone();
+        other.tenants[0].quota.turns = 4;
+        other.tokens.clear();
+        assert_eq!(other.fixed(), file.fixed());
+        other.hosts.clear();
+        assert_ne!(other.fixed(), file.fixed());
+    }
+
+    #[test]
+    fn the_file_of_the_guide_is_one() {
+        let guide = include_str!("../../../../../docs/server.md");
+        let (_, file) = guide.split_once("```toml\n").unwrap();
+        let (file, _) = file.split_once("```").unwrap();
+        let read = parsed(file).unwrap();
+        assert_eq!((read.tenants.len(), read.tokens.len()), (1, 1));
+    }
+
+    #[test]
+    fn what_is_off_is_told_with_where_and_what_to_do() {
+        let tenant = "[[tenant]]\nname = \"a\"\nworkspace = \".\"\n";
+        let token = |more: &str| {
+            let hash = hash();
+            format!("[[token]]\nsha256 = \"{hash}\"\ntenant = \"a\"\nprincipal = \"p\"\n{more}")
+        };
+        let twice = token("rights = [\"read\"]\n").repeat(2);
+        for (text, why) in [
+            ("port = 1\n".to_owned(), "line 1: unknown field `port`"),
+            ("x = s3cret\n".to_owned(), "line 1"),
+            (
+                "[bounds]\nheader_ms = 0\n".to_owned(),
+                "header_ms leaves no room",
+            ),
+            (
+                "[bounds]\nheaders_ms = 1\n".to_owned(),
+                "line 2: unknown field",
+            ),
+            ("hosts = [\"a/b\"]".to_owned(), "is no host"),
+            ("origins = [\"*\"]".to_owned(), "is no origin"),
+            (tenant.repeat(2), "two tenants"),
+            (tenant.replace("\"a\"", "\"../a\""), "is no name"),
+            (
+                format!("{tenant}permissions = \"all\"\n"),
+                "a: permissions: \"all\"",
+            ),
+            (
+                format!("{tenant}quota = {{ turn = 1 }}\n"),
+                "unknown field `turn`",
+            ),
+            (token("rights = []\n"), "token 1: it has no rights"),
+            (token("rights = [\"write\"]\n"), "write"),
+            (token("token = \"s3cret\"\n"), "unknown field `token`"),
+            (twice, "token 2: its sha256 is there twice"),
+            (
+                token("rights = [\"read\"]\n").replace("sha256 = \"", "sha256 = \"x"),
+                "--new-token",
+            ),
+        ] {
+            let words = parsed(&text).unwrap_err();
+            assert!(words.contains(why), "{text}: {words}");
+            assert!(!words.contains("s3cret"), "{words}");
+        }
+    }
+}

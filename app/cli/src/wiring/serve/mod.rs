@@ -1,0 +1,223 @@
+//! Serving: the tenants, tokens and bounds of a server, from its file or from the words of the
+//! command.
+
+mod file;
+mod house;
+mod recovery;
+mod reload;
+mod tenant;
+mod token;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use windlass::core::Scope;
+use windlass_server::{Access, Grant, Rights, Served, Server, Tenant, TokenHash};
+
+use crate::Layer;
+use crate::args::{Serve, Shape};
+use crate::exit::{Exit, Failure};
+use crate::wiring::place::{Opened, Site};
+use crate::wiring::tools::configured;
+
+use file::File;
+pub(crate) use recovery::Recovery;
+pub(crate) use reload::Reload;
+pub(crate) use token::fresh as fresh_token;
+
+/// Where it listens unless told otherwise.
+const USUAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8620);
+/// The tenant of a server that none are configured for: as `windlass run` has it.
+const LOCAL: &str = "local";
+/// The file's name in the user's configuration folder.
+const NAME: &str = "server.toml";
+
+/// A server that is ready to serve.
+pub(crate) struct Composed {
+    pub(crate) server: Server,
+    pub(crate) listener: TcpListener,
+    /// What is to be opened in a browser.
+    pub(crate) link: String,
+    pub(crate) reload: Reload,
+    /// What was left open, by tenant.
+    pub(crate) recovery: Vec<Recovery>,
+}
+
+/// Puts a server together. Stores have this layer over them.
+pub(crate) async fn compose(args: &Serve, layer: Layer) -> Result<Composed, Failure> {
+    if args.shape.json {
+        let words = "serve prints nothing but its address: leave --json out";
+        return Err(Failure::usage(words));
+    }
+    let path = match &args.config {
+        Some(path) => Some(path.clone()),
+        None => configured(NAME).filter(|path| path.is_file()),
+    };
+    let file = match &path {
+        Some(path) => File::load(path)?,
+        None => File::default(),
+    };
+    let at = args.listen.or(file.listen).unwrap_or(USUAL);
+    is_guarded(&file, at)?;
+    let own = own_token(args, &file)?;
+    let site = Site::new(&args.place)?;
+    let opened = site.open().await?;
+    let kept = Opened {
+        store: layer(opened.store),
+        blobs: opened.blobs,
+    };
+    let tenants = tenants(args, &file, &site, &kept)?;
+    let names: Vec<String> = tenants.iter().map(|tenant| tenant.name.clone()).collect();
+    let listener = TcpListener::bind(at).await;
+    let listening = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
+    let (at, listener) = listening.map_err(|error| {
+        let words = format!("{at} cannot be listened at: {error}; name another with --listen");
+        Failure::new(Exit::Failed, words)
+    })?;
+    let granted = own.as_ref().map(|token| own_grant(token, &file));
+    let access = Arc::new(Access::default());
+    let reload = Reload::new(path, file.clone(), names, granted, access.clone());
+    reload.apply(&file)?;
+    let link = match &own {
+        Some(token) => format!("http://{at}/#token={token}"),
+        None => format!("http://{at}/"),
+    };
+    let recovery = tenants.iter().map(Recovery::of).collect();
+    let server = Server::new(Served {
+        tenants,
+        access,
+        bounds: file.bounds,
+        clock: Arc::new(super::clock()),
+        hosts: hosts(&file, at),
+        origins: file.origins,
+    });
+    Ok(Composed {
+        server,
+        listener,
+        link,
+        reload,
+        recovery,
+    })
+}
+
+/// Refuses to be reached from elsewhere by whoever has no token, or under no name.
+fn is_guarded(file: &File, at: SocketAddr) -> Result<(), Failure> {
+    if at.ip().is_loopback() {
+        return Ok(());
+    }
+    if file.tokens.is_empty() {
+        return Err(Failure::usage(format!(
+            "{at} can be reached from other machines, so tokens must be configured: make one with \
+             windlass serve --new-token, and put it under [[token]] in the file of --config"
+        )));
+    }
+    if at.ip().is_unspecified() && file.hosts.is_empty() {
+        return Err(Failure::usage(format!(
+            "{at} stands for all addresses of this machine: say in hosts of the configuration by \
+             which names it is called"
+        )));
+    }
+    Ok(())
+}
+
+/// The token of a server that none are configured for.
+fn own_token(args: &Serve, file: &File) -> Result<Option<String>, Failure> {
+    match (&args.token_file, file.tokens.is_empty()) {
+        (Some(_), false) => Err(Failure::usage(
+            "the configuration has tokens: leave --token-file out, or take them out",
+        )),
+        (None, false) => Ok(None),
+        (_, true) if file.tenants.len() > 1 => Err(Failure::usage(
+            "the configuration has several tenants and no token: make one for each with windlass \
+             serve --new-token, and put it under [[token]]",
+        )),
+        (Some(path), true) => token::kept(path).map(Some),
+        (None, true) => token::fresh().map(Some),
+    }
+}
+
+/// Whoever starts the server has the one token of it.
+fn own_grant(token: &str, file: &File) -> (TokenHash, Grant) {
+    let tenant = file.tenants.first().map_or(LOCAL, |tenant| &tenant.name);
+    let scope = match crate::command::me() {
+        Scope::Principal {
+            principal, claims, ..
+        } => Scope::Principal {
+            tenant: tenant.to_owned(),
+            principal,
+            claims,
+        },
+        Scope::System { reason } => Scope::System { reason },
+    };
+    let grant = Grant {
+        tenant: tenant.to_owned(),
+        scope,
+        rights: Rights::ALL,
+    };
+    (TokenHash::of(token), grant)
+}
+
+fn tenants(args: &Serve, file: &File, site: &Site, kept: &Opened) -> Result<Vec<Tenant>, Failure> {
+    if file.tenants.is_empty() {
+        let workspace = site.workspace.clone();
+        let local = tenant::tenant(LOCAL, workspace, &args.shape, &[], kept)?;
+        return Ok(vec![local]);
+    }
+    // The variable is for commands that name no model.
+    let variable = std::env::var("WINDLASS_MODEL").ok();
+    let said = Shape {
+        model: args
+            .shape
+            .model
+            .clone()
+            .filter(|model| Some(model) != variable.as_ref()),
+        ..args.shape.clone()
+    };
+    if format!("{said:?}") != format!("{:?}", Shape::default()) {
+        return Err(Failure::usage(
+            "the configuration has tenants: what their sessions are run with is said there, and not \
+             by flags",
+        ));
+    }
+    let tenants = file.tenants.iter().map(|entry| {
+        let named = |failure: Failure| Failure {
+            message: format!("the tenant {}: {}", entry.name, failure.message),
+            ..failure
+        };
+        let workspace = folder(&entry.workspace).map_err(named)?;
+        let shape = entry.shape().map_err(Failure::usage).map_err(named)?;
+        tenant::tenant(&entry.name, workspace, &shape, &entry.models, kept).map_err(named)
+    });
+    tenants.collect()
+}
+
+fn folder(path: &std::path::Path) -> Result<PathBuf, Failure> {
+    let shown = path.display();
+    let found = path.canonicalize().map_err(|error| {
+        Failure::usage(format!("the workspace {shown} cannot be opened: {error}"))
+    })?;
+    match found.is_dir() {
+        true => Ok(found),
+        false => Err(Failure::usage(format!(
+            "the workspace {shown} is not a folder"
+        ))),
+    }
+}
+
+/// The names that it is called by.
+fn hosts(file: &File, at: SocketAddr) -> Vec<String> {
+    let mut hosts = file.hosts.clone();
+    hosts.push(at.to_string());
+    if at.ip().is_loopback() {
+        let port = at.port();
+        hosts.push(format!("localhost:{port}"));
+    }
+    if at.port() == 80 {
+        // Nobody says this port.
+        hosts.push(at.ip().to_string());
+        hosts.push("localhost".to_owned());
+    }
+    hosts
+}

@@ -1,0 +1,67 @@
+//! One tenant: an engine of its own over a store that it may share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use windlass::core::{Limits, Settings};
+use windlass::ports::{AnsweredElsewhere, Ports, ToolExecutor as _};
+use windlass::{Config, Engine};
+use windlass_server::Tenant;
+
+use super::house::Configured;
+use crate::args::Shape;
+use crate::exit::Failure;
+use crate::wiring::goal::with_goal;
+use crate::wiring::place::Opened;
+use crate::wiring::{self, Offered, Over};
+
+/// Puts a tenant together. Questions are answered by whoever calls the server.
+pub(super) fn tenant(
+    name: &str,
+    workspace: PathBuf,
+    shape: &Shape,
+    models: &[String],
+    kept: &Opened,
+) -> Result<Tenant, Failure> {
+    let chosen = wiring::choose(shape, &Over::Network, None)?;
+    let toolbox = wiring::toolbox(&workspace, shape.tools.as_deref())?;
+    // Hooks are declared for all tools there may be.
+    let known = with_goal(toolbox.tools());
+    let hooks = wiring::hooks(shape.hooks.as_deref(), &known)?;
+    let offered = Offered {
+        tools: toolbox.tools(),
+        hooks: hooks.hooks(),
+        redaction: hooks.redaction(),
+    };
+    let provider = chosen.port.clone();
+    let house = Configured::new(shape, models, chosen, offered)?;
+    let ports = Ports {
+        provider,
+        store: kept.store.clone(),
+        blobs: kept.blobs.clone(),
+        tools: Arc::new(toolbox),
+        hooks,
+        approver: Arc::new(AnsweredElsewhere),
+        clock: Arc::new(wiring::clock()),
+    };
+    Ok(Tenant {
+        name: name.to_owned(),
+        engine: Engine::new(ports, config(house.usual())),
+        store: kept.store.clone(),
+        blobs: kept.blobs.clone(),
+        workspace: Some(workspace.display().to_string()),
+        house: Arc::new(house),
+    })
+}
+
+/// The operator sets the limits, so the ceiling is as wide as these.
+fn config(usual: &Settings) -> Config {
+    let samples = usual.limits.samples.max(Limits::default().samples);
+    Config {
+        limits: Limits {
+            samples,
+            ..Limits::default()
+        },
+        ..Config::default()
+    }
+}

@@ -1,0 +1,123 @@
+//! The one token of a server that nobody has configured tokens for.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use windlass_server::new_token;
+
+use crate::exit::{Exit, Failure};
+
+/// The most bytes of a token's file.
+const MOST: u64 = 4 * 1024;
+/// The fewest characters of a token that somebody brings: 256 bits in the densest usual form.
+const FEWEST: usize = 43;
+
+/// A new token.
+pub(crate) fn fresh() -> Result<String, Failure> {
+    new_token().map_err(|error| {
+        let words = format!("the operating system gives no entropy for a token: {error}");
+        Failure::new(Exit::Failed, words)
+    })
+}
+
+/// The token that a file keeps. A file that is not there is made, readable for its owner alone.
+pub(super) fn kept(path: &Path) -> Result<String, Failure> {
+    let failed =
+        |what: String| Failure::usage(format!("the token's file {}: {what}", path.display()));
+    match File::open(path) {
+        Ok(file) => read(file).map_err(failed),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let token = fresh()?;
+            write(path, &token).map_err(|error| failed(format!("it cannot be made: {error}")))?;
+            Ok(token)
+        }
+        Err(error) => Err(failed(format!("it cannot be read: {error}"))),
+    }
+}
+
+/// Reads what was opened, so that what is looked at and what is read are one file.
+fn read(file: File) -> Result<String, String> {
+    let unread = |error: io::Error| format!("it cannot be read: {error}");
+    let about = file.metadata().map_err(unread)?;
+    if !about.is_file() || about.len() > MOST {
+        return Err(format!("it is no file of at most {MOST} bytes"));
+    }
+    if about.permissions().mode() & 0o077 != 0 {
+        return Err(
+            "others can read it: take a new token, and have the file with mode 0600".into(),
+        );
+    }
+    let mut text = String::new();
+    file.take(MOST).read_to_string(&mut text).map_err(unread)?;
+    let token = text.trim();
+    if token.len() < FEWEST || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(format!(
+            "it holds no token of at least {FEWEST} characters: make one with windlass serve \
+             --new-token, or remove the file"
+        ));
+    }
+    Ok(token.to_owned())
+}
+
+/// Whole or not at all: a file that is half written would be refused at the next start.
+fn write(path: &Path, token: &str) -> io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    let beside = Path::new(&beside);
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(beside)?;
+    let written = writeln!(file, "{token}").and_then(|()| file.sync_all());
+    // Not over a file that somebody else has made meanwhile.
+    let made = written.and_then(|()| fs::hard_link(beside, path));
+    fs::remove_file(beside)?;
+    made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_made_once_and_for_its_owner_alone() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let path = dir.path().join("token");
+        let token = kept(&path).unwrap();
+        assert_eq!(kept(&path).unwrap(), token);
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        for mode in [0o640, 0o604, 0o602] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let refused = kept(&path).unwrap_err();
+            assert!(refused.message.contains("others can read"), "{mode:o}");
+            assert!(!refused.message.contains(&token));
+        }
+    }
+
+    #[test]
+    fn what_is_no_token_is_not_taken_for_one() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let path = dir.path().join("token");
+        for bad in [
+            "",
+            "secret",
+            &"x".repeat(42),
+            &format!("{} {}", "x".repeat(30), "x".repeat(30)),
+        ] {
+            fs::write(&path, bad).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+            assert!(
+                kept(&path).unwrap_err().message.contains("--new-token"),
+                "{bad:?}"
+            );
+        }
+        assert!(kept(dir.path()).is_err());
+        assert!(kept(&dir.path().join("no/token")).is_err());
+    }
+}

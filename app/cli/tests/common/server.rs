@@ -1,0 +1,107 @@
+//! A server of the built command, for one test.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, ChildStderr};
+use std::time::Duration;
+
+use super::{Done, Place, signal};
+
+/// How long an answer may take before the test fails.
+const WAIT: Duration = Duration::from_secs(60);
+
+/// A server that runs. It is killed when this is dropped.
+pub(crate) struct Server {
+    child: Child,
+    err: BufReader<ChildStderr>,
+    /// What it printed: its address, and the token behind `#`.
+    pub(crate) link: String,
+}
+
+impl Server {
+    /// Starts a server at a free port, and waits until it has printed its address.
+    pub(crate) fn start(place: &Place, words: &[&str]) -> Self {
+        let all = [&["serve", "--listen", "127.0.0.1:0"], words].concat();
+        let mut child = place.command(&all).spawn().unwrap();
+        let mut err = BufReader::new(child.stderr.take().unwrap());
+        let mut link = String::new();
+        err.read_line(&mut link).unwrap();
+        let link = link.trim_end().to_owned();
+        assert!(link.starts_with("http://"), "no address: {link}");
+        Self { child, err, link }
+    }
+
+    /// Where it listens.
+    pub(crate) fn at(&self) -> SocketAddr {
+        let (at, _) = self.link.split_once("/#").unwrap_or((&self.link, ""));
+        let at = at.strip_prefix("http://").unwrap().trim_end_matches('/');
+        at.parse().unwrap()
+    }
+
+    /// The token that it printed.
+    pub(crate) fn token(&self) -> &str {
+        self.link.split_once("#token=").unwrap().1
+    }
+
+    pub(crate) fn child(&self) -> &Child {
+        &self.child
+    }
+
+    /// The next line that it says on standard error.
+    pub(crate) fn said(&mut self) -> String {
+        let mut line = String::new();
+        self.err.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    /// A connection to it.
+    pub(crate) fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.at()).unwrap();
+        stream.set_read_timeout(Some(WAIT)).unwrap();
+        stream.set_write_timeout(Some(WAIT)).unwrap();
+        stream
+    }
+
+    /// Sends these bytes, and reads all that comes until the connection is closed: the status, and
+    /// what follows the headers.
+    pub(crate) fn ask(&self, request: &str) -> (u16, String) {
+        let mut stream = self.connect();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let answer = String::from_utf8(answer).unwrap();
+        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        (status, body.to_owned())
+    }
+
+    /// Sends it a signal, and waits until it has ended.
+    pub(crate) fn stop(mut self, name: &str) -> Done {
+        signal(&self.child, name);
+        self.ended()
+    }
+
+    /// Waits until it has ended.
+    pub(crate) fn ended(&mut self) -> Done {
+        let mut err = String::new();
+        self.err.read_to_string(&mut err).unwrap();
+        let mut out = String::new();
+        let from = self.child.stdout.as_mut().unwrap();
+        from.read_to_string(&mut out).unwrap();
+        let code = self.child.wait().unwrap().code().unwrap_or(-1);
+        Done { code, out, err }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The SHA-256 of a token, as the configuration has it.
+pub(crate) fn sha256(token: &str) -> String {
+    windlass_server::TokenHash::of(token).to_string()
+}

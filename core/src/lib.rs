@@ -31,6 +31,7 @@ mod evolve;
 mod fact;
 mod failure;
 mod folded;
+mod fork;
 mod gate;
 mod goal;
 mod history;
@@ -70,7 +71,7 @@ pub use effect::{Demand, EffectKey, Owed};
 pub use error::{Misfit, Reject};
 pub use evolve::{evolve, opened};
 pub use fact::{
-    ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, Compacted,
+    Ancestor, ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, Compacted,
     CompactionFailed, CompactionStarted, ContextInjected, ContextPart, ContextSource, Decider,
     Fact, GoalEnded, GoalSet, HookDecided, HooksAsked, InputAccepted, InputBlocked, InputQueued,
     InterruptRequested, ItemAdded, Lasting, Lineage, ReconcileStarted, Reserved, SampleCut,
@@ -79,6 +80,7 @@ pub use fact::{
 };
 pub use failure::{FailureKind, Retry, SampleFailure};
 pub use folded::{FOLD_VERSION, Folded};
+pub use fork::{Fork, NoFork};
 pub use gate::{Asking, Gate, Gates, Passed, Word};
 pub use goal::{GOAL_TOOL, Goal, GoalEnd, GoalState, Standing};
 pub use history::History;

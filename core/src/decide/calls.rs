@@ -247,9 +247,10 @@ fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
     })
 }
 
-/// The same for each run of a call; no other call of any session has it.
+/// The same for each run of a call; no other call of any session has it. A fork decides what it took
+/// over in the name of the session that it is from.
 fn idempotency_key(plan: &Plan, call: CallId) -> String {
-    format!("{}.{call}", plan.session.id)
+    format!("{}.{call}", plan.session.writer())
 }
 
 fn find(plan: &Plan, id: CallId) -> Option<(&Turn, &CallState)> {

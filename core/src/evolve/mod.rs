@@ -40,7 +40,7 @@ pub fn opened(first: &Recorded) -> Result<Session, Misfit> {
     if first.seq != Seq::ZERO.next() {
         return Err(misfit(first, "a log begins at position 1"));
     }
-    Ok(Session {
+    let mut session = Session {
         id: first.session.clone(),
         next: first.seq.next(),
         owner: fact.owner.clone(),
@@ -60,7 +60,9 @@ pub fn opened(first: &Recorded) -> Result<Session, Misfit> {
         gates: Gates::default(),
         latest: Seq::ZERO,
         phase: Phase::Idle,
-    })
+    };
+    session.hold_if_forked(first.seq);
+    Ok(session)
 }
 
 /// The session after one more fact.
@@ -120,6 +122,7 @@ fn apply(session: &mut Session, recorded: &Recorded) -> Result<(), Misfit> {
         Fact::TurnSettled(fact) => turn::on_settled(session, recorded, fact)?,
     }
     session.next = recorded.seq.next();
+    session.hold_if_forked(recorded.seq);
     Ok(())
 }
 
@@ -168,7 +171,7 @@ fn turn_of<'a>(session: &'a mut Session, recorded: &Recorded) -> Result<&'a mut 
     }
 }
 
-fn misfit(recorded: &Recorded, why: &str) -> Misfit {
+pub(crate) fn misfit(recorded: &Recorded, why: &str) -> Misfit {
     Misfit {
         at: recorded.seq,
         kind: recorded.fact.kind(),

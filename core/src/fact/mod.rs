@@ -10,7 +10,9 @@ pub use calls::{
     ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, Decider,
     ReconcileStarted,
 };
-pub use opening::{GoalEnded, GoalSet, Lineage, SessionOpened, SessionResumed, SettingsChanged};
+pub use opening::{
+    Ancestor, GoalEnded, GoalSet, Lineage, SessionOpened, SessionResumed, SettingsChanged,
+};
 pub use sample::{ItemAdded, Reserved, SampleCut, SampleEnded, SampleStarted, Stands};
 pub use shaping::{
     Compacted, CompactionFailed, CompactionStarted, ContextInjected, ContextSource, HookDecided,

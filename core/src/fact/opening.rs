@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
@@ -37,8 +38,32 @@ pub enum Lineage {
         of: SessionId,
         /// The last position taken over.
         at: Seq,
+        /// Where what was taken over comes from itself, nearest first; empty where all of it is the
+        /// other session's own.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        before: Vec<Ancestor>,
     },
     /// A turn of another session started it.
+    Child {
+        /// The other session.
+        of: SessionId,
+        /// The call that started it.
+        call: CallId,
+    },
+}
+
+/// Where a session comes from that another one was forked from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "from", rename_all = "snake_case")]
+pub enum Ancestor {
+    /// It continues a copy of an older session's log.
+    Fork {
+        /// The older session.
+        of: SessionId,
+        /// The last position that is the older session's.
+        at: Seq,
+    },
+    /// A turn of another session started it. Nothing comes before that.
     Child {
         /// The other session.
         of: SessionId,

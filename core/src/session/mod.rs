@@ -112,15 +112,6 @@ impl Session {
         let mut waiting = self.queue.iter();
         waiting.find(|queued| queued.delivery == Delivery::Steer)
     }
-
-    /// Whether the turns of this session were started by another session's turn.
-    #[must_use]
-    pub fn is_child(&self) -> bool {
-        match *self.lineage {
-            Lineage::Child { .. } => true,
-            Lineage::Root | Lineage::Fork { .. } => false,
-        }
-    }
 }
 
 /// A request as the provider measured it.

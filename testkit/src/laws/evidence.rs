@@ -9,7 +9,7 @@ use super::{
     law_03_running_equals_owed, law_04_no_key_starts_twice, law_05_one_observation_a_call,
     law_07_nothing_said_is_lost, law_08_no_sample_without_reason, law_09_limits_hold,
     law_10_prompts_extend, law_11_finishing_order_does_not_matter, law_15_denied_calls_never_start,
-    law_16_effectful_starts_once,
+    law_16_effectful_starts_once, law_17_forks_repeat_nothing,
 };
 use crate::world::Machine;
 
@@ -65,6 +65,7 @@ const PREFIXES: &[Check] = &[
     |it| law_02_every_prefix_settles::check(*it.machine, it.ceiling, it.log),
     |it| law_10_prompts_extend::check(it.machine.remember, it.log),
     |it| law_11_finishing_order_does_not_matter::check(it.machine, it.log),
+    |it| law_17_forks_repeat_nothing::check(it.machine, it.ceiling, it.log),
 ];
 
 impl Evidence<'_> {

@@ -3,7 +3,8 @@
 //! A process may die after any fact. In a world where the provider answers, tools finish and
 //! ticks come when the deadline says, the next process brings the session to rest: no turn is
 //! open, and no input waits unless it is held for a user's word. This takes a bounded number of
-//! steps.
+//! steps. Of a fork's log these are the prefixes with all that it took over: no process drives it
+//! before it is whole.
 //!
 //! The deadline is exact: a tick before it does nothing, and a tick at it does something.
 //!
@@ -37,7 +38,8 @@ pub fn check_from(machine: Machine, ceiling: &Limits, log: &[Recorded], known: u
     let mut history = History::default();
     let mut at = first.ts;
     for (length, next) in (1..).zip(rest.iter().map(Some).chain([None])) {
-        let looked_at = length <= known && next.is_some();
+        // A fork that is not whole is never driven.
+        let looked_at = (length <= known && next.is_some()) || session.missing().is_some();
         let from = || (machine, *ceiling, session.clone(), history.clone(), at);
         if !looked_at && let Err(broken) = settles(World::resume_untold, from()) {
             // Once more, and told this time.

@@ -22,6 +22,7 @@ pub mod law_13_decisions_fit;
 pub mod law_14_rejects_change_nothing;
 pub mod law_15_denied_calls_never_start;
 pub mod law_16_effectful_starts_once;
+pub mod law_17_forks_repeat_nothing;
 
 mod begun;
 mod evidence;

@@ -113,6 +113,19 @@ impl World {
         Self::taken_over(machine, ceiling, session, history, now, false)
     }
 
+    /// A world in which a new process takes over a log that is there, and which goes on from it.
+    ///
+    /// # Errors
+    /// [`Broken`] when the log does not fold, or the recovery does not fit.
+    pub fn follow(machine: Machine, ceiling: Limits, log: Vec<Recorded>) -> Result<Self, Broken> {
+        let (session, history) = law_01_live_equals_fold::fold(&log)?;
+        let now = log.iter().map(|fact| fact.ts).fold(EPOCH, Timestamp::max);
+        let mut world = Self::around(machine, ceiling, session, history, now);
+        world.log = log;
+        world.take(Input::Recovered)?;
+        Ok(world)
+    }
+
     fn taken_over(
         machine: Machine,
         ceiling: Limits,

@@ -1,10 +1,11 @@
-//! What kills a wrong fold, a wrong `owed`, a wrong `deadline` and a wrong history: laws 1 to 4, 10 and 11.
+//! What kills a wrong fold, a wrong `owed`, a wrong `deadline` and a wrong history: laws 1 to 4, 10,
+//! 11 and 17.
 
 use std::sync::Arc;
 
 use windlass_core::{
-    Demand, Digest, Fact, History, Hold, Input, Limits, Misfit, Owed, Recorded, Session, Stage,
-    Stamped, Timestamp, decide, evolve, owed,
+    Demand, Digest, Fact, History, Hold, Input, Limits, Lineage, Misfit, Owed, Recorded, Session,
+    Stage, Stamped, Timestamp, decide, evolve, owed,
 };
 use windlass_testkit::laws::{law_10_prompts_extend, law_11_finishing_order_does_not_matter};
 use windlass_testkit::world::Machine;
@@ -204,4 +205,44 @@ fn law_11_kills_results_that_show_when_they_came() {
         ..Machine::CORE
     };
     law_11_finishing_order_does_not_matter::check(&mutant, &log).unwrap_err();
+}
+
+#[test]
+fn law_17_kills_a_fork_that_answers_what_waits_elsewhere() {
+    fn frees_forks(session: Session, fact: &Recorded) -> Result<Session, Misfit> {
+        let mut session = evolve(session, fact)?;
+        if let Lineage::Fork { .. } = *session.lineage {
+            session.hold = Hold::Free;
+        }
+        Ok(session)
+    }
+    let mutant = Machine {
+        evolve: frees_forks,
+        ..Machine::CORE
+    };
+    kills(
+        17,
+        mutant,
+        "send hello\ninterrupt person\nfail cancelled never",
+    );
+}
+
+#[test]
+fn law_17_kills_a_process_that_goes_on_in_a_fork_unasked() {
+    fn goes_on(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
+        let fork = matches!(*session.lineage, Lineage::Fork { .. });
+        let input = match input.input {
+            Input::Recovered if fork && !session.queue.is_empty() => Stamped {
+                input: Input::Continue,
+                ..input
+            },
+            _ => input,
+        };
+        decide(session, limits, input)
+    }
+    let mutant = Machine {
+        decide: goes_on,
+        ..Machine::CORE
+    };
+    kills(17, mutant, "send hello\nsend more");
 }

@@ -9,6 +9,7 @@
 )]
 
 mod bite;
+mod forks;
 mod tamper;
 
 use proptest::prelude::*;

@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail, ensure};
 use serde::Deserialize;
 
 /// How many laws there are.
-pub(super) const LAWS: u8 = 16;
+pub(super) const LAWS: u8 = 17;
 
 /// A mutation of the core that only one law kills.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
-    CallId, CallItem, ContextPart, Delivery, Draft, Fact, Image, ImageMedia, InputAccepted,
-    InputId, InputQueued, InterruptRequested, Item, ItemAdded, LimitKind, Lineage, Outcome,
-    ReasoningItem, Recorded, Reserved, Retry, SampleCut, SampleEnded, SampleFailure, SampleStarted,
-    Seq, SessionOpened, SettingsChanged, Spent, Stands, StopReason, StopWhen, Timestamp, TurnId,
-    TurnOpened, TurnSettled,
+    Ancestor, CallId, CallItem, ContextPart, Delivery, Draft, Fact, Image, ImageMedia,
+    InputAccepted, InputId, InputQueued, InterruptRequested, Item, ItemAdded, LimitKind, Lineage,
+    Outcome, ReasoningItem, Recorded, Reserved, Retry, SampleCut, SampleEnded, SampleFailure,
+    SampleStarted, Seq, SessionOpened, SettingsChanged, Spent, Stands, StopReason, StopWhen,
+    Timestamp, TurnId, TurnOpened, TurnSettled,
 };
 
 use super::random::{FAILURES, limits};
@@ -64,7 +64,13 @@ fn fact() -> impl Strategy<Value = Fact> {
 fn session_opened() -> impl Strategy<Value = Fact> {
     let lineage = prop_oneof![
         Just(Lineage::Root),
-        (session(), number()).prop_map(|(of, at)| Lineage::Fork { of, at: Seq(at) }),
+        (session(), number(), prop::collection::vec(ancestor(), 0..3)).prop_map(
+            |(of, at, before)| Lineage::Fork {
+                of,
+                at: Seq(at),
+                before,
+            }
+        ),
         (session(), number()).prop_map(|(of, call)| Lineage::Child {
             of,
             call: CallId(call),
@@ -79,6 +85,16 @@ fn session_opened() -> impl Strategy<Value = Fact> {
             lineage,
         })
     })
+}
+
+fn ancestor() -> impl Strategy<Value = Ancestor> {
+    prop_oneof![
+        (session(), number()).prop_map(|(of, at)| Ancestor::Fork { of, at: Seq(at) }),
+        (session(), number()).prop_map(|(of, call)| Ancestor::Child {
+            of,
+            call: CallId(call),
+        }),
+    ]
 }
 
 fn image() -> impl Strategy<Value = Image> {

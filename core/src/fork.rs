@@ -1,0 +1,234 @@
+//! Forks: a session that continues a copy of another one's log.
+//!
+//! A fork's log is its own opening, then the other log's facts as they were, up to a position. What
+//! was taken over was decided by the session that it was taken from: it is folded, and decided anew,
+//! in that one's name. From there on the fork is a session like any other, and begins held: nothing
+//! runs in it that nobody asked it for. Absent: reading and writing logs.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::error::Misfit;
+use crate::evolve::misfit;
+use crate::fact::{Ancestor, Fact, Lineage, SessionOpened};
+use crate::goal::Standing;
+use crate::id::{Seq, SessionId};
+use crate::record::{FACT_VERSION, Recorded};
+use crate::scope::Scope;
+use crate::session::{Hold, Phase, Session};
+use crate::time::Timestamp;
+
+/// The log of a fork, fact by fact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fork {
+    first: Recorded,
+    of: SessionId,
+    at: Seq,
+}
+
+/// Why there is no such fork.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoFork {
+    /// What the other log begins with opens no session.
+    #[error("{0}")]
+    Misfit(Misfit),
+    /// It is a fork of a fork of a fork, and so on, for too long.
+    #[error(
+        "it would be a fork of a fork, more than {} times over: fork a session that it comes from, \
+         or begin a new one",
+        Fork::MOST
+    )]
+    TooMany,
+}
+
+impl Fork {
+    /// How many forks may stand behind a fork.
+    pub const MOST: usize = 256;
+
+    /// A fork, with the id `id`, of the session at the position `at`; it belongs to `owner` and is
+    /// opened at the time `opened`. `first` is the first fact of the other session.
+    ///
+    /// That it may be forked there is for [`Session::forks`] to say.
+    ///
+    /// # Errors
+    /// [`NoFork`] when `first` opens no session, or when too many forks stand behind it.
+    pub fn new(
+        first: &Recorded,
+        at: Seq,
+        id: &SessionId,
+        owner: Arc<Scope>,
+        opened: Timestamp,
+    ) -> Result<Self, NoFork> {
+        let Fact::SessionOpened(fact) = &first.fact else {
+            let why = "a log begins with SessionOpened";
+            return Err(NoFork::Misfit(misfit(first, why)));
+        };
+        let before = before(&fact.lineage, at);
+        if before.len() > Self::MOST {
+            return Err(NoFork::TooMany);
+        }
+        let of = first.session.clone();
+        let opening = SessionOpened {
+            owner,
+            workspace: fact.workspace.clone(),
+            settings: fact.settings.clone(),
+            lineage: Lineage::Fork {
+                of: of.clone(),
+                at,
+                before,
+            },
+        };
+        let first = Recorded {
+            v: FACT_VERSION,
+            session: id.clone(),
+            seq: first.seq,
+            turn: None,
+            ts: opened,
+            fact: Fact::SessionOpened(opening),
+        };
+        Ok(Self { first, of, at })
+    }
+
+    /// The first fact of the fork.
+    #[must_use]
+    pub fn first(&self) -> &Recorded {
+        &self.first
+    }
+
+    /// The fork's fact in the place of one of the other log; `None` for one that is not taken over.
+    #[must_use]
+    pub fn take(&self, recorded: &Recorded) -> Option<Recorded> {
+        if recorded.session != self.of || recorded.seq > self.at {
+            return None;
+        }
+        if recorded.seq == self.first.seq {
+            return Some(self.first.clone());
+        }
+        Some(Recorded {
+            session: self.first.session.clone(),
+            ..recorded.clone()
+        })
+    }
+}
+
+/// What stands behind a fork at a position of a session with this lineage.
+fn before(lineage: &Lineage, at: Seq) -> Vec<Ancestor> {
+    match lineage {
+        Lineage::Root => Vec::new(),
+        Lineage::Child { of, call } => alloc::vec![Ancestor::Child {
+            of: of.clone(),
+            call: *call,
+        }],
+        Lineage::Fork {
+            of,
+            at: taken,
+            before,
+        } => {
+            let nearest = Ancestor::Fork {
+                of: of.clone(),
+                at: at.min(*taken),
+            };
+            let older = before.iter().map(|ancestor| match ancestor {
+                Ancestor::Fork { of, at: taken } => Ancestor::Fork {
+                    of: of.clone(),
+                    at: at.min(*taken),
+                },
+                Ancestor::Child { of, call } => Ancestor::Child {
+                    of: of.clone(),
+                    call: *call,
+                },
+            });
+            core::iter::once(nearest).chain(older).collect()
+        }
+    }
+}
+
+/// In whose name a fact is decided and folded.
+struct Writer<'a> {
+    session: &'a SessionId,
+    child: bool,
+}
+
+impl Session {
+    /// Whether a fork may begin after the last fact: no turn is open, nothing runs, and nothing
+    /// follows by itself but what a [`Hold`] holds back. So a fork repeats nothing, and leaves
+    /// nothing out.
+    #[must_use]
+    pub fn forks(&self) -> bool {
+        let goal_goes_on = self.goal.as_ref().is_none_or(|goal| match goal.standing {
+            Standing::Waiting => true,
+            Standing::Due => goal.turns < goal.goal.turns,
+            Standing::Met { .. } | Standing::Over { .. } => false,
+        });
+        self.phase == Phase::Idle && self.gates.open.is_none() && goal_goes_on
+    }
+
+    /// The last position that is still to be taken over, of a fork that is not whole: its log ends
+    /// before it. Nothing may run in such a session.
+    #[must_use]
+    pub fn missing(&self) -> Option<Seq> {
+        match *self.lineage {
+            Lineage::Fork { at, .. } => (self.next <= at).then_some(at),
+            Lineage::Root | Lineage::Child { .. } => None,
+        }
+    }
+
+    /// The session that decides the next fact, or that decided it: this one, or in what a fork takes
+    /// over the one that it is from.
+    #[must_use]
+    pub fn writer(&self) -> &SessionId {
+        self.written_by().session
+    }
+
+    /// Whether the turns of this session were started by another session's turn. Those that a fork
+    /// takes over were, where they were in the session that they are from.
+    #[must_use]
+    pub fn is_child(&self) -> bool {
+        self.written_by().child
+    }
+
+    fn written_by(&self) -> Writer<'_> {
+        let own = |child| Writer {
+            session: &self.id,
+            child,
+        };
+        let (of, at, before) = match &*self.lineage {
+            Lineage::Root => return own(false),
+            Lineage::Child { .. } => return own(true),
+            Lineage::Fork { of, at, before } => (of, *at, before),
+        };
+        if self.next > at {
+            return own(false);
+        }
+        let mut writer = Writer {
+            session: of,
+            child: false,
+        };
+        for ancestor in before {
+            match ancestor {
+                Ancestor::Fork { of, at } if self.next <= *at => writer.session = of,
+                Ancestor::Fork { .. } => break,
+                Ancestor::Child { .. } => writer.child = true,
+            }
+        }
+        writer
+    }
+
+    /// What waits in a fork, or is due for its goal, waits for a user's word: it was said to the
+    /// other session, and is heard there. A fork that is forked was held where it began itself.
+    pub(crate) fn hold_if_forked(&mut self, seq: Seq) {
+        let Lineage::Fork { at, before, .. } = &*self.lineage else {
+            return;
+        };
+        let began = before.iter().any(|ancestor| match ancestor {
+            Ancestor::Fork { at, .. } => *at == seq,
+            Ancestor::Child { .. } => false,
+        });
+        if *at == seq || began {
+            self.hold = Hold::Held;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

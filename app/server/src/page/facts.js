@@ -1,0 +1,266 @@
+// What each kind of fact changes in a view. The names are those of the log.
+
+import { add_usage, claim, cost, enter, new_sample, touch } from "./fold.js";
+
+/** How much of an answer is read out. */
+const READ_OUT = 2000;
+
+/** One function a kind: the view, the fact, and the block of its turn. */
+export const facts = {
+  SessionOpened(view, { seq, body }) {
+    view.opened = body;
+    view.settings = body.settings;
+    view.settingsAt.set(seq, body.settings);
+  },
+
+  SessionResumed() {},
+
+  SettingsChanged(view, { seq, ts, body }, block) {
+    view.settings = body.settings;
+    view.settingsAt.set(seq, body.settings);
+    enter(block, { kind: "settings", seq, ts, by: body.by, settings: body.settings });
+  },
+
+  GoalSet(view, { seq, ts, body }, block) {
+    view.goal = body.goal ? { ...body.goal, end: null } : null;
+    enter(block, { kind: "goal", seq, ts, goal: body.goal ?? null, end: null });
+  },
+
+  GoalEnded(view, { seq, ts, body }, block) {
+    if (view.goal) view.goal.end = body.end;
+    enter(block, { kind: "goal", seq, ts, goal: null, end: body.end });
+  },
+
+  InputQueued(view, { seq, ts, body }) {
+    const { text, delivery, scope, images, dry_run } = body;
+    view.inputs.set(seq, {
+      seq, ts, text, delivery, scope, images: images?.length ?? 0, dry_run: dry_run ?? false,
+      status: "waiting", reason: "", entry: null,
+    });
+  },
+
+  TurnOpened(view, { seq, ts, body }, block) {
+    view.open = seq;
+    block.ts = ts;
+    block.scope = body.scope;
+    block.limits = body.limits;
+    block.because = body.because;
+    block.dry_run = body.dry_run ?? false;
+    block.settings = view.settingsAt.get(body.settings) ?? view.settings;
+    if (body.because?.why === "opened") heard(view, block, body.because.input);
+  },
+
+  InputAccepted(view, { seq, ts, body }, block) {
+    const input = heard(view, block, body.input, seq);
+    if (input) input.accepted = ts;
+  },
+
+  InputBlocked(view, { seq, body }, block) {
+    const input = heard(view, block, body.input, seq);
+    if (!input) return;
+    input.status = "blocked";
+    input.reason = body.reason;
+    touch(input.entry);
+  },
+
+  ContextInjected(view, { seq, ts, body }, block) {
+    const { from, lasting } = body;
+    let text = from.text ?? "";
+    if (from.by === "hook") text = view.log.find((fact) => fact.seq === from.decided)?.body.context ?? "";
+    enter(block, { kind: "context", seq, ts, by: from.by, text, lasting });
+  },
+
+  HooksAsked(view, { seq, ts, body }) {
+    view.hooks.set(seq, { seq, ts, at: body.at, hooks: body.hooks });
+  },
+
+  HookDecided(view, { seq, ts, body }, block) {
+    const asked = view.hooks.get(body.asked);
+    const call = view.calls.get(asked?.at.call);
+    if (call && body.edit) call.edits.push({ by: `hook ${body.name}`, text: body.edit.text });
+    touch_call(call);
+    const quiet = body.verdict === "pass" && !body.edit && !body.context;
+    if (quiet) return;
+    enter(block, {
+      kind: "hook", seq, ts, name: body.name, point: asked?.at.point ?? "", verdict: body.verdict,
+      reason: body.reason ?? "", edit: body.edit?.text ?? null, context: body.context ?? null,
+    });
+  },
+
+  CompactionStarted(view, { seq, ts, body }, block) {
+    const entry = { kind: "compaction", seq, ts, trigger: body.trigger, strategy: body.strategy };
+    view.compactions.set(seq, enter(block, { ...entry, status: "running", ended: null }));
+  },
+
+  Compacted(view, { ts, body }, block) {
+    const entry = view.compactions.get(body.started);
+    used(block, body.usage);
+    if (!entry) return;
+    Object.assign(entry, { status: "done", ended: ts, cut: body.cut, shown: body.shown });
+    entry.fallback = body.fallback ?? "";
+    touch(entry);
+  },
+
+  CompactionFailed(view, { ts, body }) {
+    const entry = view.compactions.get(body.started);
+    if (!entry) return;
+    Object.assign(entry, { status: "failed", ended: ts, reason: body.reason });
+    touch(entry);
+  },
+
+  SampleStarted(view, { seq, ts, body }, block) {
+    let sample = view.samples.get(seq);
+    if (!sample) {
+      sample = enter(block, new_sample(seq, ts));
+      view.samples.set(seq, sample);
+    }
+    Object.assign(sample, { ts, number: body.sample, attempt: body.attempt, because: body.because });
+    block.samples = Math.max(block.samples, body.sample);
+    touch(sample);
+  },
+
+  ItemAdded(view, { seq, ts, turn, body }, block) {
+    const sample = view.samples.get(body.started);
+    if (!sample) return;
+    const item = { ...body.item, seq, ts, stands: true, claims: false };
+    if (item.type === "call") {
+      const state = { seq, ts, turn, sample, block, item, rev: 0, progress: [], runs: [], edits: [] };
+      Object.assign(state, { decided: null, asked: null, answered: null, observed: null });
+      item.call = state;
+      view.calls.set(seq, state);
+      block.calls += 1;
+    } else if (item.type !== "reasoning") {
+      view.told.push(item.text.slice(0, READ_OUT));
+    }
+    claim(sample, item);
+    sample.items.push(item);
+    touch(sample);
+  },
+
+  SampleEnded(view, { ts, body }, block) {
+    used(block, body.usage);
+    const sample = view.samples.get(body.started);
+    if (!sample) return;
+    const { stop, usage, asked, fault } = body;
+    Object.assign(sample, { status: "ended", ended: ts, stop, usage: usage ?? null, asked, fault: fault ?? null });
+    sample.live.clear();
+    touch(sample);
+  },
+
+  SampleCut(view, { ts, body }, block) {
+    used(block, body.usage);
+    const sample = view.samples.get(body.started);
+    if (!sample) return;
+    Object.assign(sample, { status: "cut", ended: ts, usage: body.usage ?? null, asked: body.asked });
+    sample.cut = { failure: body.failure, stands: body.stands.stands, retry_at: body.retry_at ?? null };
+    sample.partial = body.partial ?? "";
+    sample.live.clear();
+    const { stands, item: last } = body.stands;
+    for (const item of sample.items) {
+      item.stands = stands === "said" || (stands === "through" && item.seq <= last);
+    }
+    touch(sample);
+  },
+
+  CallDecided(view, { body }) {
+    with_call(view, body.call, (call) => {
+      call.decided = { verdict: body.verdict, by: body.by, reason: body.reason };
+    });
+  },
+
+  ApprovalAsked(view, { seq, ts, body }) {
+    with_call(view, body.call, (call) => {
+      const { attempt, arguments: digest, deadline } = body;
+      call.asked = { seq, ts, attempt, digest, deadline: deadline ?? null };
+      call.answered = null;
+      view.questions.set(body.call, call);
+      view.told.push(`${call.item.name} waits for your approval.`);
+    });
+  },
+
+  ApprovalAnswered(view, { ts, body }) {
+    view.questions.delete(body.call);
+    with_call(view, body.call, (call) => {
+      call.answered = { ts, by: body.by, verdict: body.verdict, reason: body.reason ?? "" };
+      if (body.edit) call.edits.push({ by: "the answer", text: body.edit.text });
+    });
+  },
+
+  CallStarted(view, { ts, body }) {
+    with_call(view, body.call, (call) => {
+      call.runs.push({ ts, attempt: body.attempt, plan: body.plan ?? false, asks: false });
+      call.progress = [];
+    });
+  },
+
+  ReconcileStarted(view, { ts, body }) {
+    with_call(view, body.call, (call) => {
+      call.runs.push({ ts, attempt: body.attempt, plan: false, asks: true });
+    });
+  },
+
+  CallObserved(view, { ts, body }) {
+    view.questions.delete(body.call);
+    with_call(view, body.call, (call) => {
+      call.observed = { ts, ...body.observation };
+      call.progress = [];
+    });
+  },
+
+  InterruptRequested(view, { seq, ts, body }, block) {
+    block.interrupted = body.when;
+    enter(block, { kind: "interrupt", seq, ts, by: body.by, scope: body.scope, reason: body.reason, when: body.when });
+  },
+
+  TurnSettled(view, { seq, ts, body }, block) {
+    block.settled = body;
+    block.last = seq;
+    block.ended = ts;
+    view.open = null;
+    view.questions.clear();
+    const { spent } = body;
+    block.usage = spent.usage ?? {};
+    block.cost_micros = spent.cost_micros ?? 0;
+    const total = view.spent;
+    total.turns += 1;
+    total.samples += spent.samples ?? 0;
+    total.calls += spent.calls ?? 0;
+    total.cost_micros += spent.cost_micros ?? 0;
+    total.ms += ts - block.ts;
+    add_usage(total.usage, spent.usage);
+    view.told.push(`The turn ended: ${body.outcome.replaceAll("_", " ")}.`);
+  },
+};
+
+/** An input enters its turn, once. */
+function heard(view, block, id, seq = null) {
+  const input = view.inputs.get(id);
+  if (!input) return null;
+  if (input.status === "waiting") input.status = "heard";
+  if (!input.entry) {
+    const at = seq ?? block.id ?? input.seq;
+    input.entry = enter(block, { kind: "input", seq: at, ts: input.ts, input });
+  }
+  touch(input.entry);
+  return input;
+}
+
+function used(block, usage) {
+  if (!usage) return;
+  add_usage(block.usage, usage);
+  block.cost_micros += cost(block.settings?.price, usage);
+}
+
+function with_call(view, id, change) {
+  const call = view.calls.get(id);
+  if (!call) return;
+  change(call);
+  touch_call(call);
+}
+
+function touch_call(call) {
+  if (!call) return;
+  touch(call);
+  touch(call.sample);
+  touch(call.block);
+}

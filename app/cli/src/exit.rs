@@ -149,7 +149,7 @@ impl From<StartError> for Failure {
                 Self::usage(error.to_string())
             }
             StartError::Misfit { .. } => Self::new(Exit::Store, error.to_string()),
-            StartError::Shut(_) | StartError::Child(_) => {
+            StartError::Shut(_) | StartError::Child(_) | StartError::Lacking { .. } => {
                 Self::new(Exit::Failed, error.to_string())
             }
         }
@@ -159,7 +159,9 @@ impl From<StartError> for Failure {
 impl From<&Ended> for Failure {
     fn from(ended: &Ended) -> Self {
         let exit = match ended {
-            Ended::Closed | Ended::Abandoned | Ended::Defect(_) => Exit::Failed,
+            Ended::Closed | Ended::Parted { .. } | Ended::Abandoned | Ended::Defect(_) => {
+                Exit::Failed
+            }
             Ended::Store(error) if error.kind == StoreErrorKind::Unavailable => {
                 let words = format!(
                     "{ended}. What was acknowledged stands: resume the session once the store is back"

@@ -1,5 +1,8 @@
 //! Engine: many sessions on one set of ports, each with at most one driver here.
 
+mod part;
+mod recover;
+
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +31,9 @@ use crate::load::{Loaded, take_up};
 use crate::look::{self, Looked, Looks};
 use crate::slot::{Link, Slot, Stay};
 use crate::watch::Watch;
+
+pub use part::Parted;
+pub use recover::Recovered;
 
 /// How a session is opened.
 #[derive(Debug, Clone)]
@@ -88,9 +94,20 @@ impl Engine {
         scope: &Scope,
         start: Start,
     ) -> Result<Conversation, StartError> {
+        self.open_vetted(id, scope, start, false).await
+    }
+
+    /// As [`Engine::open`]; with `vetted`, only if what the session had is here.
+    async fn open_vetted(
+        &self,
+        id: &SessionId,
+        scope: &Scope,
+        start: Start,
+        vetted: bool,
+    ) -> Result<Conversation, StartError> {
         let (engine, session, scope) = (self.clone(), id.clone(), scope.clone());
         // A task of its own: a caller who goes away must not leave a claim without a driver.
-        let opening = async move { engine.open_whole(&session, &scope, start).await };
+        let opening = async move { engine.open_whole(&session, &scope, start, vetted).await };
         match tokio::spawn(opening).await {
             Ok(opened) => opened,
             Err(error) => {
@@ -178,6 +195,7 @@ impl Engine {
         id: &SessionId,
         scope: &Scope,
         start: Start,
+        vetted: bool,
     ) -> Result<Conversation, StartError> {
         loop {
             let slot = self.inner.slot(id);
@@ -189,7 +207,7 @@ impl Engine {
             let opened = if self.inner.shut.load(Ordering::SeqCst) {
                 Err(StartError::Shut(id.clone()))
             } else {
-                self.open_in(&slot, scope, start).await
+                self.open_in(&slot, scope, start, vetted).await
             };
             if opened.is_err() {
                 self.inner.forget_if_empty(&slot);
@@ -203,6 +221,7 @@ impl Engine {
         slot: &Arc<Slot>,
         scope: &Scope,
         start: Start,
+        vetted: bool,
     ) -> Result<Conversation, StartError> {
         let ports = &self.inner.ports;
         if let Some(link) = slot.attach() {
@@ -227,7 +246,9 @@ impl Engine {
             );
         }
         let epoch = claim.epoch;
-        match self.prepare(slot, scope, start, claim).await {
+        let prepared = self.prepare(slot, scope, start, claim).await;
+        let prepared = prepared.and_then(|parts| self.vet(parts, vetted));
+        match prepared {
             Ok(parts) => Ok(self.spawn(slot, parts)),
             Err(error) => {
                 if let Err(error) = ports.store.release(&slot.id, epoch).await {
@@ -290,6 +311,16 @@ impl Engine {
             checker: Arc::new(checker),
             unsent,
         })
+    }
+
+    fn vet(&self, parts: Parts, vetted: bool) -> Result<Parts, StartError> {
+        let lacking = || recover::lacking(&self.inner.ports, &parts.loaded.session);
+        let missing = if vetted { lacking() } else { Vec::new() };
+        if missing.is_empty() {
+            return Ok(parts);
+        }
+        let session = parts.loaded.session.id.clone();
+        Err(StartError::Lacking { session, missing })
     }
 
     fn spawn(&self, slot: &Arc<Slot>, parts: Parts) -> Conversation {

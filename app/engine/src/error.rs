@@ -34,6 +34,17 @@ pub enum StartError {
     /// The call of the parent may not open it.
     #[error("a session for a call: {0}")]
     Child(Reject),
+    /// It has tools, hooks or a redaction that are not here.
+    #[error(
+        "session {session} is not taken up, as this is not here: {}. Start with what it was opened \
+         with", .missing.join(", ")
+    )]
+    Lacking {
+        /// The session.
+        session: SessionId,
+        /// What is not here.
+        missing: Vec<String>,
+    },
     /// The store failed.
     #[error("{0}")]
     Store(StoreError),
@@ -75,6 +86,15 @@ pub enum Ended {
     /// is opened again.
     #[error("{0}")]
     Store(StoreError),
+    /// It was let go with its turn open, if there was one: the turn goes on when the session is
+    /// opened again, here or elsewhere.
+    #[error("the session was let go here: {reason}. Open it again to go on")]
+    Parted {
+        /// Why.
+        reason: String,
+        /// Whether what ran has ended, and what it came to is durable.
+        rested: bool,
+    },
     /// Its driver was dropped where it stood: its runtime went away, or a shutdown ran out of
     /// time. What was acknowledged stands; the turn goes on when the session is opened again.
     #[error("the session's driver was dropped: open the session again to go on")]

@@ -41,7 +41,7 @@ pub use approvals::{PendingApproval, pending};
 pub use config::Config;
 pub use conversation::Conversation;
 pub use copy::{Copied, CopyError, Keeper, copy, named};
-pub use engine::{Engine, Start};
+pub use engine::{Engine, Parted, Recovered, Start};
 pub use error::{AwaitError, Ended, SendError, StartError};
 pub use event::{Event, Live, LiveKind};
 pub use load::{Loaded, fold, load};

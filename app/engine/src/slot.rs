@@ -1,6 +1,7 @@
 //! Slot: the place of one session in an engine. It knows the driver that is there and who uses it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
 use windlass_core::{Epoch, SessionId, StopWhen};
@@ -124,6 +125,17 @@ impl Slot {
         let reason = reason.to_owned();
         let _ = link.mailbox.send(Command::Shutdown { when, reason }).await;
         link.bus.gone().await;
+    }
+
+    /// Has the driver that is here let the session go with its turn open, and waits until it has.
+    /// `None` when there is none.
+    pub(crate) async fn part(&self, within: Duration, reason: &str) -> Option<Arc<Ended>> {
+        // Whoever is opening the session now has done so first.
+        let _gate = self.gate.lock().await;
+        let link = self.link()?;
+        let reason = reason.to_owned();
+        let _ = link.mailbox.send(Command::Part { within, reason }).await;
+        Some(link.bus.gone().await)
     }
 
     /// Drops the driver that is here where it stands, if there is one.

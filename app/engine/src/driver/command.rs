@@ -1,6 +1,7 @@
 //! Commands: what a conversation asks of its driver.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 use windlass_core::{Input, Reject, Seq, Session, StopWhen};
@@ -52,6 +53,8 @@ pub(crate) enum Command {
     Close,
     /// To ask what runs to stop, and then to end.
     Shutdown { when: StopWhen, reason: String },
+    /// To start nothing more, let what runs end for so long, and then to end where the turn stands.
+    Part { within: Duration, reason: String },
 }
 
 impl Command {
@@ -65,6 +68,7 @@ impl Command {
             | Self::Pending { .. }
             | Self::Prefix { .. }
             | Self::Close
+            | Self::Part { .. }
             | Self::Shutdown { .. } => {}
         }
     }
@@ -101,6 +105,10 @@ impl Driver {
                 self.on_stopping(Stopping { when, reason });
                 Ok(())
             }
+            Some(Command::Part { within, reason }) => {
+                self.on_part(within, reason);
+                Ok(())
+            }
             // The slot holds a sender as long as the driver is in it.
             None => Err(Ended::Closed),
         }
@@ -112,6 +120,10 @@ impl Driver {
         first: oneshot::Sender<Seq>,
         ack: Ack,
     ) -> Result<(), Ended> {
+        if let Some(parted) = self.parted(true) {
+            let _ = ack.send(Acked::Refused(SendError::Ended(Arc::new(parted))));
+            return Ok(());
+        }
         let input = match self.checked(input) {
             Ok(input) => input,
             Err(error) => {

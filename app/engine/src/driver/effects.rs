@@ -31,7 +31,7 @@ impl Driver {
             }
             match never {
                 // It was to wind down and had not begun.
-                Some(key) => self.must_take(Input::NeverBegan { key })?,
+                Some(key) => self.hear(key, Input::NeverBegan { key })?,
                 None => return Ok(()),
             }
         }
@@ -39,6 +39,10 @@ impl Driver {
 
     /// Attends to one effect. Answers its key if it is to wind down and never began.
     fn attend(&mut self, owed: &Owed) -> Result<Option<EffectKey>, Ended> {
+        if self.parting.as_ref().is_some_and(|one| one.holds(owed.key)) {
+            // It has run, as far as it counts.
+            return Ok(None);
+        }
         match (owed.demand, self.effects.runs(owed.key)) {
             (Demand::Run, false) if owed.needs <= self.durable => {
                 self.start(owed.key)?;
@@ -120,15 +124,22 @@ impl Driver {
         match news {
             News::Said(said) => {
                 for input in said.inputs {
-                    self.must_take(input)?;
+                    self.hear(said.key, input)?;
                 }
                 Ok(())
             }
             News::Lost(key) => {
                 tracing::error!(session = %self.session.id, ?key, "an adapter panicked");
                 let input = lost(&self.session, key);
-                self.must_take(input)
+                self.hear(key, input)
             }
         }
+    }
+
+    fn hear(&mut self, key: EffectKey, input: Input) -> Result<(), Ended> {
+        if self.parting.is_some() {
+            return self.hear_last(key, input);
+        }
+        self.must_take(input)
     }
 }

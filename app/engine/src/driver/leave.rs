@@ -30,6 +30,9 @@ impl Driver {
 
     /// Asks the turn to stop that runs while the engine is being shut down or drained.
     pub(super) fn stop(&mut self) -> Result<(), Ended> {
+        if self.parting.is_some() {
+            return Ok(());
+        }
         let (Some(Stopping { when, reason }), Some(turn)) = (&self.stopping, self.session.turn())
         else {
             return Ok(());
@@ -75,7 +78,7 @@ impl Driver {
             loop {
                 self.reconcile()?;
                 self.write();
-                if self.at_rest() {
+                if self.at_rest() || self.parting.is_some() {
                     return Ok(());
                 }
                 self.step(mailbox).await?;

@@ -14,6 +14,7 @@ mod effects;
 mod keep;
 mod leave;
 mod lost;
+mod part;
 mod start;
 mod write;
 
@@ -22,6 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use windlass_core::{
     Decided, Epoch, Fact, History, Input, Misfit, Recorded, Reject, Seq, Session, Stamped,
     deadline, decided,
@@ -42,6 +44,7 @@ use crate::slot::Slot;
 use effects::Started;
 use keep::Keeping;
 use leave::Stopping;
+use part::Parting;
 use write::{Writing, wrote};
 
 /// Drives one session.
@@ -71,6 +74,8 @@ pub(crate) struct Driver {
     closing: bool,
     /// How and why every turn is asked to stop, once it is.
     stopping: Option<Stopping>,
+    /// It starts nothing more, and ends where its turn stands.
+    parting: Option<Parting>,
 }
 
 /// Facts that may wait for the append before them. Beyond that no more commands are taken; what
@@ -117,6 +122,7 @@ impl Driver {
             keeping: Keeping::new(&parts.config, store.snapshots, parts.kept),
             closing: false,
             stopping: None,
+            parting: None,
         }
     }
 
@@ -147,7 +153,7 @@ impl Driver {
         self.effects
             .end(Duration::from_millis(limits.grace_ms))
             .await;
-        if let Ended::Closed = *ended {
+        if let Ended::Closed | Ended::Parted { .. } = *ended {
             self.keep_last().await;
         }
         self.release().await;
@@ -160,7 +166,10 @@ impl Driver {
             self.reconcile()?;
             self.write();
             self.keep();
-            if self.at_rest() && self.slot.retire(self.closing) {
+            if let Some(rested) = self.is_time_to_part() {
+                return self.part(rested).await;
+            }
+            if self.parting.is_none() && self.at_rest() && self.slot.retire(self.closing) {
                 return self.leave(mailbox).await;
             }
             self.step(mailbox).await?;
@@ -169,12 +178,14 @@ impl Driver {
 
     /// Waits for the next thing to happen, and acts on it.
     async fn step(&mut self, mailbox: &mut mpsc::Receiver<Command>) -> Result<(), Ended> {
-        let tick = deadline(&self.session);
+        let parting = self.parting.as_ref().map(Parting::until);
+        let tick = deadline(&self.session).filter(|_| parting.is_none());
         tokio::select! {
             result = wrote(&mut self.writing) => self.on_wrote(result),
             news = self.effects.next() => self.on_news(news),
             command = mailbox.recv(), if self.unsent.len() < BACKLOG => self.on_command(command),
             () = self.slot.changed() => Ok(()),
+            () = sleep_until(parting), if parting.is_some() => Ok(()),
             () = until(&self.ports, tick), if tick.is_some() => self.must_take(Input::Tick),
         }
     }
@@ -219,6 +230,12 @@ impl Driver {
         }
         self.unsent.push(Arc::new(recorded));
         Ok(())
+    }
+}
+
+async fn sleep_until(moment: Option<Instant>) {
+    if let Some(moment) = moment {
+        tokio::time::sleep_until(moment).await;
     }
 }
 

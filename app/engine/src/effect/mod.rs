@@ -145,6 +145,11 @@ impl Effects {
         self.running.contains_key(&key)
     }
 
+    /// Whether any effect runs that is like this.
+    pub(crate) fn any(&self, is: impl Fn(EffectKey) -> bool) -> bool {
+        self.running.keys().any(|key| is(*key))
+    }
+
     /// Tells an effect to stop soon and say how far it came. Telling it again changes nothing.
     pub(crate) fn wind(&mut self, key: EffectKey) {
         if let Some(running) = self.running.get_mut(&key)

@@ -20,6 +20,7 @@ mod images;
 mod interrupts;
 mod outputs;
 mod panics;
+mod parting;
 mod requests;
 mod shapes;
 mod sizes;

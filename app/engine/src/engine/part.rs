@@ -1,0 +1,95 @@
+//! Part: sessions are let go with their turns open, so that another process goes on with them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::time::timeout;
+use windlass_core::SessionId;
+
+use super::Engine;
+use crate::error::Ended;
+use crate::slot::Slot;
+
+/// How sessions were let go.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Parted {
+    /// How many came to rest: what ran in them has ended, and what it came to is durable.
+    pub rested: usize,
+    /// Those that did not: what still ran was dropped where it stood, as a crash would.
+    pub dropped: Vec<SessionId>,
+}
+
+impl Engine {
+    /// Opens nothing more, and lets every session go with its turn open: for a process that ends
+    /// while others go on, or the next one does.
+    ///
+    /// No turn is asked to stop, unlike by [`Engine::drain`]. Nothing further is started: no sample,
+    /// no call, no hook, no question. What runs may end for `within_ms`, so that what it comes to is
+    /// durable; then its driver ends, and its claim is given back. Of an answer that goes on to
+    /// something further, as one with calls does, what comes before that is kept, and the model is
+    /// asked again by whoever goes on. Inputs that come meanwhile are refused, as
+    /// [`Ended::Parted`]; those that were taken are answered. Nobody waits for people: a question
+    /// stays open. Hooks of a session's end are not asked, as it has not ended.
+    ///
+    /// What the log is left with is what a crash between two facts would leave, so that law 3 holds
+    /// for whoever opens the session next: by the rules of recovery it goes on with what is owed.
+    /// Only where several words came of which each would start something may all but the last leave
+    /// a call on record as started that did not begin; it is taken up like any other.
+    ///
+    /// What runs is told to stop when the time is up, and has the grace of its turn for that. A
+    /// session whose store does not answer is dropped [`Config::shutdown_ms`] after that.
+    ///
+    /// [`Config::shutdown_ms`]: crate::Config::shutdown_ms
+    pub async fn part(&self, within_ms: u64, reason: &str) -> Parted {
+        let parting = self.all().into_iter();
+        let parting =
+            parting.map(|slot| async move { self.part_slot(&slot, within_ms, reason).await });
+        let mut parted = Parted::default();
+        for one in join_all(parting).await {
+            parted.rested += one.rested;
+            parted.dropped.extend(one.dropped);
+        }
+        parted
+    }
+
+    /// Lets one session go with its turn open, as [`Engine::part`] does with all: to move it to
+    /// another process. It may be opened here again.
+    pub async fn part_one(&self, id: &SessionId, within_ms: u64, reason: &str) -> Parted {
+        let slot = self.inner.slots().get(id).cloned();
+        match slot {
+            Some(slot) => self.part_slot(&slot, within_ms, reason).await,
+            None => Parted::default(),
+        }
+    }
+
+    async fn part_slot(&self, slot: &Arc<Slot>, within_ms: u64, reason: &str) -> Parted {
+        let within = Duration::from_millis(within_ms);
+        let patience = Duration::from_millis(self.inner.config.shutdown_ms);
+        let limit = within.saturating_add(patience);
+        let ended = timeout(limit, slot.part(within, reason)).await;
+        let rested = match ended {
+            Ok(None) => return Parted::default(),
+            Ok(Some(ended)) => match &*ended {
+                Ended::Closed => true,
+                Ended::Parted { rested, .. } => *rested,
+                Ended::Superseded(_) | Ended::Store(_) | Ended::Abandoned | Ended::Defect(_) => {
+                    false
+                }
+            },
+            Err(_) => {
+                tracing::error!(session = %slot.id, "not let go in time: its driver is dropped");
+                slot.kill();
+                false
+            }
+        };
+        Parted {
+            rested: usize::from(rested),
+            dropped: if rested {
+                Vec::new()
+            } else {
+                vec![slot.id.clone()]
+            },
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Recover: a process takes up the turns that one before it left open.
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use windlass_core::{GOAL_TOOL, Scope, Session, SessionId};
+use windlass_ports::{Ports, SessionFilter, StoreError};
+
+use super::{Engine, Start};
+use crate::error::StartError;
+
+/// How many sessions are named that were not taken up, of each kind.
+const NAMED: usize = 1_000;
+
+/// What was taken up.
+#[derive(Debug, Default)]
+pub struct Recovered {
+    /// How many sessions go on here.
+    pub opened: usize,
+    /// How many another process holds.
+    pub locked: usize,
+    /// Those that lack tools, hooks or a redaction that they had, with their names: each call would
+    /// fail, or what was forbidden would be allowed. They are left as they are: open them in an
+    /// engine that has these.
+    pub lacking: Vec<(SessionId, Vec<String>)>,
+    /// Those that cannot be opened, and why: mostly their logs are damaged.
+    pub failed: Vec<(SessionId, StartError)>,
+    /// How many more lack something or failed than are named.
+    pub unnamed: usize,
+}
+
+impl Engine {
+    /// Takes up what is left to do: opens every session that has an open turn or an input that
+    /// waits, so that it goes on; `at_once` of them at a time. Of one tenant, where `tenant` names
+    /// one; else of all in the store, also those of the system. Engines of several tenants over one
+    /// store each name theirs.
+    ///
+    /// Nobody stays attached: a driver is here as long as its turn is open.
+    ///
+    /// A session whose summary cannot be read is in no such list: `windlass verify` finds it.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the sessions cannot be listed. What was opened until then goes on.
+    pub async fn recover(
+        &self,
+        tenant: Option<&str>,
+        at_once: usize,
+    ) -> Result<Recovered, StoreError> {
+        let filter = SessionFilter {
+            tenant: tenant.map(str::to_owned),
+            open: Some(true),
+        };
+        let page = self.inner.config.page.max(1);
+        let store = self.inner.ports.store.clone();
+        let mut recovered = Recovered::default();
+        let mut after = None;
+        loop {
+            let heads = store.sessions(&filter, after.as_ref(), page).await?;
+            let more = heads.len() == page;
+            after = heads.last().map(|head| head.id.clone());
+            let ids = heads.into_iter().map(|head| head.id);
+            let mut opening = stream::iter(ids)
+                .map(|id| async move {
+                    let opened = self.take_up(&id).await;
+                    (id, opened)
+                })
+                .buffer_unordered(at_once.max(1));
+            while let Some((id, opened)) = opening.next().await {
+                recovered.count(id, opened);
+            }
+            if !more {
+                return Ok(recovered);
+            }
+        }
+    }
+
+    async fn take_up(&self, id: &SessionId) -> Result<(), StartError> {
+        let scope = Scope::system("what a process before this one left open is taken up");
+        let opened = self.open_vetted(id, &scope, Start::Existing, true).await;
+        opened.map(drop)
+    }
+}
+
+impl Recovered {
+    fn count(&mut self, id: SessionId, opened: Result<(), StartError>) {
+        match opened {
+            Ok(()) => self.opened += 1,
+            Err(StartError::Locked(_)) => self.locked += 1,
+            // It was erased meanwhile.
+            Err(StartError::Unknown(_)) => {}
+            Err(StartError::Lacking { missing, .. }) if self.lacking.len() < NAMED => {
+                self.lacking.push((id, missing));
+            }
+            Err(error) if self.failed.len() < NAMED => self.failed.push((id, error)),
+            Err(_) => self.unnamed += 1,
+        }
+    }
+}
+
+/// What a session has that is not here: tools, hooks, a redaction.
+pub(super) fn lacking(ports: &Ports, session: &Session) -> Vec<String> {
+    let settings = session
+        .turn()
+        .map_or(&session.settings, |turn| &turn.settings);
+    let (tools, hooks) = (ports.tools.tools(), ports.hooks.hooks());
+    let has = |name: &str| name == GOAL_TOOL || tools.iter().any(|tool| tool.name == name);
+    let names = settings.tools.iter().map(|tool| &tool.name);
+    let tools = names.filter(|name| !has(name));
+    let tools = tools.map(|name| format!("the tool {name}"));
+    let gone = settings.hooks.iter().filter(|hook| !hooks.contains(hook));
+    let gone = gone.map(|hook| format!("the hook {}", hook.name));
+    let redaction = settings.redaction.as_ref();
+    let redaction = redaction.filter(|name| ports.hooks.redaction().as_ref() != Some(name));
+    let redaction = redaction.map(|name| format!("the redaction {name}"));
+    tools.chain(gone).chain(redaction).collect()
+}

@@ -28,7 +28,7 @@ pub(crate) fn start(error: &StartError) -> Problem {
         StartError::Unknown(_) => Problem::no_session(),
         StartError::Exists(_) => super::key::reused("another session"),
         StartError::Misfit { .. } => damaged(error),
-        StartError::Settings(_) | StartError::Child(_) => {
+        StartError::Settings(_) | StartError::Child(_) | StartError::Lacking { .. } => {
             Problem::new(Code::Refused, error.to_string())
         }
         StartError::Locked(error) | StartError::Corrupt(error) | StartError::Store(error) => {
@@ -77,7 +77,7 @@ fn rejected(reject: &Reject) -> Problem {
 pub(crate) fn ended(error: &Ended) -> Problem {
     match error {
         // Whoever holds a conversation keeps its driver, so it was told to end.
-        Ended::Closed | Ended::Abandoned => draining(),
+        Ended::Closed | Ended::Abandoned | Ended::Parted { .. } => draining(),
         Ended::Superseded(_) => elsewhere(),
         Ended::Store(error) => store(error),
         Ended::Defect(_) => defect(error),

@@ -1,7 +1,7 @@
 //! The interface under `/v1`, but for streams: one resource a file.
 
 mod describe;
-mod failure;
+pub(crate) mod failure;
 mod flight;
 mod health;
 mod history;
@@ -21,7 +21,9 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub(crate) use self::describe::answers;
 pub(crate) use self::describe::shapes::{LimitsShape, ModeShape, PermissionsShape};
+pub(crate) use self::seen::{Read, Seen};
 pub(crate) use self::view::Views;
 use crate::app::App;
 

@@ -336,6 +336,7 @@ fn damaged(error: &StartError, first: &Recorded) -> Result<View, Problem> {
         | StartError::Locked(_)
         | StartError::Settings(_)
         | StartError::Child(_)
+        | StartError::Lacking { .. }
         | StartError::Store(_)
         | StartError::Shut(_) => return Err(failure::start(error)),
     };

@@ -1,0 +1,131 @@
+//! The cursor: from where on a client wants events, and which.
+
+use axum::http::{HeaderMap, Uri};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use windlass::core::Seq;
+
+use crate::problem::{Code, Problem};
+
+/// The header by which a browser says what it had last.
+const LAST_EVENT_ID: &str = "last-event-id";
+
+/// What a request for events asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Asked {
+    /// Events after this position; `now` for those that come. The header `Last-Event-ID` counts
+    /// before it. All events when neither is there.
+    #[param(example = "41")]
+    after: Option<String>,
+    /// Whether live events are among them.
+    #[param(default = true)]
+    live: Option<bool>,
+    /// A ticket in place of a token, for clients that cannot send a header.
+    ticket: Option<String>,
+}
+
+/// From where on events are told, and which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cursor {
+    /// After which position; from now on without one.
+    pub(super) after: Option<Seq>,
+    /// Whether live events are told.
+    pub(super) live: bool,
+}
+
+impl Cursor {
+    /// Of a request.
+    ///
+    /// # Errors
+    /// `bad_request` when the query does not read, `bad_cursor` when the cursor is none.
+    pub(super) fn of(uri: &Uri, headers: &HeaderMap) -> Result<Self, Problem> {
+        let asked = axum::extract::Query::<Asked>::try_from_uri(uri);
+        let axum::extract::Query(asked) = asked.map_err(|error| {
+            let detail = format!("the query: {}", error.body_text());
+            Problem::new(Code::BadRequest, detail)
+        })?;
+        let after = match headers.get(LAST_EVENT_ID) {
+            Some(sent) => Some(position(sent.to_str().unwrap_or_default())?),
+            None => match asked.after.as_deref() {
+                Some("now") => None,
+                Some(sent) => Some(position(sent)?),
+                None => Some(Seq::ZERO),
+            },
+        };
+        Ok(Self {
+            after,
+            live: asked.live.unwrap_or(true),
+        })
+    }
+}
+
+/// A position as it is told: digits and nothing else.
+fn position(sent: &str) -> Result<Seq, Problem> {
+    let digits = !sent.is_empty() && sent.bytes().all(|byte| byte.is_ascii_digit());
+    let read = digits.then(|| sent.parse().ok()).flatten();
+    read.map(Seq).ok_or_else(|| {
+        let detail = "a cursor is the id of the last event that you have, a number, or now";
+        Problem::new(Code::BadCursor, detail)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cursor(query: &str, header: Option<&str>) -> Result<Cursor, Code> {
+        let uri = format!("/v1/sessions/s/events{query}").parse().unwrap();
+        let mut headers = HeaderMap::new();
+        if let Some(header) = header {
+            headers.insert(LAST_EVENT_ID, header.parse().unwrap());
+        }
+        Cursor::of(&uri, &headers).map_err(|problem| problem.code)
+    }
+
+    #[test]
+    fn a_cursor_is_a_position_or_now() {
+        let from = |after, live| Ok(Cursor { after, live });
+        assert_eq!(cursor("", None), from(Some(Seq::ZERO), true));
+        assert_eq!(cursor("?after=now", None), from(None, true));
+        assert_eq!(
+            cursor("?after=7&live=false", None),
+            from(Some(Seq(7)), false)
+        );
+        let all = format!("?after={}&ticket=t", u64::MAX);
+        assert_eq!(cursor(&all, None), from(Some(Seq(u64::MAX)), true));
+    }
+
+    #[test]
+    fn the_header_counts_before_the_query() {
+        let seven = Ok(Cursor {
+            after: Some(Seq(7)),
+            live: true,
+        });
+        assert_eq!(cursor("?after=3", Some("7")), seven);
+        assert_eq!(cursor("?after=now", Some("7")), seven);
+        assert_eq!(cursor("?after=7", Some("")), Err(Code::BadCursor));
+    }
+
+    #[test]
+    fn garbage_is_no_cursor() {
+        let beyond = "18446744073709551616";
+        for bad in [
+            "", "-1", "+1", "1.0", "0x1", "1 ", " 1", "NOW", "first", beyond, "%00", "%C3%A9",
+        ] {
+            let query = format!("?after={}", bad.replace(' ', "%20").replace('+', "%2B"));
+            assert_eq!(cursor(&query, None), Err(Code::BadCursor), "{bad:?}");
+        }
+        for bad in ["now", "-1", "1,2", beyond] {
+            assert_eq!(cursor("", Some(bad)), Err(Code::BadCursor), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_query_that_does_not_read_is_no_request() {
+        for bad in ["?live=perhaps", "?before=1", "?after=1&after=2", "?live="] {
+            assert_eq!(cursor(bad, None), Err(Code::BadRequest), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Following: one client that is told a session's events, until there is a reason not to.
+//!
+//! Nothing is read ahead for a client: the next event is asked for once it can be sent. So what one
+//! client costs is bounded by what is on its way to it, and one that does not read falls behind in
+//! the bus, which waits for nobody.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use serde::Serialize;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+use windlass::core::{Seq, SessionId};
+use windlass::ports::codec::CodecError;
+use windlass::ports::{StoreError, StoreErrorKind};
+use windlass::{Event, Watch};
+
+use super::cursor::Cursor;
+use crate::access::{Pass, Right};
+use crate::app::App;
+use crate::caller::Caller;
+
+/// What a client is told.
+pub(super) enum Told {
+    /// A fact, or live events.
+    Event(Event),
+    /// That the stream lives.
+    Beat,
+    /// That it fell behind. Nothing follows.
+    Lagged(Lagged),
+    /// Why nothing follows.
+    End(End),
+}
+
+/// How far a client fell behind, and from where it may go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct Lagged {
+    /// Events that it was not told.
+    missed: u64,
+    /// The last position that it was told.
+    after: Seq,
+}
+
+/// The last word of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct End {
+    reason: Reason,
+}
+
+/// Why a stream ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Reason {
+    /// The server is going away.
+    Draining,
+    /// The session is no more.
+    Erased,
+    /// The token is known no more, or may not read any more.
+    Unauthorized,
+    /// The store does not answer.
+    StoreAway,
+    /// The log does not read.
+    Damaged,
+}
+
+impl From<Reason> for Told {
+    fn from(reason: Reason) -> Self {
+        Self::End(End { reason })
+    }
+}
+
+/// One client that is told a session's events.
+pub(super) struct Following {
+    app: Arc<App>,
+    caller: Caller,
+    watch: Watch,
+    live: bool,
+    beat: Interval,
+    /// The server goes away.
+    drained: Pin<Box<dyn Future<Output = ()> + Send>>,
+    over: bool,
+    /// Its room among the tenant's streams.
+    _pass: Pass,
+}
+
+impl Following {
+    /// Begins to follow.
+    pub(super) fn new(
+        app: Arc<App>,
+        caller: Caller,
+        pass: Pass,
+        session: &SessionId,
+        cursor: Cursor,
+    ) -> Self {
+        let every = Duration::from_millis(app.bounds.heartbeat_ms.max(1));
+        let mut beat = interval_at(Instant::now() + every, every);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let watch = caller.tenant.engine.watch(session, cursor.after);
+        let going = app.clone();
+        Self {
+            app,
+            caller,
+            watch,
+            live: cursor.live,
+            beat,
+            drained: Box::pin(async move { going.drained().await }),
+            over: false,
+            _pass: pass,
+        }
+    }
+
+    /// What the client is told next. `None` once it was told why nothing follows.
+    ///
+    /// Safe to drop while it waits.
+    pub(super) async fn next(&mut self) -> Option<Told> {
+        if self.over {
+            return None;
+        }
+        let told = self.wait().await;
+        self.over = matches!(told, Told::Lagged(_) | Told::End(_));
+        Some(told)
+    }
+
+    /// What the client can be told at once.
+    pub(super) fn ready(&mut self) -> Option<Told> {
+        self.next().now_or_never().flatten()
+    }
+
+    /// An event has no text form: nothing more can be told.
+    pub(super) fn defect(&mut self, error: &CodecError) {
+        let session = self.watch.id();
+        tracing::error!(%session, %error, "an event has no text form, please report it");
+        self.over = true;
+    }
+
+    async fn wait(&mut self) -> Told {
+        loop {
+            let event = tokio::select! {
+                biased;
+                () = &mut self.drained => return Reason::Draining.into(),
+                event = self.watch.next() => event,
+                _ = self.beat.tick() => return self.beaten(),
+            };
+            match event {
+                Ok(Event::Live(_)) if !self.live => {}
+                Ok(event @ (Event::Fact(_) | Event::Live(_))) => return Told::Event(event),
+                // Facts among them follow from the log, so whoever wants no others lacks nothing.
+                Ok(Event::Lagged { .. }) if !self.live => {}
+                Ok(Event::Lagged { missed }) => return self.lagged(missed),
+                // A watch outlives drivers.
+                Ok(Event::Ended(_)) => {}
+                Err(error) => return reason(self.watch.id(), &error).into(),
+            }
+        }
+    }
+
+    fn beaten(&self) -> Told {
+        let grant = self.app.access.stands(&self.caller.token);
+        let tenant = &self.caller.tenant.name;
+        match grant {
+            Some(grant) if grant.rights.has(Right::Read) && grant.tenant == *tenant => Told::Beat,
+            Some(_) | None => Reason::Unauthorized.into(),
+        }
+    }
+
+    fn lagged(&self, missed: u64) -> Told {
+        Told::Lagged(Lagged {
+            missed,
+            after: self.watch.cursor().unwrap_or(Seq::ZERO),
+        })
+    }
+}
+
+/// Why nothing follows after an error of the store.
+fn reason(session: &SessionId, error: &StoreError) -> Reason {
+    match &error.kind {
+        StoreErrorKind::Unknown => Reason::Erased,
+        StoreErrorKind::Corrupt { .. } | StoreErrorKind::Newer => {
+            tracing::error!(%session, %error, "a log that is watched does not read");
+            Reason::Damaged
+        }
+        StoreErrorKind::Locked
+        | StoreErrorKind::NotClaimed
+        | StoreErrorKind::Conflict { .. }
+        | StoreErrorKind::Invalid
+        | StoreErrorKind::TooLarge
+        | StoreErrorKind::Full
+        | StoreErrorKind::ReadOnly
+        | StoreErrorKind::Unsupported
+        | StoreErrorKind::Unavailable
+        | StoreErrorKind::Io => {
+            tracing::warn!(%session, %error, "a log that is watched cannot be read");
+            Reason::StoreAway
+        }
+    }
+}

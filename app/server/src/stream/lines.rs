@@ -1,0 +1,131 @@
+//! Lines: server-sent events as bytes. Several that are ready become one piece.
+//!
+//! The form is that of <https://html.spec.whatwg.org/multipage/server-sent-events.html>. A text of an
+//! envelope is one line: JSON as it is written here has no line ends.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+
+use bytes::{Bytes, BytesMut};
+use windlass::core::Seq;
+
+/// A text from this size on goes out as it is, shared by all who are told of it; a shorter one is
+/// copied beside others.
+const SHARED: usize = 16 * 1024;
+
+/// Server-sent events that are ready to go out.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    /// The piece that is being put together.
+    piece: BytesMut,
+    /// Pieces before it.
+    before: VecDeque<Bytes>,
+    bytes: usize,
+}
+
+impl Lines {
+    /// How long a client waits before it comes back.
+    pub(super) fn retry(&mut self, ms: u64) {
+        // Writing to memory does not fail.
+        let _ = write!(self.piece, "retry: {ms}\n\n");
+    }
+
+    /// A durable fact.
+    pub(super) fn fact(&mut self, seq: Seq, text: &Bytes) {
+        let _ = writeln!(self.piece, "id: {seq}");
+        self.event("fact", text);
+    }
+
+    /// Anything that has no position.
+    pub(super) fn event(&mut self, kind: &str, text: &Bytes) {
+        self.put(b"event: ");
+        self.put(kind.as_bytes());
+        self.put(b"\n");
+        self.data(text);
+    }
+
+    /// Data without a kind.
+    pub(super) fn data(&mut self, text: &Bytes) {
+        self.put(b"data: ");
+        if text.len() < SHARED {
+            self.put(text);
+        } else {
+            self.close();
+            self.bytes = self.bytes.saturating_add(text.len());
+            self.before.push_back(text.clone());
+        }
+        self.put(b"\n\n");
+    }
+
+    /// A comment: it says that the stream lives.
+    pub(super) fn beat(&mut self) {
+        self.put(b":\n\n");
+    }
+
+    /// Bytes that are ready.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.saturating_add(self.piece.len())
+    }
+
+    /// The next piece to go out.
+    pub(super) fn take(&mut self) -> Option<Bytes> {
+        if self.before.is_empty() {
+            self.close();
+        }
+        let piece = self.before.pop_front()?;
+        self.bytes = self.bytes.saturating_sub(piece.len());
+        Some(piece)
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.piece.extend_from_slice(bytes);
+    }
+
+    fn close(&mut self) {
+        if !self.piece.is_empty() {
+            let piece = self.piece.split().freeze();
+            self.bytes = self.bytes.saturating_add(piece.len());
+            self.before.push_back(piece);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(lines: &mut Lines) -> Vec<Bytes> {
+        std::iter::from_fn(|| lines.take()).collect()
+    }
+
+    #[test]
+    fn what_is_ready_goes_out_in_one_piece() {
+        let mut lines = Lines::default();
+        lines.retry(1_000);
+        lines.fact(Seq(7), &Bytes::from_static(b"{}"));
+        lines.event("live", &Bytes::from_static(b"[]"));
+        lines.beat();
+        let expected =
+            "retry: 1000\n\nid: 7\nevent: fact\ndata: {}\n\nevent: live\ndata: []\n\n:\n\n";
+        assert_eq!(lines.len(), expected.len());
+        assert_eq!(taken(&mut lines), [expected]);
+        assert_eq!((lines.len(), lines.take()), (0, None));
+    }
+
+    #[test]
+    fn a_large_text_is_not_copied() {
+        let large = Bytes::from(vec![b'1'; SHARED]);
+        let mut lines = Lines::default();
+        lines.fact(Seq(1), &large);
+        lines.beat();
+        assert_eq!(lines.len(), SHARED + 29);
+        let pieces = taken(&mut lines);
+        let [head, text, tail] = &pieces[..] else {
+            panic!("{} pieces", pieces.len())
+        };
+        assert_eq!(head, "id: 1\nevent: fact\ndata: ");
+        assert_eq!(text.as_ptr(), large.as_ptr());
+        assert_eq!(tail, "\n\n:\n\n");
+        assert_eq!(lines.len(), 0);
+    }
+}

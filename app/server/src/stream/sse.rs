@@ -1,0 +1,149 @@
+//! Server-sent events: `GET /v1/sessions/{id}/events`.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream::unfold;
+use serde::Serialize;
+use windlass::Event;
+use windlass::ports::codec::CodecError;
+
+use super::begin::begin;
+use super::cursor::{Asked, Cursor};
+use super::following::{Following, Told};
+use super::lines::Lines;
+use crate::api::answers::{BadCursor, NoSession};
+use crate::api::{Read, Seen};
+use crate::app::App;
+use crate::problem::Problem;
+
+/// Bytes after which no more is put into one write.
+const WRITE: usize = 32 * 1024;
+
+/// How long a client waits before it comes back, in milliseconds: at least, and how much longer at
+/// most, so that not all come at once.
+const RETRY: (u64, u64) = (1_000, 1_000);
+
+/// A session's events as server-sent events: facts from a cursor on, live events between them.
+#[utoipa::path(
+    get,
+    path = "/sessions/{id}/events",
+    tag = "events",
+    params(
+        ("id" = String, Path, description = "The session."),
+        ("Last-Event-ID" = Option<u64>, Header, description = "The last position that the client has."),
+        Asked,
+    ),
+    responses(
+        (status = 200, description = "A stream that does not end by itself.", body = String,
+         content_type = "text/event-stream"),
+        NoSession, BadCursor,
+    )
+)]
+pub(super) async fn events(
+    State(app): State<Arc<App>>,
+    seen: Seen<Read>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let cursor = Cursor::of(&uri, &headers)?;
+    let following = begin(&app, seen, cursor).await?;
+    let mut lines = Lines::default();
+    lines.retry(retry(&app));
+    Ok(streamed(Sse { following, lines }))
+}
+
+/// How long a client waits before it comes back.
+pub(super) fn retry(app: &App) -> u64 {
+    let (least, more) = RETRY;
+    least.saturating_add(app.clock.entropy() % more)
+}
+
+/// One client, and what is ready for it.
+struct Sse {
+    following: Following,
+    lines: Lines,
+}
+
+fn streamed(sse: Sse) -> Response {
+    let pieces = unfold(sse, |mut sse| async move {
+        let piece = sse.piece().await?;
+        Some((Ok::<_, Infallible>(piece), sse))
+    });
+    headed(Body::from_stream(pieces))
+}
+
+/// The answer that a stream is.
+pub(super) fn headed(body: Body) -> Response {
+    let headers: [(HeaderName, HeaderValue); 3] = [
+        (
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("text/event-stream"),
+        ),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        // Proxies that collect answers before they pass them on know this one.
+        (
+            HeaderName::from_static("x-accel-buffering"),
+            HeaderValue::from_static("no"),
+        ),
+    ];
+    (headers, body).into_response()
+}
+
+impl Sse {
+    /// The next piece to go out: all that is ready, up to a bound. `None` at the end.
+    async fn piece(&mut self) -> Option<Bytes> {
+        if self.lines.len() == 0 {
+            let told = self.following.next().await?;
+            self.write(told);
+        }
+        while self.lines.len() < WRITE
+            && let Some(told) = self.following.ready()
+        {
+            self.write(told);
+        }
+        self.lines.take()
+    }
+
+    fn write(&mut self, told: Told) {
+        let lines = &mut self.lines;
+        match told {
+            Told::Event(event) => {
+                if let Err(error) = write(lines, &event) {
+                    self.following.defect(error);
+                }
+            }
+            Told::Beat => lines.beat(),
+            Told::Lagged(lagged) => lines.event("lagged", &json(&lagged)),
+            Told::End(end) => lines.event("end", &json(&end)),
+        }
+    }
+}
+
+fn write<'a>(lines: &mut Lines, event: &'a Event) -> Result<(), &'a CodecError> {
+    match event {
+        Event::Fact(fact) => {
+            for text in event.json()? {
+                lines.fact(fact.seq, text);
+            }
+        }
+        Event::Live(_) => {
+            for text in event.json()? {
+                lines.event("live", text);
+            }
+        }
+        Event::Lagged { .. } | Event::Ended(_) => {}
+    }
+    Ok(())
+}
+
+/// A word of the stream itself.
+pub(super) fn json(word: &impl Serialize) -> Bytes {
+    // What is written here are numbers and names.
+    serde_json::to_vec(word).unwrap_or_default().into()
+}

@@ -1,0 +1,100 @@
+//! Ends of streams: each says why, and heartbeats say that there is none.
+
+use serde_json::json;
+use windlass::ports::StoreErrorKind;
+use windlass_server::windlass;
+use windlass_testkit::Gate;
+use windlass_testkit::provider::say;
+
+use crate::client::{Answer, facts, follow};
+use crate::world::{Running, World, halves, hello};
+
+/// A stream that has told all there is.
+async fn at_rest(world: &World, server: &Running) -> Answer {
+    server.turn("s").await;
+    let mut stream = follow(server.address, "s", "").await;
+    assert_eq!(facts(&stream.up_to_settled().await), world.exported("s"));
+    stream
+}
+
+async fn ends_with(mut stream: Answer, reason: &str) {
+    let last = stream.next().await.expect("a last word");
+    assert_eq!((last.id, last.event.as_str()), (None, "end"));
+    assert_eq!(last.json(), json!({ "reason": reason }));
+    assert_eq!(stream.next().await, None);
+}
+
+#[tokio::test]
+async fn a_stream_at_rest_says_that_it_lives() {
+    let world = World::new([say("there")]).bounded(|bounds| bounds.heartbeat_ms = 20);
+    let server = world.serve().await;
+    let mut stream = at_rest(&world, &server).await;
+    for _ in 0..3 {
+        assert_eq!(stream.block().await.unwrap(), ":\n\n");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_goes_away_says_so_and_lets_nobody_in() {
+    let world = World::new([say("there")]);
+    let mut server = world.serve().await;
+    let stream = at_rest(&world, &server).await;
+    server.drain();
+    ends_with(stream, "draining").await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_token_that_is_known_no_more_ends_its_streams_within_a_heartbeat() {
+    let world = World::new([say("there")]).bounded(|bounds| bounds.heartbeat_ms = 20);
+    let server = world.serve().await;
+    let stream = at_rest(&world, &server).await;
+    world.revoke();
+    let mut stream = stream;
+    let last = loop {
+        let block = stream.block().await.unwrap();
+        if block != ":\n\n" {
+            break block;
+        }
+    };
+    assert_eq!(last, "event: end\ndata: {\"reason\":\"unauthorized\"}\n\n");
+    assert_eq!(stream.block().await, None);
+}
+
+#[tokio::test]
+async fn an_error_of_the_store_ends_a_stream_with_what_it_means() {
+    let corrupt = StoreErrorKind::Corrupt {
+        after: windlass::core::Seq(1),
+        offset: None,
+    };
+    for (kind, reason) in [
+        (StoreErrorKind::Unknown, "erased"),
+        (StoreErrorKind::Io, "store_away"),
+        (StoreErrorKind::Unavailable, "store_away"),
+        (corrupt, "damaged"),
+    ] {
+        let world = World::new([say("there")]);
+        let server = world.serve().await;
+        let stream = at_rest(&world, &server).await;
+        *world.unread.lock().unwrap() = Some(kind);
+        ends_with(stream, reason).await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_stops_nothing() {
+    let gate = Gate::new();
+    let world = World::new([halves("one ", "two", &gate)]);
+    let server = world.serve().await;
+    let conversation = server.open("s").await;
+    let input = conversation.send(hello()).await.unwrap();
+    let stream = follow(server.address, "s", "").await;
+    gate.reached().await;
+    drop(stream);
+    drop(conversation);
+    gate.open();
+    let told = follow(server.address, "s", "").await.up_to_settled().await;
+    assert_eq!(facts(&told), world.exported("s"));
+    let report = server.open("s").await.await_input(input).await.unwrap();
+    assert_eq!(report.answer, "one two");
+}

@@ -1,0 +1,12 @@
+//! What a client of the streams sees: every byte of it comes over a socket.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::expect_used, reason = "a test fails by panicking")]
+#![allow(clippy::panic, reason = "a test fails by panicking")]
+
+mod client;
+mod ends;
+mod events;
+mod falling;
+mod sockets;
+mod world;

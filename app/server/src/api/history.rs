@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
-use windlass::core::{Recorded, Seq};
+use windlass::core::Seq;
 
 use super::describe::answers::{BadCursor, NoSession};
 use super::describe::shapes::FactShape;
@@ -59,7 +59,8 @@ pub(crate) async fn page(
         let wanted = limit.saturating_sub(facts.len()).min(PAGE);
         let some = read(after, wanted).await?;
         if facts.is_empty() && some.is_empty() {
-            is_position(after, &read(Seq(after.0.saturating_sub(1)), 1).await?)?;
+            let at = read(Seq(after.0.saturating_sub(1)), 1).await?;
+            is_position(after, at.first().map(|fact| fact.seq))?;
         }
         let ends = some.len() < wanted;
         for fact in some {
@@ -83,8 +84,8 @@ pub(crate) async fn page(
 }
 
 /// A cursor is the position of a fact, or before the first.
-fn is_position(after: Seq, at: &[Recorded]) -> Result<(), Problem> {
-    match after == Seq::ZERO || at.first().is_some_and(|fact| fact.seq == after) {
+pub(super) fn is_position(after: Seq, at: Option<Seq>) -> Result<(), Problem> {
+    match after == Seq::ZERO || at == Some(after) {
         true => Ok(()),
         false => {
             let detail = "after is a position of the log, or 0: this one lies behind its end";

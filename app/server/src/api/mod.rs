@@ -1,5 +1,7 @@
 //! The interface under `/v1`, but for streams: one resource a file.
 
+mod approvals;
+mod control;
 mod describe;
 pub(crate) mod failure;
 mod flight;
@@ -8,10 +10,13 @@ mod history;
 mod inputs;
 mod key;
 mod opened;
+mod output;
+mod prefer;
 mod query;
 mod recent;
 mod seen;
 mod sessions;
+mod turns;
 mod view;
 
 use std::sync::Arc;
@@ -35,10 +40,17 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(describe::openapi))
         .routes(routes!(sessions::open, sessions::list))
         .routes(routes!(sessions::one))
-        .routes(routes!(inputs::turn))
+        .routes(routes!(inputs::turn, turns::list))
+        .routes(routes!(turns::one))
         .routes(routes!(inputs::send))
         .routes(routes!(inputs::one))
+        .routes(routes!(control::interrupt))
+        .routes(routes!(control::go_on))
+        .routes(routes!(approvals::of_session))
+        .routes(routes!(approvals::of_tenant))
+        .routes(routes!(approvals::answer))
         .routes(routes!(history::page))
+        .routes(routes!(output::read))
 }
 
 /// Serves the description of the whole interface.

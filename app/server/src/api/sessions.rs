@@ -9,7 +9,7 @@ use axum::response::{AppendHeaders, IntoResponse};
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 use windlass::core::{Lineage, OpenSession, SessionId, Settings};
 use windlass::ports::SessionFilter;
 use windlass::{Start, StartError};
@@ -90,11 +90,11 @@ pub(crate) async fn open(
     let durable = conversation.flush().await;
     durable.map_err(|error| failure::ended(&error))?;
     let first = look(&caller, &id).await?.ok_or_else(Problem::no_session)?;
-    let view = app.views.of(tenant, &first).await?;
-    Ok(opened_at(&view))
+    let whole = app.views.of(tenant, &first).await?;
+    Ok(opened_at(&whole.view))
 }
 
-fn opened_at(view: &Arc<View>) -> impl IntoResponse + use<> {
+fn opened_at(view: &View) -> impl IntoResponse + use<> {
     let place = format!("/v1/sessions/{}", view.id);
     let body = Json(view.clone());
     (
@@ -111,7 +111,7 @@ async fn again(
     id: &SessionId,
     wish: &Wish,
     wanted: &Settings,
-) -> Result<Option<Arc<View>>, Problem> {
+) -> Result<Option<View>, Problem> {
     let Some(first) = look(caller, id).await? else {
         return Ok(None);
     };
@@ -119,7 +119,8 @@ async fn again(
     if !before.is_some_and(|before| is_same(before, wish, wanted)) {
         return Err(key::reused("other settings"));
     }
-    app.views.of(&caller.tenant, &first).await.map(Some)
+    let whole = app.views.of(&caller.tenant, &first).await?;
+    Ok(Some(whole.view.clone()))
 }
 
 /// Whether a session was opened with what a wish names. What it does not name may have been configured
@@ -142,7 +143,7 @@ fn new_id(app: &App) -> Result<SessionId, Problem> {
 }
 
 /// Which sessions are wanted.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Which {
@@ -223,7 +224,7 @@ pub(crate) async fn list(
 pub(crate) async fn one(
     State(app): State<Arc<App>>,
     seen: Seen<Read>,
-) -> Result<Json<Arc<View>>, Problem> {
-    let view = app.views.of(&seen.caller.tenant, &seen.first).await?;
-    Ok(Json(view))
+) -> Result<Json<View>, Problem> {
+    let whole = app.views.of(&seen.caller.tenant, &seen.first).await?;
+    Ok(Json(whole.view.clone()))
 }

@@ -9,6 +9,7 @@ use windlass::core::{Fact, Hold, Lineage, Mode, Permissions, Recorded, Seq, Sess
 use windlass::ports::{LogStore, StoreErrorKind, Summary};
 use windlass::{Loaded, StartError};
 
+use super::approvals::{self, Approval};
 use super::describe::shapes::{LineageShape, ModeShape, PermissionsShape};
 use super::failure;
 use super::recent::Recent;
@@ -96,7 +97,14 @@ pub(crate) struct View {
 #[derive(Clone)]
 struct Kept {
     began: Timestamp,
-    view: Arc<View>,
+    whole: Arc<Whole>,
+}
+
+/// All that is shown of a session.
+pub(crate) struct Whole {
+    pub(crate) view: View,
+    /// The questions that are open.
+    pub(crate) approvals: Vec<Approval>,
 }
 
 /// What makes views, with what it found out lately.
@@ -118,13 +126,17 @@ impl Default for Views {
 
 impl Views {
     /// A session as its log stands now.
-    pub(crate) async fn of(&self, tenant: &Tenant, first: &Recorded) -> Result<Arc<View>, Problem> {
+    pub(crate) async fn of(
+        &self,
+        tenant: &Tenant,
+        first: &Recorded,
+    ) -> Result<Arc<Whole>, Problem> {
         let (id, store) = (&first.session, tenant.store.as_ref());
         let kept = self.views.find(&tenant.name, id);
         if let Some(kept) = kept.filter(|kept| kept.began == first.ts)
-            && ends_at(store, id, kept.view.last, kept.view.changed).await?
+            && ends_at(store, id, kept.whole.view.last, kept.whole.view.changed).await?
         {
-            return Ok(kept.view);
+            return Ok(kept.whole);
         }
         let loaded = match self.load(tenant, id).await {
             Ok(loaded) => loaded,
@@ -133,14 +145,27 @@ impl Views {
         let last = loaded.last();
         let changed = changed_at(store, id, last).await?;
         let title = self.title(tenant, first).await?;
-        let view = Arc::new(whole(&loaded, changed, title));
-        let (began, view) = (first.ts, view);
+        let approvals = approvals::of(&loaded);
+        let view = view(&loaded, approvals.len(), changed, title);
+        let whole = Arc::new(Whole { view, approvals });
         let kept = Kept {
-            began,
-            view: view.clone(),
+            began: first.ts,
+            whole: whole.clone(),
         };
         self.views.keep(&tenant.name, id, kept);
-        Ok(view)
+        Ok(whole)
+    }
+
+    /// A session that a listing names, as its log stands now; `None` where it is gone by now.
+    pub(crate) async fn found(
+        &self,
+        tenant: &Tenant,
+        id: &SessionId,
+    ) -> Result<Option<Arc<Whole>>, Problem> {
+        match first(tenant.store.as_ref(), id).await? {
+            Some(first) => self.of(tenant, &first).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// A session of a listing: folded only where a turn is open or an input waits.
@@ -154,13 +179,13 @@ impl Views {
             return Ok(None);
         };
         if summary.is_open() {
-            let view = self.of(tenant, &first).await?;
-            return Ok(Some(View::clone(&view)));
+            let whole = self.of(tenant, &first).await?;
+            return Ok(Some(whole.view.clone()));
         }
         let kept = self.views.find(&tenant.name, id);
-        let same = |kept: &Kept| kept.began == first.ts && kept.view.last == summary.last;
+        let same = |kept: &Kept| kept.began == first.ts && kept.whole.view.last == summary.last;
         if let Some(kept) = kept.filter(same) {
-            return Ok(Some(View::clone(&kept.view)));
+            return Ok(Some(kept.whole.view.clone()));
         }
         Ok(Some(View {
             id: id.clone(),
@@ -284,9 +309,8 @@ fn words(text: &str) -> String {
     line
 }
 
-fn whole(loaded: &Loaded, changed: Timestamp, title: Option<Arc<str>>) -> View {
+fn view(loaded: &Loaded, asking: usize, changed: Timestamp, title: Option<Arc<str>>) -> View {
     let session = &loaded.session;
-    let asking = windlass::pending(loaded).len();
     let turn = session.turn();
     let state = match (turn, asking) {
         (None, _) => State::Idle,
@@ -313,7 +337,7 @@ fn whole(loaded: &Loaded, changed: Timestamp, title: Option<Arc<str>>) -> View {
 }
 
 /// A session of which only the beginning can be read.
-fn damaged(error: &StartError, first: &Recorded) -> Result<View, Problem> {
+fn damaged(error: &StartError, first: &Recorded) -> Result<Whole, Problem> {
     let last = match error {
         StartError::Corrupt(error) => match error.kind {
             StoreErrorKind::Corrupt { after, .. } => after,
@@ -340,7 +364,7 @@ fn damaged(error: &StartError, first: &Recorded) -> Result<View, Problem> {
         | StartError::Store(_)
         | StartError::Shut(_) => return Err(failure::start(error)),
     };
-    Ok(View {
+    let view = View {
         id: first.session.clone(),
         state: State::Damaged,
         last,
@@ -355,7 +379,9 @@ fn damaged(error: &StartError, first: &Recorded) -> Result<View, Problem> {
         mode: None,
         permissions: None,
         lineage: opened(first).map(|opened| opened.lineage.clone()),
-    })
+    };
+    let approvals = Vec::new();
+    Ok(Whole { view, approvals })
 }
 
 #[cfg(test)]

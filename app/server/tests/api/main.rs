@@ -7,6 +7,8 @@
     reason = "a test fails by panicking"
 )]
 
+mod approvals;
 mod client;
 mod sessions;
+mod turns;
 mod world;

@@ -10,12 +10,15 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use windlass::core::{Limits, Mode, Permissions, RequestOptions, Scope, Settings, Window};
+use windlass::core::{
+    Limits, Lineage, Mode, OpenSession, Permissions, RequestOptions, Scope, SessionId, Settings,
+    Window,
+};
 use windlass::ports::{
     Approval, ApprovalRequest, Approver, ApproverError, Blobs, Clock, LogStore, NoHooks, Ports,
     ToolExecutor,
 };
-use windlass::{Config, Engine};
+use windlass::{Config, Engine, Start};
 use windlass_memory::{MemoryBlobs, MemoryStore};
 use windlass_server::{
     Access, Bounds, Grant, House, Quota, Refusal, Rights, Served, Server, Tenant, TokenHash, Wish,
@@ -77,6 +80,30 @@ impl World {
                 refuses: false,
             })),
         }
+    }
+
+    /// The same world with other tools.
+    pub(crate) fn with(mut self, tools: impl IntoIterator<Item = ScriptedTool>) -> Self {
+        self.tools = Arc::new(ScriptedTools::new(tools));
+        self
+    }
+
+    /// Opens a session of this id for the first tenant.
+    pub(crate) async fn open_named(&self, server: &Running, id: &SessionId) {
+        let house = TestHouse {
+            tools: self.tools.clone(),
+            today: self.today.clone(),
+        };
+        let owner = grant("acme", "ann", Rights::ALL).scope;
+        let opening = OpenSession {
+            owner: owner.clone(),
+            workspace: None,
+            settings: house.fresh(&Wish::default()).unwrap(),
+            lineage: Lineage::Root,
+        };
+        let start = Start::New(Box::new(opening));
+        let conversation = server.engines[0].open(id, &owner, start).await.unwrap();
+        conversation.flush().await.unwrap();
     }
 
     fn engine(&self) -> Engine {
@@ -183,6 +210,14 @@ impl Running {
             let _ = stop.send(());
         }
         soon(self.serving).await.unwrap();
+        for engine in &self.engines {
+            engine.part(10_000, "the server is stopped").await;
+        }
+    }
+
+    /// Ends the server as a crash does: whoever goes on takes its sessions over.
+    pub(crate) fn kill(self) {
+        self.serving.abort();
     }
 }
 

@@ -50,6 +50,18 @@ pub(crate) enum StopWhenShape {
     AfterStep,
 }
 
+/// What running a tool does to the world.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case", as = EffectClass)]
+pub(crate) enum EffectShape {
+    /// It changes nothing.
+    ReadOnly,
+    /// Running it twice under one key is the same as once.
+    Idempotent,
+    /// It changes something.
+    Effectful,
+}
+
 /// Where a session comes from.
 #[derive(ToSchema)]
 #[schema(as = Lineage)]
@@ -59,6 +71,25 @@ pub(crate) struct LineageShape {
     from: FromShape,
     /// The other session.
     #[schema(required = false)]
+    of: String,
+    /// Of a fork, the last position that was taken over.
+    #[schema(required = false)]
+    at: u64,
+    /// Of a child, the call that started it.
+    #[schema(required = false)]
+    call: u64,
+    /// Of a fork, where what was taken over comes from itself, nearest first.
+    #[schema(required = false)]
+    before: Vec<AncestorShape>,
+}
+
+/// Where a session comes from that another one was forked from.
+#[derive(ToSchema)]
+#[schema(as = Ancestor)]
+pub(crate) struct AncestorShape {
+    /// Whether it continues a copy of another session's log, or was started by another's turn.
+    from: FromShape,
+    /// The other session.
     of: String,
     /// Of a fork, the last position that was taken over.
     #[schema(required = false)]

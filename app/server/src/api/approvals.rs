@@ -1,0 +1,303 @@
+//! Approvals: the questions that are open, and a person's word on one.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use windlass::core::{
+    Answer, CallId, Digest, Edit, EffectClass, Reject, Seq, SessionId, Timestamp, TurnId,
+};
+use windlass::ports::SessionFilter;
+use windlass::{Loaded, SendError};
+
+use super::describe::answers::{Conflict, NoSession, Refused, StoreFull};
+use super::describe::shapes::EffectShape;
+use super::failure;
+use super::opened::attach;
+use super::query::{self, Params};
+use super::seen::{Approve, By, Numbered, Read, Seen};
+use crate::app::App;
+use crate::json::Json;
+use crate::problem::{Code, Problem};
+
+/// Sessions that are looked at at the same time.
+const LOOKING: usize = 8;
+
+/// A question that is open: whether a call may run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = Approval, example = json!({
+    "session": "01k8q3v5w2x9n4c7d1f6g0h2jk", "turn": 10, "call": 15, "tool": "run",
+    "effect": "effectful", "arguments": "{\"command\":\"make\"}",
+    "digest": "6c62272e07bb014262b821756295c58d", "asked": 17, "attempt": 1,
+    "deadline": 1_790_604_800_000_u64,
+}))]
+pub(crate) struct Approval {
+    /// The session.
+    #[schema(value_type = String)]
+    session: SessionId,
+    /// The turn.
+    #[schema(value_type = u64)]
+    turn: TurnId,
+    /// The call.
+    #[schema(value_type = u64)]
+    call: CallId,
+    /// The tool.
+    tool: String,
+    /// What running it does to the world; null where the tool is not among the settings any more.
+    #[schema(required, value_type = Option<EffectShape>)]
+    effect: Option<EffectClass>,
+    /// The exact arguments: JSON as text.
+    #[schema(value_type = String)]
+    arguments: Arc<str>,
+    /// Their digest: an answer names it, so that it is about nothing else.
+    #[schema(value_type = String)]
+    digest: Digest,
+    /// The position of the question.
+    #[schema(value_type = u64)]
+    asked: Seq,
+    /// How often it has been asked, from 1: a new process asks again.
+    attempt: u32,
+    /// When no answer is a denial, in milliseconds since 1970; null where there is no such moment.
+    #[schema(required, value_type = Option<u64>)]
+    deadline: Option<Timestamp>,
+}
+
+/// The open questions of a session that was loaded.
+pub(super) fn of(loaded: &Loaded) -> Vec<Approval> {
+    let Some(turn) = loaded.session.turn() else {
+        return Vec::new();
+    };
+    let open = windlass::pending(loaded).into_iter();
+    open.map(|pending| Approval {
+        session: loaded.session.id.clone(),
+        turn: turn.id,
+        call: pending.call,
+        effect: turn.settings.tool(&pending.tool).map(|tool| tool.effect),
+        tool: pending.tool,
+        arguments: pending.arguments,
+        digest: pending.digest,
+        asked: pending.asked,
+        attempt: pending.attempt,
+        deadline: pending.deadline,
+    })
+    .collect()
+}
+
+/// Open questions.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Approvals {
+    /// Those of this page, by session and in the order of their calls.
+    approvals: Vec<Approval>,
+    /// What `after` is for the next page; null where there is none.
+    #[schema(required, value_type = Option<String>)]
+    next: Option<SessionId>,
+}
+
+/// The open questions of a session.
+#[utoipa::path(
+    get,
+    path = "/sessions/{id}/approvals",
+    tag = "approvals",
+    params(("id" = String, Path, description = "The session.")),
+    responses(
+        (status = 200, description = "All of them.", body = Approvals),
+        NoSession,
+    )
+)]
+pub(crate) async fn of_session(
+    State(app): State<Arc<App>>,
+    seen: Seen<Read>,
+) -> Result<Json<Approvals>, Problem> {
+    let whole = app.views.of(&seen.caller.tenant, &seen.first).await?;
+    Ok(Json(Approvals {
+        approvals: whole.approvals.clone(),
+        next: None,
+    }))
+}
+
+/// Which sessions are looked through.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Which {
+    /// Begins after this session.
+    #[param(
+        min_length = 1,
+        max_length = 64,
+        pattern = "^[A-Za-z0-9_][A-Za-z0-9._-]*$"
+    )]
+    after: Option<String>,
+    /// Looks through at most so many sessions that have something to do: those without a question
+    /// count too.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u64>,
+}
+
+/// The open questions of all sessions of the tenant.
+#[utoipa::path(
+    get,
+    path = "/approvals",
+    tag = "approvals",
+    params(Which),
+    responses((status = 200, description = "A page of them.", body = Approvals))
+)]
+pub(crate) async fn of_tenant(
+    State(app): State<Arc<App>>,
+    By { caller, .. }: By<Read>,
+    Params(which): Params<Which>,
+) -> Result<Json<Approvals>, Problem> {
+    let limit = query::limit(which.limit, app.bounds.page)?;
+    let after = which.after.as_deref().map(query::session).transpose()?;
+    let tenant = &caller.tenant;
+    let filter = SessionFilter {
+        tenant: Some(tenant.name.clone()),
+        open: Some(true),
+    };
+    let heads = tenant.store.sessions(&filter, after.as_ref(), limit).await;
+    let heads = heads.map_err(|error| failure::store(&error))?;
+    let full = heads.len() >= limit;
+    let next = heads.last().filter(|_| full).map(|head| head.id.clone());
+    let turning = heads
+        .into_iter()
+        .filter(|head| head.summary.as_ref().is_some_and(|summary| summary.turning));
+    let looking = stream::iter(turning).map(|head| {
+        let (app, tenant) = (app.clone(), tenant.clone());
+        async move { app.views.found(&tenant, &head.id).await }
+    });
+    let looked: Vec<_> = looking.buffered(LOOKING).collect().await;
+    let mut approvals = Vec::new();
+    for whole in looked {
+        if let Some(whole) = whole? {
+            approvals.extend_from_slice(&whole.approvals);
+        }
+    }
+    Ok(Json(Approvals { approvals, next }))
+}
+
+/// What a person decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Decision {
+    /// The call may run.
+    Allow,
+    /// The call may not run.
+    Deny,
+}
+
+/// A person's word on a call.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Word, example = json!({
+    "decision": "allow", "digest": "6c62272e07bb014262b821756295c58d",
+    "arguments": {"command": "make check"},
+}))]
+pub(crate) struct Word {
+    /// What is decided.
+    decision: Decision,
+    /// The digest of the question's arguments.
+    #[schema(pattern = "^[0-9a-f]{32}$")]
+    digest: String,
+    /// Why it may not run; the model is told. Only of a denial.
+    #[schema(nullable = false)]
+    reason: Option<String>,
+    /// What the call is to run with instead. Only where it may run.
+    #[schema(value_type = Option<Object>, nullable = false)]
+    arguments: Option<Box<RawValue>>,
+}
+
+/// What was decided of a call.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(example = json!({"call": 15, "decision": "allow"}))]
+pub(crate) struct Decided {
+    /// The call.
+    #[schema(value_type = u64)]
+    call: CallId,
+    /// What was decided.
+    decision: Decision,
+}
+
+/// Answers an open question. The first answer counts.
+#[utoipa::path(
+    post,
+    path = "/sessions/{id}/approvals/{call}",
+    tag = "approvals",
+    params(
+        ("id" = String, Path, description = "The session."),
+        ("call" = u64, Path, description = "The call."),
+    ),
+    request_body = Word,
+    responses(
+        (status = 202, description = "The answer is durable.", body = Decided),
+        NoSession, Conflict, Refused, StoreFull,
+    )
+)]
+pub(crate) async fn answer(
+    State(app): State<Arc<App>>,
+    seen: Seen<Approve>,
+    Numbered(call): Numbered,
+    Json(word): Json<Word>,
+) -> Result<impl IntoResponse, Problem> {
+    let call = CallId(call);
+    let digest = digest(&word.digest)?;
+    let decision = word.decision;
+    let answer = said(word)?;
+    let whole = app.views.of(&seen.caller.tenant, &seen.first).await?;
+    if !whole.approvals.iter().any(|open| open.call == call) {
+        // It is not opened for nothing.
+        let nobody = SendError::Rejected(Reject::NotAsked(call));
+        return Err(failure::send(&nobody));
+    }
+    let conversation = attach(&app, &seen.caller, &seen.id).await?;
+    let scope = seen.caller.scope().clone();
+    let answered = conversation.answer(call, scope, digest, answer).await;
+    answered.map_err(|error| failure::send(&error))?;
+    Ok((StatusCode::ACCEPTED, Json(Decided { call, decision })))
+}
+
+fn said(word: Word) -> Result<Answer, Problem> {
+    match (word.decision, word.reason, word.arguments) {
+        (Decision::Deny, reason, None) => {
+            let reason = reason.unwrap_or_else(|| "denied".into());
+            Ok(Answer::Deny { reason })
+        }
+        (Decision::Allow, None, None) => Ok(Answer::Allow { edit: None }),
+        (Decision::Allow, None, Some(arguments)) => {
+            let text = arguments.get();
+            if !text.starts_with('{') {
+                let detail = "the arguments of a call are an object";
+                return Err(Problem::new(Code::BadRequest, detail));
+            }
+            // Whether they can be used the engine finds out.
+            let edit = Edit {
+                text: text.into(),
+                fault: None,
+                rules: Vec::new(),
+            };
+            Ok(Answer::Allow { edit: Some(edit) })
+        }
+        (Decision::Deny, _, Some(_)) => {
+            let detail = "a call that may not run has no arguments: leave them out";
+            Err(Problem::new(Code::Refused, detail))
+        }
+        (Decision::Allow, Some(_), _) => {
+            let detail = "only a denial has a reason: leave it out";
+            Err(Problem::new(Code::Refused, detail))
+        }
+    }
+}
+
+fn digest(text: &str) -> Result<Digest, Problem> {
+    let digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let digits = text.bytes().all(digit);
+    let read = digits.then(|| serde_json::from_value(text.into()).ok());
+    read.flatten().ok_or_else(|| {
+        let detail = "digest is that of the question: 32 hexadecimal digits in lower case";
+        Problem::new(Code::BadRequest, detail)
+    })
+}

@@ -1,0 +1,139 @@
+//! Outputs: what a call gave out, where more is kept than the log has.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::response::{AppendHeaders, IntoResponse};
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
+use windlass::core::{CallId, Fact, Kept, Recorded, Seq, SessionId};
+use windlass::ports::{BlobError, BlobErrorKind, Blobs};
+
+use super::describe::answers::NoCall;
+use super::failure;
+use super::seen::{Numbered, Read, Seen};
+use crate::problem::{Code, Problem};
+
+/// Facts that one read brings.
+const PAGE: usize = 256;
+/// Bytes that one read of an output brings: what one download takes of memory.
+const CHUNK: usize = 128 * 1024;
+
+/// All that a call gave out, byte for byte, where more is kept than the log has.
+#[utoipa::path(
+    get,
+    path = "/sessions/{id}/calls/{call}/output",
+    tag = "history",
+    params(
+        ("id" = String, Path, description = "The session."),
+        ("call" = u64, Path, description = "The call."),
+    ),
+    responses(
+        (status = 200, description = "The bytes.", body = Vec<u8>,
+         content_type = "application/octet-stream",
+         headers(("Content-Disposition" = String, description = "`attachment`."))),
+        NoCall,
+    )
+)]
+pub(crate) async fn read(
+    seen: Seen<Read>,
+    Numbered(call): Numbered,
+) -> Result<impl IntoResponse, Problem> {
+    let kept = kept(&seen, CallId(call)).await?;
+    let reading = Reading {
+        blobs: seen.caller.tenant.blobs.clone(),
+        session: seen.id.clone(),
+        kept,
+        at: 0,
+    };
+    let length = reading.kept.bytes;
+    // What is not there is found out before anything is answered.
+    let first = reading.next().await;
+    let (first, rest) = match first {
+        Ok(Some((first, rest))) => (first, Some(rest)),
+        Ok(None) => (Bytes::new(), None),
+        Err(error) => return Err(failure::blobs(&error)),
+    };
+    let rest = stream::try_unfold(rest, async |reading| match reading {
+        Some(reading) => Ok(reading
+            .next()
+            .await?
+            .map(|(bytes, rest)| (bytes, Some(rest)))),
+        None => Ok(None),
+    });
+    let body = Body::from_stream(stream::iter([Ok::<_, BlobError>(first)]).chain(rest));
+    let name = format!("attachment; filename=\"{}-{call}.out\"", seen.id);
+    let headers = AppendHeaders([
+        (CONTENT_TYPE, String::from("application/octet-stream")),
+        (CONTENT_LENGTH, length.to_string()),
+        (CONTENT_DISPOSITION, name),
+        (X_CONTENT_TYPE_OPTIONS, String::from("nosniff")),
+        (CACHE_CONTROL, String::from("no-store")),
+    ]);
+    Ok((headers, body))
+}
+
+/// An output that is being read.
+struct Reading {
+    blobs: Arc<dyn Blobs>,
+    session: SessionId,
+    kept: Kept,
+    at: u64,
+}
+
+impl Reading {
+    /// The next bytes; `None` at the end.
+    async fn next(self) -> Result<Option<(Bytes, Self)>, BlobError> {
+        let left = self.kept.bytes.saturating_sub(self.at);
+        let wanted = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
+        if wanted == 0 {
+            return Ok(None);
+        }
+        let name = &self.kept.sha256;
+        let bytes = self
+            .blobs
+            .read(&self.session, name, self.at, wanted)
+            .await?;
+        if bytes.len() != wanted {
+            let context = format!("the output {name} is shorter than the log says");
+            return Err(BlobError::new(BlobErrorKind::Corrupt, context));
+        }
+        let at = self.at.saturating_add(bytes.len() as u64);
+        Ok(Some((bytes.into(), Self { at, ..self })))
+    }
+}
+
+/// Where the output of a call is kept.
+async fn kept(seen: &Seen<Read>, call: CallId) -> Result<Kept, Problem> {
+    let store = seen.caller.tenant.store.as_ref();
+    let mut after = Seq(call.0.saturating_sub(1));
+    loop {
+        let facts = store.read(&seen.id, after, PAGE).await;
+        let facts = facts.map_err(|error| failure::store(&error))?;
+        let observed = facts.iter().find_map(|fact| observed(fact, call));
+        if let Some(kept) = observed {
+            return kept.ok_or_else(no_output);
+        }
+        match facts.last() {
+            Some(last) if facts.len() == PAGE => after = last.seq,
+            Some(_) | None => return Err(no_output()),
+        }
+    }
+}
+
+fn observed(fact: &Recorded, call: CallId) -> Option<Option<Kept>> {
+    if let Fact::CallObserved(observed) = &fact.fact
+        && observed.call == call
+    {
+        return Some(observed.observation.kept.clone());
+    }
+    None
+}
+
+fn no_output() -> Problem {
+    let detail = "no more is kept of such a call than the log has";
+    Problem::new(Code::NoCall, detail)
+}

@@ -1,0 +1,71 @@
+//! Preferences: how long a client would wait for an answer that says more (RFC 7240).
+
+use std::time::Duration;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+
+use crate::problem::Problem;
+
+/// The longest wait, in seconds.
+const LONGEST: u64 = 60;
+
+/// How many seconds a client would wait; 0 where it says nothing, or nothing that can be read: then a
+/// preference is passed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wait(u64);
+
+impl Wait {
+    /// How long.
+    pub(crate) fn time(self) -> Option<Duration> {
+        (self.0 > 0).then(|| Duration::from_secs(self.0))
+    }
+
+    /// What is answered of it.
+    pub(crate) fn applied(self) -> Option<String> {
+        (self.0 > 0).then(|| format!("wait={}", self.0))
+    }
+
+    fn of<'a>(mut said: impl Iterator<Item = &'a str>) -> Self {
+        let seconds = said.find_map(|said| {
+            let mut parts = said.split(',');
+            parts.find_map(|part| {
+                let preference = part.split(';').next()?;
+                let (name, value) = preference.split_once('=')?;
+                let value = value.trim().trim_matches('"');
+                let wait = name.trim().eq_ignore_ascii_case("wait");
+                wait.then(|| value.parse::<u64>().ok()).flatten()
+            })
+        });
+        Self(seconds.unwrap_or(0).min(LONGEST))
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Wait {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let said = parts.headers.get_all("prefer").into_iter();
+        Ok(Self::of(said.filter_map(|value| value.to_str().ok())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preference_is_read_among_others_and_bounded() {
+        for (said, seconds) in [
+            (&["wait=10"][..], 10),
+            (&["respond-async, Wait = \"7\"; x=1"], 7),
+            (&["respond-async", "wait=100"], 60),
+            (&["wait=-1"], 0),
+            (&["wait"], 0),
+            (&["waiting=3"], 0),
+            (&[], 0),
+        ] {
+            assert_eq!(Wait::of(said.iter().copied()), Wait(seconds), "{said:?}");
+        }
+    }
+}

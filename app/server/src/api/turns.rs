@@ -1,0 +1,271 @@
+//! Turns: how they stand, and how they ended.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::IntoResponse;
+use serde::Serialize;
+use tokio::time::{Instant, timeout_at};
+use utoipa::ToSchema;
+use windlass::core::{Because, Fact, InputId, Outcome, Recorded, Seq, Spent, Timestamp, TurnId};
+use windlass::ports::LogStore;
+use windlass::{Event, TurnFold};
+
+use super::describe::answers::{BadCursor, NoSession, NoTurn};
+use super::describe::shapes::{OutcomeShape, SpentShape};
+use super::failure;
+use super::history::is_position;
+use super::prefer::Wait;
+use super::query::{Params, Span};
+use super::seen::{Numbered, Read, Seen};
+use crate::app::App;
+use crate::json::Json;
+use crate::problem::{Code, Problem};
+
+/// Facts that one read brings.
+const PAGE: usize = 256;
+/// Bytes of answers after which a page ends, whatever its limit says.
+const BYTES: usize = 4 * 1024 * 1024;
+
+/// Whether a turn has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = TurnState)]
+pub(crate) enum TurnState {
+    /// It is open.
+    Running,
+    /// It has ended.
+    Settled,
+}
+
+/// A turn. What is null is not known before its end.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Turn, example = json!({
+    "turn": 10, "input": 9, "state": "settled", "opened": 1_790_000_000_000_u64,
+    "settled": 1_790_000_002_500_u64, "outcome": {"outcome": "completed"},
+    "answer": "There are two files.",
+    "spent": {"samples": 2, "attempts": 2, "calls": 1, "usage": {"input": 900, "output": 40},
+              "estimated_tokens": 0, "cost_micros": 0, "continuations": 0, "compactions": 0},
+}))]
+pub(crate) struct Turn {
+    /// Its id: the position of its first fact.
+    #[schema(value_type = u64)]
+    turn: TurnId,
+    /// The input that it was opened for; null where it goes on with a goal.
+    #[schema(required, value_type = Option<u64>)]
+    input: Option<InputId>,
+    /// Whether it has ended.
+    state: TurnState,
+    /// When it was opened, in milliseconds since 1970.
+    #[schema(value_type = u64)]
+    opened: Timestamp,
+    /// When it ended.
+    #[schema(required, value_type = Option<u64>)]
+    settled: Option<Timestamp>,
+    /// How it ended.
+    #[schema(required, value_type = Option<OutcomeShape>)]
+    outcome: Option<Outcome>,
+    /// What the model's last answer said to the user; empty when it said nothing.
+    #[schema(required)]
+    answer: Option<String>,
+    /// What it took.
+    #[schema(required, value_type = Option<SpentShape>)]
+    spent: Option<Spent>,
+}
+
+/// Turns, oldest first.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Turns {
+    /// Those of this page.
+    turns: Vec<Turn>,
+    /// What `after` is for the next page; null where there is none.
+    #[schema(required, value_type = Option<u64>)]
+    next: Option<Seq>,
+}
+
+/// A turn that is being folded.
+struct Folding {
+    fold: TurnFold,
+    turn: Turn,
+}
+
+impl Folding {
+    /// Of the turn that this fact opens, if it opens one.
+    fn open(fact: &Recorded) -> Option<Self> {
+        let Fact::TurnOpened(opened) = &fact.fact else {
+            return None;
+        };
+        let input = if let Because::Opened { input } = opened.because {
+            Some(input)
+        } else {
+            None
+        };
+        let turn = TurnId(fact.seq.0);
+        Some(Self {
+            fold: TurnFold::new(turn),
+            turn: Turn {
+                turn,
+                input,
+                state: TurnState::Running,
+                opened: fact.ts,
+                settled: None,
+                outcome: None,
+                answer: None,
+                spent: None,
+            },
+        })
+    }
+
+    /// Takes the next fact, and says whether the turn has ended with it.
+    fn take(&mut self, fact: &Arc<Recorded>) -> bool {
+        let Some(report) = self.fold.take(fact) else {
+            return false;
+        };
+        self.turn.state = TurnState::Settled;
+        self.turn.settled = Some(fact.ts);
+        self.turn.outcome = Some(report.outcome);
+        self.turn.answer = Some(report.answer);
+        self.turn.spent = Some(report.spent);
+        true
+    }
+}
+
+/// Lists turns.
+#[utoipa::path(
+    get,
+    path = "/sessions/{id}/turns",
+    tag = "turns",
+    params(("id" = String, Path, description = "The session."), Span),
+    responses(
+        (status = 200, description = "A page of them.", body = Turns),
+        NoSession, BadCursor,
+    )
+)]
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    seen: Seen<Read>,
+    Params(span): Params<Span>,
+) -> Result<Json<Turns>, Problem> {
+    let (limit, mut after) = (span.limit(app.bounds.page)?, span.after());
+    let store = seen.caller.tenant.store.as_ref();
+    let at = read(store, &seen, Seq(after.0.saturating_sub(1)), 1).await?;
+    is_position(after, at.first().map(|fact| fact.seq))?;
+    let (mut turns, mut bytes) = (Vec::new(), 0_usize);
+    let mut open: Option<Folding> = None;
+    loop {
+        let facts = read(store, &seen, after, PAGE).await?;
+        let ends = facts.len() < PAGE;
+        for fact in facts {
+            after = fact.seq;
+            if open.is_none() {
+                open = Folding::open(&fact);
+            }
+            let ended = open.as_mut().is_some_and(|open| open.take(&fact));
+            let Some(Folding { turn, .. }) = open.take_if(|_| ended) else {
+                continue;
+            };
+            bytes = bytes.saturating_add(turn.answer.as_ref().map_or(0, String::len));
+            let next = Some(Seq(turn.turn.0));
+            turns.push(turn);
+            if turns.len() >= limit || bytes >= BYTES {
+                return Ok(Json(Turns { turns, next }));
+            }
+        }
+        if ends {
+            turns.extend(open.map(|open| open.turn));
+            return Ok(Json(Turns { turns, next: None }));
+        }
+    }
+}
+
+/// Looks at one turn; with `Prefer: wait=N`, waits up to N seconds, at most 60, for its end.
+#[utoipa::path(
+    get,
+    path = "/sessions/{id}/turns/{turn}",
+    tag = "turns",
+    params(
+        ("id" = String, Path, description = "The session."),
+        ("turn" = u64, Path, description = "The turn."),
+        ("Prefer" = Option<String>, Header, example = "wait=30",
+         description = "`wait=N`: to wait up to N seconds, at most 60, for the turn's end."),
+    ),
+    responses(
+        (status = 200, description = "How it stands.", body = Turn,
+         headers(("Preference-Applied" = String, description = "What was made of `Prefer`."))),
+        NoTurn,
+    )
+)]
+pub(crate) async fn one(
+    State(app): State<Arc<App>>,
+    seen: Seen<Read>,
+    Numbered(turn): Numbered,
+    wait: Wait,
+) -> Result<impl IntoResponse, Problem> {
+    let until = wait.time().map(|time| Instant::now() + time);
+    let store = seen.caller.tenant.store.as_ref();
+    let mut after = Seq(turn.saturating_sub(1));
+    let mut facts = read(store, &seen, after, PAGE).await?;
+    let first = facts.first().filter(|fact| fact.seq == Seq(turn));
+    let mut folding = first
+        .and_then(|fact| Folding::open(fact))
+        .ok_or_else(no_turn)?;
+    let mut settled = false;
+    loop {
+        settled |= facts.iter().any(|fact| folding.take(fact));
+        after = facts.last().map_or(after, |fact| fact.seq);
+        if settled || facts.len() < PAGE {
+            break;
+        }
+        facts = read(store, &seen, after, PAGE).await?;
+    }
+    if let (false, Some(until)) = (settled, until) {
+        follow(&app, &seen, &mut folding, after, until).await?;
+    }
+    let mut headers = HeaderMap::new();
+    if let Some(applied) = wait.applied().and_then(|said| said.parse().ok()) {
+        headers.insert("preference-applied", applied);
+    }
+    Ok((headers, Json(folding.turn)))
+}
+
+/// Follows a turn to its end, or until it is time, or until the server goes away.
+async fn follow(
+    app: &App,
+    seen: &Seen<Read>,
+    folding: &mut Folding,
+    after: Seq,
+    until: Instant,
+) -> Result<(), Problem> {
+    let mut watch = seen.caller.tenant.engine.watch(&seen.id, Some(after));
+    let ended = async {
+        loop {
+            match watch.next().await {
+                Ok(Event::Fact(fact)) if folding.take(&fact) => return Ok(()),
+                Ok(Event::Ended(_)) => return Ok(()),
+                Ok(Event::Fact(_) | Event::Live(_) | Event::Lagged { .. }) => {}
+                Err(error) => return Err(failure::store(&error)),
+            }
+        }
+    };
+    tokio::select! {
+        ended = timeout_at(until, ended) => ended.unwrap_or(Ok(())),
+        () = app.drained() => Ok(()),
+    }
+}
+
+async fn read(
+    store: &dyn LogStore,
+    seen: &Seen<Read>,
+    after: Seq,
+    limit: usize,
+) -> Result<Vec<Arc<Recorded>>, Problem> {
+    let facts = store.read(&seen.id, after, limit).await;
+    let facts = facts.map_err(|error| failure::store(&error))?;
+    Ok(facts.into_iter().map(Arc::new).collect())
+}
+
+fn no_turn() -> Problem {
+    let detail = "a turn is named by the position of its first fact: list them";
+    Problem::new(Code::NoTurn, detail)
+}

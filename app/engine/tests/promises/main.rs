@@ -15,6 +15,7 @@ mod children;
 mod clock;
 mod compaction;
 mod ends;
+mod following;
 mod hooks;
 mod images;
 mod interrupts;

@@ -9,7 +9,9 @@ use windlass::core::{
     CallId, Fact, Limits, Lineage, Mode, Observation, OpenSession, Outcome, Permissions, Recorded,
     RequestOptions, Scope, SessionId, Settings, Timestamp, Window, decide, rehearse,
 };
-use windlass::ports::{Approver, Hooks, NoHooks, NobodyAsked, Ports, Provider, ToolExecutor};
+use windlass::ports::{
+    Approver, Hooks, LogStore, NoHooks, NobodyAsked, Ports, Provider, ToolExecutor,
+};
 use windlass::{Config, Conversation, Engine, Send, Start, TurnReport};
 use windlass_testkit::blobs::HeldBlobs;
 use windlass_testkit::faulty::FaultyStore;
@@ -118,9 +120,15 @@ impl World {
     }
 
     pub(crate) fn of(store: FaultyStore, cast: Cast) -> Self {
+        let port = Arc::new(store.clone());
+        Self::on(store, port, cast)
+    }
+
+    /// Over a store that the engine sees through a port of another kind.
+    pub(crate) fn on(store: FaultyStore, port: Arc<dyn LogStore>, cast: Cast) -> Self {
         let ports = Ports {
             provider: cast.provider.clone(),
-            store: Arc::new(store.clone()),
+            store: port,
             tools: cast.tools.clone(),
             blobs: Arc::new(cast.blobs.clone()),
             hooks: cast.hooks.clone(),

@@ -41,6 +41,7 @@ pub(crate) struct Tally {
     lags: u64,
     moments: u64,
     panics: u64,
+    parted: u64,
 }
 
 impl Tally {
@@ -53,6 +54,7 @@ impl Tally {
             ("crashes", self.crashes, 21),
             ("settled", self.settled, 101),
             ("watched", self.watched, 101),
+            ("parted", self.parted, 21),
             ("interrupted", self.interrupted, 11),
             ("cut", self.cut, 11),
             ("blocked", self.blocked, 11),
@@ -97,6 +99,7 @@ pub(crate) fn all(world: &World, tally: &mut Tally) {
     assert!(broken.is_empty(), "{broken:#?}");
     tally.crashes += world.seen.crashes.load(Ordering::SeqCst);
     tally.moments += world.seen.moments.load(Ordering::SeqCst);
+    tally.parted += world.seen.parted.load(Ordering::SeqCst);
     tally.panics += world.seen.panics.load(Ordering::SeqCst);
     tally.supersessions += world.seen.supersessions.load(Ordering::SeqCst);
     for id in &world.sessions {

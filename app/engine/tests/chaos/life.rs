@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
-use windlass::core::{Mode, Permissions, RequestOptions, SessionId, Settings, Timestamp, Window};
+use windlass::core::{
+    Mode, Permissions, RequestOptions, Seq, SessionId, Settings, Timestamp, Window,
+};
 use windlass::ports::{NoBlobs, Ports};
-use windlass::{Config, Engine, Start};
+use windlass::{Config, Engine, Event, Start, Watch};
 use windlass_testkit::Gate;
 
 use crate::clock::RuntimeClock;
@@ -122,6 +124,12 @@ fn chaos(world: &World, counters: &Counters) {
             }
         }
         for id in &world.sessions {
+            for _ in 0..world.luck.below(3) {
+                user::look_on(world, &engine, id);
+            }
+            if world.luck.percent(30) {
+                tokio::spawn(moves(world.clone(), engine.clone(), id.clone()));
+            }
             for _ in 0..=world.luck.below(2) {
                 users.spawn(user::live(world.clone(), engine.clone(), id.clone()));
             }
@@ -131,7 +139,12 @@ fn chaos(world: &World, counters: &Counters) {
             left = timeout(FAIR, all) => assert!(left.is_ok(), "a user waits for ever"),
             () = doom.comes() => {}
         }
-        if gentle {
+        if gentle && world.luck.percent(50) {
+            let within = patience(world);
+            let parted = timeout(FAIR, engine.part(within, "the process ends")).await;
+            assert!(parted.is_ok(), "the parting does not end");
+            world.seen.parted.fetch_add(1, Ordering::SeqCst);
+        } else if gentle {
             let left = timeout(FAIR, engine.shutdown("the process ends")).await;
             assert!(left.is_ok(), "the shutdown does not end");
         }
@@ -155,6 +168,24 @@ fn chaos(world: &World, counters: &Counters) {
     world.seen.life.fetch_add(1, Ordering::SeqCst);
     let ms = u64::try_from(passed.as_millis()).unwrap() + 1;
     world.began.fetch_add(ms, Ordering::SeqCst);
+}
+
+/// How long what runs may go on in a process that parts, in milliseconds.
+fn patience(world: &World) -> u64 {
+    world.luck.below(match world.time {
+        Time::Virtual => 1_000,
+        Time::Threads => 5,
+    })
+}
+
+/// Somebody moves a session now and then, though it comes back.
+async fn moves(world: World, engine: Engine, id: SessionId) {
+    for _ in 0..world.luck.below(5) {
+        pause(world.time, 20 + world.luck.below(3_000)).await;
+        let parted = engine.part_one(&id, patience(&world), "it moves").await;
+        let parted = parted.rested + parted.dropped.len();
+        world.seen.parted.fetch_add(parted as u64, Ordering::SeqCst);
+    }
 }
 
 /// What a process dies of.
@@ -192,10 +223,12 @@ impl Doom {
 
 /// Everything that waits is gone on with, until each session is at rest.
 async fn settle(world: &World, engine: Engine) {
+    let mut watches = Vec::new();
     for id in &world.sessions {
         if world.store.log(id).is_empty() {
             continue;
         }
+        watches.push(engine.watch(id, Some(Seq::ZERO)));
         let settled = timeout(FAIR, settle_one(world, &engine, id)).await;
         assert!(
             settled.is_ok(),
@@ -211,6 +244,22 @@ async fn settle(world: &World, engine: Engine) {
     for id in &world.sessions {
         assert!(!world.store.claimed(id), "session {id} is not let go");
     }
+    for watch in watches {
+        let all = timeout(FAIR, sees_all(world, watch)).await;
+        assert!(all.is_ok(), "a watch does not come to the end of its log");
+    }
+}
+
+/// Whoever looks on from the beginning sees each fact once, to the end.
+async fn sees_all(world: &World, mut watch: Watch) {
+    let log = world.store.log(watch.id());
+    let mut seen = Vec::new();
+    while seen.len() < log.len() {
+        if let Event::Fact(fact) = watch.next().await.unwrap() {
+            seen.push((**fact).clone());
+        }
+    }
+    assert_eq!(seen, log, "what a watch of {} saw is its log", watch.id());
 }
 
 async fn settle_one(world: &World, engine: &Engine, id: &SessionId) {

@@ -137,6 +137,44 @@ async fn send(world: &World, conversation: &Conversation) -> bool {
     }
 }
 
+/// Watches a session whoever drives it, sometimes too slowly, for as long as the process lives.
+pub(crate) fn look_on(world: &World, engine: &Engine, id: &SessionId) {
+    // A position that the log has.
+    let log = world.store.log(id).len() as u64;
+    let after = match world.luck.below(2) {
+        0 => Seq::ZERO,
+        _ => Seq(world.luck.below(log + 1)),
+    };
+    let mut watch = engine.watch(id, Some(after));
+    let watched = Arc::new(Watched {
+        session: id.clone(),
+        after,
+        facts: Mutex::default(),
+        lags: AtomicU64::new(0),
+        ended: AtomicBool::new(false),
+    });
+    world.seen.watched.lock().unwrap().push(watched.clone());
+    let (world, luck) = (world.clone(), world.luck.clone());
+    let lazy = luck.percent(30);
+    tokio::spawn(async move {
+        loop {
+            if lazy && luck.percent(5) {
+                pause(world.time, luck.below(3_000)).await;
+            }
+            match watch.next().await {
+                Ok(Event::Fact(fact)) => watched.facts.lock().unwrap().push(fact.into()),
+                Ok(Event::Lagged { .. }) => {
+                    watched.lags.fetch_add(1, Ordering::SeqCst);
+                }
+                Ok(Event::Live(_)) => {}
+                Ok(Event::Ended(ended)) => world.broke(format!("a watch has ended: {ended}")),
+                // The log could not be read, or there is none yet; the cursor stands.
+                Err(_) => pause(world.time, 1).await,
+            }
+        }
+    });
+}
+
 /// Watches from a cursor on, sometimes too slowly, until the end.
 fn watch(world: &World, conversation: &Conversation, after: Option<Seq>) {
     let mut events = conversation.subscribe(after);

@@ -60,6 +60,8 @@ pub(crate) struct Seen {
     pub(crate) panics: AtomicU64,
     pub(crate) crashes: AtomicU64,
     pub(crate) supersessions: AtomicU64,
+    /// How often sessions were let go with their turns open.
+    pub(crate) parted: AtomicU64,
 }
 
 /// Something that a user sent.

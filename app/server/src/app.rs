@@ -1,15 +1,16 @@
 //! The server: what it is made of, and how its parts come together.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use windlass::ports::Clock;
 
-use crate::access::{Access, Tickets, Uses};
+use crate::access::{Access, Rates, Tickets, Uses};
 use crate::bounds::Bounds;
 use crate::tenant::{Tenant, Tenants};
 use crate::{api, guard, page, stream};
@@ -36,6 +37,12 @@ pub(crate) struct App {
     pub(crate) uses: Uses,
     /// What was found out lately of sessions.
     pub(crate) views: api::Views,
+    /// How fast requests of each tenant come to this process.
+    pub(crate) rates: Rates,
+    /// Room for the bodies that are being received, in units of [`guard::body::UNIT`].
+    pub(crate) bodies: Semaphore,
+    /// Where it listens, once it does: a name that it is called by.
+    pub(crate) listening: OnceLock<SocketAddr>,
     /// Whether it is going away: nothing is begun any more.
     draining: watch::Sender<bool>,
 }
@@ -50,7 +57,7 @@ pub struct Served {
     pub bounds: Bounds,
     /// Its clock.
     pub clock: Arc<dyn Clock>,
-    /// Names that it is called by, `host` or `host:port`.
+    /// Names that it is called by beside its address, `host` or `host:port`.
     pub hosts: Vec<String>,
     /// Origins beside its own that browsers may call it from, as `https://host`.
     pub origins: Vec<String>,
@@ -74,11 +81,16 @@ impl Server {
         let Bounds {
             tickets, ticket_ms, ..
         } = parts.bounds;
+        let bodies = parts.bounds.bodies_bytes / guard::body::UNIT;
+        let bodies = bodies.min(Semaphore::MAX_PERMITS);
         let lower = |names: Vec<String>| names.iter().map(|name| name.to_lowercase()).collect();
         Self {
             app: Arc::new(App {
                 tickets: Tickets::new(tickets, tenants.len(), ticket_ms),
                 uses: Uses::default(),
+                rates: Rates::default(),
+                bodies: Semaphore::new(bodies),
+                listening: OnceLock::new(),
                 tenants,
                 access: parts.access,
                 bounds: parts.bounds,

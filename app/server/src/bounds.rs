@@ -10,7 +10,7 @@ pub struct Bounds {
     pub connections: usize,
     /// Connections at a time of one address.
     pub connections_per_address: usize,
-    /// From a connection's first byte of a request to the end of its headers.
+    /// From a connection's beginning, or a later request's first byte, to the end of its headers.
     pub header_ms: u64,
     /// From the end of the headers to the end of the body.
     pub body_ms: u64,
@@ -24,6 +24,8 @@ pub struct Bounds {
     pub headers: usize,
     /// Bytes of a request's body, where its scope has no limit of its own.
     pub body_bytes: usize,
+    /// Bytes of the bodies of all requests that are being received or answered.
+    pub bodies_bytes: usize,
     /// Bytes of a message on a WebSocket that a client sends.
     pub frame_bytes: usize,
     /// How deep the JSON of a body may be nested.
@@ -54,6 +56,7 @@ impl Default for Bounds {
             header_bytes: 32 * 1024,
             headers: 100,
             body_bytes: 8 * 1024 * 1024,
+            bodies_bytes: 256 * 1024 * 1024,
             frame_bytes: 4 * 1024,
             json_depth: 64,
             heartbeat_ms: 15_000,
@@ -75,6 +78,7 @@ impl Bounds {
             ("connections_per_address", self.connections_per_address),
             ("headers", self.headers),
             ("body_bytes", self.body_bytes),
+            ("bodies_bytes", self.bodies_bytes / 1024),
             ("frame_bytes", self.frame_bytes),
             ("json_depth", self.json_depth),
             ("tickets", self.tickets),

@@ -70,8 +70,6 @@ pub(crate) enum Code {
     TooManySessions,
     /// The scope has as many turns in flight as it may.
     TooManyTurns,
-    /// The headers are too large.
-    LargeHeaders,
     /// A defect of the server.
     Defect,
     /// The server is going away.
@@ -110,7 +108,6 @@ impl Code {
             Self::TooManyRequests | Self::TooManySessions | Self::TooManyTurns => {
                 StatusCode::TOO_MANY_REQUESTS
             }
-            Self::LargeHeaders => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::Defect => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Draining | Self::StoreAway => StatusCode::SERVICE_UNAVAILABLE,
             Self::StoreFull => StatusCode::INSUFFICIENT_STORAGE,
@@ -149,7 +146,6 @@ impl Code {
             Self::TooManyRequests => "Too many requests",
             Self::TooManySessions => "Too many sessions",
             Self::TooManyTurns => "Too many turns in flight",
-            Self::LargeHeaders => "The headers are too large",
             Self::Defect => "A defect of the server",
             Self::Draining => "The server is going away",
             Self::StoreAway => "The store does not answer",

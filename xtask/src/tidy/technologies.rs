@@ -15,16 +15,16 @@ pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
         if SHARED.contains(&technology) {
             continue;
         }
-        let home = HOMES
+        let homes = HOMES
             .iter()
             .find(|row| row.0 == technology)
             .map(|row| row.1);
-        match home {
-            Some(home) => findings.extend(
+        match homes {
+            Some(homes) => findings.extend(
                 parents
                     .iter()
-                    .filter(|parent| parent.folder != home)
-                    .map(|parent| astray(parent, technology, home)),
+                    .filter(|parent| !homes.contains(&parent.folder.as_str()))
+                    .map(|parent| astray(parent, technology, homes)),
             ),
             None if parents.len() > 1 => findings.push(doubled(&parents, technology)),
             None => {}
@@ -53,12 +53,13 @@ fn parents(workspace: &Workspace) -> BTreeMap<&str, Vec<&Package>> {
     parents
 }
 
-fn astray(parent: &Package, technology: &str, home: &str) -> Finding {
+fn astray(parent: &Package, technology: &str, homes: &[&str]) -> Finding {
     Finding::new(
         parent.manifest(),
         format!(
-            "{} depends on {technology}, whose home is {home}",
-            parent.name
+            "{} depends on {technology}, whose home is {}",
+            parent.name,
+            homes.join(" or ")
         ),
         "go through a port, or change HOMES in xtask/src/tidy/rules.rs with a decision record",
     )

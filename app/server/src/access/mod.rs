@@ -5,6 +5,7 @@
 mod grant;
 mod hash;
 mod quota;
+mod rate;
 mod secret;
 mod ticket;
 
@@ -14,6 +15,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub use grant::{Grant, Quota, Right, Rights};
 pub use hash::TokenHash;
 pub(crate) use quota::{Pass, SessionPass, Uses};
+pub(crate) use rate::Rates;
 pub use secret::new_token;
 pub(crate) use ticket::Tickets;
 

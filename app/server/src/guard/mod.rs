@@ -1,19 +1,31 @@
 //! Guards: what a request goes through before a route sees it, in this order: Host, Origin, the token,
-//! the rate, the form and the size of the body.
+//! the rate, whether the server goes away, the form and the size of the body. And what every answer
+//! goes through.
 
+pub(crate) mod body;
+mod host;
+mod origin;
 mod token;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::middleware::from_fn_with_state;
+use axum::extract::{Request, State};
+use axum::http::header::{CACHE_CONTROL, CONNECTION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt as _;
+use tokio::time::Instant;
 
+use self::origin::Origin;
 use crate::app::App;
 use crate::problem::{Code, Problem};
 
 /// Puts the guards around the routes.
 pub(crate) fn around(router: Router<Arc<App>>, app: &Arc<App>) -> Router<Arc<App>> {
-    router.layer(from_fn_with_state(app.clone(), token::known))
+    router.layer(from_fn_with_state(app.clone(), guarded))
 }
 
 /// There is nothing at this path.
@@ -30,4 +42,85 @@ pub(crate) async fn no_method() -> Problem {
         Code::NoMethod,
         "the header Allow names those that are taken",
     )
+}
+
+async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let arrived = Instant::now();
+    let from =
+        host::checked(&app, &request).and_then(|host| origin::checked(&app, &request, &host));
+    let (origin, mut response) = match from {
+        Ok(origin) => {
+            let response = match origin.preflight(&request) {
+                Some(response) => response,
+                None => admitted(&app, request, arrived, next).await,
+            };
+            (origin, response)
+        }
+        Err(problem) => (Origin::Own, problem.into_response()),
+    };
+    let headers = response.headers_mut();
+    origin.allow(headers);
+    secure(headers);
+    if app.draining() {
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+/// The answer to a request that comes from where it may.
+async fn admitted(app: &App, mut request: Request, arrived: Instant, next: Next) -> Response {
+    let admit = async {
+        let caller = token::caller(app, &request, arrived)?;
+        if let Some(caller) = &caller {
+            let tenant = &caller.tenant.name;
+            app.rates.take(tenant, &app.access.quota(tenant))?;
+            request.extensions_mut().insert(caller.clone());
+        }
+        // What only looks is answered as long as there is a connection.
+        if app.draining() && !request.method().is_safe() {
+            let detail = "the server is going away: ask another one, or again later";
+            return Err(Problem::new(Code::Draining, detail).retry_after(1));
+        }
+        body::read(app, caller.as_ref(), request).await
+    };
+    // The room of the body is held until the answer is there.
+    let (request, _room) = match admit.await {
+        Ok(admitted) => admitted,
+        Err(problem) => return refused(problem),
+    };
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    match AssertUnwindSafe(next.run(request)).catch_unwind().await {
+        Ok(response) => response,
+        Err(_) => defect(&method, &path),
+    }
+}
+
+/// A connection whose request was not read to its end is not used again.
+fn refused(problem: Problem) -> Response {
+    let closes = matches!(problem.code, Code::SlowRequest | Code::TooLarge);
+    let mut response = problem.into_response();
+    if closes {
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(CONNECTION, close);
+    }
+    response
+}
+
+fn defect(method: &Method, path: &str) -> Response {
+    // The panic itself was told by the hook of the process.
+    tracing::error!(%method, path, "a request ended in a panic: this is a defect");
+    Problem::new(Code::Defect, "the server's log says what went wrong").into_response()
+}
+
+/// What holds for all answers, unless a route says otherwise.
+fn secure(headers: &mut HeaderMap) {
+    let usual: [(HeaderName, &str); 3] = [
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (CACHE_CONTROL, "no-store"),
+        (REFERRER_POLICY, "no-referrer"),
+    ];
+    for (name, value) in usual {
+        let value = HeaderValue::from_static(value);
+        headers.entry(name).or_insert(value);
+    }
 }

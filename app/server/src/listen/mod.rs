@@ -1,14 +1,40 @@
 //! Listening: connections, each with its bounds, and the end of all of them.
 
+mod connection;
+mod places;
+mod pulse;
+mod watched;
+
 use std::future::Future;
-use std::io;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::time::Duration;
 
-use tokio::net::TcpListener;
+use futures_util::future::{join, join_all};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::app::Server;
+use self::places::Places;
+use crate::app::{App, Server};
+
+/// The shortest and the longest pause after a connection that could not be accepted.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
+/// Why sessions are let go, for their logs.
+const REASON: &str = "the server is going away";
+/// How often such failures are told of at most.
+const TOLD_EVERY: Duration = Duration::from_secs(10);
 
 impl Server {
-    /// Serves connections until told to stop.
+    /// Serves connections until told to stop. Then no connection is accepted any more, streams and
+    /// idle connections end, and running steps have [`Bounds::drain_ms`] to end; what is left after
+    /// that is dropped, and goes on when its session is opened again.
+    ///
+    /// The address of the listener is a name that the server is called by.
+    ///
+    /// [`Bounds::drain_ms`]: crate::Bounds::drain_ms
     ///
     /// # Errors
     /// When no connections can be taken any more.
@@ -18,12 +44,119 @@ impl Server {
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> io::Result<()> {
         let app = self.app.clone();
-        let stopped = async move {
-            stop.await;
-            app.drain();
+        // A server that serves at several addresses is called by the first of them, and its hosts.
+        let _ = app.listening.set(listener.local_addr()?);
+        let router = self.router();
+        let places = Places::new(&app.bounds);
+        let mut connections = JoinSet::new();
+        let mut accepting = Accepting::default();
+        let mut stop = pin!(stop);
+        let ended = loop {
+            tokio::select! {
+                biased;
+                () = &mut stop => break Ok(()),
+                Some(ended) = connections.join_next(), if !connections.is_empty() => tell(ended),
+                accepted = accepting.next(&listener, &places) => {
+                    let (room, stream, from) = match accepted {
+                        Ok(accepted) => accepted,
+                        Err(error) => break Err(error),
+                    };
+                    // One that is refused a place is closed at once.
+                    if let Some(place) = places.give(room, from.ip()) {
+                        let serving = connection::serve(stream, router.clone(), app.clone(), place);
+                        connections.spawn(serving);
+                    }
+                }
+            }
         };
-        axum::serve(listener, self.router())
-            .with_graceful_shutdown(stopped)
-            .await
+        drop(listener);
+        leave(&app, &places).await;
+        connections.shutdown().await;
+        ended
+    }
+}
+
+/// Ends what runs, within the time there is for it.
+async fn leave(app: &App, places: &Places) {
+    let until = Instant::now() + Duration::from_millis(app.bounds.drain_ms);
+    app.drain();
+    let tenants = app.tenants.values();
+    let parting = tenants.map(|tenant| async {
+        let parted = tenant.engine.part(app.bounds.drain_ms, REASON).await;
+        for session in parted.dropped {
+            tracing::warn!(
+                tenant = tenant.name, %session,
+                "what runs did not end in time: it goes on when the session is opened again"
+            );
+        }
+    });
+    let going = async {
+        if timeout_at(until, places.all_free()).await.is_err() {
+            tracing::warn!("not all clients have gone in time: their connections are cut");
+        }
+    };
+    join(join_all(parting), going).await;
+}
+
+/// What comes of accepting, however often it fails.
+#[derive(Debug, Default)]
+struct Accepting {
+    /// How long to wait before the next connection is accepted.
+    pause: Duration,
+    told: Option<Instant>,
+}
+
+impl Accepting {
+    /// The next connection, with its room. Safe to drop while it waits.
+    async fn next(
+        &mut self,
+        listener: &TcpListener,
+        places: &Places,
+    ) -> io::Result<(OwnedSemaphorePermit, TcpStream, SocketAddr)> {
+        loop {
+            if !self.pause.is_zero() {
+                sleep(self.pause).await;
+            }
+            let room = places.free().await;
+            match listener.accept().await {
+                Ok((stream, from)) => {
+                    self.pause = Duration::ZERO;
+                    return Ok((room, stream, from));
+                }
+                // The client had gone before it was accepted.
+                Err(error) if is_the_clients(&error) => {}
+                Err(error) if error.kind() == ErrorKind::InvalidInput => return Err(error),
+                Err(error) => self.failed(&error),
+            }
+        }
+    }
+
+    /// Such as too many open files: it may pass, and asking at once again would only spin.
+    fn failed(&mut self, error: &io::Error) {
+        let (shortest, longest) = PAUSE;
+        self.pause = (self.pause * 2).clamp(shortest, longest);
+        if self.told.is_none_or(|told| told.elapsed() >= TOLD_EVERY) {
+            self.told = Some(Instant::now());
+            tracing::error!(
+                %error,
+                "connections cannot be accepted: raise the limit of open files, or lower the bound \
+                 connections"
+            );
+        }
+    }
+}
+
+fn is_the_clients(error: &io::Error) -> bool {
+    let kinds = [
+        ErrorKind::ConnectionAborted,
+        ErrorKind::ConnectionReset,
+        ErrorKind::ConnectionRefused,
+    ];
+    kinds.contains(&error.kind())
+}
+
+fn tell(ended: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(%error, "a connection ended in a panic: this is a defect");
     }
 }

@@ -90,7 +90,7 @@ pub(crate) async fn compose(args: &Serve, layer: Layer) -> Result<Composed, Fail
         access,
         bounds: file.bounds,
         clock: Arc::new(super::clock()),
-        hosts: hosts(&file, at),
+        hosts: file.hosts,
         origins: file.origins,
     });
     Ok(Composed {
@@ -204,20 +204,4 @@ fn folder(path: &std::path::Path) -> Result<PathBuf, Failure> {
             "the workspace {shown} is not a folder"
         ))),
     }
-}
-
-/// The names that it is called by.
-fn hosts(file: &File, at: SocketAddr) -> Vec<String> {
-    let mut hosts = file.hosts.clone();
-    hosts.push(at.to_string());
-    if at.ip().is_loopback() {
-        let port = at.port();
-        hosts.push(format!("localhost:{port}"));
-    }
-    if at.port() == 80 {
-        // Nobody says this port.
-        hosts.push(at.ip().to_string());
-        hosts.push("localhost".to_owned());
-    }
-    hosts
 }

@@ -44,7 +44,6 @@ pub(super) const PROBLEMS: &[(&str, &str, &[&str])] = &[
         "429",
         &["too_many_requests", "too_many_sessions", "too_many_turns"],
     ),
-    ("LargeHeaders", "431", &["large_headers"]),
     ("Defect", "500", &["defect"]),
     ("Away", "503", &["draining", "store_away"]),
     ("StoreFull", "507", &["store_full"]),
@@ -59,7 +58,6 @@ pub(super) const OF_ALL: &[&str] = &[
     "TooLarge",
     "ForeignHost",
     "TooMany",
-    "LargeHeaders",
     "Defect",
     "Away",
 ];

@@ -1,0 +1,99 @@
+//! The body: plain JSON of a bounded size that comes in a bounded time. It is read here, whole, so that
+//! no route can forget a bound.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_LENGTH;
+use bytes::BytesMut;
+use futures_util::StreamExt as _;
+use tokio::sync::SemaphorePermit;
+use tokio::time::timeout;
+
+use crate::app::App;
+use crate::caller::Caller;
+use crate::json::{Depth, is_plain_json};
+use crate::problem::{Code, Problem};
+
+/// Bytes that one permit of [`App::bodies`] stands for.
+pub(crate) const UNIT: usize = 1024;
+
+/// The room that a body takes up, until its request was answered.
+pub(super) type Room<'a> = Option<SemaphorePermit<'a>>;
+
+/// Reads the body of a request.
+pub(super) async fn read<'a>(
+    app: &'a App,
+    caller: Option<&Caller>,
+    request: Request,
+) -> Result<(Request, Room<'a>), Problem> {
+    let (mut parts, body) = request.into_parts();
+    parts.extensions.insert(Depth(app.bounds.json_depth));
+    if axum::body::HttpBody::is_end_stream(&body) {
+        return Ok((Request::from_parts(parts, Body::empty()), None));
+    }
+    let most = match caller.map(|caller| app.access.quota(&caller.tenant.name).request_bytes) {
+        // Who has no token has nothing to send.
+        None => 0,
+        Some(0) => app.bounds.body_bytes,
+        Some(bytes) => usize::try_from(bytes).unwrap_or(usize::MAX),
+    };
+    if said(&parts.headers).is_some_and(|said| said > most) {
+        return Err(too_large(most));
+    }
+    let limit = Duration::from_millis(app.bounds.body_ms);
+    let whole = timeout(limit, whole(app, body, most)).await;
+    let (bytes, room) = whole.map_err(|_| {
+        let detail = "the body did not come in time: send it faster, or in smaller requests";
+        Problem::new(Code::SlowRequest, detail)
+    })??;
+    if !bytes.is_empty() {
+        is_plain_json(&parts.headers)?;
+    }
+    Ok((Request::from_parts(parts, Body::from(bytes)), room))
+}
+
+async fn whole(app: &App, body: Body, most: usize) -> Result<(Bytes, Room<'_>), Problem> {
+    let mut bytes = BytesMut::new();
+    let mut room: Room<'_> = None;
+    let mut chunks = body.into_data_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|_| {
+            Problem::new(
+                Code::BadRequest,
+                "the body broke off: send the request again",
+            )
+        })?;
+        if bytes.len().saturating_add(chunk.len()) > most {
+            return Err(too_large(most));
+        }
+        bytes.extend_from_slice(&chunk);
+        // Only what has come is counted: who announces much and sends little takes no room.
+        let held = room.as_ref().map_or(0, SemaphorePermit::num_permits);
+        let more = bytes.len().div_ceil(UNIT).saturating_sub(held);
+        let Ok(permit) = app
+            .bodies
+            .try_acquire_many(u32::try_from(more).unwrap_or(u32::MAX))
+        else {
+            let detail = "too much is being sent to the server at once: send it again later";
+            return Err(Problem::new(Code::TooManyRequests, detail).retry_after(1));
+        };
+        match &mut room {
+            Some(room) => room.merge(permit),
+            None => room = Some(permit),
+        }
+    }
+    Ok((bytes.freeze(), room))
+}
+
+/// How long a body is said to be.
+fn said(headers: &HeaderMap) -> Option<usize> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+fn too_large(most: usize) -> Problem {
+    let detail = format!("a body may have {most} bytes: send less at a time");
+    Problem::new(Code::TooLarge, detail)
+}

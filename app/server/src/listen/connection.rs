@@ -1,0 +1,126 @@
+//! One connection: HTTP/1.1, with its times and sizes.
+
+use std::convert::Infallible;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::http::{Request, StatusCode};
+use hyper::body::{Frame, Incoming, SizeHint};
+use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpStream;
+
+use super::places::Place;
+use super::pulse::Pulse;
+use super::watched::Watched;
+use crate::app::App;
+use crate::bounds::Bounds;
+
+/// Bytes that the system may hold for one client that does not take them.
+const SEND_BUFFER: usize = 256 * 1024;
+/// The smallest buffer that hyper takes.
+const SMALLEST_BUFFER: usize = 8 * 1024;
+
+/// Serves a connection to its end. The place is held until nothing uses the connection any more.
+pub(super) async fn serve(stream: TcpStream, router: Router, app: Arc<App>, place: Place) {
+    let bounds = app.bounds;
+    tune(&stream, &bounds);
+    let pulse = Arc::new(Pulse::default());
+    let times = (
+        Duration::from_millis(bounds.header_ms),
+        Duration::from_millis(bounds.stall_ms),
+    );
+    let io = Watched::new(stream, pulse.clone(), times, place);
+    let routes = TowerToHyperService::new(router);
+    let service = service_fn(move |request: Request<Incoming>| {
+        pulse.answers();
+        let (answering, pulse) = (routes.call(request), pulse.clone());
+        async move {
+            let response = answering.await?;
+            if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+                pulse.is_taken();
+            }
+            Ok::<_, Infallible>(response.map(|body| Answer {
+                body,
+                _end: End(pulse),
+            }))
+        }
+    });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(Duration::from_millis(bounds.idle_ms))
+        .max_headers(bounds.headers)
+        .max_header_size(bounds.header_bytes)
+        .max_buf_size(bounds.header_bytes.max(SMALLEST_BUFFER));
+    let connection = http.serve_connection(TokioIo::new(io), service);
+    let mut connection = pin!(connection.with_upgrades());
+    let ended = tokio::select! {
+        ended = &mut connection => ended,
+        () = app.drained() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        // A client that goes away, is too slow, or sends what is no HTTP: its own affair.
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+/// Has the system itself end what the other side does not take, and hold little of it meanwhile.
+fn tune(stream: &TcpStream, bounds: &Bounds) {
+    let set = [
+        stream.set_nodelay(true).map_err(|error| error.to_string()),
+        rustix::net::sockopt::set_socket_send_buffer_size(stream, SEND_BUFFER)
+            .map_err(|error| error.to_string()),
+        #[cfg(target_os = "linux")]
+        rustix::net::sockopt::set_tcp_user_timeout(
+            stream,
+            u32::try_from(bounds.stall_ms).unwrap_or(u32::MAX),
+        )
+        .map_err(|error| error.to_string()),
+    ];
+    for error in set.into_iter().filter_map(Result::err) {
+        tracing::debug!(%error, "an option of a connection cannot be set");
+    }
+}
+
+/// The body of an answer; its end is the end of the answer.
+struct Answer {
+    body: Body,
+    _end: End,
+}
+
+struct End(Arc<Pulse>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.rests();
+    }
+}
+
+impl hyper::body::Body for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

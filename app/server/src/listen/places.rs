@@ -1,0 +1,93 @@
+//! Places: how many connections there are, in all and of each address.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::bounds::Bounds;
+
+/// The places that there are for connections.
+#[derive(Debug, Clone)]
+pub(super) struct Places {
+    free: Arc<Semaphore>,
+    all: u32,
+    of: Arc<Addresses>,
+    per_address: usize,
+}
+
+#[derive(Debug, Default)]
+struct Addresses(Mutex<HashMap<IpAddr, usize>>);
+
+/// A place; it is free again when this is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    _room: OwnedSemaphorePermit,
+    of: Arc<Addresses>,
+    address: IpAddr,
+}
+
+impl Places {
+    pub(super) fn new(bounds: &Bounds) -> Self {
+        let most = Semaphore::MAX_PERMITS.min(u32::MAX as usize);
+        let all = bounds.connections.clamp(1, most);
+        Self {
+            free: Arc::new(Semaphore::new(all)),
+            all: u32::try_from(all).unwrap_or(u32::MAX),
+            of: Arc::default(),
+            per_address: bounds.connections_per_address,
+        }
+    }
+
+    /// Waits for a free place. Safe to drop while it waits.
+    pub(super) async fn free(&self) -> OwnedSemaphorePermit {
+        match self.free.clone().acquire_owned().await {
+            Ok(room) => room,
+            // Nobody closes it.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Gives the place to a connection, unless its address has as many as it may.
+    pub(super) fn give(&self, room: OwnedSemaphorePermit, address: IpAddr) -> Option<Place> {
+        // An address of the older kind is the same in the clothes of the newer one.
+        let address = address.to_canonical();
+        let mut of = self.of.counts();
+        let used = of.entry(address).or_insert(0);
+        if *used >= self.per_address {
+            return None;
+        }
+        *used += 1;
+        drop(of);
+        Some(Place {
+            _room: room,
+            of: self.of.clone(),
+            address,
+        })
+    }
+
+    /// Waits until all places are free. Safe to drop while it waits.
+    pub(super) async fn all_free(&self) {
+        // Nobody closes it.
+        let _ = self.free.acquire_many(self.all).await;
+    }
+}
+
+impl Addresses {
+    fn counts(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut counts = self.of.counts();
+        if let Some(used) = counts.get_mut(&self.address) {
+            *used = used.saturating_sub(1);
+            if *used == 0 {
+                counts.remove(&self.address);
+            }
+        }
+    }
+}

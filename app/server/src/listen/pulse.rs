@@ -1,0 +1,60 @@
+//! The pulse of a connection: where it stands between two requests, and how long that may last.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+const HEAD: u8 = 0;
+const BUSY: u8 = 1;
+const IDLE: u8 = 2;
+const TAKEN: u8 = 3;
+
+/// Where a connection stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// The head of a request is coming.
+    Head,
+    /// A request is being answered.
+    Busy,
+    /// Nothing has come since the last answer.
+    Idle,
+    /// It speaks HTTP no more: a WebSocket.
+    Taken,
+}
+
+/// Where a connection stands, as its parts know it.
+#[derive(Debug, Default)]
+pub(super) struct Pulse(AtomicU8);
+
+impl Pulse {
+    pub(super) fn phase(&self) -> Phase {
+        match self.0.load(Ordering::Acquire) {
+            HEAD => Phase::Head,
+            BUSY => Phase::Busy,
+            IDLE => Phase::Idle,
+            _ => Phase::Taken,
+        }
+    }
+
+    /// The first byte of a request has come.
+    pub(super) fn begins(&self) {
+        self.0.store(HEAD, Ordering::Release);
+    }
+
+    /// The head of a request is whole.
+    pub(super) fn answers(&self) {
+        self.0.store(BUSY, Ordering::Release);
+    }
+
+    /// The connection speaks HTTP no more.
+    pub(super) fn is_taken(&self) {
+        self.0.store(TAKEN, Ordering::Release);
+    }
+
+    /// An answer is whole.
+    pub(super) fn rests(&self) {
+        let busy = (BUSY, IDLE);
+        // One that speaks another protocol meanwhile stays as it is.
+        let _ = self
+            .0
+            .compare_exchange(busy.0, busy.1, Ordering::AcqRel, Ordering::Acquire);
+    }
+}

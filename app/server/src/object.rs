@@ -5,7 +5,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, MapAccess, Visitor};
+use serde_json::{Map, Value};
 
 /// A value that was read from an object.
 pub(crate) struct Object<T>(pub(crate) T);
@@ -30,14 +31,37 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Reading<T> {
     }
 }
 
-/// Reads an object, or null, for a field.
-pub(crate) fn optional<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
+/// Reads an object of numbers, or null, for a field.
+pub(crate) fn numbers<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
-    T: Deserialize<'de>,
+    T: DeserializeOwned,
 {
-    let read = Option::<Object<T>>::deserialize(from)?;
-    Ok(read.map(|Object(value)| value))
+    let Some(mut read) = Option::<Map<String, Value>>::deserialize(from)? else {
+        return Ok(None);
+    };
+    read.values_mut().for_each(whole);
+    let value = serde_json::from_value(Value::Object(read));
+    value.map(Some).map_err(D::Error::custom)
+}
+
+/// Reads a whole number, for a field.
+pub(crate) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    let mut value = Value::deserialize(from)?;
+    whole(&mut value);
+    serde_json::from_value(value).map_err(D::Error::custom)
+}
+
+/// 3.0 is a whole number, as JSON Schema has it; serde does not take it for one.
+fn whole(value: &mut Value) {
+    // Beyond this a float does not tell one whole number from the next.
+    const MOST: f64 = 9_007_199_254_740_992.0;
+    let Value::Number(number) = value else { return };
+    let float = number.as_f64().filter(|_| number.is_f64());
+    let float = float.filter(|float| float.fract() == 0.0 && (0.0..=MOST).contains(float));
+    if let Some(whole) = float.and_then(|float| format!("{float:.0}").parse::<u64>().ok()) {
+        *number = whole.into();
+    }
 }
 
 /// Reads an array of objects, for a field.
@@ -48,4 +72,27 @@ where
 {
     let read = Vec::<Object<T>>::deserialize(from)?;
     Ok(read.into_iter().map(|Object(value)| value).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_whole_number_may_have_a_point() {
+        for (value, read) in [
+            (json!(3), Some(3)),
+            (json!(3.0), Some(3)),
+            (json!(1e3), Some(1_000)),
+            (json!(u64::MAX), Some(u64::MAX)),
+            (json!(3.5), None),
+            (json!(-1.0), None),
+            (json!(1e300), None),
+            (json!("3"), None),
+        ] {
+            assert_eq!(number(&value).ok(), read, "{value}");
+        }
+    }
 }

@@ -67,7 +67,7 @@ pub struct Wish {
     pub model: Option<String>,
     /// Limits of each turn: the tighter of these and the tenant's count.
     #[schema(value_type = Option<LimitsShape>)]
-    #[serde(deserialize_with = "object::optional")]
+    #[serde(deserialize_with = "object::numbers")]
     pub limits: Option<Limits>,
 }
 

@@ -241,7 +241,7 @@ fn images(texts: &[String]) -> Result<Vec<Vec<u8>>, Problem> {
     let bytes = |(number, text): (usize, &String)| {
         STANDARD.decode(text).map_err(|error| {
             let detail = format!("image {number} is no base64: {error}");
-            Problem::new(Code::BadRequest, detail)
+            Problem::new(Code::Refused, detail)
         })
     };
     (1..).zip(texts).map(bytes).collect()

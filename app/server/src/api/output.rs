@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::response::{AppendHeaders, IntoResponse};
+use axum::response::IntoResponse;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use windlass::core::{CallId, Fact, Kept, Recorded, Seq, SessionId};
@@ -66,13 +66,13 @@ pub(crate) async fn read(
     });
     let body = Body::from_stream(stream::iter([Ok::<_, BlobError>(first)]).chain(rest));
     let name = format!("attachment; filename=\"{}-{call}.out\"", seen.id);
-    let headers = AppendHeaders([
+    let headers = [
         (CONTENT_TYPE, String::from("application/octet-stream")),
         (CONTENT_LENGTH, length.to_string()),
         (CONTENT_DISPOSITION, name),
         (X_CONTENT_TYPE_OPTIONS, String::from("nosniff")),
         (CACHE_CONTROL, String::from("no-store")),
-    ]);
+    ];
     Ok((headers, body))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
-use axum::response::{AppendHeaders, IntoResponse};
+use axum::response::IntoResponse;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ const LOOKING: usize = 8;
     params(("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 128,
             pattern = "^[ -~]+$",
             description = "Asking again with the same key finds the same session.")),
-    request_body = Wish,
+    request_body(content = Option<Wish>),
     responses(
         (status = 201, description = "It is open, and durable.", body = View,
          headers(("Location" = String, description = "Where it is."))),
@@ -97,11 +97,7 @@ pub(crate) async fn open(
 fn opened_at(view: &View) -> impl IntoResponse + use<> {
     let place = format!("/v1/sessions/{}", view.id);
     let body = Json(view.clone());
-    (
-        StatusCode::CREATED,
-        AppendHeaders([(LOCATION, place)]),
-        body,
-    )
+    (StatusCode::CREATED, [(LOCATION, place)], body)
 }
 
 /// The session that this key opened before, if it did; a problem where it was opened otherwise.

@@ -28,7 +28,7 @@ async fn asked(server: &Running) -> (String, Vec<Value>) {
 }
 
 /// Waits until something is asked.
-async fn open(server: &Running, id: &str) -> Vec<Value> {
+pub(crate) async fn open(server: &Running, id: &str) -> Vec<Value> {
     let path = format!("/sessions/{id}/approvals");
     loop {
         let page = server.get(&path).send().await.is(200);

@@ -28,10 +28,13 @@ impl Answer {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
+    /// The value of a header that is there at most once.
+    #[track_caller]
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let mut head = self.head.iter();
-        let found = head.find(|(known, _)| known == name);
-        found.map(|(_, value)| value.as_str())
+        let mut found = self.head.iter().filter(|(known, _)| known == name);
+        let first = found.next().map(|(_, value)| value.as_str());
+        assert_eq!(found.next(), None, "{name} is there twice");
+        first
     }
 
     /// The status and the code of a problem.
@@ -50,6 +53,7 @@ impl Answer {
     pub(crate) fn is(&self, status: u16) -> Value {
         let text = String::from_utf8_lossy(&self.body);
         assert_eq!(self.status, status, "{text}");
+        assert_eq!(self.header("content-type"), Some("application/json"));
         self.json()
     }
 }

@@ -9,6 +9,8 @@
 
 mod approvals;
 mod client;
+mod description;
+mod schemathesis;
 mod sessions;
 mod turns;
 mod world;

@@ -111,8 +111,8 @@ async fn what_does_not_read_or_cannot_be_is_said_so() {
         ),
         (
             json!({"text": "a", "images": ["not base64!"]}),
-            400,
-            "bad_request",
+            422,
+            "refused",
         ),
         (json!({"text": "a", "images": ["AAAA"]}), 422, "refused"),
         (json!({"text": "a", "images": images}), 422, "refused"),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::http::header::CONTENT_TYPE;
-use axum::response::{AppendHeaders, IntoResponse};
+use axum::response::IntoResponse;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
@@ -42,7 +42,7 @@ pub(crate) async fn openapi(
     _: By<Read>,
     Extension(document): Extension<Arc<Document>>,
 ) -> Result<impl IntoResponse, Problem> {
-    let form = AppendHeaders([(CONTENT_TYPE, "application/json")]);
+    let form = [(CONTENT_TYPE, "application/json")];
     Ok((form, document.0.clone()))
 }
 
@@ -58,11 +58,17 @@ fn complete(document: &mut Value) {
                   "description": "A token of the server's configuration."}
     });
     document["security"] = json!([{"token": []}]);
+    unsigned(document);
     let Some(paths) = document["paths"].as_object_mut() else {
         return;
     };
-    let operations = paths.values_mut().filter_map(Value::as_object_mut);
-    for operation in operations.flat_map(Map::values_mut) {
+    let operations = paths.iter_mut().flat_map(|(path, item)| {
+        let item = item.as_object_mut().into_iter().flatten();
+        item.map(move |(method, operation)| (id(method, path), operation))
+    });
+    for (id, operation) in operations {
+        operation["operationId"] = id.into();
+        left_out(operation);
         let open = operation.get("security").is_some();
         let body = operation.get("requestBody").is_some();
         let mut more = OF_ALL.to_vec();
@@ -79,5 +85,69 @@ fn complete(document: &mut Value) {
             let at = json!({"$ref": format!("#/components/responses/{name}")});
             said.entry(*status).or_insert(at);
         }
+    }
+}
+
+/// Numbers that are not negative reach as far as their Rust types do, not as far as signed ones.
+fn unsigned(value: &mut Value) {
+    if value.get("minimum").is_some_and(|least| *least == 0) {
+        let (format, most) = match value["format"].as_str() {
+            Some("int32") => ("uint32", u64::from(u32::MAX)),
+            Some("int64") => ("uint64", u64::MAX),
+            Some(_) | None => return,
+        };
+        value["format"] = format.into();
+        value["maximum"] = value["maximum"].as_u64().unwrap_or(most).into();
+        return;
+    }
+    match value {
+        Value::Object(fields) => fields.values_mut().for_each(unsigned),
+        Value::Array(values) => values.iter_mut().for_each(unsigned),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// A body that may be left out may not be null.
+fn left_out(operation: &mut Value) {
+    let schema = operation.pointer_mut("/requestBody/content/application~1json/schema");
+    let Some(schema) = schema else { return };
+    let either = schema.get("oneOf").and_then(Value::as_array);
+    let other = either.and_then(|either| either.iter().find(|one| one["type"] != "null"));
+    if let Some(other) = other.cloned() {
+        *schema = other;
+    }
+}
+
+/// The name of an operation: no two have the same.
+fn id(method: &str, path: &str) -> String {
+    let path = path.trim_start_matches("/v1/");
+    let words = path.split('/').map(|word| word.trim_matches(['{', '}']));
+    let words: Vec<_> = std::iter::once(method).chain(words).collect();
+    words.join("_").replace('.', "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use utoipa_axum::router::OpenApiRouter;
+
+    use crate::{api, stream};
+
+    /// The paths that stand in what a router says of itself.
+    fn said(router: &str) -> BTreeSet<String> {
+        let quoted = router.split('"').skip(1).step_by(2);
+        let paths = quoted.filter(|text| text.starts_with("/v1"));
+        paths.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn every_path_of_the_router_is_described_and_the_reverse() {
+        let routes = OpenApiRouter::new().nest("/v1", api::routes().merge(stream::routes()));
+        let (router, description) = routes.split_for_parts();
+        let described: BTreeSet<String> = description.paths.paths.keys().cloned().collect();
+        assert!(described.contains("/v1/sessions/{id}/turns"));
+        let router = api::described(router, &description);
+        assert_eq!(said(&format!("{router:?}")), described);
     }
 }

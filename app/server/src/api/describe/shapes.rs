@@ -110,7 +110,8 @@ pub(crate) enum FromShape {
 
 /// Something that the model is told beside an input: the instructions of a project, the state of an
 /// editor. A part is shown again only when its text is another one.
-#[derive(ToSchema)]
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[schema(as = ContextPart)]
 pub(crate) struct ContextPartShape {
     /// What it is, for example the name of a file. Parts of the same name replace one another.
@@ -349,4 +350,48 @@ pub(crate) struct LimitsShape {
     /// From telling an effect to stop until it counts as stopped.
     #[schema(required = false)]
     grace_ms: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+    use utoipa::PartialSchema;
+    use windlass::core::{DecodeKind, Limits, Spent};
+
+    use super::*;
+
+    fn described<T: PartialSchema>() -> BTreeSet<String> {
+        let schema = serde_json::to_value(T::schema()).unwrap();
+        let properties = schema["properties"].as_object().unwrap();
+        properties.keys().cloned().collect()
+    }
+
+    fn written(value: &Value) -> BTreeSet<String> {
+        value.as_object().unwrap().keys().cloned().collect()
+    }
+
+    #[test]
+    fn limits_and_what_a_turn_took_are_described_as_they_are_written() {
+        let limits = serde_json::to_value(Limits::default()).unwrap();
+        assert_eq!(described::<LimitsShape>(), written(&limits));
+        let spent = Spent {
+            returns: 1,
+            ..Spent::default()
+        };
+        let spent = serde_json::to_value(spent).unwrap();
+        assert_eq!(described::<SpentShape>(), written(&spent));
+    }
+
+    #[test]
+    fn the_kinds_of_facts_are_those_that_the_core_knows() {
+        let schema = serde_json::to_value(KindShape::schema()).unwrap();
+        let kinds = schema["enum"].as_array().unwrap();
+        for kind in kinds {
+            let kind = kind.as_str().unwrap();
+            assert!(!DecodeKind { v: 1, kind }.newer(), "{kind}");
+        }
+        assert_eq!(kinds.len(), 27);
+    }
 }

@@ -77,10 +77,10 @@ function call_body(call, context) {
   const { item, observed } = call;
   const parts = [];
   const changed = call.edits.length > 0;
-  parts.push(h("h4", null, changed ? "Arguments it runs with" : "Arguments"), code(laid_out(runs_with(call)), "Arguments"));
+  parts.push(h("h4", null, changed ? "Arguments it runs with" : "Arguments"), code(exact(laid_out(runs_with(call))), "Arguments"));
   if (changed) {
     const by = call.edits.map((edit) => edit.by).join(", then ");
-    parts.push(h("p", { class: "note" }, `Changed by ${visible(by)}. The model asked for:`), code(laid_out(item.arguments), "The model's arguments"));
+    parts.push(h("p", { class: "note" }, `Changed by ${visible(by)}. The model asked for:`), code(exact(laid_out(item.arguments)), "The model's arguments"));
   }
   if (item.fault) parts.push(h("p", { class: "note bad" }, `The arguments do not fit: ${visible(item.fault)}`));
   const story = story_of(call);

@@ -22,6 +22,8 @@ let open = null;
 let tab = "talk";
 let drawing = false;
 let settled_for = null;
+/** Whoever began a session goes on by speaking to it. */
+let speak_next = false;
 
 const context = {
   session: () => open?.id,
@@ -89,6 +91,8 @@ function begin(session) {
   id("session").hidden = open === null;
   list.draw();
   if (open === null) return;
+  if (speak_next) id("words").focus();
+  speak_next = false;
   settled_for = null;
   const own = open;
   open.stream = follow(session, {
@@ -218,7 +222,7 @@ function choose(name, navigate = true) {
 
 function link(name, detail) {
   const shown = { connecting: "connecting\u2026", live: "live", ended: "ended" }[name];
-  const why = { unauthorized: "the token is not known any more", no_session: "there is no such session", erased: "the session was erased" };
+  const why = { unauthorized: "the token is not known any more", no_session: "there is no such session", erased: "the session was erased", damaged: "its log does not read: whoever runs the server can repair it" };
   id("link").dataset.state = name;
   id("retry").hidden = name !== "waiting";
   if (name === "waiting") text(id("link"), `not connected: ${detail.why}; tries again in ${duration(detail.ms)}`);
@@ -344,8 +348,8 @@ function sign_on() {
 function begin_new() {
   new_session((session) => {
     list.look();
+    speak_next = true;
     go_to(session, "talk");
-    requestAnimationFrame(() => id("words").focus());
   });
 }
 

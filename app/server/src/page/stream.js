@@ -135,6 +135,6 @@ function refused(problem) {
 }
 
 function ended(reason) {
-  if (reason === "unauthorized" || reason === "erased") return { final: true, why: reason };
+  if (["unauthorized", "erased", "damaged"].includes(reason)) return { final: true, why: reason };
   return { why: reason, retry_ms: 1000 };
 }

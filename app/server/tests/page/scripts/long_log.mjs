@@ -1,0 +1,52 @@
+// Ten thousand facts: folded while they come, listed and searched without the tab hanging.
+
+import { assert, begin, ended, scenario, shot, speak } from "./lib.mjs";
+
+/** The longest that the tab may be busy at a stretch, in milliseconds; a slow machine is given time. */
+const LONGEST = 2500;
+
+const busy = (page) => page.evaluate(() => Math.max(0, ...window.stretches));
+
+await scenario([
+  ["a turn of 1,700 calls", async (page) => {
+    await begin(page);
+    await speak(page, "Look around for a long time.");
+    await ended(page, 1);
+  }],
+  ["the whole log is taken in anew", async (page) => {
+    await page.addInitScript(() => {
+      window.stretches = [];
+      new PerformanceObserver((list) => list.getEntries().forEach((entry) => window.stretches.push(entry.duration))).observe({ type: "longtask", buffered: true });
+    });
+    const began = Date.now();
+    await page.reload();
+    await ended(page, 1);
+    console.log(`taken in and drawn after ${Date.now() - began} ms, at a stretch ${await busy(page)} ms`);
+    assert.ok((await busy(page)) < LONGEST, `the tab was busy for ${await busy(page)} ms`);
+  }],
+  ["the log lists what is seen and no more", async (page) => {
+    await page.getByRole("tab", { name: "Log" }).click();
+    await page.locator(".log-row").first().waitFor();
+    const told = await page.locator(".log-head .note").textContent();
+    const all = Number(told.split(" of ")[1].replaceAll("\u2009", ""));
+    assert.ok(all >= 10_000, told);
+    assert.ok((await page.locator(".log-row").count()) < 100);
+    await page.locator(".log-rows").focus();
+    await page.keyboard.press("End");
+    await page.locator(".log-row", { hasText: "TurnSettled" }).waitFor();
+    assert.ok((await page.locator(".log-row").count()) < 100);
+    const began = Date.now();
+    await page.getByLabel("Search in the facts").fill('step\\":1699');
+    await page.waitForFunction(() => document.querySelector(".log-head .note").textContent.startsWith("1 of"));
+    console.log(`${told}: searched in ${Date.now() - began} ms`);
+    await shot(page, "long-log");
+  }],
+  ["the timeline is drawn in part, and asks for more", async (page) => {
+    await page.getByRole("tab", { name: "Timeline" }).click();
+    await page.locator(".bars").waitFor();
+    assert.equal(await page.locator(".bars tbody tr").count(), 300);
+    await page.getByRole("button", { name: /Show more of/ }).click();
+    await page.waitForFunction(() => document.querySelectorAll(".bars tbody tr").length === 600);
+    assert.ok((await busy(page)) < LONGEST, `the tab was busy for ${await busy(page)} ms`);
+  }],
+]);

@@ -1,0 +1,68 @@
+// The link, a new session, an answer that streams, and a token that is wrong.
+
+import { assert, begin, ended, holds, order, PAGE_TOKEN, reads, scenario, shot, speak } from "./lib.mjs";
+
+const ANSWER = ".turn .prose:not(.reasoning .prose)";
+const FIRST = "The first half of it, ";
+const WHOLE = "The first half of it, and then the second.";
+
+async function once(page, words) {
+  await reads(page, ANSWER, words);
+  assert.equal(await page.locator(ANSWER).count(), 1, "there is one answer");
+}
+
+await scenario([
+  ["the token goes from the address into the tab", async (page) => {
+    await page.locator("#welcome").waitFor();
+    await page.waitForFunction(() => location.hash === "#/");
+    assert.equal(await page.evaluate(() => sessionStorage.getItem("windlass.token")), PAGE_TOKEN);
+    assert.equal(await page.evaluate(() => localStorage.length + document.cookie.length), 0);
+    assert.ok(!(await page.content()).includes(PAGE_TOKEN));
+    await page.goBack().catch(() => {});
+    assert.ok(!page.url().includes("token"), page.url());
+    if (!page.url().startsWith("http")) await page.goForward();
+  }],
+  ["a new session is open and in the list", async (page) => {
+    await begin(page);
+    await holds(page, "#state", "idle");
+    await page.locator('.session-item[aria-current="page"]').waitFor();
+  }],
+  ["the answer is shown while it streams", async (page) => {
+    await speak(page, "Tell me.");
+    await order("reached half");
+    await once(page, FIRST);
+    await holds(page, "#state", "running");
+    assert.equal(await page.locator(".reasoning").count(), 1);
+    await shot(page, "streaming");
+  }],
+  ["nobody is told of each delta aloud", async (page) => {
+    assert.ok(!(await page.locator("#told").textContent()).includes("half"));
+  }],
+  ["it goes on, and ends", async (page) => {
+    await order("open half");
+    await order("reached end");
+    await once(page, WHOLE);
+    await order("open end");
+    await ended(page, 1);
+    await once(page, WHOLE);
+    await holds(page, ".outcome", "completed");
+    await holds(page, "#told", WHOLE);
+    await holds(page, "#state", "idle");
+  }],
+  ["a second turn follows the first", async (page) => {
+    await speak(page, "Again.");
+    await ended(page, 2);
+    assert.deepEqual(await page.locator(ANSWER).allTextContents(), [WHOLE, "Once more."]);
+    await shot(page, "conversation");
+  }],
+  ["a token that is wrong is asked for again", async (page, wrong) => {
+    await page.evaluate(() => sessionStorage.setItem("windlass.token", "wrong"));
+    await page.reload();
+    await page.locator("#ask-token[open]").waitFor();
+    await page.getByRole("textbox", { name: "Token" }).fill(PAGE_TOKEN);
+    await page.getByRole("button", { name: "Use it" }).click();
+    await ended(page, 2);
+    const told = wrong.splice(0);
+    assert.ok(told.length > 0 && told.every((line) => line.includes("401")), told.join("\n"));
+  }],
+]);

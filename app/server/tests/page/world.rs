@@ -1,0 +1,293 @@
+//! The world of these tests: a server over a real socket, with a scripted model and scripted tools, a
+//! clock that stands still, and gates; and a script for Node that drives a browser at it, and tells
+//! which gate to open and how far to move the clock.
+
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, mpsc};
+use std::thread;
+
+use async_trait::async_trait;
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+use windlass::core::{
+    Limits, Mode, Permissions, Price, RequestOptions, Scope, Settings, Strategy, Timestamp, Window,
+};
+use windlass::ports::{
+    Approval, ApprovalRequest, Approver, ApproverError, NoHooks, Ports, Provider, ToolExecutor,
+};
+use windlass::{Config, Engine};
+use windlass_memory::{MemoryBlobs, MemoryStore};
+use windlass_server::{
+    Access, Bounds, Grant, House, Quota, Refusal, Rights, Served, Server, Tenant, TokenHash, Wish,
+    windlass,
+};
+use windlass_testkit::Gate;
+use windlass_testkit::clock::ManualClock;
+use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
+
+use crate::programs;
+
+const TOKEN: &str = "the token of ann, for tests of the page";
+
+/// The longest that a script may take, in seconds; a browser alone needs a few.
+const LONGEST_S: u32 = 240;
+
+/// What a page is tested against.
+pub(crate) struct World {
+    provider: Arc<dyn Provider>,
+    tools: Vec<ScriptedTool>,
+    gates: BTreeMap<&'static str, Gate>,
+    limits: Limits,
+    permissions: Permissions,
+}
+
+impl World {
+    pub(crate) fn new(provider: impl Provider) -> Self {
+        Self {
+            provider: Arc::new(provider),
+            tools: Vec::new(),
+            gates: BTreeMap::new(),
+            limits: Limits::default(),
+            permissions: Permissions::Auto,
+        }
+    }
+
+    pub(crate) fn tool(mut self, tool: ScriptedTool) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// The script may open this gate, and wait until somebody has come to it.
+    pub(crate) fn gate(mut self, name: &'static str, gate: &Gate) -> Self {
+        self.gates.insert(name, gate.clone());
+        self
+    }
+
+    pub(crate) fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    pub(crate) fn asking(mut self) -> Self {
+        self.permissions = Permissions::Ask;
+        self
+    }
+
+    /// Serves, and has the script of this name drive a browser at it.
+    pub(crate) fn drive(self, script: &str) {
+        let Some(browser) = programs::browser() else {
+            return;
+        };
+        let clock = ManualClock::new(Timestamp(1_790_000_000_000), 7);
+        let orders = Orders {
+            gates: self.gates.clone(),
+            clock: clock.clone(),
+        };
+        let (tell, told) = mpsc::channel();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serving = thread::spawn(move || {
+            let runtime = runtime();
+            runtime.block_on(async {
+                let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+                let address = listener.local_addr().unwrap().to_string();
+                let server = self.server(&address, &clock);
+                tell.send(address).unwrap();
+                tokio::select! {
+                    served = server.serve(listener, pending()) => served.unwrap(),
+                    // What it still holds for its clients ends with its runtime.
+                    _ = stopped => {}
+                }
+            });
+            runtime.shutdown_background();
+        });
+        let done = orders.browse(script, &browser, &told.recv().unwrap());
+        let _ = stop.send(());
+        serving.join().unwrap();
+        assert!(done, "{script} failed: its words are above");
+    }
+
+    fn server(self, address: &str, clock: &ManualClock) -> Server {
+        let tools: Arc<dyn ToolExecutor> = Arc::new(ScriptedTools::new(self.tools));
+        let (store, blobs) = (Arc::new(MemoryStore::new()), Arc::new(MemoryBlobs::new()));
+        let ports = Ports {
+            provider: self.provider,
+            store: store.clone(),
+            tools: tools.clone(),
+            blobs: blobs.clone(),
+            hooks: Arc::new(NoHooks),
+            approver: Arc::new(Elsewhere),
+            clock: Arc::new(clock.clone()),
+        };
+        let tenant = Tenant {
+            name: "acme".into(),
+            engine: Engine::new(
+                ports,
+                Config {
+                    limits: self.limits,
+                    ..Config::default()
+                },
+            ),
+            store,
+            blobs,
+            workspace: None,
+            house: Arc::new(OneHouse {
+                tools,
+                limits: self.limits,
+                permissions: self.permissions,
+            }),
+        };
+        let quotas = BTreeMap::from([("acme".to_owned(), Quota::default())]);
+        Server::new(Served {
+            tenants: vec![tenant],
+            access: Arc::new(Access::new([(TokenHash::of(TOKEN), ann())], quotas)),
+            bounds: Bounds::default(),
+            clock: Arc::new(clock.clone()),
+            hosts: vec![address.to_owned()],
+            origins: Vec::new(),
+        })
+    }
+}
+
+/// What a script may have done.
+struct Orders {
+    gates: BTreeMap<&'static str, Gate>,
+    clock: ManualClock,
+}
+
+impl Orders {
+    /// Runs a script, and does what it says on lines that begin with `@`. Answers whether it went well.
+    fn browse(&self, script: &str, browser: &programs::Browser, address: &str) -> bool {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/page/scripts");
+        let mut command = Command::new("timeout");
+        command
+            .args(["--kill-after=5", &LONGEST_S.to_string(), &browser.node])
+            .arg(folder.join(format!("{script}.mjs")))
+            .env("WINDLASS_TEST_CHROMIUM", &browser.chromium)
+            .env("WINDLASS_TEST_PLAYWRIGHT", &browser.modules)
+            .env("PAGE_URL", format!("http://{address}/"))
+            .env("PAGE_TOKEN", TOKEN)
+            .env("PAGE_SHOTS", shots())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut answers = child.stdin.take().unwrap();
+        for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+            let line = line.unwrap();
+            match line.strip_prefix('@') {
+                None => println!("{line}"),
+                Some(order) => {
+                    self.obey(order);
+                    answers.write_all(b"done\n").unwrap();
+                }
+            }
+        }
+        child.wait().unwrap().success()
+    }
+
+    fn obey(&self, order: &str) {
+        let (verb, what) = order.split_once(' ').unwrap_or((order, ""));
+        let gate = || {
+            self.gates
+                .get(what)
+                .unwrap_or_else(|| panic!("no gate {what}"))
+        };
+        match verb {
+            "open" => gate().open(),
+            "reached" => {
+                let bound = tokio::time::Duration::from_secs(60);
+                let reached = async { tokio::time::timeout(bound, gate().reached()).await };
+                let reached = runtime().block_on(reached);
+                assert!(reached.is_ok(), "nobody came to the gate {what}");
+            }
+            "advance" => {
+                self.clock.advance(what.parse().unwrap());
+            }
+            other => panic!("the script says {other}, which is nothing to do"),
+        }
+    }
+}
+
+fn runtime() -> Runtime {
+    let mut builder = Builder::new_current_thread();
+    builder.enable_all().build().unwrap()
+}
+
+/// Where screenshots go, for people to look at.
+fn shots() -> PathBuf {
+    // The folder for temporary files of tests is below the one that everything is built into.
+    let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let target = temporary.parent().unwrap_or(temporary);
+    target.join("page-screenshots")
+}
+
+fn ann() -> Grant {
+    Grant {
+        tenant: "acme".into(),
+        scope: Scope::Principal {
+            tenant: "acme".into(),
+            principal: "ann".into(),
+            claims: BTreeMap::new(),
+        },
+        rights: Rights::ALL,
+    }
+}
+
+/// Questions are answered on the page.
+struct Elsewhere;
+
+#[async_trait]
+impl Approver for Elsewhere {
+    async fn ask(&self, _: ApprovalRequest) -> Result<Approval, ApproverError> {
+        pending().await
+    }
+}
+
+struct OneHouse {
+    tools: Arc<dyn ToolExecutor>,
+    limits: Limits,
+    permissions: Permissions,
+}
+
+impl House for OneHouse {
+    fn fresh(&self, wish: &Wish) -> Result<Settings, Refusal> {
+        Ok(Settings {
+            provider: "scripted".into(),
+            model: wish.model.clone().unwrap_or_else(|| "m".into()),
+            instructions: "Be brief.".into(),
+            mode: wish.mode.unwrap_or(Mode::Build),
+            permissions: wish.permissions.unwrap_or(self.permissions),
+            rules: Vec::new(),
+            hooks: Vec::new(),
+            window: Window {
+                tokens: 100_000,
+                strategy: Strategy::Clear,
+            },
+            price: Some(Price {
+                input_micros: 2_500_000,
+                cached_input_micros: 250_000,
+                cache_write_micros: None,
+                output_micros: 10_000_000,
+            }),
+            tools: self.tools.tools(),
+            limits: wish.limits.unwrap_or(self.limits).within(&self.limits),
+            max_output_tokens: None,
+            effort: None,
+            redaction: None,
+            base_url: None,
+            options: RequestOptions::default(),
+        })
+    }
+
+    fn today(&self, recorded: &Settings) -> Result<Settings, Refusal> {
+        Ok(recorded.clone())
+    }
+
+    fn models(&self) -> Vec<String> {
+        vec!["m".into()]
+    }
+}

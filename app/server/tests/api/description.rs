@@ -30,7 +30,7 @@ async fn the_description_is_served_to_who_has_a_token() {
             assert_eq!(said.contains_key("401"), !open, "{method} {path}");
             let body = operation.get("requestBody").is_some();
             assert_eq!(said.contains_key("415"), body, "{method} {path}");
-            for status in ["400", "403", "413", "421", "429", "431", "500", "503"] {
+            for status in ["400", "403", "413", "421", "429", "500", "503"] {
                 assert!(said.contains_key(status), "{status} of {method} {path}");
             }
             let of_session = path.contains("{id}");
@@ -69,9 +69,13 @@ async fn a_path_takes_the_methods_that_are_described_and_no_other() {
             .map(|word| if word.starts_with('{') { "1" } else { word });
         let path = path.collect::<Vec<_>>().join("/");
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
-            let ask = Ask::new(server.address, method, &path).json(&json!({}));
-            let answer = ask.send().await;
             let described = item.get(method.to_lowercase()).is_some();
+            let ask = Ask::new(server.address, method, &path);
+            let ask = match described && method == "POST" {
+                true => ask.json(&json!({})),
+                false => ask,
+            };
+            let answer = ask.send().await;
             assert_eq!(
                 answer.status != 405,
                 described,

@@ -29,6 +29,7 @@ mod report;
 mod rules;
 mod send;
 mod shape;
+mod shown;
 mod size;
 mod slot;
 mod snapshot;

@@ -29,7 +29,6 @@ mod report;
 mod rules;
 mod send;
 mod shape;
-mod shown;
 mod size;
 mod slot;
 mod snapshot;

@@ -145,9 +145,10 @@ impl From<StartError> for Failure {
             StartError::Store(error) | StartError::Locked(error) | StartError::Corrupt(error) => {
                 error.into()
             }
-            StartError::Unknown(_) | StartError::Exists(_) | StartError::Settings(_) => {
-                Self::usage(error.to_string())
-            }
+            StartError::Unknown(_)
+            | StartError::Exists(_)
+            | StartError::Settings(_)
+            | StartError::Unfinished { .. } => Self::usage(error.to_string()),
             StartError::Misfit { .. } => Self::new(Exit::Store, error.to_string()),
             StartError::Shut(_) | StartError::Child(_) | StartError::Lacking { .. } => {
                 Self::new(Exit::Failed, error.to_string())

@@ -3,18 +3,15 @@
 //! Facts are copied byte for byte in their text form, so both logs have one chain. What a fact names is
 //! copied before it. A copy that was cut short goes on where the target stands.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use windlass_core::{Epoch, Fact, Recorded, Seq, SessionId};
-use windlass_ports::{
-    BlobError, BlobErrorKind, Blobs, Link, LogStore, StoreError, StoreErrorKind, codec,
-};
+use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_ports::{BlobError, Blobs, Link, LogStore, StoreError, StoreErrorKind, codec};
+
+use crate::beside::{Beside, NotBrought, Place};
 
 /// Facts that are copied at a time.
-const PAGE: usize = 512;
-/// Bytes of what is kept beside a log that are copied at a time.
-const PART: usize = 256 * 1024;
+pub(crate) const PAGE: usize = 512;
 
 /// A store, and what is kept beside its logs.
 #[derive(Clone)]
@@ -23,6 +20,16 @@ pub struct Keeper {
     pub store: Arc<dyn LogStore>,
     /// What is too long for them.
     pub blobs: Arc<dyn Blobs>,
+}
+
+impl Keeper {
+    /// What is kept beside a session's log.
+    pub(crate) fn beside<'a>(&'a self, session: &'a SessionId) -> Place<'a> {
+        Place {
+            blobs: &self.blobs,
+            session,
+        }
+    }
 }
 
 /// A session that was copied: both logs have this last link.
@@ -130,7 +137,7 @@ fn may_be_read(kind: &StoreErrorKind) -> bool {
     }
 }
 
-async fn let_go(keeper: &Keeper, session: &SessionId, epoch: Epoch) {
+pub(crate) async fn let_go(keeper: &Keeper, session: &SessionId, epoch: Epoch) {
     if let Err(error) = keeper.store.release(session, epoch).await {
         tracing::warn!(%session, %error, "claim not given back");
     }
@@ -149,7 +156,7 @@ async fn claimed(
         session,
         epoch: claim.epoch,
         there: claim.last,
-        looked: BTreeSet::new(),
+        beside: Beside::new(from.beside(session), to.beside(session)),
         copied: Copied {
             last: Seq::ZERO,
             facts: 0,
@@ -161,7 +168,11 @@ async fn claimed(
     };
     let copied = copying.run().await;
     let_go(to, session, claim.epoch).await;
-    copied.map(|()| copying.copied)
+    copied.map(|()| Copied {
+        blobs: copying.beside.written,
+        left: copying.beside.left,
+        ..copying.copied
+    })
 }
 
 struct Copying<'a> {
@@ -172,8 +183,7 @@ struct Copying<'a> {
     epoch: Epoch,
     /// The last position that the target had.
     there: Seq,
-    /// Names that were looked for since the last page: a log may name one often.
-    looked: BTreeSet<String>,
+    beside: Beside<'a>,
     copied: Copied,
 }
 
@@ -254,12 +264,15 @@ impl Copying<'_> {
 
     async fn page(&mut self, facts: &[Arc<Recorded>]) -> Result<(), CopyError> {
         let mut chain = self.copied.chain;
-        self.looked.clear();
+        self.beside.page();
         for fact in facts {
             chain = chain.then(&self.text(fact)?);
-            for (sha256, bytes) in named(&fact.fact) {
-                self.blob(sha256, bytes).await?;
-            }
+            let brought = self.beside.bring(&fact.fact).await;
+            brought.map_err(|NotBrought { sha256, error }| CopyError::Blob {
+                session: self.session.clone(),
+                sha256,
+                error,
+            })?;
         }
         let last = facts.last().map_or(self.copied.last, |fact| fact.seq);
         if last > self.there {
@@ -271,78 +284,4 @@ impl Copying<'_> {
         (self.copied.chain, self.copied.last) = (chain, last);
         Ok(())
     }
-
-    /// Copies what a fact names, unless it is there.
-    async fn blob(&mut self, sha256: &str, bytes: u64) -> Result<(), CopyError> {
-        if !self.looked.insert(sha256.to_owned()) {
-            return Ok(());
-        }
-        match self.bytes(sha256, bytes).await {
-            Ok(true) => self.copied.blobs = self.copied.blobs.saturating_add(1),
-            Ok(false) => {}
-            Err(error) => match error.kind {
-                BlobErrorKind::Off | BlobErrorKind::NotFound => {
-                    self.copied.left = self.copied.left.saturating_add(1);
-                }
-                BlobErrorKind::Full | BlobErrorKind::Corrupt | BlobErrorKind::Io => {
-                    return Err(CopyError::Blob {
-                        session: self.session.clone(),
-                        sha256: sha256.to_owned(),
-                        error,
-                    });
-                }
-            },
-        }
-        Ok(())
-    }
-
-    /// Whether there was anything to copy.
-    async fn bytes(&self, sha256: &str, bytes: u64) -> Result<bool, BlobError> {
-        let (from, to) = (&self.from.blobs, &self.to.blobs);
-        match to.verify(self.session, sha256).await {
-            Ok(kept) if kept.bytes == bytes => return Ok(false),
-            Ok(_) => {}
-            Err(error) if error.kind == BlobErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-        // Checked before any of it is written under whatever name it has.
-        let kept = from.verify(self.session, sha256).await?;
-        let mut writer = to.begin(self.session).await?;
-        let mut at = 0;
-        while at < kept.bytes {
-            let part = from.read(self.session, sha256, at, PART).await?;
-            if part.is_empty() {
-                break;
-            }
-            at = at.saturating_add(part.len() as u64);
-            writer.write(&part).await?;
-        }
-        let written = writer.finish().await?;
-        if written != kept {
-            let most = to.capabilities().max_bytes;
-            let context = format!(
-                "the target keeps {} bytes of it as {}, and it has {}; it keeps up to {most} bytes of one",
-                written.bytes, written.sha256, kept.bytes
-            );
-            return Err(BlobError::new(BlobErrorKind::Corrupt, context));
-        }
-        Ok(true)
-    }
-}
-
-/// The names of what a fact has beside the log, with their lengths.
-pub fn named(fact: &Fact) -> Vec<(&str, u64)> {
-    if let Fact::CallObserved(fact) = fact {
-        let kept = fact.observation.kept.iter();
-        return kept
-            .map(|kept| (kept.sha256.as_str(), kept.bytes))
-            .collect();
-    }
-    if let Fact::InputQueued(fact) = fact {
-        let images = fact.images.iter();
-        return images
-            .map(|image| (image.sha256.as_str(), image.bytes))
-            .collect();
-    }
-    Vec::new()
 }

@@ -26,6 +26,7 @@ use crate::config::Config;
 use crate::conversation::Conversation;
 use crate::driver::{Driver, Parts};
 use crate::error::{Ended, StartError};
+use crate::fork::whole;
 use crate::hub::Joined;
 use crate::load::{Loaded, take_up};
 use crate::look::{self, Looked, Looks};
@@ -51,15 +52,15 @@ pub enum Start {
 /// Runs sessions. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
 pub(crate) struct Inner {
-    ports: Ports,
+    pub(crate) ports: Ports,
     config: Config,
     slots: Mutex<HashMap<SessionId, Arc<Slot>>>,
     /// Nothing is opened any more.
-    shut: AtomicBool,
+    pub(crate) shut: AtomicBool,
     /// Sessions that were looked at.
     looks: Looks,
 }
@@ -278,6 +279,7 @@ impl Engine {
                 if !scope.sees(&loaded.session.owner) {
                     return Err(StartError::Unknown(slot.id.clone()));
                 }
+                whole(&loaded.session)?;
                 (loaded, Vec::new())
             }
             Start::Existing => return Err(StartError::Unknown(slot.id.clone())),
@@ -418,7 +420,7 @@ impl Inner {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn slot(self: &Arc<Self>, id: &SessionId) -> Arc<Slot> {
+    pub(crate) fn slot(self: &Arc<Self>, id: &SessionId) -> Arc<Slot> {
         let new = || Arc::new(Slot::new(id.clone(), Arc::downgrade(self)));
         self.slots().entry(id.clone()).or_insert_with(new).clone()
     }
@@ -433,7 +435,7 @@ impl Inner {
         (slot, joined)
     }
 
-    fn holds(&self, slot: &Arc<Slot>) -> bool {
+    pub(crate) fn holds(&self, slot: &Arc<Slot>) -> bool {
         let slots = self.slots();
         let held = slots.get(&slot.id);
         held.is_some_and(|held| Arc::ptr_eq(held, slot))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Misfit, Reject, SessionId, TurnId};
+use windlass_core::{Misfit, Reject, Seq, SessionId, TurnId};
 use windlass_ports::{StoreError, StoreErrorKind};
 
 /// Why a session could not be started, resumed or reattached to.
@@ -14,6 +14,20 @@ pub enum StartError {
     /// There is one of this id already.
     #[error("session {0} exists already: resume it, or choose another id")]
     Exists(SessionId),
+    /// It is a fork, and its log ends before the point at which it was forked: whoever forked it was
+    /// stopped.
+    #[error(
+        "session {session} is a fork that is not whole: `windlass fork {of} --at {at} --as {session}` \
+         finishes it"
+    )]
+    Unfinished {
+        /// The session.
+        session: SessionId,
+        /// The session that it is from.
+        of: SessionId,
+        /// The last position that it is to take over.
+        at: Seq,
+    },
     /// Another process runs it.
     #[error("{0}")]
     Locked(StoreError),

@@ -146,8 +146,31 @@ impl Judge<'_> {
         Ok((next.ts != last.ts).then_some(late))
     }
 
-    /// Asks what an input would lead to at the moment of the first of these facts.
+    /// Asks what an input would lead to at the moment of the first of these facts. A turn that opened
+    /// at this moment may be of a later decision, and its limits then say nothing of this one.
     fn try_(&self, session: &Session, facts: &[Recorded], input: &Input) -> Tried {
+        let Some(ceiling) = ceiling(facts) else {
+            return self.try_under(self.ceiling, session, facts, input);
+        };
+        let tried = self.try_under(ceiling, session, facts, input);
+        if tried.is_whole() {
+            return tried;
+        }
+        let wide = self.try_under(self.ceiling, session, facts, input);
+        match wide.same > tried.same {
+            true => wide,
+            false => tried,
+        }
+    }
+
+    /// As [`Self::try_`], where this is what the process allowed at most.
+    fn try_under(
+        &self,
+        ceiling: &Limits,
+        session: &Session,
+        facts: &[Recorded],
+        input: &Input,
+    ) -> Tried {
         let Some(first) = facts.first() else {
             return Tried {
                 same: 0,
@@ -155,7 +178,6 @@ impl Judge<'_> {
                 by_itself: true,
             };
         };
-        let ceiling = ceiling(facts).unwrap_or(self.ceiling);
         let ask = |input: &Input, entropy: u64| {
             let stamped = Stamped {
                 at: first.ts,

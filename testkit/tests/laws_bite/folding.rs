@@ -231,12 +231,13 @@ fn law_17_kills_a_fork_that_answers_what_waits_elsewhere() {
 fn law_17_kills_a_process_that_goes_on_in_a_fork_unasked() {
     fn goes_on(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
         let fork = matches!(*session.lineage, Lineage::Fork { .. });
-        let input = match input.input {
-            Input::Recovered if fork && !session.queue.is_empty() => Stamped {
+        let waits = fork && !session.queue.is_empty();
+        let input = match waits && input.input == Input::Recovered {
+            true => Stamped {
                 input: Input::Continue,
                 ..input
             },
-            _ => input,
+            false => input,
         };
         decide(session, limits, input)
     }

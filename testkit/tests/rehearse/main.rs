@@ -119,3 +119,13 @@ fn a_decision_that_is_whole_is_not_held_for_a_longer_one_that_was_cut_short() {
     let told = told(decide, &log);
     assert_eq!((told.same, told.unjudged), (2, 0), "{told:?}");
 }
+
+/// The limits of a turn that opened in the same millisecond say nothing of the inputs before it.
+#[test]
+fn what_was_decided_before_the_limits_changed_is_not_held_to_the_new_ones() {
+    let log = log(
+        "send hello\nsend a\nsend b\nsend c\nconfigure meant queue=0 samples=0\ntext hi\nend stop",
+    );
+    let told = told(decide, &log);
+    assert_eq!((told.different, told.unjudged), (0, 0));
+}

@@ -16,6 +16,7 @@ mod clock;
 mod compaction;
 mod ends;
 mod following;
+mod forks;
 mod hooks;
 mod images;
 mod interrupts;

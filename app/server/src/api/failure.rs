@@ -28,6 +28,11 @@ pub(crate) fn start(error: &StartError) -> Problem {
         StartError::Unknown(_) => Problem::no_session(),
         StartError::Exists(_) => super::key::reused("another session"),
         StartError::Misfit { .. } => damaged(error),
+        StartError::Unfinished { .. } => {
+            let detail =
+                "it is a fork that is not whole: ask for the fork once more, with the same key";
+            Problem::new(Code::NoSession, detail)
+        }
         StartError::Settings(_) | StartError::Child(_) | StartError::Lacking { .. } => {
             Problem::new(Code::Refused, error.to_string())
         }

@@ -362,6 +362,7 @@ fn damaged(error: &StartError, first: &Recorded) -> Result<Whole, Problem> {
         | StartError::Child(_)
         | StartError::Lacking { .. }
         | StartError::Store(_)
+        | StartError::Unfinished { .. }
         | StartError::Shut(_) => return Err(failure::start(error)),
     };
     let view = View {

@@ -34,8 +34,7 @@ pub(crate) async fn keep(database: &Database, group: &[Job]) -> Result<Vec<bool>
 
 /// The same for the claims of one lease; tells the places of those that were kept, from 1 on.
 async fn keep_of(database: &Database, owner: i64, jobs: &[&Job]) -> Result<Vec<i32>, StoreError> {
-    const SQL: &str = "select place from SCHEMA.append(\
-        $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+    const SQL: &str = "select SCHEMA.keep($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
     let column = Columns { jobs };
     let ids = column.of(|job| job.session.as_str());
     let epochs = column.of(|job| job.slot.epoch.0.cast_signed());
@@ -44,14 +43,13 @@ async fn keep_of(database: &Database, owner: i64, jobs: &[&Job]) -> Result<Vec<i
     let crcs = column.of(|job| job.crc);
     let links = column.of(|job| &job.end.link.0[..]);
     let bodies = column.of(|job| job.body.as_slice());
-    let summary = |job: &Job| job.end.summary.clone();
     let waiting = column.of(|job| {
         let waiting = summary(job).map_or(0, |summary| summary.waiting);
         i32::try_from(waiting).unwrap_or(i32::MAX)
     });
     let changed = column.of(|job| summary(job).map_or(0, |told| told.changed.0.cast_signed()));
     let turning = column.of(|job| summary(job).is_some_and(|summary| summary.turning));
-    let tenants = column.of(tenant);
+    let tenants = column.of(|job| summary(job)?.tenant.as_ref().map(String::as_bytes));
     let params: [(&(dyn ToSql + Sync), Type); 12] = [
         (&owner, Type::INT8),
         (&ids, Type::TEXT_ARRAY),
@@ -67,12 +65,12 @@ async fn keep_of(database: &Database, owner: i64, jobs: &[&Job]) -> Result<Vec<i
         (&tenants, Type::BYTEA_ARRAY),
     ];
     let rows = database.rows("appending", SQL, &params).await?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
+    let places: Option<Vec<i32>> = rows.first().and_then(|row| row.get(0));
+    Ok(places.unwrap_or_default())
 }
 
-fn tenant(job: &Job) -> Option<&[u8]> {
-    let summary: Option<&Summary> = job.end.summary.as_ref();
-    summary?.tenant.as_ref().map(String::as_bytes)
+fn summary(job: &Job) -> Option<&Summary> {
+    job.end.summary.as_ref()
 }
 
 /// Jobs, to be turned into columns.

@@ -17,6 +17,8 @@ use crate::store::Shared;
 
 /// The longest wait before listening is tried again.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// The time between one notification and the next: what grows meanwhile is told in one.
+const PACE: Duration = Duration::from_millis(5);
 /// The most sessions that are asked for in one statement.
 const ASK: usize = 5_000;
 
@@ -46,7 +48,10 @@ fn channel(schema: &str) -> String {
 
 /// Tells others which logs grew: one notification at a time, for all that grew meanwhile. It is a
 /// transaction of its own, for one that notifies holds a lock of the whole server until it is synced.
+/// Nobody waits for that sync: a notification does not outlive the server in any case, and the appends
+/// of which it tells are durable.
 pub(crate) async fn tell(shared: Weak<Shared>, tails: Arc<crate::tails::Tails>) {
+    const SQL: &str = "select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)";
     loop {
         tails.to_tell.notified().await;
         let Some(shared) = shared.upgrade() else {
@@ -55,14 +60,16 @@ pub(crate) async fn tell(shared: Weak<Shared>, tails: Arc<crate::tails::Tails>) 
         if let Some(notice) = tails.notice(&shared.unique) {
             let channel = channel(&shared.database.schema);
             let params = &[(&channel as _, Type::TEXT), (&notice as _, Type::TEXT)];
-            let told =
-                shared
-                    .database
-                    .rows("telling of an append", "select pg_notify($1, $2)", params);
-            if let Err(error) = told.await {
+            let told = shared
+                .database
+                .rows("telling of an append", SQL, params)
+                .await;
+            if let Err(error) = told {
                 tracing::debug!(%error, "others were not told of an append: they find it by asking");
             }
         }
+        drop(shared);
+        tokio::time::sleep(PACE).await;
     }
 }
 

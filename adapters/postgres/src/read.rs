@@ -142,7 +142,7 @@ pub(crate) async fn sessions(
         from SCHEMA.sessions s \
         where s.last > 0 and ($1::text is null or s.id > $1) \
             and ($2::bytea is null or s.tenant = $2) \
-            and ($3::boolean is null or (s.turning or s.waiting > 0) = $3) \
+            and ($3::boolean is null or s.open = $3) \
         order by s.id limit $4";
     let tenant = filter.tenant.as_ref().map(String::as_bytes);
     let count = i64::try_from(limit).unwrap_or(i64::MAX);

@@ -2,7 +2,7 @@
 //! once; those of others by a notification, and beneath it by asking for all that is waited for.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, watch};
@@ -16,11 +16,33 @@ const NOTICE_BYTES: usize = 7_900;
 pub(crate) struct Tails {
     waiting: Lock<HashMap<SessionId, Waiting>>,
     /// Sessions whose logs grew here, of which others are to be told.
-    grown: Lock<BTreeSet<SessionId>>,
+    grown: Lock<Grown>,
     pub(crate) to_tell: Notify,
     /// What was heard of others and is to be asked for.
     heard: Lock<Heard>,
     pub(crate) to_ask: Notify,
+}
+
+/// Sessions of which others are to be told.
+#[derive(Debug, Default)]
+struct Grown {
+    /// Those that one notification has room for.
+    sessions: HashSet<SessionId>,
+    /// The bytes of these in a notification.
+    bytes: usize,
+    /// Whether there are more.
+    many: bool,
+}
+
+impl Grown {
+    fn add(&mut self, session: SessionId) {
+        if self.many || self.sessions.contains(&session) {
+            return;
+        }
+        self.bytes += session.as_str().len() + 1;
+        self.many = self.bytes > NOTICE_BYTES;
+        self.sessions.insert(session);
+    }
 }
 
 #[derive(Debug)]
@@ -66,37 +88,35 @@ impl Tails {
         if ends.is_empty() {
             return;
         }
-        for (session, last) in &ends {
-            self.told(session, Some(*last));
+        {
+            let waiting = locked(&self.waiting);
+            if !waiting.is_empty() {
+                for (session, last) in &ends {
+                    tell(&waiting, session, Some(*last));
+                }
+            }
         }
-        locked(&self.grown).extend(ends.into_iter().map(|(session, _)| session));
+        let mut grown = locked(&self.grown);
+        ends.into_iter().for_each(|(session, _)| grown.add(session));
+        drop(grown);
         self.to_tell.notify_one();
     }
 
     /// Where a log ends now; `None` when there is none.
     pub(crate) fn told(&self, session: &SessionId, last: Option<Seq>) {
-        if let Some(waiting) = locked(&self.waiting).get(session) {
-            waiting.ends.send_if_modified(|known| {
-                let news = last.is_none() || last > *known;
-                if news {
-                    *known = last;
-                }
-                news
-            });
-        }
+        tell(&locked(&self.waiting), session, last);
     }
 
     /// What others are to be told, as one notification: the sender and the sessions; none where they
     /// are too many, which means all.
     pub(crate) fn notice(&self, sender: &str) -> Option<String> {
         let grown = std::mem::take(&mut *locked(&self.grown));
-        if grown.is_empty() {
+        if grown.sessions.is_empty() {
             return None;
         }
-        let bytes: usize = grown.iter().map(|id| id.as_str().len() + 1).sum();
         let mut notice = sender.to_owned();
-        if bytes + sender.len() <= NOTICE_BYTES {
-            for session in &grown {
+        if !grown.many && grown.bytes + sender.len() <= NOTICE_BYTES {
+            for session in BTreeSet::from_iter(&grown.sessions) {
                 notice.push(' ');
                 notice.push_str(session.as_str());
             }
@@ -147,6 +167,19 @@ impl Drop for Tail {
                 entry.remove();
             }
         }
+    }
+}
+
+/// Tells whoever waits for a session where its log ends.
+fn tell(waiting: &HashMap<SessionId, Waiting>, session: &SessionId, last: Option<Seq>) {
+    if let Some(waiting) = waiting.get(session) {
+        waiting.ends.send_if_modified(|known| {
+            let news = last.is_none() || last > *known;
+            if news {
+                *known = last;
+            }
+            news
+        });
     }
 }
 

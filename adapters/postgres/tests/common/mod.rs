@@ -81,6 +81,17 @@ impl Place {
         driven.await.unwrap().unwrap();
     }
 
+    /// Asks for texts by a connection of its own; `SCHEMA` is this place's.
+    pub(crate) async fn texts(&self, sql: &str) -> Vec<String> {
+        let (client, connection) = tokio_postgres::connect(&self.url, NoTls).await.unwrap();
+        let driven = tokio::spawn(connection);
+        let sql = sql.replace("SCHEMA", &self.schema);
+        let rows = client.query(&sql, &[]).await.unwrap();
+        drop(client);
+        driven.await.unwrap().unwrap();
+        rows.iter().map(|row| row.get(0)).collect()
+    }
+
     /// A copy of the tables as they are, in a schema of its own, with all leases over.
     pub(crate) async fn copy(&self) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -94,7 +105,10 @@ impl Place {
         copy.run(&format!(
             "begin isolation level repeatable read;
              delete from SCHEMA.leases;
-             insert into SCHEMA.sessions overriding system value select * from {from}.sessions;
+             insert into SCHEMA.sessions (id, log, epoch, owner, last, waiting, changed, turning,
+                     link, tenant) overriding system value
+                 select id, log, epoch, owner, last, waiting, changed, turning, link, tenant
+                 from {from}.sessions;
              insert into SCHEMA.facts select * from {from}.facts;
              insert into SCHEMA.snapshots select * from {from}.snapshots;
              select setval('SCHEMA.epochs', (select last_value from {from}.epochs));

@@ -35,6 +35,62 @@ fn many_nodes_make_the_tables_at_once() {
 }
 
 #[test]
+fn tables_of_version_1_go_on() {
+    const FIRST: &str = include_str!("../../src/sql/0001.sql");
+    let Some(place) = Place::new() else { return };
+    run(async {
+        place.run("create schema SCHEMA").await;
+        place.run(FIRST).await;
+        place
+            .run(
+                "create table SCHEMA.version
+                     (version integer primary key, since timestamptz not null default now());
+                 insert into SCHEMA.version (version) values (1);
+                 insert into SCHEMA.sessions (id, epoch, link, last, waiting, turning) values
+                     ('waits', 0, '', 1, 1, false),
+                     ('turns', 0, '', 1, 0, true),
+                     ('rests', 0, '', 1, 0, false);
+                 insert into SCHEMA.facts (log, last, crc, body)
+                     select log, last, 0, '' from SCHEMA.sessions",
+            )
+            .await;
+        let store = place.store().await;
+        let listed = async |open| {
+            let filter = SessionFilter {
+                open: Some(open),
+                ..SessionFilter::default()
+            };
+            let heads = store.sessions(&filter, None, 10).await.unwrap();
+            let ids: Vec<String> = heads.iter().map(|head| head.id.to_string()).collect();
+            ids
+        };
+        assert_eq!(listed(true).await, ["turns", "waits"]);
+        assert_eq!(listed(false).await, ["rests"]);
+    });
+}
+
+#[test]
+fn no_index_of_sessions_names_what_each_append_changes() {
+    let Some(place) = Place::new() else { return };
+    run(async {
+        drop(place.store().await);
+        // The columns that indexes have as keys, or in expressions and conditions.
+        let named = place
+            .texts(
+                "select distinct a.attname::text from pg_depend d
+                 join pg_index i on i.indexrelid = d.objid
+                 join pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid
+                 where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_class'::regclass
+                     and i.indrelid = 'SCHEMA.sessions'::regclass and d.refobjid = i.indrelid
+                 order by 1",
+            )
+            .await;
+        // The key is owned by its constraint, which names the id.
+        assert_eq!(named, ["id", "open", "tenant"]);
+    });
+}
+
+#[test]
 fn tables_of_a_newer_engine_are_left_alone() {
     let Some(place) = Place::new() else { return };
     run(async {

@@ -36,7 +36,7 @@ async fn requests(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, asked: Arc<At
     let mut bytes = vec![0; 65_536];
     while let Ok(count @ 1..) = from.read(&mut bytes).await {
         let part = &bytes[..count];
-        if part.windows(8).any(|window| window == b".append(") {
+        if part.windows(6).any(|window| window == b".keep(") {
             asked.store(true, Ordering::SeqCst);
         }
         if to.write_all(part).await.is_err() {

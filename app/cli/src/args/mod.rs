@@ -52,6 +52,8 @@ pub(crate) enum Command {
     Import(Import),
     /// Copy sessions from one store to another, byte for byte, with their outputs.
     Copy(Copy),
+    /// Go on from a point of a session's log in a new session; the old one stays as it is.
+    Fork(Fork),
     /// Cut a damaged log off where it is still whole, for good: only in a store of the kind file.
     Repair(Repair),
     /// Erase a session: its log, its outputs, its snapshot.
@@ -211,6 +213,22 @@ pub(crate) struct Copy {
         hide_env_values = true
     )]
     pub(crate) to: String,
+}
+
+/// `windlass fork`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Fork {
+    /// The session's id.
+    #[arg(value_parser = session)]
+    pub(crate) session: SessionId,
+    /// The last position that is taken over; no turn may be open there. `windlass log` has them.
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) at: u64,
+    /// The new session's id [default: a new one].
+    #[arg(long = "as", value_name = "ID", value_parser = session)]
+    pub(crate) id: Option<SessionId>,
+    #[command(flatten)]
+    pub(crate) place: Place,
 }
 
 /// `windlass repair`.

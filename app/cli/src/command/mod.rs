@@ -5,6 +5,7 @@ mod doctor;
 mod erase;
 mod export;
 mod follow;
+mod fork;
 mod import;
 mod ledger;
 mod log;
@@ -41,6 +42,7 @@ pub(crate) async fn run(args: Args, layer: Layer) -> Result<Exit, Failure> {
         Command::Export(args) => export::export(args).await,
         Command::Import(args) => import::import(args).await,
         Command::Copy(args) => copy::copy(args).await,
+        Command::Fork(args) => fork::fork(args).await,
         Command::Repair(args) => repair::repair(args).await,
         Command::Erase(args) => erase::erase(args).await,
         Command::Doctor(args) => doctor::doctor(args).await,

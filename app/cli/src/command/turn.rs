@@ -261,7 +261,7 @@ fn announce(task: &Task, id: &SessionId, rig: &Rig, exists: bool) {
 }
 
 /// A new id: sortable by time, and random.
-fn new_id(ms: u64, entropy: u64) -> Result<SessionId, Failure> {
+pub(super) fn new_id(ms: u64, entropy: u64) -> Result<SessionId, Failure> {
     let random = u128::from(entropy) << 16 | u128::from(std::process::id() & 0xffff);
     let id = ulid::Ulid::from_parts(ms, random)
         .to_string()

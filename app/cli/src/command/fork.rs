@@ -1,0 +1,104 @@
+//! `windlass fork`: a new session that goes on from a point of another one's log.
+
+use windlass::core::{Seq, SessionId};
+use windlass::ports::Clock as _;
+use windlass::{ForkAt, ForkError, Forked};
+
+use super::closed;
+use super::turn::new_id;
+use crate::args::Fork;
+use crate::exit::{Exit, Failure};
+use crate::present::{line, tell};
+use crate::wiring::{self, Site};
+
+/// How many facts are read at a time.
+const PAGE: usize = 1_000;
+
+pub(super) async fn fork(args: Fork) -> Result<Exit, Failure> {
+    let clock = wiring::clock();
+    let now = clock.now();
+    let id = match args.id {
+        Some(id) => id,
+        None => new_id(now.0, clock.entropy())?,
+    };
+    let keeper = Site::new(&args.place)?.open_to_read().await?.keeper();
+    let asked = ForkAt {
+        of: args.session,
+        at: Seq(args.at),
+        id,
+        scope: super::me(),
+        now,
+    };
+    let forked = windlass::fork(&keeper, &asked).await;
+    let forked = forked.map_err(|error| cut_short(error, &asked))?;
+    tell(&words(&asked.of, &forked));
+    let loaded = windlass::load(keeper.store.as_ref(), &forked.session, PAGE).await?;
+    let waiting = match loaded.session.queue.len() {
+        0 => None,
+        1 => Some("1 input waits".to_owned()),
+        many => Some(format!("{many} inputs wait")),
+    };
+    if let Some(waiting) = waiting.filter(|_| forked.facts > 0) {
+        let id = &forked.session;
+        tell(&format!(
+            "{waiting} there, as at that point: `windlass resume {id}` has them heard"
+        ));
+    }
+    line(forked.session.as_str()).map_err(closed)?;
+    Ok(Exit::Completed)
+}
+
+fn words(of: &SessionId, forked: &Forked) -> String {
+    let Forked {
+        session,
+        last,
+        facts,
+        blobs,
+        left,
+    } = forked;
+    if *facts == 0 {
+        return format!("session {session} is the fork of {of} at {last} already");
+    }
+    let outputs = match blobs {
+        0 => String::new(),
+        1 => ", with 1 long output or image".to_owned(),
+        many => format!(", with {many} long outputs or images"),
+    };
+    let left = match left {
+        0 => String::new(),
+        1 => "; 1 long output or image is gone from the store".to_owned(),
+        many => format!("; {many} long outputs or images are gone from the store"),
+    };
+    format!("session {session} goes on from {of} at {last}{outputs}{left}")
+}
+
+/// Part of the fork may be there, so its id is told.
+fn cut_short(error: ForkError, asked: &ForkAt) -> Failure {
+    let (of, at, id) = (&asked.of, asked.at, &asked.id);
+    let stopped = matches!(error, ForkError::Store(_) | ForkError::Blob { .. });
+    let mut failure = Failure::from(error);
+    if stopped {
+        let words = format!(". `windlass fork {of} --at {at} --as {id}` goes on where it stopped");
+        failure.message.push_str(&words);
+    }
+    failure
+}
+
+impl From<ForkError> for Failure {
+    fn from(error: ForkError) -> Self {
+        match error {
+            ForkError::Store(error) => error.into(),
+            ForkError::Unknown(_)
+            | ForkError::NoPosition { .. }
+            | ForkError::UnderWay { .. }
+            | ForkError::Unfinished(_)
+            | ForkError::Exists(_)
+            | ForkError::TooLarge { .. }
+            | ForkError::TooMany { .. } => Self::usage(error.to_string()),
+            ForkError::Misfit { .. } | ForkError::Blob { .. } => {
+                Self::new(Exit::Store, error.to_string())
+            }
+            ForkError::Shut(_) => Self::new(Exit::Failed, error.to_string()),
+        }
+    }
+}

@@ -5,6 +5,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, ChildStderr};
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::{Done, Place, signal};
 
 /// How long an answer may take before the test fails.
@@ -73,6 +75,26 @@ impl Server {
         let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
         let (_, body) = answer.split_once("\r\n\r\n").unwrap();
         (status, body.to_owned())
+    }
+
+    /// Asks for this path with a token, and reads the whole answer.
+    pub(crate) fn get(&self, token: &str, path: &str, more: &str) -> (u16, Value) {
+        self.json(&format!("GET {path}"), token, more, "")
+    }
+
+    /// Sends JSON to this path with a token, and reads the whole answer.
+    pub(crate) fn post(&self, token: &str, path: &str, body: &Value) -> (u16, Value) {
+        let form = "Content-Type: application/json\r\n";
+        self.json(&format!("POST {path}"), token, form, &body.to_string())
+    }
+
+    fn json(&self, what: &str, token: &str, more: &str, body: &str) -> (u16, Value) {
+        let (at, length) = (self.at(), body.len());
+        let (status, body) = self.ask(&format!(
+            "{what} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\nContent-Length: {length}\r\n\
+             Authorization: Bearer {token}\r\n{more}\r\n{body}"
+        ));
+        (status, serde_json::from_str(&body).unwrap_or(Value::Null))
     }
 
     /// Sends it a signal, and waits until it has ended.

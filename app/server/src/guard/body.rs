@@ -34,11 +34,13 @@ pub(super) async fn read<'a>(
     if axum::body::HttpBody::is_end_stream(&body) {
         return Ok((Request::from_parts(parts, Body::empty()), None));
     }
-    let most = match caller.map(|caller| app.access.quota(&caller.tenant.name).request_bytes) {
-        // Who has no token has nothing to send.
-        None => 0,
-        Some(0) => app.bounds.body_bytes,
-        Some(bytes) => usize::try_from(bytes).unwrap_or(usize::MAX),
+    let Some(caller) = caller else {
+        // Where no token is needed nothing is sent: it is not looked at.
+        return Ok((Request::from_parts(parts, Body::empty()), None));
+    };
+    let most = match app.access.quota(&caller.tenant.name).request_bytes {
+        0 => app.bounds.body_bytes,
+        bytes => usize::try_from(bytes).unwrap_or(usize::MAX),
     };
     if said(&parts.headers).is_some_and(|said| said > most) {
         return Err(too_large(most));

@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::header::{CACHE_CONTROL, CONNECTION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{
+    CACHE_CONTROL, CONNECTION, REFERRER_POLICY, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS,
+};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -46,6 +48,8 @@ pub(crate) async fn no_method() -> Problem {
 
 async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let arrived = Instant::now();
+    // Who frames a body in two ways may mean one of them for another reader: nothing follows it.
+    let chunked = request.headers().contains_key(TRANSFER_ENCODING);
     let from =
         host::checked(&app, &request).and_then(|host| origin::checked(&app, &request, &host));
     let (origin, mut response) = match from {
@@ -61,7 +65,7 @@ async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> R
     let headers = response.headers_mut();
     origin.allow(headers);
     secure(headers);
-    if app.draining() {
+    if chunked || app.draining() {
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response
@@ -122,5 +126,51 @@ fn secure(headers: &mut HeaderMap) {
     for (name, value) in usual {
         let value = HeaderValue::from_static(value);
         headers.entry(name).or_insert(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use axum::http::StatusCode;
+    use axum::routing::get;
+    use hyper::service::Service as _;
+    use hyper_util::service::TowerToHyperService;
+    use windlass::core::Timestamp;
+    use windlass_testkit::clock::ManualClock;
+
+    use super::*;
+    use crate::app::{Served, Server};
+
+    #[tokio::test]
+    async fn a_panic_of_a_route_is_a_defect_without_details() {
+        let server = Server::new(Served {
+            tenants: Vec::new(),
+            access: Arc::default(),
+            bounds: crate::Bounds::default(),
+            clock: Arc::new(ManualClock::new(Timestamp(0), 1)),
+            hosts: vec!["served".to_owned()],
+            origins: Vec::new(),
+        });
+        let broken = || async { String::from_utf8(vec![0xff]).unwrap() };
+        let router = Router::new().route("/v1/health", get(broken));
+        let router: Router = around(router, &server.app).with_state(server.app.clone());
+        let request = Request::builder()
+            .uri("/v1/health")
+            .header("host", "served");
+        let request = request.body(Body::empty()).unwrap();
+        let response = TowerToHyperService::new(router)
+            .call(request)
+            .await
+            .unwrap();
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        let body = axum::body::to_bytes(response.into_body(), 10_000)
+            .await
+            .unwrap();
+        let body = String::from_utf8(body.to_vec()).unwrap();
+        assert!(
+            body.contains("\"defect\"") && !body.contains("utf-8"),
+            "{body}"
+        );
     }
 }

@@ -160,3 +160,21 @@ fn tell(ended: Result<(), tokio::task::JoinError>) {
         tracing::error!(%error, "a connection ended in a panic: this is a defect");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_to_accept_pause_longer_and_longer_up_to_a_second() {
+        let mut accepting = Accepting::default();
+        let mut pauses = Vec::new();
+        for _ in 0..9 {
+            accepting.failed(&io::Error::from_raw_os_error(24));
+            pauses.push(accepting.pause.as_millis());
+        }
+        assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 640, 1_000, 1_000]);
+        assert!(is_the_clients(&ErrorKind::ConnectionAborted.into()));
+        assert!(!is_the_clients(&io::Error::from_raw_os_error(24)));
+    }
+}

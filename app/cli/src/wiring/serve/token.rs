@@ -64,7 +64,8 @@ fn read(file: File) -> Result<String, String> {
 /// Whole or not at all: a file that is half written would be refused at the next start.
 fn write(path: &Path, token: &str) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
+    // Of each process its own: what a crash left behind is in nobody's way.
+    beside.push(format!(".{}.new", std::process::id()));
     let beside = Path::new(&beside);
     let mut options = OpenOptions::new();
     let mut file = options

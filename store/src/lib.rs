@@ -13,4 +13,4 @@ mod watch;
 
 pub use batch::{Batch, MOST_BATCH_BYTES};
 pub use medium::{End, Medium, Unit};
-pub use pipeline::{Bounds, Pipeline};
+pub use pipeline::{Bounds, Pipeline, Wake};

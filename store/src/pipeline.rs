@@ -223,6 +223,12 @@ impl Pipeline {
         }
     }
 
+    /// What wakes whoever follows a log here, for a medium that hears of other writers by itself.
+    #[must_use]
+    pub fn wake(&self) -> Wake {
+        Wake(self.shared.clone())
+    }
+
     /// Whether it has stopped: nothing can be written any more until the store is opened again.
     ///
     /// # Errors
@@ -288,6 +294,17 @@ impl Pipeline {
             error
         };
         self.check().err().unwrap_or_else(silent)
+    }
+}
+
+/// Wakes whoever follows a log of a pipeline.
+#[derive(Debug, Clone)]
+pub struct Wake(Arc<Shared>);
+
+impl Wake {
+    /// Has all of them look again.
+    pub fn all(&self) {
+        self.0.tails.wake_all();
     }
 }
 

@@ -59,6 +59,15 @@ impl Tails {
         }
     }
 
+    /// Wakes everybody.
+    pub(crate) fn wake_all(&self) {
+        if self.count.load(Ordering::SeqCst) > 0 {
+            for followed in self.followed().values() {
+                followed.woken.notify_waiters();
+            }
+        }
+    }
+
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.followed().is_empty() && self.count.load(Ordering::SeqCst) == 0

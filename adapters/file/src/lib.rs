@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod beat;
 mod blobs;
 mod bytes;
 mod disk;

@@ -66,6 +66,18 @@ impl Reader {
         }
     }
 
+    /// What others have written: another pair once one of them has written anything more, or erased a
+    /// session. Logs of the first format, which have files of their own, are not in it.
+    pub(crate) fn signs(&self) -> Result<(u64, u64), StoreError> {
+        self.notice_erasures()?;
+        Ok((self.erasures.load(Ordering::SeqCst), self.shelf.signs()?))
+    }
+
+    /// Whether a session's log is of the first format.
+    pub(crate) fn is_old(&self, session: &SessionId) -> Result<bool, StoreError> {
+        Ok(self.old(session)?.is_some())
+    }
+
     pub(crate) fn keep_snapshot(
         &self,
         session: &SessionId,

@@ -12,6 +12,7 @@ use windlass_ports::{
 };
 use windlass_store::{Batch, Bounds, Pipeline};
 
+use crate::beat::Beat;
 use crate::disk::{Disk, RealDisk};
 use crate::lane::SEGMENT;
 use crate::medium::FileMedium;
@@ -33,6 +34,7 @@ const POLL_MS: u64 = 100;
 pub struct FileStore {
     pipeline: Pipeline,
     reader: Arc<Reader>,
+    beat: Arc<Beat>,
     place: String,
 }
 
@@ -90,11 +92,22 @@ impl FileStore {
         let shelf = Arc::new(Shelf::new(places));
         let medium = FileMedium::new(shelf.clone(), disk, segment_bytes, upkeep);
         let pipeline = Pipeline::start(place.clone(), medium, Bounds::default())?;
+        let reader = Arc::new(Reader::new(shelf));
         Ok(Self {
+            beat: Beat::new(
+                reader.clone(),
+                pipeline.wake(),
+                Duration::from_millis(POLL_MS),
+            ),
             pipeline,
-            reader: Arc::new(Reader::new(shelf)),
+            reader,
             place,
         })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn beat(&self) -> &Beat {
+        &self.beat
     }
 
     /// Reads on a thread that may block.
@@ -176,7 +189,14 @@ impl LogStore for FileStore {
         after: Seq,
         patience: Duration,
     ) -> Result<Seq, StoreError> {
-        let poll = Some(Duration::from_millis(POLL_MS));
+        // Before the first look, so that nothing is missed that comes after it.
+        let _following = self.beat.follow();
+        let claimed = self.pipeline.end(session).is_some();
+        let old = !claimed
+            && self
+                .reading(session, |reader, id| reader.is_old(id))
+                .await?;
+        let poll = old.then_some(Duration::from_millis(POLL_MS));
         let look = || async {
             match self.pipeline.end(session) {
                 Some(end) if end.last > Seq::ZERO => Ok(end.last),

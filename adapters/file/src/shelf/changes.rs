@@ -1,5 +1,6 @@
 //! Changes to what is known of segments: what is gone, what may not hold any more, what was found out.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use windlass_ports::{StoreError, Summary};
@@ -12,6 +13,24 @@ use crate::shelf::looks::drop_erased;
 use crate::shelf::{Part, Segment, Shelf, lock};
 
 impl Shelf {
+    /// What the lanes of others look like: another number once one of them has written anything.
+    pub(crate) fn signs(&self) -> Result<u64, StoreError> {
+        let mut lanes = self.lanes();
+        self.refresh(&mut lanes)?;
+        let mut signs = DefaultHasher::new();
+        for (lane, view) in lanes.iter().filter(|(_, view)| !view.ours) {
+            lane.hash(&mut signs);
+            let Some((number, segment)) = view.segments.iter().next_back() else {
+                continue;
+            };
+            (number, view.segments.len()).hash(&mut signs);
+            if let Segment::Open(map) = segment {
+                (map.end, map.damages.len(), map.torn.is_some()).hash(&mut signs);
+            }
+        }
+        Ok(signs.finish())
+    }
+
     /// Notes that a lane is not this store object's any more.
     pub(crate) fn give_up(&self, lane: u16) {
         let mut lanes = self.lanes();

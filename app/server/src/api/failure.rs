@@ -3,7 +3,7 @@
 
 use windlass::core::Reject;
 use windlass::ports::{BlobError, BlobErrorKind, StoreError, StoreErrorKind};
-use windlass::{Ended, SendError, StartError};
+use windlass::{Ended, ForkError, SendError, StartError};
 
 use crate::problem::{Code, Problem};
 use crate::tenant::Refusal;
@@ -40,6 +40,26 @@ pub(crate) fn start(error: &StartError) -> Problem {
             store(error)
         }
         StartError::Shut(_) => draining(),
+    }
+}
+
+/// Why a session was not forked.
+pub(crate) fn fork(error: &ForkError) -> Problem {
+    match error {
+        ForkError::Unknown(_) => Problem::no_session(),
+        ForkError::NoPosition { .. } | ForkError::UnderWay { .. } | ForkError::Unfinished(_) => {
+            Problem::new(Code::NoForkHere, error.to_string())
+        }
+        ForkError::Exists(_) => super::key::reused("another fork"),
+        ForkError::TooLarge { .. } => Problem::new(Code::TooLarge, error.to_string()),
+        ForkError::TooMany { .. } => Problem::new(Code::Refused, error.to_string()),
+        ForkError::Misfit { .. } => damaged(error),
+        ForkError::Blob { .. } => {
+            tracing::error!(%error, "what is kept beside a log cannot be copied");
+            away()
+        }
+        ForkError::Store(error) => store(error),
+        ForkError::Shut(_) => draining(),
     }
 }
 

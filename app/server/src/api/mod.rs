@@ -5,6 +5,7 @@ mod control;
 mod describe;
 pub(crate) mod failure;
 mod flight;
+mod forks;
 mod health;
 mod history;
 mod inputs;
@@ -49,6 +50,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(approvals::of_session))
         .routes(routes!(approvals::of_tenant))
         .routes(routes!(approvals::answer))
+        .routes(routes!(forks::fork))
         .routes(routes!(history::page))
         .routes(routes!(output::read))
 }

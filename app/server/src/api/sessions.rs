@@ -94,7 +94,7 @@ pub(crate) async fn open(
     Ok(opened_at(&whole.view))
 }
 
-fn opened_at(view: &View) -> impl IntoResponse + use<> {
+pub(super) fn opened_at(view: &View) -> impl IntoResponse + use<> {
     let place = format!("/v1/sessions/{}", view.id);
     let body = Json(view.clone());
     (StatusCode::CREATED, [(LOCATION, place)], body)
@@ -132,7 +132,7 @@ fn is_same(before: &Settings, wish: &Wish, wanted: &Settings) -> bool {
 }
 
 /// A new id: sortable by time, and random.
-fn new_id(app: &App) -> Result<SessionId, Problem> {
+pub(super) fn new_id(app: &App) -> Result<SessionId, Problem> {
     let random = u128::from(app.clock.entropy()) << 64 | u128::from(app.clock.entropy());
     let id = ulid::Ulid::from_parts(app.clock.now().0, random).to_string();
     SessionId::new(&id.to_lowercase()).map_err(|error| failure::defect(&error))

@@ -10,6 +10,7 @@
 mod approvals;
 mod client;
 mod description;
+mod forks;
 mod schemathesis;
 mod sessions;
 mod turns;

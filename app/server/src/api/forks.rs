@@ -1,0 +1,82 @@
+//! Forks: a new session that goes on from a point of another one.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::IntoResponse;
+use serde::Deserialize;
+use utoipa::ToSchema;
+use windlass::core::Seq;
+
+use super::describe::answers::{Conflict, KeyReused, NoSession, StoreFull};
+use super::failure;
+use super::key::Key;
+use super::seen::{Run, Seen, look};
+use super::sessions::{new_id, opened_at};
+use super::view::View;
+use crate::app::App;
+use crate::json::Json;
+use crate::object;
+use crate::problem::Problem;
+
+/// Where a session is forked.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"at": 41}))]
+pub(crate) struct Point {
+    /// The last position that is taken over: one at which nothing is under way.
+    #[serde(deserialize_with = "object::number")]
+    #[schema(minimum = 0)]
+    at: u64,
+}
+
+/// Forks a session: what waits in the new one waits until an input comes, or it is gone on with.
+#[utoipa::path(
+    post,
+    path = "/sessions/{id}/forks",
+    tag = "sessions",
+    params(
+        ("id" = String, Path, description = "The session."),
+        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 128,
+         pattern = "^[ -~]+$",
+         description = "Asking again with the same key finds the same fork."),
+    ),
+    request_body = Point,
+    responses(
+        (status = 201, description = "It is open, and durable.", body = View,
+         headers(("Location" = String, description = "Where it is."))),
+        NoSession, Conflict, KeyReused, StoreFull,
+    )
+)]
+pub(crate) async fn fork(
+    State(app): State<Arc<App>>,
+    seen: Seen<Run>,
+    key: Key,
+    Json(Point { at }): Json<Point>,
+) -> Result<impl IntoResponse, Problem> {
+    if app.draining() {
+        return Err(failure::draining());
+    }
+    let Seen { caller, id: of, .. } = seen;
+    let tenant = &caller.tenant;
+    let id = match key.session("fork", &tenant.name) {
+        Some(id) => id,
+        None => new_id(&app)?,
+    };
+    // What was forked before takes no more room.
+    let room = match look(&caller, &id).await? {
+        Some(_) => None,
+        None => Some(caller.session(&app).await?),
+    };
+    let forked = tenant.engine.fork(&of, Seq(at), &id, caller.scope());
+    if let Err(error) = forked.await {
+        if let Some(room) = room {
+            room.unused().await;
+        }
+        return Err(failure::fork(&error));
+    }
+    drop(room);
+    let first = look(&caller, &id).await?.ok_or_else(Problem::no_session)?;
+    let whole = app.views.of(tenant, &first).await?;
+    Ok(opened_at(&whole.view))
+}

@@ -146,6 +146,12 @@ async fn a_body_framed_in_two_ways_smuggles_no_request() {
         answer.to_lowercase().contains("connection: close"),
         "{answer}"
     );
+    let one = head(&server, "Transfer-Encoding: chunked\r\n");
+    let answer = server
+        .raw(&format!("{one}2\r\n{{}}\r\n0\r\n\r\n{hidden}"))
+        .await;
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
     for framing in [
         "Content-Length: 2\r\nContent-Length: 3\r\n",
         "Content-Length: 2, 3\r\n",

@@ -5,7 +5,7 @@ import { kept } from "./token.js";
 /** How often a request is made again that was not answered. */
 const AGAIN = 3;
 
-/** How long an answer may take, in milliseconds. */
+/** How long an answer may take to begin, in milliseconds. */
 const ANSWER_MS = 30_000;
 
 /** How many sessions are listed at most. */
@@ -92,15 +92,19 @@ export async function sessions(signal) {
 
 /** Asks, with the token. */
 export async function fetched(path, { signal, headers, ...rest }) {
-  const limit = AbortSignal.timeout(ANSWER_MS);
+  // For the answer to begin: how long a large one takes is up to the network.
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(), ANSWER_MS);
   const given = { authorization: `Bearer ${kept() ?? ""}`, ...headers };
   let response;
   try {
-    const both = signal ? AbortSignal.any([signal, limit]) : limit;
+    const both = signal ? AbortSignal.any([signal, limit.signal]) : limit.signal;
     response = await fetch(path, { ...rest, headers: given, signal: both, cache: "no-store", credentials: "omit", redirect: "error" });
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new Problem({ detail: "The server does not answer." });
+  } finally {
+    clearTimeout(timer);
   }
   if (!response.ok) throw await problem(response);
   return response;

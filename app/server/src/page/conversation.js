@@ -11,6 +11,9 @@ import { visible } from "./visible.js";
 /** How many turns are shown at first, and how many more at a time. */
 const SHOWN = 25;
 
+/** How many entries of one turn are shown at first, and how many more at a time. */
+const ENTRIES = 150;
+
 /** Draws a view's conversation into an element. */
 export class Conversation {
   constructor(root, context) {
@@ -92,6 +95,13 @@ export class Conversation {
     const entries = h("div", { class: "entries" });
     const foot = h("footer", { class: "turn-foot", hidden: true });
     const head = h("h2", { class: "turn-head" });
+    let most = ENTRIES;
+    const more = h("button", { type: "button", class: "earlier", onclick: () => {
+      most += ENTRIES;
+      drawn = -1;
+      this.follows = false;
+      update();
+    } });
     const element = block.id === null
       ? h("section", { class: "between" }, entries)
       : h("article", { class: "turn", "data-turn": block.id, tabindex: "-1", "aria-label": `Turn ${block.id}` }, head, entries, foot);
@@ -100,7 +110,15 @@ export class Conversation {
       if (drawn === block.rev) return;
       drawn = block.rev;
       text(head, `Turn ${block.id} \u00b7 ${clock(block.ts)}${block.dry_run ? " \u00b7 only planned" : ""}${opened(block)}`);
-      children(entries, block.entries.map((entry) => this.part(entry, () => this.entry(entry))));
+      // What the turn was asked comes first, however long it is.
+      const hidden = Math.max(0, block.entries.length - 1 - most);
+      const shown = hidden > 0 ? [block.entries[0], ...block.entries.slice(1 + hidden)] : block.entries;
+      const parts = shown.map((entry) => this.part(entry, () => this.entry(entry)));
+      if (hidden > 0) {
+        text(more, `Show earlier steps (${count(hidden)})`);
+        parts.splice(1, 0, more);
+      }
+      children(entries, parts);
       element.dataset.open = String(block.id !== null && !block.settled);
       if (block.settled && foot.hidden) {
         foot.hidden = false;

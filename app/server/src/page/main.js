@@ -150,8 +150,6 @@ function draw_session({ id: session, view, info }) {
   const name = view.questions.size ? "asking" : view.open !== null ? "running" : info?.state === "damaged" ? "damaged" : "idle";
   const last = view.blocks.findLast((block) => block.settled);
   const failed = name === "idle" && last?.settled.outcome === "failed";
-  if (failed) list.failed.add(session);
-  else list.failed.delete(session);
   const stands = state(name, failed);
   id("state").dataset.tone = stands.tone;
   text(id("state"), `${stands.sign} ${stands.words}`);

@@ -19,12 +19,17 @@ export function draw_meters(list, view, now) {
     meter("Calls", count(view.spent.calls + (open?.calls ?? 0))),
     meter("Tokens in", count(usage.input), usage.cached_input ? `${cached} % cached` : ""),
     meter("Tokens out", count(usage.output), usage.reasoning_output ? `${count(usage.reasoning_output)} reasoning` : ""),
-    meter("Cost", view.settings?.price || cost ? money(cost) : "no price set"),
+    meter("Cost", priced(view, usage, cost)),
     window_meter(view),
     limit_meter(view, open),
     meter("Time in turns", duration(ms)),
   ];
   children(list, told.filter(Boolean));
+}
+
+function priced(view, usage, cost) {
+  if (!view.settings?.price && !cost) return "no price set";
+  return tokens(usage) || cost ? money(cost) : "n/a";
 }
 
 function meter(name, value, more = "", bar = null) {
@@ -36,7 +41,8 @@ function window_meter(view) {
   const most = view.settings?.window?.tokens;
   if (!most) return null;
   const last = [...view.samples.values()].findLast((sample) => sample.usage);
-  const used = tokens(last?.usage);
+  if (!last) return meter("Window", "n/a", `of ${count(most)}`);
+  const used = tokens(last.usage);
   return meter("Window", `${Math.round((100 * used) / most)} %`, `of ${count(most)}`, bar(used, most));
 }
 

@@ -1,6 +1,6 @@
 // The list of sessions: asked for every few seconds while somebody looks, newest changes first.
 
-import { sessions } from "./api.js";
+import { get, of, sessions } from "./api.js";
 import { children, h, id, text } from "./dom.js";
 import { ago, counted, first, state } from "./format.js";
 import { visible } from "./visible.js";
@@ -12,6 +12,12 @@ const MOST_MS = 60_000;
 /** How many are shown at first, and how many more at a time. */
 const SHOWN = 200;
 
+/** How many sessions at rest are looked at, after each look at the list: whether they failed. */
+const LOOKED_AT = 20;
+
+/** How many of its last facts say how a session came to rest. */
+const LAST = 5;
+
 export class SessionList {
   constructor(context) {
     this.context = context;
@@ -19,7 +25,8 @@ export class SessionList {
     this.note = id("sessions-note");
     this.made = new Map();
     this.found = [];
-    this.failed = new Set();
+    /** How sessions came to rest: by id, their last position and whether they failed. */
+    this.rest = new Map();
     this.shown = SHOWN;
     this.timer = 0;
     this.wait = LOOK_MS;
@@ -40,6 +47,7 @@ export class SessionList {
       this.say(whole ? "" : `Only ${counted(found.length, "session")} are listed.`);
       this.draw();
       this.context.listed(found);
+      await this.outcomes(turn);
     } catch (error) {
       if (turn !== this.turn) return;
       if (error.status === 401) return this.context.signed_out();
@@ -47,6 +55,24 @@ export class SessionList {
       this.say(`The list could not be read: ${error.message}`);
     }
     this.timer = setTimeout(() => this.look(), this.wait);
+  }
+
+  /** Asks how those at rest came to it, of which that is not known yet. */
+  async outcomes(turn) {
+    const known = ({ id: session, last }) => this.rest.get(session)?.last === last;
+    const asked = this.found.filter((session) => session.state === "idle" && session.last > 1 && !known(session));
+    for (const session of asked.slice(0, LOOKED_AT)) {
+      const { facts } = await get(of(session.id, `/history?after=${Math.max(0, session.last - LAST)}&limit=${LAST}`));
+      if (turn !== this.turn) return;
+      this.settled(session, facts.findLast((fact) => fact.kind === "TurnSettled")?.body.outcome);
+      this.draw();
+    }
+    if (this.rest.size > 4 * SHOWN) this.rest.clear();
+  }
+
+  /** A session came to rest. */
+  settled({ id: session, last }, outcome) {
+    this.rest.set(session, { last, failed: outcome === "failed" });
   }
 
   say(words) {
@@ -83,7 +109,7 @@ export class SessionList {
       made.element = h("li", null, made.button);
       this.made.set(session.id, made);
     }
-    const stands = state(session.state, this.failed.has(session.id) || session.outcome === "failed");
+    const stands = state(session.state, this.rest.get(session.id)?.failed);
     text(made.title, visible(first(session.title ?? "", 80)) || "Without a title");
     text(made.when, session.changed ? ago(session.changed, Date.now()) : "");
     text(made.sign, stands.sign);

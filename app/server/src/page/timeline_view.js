@@ -100,7 +100,7 @@ function row(bar, from, to) {
   const width = Math.max(3, (1000 * (bar.to - bar.from)) / total);
   const drawing = svg("svg", { class: "track", viewBox: "0 0 1000 14", preserveAspectRatio: "none", "aria-hidden": "true" },
     svg("rect", { class: `fill-${bar.kind}${bar.status === "running" ? " running" : ""}`, x: Math.min(x, 997), y: 1, width, height: 12 }),
-    (bar.marks ?? []).map((at) => svg("rect", { class: "mark", x: (1000 * (at - from)) / total, y: 0, width: 2, height: 14 })));
+    marks(bar, x, width).map((at) => svg("rect", { class: "mark", x: at, y: 0, width: 2, height: 14 })));
   const kind = KINDS.find(([name]) => name === bar.kind)?.[1] ?? bar.kind;
   return h("tr", { "data-kind": bar.kind, title: `${kind}: ${bar.label}` },
     h("th", { scope: "row" }, visible(bar.label), bar.detail && h("span", { class: "more" }, ` ${visible(bar.detail)}`)),
@@ -108,6 +108,12 @@ function row(bar, from, to) {
     h("td", { class: "number" }, duration(bar.from - from)),
     h("td", { class: "number" }, duration(bar.to - bar.from)),
     h("td", { class: "drawing", "aria-hidden": "true" }, drawing));
+}
+
+/** Where in a sample's bar its items were whole; those at its ends would only shorten it. */
+function marks(bar, x, width) {
+  const share = (at) => x + (width * (at - bar.from)) / Math.max(1, bar.to - bar.from);
+  return (bar.marks ?? []).map(share).filter((at) => at > x + 6 && at < x + width - 6);
 }
 
 /** The ends of the scale, over the bars. */

@@ -13,16 +13,27 @@ mod answers;
 mod programs;
 mod world;
 
+use std::io::Write as _;
 use std::path::Path;
 
 use serde_json::json;
-use windlass_server::windlass::core::{EffectClass, Limits, Observation, ObservationStatus};
-use windlass_testkit::provider::{ScriptedProvider, Step, call, say};
+use windlass_server::windlass::core::{
+    EffectClass, FailureKind, Limits, Observation, ObservationStatus, Retry,
+};
+use windlass_testkit::provider::{ScriptedProvider, Step, call, fail, say};
 use windlass_testkit::tools::ScriptedTool;
 use windlass_testkit::{Answer, Gate};
 
 use crate::answers::{HOSTILE, STORY, busy, overloaded, said_so_far, two_halves};
 use crate::world::World;
+
+#[test]
+fn there_is_a_browser_or_all_is_skipped() {
+    if let Some(browser) = programs::browser() {
+        let said = format!("page: {} is driven by {}\n", browser.chromium, browser.node);
+        std::io::stderr().write_all(said.as_bytes()).unwrap();
+    }
+}
 
 /// Facts in, views and timelines out: over the golden logs, and over streams cut anywhere.
 #[test]
@@ -54,6 +65,16 @@ fn a_session_is_begun_by_the_link_and_its_answer_streams() {
         .drive("stream");
 }
 
+/// In the middle of an answer a page is loaded anew, and a connection is lost: each character is there once.
+#[test]
+fn a_reload_in_the_middle_of_an_answer_shows_each_character_once() {
+    let (half, end) = (Gate::new(), Gate::new());
+    World::new(ScriptedProvider::new([two_halves(&half, &end)]))
+        .gate("half", &half)
+        .gate("end", &end)
+        .drive("reload");
+}
+
 /// A question shows what will run; it is allowed with other arguments, or denied with a reason, and both
 /// are what happens.
 #[test]
@@ -73,7 +94,8 @@ fn a_call_is_approved_with_an_edit_and_another_is_denied() {
         .drive("approve");
 }
 
-/// What is said while a turn runs is heard in it, or after it; a turn is stopped, and what waits goes on.
+/// What is said while a turn runs is heard in it, or after it; a turn is stopped, and what waits goes on;
+/// one that fails says so.
 #[test]
 fn a_turn_is_steered_followed_up_and_interrupted() {
     let (first, second, third) = (Gate::new(), Gate::new(), Gate::new());
@@ -83,6 +105,7 @@ fn a_turn_is_steered_followed_up_and_interrupted() {
         say("And the sequel."),
         said_so_far("This one is cut.", &third),
         say("Gone on with."),
+        fail(FailureKind::Authentication, Retry::Never),
     ];
     World::new(ScriptedProvider::new(script))
         .gate("first", &first)

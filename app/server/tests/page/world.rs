@@ -179,7 +179,7 @@ impl Orders {
         for line in BufReader::new(child.stdout.take().unwrap()).lines() {
             let line = line.unwrap();
             match line.strip_prefix('@') {
-                None => println!("{line}"),
+                None => writeln!(std::io::stdout(), "{line}").unwrap(),
                 Some(order) => {
                     self.obey(order);
                     answers.write_all(b"done\n").unwrap();

@@ -41,4 +41,15 @@ await scenario([
     await ended(page, 4);
     assert.equal((await prose(page)).at(-1), "Gone on with.");
   }],
+  ["a turn that fails says so, in the list too, and after a reload", async (page) => {
+    await speak(page, "And now fail.");
+    await ended(page, 5);
+    await holds(page, ".turn:last-child .outcome", "failed (authentication)");
+    await holds(page, "#state", "failed");
+    await holds(page, ".session-state", "failed");
+    await page.evaluate(() => { location.hash = "#/"; });
+    await page.reload();
+    await page.locator("#welcome").waitFor();
+    await holds(page, ".session-state", "failed");
+  }],
 ]);

@@ -3,21 +3,35 @@
 //! Bounded: a subscriber who falls behind by more than the bound is told so and catches up from
 //! the log. Publishing never waits.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{broadcast, watch};
-use windlass_core::{Recorded, Seq};
+use windlass_core::{Delta, Recorded, Seq};
 
 use crate::error::Ended;
 use crate::event::{Event, Live};
+use crate::published::LiveBatch;
+use crate::shown::{Shown, Speaker};
 
 /// Publishes a session's events.
 #[derive(Debug, Clone)]
 pub(crate) struct Bus {
     events: broadcast::Sender<Event>,
     durable: Arc<AtomicU64>,
+    /// Held while anything is published and while somebody begins to listen: so each hears what was
+    /// shown before, and then all that follows.
+    shown: Arc<Mutex<Shown>>,
     ended: watch::Sender<Option<Arc<Ended>>>,
+}
+
+/// What somebody gets who begins to listen.
+pub(crate) struct Listening {
+    pub(crate) events: broadcast::Receiver<Event>,
+    /// The position up to which the log comes first.
+    pub(crate) durable: Seq,
+    /// What was shown since and is in no log: it comes after that, and before the events.
+    pub(crate) shown: Option<LiveBatch>,
 }
 
 impl Bus {
@@ -25,6 +39,7 @@ impl Bus {
         Self {
             events: broadcast::Sender::new(bound.max(1)),
             durable: Arc::new(AtomicU64::new(durable.0)),
+            shown: Arc::default(),
             ended: watch::Sender::new(None),
         }
     }
@@ -32,25 +47,40 @@ impl Bus {
     /// Publishes facts that have become durable.
     pub(crate) fn facts(&self, facts: &[Arc<Recorded>]) {
         let Some(last) = facts.last() else { return };
-        // Before the events: whoever subscribes and then reads this position misses nothing.
+        let mut shown = self.shown();
         self.durable.fetch_max(last.seq.0, Ordering::SeqCst);
-        if self.events.receiver_count() > 0 {
-            for fact in facts {
+        let heard = self.events.receiver_count() > 0;
+        for fact in facts {
+            shown.durable(fact);
+            if heard {
                 let _ = self.events.send(Event::Fact(fact.clone().into()));
             }
         }
     }
 
-    /// Publishes live deltas.
-    pub(crate) fn live(&self, live: Vec<Live>) {
-        if !live.is_empty() && self.events.receiver_count() > 0 {
+    /// Publishes what a sample says. `whole` are its parts that are whole by now, each with whether
+    /// there is an item of it.
+    pub(crate) fn say(&self, speaker: &Speaker, deltas: Vec<Delta>, whole: &[(u32, bool)]) {
+        if deltas.is_empty() && whole.is_empty() {
+            return;
+        }
+        let mut shown = self.shown();
+        let speaks = shown.say(speaker, &deltas, whole);
+        if speaks && !deltas.is_empty() && self.events.receiver_count() > 0 {
+            let deltas = deltas.into_iter();
+            let live: Vec<_> = deltas.map(|delta| speaker.live(delta)).collect();
             let _ = self.events.send(Event::Live(live.into()));
         }
     }
 
-    /// Whether anybody listens.
-    pub(crate) fn heard(&self) -> bool {
-        self.events.receiver_count() > 0
+    /// Publishes what a call reports.
+    pub(crate) fn report(&self, report: Live) {
+        let mut shown = self.shown();
+        let live = vec![report];
+        shown.report(&live);
+        if self.events.receiver_count() > 0 {
+            let _ = self.events.send(Event::Live(live.into()));
+        }
     }
 
     /// Tells everybody that nothing follows. Only the first time counts.
@@ -86,7 +116,16 @@ impl Bus {
     }
 
     /// Listens from now on.
-    pub(crate) fn listen(&self) -> broadcast::Receiver<Event> {
-        self.events.subscribe()
+    pub(crate) fn listen(&self) -> Listening {
+        let mut shown = self.shown();
+        Listening {
+            events: self.events.subscribe(),
+            durable: self.durable(),
+            shown: shown.told(),
+        }
+    }
+
+    fn shown(&self) -> MutexGuard<'_, Shown> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,9 +11,10 @@ use tokio::sync::{Notify, broadcast};
 use tokio::task::AbortHandle;
 use windlass_core::{Recorded, Seq};
 
-use crate::bus::Bus;
+use crate::bus::{Bus, Listening};
 use crate::error::Ended;
 use crate::event::Event;
+use crate::published::LiveBatch;
 
 /// Events of other writers that a watcher may lag behind before it is told so.
 const RING: usize = 32;
@@ -70,6 +71,8 @@ pub(crate) struct Heard {
     pub(crate) events: broadcast::Receiver<Event>,
     /// The position up to which the log comes before what is heard.
     pub(crate) from: Seq,
+    /// What was shown by then and is in no log: it comes between the two.
+    pub(crate) shown: Option<LiveBatch>,
 }
 
 /// What a watcher gets who joins.
@@ -131,10 +134,18 @@ impl Default for State {
 impl State {
     fn heard(&self) -> Option<Heard> {
         let bus = self.bus.clone()?;
-        let events = bus.listen();
-        // Read after listening began: every later fact will be heard.
-        let from = bus.durable().max(self.seen);
-        Some(Heard { bus, events, from })
+        let Listening {
+            events,
+            durable,
+            shown,
+        } = bus.listen();
+        let from = durable.max(self.seen);
+        Some(Heard {
+            bus,
+            events,
+            from,
+            shown,
+        })
     }
 
     /// Lets everybody listen to another bus, and ends the one before it.

@@ -31,6 +31,7 @@ mod report;
 mod rules;
 mod send;
 mod shape;
+mod shown;
 mod size;
 mod slot;
 mod snapshot;

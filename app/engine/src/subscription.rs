@@ -11,9 +11,10 @@ use tokio::sync::broadcast::error::RecvError;
 use windlass_core::{Recorded, Seq, SessionId};
 use windlass_ports::{LogStore, StoreError, StoreErrorKind};
 
-use crate::bus::Bus;
+use crate::bus::{Bus, Listening};
 use crate::error::Ended;
 use crate::event::Event;
+use crate::published::LiveBatch;
 
 /// A session's events from a cursor on.
 pub struct Subscription {
@@ -25,6 +26,8 @@ pub struct Subscription {
     cursor: Seq,
     /// The position up to which the log comes before anything that is heard.
     behind: Seq,
+    /// What was shown by then and is in no log.
+    shown: Option<LiveBatch>,
     backlog: VecDeque<Recorded>,
     page: usize,
 }
@@ -37,16 +40,19 @@ impl Subscription {
         after: Option<Seq>,
         page: usize,
     ) -> Self {
-        let events = bus.listen();
-        // Read after listening began: every later fact will be heard.
-        let bus_durable = bus.durable();
-        let cursor = after.unwrap_or(bus_durable);
+        let Listening {
+            events,
+            durable,
+            shown,
+        } = bus.listen();
+        let cursor = after.unwrap_or(durable);
         Self {
             store,
             session,
             bus,
             events,
-            behind: bus_durable,
+            behind: durable,
+            shown,
             cursor,
             backlog: VecDeque::new(),
             page: page.max(1),
@@ -74,6 +80,9 @@ impl Subscription {
             if self.cursor < self.behind {
                 self.fill().await?;
                 continue;
+            }
+            if let Some(shown) = self.shown.take() {
+                return Ok(Event::Live(shown));
             }
             // In this order: once it has ended, nothing comes that is not there already.
             if let Some(ended) = self.bus.ended()

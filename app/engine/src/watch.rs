@@ -77,6 +77,19 @@ impl Watch {
         self.cursor
     }
 
+    /// Finds where it begins, and answers that position: what is appended after this has returned
+    /// is told. [`Watch::next`] does the same when it is first waited for.
+    ///
+    /// # Errors
+    /// As [`Watch::next`].
+    pub async fn begin(&mut self) -> Result<Seq, StoreError> {
+        if self.heard.is_none() {
+            // What drivers said before it began is not for one that begins now.
+            self.turn();
+        }
+        self.begun().await
+    }
+
     /// The next event; never [`Event::Ended`].
     ///
     /// Safe to drop while it waits.
@@ -187,6 +200,9 @@ impl Watch {
             self.ear.told().await;
             return None;
         };
+        if let Some(shown) = heard.shown.take() {
+            return Some(Event::Live(shown));
+        }
         // In this order: once it has ended, nothing comes that is not there already.
         if heard.bus.ended().is_some() && heard.events.is_empty() {
             self.heard = None;

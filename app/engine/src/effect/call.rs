@@ -194,7 +194,7 @@ impl Reports {
 
 impl Progress for Reports {
     fn report(&self, text: &str) {
-        if self.over.load(Ordering::SeqCst) || !self.bus.heard() {
+        if self.over.load(Ordering::SeqCst) {
             return;
         }
         let mut live = self.blank.clone();
@@ -203,6 +203,6 @@ impl Progress for Reports {
             let end = text.floor_char_boundary(REPORT);
             text.get(..end).unwrap_or_default().clone_into(words);
         }
-        self.bus.live(vec![live]);
+        self.bus.report(live);
     }
 }

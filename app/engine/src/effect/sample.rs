@@ -14,7 +14,7 @@ use super::redact::{self, Redaction};
 use super::{Signals, Voice};
 use crate::arguments::Checker;
 use crate::bus::Bus;
-use crate::event::{Live, LiveKind};
+use crate::shown::Speaker;
 use crate::size;
 
 /// The longest message of a failure, in bytes; the rest of it is dropped.
@@ -129,26 +129,17 @@ impl SampleEffect {
             }
         }
         let mut assembled = Vec::with_capacity(events.len());
+        let mut whole = Vec::new();
         for event in events.drain(..) {
+            let (done, before) = (done(&event), assembled.len());
             let pushed = answer.assembler.push(event, &mut assembled);
             pushed.map_err(too_large)?;
+            whole.extend(done.map(|slot| (slot, assembled.len() > before)));
         }
-        let mut news = Vec::new();
-        let mut live = Vec::new();
-        let heard = self.bus.heard();
-        let ts = self.clock.now();
+        let (mut news, mut deltas) = (Vec::new(), Vec::new());
         for part in assembled {
             match part {
-                Assembled::Delta(delta) if heard => live.push(Live {
-                    session: self.request.session.clone(),
-                    turn: self.request.turn,
-                    ts,
-                    kind: LiveKind::Delta {
-                        started: self.request.started,
-                        delta,
-                    },
-                }),
-                Assembled::Delta(_) => {}
+                Assembled::Delta(delta) => deltas.push(delta),
                 Assembled::Item(item) => {
                     if let (Item::Text { text }, Some(_)) = (&item, self.checker.answer()) {
                         answer.text.push_str(text);
@@ -168,7 +159,13 @@ impl SampleEffect {
                 }),
             }
         }
-        self.bus.live(live);
+        let speaker = Speaker {
+            session: self.request.session.clone(),
+            turn: self.request.turn,
+            started: self.request.started,
+            ts: self.clock.now(),
+        };
+        self.bus.say(&speaker, deltas, &whole);
         Ok(news)
     }
 
@@ -197,6 +194,21 @@ impl SampleEffect {
             (call.fault, call.rules) = (fault, rules);
         }
         Item::Call(call)
+    }
+}
+
+/// The part that an event says is whole.
+fn done(event: &StreamEvent) -> Option<u32> {
+    match event {
+        StreamEvent::Done { slot, .. } => Some(*slot),
+        StreamEvent::Opened { .. }
+        | StreamEvent::Text { .. }
+        | StreamEvent::Refusal { .. }
+        | StreamEvent::Reasoning { .. }
+        | StreamEvent::CallOpened { .. }
+        | StreamEvent::CallArguments { .. }
+        | StreamEvent::Usage(_)
+        | StreamEvent::Finished { .. } => None,
     }
 }
 

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use windlass::core::{Seq, SessionId};
 use windlass::ports::StoreErrorKind;
 
 use super::cursor::Cursor;
 use super::following::Following;
 use crate::api::{Read, Seen, failure};
 use crate::app::App;
-use crate::caller::Caller;
 use crate::problem::{Code, Problem};
 
 /// Begins to tell a client a session's events.
@@ -23,32 +21,31 @@ pub(super) async fn begin(
         return Err(failure::draining());
     }
     let pass = caller.stream(app)?;
-    if let Some(after) = cursor.after {
-        reached(&caller, &id, after).await?;
-    }
-    Ok(Following::new(app.clone(), caller, pass, &id, cursor))
-}
-
-/// Goes on only if the log has this position.
-async fn reached(caller: &Caller, session: &SessionId, after: Seq) -> Result<(), Problem> {
-    if after == Seq::ZERO {
-        return Ok(());
-    }
-    let behind = || {
-        let detail = "the cursor lies behind the log's end: take the id of an event that was told";
-        Problem::new(Code::BadCursor, detail)
-    };
     // No store counts further.
-    if i64::try_from(after.0).is_err() {
+    if cursor
+        .after
+        .is_some_and(|after| i64::try_from(after.0).is_err())
+    {
         return Err(behind());
     }
-    let store = &caller.tenant.store;
-    let at = store.read(session, Seq(after.0.saturating_sub(1)), 1).await;
-    match at {
-        Ok(facts) if facts.is_empty() => Err(behind()),
-        Ok(_) => Ok(()),
+    let mut watch = caller.tenant.engine.watch(&id, cursor.after);
+    // Before it is answered: whatever a client does after that is among what it is told.
+    match watch.begin().await {
+        Ok(_) => Ok(Following::new(
+            app.clone(),
+            caller,
+            pass,
+            watch,
+            cursor.live,
+        )),
+        Err(error) if error.kind == StoreErrorKind::Invalid => Err(behind()),
         // It was erased since it was looked up.
         Err(error) if error.kind == StoreErrorKind::Unknown => Err(Problem::no_session()),
         Err(error) => Err(failure::store(&error)),
     }
+}
+
+fn behind() -> Problem {
+    let detail = "the cursor lies behind the log's end: take the id of an event that was told";
+    Problem::new(Code::BadCursor, detail)
 }

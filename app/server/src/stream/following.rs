@@ -16,7 +16,6 @@ use windlass::ports::codec::CodecError;
 use windlass::ports::{StoreError, StoreErrorKind};
 use windlass::{Event, Watch};
 
-use super::cursor::Cursor;
 use crate::access::{Pass, Right};
 use crate::app::App;
 use crate::caller::Caller;
@@ -86,23 +85,16 @@ pub(super) struct Following {
 
 impl Following {
     /// Begins to follow.
-    pub(super) fn new(
-        app: Arc<App>,
-        caller: Caller,
-        pass: Pass,
-        session: &SessionId,
-        cursor: Cursor,
-    ) -> Self {
+    pub(super) fn new(app: Arc<App>, caller: Caller, pass: Pass, watch: Watch, live: bool) -> Self {
         let every = Duration::from_millis(app.bounds.heartbeat_ms.max(1));
         let mut beat = interval_at(Instant::now() + every, every);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let watch = caller.tenant.engine.watch(session, cursor.after);
         let going = app.clone();
         Self {
             app,
             caller,
             watch,
-            live: cursor.live,
+            live,
             beat,
             drained: Box::pin(async move { going.drained().await }),
             over: false,

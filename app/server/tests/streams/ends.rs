@@ -6,8 +6,8 @@ use windlass_server::windlass;
 use windlass_testkit::Gate;
 use windlass_testkit::provider::say;
 
-use crate::client::{Answer, facts, follow};
-use crate::world::{Running, World, halves, hello};
+use crate::client::{Answer, ask, facts, follow};
+use crate::world::{Running, TOKEN, World, halves, hello};
 
 /// A stream that has told all there is.
 async fn at_rest(world: &World, server: &Running) -> Answer {
@@ -97,4 +97,24 @@ async fn a_client_that_goes_away_stops_nothing() {
     assert_eq!(facts(&told), world.exported("s"));
     let report = server.open("s").await.await_input(input).await.unwrap();
     assert_eq!(report.answer, "one two");
+}
+
+#[tokio::test]
+async fn a_ticket_lets_one_stream_in() {
+    let world = World::new([say("there")]);
+    let server = world.serve().await;
+    server.turn("s").await;
+    let path = "/v1/sessions/s/tickets";
+    let given = ask(server.address, "POST", path, Some(TOKEN), &[]).await;
+    assert_eq!(given.status, 201);
+    assert!(given.head.contains("cache-control: no-store"));
+    let given: serde_json::Value = serde_json::from_str(&given.text().await).unwrap();
+    assert_eq!(given["good_ms"], world.bounds.ticket_ms);
+    let ticket = given["ticket"].as_str().unwrap();
+    let path = format!("/v1/sessions/s/events?ticket={ticket}");
+    let mut stream = ask(server.address, "GET", &path, None, &[]).await;
+    assert_eq!(stream.status, 200, "{}", stream.head);
+    assert_eq!(facts(&stream.up_to_settled().await), world.exported("s"));
+    let again = ask(server.address, "GET", &path, None, &[]).await;
+    assert_eq!(again.problem().await, (401, "unauthorized".to_owned()));
 }

@@ -85,6 +85,33 @@ async fn a_restart_of_the_server_shows_nowhere_in_the_facts() {
 }
 
 #[tokio::test]
+async fn a_client_that_comes_in_the_middle_of_an_answer_is_told_each_character_once() {
+    let gate = Gate::new();
+    let world = World::new([halves("one ", "two", &gate)]);
+    let server = world.serve().await;
+    let conversation = server.open("s").await;
+    conversation.send(hello()).await.unwrap();
+    gate.reached().await;
+    let mut streams = Vec::new();
+    for query in ["", "?after=1", "?after=now"] {
+        let mut stream = follow(server.address, "s", query).await;
+        let mut told: Vec<Seen> = Vec::new();
+        while text(&told).is_empty() {
+            told.push(stream.next().await.unwrap());
+        }
+        assert_eq!(text(&told), "one ", "in one delta");
+        streams.push((stream, told));
+    }
+    gate.open();
+    for (mut stream, mut told) in streams {
+        told.extend(stream.up_to_settled().await);
+        assert_eq!(text(&told), "one two");
+    }
+    let after = follow(server.address, "s", "").await.up_to_settled().await;
+    assert_eq!(text(&after), "", "it is in the log now");
+}
+
+#[tokio::test]
 async fn from_now_on_begins_with_what_comes_and_live_may_be_left_out() {
     let world = World::new([say("one"), say("two")]);
     let server = world.serve().await;

@@ -1,0 +1,254 @@
+//! Shown: what running effects have shown so far and no durable fact says yet, for whoever begins to
+//! listen meanwhile.
+//!
+//! Of a sample it is the text of each part whose item is not durable, of a call its last report. It
+//! is bounded by what bounds an answer, and empty while nothing runs.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use windlass_core::{CallId, Delta, Fact, Recorded, Seq, SessionId, Timestamp, TurnId};
+
+use crate::event::{Live, LiveKind};
+use crate::published::LiveBatch;
+
+/// Which run of a sample speaks, and when.
+#[derive(Debug, Clone)]
+pub(crate) struct Speaker {
+    pub(crate) session: SessionId,
+    pub(crate) turn: TurnId,
+    /// The run: the position of its `SampleStarted`.
+    pub(crate) started: Seq,
+    pub(crate) ts: Timestamp,
+}
+
+/// What is shown and not durable.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    sample: Option<Saying>,
+    /// The last run that is known to be over: nothing of it is shown any more.
+    over: Seq,
+    reports: BTreeMap<CallId, Live>,
+    /// The same as events, as long as nothing changes.
+    told: Option<LiveBatch>,
+}
+
+#[derive(Debug)]
+struct Saying {
+    speaker: Speaker,
+    parts: Vec<Part>,
+    /// Parts whose items are on their way to the log, in their order there.
+    whole: VecDeque<u32>,
+}
+
+#[derive(Debug)]
+struct Part {
+    slot: u32,
+    kind: Kind,
+    text: String,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Refusal,
+    Reasoning,
+    Call { name: String },
+}
+
+impl Speaker {
+    /// What it says, as it is told.
+    pub(crate) fn live(&self, delta: Delta) -> Live {
+        Live {
+            session: self.session.clone(),
+            turn: self.turn,
+            ts: self.ts,
+            kind: LiveKind::Delta {
+                started: self.started,
+                delta,
+            },
+        }
+    }
+}
+
+impl Default for Shown {
+    fn default() -> Self {
+        Self {
+            sample: None,
+            over: Seq::ZERO,
+            reports: BTreeMap::new(),
+            told: None,
+        }
+    }
+}
+
+impl Shown {
+    /// A sample says more. `whole` are its parts that are whole by now, each with whether there is an
+    /// item of it. Answers whether the run is not over.
+    pub(crate) fn say(
+        &mut self,
+        speaker: &Speaker,
+        deltas: &[Delta],
+        whole: &[(u32, bool)],
+    ) -> bool {
+        if speaker.started <= self.over {
+            return false;
+        }
+        self.told = None;
+        let other = |saying: &Saying| saying.speaker.started != speaker.started;
+        if self.sample.as_ref().is_none_or(other) {
+            self.sample = Some(Saying {
+                speaker: speaker.clone(),
+                parts: Vec::new(),
+                whole: VecDeque::new(),
+            });
+        }
+        if let Some(saying) = &mut self.sample {
+            saying.speaker.ts = speaker.ts;
+            for delta in deltas {
+                saying.add(delta);
+            }
+            for (slot, item) in whole {
+                match item {
+                    true => saying.whole.push_back(*slot),
+                    // A part that is said to be whole twice has its item from the first time.
+                    false if saying.whole.contains(slot) => {}
+                    false => saying.drop(*slot),
+                }
+            }
+        }
+        true
+    }
+
+    /// A call reports.
+    pub(crate) fn report(&mut self, live: &[Live]) {
+        for live in live {
+            if let LiveKind::Progress { call, .. } = &live.kind {
+                self.told = None;
+                self.reports.insert(*call, live.clone());
+            }
+        }
+    }
+
+    /// A fact is durable: what it says is shown no more.
+    pub(crate) fn durable(&mut self, recorded: &Recorded) {
+        match &recorded.fact {
+            Fact::ItemAdded(added) => {
+                if let Some(saying) = &mut self.sample
+                    && saying.speaker.started == added.started
+                    && let Some(slot) = saying.whole.pop_front()
+                {
+                    saying.drop(slot);
+                }
+            }
+            Fact::SampleEnded(ended) => self.end(ended.started),
+            Fact::SampleCut(cut) => self.end(cut.started),
+            Fact::CallStarted(started) => {
+                self.reports.remove(&started.call);
+            }
+            Fact::CallObserved(observed) => {
+                self.reports.remove(&observed.call);
+            }
+            Fact::TurnSettled(_) => {
+                self.end(recorded.seq);
+                self.reports.clear();
+            }
+            Fact::SessionOpened(_)
+            | Fact::SessionResumed(_)
+            | Fact::SettingsChanged(_)
+            | Fact::GoalSet(_)
+            | Fact::GoalEnded(_)
+            | Fact::InputQueued(_)
+            | Fact::TurnOpened(_)
+            | Fact::HooksAsked(_)
+            | Fact::HookDecided(_)
+            | Fact::InputAccepted(_)
+            | Fact::InputBlocked(_)
+            | Fact::ContextInjected(_)
+            | Fact::CompactionStarted(_)
+            | Fact::Compacted(_)
+            | Fact::CompactionFailed(_)
+            | Fact::SampleStarted(_)
+            | Fact::CallDecided(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalAnswered(_)
+            | Fact::ReconcileStarted(_)
+            | Fact::InterruptRequested(_) => return,
+        }
+        self.told = None;
+    }
+
+    /// A run is over, and every one before it.
+    fn end(&mut self, started: Seq) {
+        self.over = self.over.max(started);
+        let over = |saying: &mut Saying| saying.speaker.started <= started;
+        self.sample.take_if(over);
+    }
+
+    /// All of it, one delta a part. Whoever asks before something changes shares it.
+    pub(crate) fn told(&mut self) -> Option<LiveBatch> {
+        if self.told.is_none() {
+            let said = self.sample.iter().flat_map(Saying::told);
+            let all: Vec<Live> = said.chain(self.reports.values().cloned()).collect();
+            self.told = (!all.is_empty()).then(|| all.into());
+        }
+        self.told.clone()
+    }
+}
+
+impl Saying {
+    fn add(&mut self, delta: &Delta) {
+        let (slot, kind, text) = match delta {
+            Delta::Text { slot, text } => (*slot, Kind::Text, text.as_str()),
+            Delta::Refusal { slot, text } => (*slot, Kind::Refusal, text.as_str()),
+            Delta::Reasoning { slot, text } => (*slot, Kind::Reasoning, text.as_str()),
+            Delta::Arguments { slot, text } => {
+                let name = String::new();
+                (*slot, Kind::Call { name }, text.as_str())
+            }
+            Delta::Call { slot, name } => {
+                let name = name.clone();
+                (*slot, Kind::Call { name }, "")
+            }
+        };
+        // The part that grew last is nearly always the one that grows now.
+        let part = self.parts.iter_mut().rev().find(|part| part.slot == slot);
+        match part {
+            Some(part) => part.text.push_str(text),
+            None => {
+                let text = text.to_owned();
+                self.parts.push(Part { slot, kind, text });
+            }
+        }
+    }
+
+    fn drop(&mut self, slot: u32) {
+        self.parts.retain(|part| part.slot != slot);
+    }
+
+    fn told(&self) -> impl Iterator<Item = Live> {
+        let deltas = self.parts.iter().flat_map(Part::told);
+        deltas.map(|delta| self.speaker.live(delta))
+    }
+}
+
+impl Part {
+    /// The part in one delta; a call in two, as its name is one of its own.
+    fn told(&self) -> impl Iterator<Item = Delta> {
+        let (slot, text) = (self.slot, || self.text.clone());
+        let (call, more) = match &self.kind {
+            Kind::Text => (None, Some(Delta::Text { slot, text: text() })),
+            Kind::Refusal => (None, Some(Delta::Refusal { slot, text: text() })),
+            Kind::Reasoning => (None, Some(Delta::Reasoning { slot, text: text() })),
+            Kind::Call { name } => {
+                let name = name.clone();
+                let arguments = Delta::Arguments { slot, text: text() };
+                let more = (!self.text.is_empty()).then_some(arguments);
+                (Some(Delta::Call { slot, name }), more)
+            }
+        };
+        call.into_iter().chain(more)
+    }
+}
+
+#[cfg(test)]
+mod tests;

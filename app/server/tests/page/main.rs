@@ -140,6 +140,20 @@ fn a_timeline_tells_where_the_time_went_and_meters_what_it_took() {
         .drive("timeline");
 }
 
+/// A session is forked at the end of a turn; the fork goes on, and the session stays as it was.
+#[test]
+fn a_session_is_forked_at_a_turn() {
+    let look = ScriptedTool::new("look", EffectClass::ReadOnly).says("nothing there");
+    let script = [
+        call("look", json!({ "place": "left" })),
+        say("Nothing there."),
+        say("The fork says something else."),
+    ];
+    World::new(ScriptedProvider::new(script))
+        .tool(look)
+        .drive("fork");
+}
+
 /// Markup, script, control characters and words that run backwards stay text, wherever they stand.
 #[test]
 fn hostile_text_stays_text() {

@@ -7,6 +7,7 @@
 //! targets, and tests that take the time.
 
 mod bare;
+mod clients;
 mod contest;
 mod echo;
 mod engine;
@@ -46,7 +47,15 @@ struct Arguments {
 enum Role {
     /// Serves scripted answers until its standard input ends.
     #[command(hide = true)]
-    Server,
+    Scripts,
+    /// Measures the server: idle sessions, subscribers, one that stops reading.
+    Server(clients::Plan),
+    /// Serves sessions until its standard input ends.
+    #[command(hide = true)]
+    Serving(clients::Serving),
+    /// Speaks at a pace until its standard input ends.
+    #[command(hide = true)]
+    Speaking,
     /// Runs one contestant over one course and prints what it took.
     #[command(hide = true)]
     Contest(Course),
@@ -69,7 +78,10 @@ pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.role {
         None => measures::run(&arguments.plan),
-        Some(Role::Server) => server::run().map(|()| true),
+        Some(Role::Scripts) => server::run().map(|()| true),
+        Some(Role::Server(plan)) => clients::measure(&plan),
+        Some(Role::Serving(serving)) => clients::serve(&serving).map(|()| true),
+        Some(Role::Speaking) => clients::speak().map(|()| true),
         Some(Role::Contest(course)) => contest::run(&course).map(|()| true),
         Some(Role::Stores(plan)) => stores::measure(&plan),
         Some(Role::Appends(course)) => stores::append(&course).map(|()| true),

@@ -69,7 +69,7 @@ impl ServerProcess {
     /// When it cannot be started or does not say where it listens.
     pub(crate) fn start() -> anyhow::Result<Self> {
         let mut child = Command::new(std::env::current_exe()?)
-            .arg("server")
+            .arg("scripts")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -6,6 +6,7 @@
 
 mod approver;
 mod args;
+mod attach;
 mod command;
 mod exit;
 mod present;

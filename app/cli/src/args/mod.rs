@@ -60,6 +60,8 @@ pub(crate) enum Command {
     Erase(Erase),
     /// Check this machine, the workspace, the store and the provider.
     Doctor(Doctor),
+    /// Watch a session of a server, and answer its questions, in this terminal.
+    Attach(Attach),
 }
 
 /// `windlass run`.
@@ -267,4 +269,28 @@ pub(crate) struct Doctor {
     pub(crate) place: Place,
     #[command(flatten)]
     pub(crate) shape: Shape,
+}
+
+/// `windlass attach`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Attach {
+    /// The session's id.
+    #[arg(value_parser = session)]
+    pub(crate) session: SessionId,
+    /// The server, for example http://127.0.0.1:8620. Its token is in the variable WINDLASS_TOKEN, or
+    /// in a file.
+    #[arg(long, value_name = "URL", env = "WINDLASS_SERVER")]
+    pub(crate) server: String,
+    /// The file that the token is in.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Begin after this position [default: with the turn that runs, or with what comes].
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) after: Option<u64>,
+    /// End with the turn that runs, or with the next one, and with its exit code.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Print one envelope a line; no question is asked here.
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -1,5 +1,6 @@
 //! Commands, one a file.
 
+mod attach;
 mod copy;
 mod doctor;
 mod erase;
@@ -46,6 +47,7 @@ pub(crate) async fn run(args: Args, layer: Layer) -> Result<Exit, Failure> {
         Command::Repair(args) => repair::repair(args).await,
         Command::Erase(args) => erase::erase(args).await,
         Command::Doctor(args) => doctor::doctor(args).await,
+        Command::Attach(args) => attach::attach(args).await,
     }
 }
 
@@ -56,7 +58,7 @@ pub(crate) fn me() -> Scope {
 }
 
 /// A failure to write to standard output.
-fn closed(error: std::io::Error) -> Failure {
+pub(crate) fn closed(error: std::io::Error) -> Failure {
     Failure::new(
         Exit::Failed,
         format!("standard output cannot be written to: {error}"),

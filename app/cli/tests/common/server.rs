@@ -23,7 +23,12 @@ pub(crate) struct Server {
 impl Server {
     /// Starts a server at a free port, and waits until it has printed its address.
     pub(crate) fn start(place: &Place, words: &[&str]) -> Self {
-        let all = [&["serve", "--listen", "127.0.0.1:0"], words].concat();
+        Self::start_at("127.0.0.1:0", place, words)
+    }
+
+    /// The same at this address.
+    pub(crate) fn start_at(listen: &str, place: &Place, words: &[&str]) -> Self {
+        let all = [&["serve", "--listen", listen], words].concat();
         let mut child = place.command(&all).spawn().unwrap();
         let mut err = BufReader::new(child.stderr.take().unwrap());
         let mut link = String::new();
@@ -95,6 +100,21 @@ impl Server {
              Authorization: Bearer {token}\r\n{more}\r\n{body}"
         ));
         (status, serde_json::from_str(&body).unwrap_or(Value::Null))
+    }
+
+    /// Opens a session, and answers its id.
+    pub(crate) fn session(&self) -> String {
+        let (status, session) = self.post(self.token(), "/v1/sessions", &serde_json::json!({}));
+        assert_eq!(status, 201, "{session}");
+        session["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Sends a session an input for a turn of its own.
+    pub(crate) fn send(&self, session: &str, text: &str) {
+        let body = serde_json::json!({"text": text});
+        let path = format!("/v1/sessions/{session}/turns");
+        let (status, sent) = self.post(self.token(), &path, &body);
+        assert_eq!(status, 202, "{sent}");
     }
 
     /// Sends it a signal, and waits until it has ended.

@@ -1,0 +1,148 @@
+//! Joining: a stream that begins anew tells again what the model has said so far; of that only what
+//! was not shown yet is shown. Pure.
+
+use std::collections::BTreeMap;
+
+use windlass::core::{Delta, Fact, Recorded, Seq};
+use windlass::{Live, LiveKind};
+
+/// What has been shown of the answer that streams.
+#[derive(Debug, Default)]
+pub(super) struct Joined {
+    /// Bytes of each part, by the run and the slot.
+    shown: BTreeMap<(Seq, u32), Part>,
+}
+
+#[derive(Debug, Default)]
+struct Part {
+    shown: usize,
+    /// Bytes that the present connection has told.
+    told: usize,
+}
+
+impl Joined {
+    /// A new connection tells from the beginning.
+    pub(super) fn again(&mut self) {
+        for part in self.shown.values_mut() {
+            part.told = 0;
+        }
+    }
+
+    /// What is to be shown of these; `None` for nothing.
+    pub(super) fn live(&mut self, all: &[Live]) -> Option<Vec<Live>> {
+        let rest: Vec<Live> = all.iter().filter_map(|live| self.one(live)).collect();
+        (!rest.is_empty()).then_some(rest)
+    }
+
+    fn one(&mut self, live: &Live) -> Option<Live> {
+        let LiveKind::Delta { started, delta } = &live.kind else {
+            return Some(live.clone());
+        };
+        let (slot, text) = match delta {
+            Delta::Text { slot, text }
+            | Delta::Refusal { slot, text }
+            | Delta::Reasoning { slot, text }
+            | Delta::Arguments { slot, text } => (*slot, text),
+            // A name, and no text of its part.
+            Delta::Call { .. } => return Some(live.clone()),
+        };
+        let part = self.shown.entry((*started, slot)).or_default();
+        let from = part.shown.saturating_sub(part.told).min(text.len());
+        part.told = part.told.saturating_add(text.len());
+        part.shown = part.shown.max(part.told);
+        let rest = text.get(from..)?;
+        if rest.is_empty() {
+            return None;
+        }
+        let mut live = live.clone();
+        if let LiveKind::Delta { delta, .. } = &mut live.kind {
+            match delta {
+                Delta::Text { text, .. }
+                | Delta::Refusal { text, .. }
+                | Delta::Reasoning { text, .. }
+                | Delta::Arguments { text, .. } => *text = rest.to_owned(),
+                Delta::Call { .. } => {}
+            }
+        }
+        Some(live)
+    }
+
+    /// What a sample said is settled with its end.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "only what ends a sample ends what it streamed"
+    )]
+    pub(super) fn fact(&mut self, fact: &Recorded) {
+        let over = match &fact.fact {
+            Fact::SampleEnded(ended) => Some(ended.started),
+            Fact::SampleCut(cut) => Some(cut.started),
+            Fact::TurnSettled(_) => Some(fact.seq),
+            _ => None,
+        };
+        if let Some(over) = over {
+            self.shown.retain(|(started, _), _| *started > over);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use windlass::core::{SessionId, Timestamp, TurnId};
+
+    use super::*;
+
+    fn delta(text: &str) -> Vec<Live> {
+        let kind = LiveKind::Delta {
+            started: Seq(2),
+            delta: Delta::Text {
+                slot: 0,
+                text: text.to_owned(),
+            },
+        };
+        vec![Live {
+            session: SessionId::new("s").unwrap(),
+            turn: TurnId(1),
+            ts: Timestamp(1),
+            kind,
+        }]
+    }
+
+    fn text(all: Option<Vec<Live>>) -> String {
+        let texts = all.iter().flat_map(|all| all.iter()).map(|live| {
+            let LiveKind::Delta {
+                delta: Delta::Text { text, .. },
+                ..
+            } = &live.kind
+            else {
+                panic!("{live:?}");
+            };
+            text.clone()
+        });
+        texts.collect()
+    }
+
+    proptest! {
+        /// However often the connection breaks, each character is shown once and in order.
+        #[test]
+        fn each_character_is_shown_once(
+            parts in prop::collection::vec("[a-z\u{e9}\u{1f980}]{1,5}", 1..12),
+            breaks in prop::collection::vec(any::<bool>(), 12),
+        ) {
+            let mut joined = Joined::default();
+            let (mut said, mut shown) = (String::new(), String::new());
+            for (part, breaks) in parts.iter().zip(breaks) {
+                if breaks {
+                    joined.again();
+                    // What was said while nobody listened comes with what was said before.
+                    said.push_str(part);
+                    shown.push_str(&text(joined.live(&delta(&said))));
+                } else {
+                    said.push_str(part);
+                    shown.push_str(&text(joined.live(&delta(part))));
+                }
+            }
+            prop_assert_eq!(shown, said);
+        }
+    }
+}

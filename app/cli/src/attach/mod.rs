@@ -1,0 +1,222 @@
+//! Attaching: a session of a server, shown in a terminal as if it ran here.
+//!
+//! It only watches and answers questions. When it goes away the session goes on.
+
+mod far;
+mod frames;
+mod joined;
+mod questions;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use windlass::core::{Fact, Recorded, Seq};
+use windlass::{Event, TurnFold};
+
+use crate::exit::{Exit, Failure};
+use crate::present::{Human, Json, Present, first_words, tell};
+
+pub(crate) use far::{Far, Trouble};
+use frames::{Frame, Frames};
+use joined::Joined;
+use questions::Questions;
+
+/// How long a server may be away before attaching is given up.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// The first wait between two tries; it doubles with each.
+const BACKOFF: Duration = Duration::from_millis(250);
+/// The longest wait between two tries.
+const BACKOFF_MOST: Duration = Duration::from_secs(10);
+/// How long a stream may say nothing: its heartbeats come in a third of that.
+const SILENCE: Duration = Duration::from_secs(45);
+/// How much of an input is shown, in characters.
+const INPUT: usize = 400;
+
+/// What is shown, and for how long.
+pub(crate) struct Watching {
+    /// Where it begins: after this position; `None` for the turn that runs, or what comes.
+    pub(crate) after: Option<Seq>,
+    /// Whether it ends with the turn that runs, or with the next one.
+    pub(crate) once: bool,
+    /// Whether it prints envelopes.
+    pub(crate) json: bool,
+}
+
+/// Shows a session of a server until a turn has ended, where that is asked for, or for ever.
+///
+/// # Errors
+/// When the server refuses, is away for too long, or standard output cannot be written to.
+pub(crate) async fn attach(far: Far, watching: Watching) -> Result<Exit, Failure> {
+    let state = far.session().await.map_err(Trouble::into_failure)?;
+    let after = match (watching.after, state.turn) {
+        (Some(after), _) => after,
+        (None, Some(turn)) => Seq(turn.saturating_sub(1)),
+        (None, None) => Seq(state.last),
+    };
+    if !watching.json {
+        tell(&format!(
+            "session {} on {} is {}",
+            far.id(),
+            far.shown(),
+            state.state
+        ));
+    }
+    let far = Arc::new(far);
+    let view = View {
+        present: match watching.json {
+            true => Box::new(Json),
+            false => Box::new(Human::new()),
+        },
+        json: watching.json,
+        once: watching.once,
+        fold: None,
+        joined: Joined::default(),
+        cursor: after,
+        questions: match watching.json {
+            true => None,
+            false => Some(Questions::new(far.clone(), state.posture())),
+        },
+    };
+    follow(&far, view).await
+}
+
+/// Follows the stream over as many connections as it takes.
+async fn follow(far: &Far, mut view: View) -> Result<Exit, Failure> {
+    let (mut wait, mut away) = (BACKOFF, None::<Instant>);
+    if let Some(questions) = &mut view.questions {
+        questions.look().await.map_err(Trouble::into_failure)?;
+    }
+    loop {
+        let before = view.cursor;
+        let trouble = match connection(far, &mut view).await? {
+            Ended::Settled(exit) => return Ok(exit),
+            Ended::Broke(trouble) => trouble,
+        };
+        if !trouble.passes {
+            return Err(trouble.into_failure());
+        }
+        if view.cursor > before || trouble.after_events {
+            (wait, away) = (BACKOFF, None);
+        }
+        let since = *away.get_or_insert_with(Instant::now);
+        if since.elapsed() > PATIENCE {
+            return Err(trouble.into_failure());
+        }
+        if !view.json {
+            tell(&format!("! {}; looking again", trouble.words));
+        }
+        tokio::time::sleep(trouble.wait.unwrap_or(wait).min(BACKOFF_MOST)).await;
+        wait = wait.saturating_mul(2).min(BACKOFF_MOST);
+    }
+}
+
+/// How a connection ended.
+enum Ended {
+    /// The turn that was waited for has settled.
+    Settled(Exit),
+    /// It broke off, or was ended.
+    Broke(Trouble),
+}
+
+async fn connection(far: &Far, view: &mut View) -> Result<Ended, Failure> {
+    let mut body = match far.events(view.cursor).await {
+        Ok(body) => body,
+        Err(trouble) => return Ok(Ended::Broke(trouble)),
+    };
+    view.joined.again();
+    let mut frames = Frames::default();
+    let mut heard = false;
+    loop {
+        let chunk = match tokio::time::timeout(SILENCE, body.chunk()).await {
+            Ok(Ok(Some(chunk))) => chunk,
+            Ok(Ok(None)) => return Ok(Ended::Broke(Trouble::broken("the stream ended", heard))),
+            Ok(Err(error)) => {
+                return Ok(Ended::Broke(Trouble::broken(&error.to_string(), heard)));
+            }
+            Err(_) => return Ok(Ended::Broke(Trouble::broken("the stream is silent", heard))),
+        };
+        heard = true;
+        let came = match frames.take(&chunk) {
+            Ok(came) => came,
+            Err(why) => return Ok(Ended::Broke(Trouble::broken(&why, false))),
+        };
+        for frame in came {
+            match frame {
+                Frame::Event(event) => {
+                    if let Some(exit) = view.event(event).map_err(crate::command::closed)? {
+                        return Ok(Ended::Settled(exit));
+                    }
+                }
+                Frame::Lagged => {
+                    let words = "what came was too much at once";
+                    return Ok(Ended::Broke(Trouble::broken(words, true)));
+                }
+                Frame::End(reason) => return Ok(Ended::Broke(Trouble::ended(&reason))),
+            }
+        }
+    }
+}
+
+/// What is shown.
+struct View {
+    present: Box<dyn Present + Send>,
+    json: bool,
+    once: bool,
+    /// The turn that is shown.
+    fold: Option<TurnFold>,
+    /// What of the live text has been shown.
+    joined: Joined,
+    /// The last fact that was shown.
+    cursor: Seq,
+    /// Who answers the session's questions; nobody where envelopes are printed.
+    questions: Option<Questions>,
+}
+
+impl View {
+    /// Shows an event. Answers how the command ends, if it does.
+    fn event(&mut self, event: Event) -> std::io::Result<Option<Exit>> {
+        let event = match event {
+            Event::Live(all) => match self.joined.live(&all) {
+                Some(rest) => Event::Live(rest.into()),
+                None => return Ok(None),
+            },
+            Event::Fact(fact) => {
+                if fact.seq <= self.cursor {
+                    return Ok(None);
+                }
+                self.joined.fact(&fact);
+                Event::Fact(fact)
+            }
+            other @ (Event::Lagged { .. } | Event::Ended(_)) => other,
+        };
+        let Event::Fact(fact) = &event else {
+            self.present.event(&event)?;
+            return Ok(None);
+        };
+        self.said(fact);
+        self.present.event(&event)?;
+        self.cursor = fact.seq;
+        if let Some(questions) = &mut self.questions {
+            questions.fact(fact);
+        }
+        if let Fact::TurnOpened(_) = &fact.fact {
+            self.fold = fact.turn.map(TurnFold::new);
+        }
+        let Some(report) = self.fold.as_mut().and_then(|fold| fold.take(fact)) else {
+            return Ok(None);
+        };
+        self.fold = None;
+        self.present.settled(&report)?;
+        Ok(self.once.then(|| Exit::of(&report.outcome)))
+    }
+
+    /// What people say is shown too: it was not said here.
+    fn said(&self, fact: &Recorded) {
+        if self.json {
+            return;
+        }
+        if let Fact::InputQueued(queued) = &fact.fact {
+            tell(&format!("$ {}", first_words(&queued.text, INPUT)));
+        }
+    }
+}

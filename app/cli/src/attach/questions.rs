@@ -1,0 +1,114 @@
+//! Questions: what a session asks of a person, asked at this terminal and answered to the server.
+//! Whoever answers first counts, here or elsewhere.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use windlass::core::{CallId, Fact, Recorded, Seq, TurnId};
+use windlass::ports::{ApprovalRequest, Approved, Approver as _, CancelSource};
+
+use super::far::{Far, Open, Said, Trouble};
+use crate::approver::AtTerminal;
+use crate::present::tell;
+
+/// The questions of a session.
+pub(super) struct Questions {
+    far: Arc<Far>,
+    terminal: Arc<AtTerminal>,
+    /// Those that are being asked here, with the positions of their `ApprovalAsked`.
+    asked: BTreeMap<CallId, (Seq, CancelSource)>,
+}
+
+impl Questions {
+    pub(super) fn new(far: Arc<Far>, posture: String) -> Self {
+        Self {
+            far,
+            terminal: Arc::new(AtTerminal::new(crate::command::me(), posture)),
+            asked: BTreeMap::new(),
+        }
+    }
+
+    /// Asks what is open already.
+    pub(super) async fn look(&mut self) -> Result<(), Trouble> {
+        for open in self.far.open().await? {
+            self.ask(open.call, open.asked);
+        }
+        Ok(())
+    }
+
+    /// Asks what was asked, and stops asking what has been answered.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "only what is said of a question or ends its call matters here"
+    )]
+    pub(super) fn fact(&mut self, fact: &Recorded) {
+        match &fact.fact {
+            Fact::ApprovalAsked(asked) => self.ask(asked.call, fact.seq),
+            Fact::ApprovalAnswered(answered) => self.stop(answered.call),
+            Fact::CallObserved(observed) => self.stop(observed.call),
+            Fact::TurnSettled(_) => {
+                for (_, (_, cancel)) in std::mem::take(&mut self.asked) {
+                    cancel.cancel();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn stop(&mut self, call: CallId) {
+        if let Some((_, cancel)) = self.asked.remove(&call) {
+            cancel.cancel();
+        }
+    }
+
+    /// Asks about a call, unless this very question is being asked.
+    fn ask(&mut self, call: CallId, asked: Seq) {
+        if self.asked.get(&call).is_some_and(|(at, _)| *at >= asked) {
+            return;
+        }
+        self.stop(call);
+        let cancel = CancelSource::new();
+        self.asked.insert(call, (asked, cancel.clone()));
+        let (far, terminal) = (self.far.clone(), self.terminal.clone());
+        tokio::spawn(async move {
+            let open = match far.open().await {
+                Ok(open) => open,
+                Err(trouble) => return tell(&format!("! the open questions: {}", trouble.words)),
+            };
+            // What is told from the log may have been answered long ago.
+            if let Some(open) = open.into_iter().find(|open| open.asked == asked) {
+                one(&far, &terminal, open, &cancel).await;
+            }
+        });
+    }
+}
+
+async fn one(far: &Far, terminal: &AtTerminal, open: Open, cancel: &CancelSource) {
+    let request = ApprovalRequest {
+        scope: Arc::new(crate::command::me()),
+        session: far.id().clone(),
+        turn: TurnId(0),
+        call: open.call,
+        name: open.tool.clone(),
+        arguments: open.arguments.as_str().into(),
+        digest: open.digest,
+        attempt: open.attempt,
+        deadline: open.deadline,
+        cancel: cancel.signal(),
+    };
+    let said = match terminal.ask(request).await {
+        Ok(approval) => match approval.answer {
+            Approved::Allow { arguments } => Said::Allow { arguments },
+            Approved::Deny { reason } => Said::Deny { reason },
+        },
+        // It stays open for whoever answers elsewhere.
+        Err(_) if cancel.signal().is_cancelled() => return,
+        Err(error) => return tell(&format!("? {} is asked about: {error}", open.tool)),
+    };
+    if let Err(trouble) = far.answer(&open, &said).await {
+        tell(&format!(
+            "! the answer about {}: {}",
+            open.tool, trouble.words
+        ));
+    }
+}

@@ -1,0 +1,61 @@
+//! `windlass attach`: a session of a server in this terminal.
+
+use std::path::Path;
+
+use windlass::core::Seq;
+use windlass_wire::Secret;
+
+use crate::args::Attach;
+use crate::attach::{Far, Watching};
+use crate::exit::{Exit, Failure};
+use crate::signals::Signals;
+
+/// The variable that the token is in.
+const TOKEN: &str = "WINDLASS_TOKEN";
+/// The most that a token's file has.
+const MOST: u64 = 4096;
+
+pub(super) async fn attach(args: Attach) -> Result<Exit, Failure> {
+    let token = token(args.token_file.as_deref())?;
+    let far = Far::new(&args.server, token, args.session)?;
+    let watching = Watching {
+        after: args.after.map(Seq),
+        once: args.once,
+        json: args.json,
+    };
+    let (mut signals, again) = Signals::listen()?;
+    tokio::select! {
+        exit = crate::attach::attach(far, watching) => exit,
+        // The session goes on: nothing that was begun here is left.
+        came = signals.next() => Ok(came.exit),
+        came = again.came() => Ok(came.exit),
+    }
+}
+
+fn token(file: Option<&Path>) -> Result<Secret, Failure> {
+    let text = match file {
+        Some(path) => {
+            let unread = |error: std::io::Error| {
+                Failure::usage(format!("the token file {}: {error}", path.display()))
+            };
+            let held = std::fs::metadata(path).map_err(unread)?;
+            if held.len() > MOST {
+                let words = format!("the token file {} is too large for one", path.display());
+                return Err(Failure::usage(words));
+            }
+            std::fs::read_to_string(path).map_err(unread)?
+        }
+        None => std::env::var(TOKEN).map_err(|_| {
+            Failure::usage(format!(
+                "the server's token is missing: put it into {TOKEN}, or name its file with \
+                 --token-file"
+            ))
+        })?,
+    };
+    let token = text.trim();
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let words = "the token is empty, or has a character that no token has";
+        return Err(Failure::new(Exit::Provider, words));
+    }
+    Ok(Secret::new(token))
+}

@@ -1,0 +1,118 @@
+//! `windlass attach`: a session of a server in a terminal, whatever becomes of the server meanwhile.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::server::Server;
+use common::terminal::AtTerminal;
+use common::{Place, count, lines};
+
+const KEYS: &str = "or say why not: ";
+
+fn attach<'a>(session: &'a str, server: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let words = [
+        "attach",
+        session,
+        "--server",
+        server,
+        "--token-file",
+        "token",
+    ];
+    [&words[..], more].concat()
+}
+
+#[test]
+fn a_turn_is_shown_as_if_it_ran_here_and_its_envelopes_are_those_of_the_export() {
+    let place = Place::new();
+    let server = Server::start(&place, &["--token-file", "token"]);
+    let session = server.session();
+    server.send(&session, "write a.txt: one");
+    let url = format!("http://{}/", server.at());
+    let shown = place.run(&attach(&session, &url, &["--after", "0", "--once"]));
+    assert_eq!(shown.code, 0, "{}", shown.err);
+    assert!(shown.err.contains("$ write a.txt: one"), "{}", shown.err);
+    assert!(shown.err.contains("> write_file"), "{}", shown.err);
+    assert!(!shown.out.is_empty(), "the answer is on standard output");
+    let printed = place.run(&attach(
+        &session,
+        &url,
+        &["--after", "0", "--once", "--json"],
+    ));
+    assert_eq!(printed.code, 0, "{}", printed.err);
+    server.stop("TERM");
+    let exported = place.run(&["export", &session]).out;
+    let facts: String = printed
+        .out
+        .lines()
+        .filter(|line| !line.contains("\"seq\":null"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    assert!(exported.starts_with(&facts), "{facts}\n{exported}");
+    assert_eq!(lines(&facts).last().unwrap()["kind"], "TurnSettled");
+}
+
+#[test]
+fn a_question_is_answered_here_and_outlives_the_server_that_asked_it() {
+    let place = Place::new();
+    let tools = place.counter("effectful");
+    let words = [
+        "--token-file",
+        "token",
+        "--permissions",
+        "ask",
+        "--tools",
+        &tools,
+    ];
+    let mut server = Server::start(&place, &words);
+    let (at, session) = (server.at().to_string(), server.session());
+    server.send(&session, r#"repeat 1: count {"n":1}"#);
+    let url = format!("http://{at}");
+    let mut terminal = AtTerminal::run(&place, &attach(&session, &url, &["--once"]));
+    let question = terminal.until(KEYS);
+    assert!(question.contains("call count"), "{question}");
+    common::signal(server.child(), "KILL");
+    server.ended();
+    assert_eq!(place.counted().len(), 0);
+
+    let again = Server::start_at(&at, &place, &words);
+    let question = terminal.until(KEYS);
+    assert!(question.contains("asked again"), "{question}");
+    terminal.line("y");
+    let done = terminal.end();
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert_eq!(place.counted().len(), 1);
+    again.stop("TERM");
+    let log = place.log(&session);
+    let kinds = ["ApprovalAsked", "ApprovalAnswered", "CallStarted"];
+    assert_eq!(kinds.map(|kind| count(&log, kind)), [2, 1, 1]);
+}
+
+#[test]
+fn what_cannot_be_attached_to_is_said_at_once() {
+    let place = Place::new();
+    let server = Server::start(&place, &["--token-file", "token"]);
+    let session = server.session();
+    let url = format!("http://{}", server.at());
+    std::fs::write(place.file("wrong"), "wrong").unwrap();
+    std::fs::write(place.file("none"), "").unwrap();
+    let refused = |session: &str, url: &str, token: &str| {
+        let words = ["attach", session, "--server", url, "--token-file", token];
+        let done = place.run(&words);
+        assert_eq!(done.out, "");
+        (done.code, done.err)
+    };
+    let (code, words) = refused(&session, &url, "wrong");
+    assert_eq!(code, 4, "{words}");
+    let (code, words) = refused("nowhere", &url, "token");
+    assert_eq!(code, 2, "{words}");
+    assert!(words.contains("no_session"), "{words}");
+    let (code, words) = refused(&session, "http://192.0.2.1", "token");
+    assert_eq!(code, 2, "{words}");
+    assert!(words.contains("use https"), "{words}");
+    assert_eq!(refused(&session, &url, "none").0, 4);
+    assert_eq!(refused(&session, &url, "missing").0, 2);
+    let done = place.run(&["attach", &session, "--server", &url]);
+    assert_eq!(done.code, 2);
+    assert!(done.err.contains("WINDLASS_TOKEN"), "{}", done.err);
+}

@@ -11,11 +11,13 @@ await scenario([
     await holds(page, ".sample-note", "Broke off (overloaded)");
     await order("advance 1000");
     await order("reached thinks");
+    // Each step is on record before the clock goes on: calls that only read begin while the model speaks.
+    await order("reached looks");
+    await page.waitForFunction(() => [...document.querySelectorAll(".call-state")].filter((one) => one.textContent === "running").length === 2);
+    await holds(page, ".progress:not([hidden])", "looking left\nlooking right");
     await order("advance 2000");
     await order("open thinks");
-    await order("reached looks");
-    await page.waitForFunction(() => document.querySelectorAll(".call").length === 2);
-    await holds(page, ".progress:not([hidden])", "looking left\nlooking right");
+    await holds(page, "#meters", "1\u2009200");
     await order("advance 3000");
     await order("open looks");
     await ended(page, 1);
@@ -34,7 +36,6 @@ await scenario([
     const found = await rows(page);
     const named = found.map(([step, end, , took]) => [step.replace(/,? \d+ (in|out).*$/, ""), end, took]);
     assert.ok(named.some(([step, , took]) => step.startsWith("Waits to ask again") && took === "1.00 s"), JSON.stringify(named));
-    // Calls that only read begin as soon as they are whole, while the model still speaks.
     const looks = named.filter(([step]) => step === "look");
     assert.deepEqual(looks.map(([, end, took]) => [end, took]), [["done", "5.00 s"], ["done", "5.00 s"]]);
     assert.ok(named.some(([step, end, took]) => step.startsWith("Sample 1, attempt 2") && end === "done" && took === "2.00 s"), JSON.stringify(named));

@@ -1,10 +1,10 @@
 //! The ports of Windlass: what the engine asks of the world, as traits.
 //!
 //! An adapter implements one of them for one technology. Each trait states its laws; suites in
-//! `windlass-testkit` hold stores, blobs, tool executors, hooks, approvers and clocks to them. Absent
-//! on purpose: a runtime, a socket, a file, an adapter. Every port is object-safe, so an engine holds
-//! `Arc<dyn Port>` and has no type parameters. [`Wire`] is the one that the engine does not ask:
-//! providers that speak HTTP do.
+//! `windlass-testkit` hold stores, blobs, leases, inboxes, live relays, tool executors, hooks,
+//! approvers and clocks to them. Absent on purpose: a runtime, a socket, a file, an adapter. Every
+//! port is object-safe, so an engine holds `Arc<dyn Port>` and has no type parameters. [`Wire`] is
+//! the one that the engine does not ask: providers that speak HTTP do.
 
 mod approver;
 mod blobs;
@@ -14,9 +14,13 @@ mod clock;
 pub mod codec;
 #[doc(hidden)]
 pub mod fuzzing;
+mod hearing;
 mod hooks;
+mod inbox;
 mod leases;
+mod live;
 mod log;
+mod news;
 mod provider;
 mod socket;
 mod store;
@@ -36,11 +40,17 @@ pub use blobs::{
 pub use cancel::{CancelSignal, CancelSource, Cancelled};
 pub use chain::Link;
 pub use clock::Clock;
+pub use hearing::{Hearing, HearingSource};
 pub use hooks::{
     HookCall, HookContext, HookError, HookErrorKind, HookSubject, Hooks, NoHooks, Redactor,
 };
+pub use inbox::{
+    Inbox, InboxCapabilities, InboxError, InboxErrorKind, InvalidLetterId, Letter, LetterId,
+};
 pub use leases::{Holding, Lease, LeaseCapabilities, LeaseError, LeaseErrorKind, Leases};
+pub use live::{Heard, LiveCapabilities, LiveRelay};
 pub use log::Log;
+pub use news::{News, NewsSource};
 pub use provider::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
     Streaming,

@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+mod air;
+mod backlog;
 mod batch;
 mod claims;
 mod commit;
@@ -11,6 +13,8 @@ mod tails;
 mod tests;
 mod watch;
 
+pub use air::{Air, HELD, Told};
+pub use backlog::Backlog;
 pub use batch::{Batch, MOST_BATCH_BYTES};
 pub use medium::{End, Medium, Unit};
 pub use pipeline::{Bounds, Pipeline, Wake};

@@ -18,9 +18,11 @@ mod gate;
 pub mod golden;
 pub mod hooks;
 pub mod http;
+pub mod inbox;
 pub mod laws;
 pub mod leases;
 mod ledger;
+pub mod live;
 #[cfg(unix)]
 pub mod nats;
 pub mod postgres;

@@ -15,22 +15,29 @@ use windlass_ports::{
     StoreCapabilities, StoreError, StoreErrorKind, Summary, Verified,
 };
 
+use crate::inbox::{Letters, MemoryInbox};
+use crate::relay::{MemoryRelay, Nodes};
+
 const MAX_FACT_BYTES: usize = 16 * 1024 * 1024;
 const MAX_SNAPSHOT_BYTES: usize = 64 * 1024 * 1024;
 const LIMIT_BYTES: u64 = 1024 * 1024 * 1024;
+const REPLIES_MS: u64 = 10 * 60 * 1000;
 
 /// A log store in memory.
 #[derive(Debug)]
 pub struct MemoryStore {
-    limit_bytes: u64,
-    state: Mutex<State>,
+    replies_ms: u64,
+    state: Arc<Mutex<State>>,
+    nodes: Arc<Nodes>,
 }
 
-#[derive(Debug, Default)]
-struct State {
+#[derive(Debug)]
+pub(crate) struct State {
+    limit_bytes: u64,
     epoch: u64,
     bytes: u64,
     logs: BTreeMap<SessionId, Log>,
+    pub(crate) letters: Letters,
 }
 
 /// A session that is claimed, has facts, or both.
@@ -50,20 +57,46 @@ struct Log {
 }
 
 impl MemoryStore {
-    /// An empty store that holds up to 1 GiB of facts and snapshots.
+    /// An empty store that holds up to 1 GiB of facts, snapshots and letters.
     #[must_use]
     pub fn new() -> Self {
         Self::with_limit(LIMIT_BYTES)
     }
 
-    /// An empty store that holds up to `limit_bytes` bytes of facts, in their text form, and of
-    /// snapshots.
+    /// An empty store that holds up to `limit_bytes` bytes of facts, in their text form, of
+    /// snapshots and of letters.
     #[must_use]
     pub fn with_limit(limit_bytes: u64) -> Self {
-        Self {
+        let state = State {
             limit_bytes,
-            state: Mutex::default(),
+            epoch: 0,
+            bytes: 0,
+            logs: BTreeMap::new(),
+            letters: Letters::default(),
+        };
+        Self {
+            replies_ms: REPLIES_MS,
+            state: Arc::new(Mutex::new(state)),
+            nodes: Arc::default(),
         }
+    }
+
+    /// The same store, whose inbox keeps replies for so many milliseconds instead of ten minutes.
+    #[must_use]
+    pub fn with_replies_kept(self, replies_ms: u64) -> Self {
+        Self { replies_ms, ..self }
+    }
+
+    /// The inbox beside these logs.
+    #[must_use]
+    pub fn inbox(&self) -> MemoryInbox {
+        MemoryInbox::new(Arc::clone(&self.state), self.replies_ms)
+    }
+
+    /// A live relay between all who take one of this store: each is a node of its own.
+    #[must_use]
+    pub fn relay(&self) -> MemoryRelay {
+        MemoryRelay::new(Arc::clone(&self.nodes))
     }
 
     /// No panic can leave the state half changed, so a poisoned lock is as good as any.
@@ -128,7 +161,7 @@ impl LogStore for MemoryStore {
     ) -> Result<(), StoreError> {
         let bytes = measure(session, facts)?;
         let mut state = self.state();
-        let total = state.bytes.saturating_add(bytes);
+        let (total, limit_bytes) = (state.bytes.saturating_add(bytes), state.limit_bytes);
         let log = state
             .logs
             .get_mut(session)
@@ -142,8 +175,8 @@ impl LogStore for MemoryStore {
             return Err(conflict(session, after, last));
         }
         check_numbers(session, after, facts)?;
-        if total > self.limit_bytes {
-            return Err(full(session, self.limit_bytes));
+        if total > limit_bytes {
+            return Err(full(session, limit_bytes));
         }
         let new = facts.iter().map(AsRef::as_ref);
         log.summary = Summary::after(log.summary.take(), new);
@@ -236,7 +269,8 @@ impl LogStore for MemoryStore {
         let Some(log) = state.logs.remove(session) else {
             return Ok(());
         };
-        state.bytes = state.bytes.saturating_sub(log.held());
+        let letters = state.letters.erase(session);
+        state.free(log.held().saturating_add(letters));
         log.grown.notify_waiters();
         Ok(())
     }
@@ -267,8 +301,11 @@ impl LogStore for MemoryStore {
         let total = all
             .saturating_sub(log.snapshot_bytes())
             .saturating_add(bytes as u64);
-        if total > self.limit_bytes {
-            let what = format!("it would pass the {} bytes of this store", self.limit_bytes);
+        if total > state.limit_bytes {
+            let what = format!(
+                "it would pass the {} bytes of this store",
+                state.limit_bytes
+            );
             return refused(StoreErrorKind::Full, what);
         }
         if let Some(log) = state.logs.get_mut(session) {
@@ -290,6 +327,28 @@ impl LogStore for MemoryStore {
 }
 
 impl State {
+    /// Whether a claim of this epoch stands.
+    pub(crate) fn is_claimed(&self, session: &SessionId, epoch: Epoch) -> bool {
+        self.logs
+            .get(session)
+            .is_some_and(|log| log.claim == Some(epoch))
+    }
+
+    /// Takes room for bytes, if there is so much.
+    pub(crate) fn take(&mut self, bytes: u64) -> bool {
+        let total = self.bytes.saturating_add(bytes);
+        let fits = total <= self.limit_bytes;
+        if fits {
+            self.bytes = total;
+        }
+        fits
+    }
+
+    /// Gives room back.
+    pub(crate) fn free(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+
     /// A session's log, which exists once it has a fact.
     fn written(&self, session: &SessionId) -> Result<&Log, StoreError> {
         let log = self.logs.get(session).filter(|log| !log.facts.is_empty());

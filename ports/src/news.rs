@@ -1,0 +1,169 @@
+//! News without a runtime: a bounded set of sessions that one task tells and another takes.
+
+use std::collections::BTreeSet;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+
+use windlass_core::SessionId;
+
+/// Sessions of which there is news, one at a time; each at most once while nobody takes it.
+///
+/// The set is bounded. What does not fit is dropped, so whoever tells must tell again.
+#[derive(Debug)]
+pub struct News(Arc<Mutex<State>>);
+
+/// The side that tells news. When it is dropped, the news end.
+#[derive(Debug)]
+pub struct NewsSource(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    sessions: BTreeSet<SessionId>,
+    /// What was taken last: the next is after it, so that none waits for ever.
+    last: Option<SessionId>,
+    most: usize,
+    waker: Option<Waker>,
+    /// Whether a side has gone.
+    ended: bool,
+}
+
+impl News {
+    /// News of up to `most` sessions that wait to be taken, and the side that tells them.
+    #[must_use]
+    pub fn new(most: usize) -> (NewsSource, Self) {
+        let state = Arc::new(Mutex::new(State {
+            sessions: BTreeSet::new(),
+            last: None,
+            most,
+            waker: None,
+            ended: false,
+        }));
+        (NewsSource(Arc::clone(&state)), Self(state))
+    }
+
+    /// Waits for news; `None` when whoever told them is gone and all were taken. Is safe to drop while
+    /// it waits.
+    pub async fn next(&mut self) -> Option<SessionId> {
+        poll_fn(|context| {
+            let mut state = locked(&self.0);
+            if let Some(session) = state.take() {
+                return Poll::Ready(Some(session));
+            }
+            if state.ended {
+                return Poll::Ready(None);
+            }
+            state.waker = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+impl NewsSource {
+    /// Tells of a session; `false` when there is no room, or nobody takes it any more.
+    pub fn tell(&self, session: &SessionId) -> bool {
+        let mut state = locked(&self.0);
+        if state.ended {
+            return false;
+        }
+        if state.sessions.len() >= state.most && !state.sessions.contains(session) {
+            return false;
+        }
+        state.sessions.insert(session.clone());
+        let waker = state.waker.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        true
+    }
+
+    /// Whether nobody takes the news any more.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        locked(&self.0).ended
+    }
+}
+
+impl State {
+    /// The first session after the one before, or the first of all.
+    fn take(&mut self) -> Option<SessionId> {
+        let after = self.last.as_ref().and_then(|last| {
+            let after = (std::ops::Bound::Excluded(last), std::ops::Bound::Unbounded);
+            self.sessions.range::<SessionId, _>(after).next().cloned()
+        });
+        let session = after.or_else(|| self.sessions.first().cloned())?;
+        self.sessions.remove(&session);
+        self.last = Some(session.clone());
+        Some(session)
+    }
+}
+
+impl Drop for News {
+    fn drop(&mut self) {
+        locked(&self.0).ended = true;
+    }
+}
+
+impl Drop for NewsSource {
+    fn drop(&mut self) {
+        let waker = {
+            let mut state = locked(&self.0);
+            state.ended = true;
+            state.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+/// No panic can leave the state half changed, so a poisoned lock is as good as any.
+fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::Context;
+
+    use super::*;
+
+    fn taken(news: &mut News) -> Poll<Option<String>> {
+        let next = pin!(news.next()).poll(&mut Context::from_waker(Waker::noop()));
+        next.map(|session| session.map(|session| session.to_string()))
+    }
+
+    fn id(text: &str) -> SessionId {
+        SessionId::new(text).unwrap()
+    }
+
+    #[test]
+    fn each_is_told_once_and_none_waits_for_ever() {
+        let (source, mut news) = News::new(3);
+        assert_eq!(taken(&mut news), Poll::Pending);
+        for session in ["b", "a", "b", "c"] {
+            assert!(source.tell(&id(session)));
+        }
+        assert!(!source.tell(&id("d")), "it is full");
+        assert_eq!(taken(&mut news), Poll::Ready(Some("a".to_owned())));
+        assert!(source.tell(&id("a")));
+        for session in ["b", "c", "a"] {
+            assert_eq!(taken(&mut news), Poll::Ready(Some(session.to_owned())));
+        }
+        assert!(source.tell(&id("z")));
+        drop(source);
+        assert_eq!(taken(&mut news), Poll::Ready(Some("z".to_owned())));
+        assert_eq!(taken(&mut news), Poll::Ready(None));
+    }
+
+    #[test]
+    fn nobody_is_told_what_nobody_takes() {
+        let (source, news) = News::new(3);
+        drop(news);
+        assert!(source.is_gone());
+        assert!(!source.tell(&id("a")));
+    }
+}

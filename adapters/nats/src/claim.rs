@@ -66,6 +66,11 @@ impl NatsStore {
                 // What an erasure left, and the claims of a log that never began.
                 self.sweep(session, seq).await?;
             }
+            if let Some((head, _, stored)) = &last
+                && head.kind == Kind::Erase
+            {
+                self.sweep_letters_left(session, stored.at_ms).await?;
+            }
             let last = end.last;
             *held = Some(Held {
                 epoch,

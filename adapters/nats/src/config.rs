@@ -48,6 +48,11 @@ pub struct NatsConfig {
     pub claim_wait_ms: u64,
     /// How long an operation on the server may take, in milliseconds, with all that is repeated.
     pub timeout_ms: u64,
+    /// For how long the inbox keeps a reply at least, in milliseconds: 500 to 86,400,000.
+    pub replies_ms: u64,
+    /// For how long a session counts as heard live after the last one who heard it went, in
+    /// milliseconds: 300 to 600,000. The same on all nodes.
+    pub linger_ms: u64,
 }
 
 /// What erasing may leave where more than one server keeps a stream: the servers agree on messages in
@@ -109,6 +114,8 @@ impl NatsConfig {
             lease_ms: 10_000,
             claim_wait_ms: 500,
             timeout_ms: 10_000,
+            replies_ms: 600_000,
+            linger_ms: 15_000,
         }
     }
 
@@ -116,7 +123,8 @@ impl NatsConfig {
     ///
     /// The names: `server` (a further `HOST:PORT` of the same cluster, may be repeated), `creds` and
     /// `ca` (files), `shards`, `replicas`, `durability` (`process` or `power`), `system`
-    /// (`USER:PASSWORD`, percent-encoded), `erase` (`strict` or `late`), `node`, `lease_ms`, `claim_wait_ms`, `timeout_ms`.
+    /// (`USER:PASSWORD`, percent-encoded), `erase` (`strict` or `late`), `node`, `lease_ms`, `claim_wait_ms`,
+    /// `timeout_ms`, `replies_ms`, `linger_ms`.
     ///
     /// # Errors
     /// `Invalid`, without anything of the credentials.
@@ -177,6 +185,8 @@ impl NatsConfig {
             "lease_ms" => self.lease_ms = number(name, value)?,
             "claim_wait_ms" => self.claim_wait_ms = number(name, value)?,
             "timeout_ms" => self.timeout_ms = number(name, value)?,
+            "replies_ms" => self.replies_ms = number(name, value)?,
+            "linger_ms" => self.linger_ms = number(name, value)?,
             _ => return Err(invalid(&format!("{name:?} is no setting of a NATS store"))),
         }
         Ok(())
@@ -222,6 +232,14 @@ impl NatsConfig {
             (
                 (100..=600_000).contains(&self.timeout_ms),
                 "timeout_ms is 100 to 600000",
+            ),
+            (
+                (500..=86_400_000).contains(&self.replies_ms),
+                "replies_ms is 500 to 86400000",
+            ),
+            (
+                (300..=600_000).contains(&self.linger_ms),
+                "linger_ms is 300 to 600000",
             ),
         ];
         match all.iter().find(|(holds, _)| !holds) {
@@ -337,6 +355,8 @@ mod tests {
             "nats://u:secret@h/p?erase=yes",
             "nats://u:secret@h/p?lease_ms=1",
             "nats://u:secret@h/p?timeout_ms=x",
+            "nats://u:secret@h/p?replies_ms=1",
+            "nats://u:secret@h/p?linger_ms=1",
             "nats://u:secret@h/p?sharts=1",
             "nats://u:secret@h/p?system=secret",
         ] {

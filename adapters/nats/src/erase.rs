@@ -47,6 +47,8 @@ impl NatsStore {
             if !held.sure {
                 self.look(session, held).await?;
             }
+            // Letters that are left from now on are for a new session.
+            let letters = self.letters_end(session).await?;
             let none = End::none(session);
             let head = Head::new(Kind::Erase, held.epoch.0, &self.node.name, &none);
             held.sure = false;
@@ -57,6 +59,7 @@ impl NatsStore {
                     held.last_append = None;
                     self.wake(session, Seq::ZERO).await;
                     self.sweep(session, seq).await?;
+                    self.sweep_letters(session, letters).await?;
                     return Ok(());
                 }
                 Err(Trouble::Moved) => {}
@@ -79,6 +82,48 @@ impl NatsStore {
         };
         let swept = swept.await;
         swept.map_err(|trouble| trouble.in_store(&self.about("erasing", session)))
+    }
+
+    /// The last message of a session's inbox.
+    async fn letters_end(&self, session: &SessionId) -> Result<u64, StoreError> {
+        let names = &self.server.names;
+        let all = names.inbox_subject("*", Some(session), None);
+        let last = self.server.last(&names.inbox_stream(), &all).await;
+        let last = last.map_err(|trouble| trouble.in_store(&self.about("erasing", session)))?;
+        Ok(last.map_or(0, |last| last.seq))
+    }
+
+    /// Takes all of a session's inbox away up to a message of its stream.
+    async fn sweep_letters(&self, session: &SessionId, up_to: u64) -> Result<(), StoreError> {
+        let names = &self.server.names;
+        let all = names.inbox_subject("*", Some(session), None);
+        let before = up_to.saturating_add(1);
+        let swept = self.server.sweep(&names.inbox_stream(), &all, before).await;
+        swept.map_err(|trouble| trouble.in_store(&self.about("erasing", session)))
+    }
+
+    /// Takes the letters away that an erasure left which ended before it was through: those that
+    /// were there when it began, by the servers' clock.
+    pub(crate) async fn sweep_letters_left(
+        &self,
+        session: &SessionId,
+        erased_ms: u64,
+    ) -> Result<(), StoreError> {
+        let names = &self.server.names;
+        let (stream, all) = (
+            names.inbox_stream(),
+            names.inbox_subject("*", Some(session), None),
+        );
+        let (mut up_to, mut from) = (0, 1);
+        loop {
+            let next = self.server.next(&stream, &all, from).await;
+            let next = next.map_err(|trouble| trouble.in_store(&self.about("erasing", session)))?;
+            match next.filter(|next| next.at_ms < erased_ms) {
+                Some(next) => (up_to, from) = (next.seq, next.seq + 1),
+                None if up_to == 0 => return Ok(()),
+                None => return self.sweep_letters(session, up_to).await,
+            }
+        }
     }
 }
 

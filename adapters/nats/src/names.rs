@@ -1,10 +1,14 @@
 //! Names: which streams and subjects a place has, and how a session's id becomes one token.
 
 use windlass_core::SessionId;
-use windlass_ports::Link;
+use windlass_ports::{LetterId, Link};
 
 /// What all subjects begin with.
 const ROOT: &str = "windlass";
+
+/// Kinds of messages of an inbox.
+pub(crate) const LETTER: &str = "letter";
+pub(crate) const REPLY: &str = "reply";
 
 /// The names of one place.
 #[derive(Debug, Clone)]
@@ -92,6 +96,63 @@ impl Names {
     pub(crate) fn blob_subject(&self, session: &SessionId, rest: &str) -> String {
         format!("{ROOT}.{}.blob.{}.{rest}", self.place, token(session))
     }
+
+    pub(crate) fn inbox_stream(&self) -> String {
+        format!("WINDLASS_{}_INBOX", self.place)
+    }
+
+    pub(crate) fn inbox_subjects(&self) -> String {
+        self.inbox_subject("*", None, None)
+    }
+
+    /// A letter or its reply, by the kind; with none named, or `*`, all of them.
+    pub(crate) fn inbox_subject(
+        &self,
+        kind: &str,
+        session: Option<&SessionId>,
+        letter: Option<&LetterId>,
+    ) -> String {
+        let all = || "*".to_owned();
+        let session = session.map_or_else(all, token);
+        let letter = letter.map_or_else(all, |letter| encode(letter.as_str()));
+        format!("{ROOT}.{}.inbox.{kind}.{session}.{letter}", self.place)
+    }
+
+    /// Where it stands under which claim letters were handed out last.
+    pub(crate) fn fence_subject(&self, session: &SessionId) -> String {
+        format!("{ROOT}.{}.inbox.fence.{}.-", self.place, token(session))
+    }
+
+    /// What is told, beside all streams, when a letter was left; `None` for all sessions.
+    pub(crate) fn came_subject(&self, session: Option<&SessionId>) -> String {
+        let session = session.map_or_else(|| "*".to_owned(), token);
+        format!("{ROOT}.{}.came.{session}", self.place)
+    }
+
+    /// What is told, beside all streams, when a letter was replied to.
+    pub(crate) fn replied_subject(&self, session: &SessionId, letter: &LetterId) -> String {
+        let letter = encode(letter.as_str());
+        format!("{ROOT}.{}.replied.{}.{letter}", self.place, token(session))
+    }
+
+    /// What streams on the node that drives a session.
+    pub(crate) fn live_subject(&self, session: &SessionId) -> String {
+        format!("{ROOT}.{}.live.{}", self.place, token(session))
+    }
+
+    /// Where nodes announce what they hear.
+    pub(crate) fn hears_subject(&self) -> String {
+        format!("{ROOT}.{}.hears", self.place)
+    }
+}
+
+/// Of a subject of an inbox: the kind, the session, and the token of the letter's id.
+pub(crate) fn inbox_names(subject: &str) -> Option<(&str, Option<SessionId>, &str)> {
+    let (before, letter) = subject.rsplit_once('.')?;
+    let (before, session) = before.rsplit_once('.')?;
+    let (_, kind) = before.rsplit_once('.')?;
+    let session = decode(session).and_then(|session| SessionId::new(&session).ok());
+    Some((kind, session, letter))
 }
 
 /// Whether a text can name a place: 1 to 32 characters of A-Z a-z 0-9 _ -.
@@ -126,7 +187,7 @@ pub(crate) fn encode(text: &str) -> String {
     token
 }
 
-fn decode(token: &str) -> Option<String> {
+pub(crate) fn decode(token: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(token.len());
     let mut rest = token.bytes();
     while let Some(byte) = rest.next() {
@@ -166,6 +227,20 @@ mod tests {
             assert!(token.bytes().all(|b| is_plain(b) || b == b'='), "{token}");
             assert_eq!(decode(&token).as_deref(), Some(text));
         }
+    }
+
+    #[test]
+    fn a_letter_is_found_by_its_subject() {
+        let names = Names::new("p", 4);
+        let session = SessionId::new("a.b").unwrap();
+        let letter = LetterId::new("c.d").unwrap();
+        let subject = names.inbox_subject(LETTER, Some(&session), Some(&letter));
+        assert_eq!(subject, "windlass.p.inbox.letter.a=2Eb.c=2Ed");
+        assert_eq!(
+            inbox_names(&subject),
+            Some((LETTER, Some(session), "c=2Ed"))
+        );
+        assert_eq!(names.inbox_subjects(), "windlass.p.inbox.*.*.*");
     }
 
     #[test]

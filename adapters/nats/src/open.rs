@@ -108,7 +108,8 @@ fn version(text: &str) -> Option<(u64, u64)> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// Makes what is missing of a place, looks at what is there, and answers the streams of the logs. Many
+/// Makes what is missing of a place, looks at what is there, and answers the streams of the logs and of
+/// the letters. Many
 /// may do so at once.
 ///
 /// # Errors
@@ -181,6 +182,13 @@ pub(crate) async fn place(
         discard: DiscardPolicy::New,
         ..basic(names.blob_stream(), replicas)
     };
+    let inbox = Config {
+        subjects: vec![names.inbox_subjects()],
+        discard: DiscardPolicy::New,
+        ..basic(names.inbox_stream(), replicas)
+    };
+    // Letters are to last as facts do, so their stream is held to the same.
+    logs.push(make(server, inbox, &shown).await?);
     for config in [leases, snapshots, blobs] {
         make(server, config, &shown).await?;
     }

@@ -45,6 +45,7 @@ pub(crate) struct Server {
 #[derive(Debug, Clone)]
 pub(crate) struct Stored {
     pub(crate) seq: u64,
+    pub(crate) subject: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
     /// When the server stored it, in milliseconds since the Unix epoch.
@@ -264,6 +265,8 @@ struct Got {
 struct Raw {
     seq: u64,
     #[serde(default)]
+    subject: String,
+    #[serde(default)]
     hdrs: String,
     #[serde(default)]
     data: String,
@@ -281,6 +284,7 @@ impl Raw {
         let at = at.map_err(|_| strange("its time cannot be read"))?;
         Ok(Stored {
             seq: self.seq,
+            subject: self.subject,
             headers,
             body: body.into(),
             at_ms: ms(at.unix_timestamp_nanos()),
@@ -288,7 +292,7 @@ impl Raw {
     }
 }
 
-fn ms(nanos: i128) -> u64 {
+pub(crate) fn ms(nanos: i128) -> u64 {
     u64::try_from(nanos / 1_000_000).unwrap_or(0)
 }
 
@@ -301,6 +305,7 @@ fn direct(message: async_nats::Message) -> Result<Stored, Trouble> {
     let at = own("Nats-Time-Stamp").and_then(|at| async_nats::datetime::parse_rfc3339(at).ok());
     Ok(Stored {
         seq: seq.ok_or_else(|| strange("a sequence"))?,
+        subject: own("Nats-Subject").unwrap_or_default().to_owned(),
         at_ms: ms(at.ok_or_else(|| strange("a time"))?.unix_timestamp_nanos()),
         body: message.payload,
         headers,

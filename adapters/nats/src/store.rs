@@ -18,9 +18,11 @@ use crate::blobs::NatsBlobs;
 use crate::config::{Erasing, NatsConfig};
 use crate::evidence;
 use crate::head::{BadHead, Head};
+use crate::inbox::NatsInbox;
 use crate::leases::NatsLeases;
 use crate::node::Node;
 use crate::open;
+use crate::relay::NatsRelay;
 use crate::server::{Server, Stored};
 use crate::trouble::bad_head;
 
@@ -46,6 +48,8 @@ pub struct NatsStore {
     pub(crate) claim_wait: Duration,
     blobs: NatsBlobs,
     capabilities: StoreCapabilities,
+    replies_ms: u64,
+    linger_ms: u64,
     slots: Mutex<HashMap<SessionId, Slot>>,
     epochs: AtomicU64,
     spots: Mutex<BTreeMap<SessionId, Spot>>,
@@ -113,6 +117,8 @@ impl NatsStore {
                 snapshots: Some(MAX_SNAPSHOT_BYTES),
             },
             server,
+            replies_ms: config.replies_ms,
+            linger_ms: config.linger_ms,
             slots: Mutex::default(),
             epochs: AtomicU64::new(0),
             spots: Mutex::default(),
@@ -129,6 +135,20 @@ impl NatsStore {
     #[must_use]
     pub fn blobs(&self) -> NatsBlobs {
         self.blobs.clone()
+    }
+
+    /// The inbox beside the logs. Is called within a tokio runtime, which then carries its tasks.
+    #[must_use]
+    pub fn inbox(&self) -> NatsInbox {
+        let durability = self.capabilities.durability;
+        NatsInbox::new(self.server.clone(), durability, self.replies_ms)
+    }
+
+    /// A live relay to all others that have one of this place. Is called within a tokio runtime, which
+    /// then carries its tasks.
+    #[must_use]
+    pub fn relay(&self) -> NatsRelay {
+        NatsRelay::new(self.server.clone(), self.linger_ms)
     }
 
     /// The name of this node, as others see it.

@@ -5,7 +5,8 @@ use std::fmt;
 
 use windlass_core::{Epoch, Seq, SessionId};
 use windlass_ports::{
-    BlobError, BlobErrorKind, LeaseError, LeaseErrorKind, StoreError, StoreErrorKind,
+    BlobError, BlobErrorKind, InboxError, InboxErrorKind, LeaseError, LeaseErrorKind, StoreError,
+    StoreErrorKind,
 };
 
 use crate::head::BadHead;
@@ -86,6 +87,17 @@ impl Trouble {
 }
 
 impl Trouble {
+    /// As an error of an inbox.
+    pub(crate) fn in_inbox(self, doing: &str) -> InboxError {
+        let kind = match &self {
+            Self::Full(_) => InboxErrorKind::Full,
+            Self::Strange(_) => InboxErrorKind::Io,
+            Self::Refused(..) if !self.passes() => InboxErrorKind::Io,
+            Self::Away(_) | Self::Moved | Self::Refused(..) => InboxErrorKind::Unavailable,
+        };
+        InboxError::new(kind, format!("{doing}: {self}"))
+    }
+
     /// As an error of a store of blobs.
     pub(crate) fn in_blobs(self, doing: &str) -> BlobError {
         let kind = match &self {

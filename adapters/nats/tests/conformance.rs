@@ -8,10 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::SessionId;
-use windlass_nats::NatsStore;
-use windlass_ports::{Blobs, Leases, LogStore, StoreError};
+use windlass_nats::{NatsRelay, NatsStore};
+use windlass_ports::{Blobs, Leases, LiveRelay, LogStore, StoreError};
 use windlass_testkit::blobs::BlobFixture;
+use windlass_testkit::inbox::{InboxFixture, Opened};
 use windlass_testkit::leases::LeasesFixture;
+use windlass_testkit::live::LiveFixture;
 use windlass_testkit::store::StoreFixture;
 
 use common::{Place, or_skip};
@@ -77,3 +79,37 @@ impl LeasesFixture for Fixture {
 }
 
 windlass_testkit::leases_suite!(Fixture(or_skip(Place::new())));
+
+#[async_trait::async_trait]
+impl InboxFixture for Fixture {
+    async fn open(&self) -> Opened {
+        opened(self.0.store_with("&claim_wait_ms=5000").await)
+    }
+
+    async fn open_brief(&self) -> Opened {
+        opened(self.0.store_with("&replies_ms=1000").await)
+    }
+
+    async fn pass(&self, ms: u64) {
+        tokio::time::sleep(Duration::from_millis(ms)).await;
+    }
+}
+
+fn opened(store: NatsStore) -> Opened {
+    Opened {
+        inbox: Arc::new(store.inbox()),
+        store: Arc::new(store),
+    }
+}
+
+windlass_testkit::inbox_suite!(Fixture(or_skip(Place::new())));
+
+#[async_trait::async_trait]
+impl LiveFixture for Fixture {
+    async fn open(&self) -> Arc<dyn LiveRelay> {
+        let config = self.0.config("&linger_ms=1500");
+        Arc::new(NatsRelay::connect(&config).await.unwrap())
+    }
+}
+
+windlass_testkit::live_suite!(Fixture(or_skip(Place::new())));

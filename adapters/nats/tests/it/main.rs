@@ -17,6 +17,7 @@ mod damage;
 mod durability;
 mod erasure;
 mod faults;
+mod letters;
 mod nodes;
 mod pieces;
 mod proxy;

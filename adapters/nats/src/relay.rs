@@ -1,0 +1,250 @@
+//! The live relay over core NATS: a subject for each session that is heard, and one on which nodes
+//! announce what they hear. Nothing of it is in a stream.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::connection::State;
+use async_nats::{Client, HeaderMap, Message, Subscriber};
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use tokio::time::{MissedTickBehavior, interval};
+use windlass_core::SessionId;
+use windlass_ports::{Hearing, LiveCapabilities, LiveRelay, News, StoreError};
+use windlass_store::{Air, Backlog, HELD, Told};
+
+use crate::config::NatsConfig;
+use crate::head::HEADER;
+use crate::open;
+use crate::server::Server;
+
+/// The most bytes of a message, where the server takes so many; and what it takes beside them.
+const MESSAGE_BYTES: usize = 64 * 1024;
+const HEADER_ROOM: usize = 1_024;
+/// The most bytes that wait to go out, and that go out at a time.
+const BACKLOG_BYTES: usize = 1024 * 1024;
+const GROUP_BYTES: usize = 64 * 1024;
+/// The most bytes of an announcement.
+const ANNOUNCEMENT: usize = 32 * 1024;
+/// How often it is looked whether somebody still hears a session.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// A live relay over core NATS, to all others of the same place.
+#[derive(Debug)]
+pub struct NatsRelay {
+    shared: Arc<Shared>,
+    capabilities: LiveCapabilities,
+}
+
+#[derive(Debug)]
+struct Shared {
+    server: Server,
+    air: Air,
+    backlog: Backlog,
+}
+
+impl NatsRelay {
+    /// A relay by a connection of its own, without a stream and without JetStream: for nodes whose
+    /// logs are kept elsewhere. Of the configuration it takes the servers, the place, who connects,
+    /// and the times.
+    ///
+    /// # Errors
+    /// As [`NatsStore::open`](crate::NatsStore::open), as far as it connects.
+    pub async fn connect(config: &NatsConfig) -> Result<Self, StoreError> {
+        let server = open::connect(config, &config.login).await?;
+        Ok(Self::new(server, config.linger_ms))
+    }
+
+    pub(crate) fn new(server: Server, linger_ms: u64) -> Self {
+        let inbox = server.client.new_inbox();
+        let (_, unique) = inbox.rsplit_once('.').unwrap_or(("", &inbox));
+        let room = server.client.max_payload().saturating_sub(HEADER_ROOM);
+        let air = Air::new(unique.to_owned(), Duration::from_millis(linger_ms));
+        let shared = Arc::new(Shared {
+            server,
+            air,
+            backlog: Backlog::new(BACKLOG_BYTES),
+        });
+        tokio::spawn(announce(Arc::clone(&shared), linger_ms));
+        tokio::spawn(send(Arc::clone(&shared)));
+        Self {
+            shared,
+            capabilities: LiveCapabilities {
+                message_bytes: room.min(MESSAGE_BYTES),
+                held: HELD,
+                backlog_bytes: BACKLOG_BYTES,
+                linger_ms,
+            },
+        }
+    }
+}
+
+impl LiveRelay for NatsRelay {
+    fn capabilities(&self) -> LiveCapabilities {
+        self.capabilities
+    }
+
+    fn tell(&self, session: &SessionId, message: &[u8]) {
+        let Shared {
+            server,
+            air,
+            backlog,
+        } = &*self.shared;
+        let Some(told) = air.tell(session, message, self.capabilities.message_bytes) else {
+            return;
+        };
+        let dropped = match server.client.connection_state() {
+            State::Connected => backlog.put(told),
+            State::Pending | State::Disconnected => 1,
+        };
+        air.drop_some(dropped);
+    }
+
+    fn is_heard(&self, session: &SessionId) -> bool {
+        self.shared.air.is_heard(session)
+    }
+
+    fn hear(&self, session: &SessionId) -> Hearing {
+        let (hearing, first) = self.shared.air.hear(session);
+        if first {
+            tokio::spawn(hear(Arc::clone(&self.shared), session.clone()));
+        } else {
+            self.shared.air.begun(session);
+        }
+        hearing
+    }
+
+    fn hearers(&self) -> News {
+        self.shared.air.hearers()
+    }
+
+    fn dropped(&self) -> u64 {
+        self.shared.air.dropped()
+    }
+}
+
+impl Drop for NatsRelay {
+    fn drop(&mut self) {
+        self.shared.air.close();
+        self.shared.air.to_announce.notify_one();
+        self.shared.backlog.to_send.notify_one();
+    }
+}
+
+/// Sends what is told, as fast as the connection takes it.
+async fn send(shared: Arc<Shared>) {
+    let Shared {
+        server,
+        air,
+        backlog,
+    } = &*shared;
+    while !air.is_closed() {
+        let group = backlog.take(GROUP_BYTES);
+        if group.is_empty() {
+            backlog.to_send.notified().await;
+        }
+        for told in group {
+            let mut headers = HeaderMap::new();
+            let head = format!("{} {}", air.node(), told.number);
+            headers.insert(HEADER, head.as_str());
+            let subject = server.names.live_subject(&told.session);
+            let sent = server
+                .client
+                .publish_with_headers(subject, headers, told.message);
+            if let Err(error) = sent.await {
+                tracing::debug!(%error, "a live message was dropped");
+                air.drop_some(1);
+            }
+        }
+    }
+}
+
+/// Receives what is told of one session, for as long as somebody here hears it.
+async fn hear(shared: Arc<Shared>, session: SessionId) {
+    let Shared { server, air, .. } = &*shared;
+    let mut ticks = interval(LOOK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut told = None;
+    while !air.is_closed() {
+        tokio::select! {
+            message = next(&mut told) => {
+                if let Some((node, told)) = message.and_then(|message| read(&session, message)) {
+                    air.came(&node, &told);
+                }
+                continue;
+            }
+            _ = ticks.tick() => {}
+        }
+        if air.forgets(&session) {
+            return;
+        }
+        if told.is_none() {
+            told = subscribe(&server.client, server.names.live_subject(&session)).await;
+            if told.is_some() {
+                // The server knows of the subscription before it hands the announcement on.
+                air.begun(&session);
+            }
+        }
+    }
+}
+
+/// The next message of a subscription; none where there is none, or it ends with its connection.
+async fn next(of: &mut Option<Subscriber>) -> Option<Message> {
+    let message = match of {
+        Some(subscriber) => subscriber.next().await,
+        None => std::future::pending().await,
+    };
+    if message.is_none() {
+        *of = None;
+    }
+    message
+}
+
+async fn subscribe(client: &Client, subject: String) -> Option<Subscriber> {
+    let subscribed = client.subscribe(subject).await;
+    subscribed
+        .inspect_err(|error| tracing::debug!(%error, "live messages are not received"))
+        .ok()
+}
+
+/// A message as it came.
+fn read(session: &SessionId, message: Message) -> Option<(String, Told)> {
+    let headers = message.headers?;
+    let (node, number) = headers.get(HEADER)?.as_str().split_once(' ')?;
+    let told = Told {
+        session: session.clone(),
+        number: number.parse().ok()?,
+        message: message.payload,
+    };
+    Some((node.to_owned(), told))
+}
+
+/// Announces what is heard here, and takes in what others announce.
+async fn announce(shared: Arc<Shared>, linger_ms: u64) {
+    let Shared { server, air, .. } = &*shared;
+    let mut ticks = interval(Duration::from_millis(linger_ms / 3));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let subject = server.names.hears_subject();
+    let mut others = None;
+    while !air.is_closed() {
+        let all = tokio::select! {
+            other = next(&mut others) => {
+                if let Some(other) = other {
+                    air.announced(&String::from_utf8_lossy(&other.payload));
+                }
+                continue;
+            }
+            () = air.to_announce.notified() => false,
+            _ = ticks.tick() => true,
+        };
+        if others.is_none() {
+            others = subscribe(&server.client, subject.clone()).await;
+        }
+        for announcement in air.announcements(all, ANNOUNCEMENT) {
+            let payload = Bytes::from(announcement);
+            if let Err(error) = server.client.publish(subject.clone(), payload).await {
+                tracing::debug!(%error, "what is heard here was not announced: it is again");
+            }
+        }
+    }
+}

@@ -29,6 +29,8 @@ pub struct PostgresConfig {
     pub(crate) patience: Duration,
     pub(crate) answer: Duration,
     pub(crate) blob_bytes: u64,
+    pub(crate) replies_ms: u64,
+    pub(crate) linger_ms: u64,
 }
 
 /// How a store hears of what other nodes append.
@@ -62,6 +64,8 @@ impl PostgresConfig {
     /// | `patience_ms=15000` | how long a server that is away is waited for |
     /// | `answer_ms=30000` | how long one answer is waited for |
     /// | `blob_bytes=67108864` | the most bytes that are kept of a blob |
+    /// | `replies_ms=600000` | for how long the inbox keeps a reply at least |
+    /// | `linger_ms=15000` | for how long a session counts as heard live after the last one who heard it; the same on all nodes |
     ///
     /// # Errors
     /// `Invalid`, without the URL in its words.
@@ -108,6 +112,8 @@ impl PostgresConfig {
             patience: Duration::from_secs(15),
             answer: Duration::from_secs(30),
             blob_bytes: 64 * 1024 * 1024,
+            replies_ms: 600_000,
+            linger_ms: 15_000,
         }
     }
 
@@ -154,6 +160,8 @@ impl PostgresConfig {
             "patience_ms" => self.patience = Duration::from_millis(number()?.min(3_600_000)),
             "answer_ms" => self.answer = Duration::from_millis(number()?.clamp(10, 3_600_000)),
             "blob_bytes" => self.blob_bytes = number()?,
+            "replies_ms" => self.replies_ms = number()?.clamp(500, 86_400_000),
+            "linger_ms" => self.linger_ms = number()?.clamp(300, 600_000),
             _ => return Err(wrong()),
         }
         Ok(())
@@ -196,7 +204,7 @@ impl fmt::Debug for PostgresConfig {
 }
 
 /// Options that are not for tokio-postgres.
-const OURS: [&str; 12] = [
+const OURS: [&str; 14] = [
     "schema",
     "pool",
     "writers",
@@ -209,6 +217,8 @@ const OURS: [&str; 12] = [
     "patience_ms",
     "answer_ms",
     "blob_bytes",
+    "replies_ms",
+    "linger_ms",
 ];
 
 fn server(url: &str, what: &str) -> Result<tokio_postgres::Config, StoreError> {

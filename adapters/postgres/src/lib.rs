@@ -1,16 +1,20 @@
 #![doc = include_str!("../README.md")]
 
 mod blobs;
+mod bundle;
 mod config;
 mod database;
 mod error;
 mod gather;
 mod group;
+mod inbox;
 mod leases;
+mod mail;
 mod node;
 mod presence;
 mod read;
 mod record;
+mod relay;
 mod schema;
 mod slots;
 mod snapshots;
@@ -20,4 +24,6 @@ mod tls;
 
 pub use blobs::PostgresBlobs;
 pub use config::PostgresConfig;
+pub use inbox::PostgresInbox;
+pub use relay::PostgresRelay;
 pub use store::PostgresStore;

@@ -11,6 +11,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use windlass_core::SessionId;
 use windlass_ports::StoreError;
 
+use crate::bundle::Assembly;
 use crate::group::seq;
 use crate::node::Leaving;
 use crate::store::Shared;
@@ -31,6 +32,8 @@ pub(crate) struct Presence {
 impl Drop for Presence {
     fn drop(&mut self) {
         let shared = Arc::clone(&self.shared);
+        shared.mail.close();
+        shared.live.close();
         let leaving = Leaving::of(&shared.node);
         self.runtime.spawn(async move {
             if let Err(error) = shared.node.leave().await {
@@ -41,9 +44,29 @@ impl Drop for Presence {
     }
 }
 
-/// The channel of a schema's notifications.
-fn channel(schema: &str) -> String {
-    format!("windlass_{:08x}", crc32c::crc32c(schema.as_bytes()))
+/// The channels of a schema's notifications.
+#[derive(Debug, Clone)]
+pub(crate) struct Channels {
+    /// Which logs grew.
+    logs: String,
+    /// Letters and replies.
+    pub(crate) mail: String,
+    /// Who hears what.
+    pub(crate) hears: String,
+    /// What streams.
+    pub(crate) live: String,
+}
+
+impl Channels {
+    pub(crate) fn of(schema: &str) -> Self {
+        let logs = format!("windlass_{:08x}", crc32c::crc32c(schema.as_bytes()));
+        Self {
+            mail: format!("{logs}_mail"),
+            hears: format!("{logs}_hears"),
+            live: format!("{logs}_live"),
+            logs,
+        }
+    }
 }
 
 /// Tells others which logs grew: one notification at a time, for all that grew meanwhile. It is a
@@ -58,7 +81,7 @@ pub(crate) async fn tell(shared: Weak<Shared>, tails: Arc<crate::tails::Tails>) 
             return;
         };
         if let Some(notice) = tails.notice(&shared.unique) {
-            let channel = channel(&shared.database.schema);
+            let channel = Channels::of(&shared.database.schema).logs;
             let params = &[(&channel as _, Type::TEXT), (&notice as _, Type::TEXT)];
             let told = shared
                 .database
@@ -137,14 +160,27 @@ async fn hear(
     let Some(strong) = shared.upgrade() else {
         return Ok(());
     };
-    let channel = channel(&strong.database.schema);
+    let channels = Channels::of(&strong.database.schema);
     let (tails, own) = (Arc::clone(&strong.tails), strong.unique.clone());
+    let (mail, live) = (Arc::clone(&strong.mail), Arc::clone(&strong.live));
     drop(strong);
     let (client, mut connection) = server.connect(tls).await?;
+    let mut assembly = Assembly::default();
     let driven = async {
         while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
             if let AsyncMessage::Notification(notification) = message? {
-                tails.hear(notification.payload(), &own);
+                let (channel, notice) = (notification.channel(), notification.payload());
+                if channel == channels.live {
+                    if let Some((node, all)) = assembly.take(notice) {
+                        all.iter().for_each(|told| live.air.came(&node, told));
+                    }
+                } else if channel == channels.hears {
+                    live.air.announced(notice);
+                } else if channel == channels.mail {
+                    mail.hear(notice, &own);
+                } else {
+                    tails.hear(notice, &own);
+                }
             }
             if shared.strong_count() == 0 {
                 return Ok(());
@@ -153,12 +189,34 @@ async fn hear(
         Ok(())
     };
     let listening = async {
-        client.batch_execute(&format!("listen {channel}")).await?;
+        let Channels {
+            logs,
+            mail: m,
+            hears,
+            ..
+        } = &channels;
+        let all = format!("listen {logs}; listen {m}; listen {hears}");
+        client.batch_execute(&all).await?;
         // What was told before this moment was not heard.
         tails.hear("", &own);
+        mail.hear_all();
+        live.air.lost();
+        let mut listens = false;
         // The connection lives as long as its client does.
         loop {
-            tokio::time::sleep(Duration::from_secs(1)).await;
+            // What streams is listened to only while somebody hears.
+            let hears = live.air.hears();
+            if hears != listens {
+                let word = if hears { "listen" } else { "unlisten" };
+                let sql = format!("{word} {}", channels.live);
+                client.batch_execute(&sql).await?;
+                listens = hears;
+            }
+            if listens {
+                live.listens();
+            }
+            let news = live.to_listen.notified();
+            let _ = tokio::time::timeout(Duration::from_secs(1), news).await;
             if shared.strong_count() == 0 {
                 return Ok(());
             }

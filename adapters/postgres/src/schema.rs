@@ -9,7 +9,11 @@ use crate::database::Database;
 use crate::error::{failed, meaning};
 
 /// The steps; the first makes version 1. A step that was ever released is never changed.
-const STEPS: [&str; 2] = [include_str!("sql/0001.sql"), include_str!("sql/0002.sql")];
+const STEPS: [&str; 3] = [
+    include_str!("sql/0001.sql"),
+    include_str!("sql/0002.sql"),
+    include_str!("sql/0003.sql"),
+];
 /// How often the steps are tried where the connection is lost in them.
 const TRIES: u32 = 5;
 /// The oldest server: 13 has `gen_random_uuid` of its own.

@@ -21,8 +21,11 @@ use crate::database::Database;
 use crate::error::{corrupt, not_claimed, unknown};
 use crate::gather::{self, Job, conflict};
 use crate::group::seq;
+use crate::inbox::PostgresInbox;
+use crate::mail::{self, Mail};
 use crate::node::{self, Node};
-use crate::presence::{self, Presence};
+use crate::presence::{self, Channels, Presence};
+use crate::relay::{self, Live, PostgresRelay};
 use crate::slots::{Slot, Slots};
 use crate::tails::Tails;
 use crate::{read, record, schema, snapshots, tls};
@@ -39,6 +42,8 @@ pub struct PostgresStore {
     durability: Durability,
     poll_ms: u64,
     blob_bytes: u64,
+    replies_ms: u64,
+    linger_ms: Option<u64>,
 }
 
 /// What the store and its tasks have in common.
@@ -47,6 +52,8 @@ pub(crate) struct Shared {
     pub(crate) node: Arc<Node>,
     pub(crate) slots: Slots,
     pub(crate) tails: Arc<Tails>,
+    pub(crate) mail: Arc<Mail>,
+    pub(crate) live: Arc<Live>,
     /// Tells this store object's notifications from those of others.
     pub(crate) unique: String,
 }
@@ -71,6 +78,8 @@ impl PostgresStore {
             database,
             slots: Slots::default(),
             tails: Arc::default(),
+            mail: Arc::default(),
+            live: Arc::new(Live::new(&told.unique, config.linger_ms)),
             unique: told.unique,
         });
         let weak = || Arc::downgrade(&shared);
@@ -78,6 +87,10 @@ impl PostgresStore {
         let poll = Duration::from_millis(config.poll_ms);
         tokio::spawn(presence::tell(weak(), tails()));
         tokio::spawn(presence::ask(weak(), tails(), poll));
+        let channels = Channels::of(&config.schema);
+        let (mail, live) = (|| Arc::clone(&shared.mail), || Arc::clone(&shared.live));
+        tokio::spawn(mail::tell(weak(), mail(), channels.mail));
+        tokio::spawn(mail::ask(weak(), mail(), poll, config.replies_ms));
         let listens = match &config.listen {
             Listen::Here => Some(config.server.clone()),
             Listen::At(server) => Some(server.as_ref().clone()),
@@ -86,6 +99,9 @@ impl PostgresStore {
         if let Some(server) = listens {
             let tls = tls::connector(&config)?;
             tokio::spawn(presence::listen(weak(), server, tls));
+            tokio::spawn(relay::send(weak(), live(), channels.live));
+            let linger_ms = config.linger_ms;
+            tokio::spawn(relay::announce(weak(), live(), channels.hears, linger_ms));
         }
         let put = gather::start(&shared, config.writers);
         let runtime = Handle::current();
@@ -95,7 +111,28 @@ impl PostgresStore {
             durability: config.durability,
             poll_ms: config.poll_ms,
             blob_bytes: config.blob_bytes,
+            replies_ms: config.replies_ms,
+            linger_ms: (!matches!(config.listen, Listen::Never)).then_some(config.linger_ms),
         })
+    }
+
+    /// The inbox beside these logs, by the same connections.
+    #[must_use]
+    pub fn inbox(&self) -> PostgresInbox {
+        PostgresInbox::new(
+            &self.presence,
+            self.durability,
+            self.poll_ms,
+            self.replies_ms,
+        )
+    }
+
+    /// A live relay to all other nodes, by the database's notifications; `None` where this store does
+    /// not listen to them (`listen=never`).
+    #[must_use]
+    pub fn relay(&self) -> Option<PostgresRelay> {
+        let linger_ms = self.linger_ms?;
+        Some(PostgresRelay::new(&self.presence, linger_ms))
     }
 
     /// The blobs beside these logs, by the same connections.

@@ -9,9 +9,12 @@ use std::sync::Arc;
 
 use common::Place;
 use windlass_core::SessionId;
-use windlass_ports::{Blobs, Leases, LogStore};
+use windlass_ports::{Blobs, Leases, LiveRelay, LogStore};
+use windlass_postgres::PostgresStore;
 use windlass_testkit::blobs::BlobFixture;
+use windlass_testkit::inbox::{InboxFixture, Opened};
 use windlass_testkit::leases::LeasesFixture;
+use windlass_testkit::live::LiveFixture;
 use windlass_testkit::store::StoreFixture;
 
 #[async_trait::async_trait]
@@ -68,6 +71,36 @@ impl LeasesFixture for Place {
     }
 }
 
+#[async_trait::async_trait]
+impl InboxFixture for Place {
+    async fn open(&self) -> Opened {
+        opened(self.store().await)
+    }
+
+    async fn open_brief(&self) -> Opened {
+        opened(self.open_with("&replies_ms=1000").await)
+    }
+
+    async fn pass(&self, ms: u64) {
+        LeasesFixture::pass(self, ms).await;
+    }
+}
+
+fn opened(store: PostgresStore) -> Opened {
+    Opened {
+        inbox: Arc::new(store.inbox()),
+        store: Arc::new(store),
+    }
+}
+
+#[async_trait::async_trait]
+impl LiveFixture for Place {
+    async fn open(&self) -> Arc<dyn LiveRelay> {
+        let store = self.open_with("&linger_ms=1500").await;
+        Arc::new(store.relay().unwrap())
+    }
+}
+
 /// As the kit's own macro, and says so where a case is skipped.
 macro_rules! where_there_is_a_server {
     ([$name:ident, $kind:ident] $($case:ident,)*) => {
@@ -90,3 +123,5 @@ macro_rules! where_there_is_a_server {
 windlass_testkit::log_store_cases! { [where_there_is_a_server] log_store_suite, store }
 windlass_testkit::blob_cases! { [where_there_is_a_server] blob_suite, blobs }
 windlass_testkit::lease_cases! { [where_there_is_a_server] leases_suite, leases }
+windlass_testkit::inbox_cases! { [where_there_is_a_server] inbox_suite, inbox }
+windlass_testkit::live_cases! { [where_there_is_a_server] live_suite, live }

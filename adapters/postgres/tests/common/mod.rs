@@ -111,6 +111,8 @@ impl Place {
                  from {from}.sessions;
              insert into SCHEMA.facts select * from {from}.facts;
              insert into SCHEMA.snapshots select * from {from}.snapshots;
+             insert into SCHEMA.letters overriding system value select * from {from}.letters;
+             insert into SCHEMA.replies select * from {from}.replies;
              select setval('SCHEMA.epochs', (select last_value from {from}.epochs));
              select setval(pg_get_serial_sequence('SCHEMA.sessions', 'log'),
                            (select coalesce(max(log), 1) from SCHEMA.sessions));

@@ -12,6 +12,7 @@ mod common;
 
 mod away;
 mod damage;
+mod letters;
 mod nodes;
 mod opening;
 mod proxy;

@@ -1,0 +1,233 @@
+//! The inbox: a letter is a row, and a reply is a row in its place.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+use windlass_core::{Epoch, SessionId};
+use windlass_ports::{
+    Durability, Inbox, InboxCapabilities, InboxError, InboxErrorKind, Letter, LetterId, News,
+    StoreError, StoreErrorKind,
+};
+
+use crate::database::Param;
+use crate::mail;
+use crate::presence::Presence;
+
+/// The most bytes of a letter, and of a reply.
+const LETTER_BYTES: usize = 1024 * 1024;
+/// The most letters that wait in a session.
+const LETTERS: i32 = 64;
+
+/// An inbox in PostgreSQL, beside the logs of a [`PostgresStore`](crate::PostgresStore).
+#[derive(Clone)]
+pub struct PostgresInbox {
+    presence: Arc<Presence>,
+    capabilities: InboxCapabilities,
+}
+
+impl PostgresInbox {
+    pub(crate) fn new(
+        presence: &Arc<Presence>,
+        durability: Durability,
+        poll_ms: u64,
+        replies_ms: u64,
+    ) -> Self {
+        Self {
+            presence: Arc::clone(presence),
+            capabilities: InboxCapabilities {
+                durability,
+                letter_bytes: LETTER_BYTES,
+                letters: usize::try_from(LETTERS).unwrap_or_default(),
+                told_ms: poll_ms.saturating_mul(2),
+                replies_ms,
+            },
+        }
+    }
+
+    async fn asked(
+        &self,
+        doing: &str,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, InboxError> {
+        let rows = self.presence.shared.database.rows(doing, sql, params).await;
+        rows.map_err(inbox_error)
+    }
+
+    fn mail(&self) -> &Arc<mail::Mail> {
+        &self.presence.shared.mail
+    }
+
+    async fn look(
+        &self,
+        session: &SessionId,
+        letter: &LetterId,
+    ) -> Result<Option<Bytes>, InboxError> {
+        const SQL: &str = "select body from SCHEMA.replies where session = $1 and id = $2";
+        let doing = format!("looking for the reply to a letter of session {session}");
+        let params = &[
+            (&session.as_str() as _, Type::TEXT),
+            (&letter.as_str() as _, Type::TEXT),
+        ];
+        let rows = self.asked(&doing, SQL, params).await?;
+        Ok(rows.first().map(|row| row.get::<_, Vec<u8>>(0).into()))
+    }
+}
+
+#[async_trait]
+impl Inbox for PostgresInbox {
+    fn capabilities(&self) -> InboxCapabilities {
+        self.capabilities
+    }
+
+    async fn leave(&self, session: &SessionId, letter: &Letter) -> Result<(), InboxError> {
+        const SQL: &str = "select SCHEMA.leave($1, $2, $3, $4)";
+        fits(session, &letter.bytes)?;
+        let doing = format!("leaving a letter for session {session}");
+        let params = &[
+            (&session.as_str() as _, Type::TEXT),
+            (&letter.id.as_str() as _, Type::TEXT),
+            (&&letter.bytes[..] as _, Type::BYTEA),
+            (&LETTERS as _, Type::INT4),
+        ];
+        let rows = self.asked(&doing, SQL, params).await?;
+        match rows.first().map(|row| row.get::<_, &str>(0)) {
+            Some("full") => Err(InboxError::full(session, self.capabilities.letters)),
+            // Known, perhaps from a try whose answer was lost: others may not have been told.
+            Some(_) => {
+                self.mail().came(session);
+                Ok(())
+            }
+            None => Err(InboxError::new(
+                InboxErrorKind::Io,
+                format!("{doing}: no answer"),
+            )),
+        }
+    }
+
+    async fn letters(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        limit: usize,
+    ) -> Result<Vec<Letter>, InboxError> {
+        // One statement sees the claim and the letters as they were at one moment.
+        const SQL: &str = "select l.id, l.body from SCHEMA.sessions s left join lateral (\
+                select t.id, t.body, t.place from SCHEMA.letters t where t.session = s.id \
+                order by t.place limit $3\
+            ) l on true \
+            where s.id = $1 and s.epoch = $2 and s.owner is not null order by l.place";
+        let doing = format!("taking the letters of session {session}");
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let params = &[
+            (&session.as_str() as _, Type::TEXT),
+            (&epoch.0.cast_signed() as _, Type::INT8),
+            (&limit as _, Type::INT8),
+        ];
+        let rows = self.asked(&doing, SQL, params).await?;
+        if rows.is_empty() {
+            return Err(InboxError::not_claimed(session, epoch, "taking"));
+        }
+        let mut letters = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let Some(id) = row.get::<_, Option<&str>>(0) else {
+                continue;
+            };
+            let id = LetterId::new(id).map_err(|error| {
+                let context = format!("{doing}: {id:?} is {error}; look at what else writes there");
+                InboxError::new(InboxErrorKind::Io, context)
+            })?;
+            letters.push(Letter {
+                id,
+                bytes: row.get::<_, Vec<u8>>(1).into(),
+            });
+        }
+        Ok(letters)
+    }
+
+    async fn reply(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        letter: &LetterId,
+        reply: &[u8],
+    ) -> Result<(), InboxError> {
+        const SQL: &str = "select SCHEMA.reply($1, $2, $3, $4)";
+        fits(session, reply)?;
+        let doing = format!("replying to a letter of session {session}");
+        let params = &[
+            (&session.as_str() as _, Type::TEXT),
+            (&epoch.0.cast_signed() as _, Type::INT8),
+            (&letter.as_str() as _, Type::TEXT),
+            (&reply as _, Type::BYTEA),
+        ];
+        let rows = self.asked(&doing, SQL, params).await?;
+        if !rows.first().is_some_and(|row| row.get(0)) {
+            return Err(InboxError::not_claimed(session, epoch, "replying to"));
+        }
+        self.mail().replied(session, letter);
+        Ok(())
+    }
+
+    async fn replied(
+        &self,
+        session: &SessionId,
+        letter: &LetterId,
+        patience: Duration,
+    ) -> Result<Option<Bytes>, InboxError> {
+        let mut waits = self.mail().wait(session, letter);
+        if let Some(reply) = self.look(session, letter).await? {
+            return Ok(Some(reply));
+        }
+        let given = waits.reply.wait_for(Option::is_some);
+        match tokio::time::timeout(patience, given).await {
+            Ok(Ok(reply)) => Ok(reply.clone()),
+            // The sender lives as long as this wait does.
+            Ok(Err(_)) | Err(_) => Ok(None),
+        }
+    }
+
+    fn arrivals(&self) -> News {
+        self.mail().arrivals()
+    }
+
+    async fn waiting(
+        &self,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> Result<Vec<SessionId>, InboxError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let waiting = mail::waiting(&self.presence.shared.database, after, limit).await;
+        waiting.map_err(inbox_error)
+    }
+}
+
+fn fits(session: &SessionId, bytes: &[u8]) -> Result<(), InboxError> {
+    if bytes.len() > LETTER_BYTES {
+        return Err(InboxError::too_large(session, bytes.len(), LETTER_BYTES));
+    }
+    Ok(())
+}
+
+fn inbox_error(error: StoreError) -> InboxError {
+    let kind = match &error.kind {
+        StoreErrorKind::Unavailable => InboxErrorKind::Unavailable,
+        StoreErrorKind::Full => InboxErrorKind::Full,
+        StoreErrorKind::Unknown
+        | StoreErrorKind::Locked
+        | StoreErrorKind::NotClaimed
+        | StoreErrorKind::Conflict { .. }
+        | StoreErrorKind::Invalid
+        | StoreErrorKind::TooLarge
+        | StoreErrorKind::Corrupt { .. }
+        | StoreErrorKind::Newer
+        | StoreErrorKind::ReadOnly
+        | StoreErrorKind::Unsupported
+        | StoreErrorKind::Io => InboxErrorKind::Io,
+    };
+    InboxError::new(kind, error.context.clone()).caused_by(error)
+}

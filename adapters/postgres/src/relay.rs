@@ -1,0 +1,187 @@
+//! The live relay over the database's notifications. What is told goes out in groups, each a
+//! transaction that keeps nothing and is not synced; a backlog is dropped.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex as Lock, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use windlass_core::SessionId;
+use windlass_ports::{Hearing, LiveCapabilities, LiveRelay, News};
+use windlass_store::{Air, Backlog, HELD};
+
+use crate::bundle;
+use crate::mail;
+use crate::presence::Presence;
+use crate::store::Shared;
+
+/// The most bytes of a message.
+const MESSAGE_BYTES: usize = 64 * 1024;
+/// The most bytes that wait to go out, and that go out in one transaction.
+const BACKLOG_BYTES: usize = 512 * 1024;
+const GROUP_BYTES: usize = 96 * 1024;
+/// The most bytes of an announcement.
+const ANNOUNCEMENT: usize = 7_800;
+/// How long it may take to send a group; then it is dropped.
+const SENDING: Duration = Duration::from_secs(2);
+
+/// A live relay over the notifications of a [`PostgresStore`](crate::PostgresStore)'s database.
+#[derive(Clone)]
+pub struct PostgresRelay {
+    presence: Arc<Presence>,
+    linger_ms: u64,
+}
+
+/// What a relay and its tasks have in common.
+#[derive(Debug)]
+pub(crate) struct Live {
+    pub(crate) air: Air,
+    backlog: Backlog,
+    /// Sessions that began to be heard, to be announced once the connection listens.
+    begun: Lock<BTreeSet<SessionId>>,
+    /// There are such, or nobody hears any more.
+    pub(crate) to_listen: Notify,
+    bundles: AtomicU64,
+}
+
+impl Live {
+    pub(crate) fn new(node: &str, linger_ms: u64) -> Self {
+        Self {
+            air: Air::new(node.to_owned(), Duration::from_millis(linger_ms)),
+            backlog: Backlog::new(BACKLOG_BYTES),
+            begun: Lock::default(),
+            to_listen: Notify::new(),
+            bundles: AtomicU64::new(0),
+        }
+    }
+
+    /// The connection listens to live messages now: what is heard is announced.
+    pub(crate) fn listens(&self) {
+        let begun = {
+            let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *begun)
+        };
+        for session in begun {
+            self.air.begun(&session);
+        }
+    }
+
+    /// Ends all that is heard here, and the tasks.
+    pub(crate) fn close(&self) {
+        self.air.close();
+        self.air.to_announce.notify_one();
+        self.backlog.to_send.notify_one();
+        self.to_listen.notify_one();
+    }
+}
+
+impl PostgresRelay {
+    pub(crate) fn new(presence: &Arc<Presence>, linger_ms: u64) -> Self {
+        Self {
+            presence: Arc::clone(presence),
+            linger_ms,
+        }
+    }
+
+    fn live(&self) -> &Live {
+        &self.presence.shared.live
+    }
+}
+
+impl LiveRelay for PostgresRelay {
+    fn capabilities(&self) -> LiveCapabilities {
+        LiveCapabilities {
+            message_bytes: MESSAGE_BYTES,
+            held: HELD,
+            backlog_bytes: BACKLOG_BYTES,
+            linger_ms: self.linger_ms,
+        }
+    }
+
+    fn tell(&self, session: &SessionId, message: &[u8]) {
+        let live = self.live();
+        if let Some(told) = live.air.tell(session, message, MESSAGE_BYTES) {
+            live.air.drop_some(live.backlog.put(told));
+        }
+    }
+
+    fn is_heard(&self, session: &SessionId) -> bool {
+        self.live().air.is_heard(session)
+    }
+
+    fn hear(&self, session: &SessionId) -> Hearing {
+        let live = self.live();
+        let (hearing, _) = live.air.hear(session);
+        let mut begun = live.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        begun.insert(session.clone());
+        drop(begun);
+        live.to_listen.notify_one();
+        hearing
+    }
+
+    fn hearers(&self) -> News {
+        self.live().air.hearers()
+    }
+
+    fn dropped(&self) -> u64 {
+        self.live().air.dropped()
+    }
+}
+
+/// Sends what is told: one transaction at a time, for all that was told meanwhile.
+pub(crate) async fn send(shared: Weak<Shared>, live: Arc<Live>, channel: String) {
+    while !live.air.is_closed() {
+        let group = live.backlog.take(GROUP_BYTES);
+        if group.is_empty() {
+            live.backlog.to_send.notified().await;
+            continue;
+        }
+        let Some(shared) = shared.upgrade() else {
+            return;
+        };
+        let number = live.bundles.fetch_add(1, Ordering::Relaxed);
+        let pieces = bundle::pieces(live.air.node(), number, &group);
+        let doing = "telling what streams";
+        let sent = mail::notify(&shared.database, doing, &channel, &pieces);
+        let why = match tokio::time::timeout(SENDING, sent).await {
+            Ok(Ok(())) => continue,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("it took longer than {SENDING:?}"),
+        };
+        tracing::debug!(why, "live messages were dropped");
+        live.air.drop_some(group.len() as u64);
+    }
+}
+
+/// Announces what is heard here: what began at once, all of it now and again.
+pub(crate) async fn announce(
+    shared: Weak<Shared>,
+    live: Arc<Live>,
+    channel: String,
+    linger_ms: u64,
+) {
+    let mut ticks = tokio::time::interval(Duration::from_millis(linger_ms / 3));
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    while !live.air.is_closed() {
+        let all = tokio::select! {
+            () = live.air.to_announce.notified() => false,
+            _ = ticks.tick() => true,
+        };
+        if all {
+            live.air.forget();
+            live.to_listen.notify_one();
+        }
+        let announcements = live.air.announcements(all, ANNOUNCEMENT);
+        let Some(shared) = shared.upgrade() else {
+            return;
+        };
+        if announcements.is_empty() {
+            continue;
+        }
+        let doing = "announcing what is heard";
+        if let Err(error) = mail::notify(&shared.database, doing, &channel, &announcements).await {
+            tracing::debug!(%error, "what is heard here was not announced: it is again");
+        }
+    }
+}

@@ -176,10 +176,11 @@ impl Orders {
             .stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut answers = child.stdin.take().unwrap();
+        let mut told = std::io::stdout();
         for line in BufReader::new(child.stdout.take().unwrap()).lines() {
             let line = line.unwrap();
             match line.strip_prefix('@') {
-                None => writeln!(std::io::stdout(), "{line}").unwrap(),
+                None => told.write_all(format!("{line}\n").as_bytes()).unwrap(),
                 Some(order) => {
                     self.obey(order);
                     answers.write_all(b"done\n").unwrap();

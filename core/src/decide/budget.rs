@@ -25,7 +25,8 @@ pub(super) struct More {
 /// An estimate of the tokens of a request that shows so much more.
 ///
 /// Where the provider has measured an earlier request, this one is a longer form of it, since a
-/// compaction forgets the measure: only what came since is estimated.
+/// compaction forgets the measure: only what came since is estimated. A request that is said to have
+/// had no tokens at all was not measured.
 pub(super) fn tokens(session: &Session, turn: &Turn, more: More) -> u64 {
     let guess = |bytes: u64, items: u64| {
         let text = bytes.div_ceil(BYTES_PER_TOKEN);
@@ -33,7 +34,7 @@ pub(super) fn tokens(session: &Session, turn: &Turn, more: More) -> u64 {
     };
     let Shown { bytes, items, .. } = session.shown;
     match &session.measured {
-        Some(measured) => {
+        Some(measured) if measured.tokens > 0 => {
             let since = bytes.saturating_sub(measured.shown.bytes);
             let items = items.saturating_sub(measured.shown.items);
             let more = guess(
@@ -42,7 +43,7 @@ pub(super) fn tokens(session: &Session, turn: &Turn, more: More) -> u64 {
             );
             measured.tokens.saturating_add(more)
         }
-        None => {
+        Some(_) | None => {
             let all = bytes.saturating_add(turn.base_bytes);
             guess(
                 all.saturating_add(more.bytes),

@@ -40,11 +40,12 @@ fn folded(log: &[Recorded]) -> windlass_core::Folded {
     folded
 }
 
-/// The log goes on as another script says, and the laws of whole logs hold at its end.
+/// The log goes on as another script says, and the laws hold all the way.
 fn go_on(log: Vec<Recorded>, ceiling: Limits, script: &Script) -> Vec<Recorded> {
     let mut world = World::follow(Machine::CORE, ceiling, log).unwrap();
     for step in &script.steps {
         world.step(step).unwrap();
+        world.check_now().unwrap();
     }
     world.check_prefixes().unwrap();
     world.log().to_vec()

@@ -142,3 +142,34 @@ fn a_failed_attempt_costs_too() {
         "#]],
     );
 }
+
+#[test]
+fn a_request_that_is_said_to_have_had_no_tokens_is_no_measure_of_the_next() {
+    check(
+        r#"
+            open tokens=600
+            send hello
+            end unfinished tokens=0
+            text hi
+            end stop
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside
+                 run sample@5
+            > end unfinished tokens=0
+               6 SampleEnded unfinished, 0 tokens
+               7 SampleStarted sample 2 attempt 1 because unfinished, 115 tokens set aside
+                 run sample@7
+            > text hi
+               8 ItemAdded text "hi"
+            > end stop
+               9 SampleEnded stop
+              10 TurnSettled completed
+        "#]],
+    );
+}

@@ -1,0 +1,103 @@
+//! Forking: `windlass fork` begins a session at a point of another one, both go on, and both verify.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "it is all test code, also what its tests share"
+)]
+
+mod common;
+
+use common::{Done, Place, lines};
+
+/// Asks the demo for an output that is too long to be shown.
+const LONG: &str = "run: seq 1 100000";
+
+fn ok(done: Done) -> Done {
+    assert_eq!(done.code, 0, "{}\n{}", done.out, done.err);
+    done
+}
+
+fn last(place: &Place, session: &str) -> String {
+    let log = ok(place.run(&["log", session])).out;
+    lines(&log).len().to_string()
+}
+
+#[test]
+fn a_session_is_forked_goes_on_twice_and_moves_like_any_other() {
+    let place = Place::new();
+    ok(place.run(&["run", LONG, "--session", "one"]));
+    let at = last(&place, "one");
+    let forked = ok(place.run(&["fork", "one", "--at", &at, "--as", "two"]));
+    assert_eq!(forked.out, "two\n");
+    let told = format!("session two goes on from one at {at}, with 1 long output or image");
+    assert!(forked.err.contains(&told), "{}", forked.err);
+    // Without a name it gets one.
+    let named = ok(place.run(&["fork", "two", "--at", "1"])).out;
+    assert_eq!(named.trim().len(), 26, "{named}");
+
+    ok(place.run(&["resume", "one", "What is in this folder?"]));
+    ok(place.run(&["resume", "two", "run: echo otherwise"]));
+    for session in ["one", "two"] {
+        ok(place.run(&["verify", session]));
+        ok(place.run(&["replay", session, "--verify"]));
+    }
+    assert_ne!(last(&place, "one"), at);
+    // Again, it is there.
+    let again = ok(place.run(&["fork", "one", "--at", &at, "--as", "two"]));
+    assert_eq!(again.out, "two\n");
+    assert!(again.err.contains("already"), "{}", again.err);
+
+    // The output is the fork's own, and goes where the fork goes.
+    ok(place.run(&["erase", "one", "--yes"]));
+    ok(place.run(&["verify", "two"]));
+    ok(place.run(&[
+        "copy",
+        "--from",
+        "file:.windlass",
+        "--to",
+        "sled:there",
+        "two",
+    ]));
+    ok(place.run(&["verify", "two", "--store", "sled:there"]));
+    let exported = ok(place.run(&["export", "two", "--with-outputs"])).out;
+    std::fs::write(place.file("two.jsonl"), exported).unwrap();
+    ok(place.run(&["import", "two.jsonl", "--store", "file:third"]));
+    ok(place.run(&["verify", "two", "--store", "file:third"]));
+    ok(place.run(&["replay", "two", "--verify", "--store", "file:third"]));
+    ok(place.run(&[
+        "resume",
+        "two",
+        "What is in this folder?",
+        "--store",
+        "file:third",
+    ]));
+}
+
+#[test]
+fn what_cannot_be_forked_is_told_with_the_nearest_points() {
+    let place = Place::new();
+    ok(place.run(&["run", "hello", "--session", "one"]));
+    let at = last(&place, "one");
+    let inside = place.run(&["fork", "one", "--at", "3"]);
+    assert_eq!((inside.code, inside.out.as_str()), (2, ""));
+    let nearest = format!("are 2 and {at}");
+    assert!(inside.err.contains(&nearest), "{}", inside.err);
+    for (session, seq, words) in [
+        ("one", "0", "has no position 0"),
+        ("one", "100000", "has no position 100000"),
+        ("none", "1", "there is no session none"),
+    ] {
+        let refused = place.run(&["fork", session, "--at", seq, "--as", "two"]);
+        assert_eq!(refused.code, 2, "{}", refused.err);
+        assert!(refused.err.contains(words), "{}", refused.err);
+    }
+    let taken = place.run(&["fork", "one", "--at", "1", "--as", "one"]);
+    assert_eq!(taken.code, 2, "{}", taken.err);
+    assert!(taken.err.contains("exists already"), "{}", taken.err);
+    // An input that waits is heard in the fork when it is said so.
+    let forked = ok(place.run(&["fork", "one", "--at", "2", "--as", "two"]));
+    assert!(forked.err.contains("1 input waits"), "{}", forked.err);
+    let heard = ok(place.run(&["resume", "two"]));
+    assert!(!heard.out.trim().is_empty(), "{}", heard.err);
+    ok(place.run(&["replay", "two", "--verify"]));
+}

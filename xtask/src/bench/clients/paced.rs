@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use super::client::{Caller, Reader, Seen};
 use super::pace::Pace;
@@ -25,6 +26,9 @@ const HEAVY: usize = 4 * 1024;
 
 /// The receive buffer of one that stops reading.
 const SMALL: u32 = 4 * 1024;
+
+/// How long one that begins to read again is waited for.
+const TOLD: Duration = Duration::from_secs(10);
 
 /// What came of one run.
 struct Ran {
@@ -117,7 +121,11 @@ pub(super) async fn stopped(seconds: u32) -> anyhow::Result<bool> {
         with.lagged(),
     ));
     let told = match stopped {
-        Some(mut reader) => reader.follow(u32::MAX).await?.lagged,
+        // Where so little was said that it did not fall behind, nothing tells it.
+        Some(mut reader) => match timeout(TOLD, reader.follow(u32::MAX)).await {
+            Ok(seen) => seen?.lagged,
+            Err(_) => false,
+        },
         None => false,
     };
     let what = format!(

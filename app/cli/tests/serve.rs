@@ -130,3 +130,43 @@ fn a_configuration_of_the_workspace_is_not_read() {
     let server = Server::start(&place, &["--store", "memory:"]);
     assert_eq!(server.stop("TERM").code, 0);
 }
+
+#[test]
+fn the_files_of_a_project_are_told_unless_they_are_not_to_be() {
+    for (flags, told) in [(&[][..], 1), (&["--no-agents"], 0)] {
+        let place = Place::new();
+        std::fs::create_dir(place.file(".git")).unwrap();
+        std::fs::write(place.file("AGENTS.md"), "of the project").unwrap();
+        let server = Server::start(&place, flags);
+        let session = server.session();
+        let turns = format!("/v1/sessions/{session}/turns");
+        let key = "Idempotency-Key: k\r\nContent-Type: application/json\r\n";
+        let send = |text: &str| {
+            let body = serde_json::json!({"text": text}).to_string();
+            let length = format!(
+                "{}Content-Length: {}\r\n",
+                bearer(server.token()),
+                body.len()
+            );
+            let at = server.at();
+            server.ask(&format!(
+                "POST {turns} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n{length}{key}\r\n{body}"
+            ))
+        };
+        assert_eq!(send("hello").0, 202);
+        // What the files say by then does not make it another request.
+        std::fs::write(place.file("AGENTS.md"), "changed").unwrap();
+        assert_eq!(send("hello").0, 202);
+        assert_eq!(send("other").0, 422);
+        server.stop("TERM");
+        let log = place.log(&session);
+        let queued: Vec<_> = log
+            .iter()
+            .filter(|fact| fact["kind"] == "InputQueued")
+            .collect();
+        assert_eq!(queued.len(), 1);
+        let context = queued[0]["body"]["context"].as_array();
+        let of = |part: &&serde_json::Value| part["text"] == "of the project";
+        assert_eq!(context.into_iter().flatten().filter(of).count(), told);
+    }
+}

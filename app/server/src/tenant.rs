@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use windlass::Engine;
-use windlass::core::{Limits, Mode, Permissions, Settings};
+use windlass::core::{ContextPart, Limits, Mode, Permissions, Settings};
 use windlass::ports::{Blobs, LogStore};
 
 use crate::api::{LimitsShape, ModeShape, PermissionsShape};
@@ -45,6 +45,13 @@ pub trait House: Send + Sync + 'static {
 
     /// The models that a session may be opened with; the first is the usual one.
     fn models(&self) -> Vec<String>;
+
+    /// What the model is told beside each input, as what a project's files say: asked for at each
+    /// input, on a thread that may block. A part that says the same again is not told again. What a
+    /// client tells under the same name takes its place.
+    fn context(&self) -> Vec<ContextPart> {
+        Vec::new()
+    }
 }
 
 /// Why a tenant does not run a session so: in words for the client.

@@ -25,6 +25,9 @@ pub(crate) struct Serve {
     /// Print a new token, and the SHA-256 of it that the configuration is to have; serve nothing.
     #[arg(long)]
     pub(crate) new_token: bool,
+    /// Tell the models nothing of AGENTS.md files.
+    #[arg(long)]
+    pub(crate) no_agents: bool,
     #[command(flatten)]
     pub(crate) place: Place,
     #[command(flatten)]

@@ -23,6 +23,7 @@ use super::key::{self, Key};
 use super::opened::open;
 use super::seen::{Numbered, Read, Run, Seen};
 use crate::app::App;
+use crate::caller::Caller;
 use crate::json::Json;
 use crate::object;
 use crate::problem::{Code, Problem};
@@ -163,14 +164,17 @@ async fn take(
 }
 
 /// Has a session take an input.
-pub(crate) async fn accept(app: &App, seen: &Seen<Run>, send: Send) -> Result<Taken, Problem> {
+pub(crate) async fn accept(app: &App, seen: &Seen<Run>, mut send: Send) -> Result<Taken, Problem> {
     let (conversation, state) = open(app, &seen.caller, &seen.id).await?;
     // What is said to a turn that runs is part of that one.
     let pass = match send.delivery == Delivery::Steer && state.turn().is_some() {
         true => None,
         false => Some(seen.caller.turn(app)?),
     };
-    let wanted = Wanted::of(&send);
+    let mut wanted = Wanted::of(&send);
+    let besides = besides(&seen.caller, &wanted.context).await;
+    wanted.besides = besides.iter().map(|part| part.from.clone()).collect();
+    send.context = [besides, send.context].concat();
     let keyed = send.key.is_some();
     let input = conversation.send(send).await;
     let input = input.map_err(|error| failure::send(&error))?;
@@ -192,11 +196,26 @@ pub(crate) async fn accept(app: &App, seen: &Seen<Run>, send: Send) -> Result<Ta
     })
 }
 
+/// What the tenant tells the model beside this, but for what the client tells under the same name.
+async fn besides(caller: &Caller, told: &[ContextPart]) -> Vec<ContextPart> {
+    let house = caller.tenant.house.clone();
+    let besides = tokio::task::spawn_blocking(move || house.context()).await;
+    let mut besides = besides.unwrap_or_else(|error| {
+        tracing::error!(%error, "what the model is told besides is left out");
+        Vec::new()
+    });
+    besides.retain(|part| !told.iter().any(|other| other.from == part.from));
+    besides
+}
+
 /// What is compared when a key comes again.
 struct Wanted {
     text: String,
     delivery: Delivery,
+    /// What the client tells besides.
     context: Vec<ContextPart>,
+    /// The names of what the tenant tells besides: that may say something else by now.
+    besides: Vec<String>,
     images: Vec<String>,
     dry_run: bool,
 }
@@ -217,6 +236,7 @@ impl Wanted {
             text: send.text.clone(),
             delivery: send.delivery,
             context,
+            besides: Vec::new(),
             images: send.images.iter().map(digits).collect(),
             dry_run: send.dry_run,
         }
@@ -230,9 +250,17 @@ impl Wanted {
         let images = queued.images.iter().map(|image| image.sha256.as_str());
         *self.text == *queued.text
             && (self.delivery == queued.delivery || later)
-            && self.context == queued.context
+            && self.told(&queued.context)
             && self.images.iter().map(String::as_str).eq(images)
             && self.dry_run == queued.dry_run
+    }
+
+    fn told(&self, context: &[ContextPart]) -> bool {
+        let ours = context.len().checked_sub(self.context.len());
+        let Some((ours, theirs)) = ours.and_then(|at| context.split_at_checked(at)) else {
+            return false;
+        };
+        theirs == self.context && ours.iter().all(|part| self.besides.contains(&part.from))
     }
 }
 

@@ -88,6 +88,9 @@ pub(super) struct Entry {
     tools: Option<PathBuf>,
     /// As `--hooks`.
     hooks: Option<PathBuf>,
+    /// Whether its models are told what AGENTS.md files of the workspace say; they are unless this
+    /// says otherwise.
+    pub(super) agents: Option<bool>,
     /// How much it may have.
     #[serde(default)]
     pub(super) quota: Quota,

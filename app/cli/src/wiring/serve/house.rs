@@ -1,10 +1,14 @@
 //! The house of a tenant: what its sessions are run with.
 
-use windlass::core::{GOAL_TOOL, Mode, Permissions, Settings};
+use std::path::PathBuf;
+
+use windlass::core::{ContextPart, GOAL_TOOL, Mode, Permissions, Settings};
 use windlass_server::{House, Refusal, Wish};
 
+use super::tenant::Workspace;
 use crate::args::Shape;
 use crate::exit::Failure;
+use crate::wiring::agents::agents;
 use crate::wiring::goal::with_goal;
 use crate::wiring::provider::Chosen;
 use crate::wiring::settings::{self, Offered};
@@ -19,6 +23,8 @@ pub(super) struct Configured {
     own_window: bool,
     /// Its provider, and the demo's server that must live as long.
     chosen: Chosen,
+    /// Whose `AGENTS.md` files models are told of.
+    agents: Option<PathBuf>,
 }
 
 impl Configured {
@@ -40,7 +46,14 @@ impl Configured {
             models: all,
             own_window: shape.window.is_none(),
             chosen,
+            agents: None,
         })
+    }
+
+    /// The same, with models told what a workspace says where that is wanted.
+    pub(super) fn told(mut self, workspace: Workspace) -> Self {
+        self.agents = workspace.agents.then_some(workspace.folder);
+        self
     }
 
     /// The settings of a session that nobody has wishes for.
@@ -117,6 +130,10 @@ impl House for Configured {
 
     fn models(&self) -> Vec<String> {
         self.models.clone()
+    }
+
+    fn context(&self) -> Vec<ContextPart> {
+        self.agents.as_deref().map(agents).unwrap_or_default()
     }
 }
 

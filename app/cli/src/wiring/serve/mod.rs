@@ -25,6 +25,7 @@ use crate::wiring::tools::configured;
 use file::File;
 pub(crate) use recovery::Recovery;
 pub(crate) use reload::Reload;
+use tenant::Workspace;
 pub(crate) use token::fresh as fresh_token;
 
 /// Where it listens unless told otherwise.
@@ -161,8 +162,11 @@ fn own_grant(token: &str, file: &File) -> (TokenHash, Grant) {
 
 fn tenants(args: &Serve, file: &File, site: &Site, kept: &Opened) -> Result<Vec<Tenant>, Failure> {
     if file.tenants.is_empty() {
-        let workspace = site.workspace.clone();
-        let local = tenant::tenant(LOCAL, workspace, &args.shape, &[], kept)?;
+        let place = Workspace {
+            folder: site.workspace.clone(),
+            agents: !args.no_agents,
+        };
+        let local = tenant::tenant(LOCAL, place, &args.shape, &[], kept)?;
         return Ok(vec![local]);
     }
     // The variable is for commands that name no model.
@@ -186,9 +190,12 @@ fn tenants(args: &Serve, file: &File, site: &Site, kept: &Opened) -> Result<Vec<
             message: format!("the tenant {}: {}", entry.name, failure.message),
             ..failure
         };
-        let workspace = folder(&entry.workspace).map_err(named)?;
+        let place = Workspace {
+            folder: folder(&entry.workspace).map_err(named)?,
+            agents: entry.agents.unwrap_or(true) && !args.no_agents,
+        };
         let shape = entry.shape().map_err(Failure::usage).map_err(named)?;
-        tenant::tenant(&entry.name, workspace, &shape, &entry.models, kept).map_err(named)
+        tenant::tenant(&entry.name, place, &shape, &entry.models, kept).map_err(named)
     });
     tenants.collect()
 }

@@ -15,16 +15,24 @@ use crate::wiring::goal::with_goal;
 use crate::wiring::place::Opened;
 use crate::wiring::{self, Offered, Over};
 
+/// The folder that a tenant's tools work in.
+pub(super) struct Workspace {
+    /// The folder; absolute.
+    pub(super) folder: PathBuf,
+    /// Whether models are told what its `AGENTS.md` files say.
+    pub(super) agents: bool,
+}
+
 /// Puts a tenant together. Questions are answered by whoever calls the server.
 pub(super) fn tenant(
     name: &str,
-    workspace: PathBuf,
+    workspace: Workspace,
     shape: &Shape,
     models: &[String],
     kept: &Opened,
 ) -> Result<Tenant, Failure> {
     let chosen = wiring::choose(shape, &Over::Network, None)?;
-    let toolbox = wiring::toolbox(&workspace, shape.tools.as_deref())?;
+    let toolbox = wiring::toolbox(&workspace.folder, shape.tools.as_deref())?;
     // Hooks are declared for all tools there may be.
     let known = with_goal(toolbox.tools());
     let hooks = wiring::hooks(shape.hooks.as_deref(), &known)?;
@@ -34,7 +42,8 @@ pub(super) fn tenant(
         redaction: hooks.redaction(),
     };
     let provider = chosen.port.clone();
-    let house = Configured::new(shape, models, chosen, offered)?;
+    let shown = workspace.folder.display().to_string();
+    let house = Configured::new(shape, models, chosen, offered)?.told(workspace);
     let ports = Ports {
         provider,
         store: kept.store.clone(),
@@ -49,7 +58,7 @@ pub(super) fn tenant(
         engine: Engine::new(ports, config(house.usual())),
         store: kept.store.clone(),
         blobs: kept.blobs.clone(),
-        workspace: Some(workspace.display().to_string()),
+        workspace: Some(shown),
         house: Arc::new(house),
     })
 }

@@ -15,6 +15,8 @@ pub(crate) struct Answer {
     pub(crate) id: String,
     /// What it says or calls.
     pub(crate) content: Content,
+    /// Whether there is a pause between the events of its stream.
+    pub(crate) slowly: bool,
     /// Tokens of the request, estimated.
     pub(crate) input_tokens: usize,
     /// Tokens of the answer, estimated.
@@ -44,8 +46,9 @@ pub(crate) struct Call {
 impl Answer {
     /// The answer that makes this move.
     pub(crate) fn new(asked: &Asked, next: Move, body: &[u8]) -> Self {
+        let slowly = matches!(next, Move::SaySlowly(_));
         let (content, bytes) = match next {
-            Move::Say(text) => {
+            Move::Say(text) | Move::SaySlowly(text) => {
                 let bytes = text.len();
                 (Content::Text(text), bytes)
             }
@@ -65,6 +68,7 @@ impl Answer {
         Self {
             id: format!("demo-{:016x}", fingerprint(body)),
             content,
+            slowly,
             input_tokens: body.len().div_ceil(4),
             output_tokens: bytes.div_ceil(4),
             include_usage: asked.include_usage,

@@ -6,7 +6,8 @@ use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
@@ -20,6 +21,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Interval, MissedTickBehavior, interval};
 use tracing::debug;
 
 use crate::answer::{Answer, MODEL};
@@ -31,6 +33,8 @@ use crate::{chat, responses, script};
 const BODY: usize = 32 * 1024 * 1024;
 /// Connections served at one time; more wait in the listener's queue.
 const CONNECTIONS: usize = 64;
+/// The pause between two events of an answer that is given slowly.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// The demo model: a script that serves until it is dropped.
 pub struct Demo {
@@ -48,7 +52,8 @@ impl Demo {
     /// [`DemoError`] when there is no current runtime, or no socket.
     ///
     /// # Panics
-    /// When the current runtime was built without I/O.
+    /// When the current runtime was built without I/O. One without time serves all but what is to be
+    /// said slowly.
     pub fn start() -> Result<Self, DemoError> {
         let runtime = Handle::try_current().map_err(|_| DemoError::NoRuntime)?;
         let listener =
@@ -174,9 +179,9 @@ fn answer(dialect: Dialect, body: &[u8]) -> Response<Pieces> {
     };
     let answer = Answer::new(&asked, script::next(&asked), body);
     match (dialect, asked.stream) {
-        (Dialect::Chat, true) => events(chat::events(&answer)),
+        (Dialect::Chat, true) => events(chat::events(&answer), answer.slowly),
         (Dialect::Chat, false) => json_response(StatusCode::OK, &chat::whole(&answer)),
-        (Dialect::Responses, true) => events(responses::events(&answer)),
+        (Dialect::Responses, true) => events(responses::events(&answer), answer.slowly),
         (Dialect::Responses, false) => json_response(StatusCode::OK, &responses::whole(&answer)),
     }
 }
@@ -216,8 +221,8 @@ fn json_response(status: StatusCode, body: &Value) -> Response<Pieces> {
     response
 }
 
-fn events(events: Vec<String>) -> Response<Pieces> {
-    let mut response = Response::new(Pieces::stream(events));
+fn events(events: Vec<String>, slowly: bool) -> Response<Pieces> {
+    let mut response = Response::new(Pieces::stream(events, slowly));
     let headers = response.headers_mut();
     headers.insert(
         CONTENT_TYPE,
@@ -231,6 +236,8 @@ fn events(events: Vec<String>) -> Response<Pieces> {
 struct Pieces {
     left: VecDeque<Bytes>,
     size: SizeHint,
+    /// Where the pieces do not go out as fast as they are taken.
+    pace: Option<Interval>,
 }
 
 impl Pieces {
@@ -238,14 +245,21 @@ impl Pieces {
         Self {
             size: SizeHint::with_exact(text.len() as u64),
             left: VecDeque::from([Bytes::from(text)]),
+            pace: None,
         }
     }
 
     /// Without a size, so that it goes out in chunks as a model's stream does.
-    fn stream(events: Vec<String>) -> Self {
+    fn stream(events: Vec<String>, slowly: bool) -> Self {
+        let pace = slowly.then(|| {
+            let mut pace = interval(PAUSE);
+            pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            pace
+        });
         Self {
             size: SizeHint::default(),
             left: events.into_iter().map(Bytes::from).collect(),
+            pace,
         }
     }
 }
@@ -256,8 +270,11 @@ impl Body for Pieces {
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if let Some(pace) = &mut self.pace {
+            ready!(pace.poll_tick(cx));
+        }
         Poll::Ready(self.left.pop_front().map(|piece| Ok(Frame::data(piece))))
     }
 

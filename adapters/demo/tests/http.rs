@@ -5,6 +5,8 @@
     reason = "the helpers of a test fail by panicking"
 )]
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -183,6 +185,24 @@ async fn a_whole_turn_over_responses() {
         whole.pointer("/output/0/content/0/text").unwrap(),
         &json!(answer)
     );
+}
+
+#[tokio::test]
+async fn what_is_to_be_said_slowly_takes_its_time() {
+    let demo = Demo::start().unwrap();
+    for (path, key) in [("chat/completions", "messages"), ("responses", "input")] {
+        let said = json!([{ "role": "user", "content": "slowly: one two three four five six" }]);
+        let mut body = json!({ "model": Demo::MODEL, "stream": true });
+        body[key] = said;
+        let begun = Instant::now();
+        let path = format!("/v1/{path}");
+        let (_, _, reply) = send(&demo, "POST", &path, &body.to_string()).await;
+        assert!(reply.contains("three four"), "{reply}");
+        let events = reply.matches("data: ").count();
+        let pauses = u32::try_from(events).unwrap() - 1;
+        assert!(pauses >= 5, "{reply}");
+        assert!(begun.elapsed() >= Duration::from_millis(200) * pauses);
+    }
 }
 
 #[tokio::test]

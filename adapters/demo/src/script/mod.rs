@@ -18,6 +18,8 @@ use shown::{Listing, excerpt, quoted, summary};
 pub(crate) enum Move {
     /// It answers.
     Say(String),
+    /// It answers, with a pause after each few words.
+    SaySlowly(String),
     /// It calls a tool, once for each of these arguments.
     Call {
         /// The tool.
@@ -39,6 +41,9 @@ pub(crate) fn next(asked: &Asked) -> Move {
         Plan::Shell { command } => shell(asked, &command),
         Plan::Write { path, content } => write(asked, &path, &content),
         Plan::Repeat(repeat) => repeated(asked, &repeat),
+        Plan::Slowly { text } => Move::SaySlowly(format!(
+            "{text} (I am {MODEL}, a script and not a model: these were your own words.)"
+        )),
         Plan::Unclear { why } => Move::Say(format!("{why} {}", abilities(asked))),
         Plan::Greet => Move::Say(format!("Hello! {}", abilities(asked))),
     }

@@ -5,6 +5,9 @@ use serde_json::Value;
 /// The most steps that a prompt may ask for.
 const TIMES: usize = 1_000;
 
+/// The most words that are said slowly: with the pause between them they take less than a minute.
+const SLOW_WORDS: usize = 1_000;
+
 /// What a prompt asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Plan {
@@ -20,6 +23,8 @@ pub(super) enum Plan {
     Write { path: String, content: String },
     /// To call one tool several times.
     Repeat(Repeat),
+    /// To say a text, slowly.
+    Slowly { text: String },
     /// Something that has the form of a command and is none.
     Unclear { why: String },
     /// Anything else.
@@ -49,7 +54,8 @@ impl Plan {
     /// Reads a prompt. The forms with a colon come first: they say most exactly what is meant.
     pub(super) fn of(prompt: &str) -> Self {
         let prompt = prompt.trim();
-        let plan = repeat(prompt)
+        let plan = slowly(prompt)
+            .or_else(|| repeat(prompt))
             .or_else(|| write(prompt))
             .or_else(|| shell(prompt))
             .or_else(|| search(prompt))
@@ -57,6 +63,16 @@ impl Plan {
             .or_else(|| folder(prompt));
         plan.unwrap_or(Self::Greet)
     }
+}
+
+/// `slowly: TEXT`.
+fn slowly(prompt: &str) -> Option<Plan> {
+    let text = after(prompt, "slowly:")?;
+    if text.is_empty() || text.split_whitespace().count() > SLOW_WORDS {
+        let why = format!("I say between 1 and {SLOW_WORDS} words slowly.");
+        return Some(Plan::Unclear { why });
+    }
+    Some(Plan::Slowly { text: text.into() })
 }
 
 /// `repeat N: TOOL JSON` and `together N: TOOL JSON`.

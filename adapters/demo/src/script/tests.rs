@@ -24,7 +24,7 @@ fn play(
         let asked = Asked::parse(Dialect::Responses, body.as_bytes()).unwrap();
         assert_eq!(next(&asked), next(&asked));
         match next(&asked) {
-            Move::Say(text) => return (calls, text),
+            Move::Say(text) | Move::SaySlowly(text) => return (calls, text),
             Move::Call {
                 tool: name,
                 arguments,
@@ -139,6 +139,19 @@ fn repeats_a_call_step_by_step_or_all_at_once() {
     let (many, answer) = play("repeat 60: count", &["count"], |_, _| "x".into());
     assert_eq!(many.len(), 60);
     assert!(answer.contains("and 40 more"));
+}
+
+#[test]
+fn says_slowly_what_it_is_given() {
+    let (calls, answer) = play("Slowly: run: one two", &ALL, |_, _| String::new());
+    assert_eq!(calls, [] as [&str; 0]);
+    assert!(answer.starts_with("run: one two (I am "), "{answer}");
+    let most = format!("slowly: {}", "word ".repeat(1_000));
+    assert!(play(&most, &[], |_, _| String::new()).1.starts_with("word"));
+    for unclear in [format!("{most} more"), "slowly:".into()] {
+        let (_, answer) = play(&unclear, &[], |_, _| String::new());
+        assert!(answer.starts_with("I say between 1 and 1000 words"));
+    }
 }
 
 #[test]

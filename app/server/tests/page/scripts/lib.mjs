@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-const { WINDLASS_TEST_CHROMIUM, WINDLASS_TEST_PLAYWRIGHT, PAGE_URL, PAGE_TOKEN, PAGE_SHOTS } = process.env;
+const { WINDLASS_TEST_CHROMIUM, WINDLASS_TEST_PLAYWRIGHT, PAGE_URL, PAGE_TOKEN, PAGE_LINK, PAGE_SHOTS } = process.env;
 const require = createRequire(join(WINDLASS_TEST_PLAYWRIGHT, "page.js"));
 const { chromium } = require("playwright-core");
 
@@ -48,7 +48,7 @@ export async function scenario(steps, options = {}) {
       window.hits = 0;
       window.hit = () => { window.hits += 1; };
     });
-    await page.goto(`${PAGE_URL}#token=${encodeURIComponent(PAGE_TOKEN)}`);
+    await page.goto(PAGE_LINK ?? `${PAGE_URL}#token=${encodeURIComponent(PAGE_TOKEN)}`);
     for (const [title, step] of steps) {
       name = title;
       await step(page, wrong);

@@ -13,6 +13,9 @@ use crate::follower;
 use crate::hub::{Ear, Heard, Joined};
 use crate::slot::Slot;
 
+/// Facts that a watch reads of a log at a time, at most: each of many watchers may hold as many.
+const PAGE: usize = 128;
+
 /// A session's events from a cursor on, whoever drives it. It opens nothing, claims nothing, and
 /// makes no driver stay. See [`Engine::watch`](crate::Engine::watch).
 pub struct Watch {
@@ -50,7 +53,7 @@ impl Watch {
         Self {
             slot,
             store,
-            page: page.max(1),
+            page: page.clamp(1, PAGE),
             name: joined.name,
             ear: joined.ear,
             heard: None,

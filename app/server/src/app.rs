@@ -13,7 +13,7 @@ use windlass::ports::Clock;
 use crate::access::{Access, Rates, Tickets, Uses};
 use crate::bounds::Bounds;
 use crate::tenant::{Tenant, Tenants};
-use crate::{api, guard, page, stream};
+use crate::{agui, api, guard, page, stream};
 
 /// Runs sessions for clients over HTTP. Cheap to clone.
 #[derive(Clone)]
@@ -106,7 +106,7 @@ impl Server {
     /// All routes, with what guards them.
     pub(crate) fn router(&self) -> Router {
         let (v1, description) = OpenApiRouter::with_openapi(Description::openapi())
-            .nest("/v1", api::routes().merge(stream::routes()))
+            .nest("/v1", routes())
             .split_for_parts();
         let router = api::described(v1, &description)
             .merge(page::routes())
@@ -114,6 +114,11 @@ impl Server {
             .method_not_allowed_fallback(guard::no_method);
         guard::around(router, &self.app).with_state(self.app.clone())
     }
+}
+
+/// What is under `/v1`, without that.
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    api::routes().merge(stream::routes()).merge(agui::routes())
 }
 
 impl App {

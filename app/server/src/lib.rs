@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod access;
+mod agui;
 mod api;
 mod app;
 mod bounds;

@@ -2,25 +2,33 @@
 
 use std::sync::Arc;
 
+use windlass::core::SessionId;
 use windlass::ports::StoreErrorKind;
 
 use super::cursor::Cursor;
 use super::following::Following;
-use crate::api::{Read, Seen, failure};
+use crate::access::Pass;
+use crate::api::failure;
 use crate::app::App;
+use crate::caller::Caller;
 use crate::problem::{Code, Problem};
 
-/// Begins to tell a client a session's events.
-pub(super) async fn begin(
-    app: &Arc<App>,
-    seen: Seen<Read>,
-    cursor: Cursor,
-) -> Result<Following, Problem> {
-    let Seen { caller, id, .. } = seen;
+/// Room for one more stream.
+pub(crate) fn room(app: &App, caller: &Caller) -> Result<Pass, Problem> {
     if app.draining() {
         return Err(failure::draining());
     }
-    let pass = caller.stream(app)?;
+    caller.stream(app)
+}
+
+/// Begins to tell a client a session's events.
+pub(crate) async fn begin(
+    app: &Arc<App>,
+    caller: Caller,
+    id: &SessionId,
+    cursor: Cursor,
+    pass: Pass,
+) -> Result<Following, Problem> {
     // No store counts further.
     if cursor
         .after
@@ -28,7 +36,7 @@ pub(super) async fn begin(
     {
         return Err(behind());
     }
-    let mut watch = caller.tenant.engine.watch(&id, cursor.after);
+    let mut watch = caller.tenant.engine.watch(id, cursor.after);
     // Before it is answered: whatever a client does after that is among what it is told.
     match watch.begin().await {
         Ok(_) => Ok(Following::new(
@@ -45,7 +53,7 @@ pub(super) async fn begin(
     }
 }
 
-fn behind() -> Problem {
+pub(crate) fn behind() -> Problem {
     let detail = "the cursor lies behind the log's end: take the id of an event that was told";
     Problem::new(Code::BadCursor, detail)
 }

@@ -14,9 +14,9 @@ const LAST_EVENT_ID: &str = "last-event-id";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Asked {
+pub(crate) struct Asked {
     /// Events after this position; `now` for those that come. The header `Last-Event-ID` counts
-    /// before it. All events when neither is there.
+    /// before it.
     #[param(example = "41")]
     after: Option<String>,
     /// Whether live events are among them.
@@ -26,13 +26,22 @@ pub(super) struct Asked {
     ticket: Option<String>,
 }
 
+/// What a client says of where it is, and which events it wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// After which position, or from now on; `None` where it says nothing.
+    pub(crate) from: Option<Option<Seq>>,
+    /// Whether live events are told.
+    pub(crate) live: bool,
+}
+
 /// From where on events are told, and which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cursor {
+pub(crate) struct Cursor {
     /// After which position; from now on without one.
-    pub(super) after: Option<Seq>,
+    pub(crate) after: Option<Seq>,
     /// Whether live events are told.
-    pub(super) live: bool,
+    pub(crate) live: bool,
 }
 
 impl Cursor {
@@ -40,22 +49,32 @@ impl Cursor {
     ///
     /// # Errors
     /// `bad_request` when the query does not read, `bad_cursor` when the cursor is none.
-    pub(super) fn of(uri: &Uri, headers: &HeaderMap) -> Result<Self, Problem> {
+    pub(crate) fn of(uri: &Uri, headers: &HeaderMap) -> Result<Self, Problem> {
+        let Place { from, live } = Self::asked(uri, headers)?;
+        let after = from.unwrap_or(Some(Seq::ZERO));
+        Ok(Self { after, live })
+    }
+
+    /// What a request says of it.
+    ///
+    /// # Errors
+    /// As [`Cursor::of`].
+    pub(crate) fn asked(uri: &Uri, headers: &HeaderMap) -> Result<Place, Problem> {
         let asked = axum::extract::Query::<Asked>::try_from_uri(uri);
         let axum::extract::Query(asked) = asked.map_err(|error| {
             let detail = format!("the query: {}", error.body_text());
             Problem::new(Code::BadRequest, detail)
         })?;
-        let after = match headers.get(LAST_EVENT_ID) {
-            Some(sent) => Some(position(sent.to_str().unwrap_or_default())?),
+        let from = match headers.get(LAST_EVENT_ID) {
+            Some(sent) => Some(Some(position(sent.to_str().unwrap_or_default())?)),
             None => match asked.after.as_deref() {
-                Some("now") => None,
-                Some(sent) => Some(position(sent)?),
-                None => Some(Seq::ZERO),
+                Some("now") => Some(None),
+                Some(sent) => Some(Some(position(sent)?)),
+                None => None,
             },
         };
-        Ok(Self {
-            after,
+        Ok(Place {
+            from,
             live: asked.live.unwrap_or(true),
         })
     }

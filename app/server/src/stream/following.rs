@@ -21,7 +21,7 @@ use crate::app::App;
 use crate::caller::Caller;
 
 /// What a client is told.
-pub(super) enum Told {
+pub(crate) enum Told {
     /// A fact, or live events.
     Event(Event),
     /// That the stream lives.
@@ -34,7 +34,7 @@ pub(super) enum Told {
 
 /// How far a client fell behind, and from where it may go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(super) struct Lagged {
+pub(crate) struct Lagged {
     /// Events that it was not told.
     missed: u64,
     /// The last position that it was told.
@@ -43,14 +43,14 @@ pub(super) struct Lagged {
 
 /// The last word of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(super) struct End {
-    reason: Reason,
+pub(crate) struct End {
+    pub(crate) reason: Reason,
 }
 
 /// Why a stream ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Reason {
+pub(crate) enum Reason {
     /// The server is going away.
     Draining,
     /// The session is no more.
@@ -70,7 +70,7 @@ impl From<Reason> for Told {
 }
 
 /// One client that is told a session's events.
-pub(super) struct Following {
+pub(crate) struct Following {
     app: Arc<App>,
     caller: Caller,
     watch: Watch,
@@ -79,13 +79,15 @@ pub(super) struct Following {
     /// The server goes away.
     drained: Pin<Box<dyn Future<Output = ()> + Send>>,
     over: bool,
+    /// It ends where it falls behind.
+    whole: bool,
     /// Its room among the tenant's streams.
     _pass: Pass,
 }
 
 impl Following {
     /// Begins to follow.
-    pub(super) fn new(app: Arc<App>, caller: Caller, pass: Pass, watch: Watch, live: bool) -> Self {
+    pub(crate) fn new(app: Arc<App>, caller: Caller, pass: Pass, watch: Watch, live: bool) -> Self {
         let every = Duration::from_millis(app.bounds.heartbeat_ms.max(1));
         let mut beat = interval_at(Instant::now() + every, every);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -98,29 +100,40 @@ impl Following {
             beat,
             drained: Box::pin(async move { going.drained().await }),
             over: false,
+            whole: true,
             _pass: pass,
         }
+    }
+
+    /// The same, and it goes on where it falls behind: only live events are lost.
+    pub(crate) fn going_on(mut self) -> Self {
+        self.whole = false;
+        self
     }
 
     /// What the client is told next. `None` once it was told why nothing follows.
     ///
     /// Safe to drop while it waits.
-    pub(super) async fn next(&mut self) -> Option<Told> {
+    pub(crate) async fn next(&mut self) -> Option<Told> {
         if self.over {
             return None;
         }
         let told = self.wait().await;
-        self.over = matches!(told, Told::Lagged(_) | Told::End(_));
+        self.over = match told {
+            Told::Event(_) | Told::Beat => false,
+            Told::Lagged(_) => self.whole,
+            Told::End(_) => true,
+        };
         Some(told)
     }
 
     /// What the client can be told at once.
-    pub(super) fn ready(&mut self) -> Option<Told> {
+    pub(crate) fn ready(&mut self) -> Option<Told> {
         self.next().now_or_never().flatten()
     }
 
     /// An event has no text form: nothing more can be told.
-    pub(super) fn defect(&mut self, error: &CodecError) {
+    pub(crate) fn defect(&mut self, error: &CodecError) {
         let session = self.watch.id();
         tracing::error!(%session, %error, "an event has no text form, please report it");
         self.over = true;

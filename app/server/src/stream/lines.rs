@@ -15,7 +15,7 @@ const SHARED: usize = 16 * 1024;
 
 /// Server-sent events that are ready to go out.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(crate) struct Lines {
     /// The piece that is being put together.
     piece: BytesMut,
     /// Pieces before it.
@@ -25,19 +25,24 @@ pub(super) struct Lines {
 
 impl Lines {
     /// How long a client waits before it comes back.
-    pub(super) fn retry(&mut self, ms: u64) {
+    pub(crate) fn retry(&mut self, ms: u64) {
         // Writing to memory does not fail.
         let _ = write!(self.piece, "retry: {ms}\n\n");
     }
 
     /// A durable fact.
-    pub(super) fn fact(&mut self, seq: Seq, text: &Bytes) {
-        let _ = writeln!(self.piece, "id: {seq}");
+    pub(crate) fn fact(&mut self, seq: Seq, text: &Bytes) {
+        self.id(seq);
         self.event("fact", text);
     }
 
+    /// The position that goes with the data after it.
+    pub(crate) fn id(&mut self, seq: Seq) {
+        let _ = writeln!(self.piece, "id: {seq}");
+    }
+
     /// Anything that has no position.
-    pub(super) fn event(&mut self, kind: &str, text: &Bytes) {
+    pub(crate) fn event(&mut self, kind: &str, text: &Bytes) {
         self.put(b"event: ");
         self.put(kind.as_bytes());
         self.put(b"\n");
@@ -45,7 +50,7 @@ impl Lines {
     }
 
     /// Data without a kind.
-    pub(super) fn data(&mut self, text: &Bytes) {
+    pub(crate) fn data(&mut self, text: &Bytes) {
         self.put(b"data: ");
         if text.len() < SHARED {
             self.put(text);
@@ -58,17 +63,17 @@ impl Lines {
     }
 
     /// A comment: it says that the stream lives.
-    pub(super) fn beat(&mut self) {
+    pub(crate) fn beat(&mut self) {
         self.put(b":\n\n");
     }
 
     /// Bytes that are ready.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.bytes.saturating_add(self.piece.len())
     }
 
     /// The next piece to go out.
-    pub(super) fn take(&mut self) -> Option<Bytes> {
+    pub(crate) fn take(&mut self) -> Option<Bytes> {
         if self.before.is_empty() {
             self.close();
         }

@@ -1,11 +1,11 @@
-//! Streams: a session's events as server-sent events, as a WebSocket, as AG-UI events; and the tickets
+//! Streams: a session's events as server-sent events, as a WebSocket; and the tickets
 //! that browsers need for them.
 
-mod begin;
-mod cursor;
-mod following;
-mod lines;
-mod sse;
+pub(crate) mod begin;
+pub(crate) mod cursor;
+pub(crate) mod following;
+pub(crate) mod lines;
+pub(crate) mod sse;
 mod tickets;
 mod ws;
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 use windlass::Event;
 use windlass::ports::codec::CodecError;
 
-use super::begin::begin;
+use super::begin::{begin, room};
 use super::cursor::{Asked, Cursor};
 use super::following::{Following, Told};
 use super::lines::Lines;
@@ -23,13 +23,14 @@ use crate::app::App;
 use crate::problem::Problem;
 
 /// Bytes after which no more is put into one write.
-const WRITE: usize = 32 * 1024;
+pub(crate) const WRITE: usize = 32 * 1024;
 
 /// How long a client waits before it comes back, in milliseconds: at least, and how much longer at
 /// most, so that not all come at once.
 const RETRY: (u64, u64) = (1_000, 1_000);
 
-/// A session's events as server-sent events: facts from a cursor on, live events between them.
+/// A session's events as server-sent events: facts from a cursor on, all without one, live events
+/// between them.
 #[utoipa::path(
     get,
     path = "/sessions/{id}/events",
@@ -52,14 +53,15 @@ pub(super) async fn events(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let cursor = Cursor::of(&uri, &headers)?;
-    let following = begin(&app, seen, cursor).await?;
+    let pass = room(&app, &seen.caller)?;
+    let following = begin(&app, seen.caller, &seen.id, cursor, pass).await?;
     let mut lines = Lines::default();
     lines.retry(retry(&app));
     Ok(streamed(Sse { following, lines }))
 }
 
 /// How long a client waits before it comes back.
-pub(super) fn retry(app: &App) -> u64 {
+pub(crate) fn retry(app: &App) -> u64 {
     let (least, more) = RETRY;
     least.saturating_add(app.clock.entropy() % more)
 }
@@ -79,7 +81,7 @@ fn streamed(sse: Sse) -> Response {
 }
 
 /// The answer that a stream is.
-pub(super) fn headed(body: Body) -> Response {
+pub(crate) fn headed(body: Body) -> Response {
     let headers: [(HeaderName, HeaderValue); 3] = [
         (
             header::CONTENT_TYPE,
@@ -143,7 +145,7 @@ fn write<'a>(lines: &mut Lines, event: &'a Event) -> Result<(), &'a CodecError> 
 }
 
 /// A word of the stream itself.
-pub(super) fn json(word: &impl Serialize) -> Bytes {
+pub(crate) fn json(word: &impl Serialize) -> Bytes {
     // What is written here are numbers and names.
     serde_json::to_vec(word).unwrap_or_default().into()
 }

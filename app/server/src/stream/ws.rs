@@ -14,7 +14,7 @@ use serde::Serialize;
 use tokio::time::timeout;
 use windlass::Event;
 
-use super::begin::begin;
+use super::begin::{begin, room};
 use super::cursor::{Asked, Cursor};
 use super::following::{End, Following, Lagged, Told};
 use super::sse::json;
@@ -48,7 +48,7 @@ enum Over {
     Cut,
 }
 
-/// A session's events over a WebSocket.
+/// A session's events over a WebSocket: from a cursor on, all without one.
 #[utoipa::path(
     get,
     path = "/sessions/{id}/ws",
@@ -75,7 +75,8 @@ pub(super) async fn socket(
         let detail = format!("this is a WebSocket: {}", error.body_text());
         Problem::new(Code::BadRequest, detail)
     })?;
-    let following = begin(&app, seen, cursor).await?;
+    let pass = room(&app, &seen.caller)?;
+    let following = begin(&app, seen.caller, &seen.id, cursor, pass).await?;
     let most = app.bounds.frame_bytes;
     let stall = Duration::from_millis(app.bounds.stall_ms);
     Ok(upgrade

@@ -166,6 +166,34 @@ impl Answer {
         }
     }
 
+    /// The next AG-UI event, with its position. `None` at the end of the stream.
+    pub(crate) async fn agui(&mut self) -> Option<(Option<u64>, Value)> {
+        loop {
+            let block = self.block().await?;
+            let mut id = None;
+            for line in block.lines() {
+                match line.split_once(": ") {
+                    Some(("id", at)) => id = Some(at.parse().unwrap()),
+                    Some(("data", data)) => return Some((id, serde_json::from_str(data).unwrap())),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// What is told up to and with the end of a run.
+    pub(crate) async fn run(&mut self) -> Vec<Value> {
+        let mut all = Vec::new();
+        loop {
+            let (_, event) = self.agui().await.expect("the stream ended before the run");
+            let over = ["RUN_FINISHED", "RUN_ERROR"].map(|kind| event["type"] == kind);
+            all.push(event);
+            if over.contains(&true) {
+                return all;
+            }
+        }
+    }
+
     /// What is told up to and with the last fact of a turn.
     pub(crate) async fn up_to_settled(&mut self) -> Vec<Seen> {
         let mut all = Vec::new();

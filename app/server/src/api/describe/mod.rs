@@ -132,7 +132,7 @@ mod tests {
 
     use utoipa_axum::router::OpenApiRouter;
 
-    use crate::{api, stream};
+    use crate::{api, app};
 
     /// The paths that stand in what a router says of itself.
     fn said(router: &str) -> BTreeSet<String> {
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn every_path_of_the_router_is_described_and_the_reverse() {
-        let routes = OpenApiRouter::new().nest("/v1", api::routes().merge(stream::routes()));
+        let routes = OpenApiRouter::new().nest("/v1", app::routes());
         let (router, description) = routes.split_for_parts();
         let described: BTreeSet<String> = description.paths.paths.keys().cloned().collect();
         assert!(described.contains("/v1/sessions/{id}/turns"));

@@ -1,0 +1,86 @@
+//! Following: `GET /v1/sessions/{id}/agui`, runs as they come.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, Uri};
+use axum::response::Response;
+use windlass::core::{Fact, Seq};
+
+use super::project::{About, Projection};
+use super::told::Client;
+use crate::api::answers::{BadCursor, NoSession};
+use crate::api::{Read, Seen, failure};
+use crate::app::App;
+use crate::problem::Problem;
+use crate::stream::begin::{begin, behind, room};
+use crate::stream::cursor::{Asked, Cursor};
+use crate::stream::sse::retry;
+
+/// A session's turns as AG-UI runs: the one that is open, from its beginning, and those after it; with
+/// a cursor, what comes after it.
+#[utoipa::path(
+    get,
+    path = "/sessions/{id}/agui",
+    tag = "events",
+    params(
+        ("id" = String, Path, description = "The session."),
+        ("Last-Event-ID" = Option<u64>, Header, description = "The last position that the client has."),
+        Asked,
+    ),
+    responses(
+        (status = 200, description = "A stream that does not end by itself.", body = String,
+         content_type = "text/event-stream"),
+        NoSession, BadCursor,
+    )
+)]
+pub(super) async fn follow(
+    State(app): State<Arc<App>>,
+    seen: Seen<Read>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let asked = Cursor::asked(&uri, &headers)?;
+    let pass = room(&app, &seen.caller)?;
+    let whole = app.views.of(&seen.caller.tenant, &seen.first).await?;
+    let open = whole.view.turn.map(Seq);
+    let last = whole.view.last;
+    let (from, known) = match (asked.from, open) {
+        // The run that goes on, from its beginning.
+        (None, Some(open)) => (before(open), before(open)),
+        (None, None) => (last, last),
+        (Some(None), open) => (open.map_or(last, before), last),
+        (Some(Some(after)), _) => (begins(&seen, after).await?, after),
+    };
+    let cursor = Cursor {
+        after: Some(from),
+        live: asked.live,
+    };
+    let following = begin(&app, seen.caller, &seen.id, cursor, pass).await?;
+    let projection = Projection::new(seen.id, About::Every, known);
+    Ok(Client::new(following, projection, retry(&app)).answer())
+}
+
+/// The position before one.
+pub(super) fn before(seq: Seq) -> Seq {
+    Seq(seq.0.saturating_sub(1))
+}
+
+/// From where on the log tells what goes on at a position: the beginning of its turn.
+async fn begins(seen: &Seen<Read>, after: Seq) -> Result<Seq, Problem> {
+    if after == Seq::ZERO {
+        return Ok(after);
+    }
+    // No store counts further.
+    if i64::try_from(after.0).is_err() {
+        return Err(behind());
+    }
+    let store = seen.caller.tenant.store.as_ref();
+    let facts = store.read(&seen.id, before(after), 1).await;
+    let facts = facts.map_err(|error| failure::store(&error))?;
+    let fact = facts.first().ok_or_else(behind)?;
+    Ok(match (&fact.fact, fact.turn) {
+        (Fact::TurnSettled(_), _) | (_, None) => after,
+        (_, Some(turn)) => before(Seq(turn.0)),
+    })
+}

@@ -1,0 +1,25 @@
+//! AG-UI: a session as front ends of that protocol know it.
+//! See <https://docs.ag-ui.com/spec/1.0>.
+
+mod event;
+mod follow;
+mod moment;
+mod project;
+mod question;
+mod sample;
+mod told;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+
+/// The routes, without their prefix.
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(follow::follow))
+}

@@ -1,0 +1,125 @@
+//! Told: one client that is told AG-UI events, as lines.
+
+use std::convert::Infallible;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream::unfold;
+use windlass::Event;
+use windlass::core::Seq;
+
+use super::event::Agui;
+use super::project::Projection;
+use crate::stream::following::{End, Following, Reason, Told};
+use crate::stream::lines::Lines;
+use crate::stream::sse::{WRITE, headed, json};
+
+/// One client.
+pub(super) struct Client {
+    following: Following,
+    projection: Projection,
+    lines: Lines,
+    /// It is over with the run that it asked for.
+    one: bool,
+    over: bool,
+}
+
+impl Client {
+    /// Who is told runs, one after another.
+    pub(super) fn new(following: Following, projection: Projection, retry: u64) -> Self {
+        let mut lines = Lines::default();
+        lines.retry(retry);
+        Self {
+            following: following.going_on(),
+            projection,
+            lines,
+            one: false,
+            over: false,
+        }
+    }
+
+    /// The answer that it gets.
+    pub(super) fn answer(self) -> Response {
+        let pieces = unfold(self, |mut client| async move {
+            let piece = client.piece().await?;
+            Some((Ok::<_, Infallible>(piece), client))
+        });
+        headed(Body::from_stream(pieces))
+    }
+
+    /// The next piece to go out: all that is ready, up to a bound. `None` at the end.
+    async fn piece(&mut self) -> Option<Bytes> {
+        while self.lines.len() == 0 {
+            if self.over {
+                return None;
+            }
+            let told = self.following.next().await?;
+            self.write(told);
+        }
+        while !self.over
+            && self.lines.len() < WRITE
+            && let Some(told) = self.following.ready()
+        {
+            self.write(told);
+        }
+        self.lines.take()
+    }
+
+    fn write(&mut self, told: Told) {
+        let mut out = Vec::new();
+        let mut position = None;
+        match told {
+            Told::Event(Event::Fact(fact)) => {
+                self.projection.take(&fact, &mut out);
+                position = Some(fact.seq);
+            }
+            Told::Event(Event::Live(all)) => {
+                for live in all.iter() {
+                    self.projection.live(live, &mut out);
+                }
+            }
+            Told::Event(Event::Lagged { .. } | Event::Ended(_)) => {}
+            Told::Lagged(_) => self.projection.missed(),
+            Told::Beat => self.lines.beat(),
+            Told::End(End { reason }) => {
+                let (code, message) = why(reason);
+                self.projection.broken(code, message, &mut out);
+                self.over = true;
+            }
+        }
+        self.put(&out, position);
+        self.over |= self.one && !self.projection.runs();
+    }
+
+    /// Writes events. The position goes with the last of them: whoever comes back after it has all.
+    fn put(&mut self, events: &[Agui], position: Option<Seq>) {
+        let last = events.len().saturating_sub(1);
+        for (at, event) in events.iter().enumerate() {
+            if let (true, Some(seq)) = (at == last, position) {
+                self.lines.id(seq);
+            }
+            self.lines.data(&json(event));
+        }
+    }
+}
+
+/// Why nothing follows, by the name that a stream of facts has for it.
+fn why(reason: Reason) -> (&'static str, &'static str) {
+    match reason {
+        Reason::Draining => (
+            "draining",
+            "the server is going away, and the turn goes on without it: ask once more for the same run",
+        ),
+        Reason::Erased => ("erased", "the session is no more"),
+        Reason::Unauthorized => ("unauthorized", "the token is good no more: use another one"),
+        Reason::StoreAway => (
+            "store_away",
+            "the store does not answer: ask once more for the same run",
+        ),
+        Reason::Damaged => (
+            "damaged",
+            "the session's log does not read: whoever runs the server can repair it",
+        ),
+    }
+}

@@ -6,6 +6,7 @@ mod follow;
 mod moment;
 mod project;
 mod question;
+mod run;
 mod sample;
 mod told;
 
@@ -21,5 +22,5 @@ use crate::app::App;
 
 /// The routes, without their prefix.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
-    OpenApiRouter::new().routes(routes!(follow::follow))
+    OpenApiRouter::new().routes(routes!(follow::follow, run::run))
 }

@@ -23,7 +23,6 @@ pub(super) enum About {
     /// Each.
     Every,
     /// The one that hears this input.
-    #[expect(dead_code, reason = "a run that a client asks for comes next")]
     Input(InputId),
     /// This one.
     Turn(TurnId),
@@ -92,10 +91,24 @@ impl Projection {
     }
 
     /// Begins a run that the client named.
-    #[expect(dead_code, reason = "a run that a client asks for comes next")]
     pub(super) fn start(&mut self, run: String, out: &mut Vec<Agui>) {
         self.named = Some(run);
         self.open(out);
+    }
+
+    /// The client asked for what is not done.
+    pub(super) fn ignored(&self, fields: &[&str], out: &mut Vec<Agui>) {
+        if !fields.is_empty() {
+            self.custom("Ignored", json!({"fields": fields}), out);
+        }
+    }
+
+    /// Whether an input is still to be heard, and this is the end of a turn that left it waiting.
+    pub(super) fn waits(&self, fact: &Recorded) -> bool {
+        match (self.about, &fact.fact) {
+            (About::Input(input), Fact::TurnSettled(settled)) => settled.waiting.contains(&input),
+            _ => false,
+        }
     }
 
     /// Whether a run is told.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use windlass::core::{
-    Answer, CallId, Digest, Edit, EffectClass, Reject, Seq, SessionId, Timestamp, TurnId,
+    Answer, CallId, Digest, Edit, EffectClass, Recorded, Reject, Seq, SessionId, Timestamp, TurnId,
 };
 use windlass::ports::SessionFilter;
 use windlass::{Loaded, SendError};
@@ -23,6 +23,7 @@ use super::opened::attach;
 use super::query::{self, Params};
 use super::seen::{Approve, By, Numbered, Read, Seen};
 use crate::app::App;
+use crate::caller::Caller;
 use crate::json::Json;
 use crate::problem::{Code, Problem};
 
@@ -199,16 +200,16 @@ pub(crate) enum Decision {
 }))]
 pub(crate) struct Word {
     /// What is decided.
-    decision: Decision,
+    pub(crate) decision: Decision,
     /// The digest of the question's arguments.
     #[schema(pattern = "^[0-9a-f]{32}$")]
-    digest: String,
+    pub(crate) digest: String,
     /// Why it may not run; the model is told. Only of a denial.
     #[schema(nullable = false)]
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
     /// What the call is to run with instead. Only where it may run.
     #[schema(value_type = Option<Object>, nullable = false)]
-    arguments: Option<Box<RawValue>>,
+    pub(crate) arguments: Option<Box<RawValue>>,
 }
 
 /// What was decided of a call.
@@ -243,21 +244,35 @@ pub(crate) async fn answer(
     Numbered(call): Numbered,
     Json(word): Json<Word>,
 ) -> Result<impl IntoResponse, Problem> {
-    let call = CallId(call);
-    let digest = digest(&word.digest)?;
+    let Seen {
+        caller, id, first, ..
+    } = seen;
     let decision = word.decision;
+    let call = CallId(call);
+    decide(&app, &caller, (&id, &first), call, word).await?;
+    Ok((StatusCode::ACCEPTED, Json(Decided { call, decision })))
+}
+
+/// Answers an open question of a session, which is here with its first fact.
+pub(crate) async fn decide(
+    app: &App,
+    caller: &Caller,
+    (id, first): (&SessionId, &Recorded),
+    call: CallId,
+    word: Word,
+) -> Result<(), Problem> {
+    let digest = digest(&word.digest)?;
     let answer = said(word)?;
-    let whole = app.views.of(&seen.caller.tenant, &seen.first).await?;
+    let whole = app.views.of(&caller.tenant, first).await?;
     if !whole.approvals.iter().any(|open| open.call == call) {
         // It is not opened for nothing.
         let nobody = SendError::Rejected(Reject::NotAsked(call));
         return Err(failure::send(&nobody));
     }
-    let conversation = attach(&app, &seen.caller, &seen.id).await?;
-    let scope = seen.caller.scope().clone();
+    let conversation = attach(app, caller, id).await?;
+    let scope = caller.scope().clone();
     let answered = conversation.answer(call, scope, digest, answer).await;
-    answered.map_err(|error| failure::send(&error))?;
-    Ok((StatusCode::ACCEPTED, Json(Decided { call, decision })))
+    answered.map_err(|error| failure::send(&error))
 }
 
 fn said(word: Word) -> Result<Answer, Problem> {

@@ -79,7 +79,7 @@ pub(crate) struct Input {
 pub(crate) struct Taken {
     /// Its id: the position of its fact.
     #[schema(value_type = u64)]
-    input: InputId,
+    pub(crate) input: InputId,
     /// The turn that it opened at once; null where it waits, or goes to the turn that runs.
     #[schema(required, value_type = Option<u64>)]
     turn: Option<TurnId>,
@@ -265,7 +265,7 @@ impl Wanted {
 }
 
 /// The bytes of images. How many there may be, of which kinds and how large the engine says.
-fn images(texts: &[String]) -> Result<Vec<Vec<u8>>, Problem> {
+pub(crate) fn images(texts: &[String]) -> Result<Vec<Vec<u8>>, Problem> {
     let bytes = |(number, text): (usize, &String)| {
         STANDARD.decode(text).map_err(|error| {
             let detail = format!("image {number} is no base64: {error}");

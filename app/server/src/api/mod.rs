@@ -27,9 +27,11 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub(crate) use self::approvals::{Decision, Word, decide};
 pub(crate) use self::describe::answers;
 pub(crate) use self::describe::shapes::{LimitsShape, ModeShape, PermissionsShape};
-pub(crate) use self::seen::{Read, Seen};
+pub(crate) use self::inputs::{accept, images};
+pub(crate) use self::seen::{Read, Run, Seen};
 pub(crate) use self::view::Views;
 use crate::app::App;
 

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod agui;
 mod approvals;
 mod client;
 mod description;

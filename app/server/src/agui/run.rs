@@ -1,0 +1,278 @@
+//! Running: `POST /v1/sessions/{id}/agui`, one run that a client asks for, told until it ends.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use windlass::Send;
+use windlass::core::{CallId, ContextPart, Delivery, Seq};
+
+use super::follow::before;
+use super::project::{About, Projection};
+use super::told::{Asked, Client};
+use crate::access::Right;
+use crate::api::answers::{Conflict, KeyReused, NoSession, StoreFull};
+use crate::api::{Decision, Run, Seen, Word, accept, decide, images};
+use crate::app::App;
+use crate::json::Json;
+use crate::problem::{Code, Problem};
+use crate::stream::begin::{begin, room};
+use crate::stream::cursor::Cursor;
+use crate::stream::sse::retry;
+
+/// The longest name of a run, in bytes.
+const LONGEST: usize = 128;
+
+/// What a client of AG-UI sends. Fields that are not here are ignored.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = RunAgentInput, example = json!({
+    "threadId": "01k8q3v5w2x9n4c7d1f6g0h2jk", "runId": "run-1", "state": {}, "tools": [], "context": [],
+    "messages": [{"id": "1", "role": "user", "content": "List the files."}],
+}))]
+pub(crate) struct RunInput {
+    /// The session's id.
+    thread_id: String,
+    /// The name of the run: the same again is the same run.
+    #[schema(min_length = 1, max_length = 128, pattern = "^[ -~]+$")]
+    run_id: String,
+    /// The conversation as the client has it. The last one is what is said, and the user's; the others
+    /// are not looked at.
+    #[serde(default)]
+    #[schema(value_type = Vec<Object>)]
+    messages: Vec<Value>,
+    /// Ignored: tools that a client runs are not offered to the model.
+    #[serde(default)]
+    #[schema(value_type = Vec<Object>)]
+    tools: Vec<Value>,
+    /// What the model is told besides.
+    #[serde(default)]
+    context: Vec<Context>,
+    /// Ignored.
+    #[serde(default)]
+    state: Value,
+    /// Answers to the questions of a run that was interrupted; then nothing is said.
+    #[serde(default)]
+    #[schema(nullable = false)]
+    resume: Option<Vec<Resume>>,
+}
+
+/// What the model is told besides.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = AguiContext)]
+pub(crate) struct Context {
+    /// What it is.
+    description: String,
+    /// The text.
+    value: String,
+}
+
+/// An answer to a question.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = AguiResume)]
+pub(crate) struct Resume {
+    /// The question.
+    interrupt_id: String,
+    /// Whether it was answered; one that was not is denied.
+    status: Status,
+    /// The answer.
+    #[serde(default)]
+    #[schema(nullable = false)]
+    payload: Option<Payload>,
+}
+
+/// Whether a question was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = AguiStatus)]
+pub(crate) enum Status {
+    /// It was.
+    Resolved,
+    /// It was dismissed.
+    Cancelled,
+}
+
+/// A person's word on a call.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = AguiPayload)]
+pub(crate) struct Payload {
+    /// Whether the call may run.
+    approved: bool,
+    /// Why it may not.
+    #[schema(nullable = false)]
+    reason: Option<String>,
+    /// What it is to run with instead.
+    #[schema(value_type = Option<Object>, nullable = false)]
+    arguments: Option<Box<RawValue>>,
+}
+
+/// Says the last message, for a turn of its own, or answers questions, and tells that run to its end.
+#[utoipa::path(
+    post,
+    path = "/sessions/{id}/agui",
+    tag = "events",
+    params(("id" = String, Path, description = "The session.")),
+    request_body = RunInput,
+    responses(
+        (status = 200, description = "AG-UI events, until the run ends.", body = String,
+         content_type = "text/event-stream"),
+        NoSession, Conflict, KeyReused, StoreFull,
+    )
+)]
+pub(super) async fn run(
+    State(app): State<Arc<App>>,
+    seen: Seen<Run>,
+    Json(input): Json<RunInput>,
+) -> Result<Response, Problem> {
+    // It is told what the session says.
+    seen.caller.may(Right::Read)?;
+    if input.thread_id != seen.id.as_str() {
+        return Err(refused("threadId is the id of the session"));
+    }
+    let printable = input.run_id.bytes().all(|byte| matches!(byte, 0x20..=0x7e));
+    if input.run_id.is_empty() || input.run_id.len() > LONGEST || !printable {
+        let detail = "runId has 1 to 128 printable ASCII characters";
+        return Err(Problem::new(Code::BadRequest, detail));
+    }
+    let pass = room(&app, &seen.caller)?;
+    let mut ignored = Vec::new();
+    if !input.tools.is_empty() {
+        ignored.push("tools");
+    }
+    if !(input.state.is_null()
+        || input
+            .state
+            .as_object()
+            .is_some_and(serde_json::Map::is_empty))
+    {
+        ignored.push("state");
+    }
+    let resumed = input.resume.as_deref().is_some_and(|all| !all.is_empty());
+    let (from, known, about) = match (resumed, input.resume) {
+        (true, Some(all)) => resume(&app, &seen, all).await?,
+        _ => {
+            let key = Some(format!("agui:{}", input.run_id));
+            let send = said(&seen, key, &input.messages, input.context)?;
+            let taken = accept(&app, &seen, send).await?;
+            let from = before(Seq(taken.input.0));
+            (from, Seq::ZERO, About::Input(taken.input))
+        }
+    };
+    let asked = Asked {
+        app: app.clone(),
+        tenant: seen.caller.tenant.clone(),
+        first: seen.first.clone(),
+    };
+    let cursor = Cursor {
+        after: Some(from),
+        live: true,
+    };
+    let following = begin(&app, seen.caller, &seen.id, cursor, pass).await?;
+    let projection = Projection::new(seen.id, about, known);
+    let client = Client::new(following, projection, retry(&app));
+    Ok(client.asking(asked, input.run_id, &ignored).answer())
+}
+
+/// Answers questions, and says what is told after that.
+async fn resume(
+    app: &App,
+    seen: &Seen<Run>,
+    all: Vec<Resume>,
+) -> Result<(Seq, Seq, About), Problem> {
+    seen.caller.may(Right::Approve)?;
+    let words: Vec<_> = all.into_iter().map(word).collect::<Result<_, _>>()?;
+    let whole = app.views.of(&seen.caller.tenant, &seen.first).await?;
+    let (turn, known) = (whole.view.turn, whole.view.last);
+    for (call, word) in words {
+        decide(app, &seen.caller, (&seen.id, &seen.first), call, word).await?;
+    }
+    let turn = turn.ok_or_else(|| {
+        let detail = "no turn waits for this answer any more";
+        Problem::new(Code::NotAsked, detail)
+    })?;
+    Ok((
+        before(Seq(turn)),
+        known,
+        About::Turn(windlass::core::TurnId(turn)),
+    ))
+}
+
+/// The call that an answer is about, and the answer.
+fn word(resume: Resume) -> Result<(CallId, Word), Problem> {
+    let id = resume.interrupt_id.split_once('.');
+    let read = id.and_then(|(call, digest)| Some((call.parse().ok()?, digest.to_owned())));
+    let (call, digest) =
+        read.ok_or_else(|| refused("interruptId is the id of an interrupt that a run ended with"))?;
+    let (decision, reason, arguments) = match (resume.status, resume.payload) {
+        (Status::Resolved, Some(payload)) if payload.approved => {
+            (Decision::Allow, payload.reason, payload.arguments)
+        }
+        (Status::Resolved, Some(payload)) => (Decision::Deny, payload.reason, payload.arguments),
+        (Status::Cancelled, _) => (Decision::Deny, Some("dismissed".to_owned()), None),
+        (Status::Resolved, None) => {
+            return Err(refused("an answer has a payload, as responseSchema says"));
+        }
+    };
+    let word = Word {
+        decision,
+        digest,
+        reason,
+        arguments,
+    };
+    Ok((CallId(call), word))
+}
+
+/// What the last message says.
+fn said(
+    seen: &Seen<Run>,
+    key: Option<String>,
+    messages: &[Value],
+    context: Vec<Context>,
+) -> Result<Send, Problem> {
+    let last = messages.last().filter(|last| last["role"] == "user");
+    let last = last.ok_or_else(|| {
+        refused("the last message is the user's: tools that a client runs are not offered")
+    })?;
+    let (mut text, mut shown) = (String::new(), Vec::new());
+    match &last["content"] {
+        Value::String(said) => text.clone_from(said),
+        Value::Array(parts) => {
+            for part in parts {
+                let source = &part["source"];
+                match (part["type"].as_str(), part["text"].as_str()) {
+                    (Some("text"), Some(said)) => text.push_str(said),
+                    (Some("image"), _) if source["type"] == "data" => {
+                        shown.push(source["value"].as_str().unwrap_or_default().to_owned());
+                    }
+                    _ => return Err(refused("a message has text, and images as data")),
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+            return Err(refused("a message has text, and images as data"));
+        }
+    }
+    let context = context.into_iter().map(|part| ContextPart {
+        from: part.description,
+        text: part.value.into(),
+    });
+    Ok(Send {
+        scope: seen.caller.scope().clone(),
+        text,
+        delivery: Delivery::Turn,
+        context: context.collect(),
+        images: images(&shown)?,
+        key,
+        dry_run: false,
+    })
+}
+
+fn refused(detail: &'static str) -> Problem {
+    Problem::new(Code::Refused, detail)
+}

@@ -1,5 +1,6 @@
 //! What tests of the page are driven with: Debian's Chromium and Node, and `playwright-core` and
-//! `axe-core` from npm, pinned by a lock file and unpacked below the target folder.
+//! `axe-core` from npm, pinned by a lock file and unpacked below the target folder. And the client of
+//! AG-UI in the same way.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,9 @@ const NODE: &str = "WINDLASS_TEST_NODE";
 
 /// The variable that names the folder `node_modules` in which `playwright-core` is.
 const PLAYWRIGHT: &str = "WINDLASS_TEST_PLAYWRIGHT";
+
+/// The variable that names the folder `node_modules` in which `@ag-ui/client` is.
+const AGUI: &str = "WINDLASS_TEST_AGUI";
 
 /// The oldest Node that will do.
 const OLDEST_NODE: u32 = 20;
@@ -41,7 +45,7 @@ pub(super) struct Browser {
 pub(super) fn found() -> anyhow::Result<Browser> {
     let chromium = named(CHROMIUM, chromium)?;
     let node = named(NODE, node)?;
-    let modules = named(PLAYWRIGHT, || modules(&node))?;
+    let modules = named(PLAYWRIGHT, || modules(&node, &PAGE_PACKAGES))?;
     say(format_args!(
         "browser: {chromium} is used, driven by {node} with the packages in {modules}"
     ));
@@ -117,15 +121,54 @@ fn major(version: &str) -> Option<u32> {
     number.split('.').next()?.parse().ok()
 }
 
+/// Packages from npm that one lock file pins.
+struct Pinned {
+    /// The folder of the lock file.
+    folder: &'static str,
+    /// The package that it is for.
+    package: &'static str,
+    /// The variable that names another place.
+    variable: &'static str,
+}
+
+const PAGE_PACKAGES: Pinned = Pinned {
+    folder: "page",
+    package: "playwright-core",
+    variable: PLAYWRIGHT,
+};
+
+const AGUI_PACKAGES: Pinned = Pinned {
+    folder: "agui",
+    package: "@ag-ui/client",
+    variable: AGUI,
+};
+
+/// Finds the client of AG-UI, or fetches it, and has tests told of it and of Node.
+///
+/// # Errors
+/// When a part is neither there nor to be had, with what to do.
+pub(super) fn agui(servers: &mut Servers) -> anyhow::Result<()> {
+    let node = named(NODE, node)?;
+    let modules = named(AGUI, || modules(&node, &AGUI_PACKAGES))?;
+    say(format_args!("agui: {node} runs the packages in {modules}"));
+    servers.variables.extend([(NODE, node), (AGUI, modules)]);
+    Ok(())
+}
+
 /// The folder of the packages, installed first where the lock file says others than are there.
-fn modules(node: &str) -> anyhow::Result<PathBuf> {
-    let kept = Kept::new("page", &["package.json", "package-lock.json"])?;
+fn modules(node: &str, pinned: &Pinned) -> anyhow::Result<PathBuf> {
+    let Pinned {
+        folder,
+        package,
+        variable,
+    } = pinned;
+    let kept = Kept::new(folder, &["package.json", "package-lock.json"])?;
     let modules = kept.folder.join("node_modules");
     if kept.fits() {
         return Ok(modules);
     }
     say(format_args!(
-        "browser: installing playwright-core and axe-core from npm (once) into {}",
+        "{folder}: installing {package} and what goes with it from npm (once) into {}",
         kept.folder.display()
     ));
     kept.empty()?;
@@ -141,12 +184,12 @@ fn modules(node: &str) -> anyhow::Result<PathBuf> {
         let path = env::join_paths(folders).context("putting Node on the path")?;
         npm.env("PATH", path);
     }
-    kept.install("install playwright-core", &mut npm).with_context(|| {
-        format!("installing playwright-core: npm must reach a registry, or name a node_modules that has it with {PLAYWRIGHT}")
+    kept.install(&format!("install {package}"), &mut npm).with_context(|| {
+        format!("installing {package}: npm must reach a registry, or name a node_modules that has it with {variable}")
     })?;
     ensure!(
-        modules.join("playwright-core/package.json").is_file(),
-        "npm left no playwright-core in {}",
+        modules.join(package).join("package.json").is_file(),
+        "npm left no {package} in {}",
         modules.display()
     );
     kept.done()?;
@@ -165,12 +208,15 @@ mod tests {
     }
 
     #[test]
-    fn the_lock_file_names_no_place() {
-        let lock = include_str!("../../tools/page/package-lock.json");
-        assert!(
-            !lock.contains("resolved") && !lock.contains("://"),
-            "{lock}"
-        );
-        assert_eq!(lock.matches("\"integrity\"").count(), 2);
+    fn the_lock_files_name_no_place() {
+        let page = include_str!("../../tools/page/package-lock.json");
+        let agui = include_str!("../../tools/agui/package-lock.json");
+        for (lock, packages) in [(page, 2), (agui, 14)] {
+            assert!(
+                !lock.contains("resolved") && !lock.contains("://"),
+                "{lock}"
+            );
+            assert_eq!(lock.matches("\"integrity\"").count(), packages);
+        }
     }
 }

@@ -56,6 +56,9 @@ impl Servers {
                 Ok(browser) => browser.tell(&mut servers),
                 Err(error) => say(format_args!("browser: {error:#}; its tests say so too")),
             }
+            if let Err(error) = browser::agui(&mut servers) {
+                say(format_args!("agui: {error:#}; its test says so too"));
+            }
             match schemathesis::found() {
                 Ok(program) => schemathesis::tell(program, &mut servers),
                 Err(error) => say(format_args!(
@@ -86,6 +89,7 @@ pub(crate) fn fetch() -> anyhow::Result<()> {
     nats::program()?;
     postgres::program()?;
     browser::found()?;
+    browser::agui(&mut Servers::default())?;
     schemathesis::found()?;
     Ok(())
 }

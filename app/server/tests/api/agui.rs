@@ -1,13 +1,17 @@
 //! Runs that a client of AG-UI asks for, with what it may and may not ask.
 
+use std::env;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
 use serde_json::{Value, json};
-use windlass::core::EffectClass;
+use windlass::core::{EffectClass, StopReason, StreamEvent};
 use windlass_server::windlass;
-use windlass_testkit::provider::{call, say};
+use windlass_testkit::provider::{Step, call, say};
 use windlass_testkit::tools::ScriptedTool;
 
-use crate::client::{Answer, OTHER, READER};
-use crate::world::{Running, World, facts, problem};
+use crate::client::{Answer, OTHER, READER, TOKEN};
+use crate::world::{NOW, Running, World, facts, problem};
 
 fn tool() -> ScriptedTool {
     ScriptedTool::new("look", EffectClass::Effectful).says("a file")
@@ -123,6 +127,67 @@ async fn a_question_ends_the_run_and_its_answer_goes_on_as_another() {
         ask(&server, &id, &wish).await.problem(),
         problem(409, "not_asked")
     );
+}
+
+/// The variables that name Node, and the folder `node_modules` in which the client is.
+const NODE: &str = "WINDLASS_TEST_NODE";
+const MODULES: &str = "WINDLASS_TEST_AGUI";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_client_of_the_protocol_takes_what_it_is_told() {
+    let (Ok(node), Ok(modules)) = (env::var(NODE), env::var(MODULES)) else {
+        let _ = writeln!(
+            std::io::stderr(),
+            "SKIPPED: {NODE} or {MODULES} is not there: run this test by `cargo xtask test`"
+        );
+        return;
+    };
+    let thinks = [
+        StreamEvent::Reasoning {
+            slot: 0,
+            text: "hm".to_owned(),
+        },
+        StreamEvent::Done {
+            slot: 0,
+            text: None,
+            opaque: None,
+        },
+        StreamEvent::Text {
+            slot: 1,
+            text: "again".to_owned(),
+        },
+        StreamEvent::Done {
+            slot: 1,
+            text: None,
+            opaque: None,
+        },
+        StreamEvent::Finished {
+            reason: StopReason::Stop,
+        },
+    ];
+    let thinks = Step::default().batch(thinks);
+    let world = World::new([call("look", json!({})), say("done"), thinks], [tool()]);
+    let server = world.serve().await;
+    let id = server.open(&json!({"permissions": "ask"})).await;
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/api/scripts/agui.mjs");
+    let mut command = Command::new("timeout");
+    command
+        .args(["--kill-after=5", "60", &node, script])
+        .env("AGUI_MODULES", modules)
+        .env(
+            "AGUI_URL",
+            format!("http://{}/v1/sessions/{id}/agui", server.address),
+        )
+        .env("AGUI_SESSION", &id)
+        .env("AGUI_TOKEN", TOKEN)
+        .env("AGUI_NOW", NOW.to_string())
+        .stdin(Stdio::null());
+    let run = tokio::task::spawn_blocking(move || command.output());
+    let output = run.await.unwrap().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}\n{errors}");
+    assert!(said.contains("events"), "{said}");
 }
 
 #[tokio::test]

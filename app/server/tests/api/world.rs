@@ -30,6 +30,9 @@ use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
 
 use crate::client::{Answer, Ask, OTHER, READER, TOKEN, soon};
 
+/// When all of it happens, in milliseconds since 1970.
+pub(crate) const NOW: u64 = 1_790_000_000_000;
+
 /// What outlives a server.
 pub(crate) struct World {
     pub(crate) store: Arc<dyn LogStore>,
@@ -71,10 +74,7 @@ impl World {
                 ..Bounds::default()
             },
             tools: Arc::new(ScriptedTools::new(tools)),
-            clock: Arc::new(ManualClock::new(
-                windlass::core::Timestamp(1_790_000_000_000),
-                7,
-            )),
+            clock: Arc::new(ManualClock::new(windlass::core::Timestamp(NOW), 7)),
             today: Arc::new(Mutex::new(Today {
                 instructions: "Be brief.".into(),
                 refuses: false,

@@ -191,12 +191,12 @@ fn a_core_without_a_deadline() {
 }
 
 #[test]
-fn a_core_that_forgets_a_hold_when_it_evolves() {
+fn a_core_that_forgets_how_much_is_shown_when_it_evolves() {
     let machine = Machine {
         evolve: |session, recorded| {
             let mut session = windlass_core::evolve(session, recorded)?;
             if let windlass_core::Fact::TurnSettled(_) = &recorded.fact {
-                session.hold = windlass_core::Hold::Free;
+                session.shown.bytes = 0;
             }
             Ok(session)
         },

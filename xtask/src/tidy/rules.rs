@@ -319,7 +319,8 @@ mod tests {
         assert_eq!(layer("core"), Some(Layer::Core));
         assert_eq!(layer("adapters/new"), Some(Layer::Adapter));
         assert_eq!(layer("app/engine"), Some(Layer::Engine));
-        assert_eq!(layer("app/server"), Some(Layer::App));
+        assert_eq!(layer("app/server"), Some(Layer::Server));
+        assert_eq!(layer("app/cli"), Some(Layer::App));
         assert_eq!(layer("adapters/a/b"), None);
         assert_eq!(layer("adapters"), None);
         assert_eq!(layer("tools"), None);

@@ -158,12 +158,15 @@ fn whoever_joins_at_any_moment_sees_each_character_once() {
             assert_eq!(shown.is_some(), again.is_some());
             let mut screen = Screen::default();
             if let Some(shown) = shown {
-                let slots = |live: &Live| match &live.kind {
-                    LiveKind::Delta {
+                let slots = |live: &Live| {
+                    let LiveKind::Delta {
                         delta: Delta::Text { slot, .. },
                         ..
-                    } => *slot,
-                    other => panic!("{other:?}"),
+                    } = &live.kind
+                    else {
+                        panic!("{live:?}");
+                    };
+                    *slot
                 };
                 let slots: Vec<u32> = shown.iter().map(slots).collect();
                 let once: std::collections::BTreeSet<u32> = slots.iter().copied().collect();

@@ -148,9 +148,10 @@ impl Engine {
     /// It opens nothing and claims nothing, and a driver does not stay because somebody watches.
     /// What is older comes from the log. While a driver runs here its facts and live deltas are
     /// heard, from its first word on if the watch is older; when it ends, the watch goes on, and
-    /// hears the next. What other processes append comes from [`LogStore::tail`], within what the
-    /// store declares; where it follows no logs, the log is looked at once a second. While a driver
-    /// is here that another writer has superseded and that does not know it yet, every 10 seconds.
+    /// hears the next. What other processes append comes from
+    /// [`LogStore::tail`](windlass_ports::LogStore::tail), within what the store declares; where it
+    /// follows no logs, the log is looked at once a second. While a driver is here that another
+    /// writer has superseded and that does not know it yet, every 10 seconds.
     ///
     /// Watching costs one task a session, however many watch it. Whoever may see the session is the
     /// caller's to ask first: see [`Engine::look`]. A session whose first fact is not durable yet is

@@ -92,10 +92,13 @@ async fn what_the_server_answers_is_what_is_described() {
     }
 }
 
+/// One worker: CPython 3.11 counts the depth of syntax trees once for all threads of an interpreter, and
+/// where two of them parse, Schemathesis ends with "AST constructor recursion depth mismatch" while it
+/// makes up requests (<https://github.com/python/cpython/issues/106905>).
 fn command(program: &str, folder: &Path, address: SocketAddr) -> Command {
     let mut command = Command::new("timeout");
     command
-        .args(["--kill-after=5", "240"])
+        .args(["--kill-after=5", "480"])
         .arg(program)
         .arg("--config-file")
         .arg(folder.join("schemathesis.toml"))
@@ -103,8 +106,8 @@ fn command(program: &str, folder: &Path, address: SocketAddr) -> Command {
         .arg(format!("http://{address}/v1/openapi.json"))
         .args(["--header", &format!("Authorization: Bearer {TOKEN}")])
         .args(["--checks", "all", "--exclude-path-regex", STREAMS])
-        .args(["--max-examples", "12", "--seed", "8620", "--workers", "2"])
-        .args(["--generation-database", "none", "--request-timeout", "20"])
+        .args(["--max-examples", "12", "--seed", "8620", "--workers", "1"])
+        .args(["--generation-database", "none", "--request-timeout", "60"])
         .args(["--continue-on-failure", "--no-color"])
         .current_dir(folder)
         .env("HOME", folder)

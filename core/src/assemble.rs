@@ -254,6 +254,7 @@ impl Assembler {
                 fault: None,
                 rules: Vec::new(),
                 opaque,
+                spoken: false,
             }))),
         };
         out.extend(item.map(Assembled::Item));

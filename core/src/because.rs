@@ -42,3 +42,10 @@ pub enum Because {
         set: Seq,
     },
 }
+
+impl Because {
+    /// Whether the last answer was not what is asked for.
+    pub(crate) fn is_retry_return(self) -> bool {
+        matches!(self, Self::RetryReturn { .. })
+    }
+}

@@ -35,6 +35,16 @@ pub(crate) const GOAL: &str = "goal";
 /// The name of the context that says what is wrong with an answer.
 pub(crate) const SHAPE: &str = "answer shape";
 
+/// The name of the context that says that a sample is the last one for work.
+pub(crate) const LAST: &str = "last sample";
+/// The name of the context that says what a program came to.
+pub(crate) const PROGRAM: &str = "program";
+
+/// What the model is told of a program that stood in the text of its answer, in its frame.
+pub(crate) fn spoken(output: &str) -> String {
+    frame(PROGRAM, output)
+}
+
 /// The name of a presenter's context, which is never one of the engine's.
 pub(crate) fn presenter_name(from: &str) -> String {
     format!("presenter {from}")

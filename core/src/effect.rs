@@ -2,11 +2,14 @@
 
 use core::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::id::{CallId, Seq};
 
 /// One run of one effect. `started` is the position of the fact that caused this run, so a
 /// key never comes back: a second run has a second fact.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum EffectKey {
     /// Ask the model.
     Sample {

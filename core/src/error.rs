@@ -1,12 +1,19 @@
 //! Errors of the core: `Reject` answers a caller, `Misfit` condemns a log.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
 
+use serde::{Deserialize, Serialize};
+
 use crate::effect::EffectKey;
-use crate::id::{CallId, Seq};
+use crate::id::{CallId, Seq, TurnId};
 
 /// Why an input was refused. A reject changes nothing (law 14).
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+///
+/// It has a wire form, which is stable, for whoever is told on another node: the name in snake case,
+/// and under it what is said besides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Reject {
     /// The answer of a run that is no longer waited for.
     #[error("the answer of {0} came late: that run is no longer waited for")]
@@ -14,6 +21,9 @@ pub enum Reject {
     /// Nothing is running that could be interrupted.
     #[error("no turn is running, so there is nothing to interrupt")]
     Idle,
+    /// Another turn is running than the one that was to be interrupted.
+    #[error("turn {0} does not run: another turn does, and it goes on")]
+    OtherTurn(TurnId),
     /// Nothing waits.
     #[error("no turn is running and no input waits, so there is nothing to continue")]
     NothingWaits,
@@ -29,9 +39,12 @@ pub enum Reject {
     /// The input has no text.
     #[error("the input is empty: say something")]
     Empty,
-    /// This key was sent before; the first input with it counts.
-    #[error("an input with this key was queued at {0} already")]
+    /// This key was said before; the first input with it counts, and its fact stands here.
+    #[error("an input with this key was taken at {0} already")]
     Duplicate(Seq),
+    /// A key was given to what nobody says, or that has one already.
+    #[error("only what somebody says may have a key, and only one: say it without this one")]
+    NotSaid,
     /// No question about this call is open.
     #[error("nobody is asked about call {0}: it was answered already, or never asked")]
     NotAsked(CallId),
@@ -73,7 +86,7 @@ pub enum Reject {
     Foreign,
     /// The settings would allow more than the session's do.
     #[error("the settings would allow more than the session does: {0}. Say that you mean it")]
-    Widens(&'static str),
+    Widens(Cow<'static, str>),
     /// A goal without words, or without turns.
     #[error("the goal needs words, and at least one turn")]
     NoGoal,
@@ -83,13 +96,14 @@ pub enum Reject {
 }
 
 /// A fact that does not fit the state it is applied to: the log is not one that an engine wrote.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(deny_unknown_fields)]
 #[error("the log does not fit together at {at} ({kind}): {why}")]
 pub struct Misfit {
     /// The position of the fact.
     pub at: Seq,
     /// Its kind.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// What is wrong with it.
     pub why: String,
 }

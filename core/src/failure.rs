@@ -46,9 +46,38 @@ pub enum FailureKind {
     Hook,
     /// The request needs what the provider does not declare; nothing was sent.
     Unsupported,
+    /// The model's program gave up, and said so.
+    Program,
 }
 
 impl FailureKind {
+    /// Its name, as logs spell it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Authentication => "authentication",
+            Self::NotFound => "not_found",
+            Self::InvalidRequest => "invalid_request",
+            Self::ContextOverflow => "context_overflow",
+            Self::RateLimit => "rate_limit",
+            Self::Quota => "quota",
+            Self::Overloaded => "overloaded",
+            Self::Server => "server",
+            Self::ContentFilter => "content_filter",
+            Self::Unavailable => "unavailable",
+            Self::Protocol => "protocol",
+            Self::Truncated => "truncated",
+            Self::TooLarge => "too_large",
+            Self::Timeout => "timeout",
+            Self::Cancelled => "cancelled",
+            Self::Restart => "restart",
+            Self::Steered => "steered",
+            Self::Hook => "hook",
+            Self::Unsupported => "unsupported",
+            Self::Program => "program",
+        }
+    }
+
     /// Whether a provider may charge for a sample that failed like this: it may have begun to
     /// answer.
     #[must_use]
@@ -72,7 +101,8 @@ impl FailureKind {
             | Self::Overloaded
             | Self::Unavailable
             | Self::Hook
-            | Self::Unsupported => false,
+            | Self::Unsupported
+            | Self::Program => false,
         }
     }
 }
@@ -152,6 +182,7 @@ mod tests {
             FailureKind::Unavailable,
             FailureKind::Hook,
             FailureKind::Unsupported,
+            FailureKind::Program,
         ] {
             assert!(!free.is_billed(), "{free:?}");
         }

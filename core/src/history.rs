@@ -4,6 +4,7 @@
 //! the last of these is there. So each prefix of a log renders to a conversation in which every
 //! call has its result, and the order in which tools finish does not show (laws 10 and 11).
 
+use alloc::borrow::Cow;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
@@ -28,8 +29,11 @@ use crate::render::PromptItem;
 
 mod entering;
 mod fitting;
+mod programs;
 
-pub(crate) use crate::context::{GOAL, POSTURE, SHAPE, WORKSPACE, hook_name, presenter_name};
+pub use programs::MadeCall;
+
+pub(crate) use crate::context::{GOAL, LAST, POSTURE, SHAPE, WORKSPACE, hook_name, presenter_name};
 
 /// What stands after text that was cut off because the user spoke.
 pub(crate) const CUT_OFF: &str = " [cut off here: the user spoke]";
@@ -59,6 +63,16 @@ pub struct History {
     ids: BTreeSet<Arc<str>>,
     /// The attempts at the sample that is out, or comes next, that have failed.
     failed: Vec<FailedAttempt>,
+    /// What programs have left for those after them, as their runtime writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    memory: Option<Arc<str>>,
+    /// What the program of the latest answer has returned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    returned: Option<Arc<str>>,
+    /// The program that stood in the text of the latest answer, once that has entered the
+    /// conversation: there it is no call, and hooks are still to hear of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    spoken: Option<Outstanding>,
 }
 
 /// A part of the conversation that stays or leaves as a whole: a compaction cuts between them.
@@ -121,6 +135,9 @@ struct Outstanding {
     /// The arguments that somebody put in the place of the model's.
     edited: Option<Arc<str>>,
     observation: Option<Arc<Observation>>,
+    /// The program that makes it, if one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    program: Option<CallId>,
 }
 
 impl History {
@@ -144,14 +161,14 @@ impl History {
     /// A call whose sample has not entered the conversation yet, as the model wrote it.
     #[must_use]
     pub fn call(&self, id: CallId) -> Option<&Arc<CallItem>> {
-        let call = self.calls.iter().find(|call| call.id == id)?;
+        let call = self.calls.iter().rfind(|call| call.id == id)?;
         Some(&call.call)
     }
 
     /// The arguments that such a call runs with: the model's, or what was put in their place.
     #[must_use]
     pub fn arguments(&self, id: CallId) -> Option<Arc<str>> {
-        let call = self.calls.iter().find(|call| call.id == id)?;
+        let call = self.calls.iter().rfind(|call| call.id == id)?;
         let edited = call.edited.clone();
         Some(edited.unwrap_or_else(|| Arc::from(call.call.arguments.as_str())))
     }
@@ -159,13 +176,17 @@ impl History {
     /// What became of such a call, once it is known.
     #[must_use]
     pub fn observation(&self, id: CallId) -> Option<&Arc<Observation>> {
-        let call = self.calls.iter().find(|call| call.id == id)?;
+        let call = self.calls.iter().rfind(|call| call.id == id)?;
         call.observation.as_ref()
     }
 
-    /// The latest answer: what it says to the user, and the tools that it calls.
+    /// The latest answer: what it says to the user, and the tools that it calls. Of one whose program
+    /// has returned it is what that returned, as JSON text.
     #[must_use]
     pub fn answer(&self) -> (String, Vec<String>) {
+        if let Some(returned) = &self.returned {
+            return (String::from(&**returned), Vec::new());
+        }
         let (mut said, mut calls) = (String::new(), Vec::new());
         let mut take = |text: Option<&str>, call: Option<&str>| {
             said.push_str(text.unwrap_or_default());
@@ -253,6 +274,7 @@ impl History {
                 self.keep_ids();
             }
             Fact::SampleStarted(fact) => {
+                self.returned = None;
                 if fact.attempt == 1 {
                     self.failed.clear();
                 }
@@ -276,6 +298,10 @@ impl History {
                     self.edit(recorded, fact.call, edit)?;
                 }
             }
+            Fact::ProgramCalled(fact) => {
+                self.called(recorded.seq, fact.program, &fact.item);
+            }
+            Fact::ProgramRun(fact) => self.ran(recorded, fact)?,
             Fact::CallObserved(fact) => self.observe(recorded, fact.call, &fact.observation)?,
             Fact::TurnSettled(_) => {
                 self.forget();
@@ -351,7 +377,7 @@ impl History {
     }
 
     fn edit(&mut self, recorded: &Recorded, id: CallId, edit: &Edit) -> Result<(), Misfit> {
-        let call = self.calls.iter_mut().find(|call| call.id == id);
+        let call = self.calls.iter_mut().rfind(|call| call.id == id);
         let call = call.ok_or_else(|| misfit(recorded, "no such call is out"))?;
         call.edited = Some(edit.text.clone());
         Ok(())
@@ -367,6 +393,10 @@ impl History {
             ContextSource::Workspace { text } => (named(WORKSPACE), WORKSPACE, text.clone()),
             ContextSource::Posture { text } => (named(POSTURE), POSTURE, text.clone()),
             ContextSource::Goal { text } => (UnitKind::Request, GOAL, text.clone()),
+            ContextSource::LastSample { text } => {
+                let name = None;
+                (UnitKind::Context { name, lasting }, LAST, text.clone())
+            }
             ContextSource::Shape { text, .. } => {
                 let name = None;
                 (UnitKind::Context { name, lasting }, SHAPE, text.clone())
@@ -408,7 +438,7 @@ impl History {
         id: CallId,
         observation: &Arc<Observation>,
     ) -> Result<(), Misfit> {
-        let call = self.calls.iter_mut().find(|call| call.id == id);
+        let call = self.calls.iter_mut().rfind(|call| call.id == id);
         let call = call.ok_or_else(|| misfit(recorded, "no such call is out"))?;
         if call.observation.is_some() {
             return Err(misfit(recorded, "the call has its observation already"));
@@ -435,7 +465,7 @@ fn framed(from: &str, text: &str) -> PromptItem {
 fn misfit(recorded: &Recorded, why: &str) -> Misfit {
     Misfit {
         at: recorded.seq,
-        kind: recorded.fact.kind(),
+        kind: Cow::Borrowed(recorded.fact.kind()),
         why: String::from(why),
     }
 }

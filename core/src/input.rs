@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::agent::Took;
 use crate::asked::Asked;
 use crate::call::Observation;
 use crate::compaction::{Cut, Shown};
@@ -13,10 +14,11 @@ use crate::fact::{ContextPart, Lineage, StopWhen};
 use crate::failure::SampleFailure;
 use crate::goal::Goal;
 use crate::hook::{Edit, HookReply};
-use crate::id::CallId;
+use crate::id::{CallId, TurnId};
 use crate::image::Image;
-use crate::item::{Item, StopReason};
+use crate::item::{CallItem, Item, StopReason};
 use crate::outcome::Interrupter;
+use crate::program::ProgramOutcome;
 use crate::scope::Scope;
 use crate::session::Delivery;
 use crate::settings::Settings;
@@ -51,6 +53,24 @@ pub struct OpenSession {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "used at once, never kept")]
 pub enum Input {
+    /// Somebody says something under a key, so that it is done once however often it is said: by one
+    /// who does not know what became of it, or by a process that took it over from another.
+    ///
+    /// The fact that the input itself is carries the key, and the session remembers those of the
+    /// latest [`Session::KEYS`](crate::Session::KEYS) such facts. Under a key that it remembers
+    /// nothing is decided: that is [`Reject::Duplicate`](crate::Reject::Duplicate), with the position
+    /// of the fact. What becomes no fact leaves no key: settings that are the same, or a word to go on
+    /// while a turn runs anyway; and so does what is refused.
+    ///
+    /// A `Send` keeps the key of its own besides, and is refused by either of them. All keys of a
+    /// session are of one kind, so whoever makes them sees to it that no two inputs share one.
+    Keyed {
+        /// The key.
+        key: String,
+        /// What is said: a `Configure`, `SetGoal`, `Send`, `Continue`, `Interrupt` or `Answer`.
+        /// Anything else is [`Reject::NotSaid`](crate::Reject::NotSaid).
+        input: Box<Self>,
+    },
     /// A user changes the settings, for turns that open from now on.
     Configure {
         /// Who does.
@@ -98,6 +118,8 @@ pub enum Input {
         reason: String,
         /// When it is to stop.
         when: StopWhen,
+        /// The turn that it is about; `None` for whichever runs. It stops no other one.
+        turn: Option<TurnId>,
     },
     /// Somebody answers the open question about a call.
     Answer {
@@ -129,6 +151,22 @@ pub enum Input {
         key: EffectKey,
         /// What became of it.
         observation: Observation,
+    },
+    /// An agent's run has ended.
+    Returned {
+        /// Which run.
+        key: EffectKey,
+        /// What became of it.
+        observation: Observation,
+        /// What it took of what it was lent, over all that it opened.
+        took: Took,
+    },
+    /// A program has gone on: it calls tools, or has ended.
+    Programmed {
+        /// Which run.
+        key: EffectKey,
+        /// What it says.
+        news: ProgramNews,
     },
     /// A hook's run has ended.
     Hooked {
@@ -196,6 +234,22 @@ pub enum SampleNews {
         usage: Option<Usage>,
         /// How the request went out, as far as its adapter tells.
         asked: Option<Box<Asked>>,
+    },
+}
+
+/// What a program says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProgramNews {
+    /// It waits for these calls, of which there is at least one.
+    Calls(Vec<CallItem>),
+    /// It has ended.
+    Ended {
+        /// What it came to.
+        outcome: Box<ProgramOutcome>,
+        /// Why what it returned does not fit the contract, if so.
+        fault: Option<String>,
+        /// What the model is told, see [`feedback`](crate::feedback).
+        observation: Observation,
     },
 }
 

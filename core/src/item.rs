@@ -57,6 +57,10 @@ pub struct CallItem {
     /// What must go back to the same provider unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opaque: Option<Opaque>,
+    /// Whether it stood in the text of the answer, as a program may: the conversation shows no call
+    /// then, and its observation as context.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub spoken: bool,
 }
 
 /// A provider's own form of an item, with its provenance.

@@ -118,6 +118,8 @@ impl CacheLedger {
             | Fact::CallStarted(_)
             | Fact::ReconcileStarted(_)
             | Fact::CallObserved(_)
+            | Fact::ProgramCalled(_)
+            | Fact::ProgramRun(_)
             | Fact::InterruptRequested(_)
             | Fact::TurnSettled(_) => {}
         }

@@ -61,6 +61,7 @@ impl Log {
             settings: Seq(settings),
             limits: crate::limits::Limits::default(),
             dry_run: false,
+            key: None,
         }));
     }
 
@@ -76,6 +77,7 @@ impl Log {
             because: Because::ToolResults,
             digest: Digest::EMPTY,
             reserved: Reserved::default(),
+            kind: crate::program::SampleKind::Normal,
         }));
         let started = Seq(self.seq);
         self.add(Fact::SampleEnded(SampleEnded {
@@ -194,6 +196,7 @@ fn a_break_has_its_reason() {
         log.add(Fact::SettingsChanged(SettingsChanged {
             by: Arc::new(Scope::local("somebody")),
             settings: Arc::new(settings),
+            key: None,
         }));
         let changed = log.seq;
         log.turn(changed);

@@ -14,6 +14,7 @@
 
 extern crate alloc;
 
+mod agent;
 mod asked;
 mod assemble;
 mod because;
@@ -46,6 +47,7 @@ mod nonempty;
 mod options;
 mod outcome;
 mod owed;
+mod program;
 mod record;
 mod rehearse;
 mod render;
@@ -53,10 +55,12 @@ mod rule;
 mod scope;
 mod session;
 mod settings;
+mod snapshot;
 mod stream;
 mod time;
 mod usage;
 
+pub use agent::{AgentSpec, Lent, Took, WhenParentEnds};
 pub use asked::{Asked, FailedAttempt, Lowered, LoweredBecause, LoweredPart, Lowering, Sent};
 pub use assemble::{Assembled, Assembler, Caps, Overflow};
 pub use because::Because;
@@ -74,23 +78,25 @@ pub use fact::{
     Ancestor, ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, Compacted,
     CompactionFailed, CompactionStarted, ContextInjected, ContextPart, ContextSource, Decider,
     Fact, GoalEnded, GoalSet, HookDecided, HooksAsked, InputAccepted, InputBlocked, InputQueued,
-    InterruptRequested, ItemAdded, Lasting, Lineage, ReconcileStarted, Reserved, SampleCut,
-    SampleEnded, SampleStarted, SessionOpened, SessionResumed, SettingsChanged, Stands, StopWhen,
-    TurnOpened, TurnSettled,
+    InterruptRequested, ItemAdded, Lasting, Lineage, ProgramCalled, ProgramRun, ReconcileStarted,
+    Reserved, SampleCut, SampleEnded, SampleStarted, SessionOpened, SessionResumed,
+    SettingsChanged, Stands, StopWhen, TurnOpened, TurnSettled,
 };
 pub use failure::{FailureKind, Retry, SampleFailure};
 pub use folded::{FOLD_VERSION, Folded};
 pub use fork::{Fork, NoFork};
 pub use gate::{Asking, Gate, Gates, Passed, Word};
 pub use goal::{GOAL_TOOL, Goal, GoalEnd, GoalState, Standing};
-pub use history::History;
+pub use history::{History, MadeCall};
 pub use hook::{
     Edit, HookAt, HookOrder, HookPoint, HookReply, HookSpec, HookVerdict, OnFailure, SessionStart,
     Trigger,
 };
 pub use id::{CallId, Epoch, InputId, InvalidSessionId, Seq, SessionId, TurnId};
 pub use image::{Image, ImageMedia};
-pub use input::{Answer, Compaction, Input, OpenSession, SampleNews, Stamped, Widening};
+pub use input::{
+    Answer, Compaction, Input, OpenSession, ProgramNews, SampleNews, Stamped, Widening,
+};
 pub use item::{CallItem, Item, Opaque, ReasoningItem, StopReason};
 pub use ledger::{CacheBreak, CacheEntry, CacheLedger};
 pub use limits::Limits;
@@ -98,6 +104,10 @@ pub use nonempty::NonEmpty;
 pub use options::{AnswerShape, RequestOptions, ToolChoice};
 pub use outcome::{Interrupter, LimitKind, Outcome};
 pub use owed::owed;
+pub use program::{
+    Made, PROGRAM_TOOL, ProgramEnd, ProgramFault, ProgramLimits, ProgramMode, ProgramOutcome,
+    ProgramTransport, SampleKind, feedback, program_tool,
+};
 pub use record::{DecodeKind, Draft, FACT_VERSION, Recorded};
 pub use rehearse::{
     Decide, Divergence, Instead, OtherRequest, Rehearsal, Rehearsed, Unclear, Unjudged, rehearse,
@@ -111,6 +121,7 @@ pub use session::{
     Sampling, Session, Spent, Stage, Stop, Then, Turn,
 };
 pub use settings::{Concurrency, EffectClass, Mode, Permissions, Settings, ToolSpec};
+pub use snapshot::{Cycle, CycleCall, CycleMessages, TurnSnapshot, TurnSnapshots};
 pub use stream::{Delta, StreamEvent};
 pub use time::Timestamp;
 pub use usage::{Price, Usage};

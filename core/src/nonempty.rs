@@ -44,6 +44,18 @@ impl<T> NonEmpty<T> {
         self.0.iter_mut()
     }
 
+    /// Adds an element at the end.
+    pub fn push(&mut self, element: T) {
+        self.0.push(element);
+    }
+
+    /// Keeps the elements that `keep` says, unless that would be none: then all stay.
+    pub fn retain(&mut self, keep: impl Fn(&T) -> bool) {
+        if self.0.iter().any(&keep) {
+            self.0.retain(keep);
+        }
+    }
+
     /// How many elements there are; at least 1.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]

@@ -4,6 +4,8 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
+use crate::program::ProgramMode;
+
 /// How a model is asked. Each of these needs a provider that declares it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,6 +24,9 @@ pub struct RequestOptions {
     /// `detailed`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_summary: Option<String>,
+    /// Whether the model writes programs, and how they are run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramMode>,
 }
 
 impl RequestOptions {

@@ -59,7 +59,7 @@ pub fn owed(session: &Session) -> Vec<Owed> {
 
 /// A sample gives way to a user who speaks to the turn, while it has brought no call.
 fn sample(session: &Session, turn: &Turn, sampling: &Sampling) -> Demand {
-    let more = turn.pause.is_none() && turn.spent.samples < turn.limits.samples;
+    let more = turn.pause.is_none() && turn.samples() < turn.limits.samples;
     match &turn.stop {
         Some(_) => Demand::Wind,
         None if more && sampling.calls.is_empty() && session.steer().is_some() => Demand::Yield,
@@ -97,13 +97,16 @@ fn call(turn: &Turn, call: &CallState, owed: &mut Vec<Owed>) {
             demand: Demand::Run,
             needs: question.asked,
         }),
+        // It waits for its calls, or is not waited for.
+        Progress::Running { .. } if call.is_program() && !goes_on(turn, call) => {}
         Progress::Running { started, plan, .. } => owed.push(Owed {
             key: EffectKey::Call {
                 call: call.id,
                 started: *started,
             },
             demand,
-            needs: if *plan || call.is_read_only() {
+            // A session that is opened for a call lasts, whatever its tools do.
+            needs: if *plan || (call.is_read_only() && call.lent.is_none()) {
                 Seq::ZERO
             } else {
                 *started
@@ -125,13 +128,18 @@ fn call(turn: &Turn, call: &CallState, owed: &mut Vec<Owed>) {
     }
 }
 
+/// Whether a program is to take its next step.
+fn goes_on(turn: &Turn, call: &CallState) -> bool {
+    turn.stop.is_none() && turn.program_goes_on(call.id)
+}
+
 impl CallState {
     /// Whether running it changes nothing.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         match &self.fitness {
             Fitness::Fit { effect, .. } => *effect == EffectClass::ReadOnly,
-            Fitness::Goal | Fitness::Unfit { .. } => true,
+            Fitness::Goal | Fitness::Program { .. } | Fitness::Unfit { .. } => true,
         }
     }
 }
@@ -170,6 +178,8 @@ mod tests {
             context_bytes: 0,
             compacted: None,
             compacting: 0,
+            told_last: false,
+            retried: 0,
             stage: Stage::Opening(Opening::Input(InputId(1))),
         }
     }
@@ -185,6 +195,7 @@ mod tests {
             ruled: None,
             gates: Gates::default(),
             contexts: Vec::new(),
+            lent: None,
             progress: Progress::Asking {
                 question: Some(Question {
                     asked: Seq(9),
@@ -192,6 +203,9 @@ mod tests {
                     deadline: None,
                 }),
             },
+            parent: None,
+            spoken: false,
+            ended: false,
         }
     }
 

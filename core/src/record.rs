@@ -112,6 +112,8 @@ impl Serialize for Recorded {
             Fact::CallStarted(body) => out.serialize_field("body", body)?,
             Fact::ReconcileStarted(body) => out.serialize_field("body", body)?,
             Fact::CallObserved(body) => out.serialize_field("body", body)?,
+            Fact::ProgramCalled(body) => out.serialize_field("body", body)?,
+            Fact::ProgramRun(body) => out.serialize_field("body", body)?,
             Fact::InterruptRequested(body) => out.serialize_field("body", body)?,
             Fact::TurnSettled(body) => out.serialize_field("body", body)?,
         }
@@ -119,7 +121,7 @@ impl Serialize for Recorded {
     }
 }
 
-const KINDS: [&str; 27] = [
+const KINDS: [&str; 29] = [
     "SessionOpened",
     "SessionResumed",
     "SettingsChanged",
@@ -145,6 +147,8 @@ const KINDS: [&str; 27] = [
     "CallStarted",
     "ReconcileStarted",
     "CallObserved",
+    "ProgramCalled",
+    "ProgramRun",
     "InterruptRequested",
     "TurnSettled",
 ];
@@ -179,6 +183,8 @@ enum Kind {
     CallStarted,
     ReconcileStarted,
     CallObserved,
+    ProgramCalled,
+    ProgramRun,
     InterruptRequested,
     TurnSettled,
 }
@@ -213,6 +219,8 @@ impl<'de> DeserializeSeed<'de> for Body {
             Kind::CallStarted => Deserialize::deserialize(from).map(Fact::CallStarted),
             Kind::ReconcileStarted => Deserialize::deserialize(from).map(Fact::ReconcileStarted),
             Kind::CallObserved => Deserialize::deserialize(from).map(Fact::CallObserved),
+            Kind::ProgramCalled => Deserialize::deserialize(from).map(Fact::ProgramCalled),
+            Kind::ProgramRun => Deserialize::deserialize(from).map(Fact::ProgramRun),
             Kind::InterruptRequested => {
                 Deserialize::deserialize(from).map(Fact::InterruptRequested)
             }

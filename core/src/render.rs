@@ -126,7 +126,7 @@ pub fn tool_choice(turn: &Turn) -> ToolChoice {
 #[must_use]
 pub fn render(history: &History, settings: &Arc<Settings>) -> Prompt {
     Prompt {
-        settings: settings.clone(),
+        settings: settings.as_asked(),
         items: history.items().clone(),
     }
 }

@@ -1,10 +1,12 @@
 //! Settings: what a session's turns are run with. Recorded whole, frozen for each turn.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::AgentSpec;
 use crate::compaction::Window;
 use crate::hook::HookSpec;
 use crate::limits::Limits;
@@ -111,6 +113,9 @@ pub struct ToolSpec {
     /// Whether the tool can say what became of a call whose process ended.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub reconciles: bool,
+    /// That it is an agent, if it is: no executor runs it, a session of its own does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Box<AgentSpec>>,
 }
 
 /// What running a tool does to the world. It decides what happens after a crash.

@@ -21,6 +21,8 @@ mod leases;
 mod live;
 mod log;
 mod news;
+mod program;
+mod programs;
 mod provider;
 mod socket;
 mod store;
@@ -51,6 +53,11 @@ pub use leases::{Holding, Lease, LeaseCapabilities, LeaseError, LeaseErrorKind, 
 pub use live::{Heard, LiveCapabilities, LiveRelay};
 pub use log::Log;
 pub use news::{News, NewsSource};
+pub use program::{
+    PreparedProgram, ProgramAnswer, ProgramCall, ProgramDone, ProgramRuntime, ProgramStep,
+    ProgramWorld, RunningProgram,
+};
+pub use programs::Programs;
 pub use provider::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
     Streaming,
@@ -86,4 +93,6 @@ pub struct Ports {
     pub approver: Arc<dyn Approver>,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
+    /// Runs the programs that models write.
+    pub programs: Programs,
 }

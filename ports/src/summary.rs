@@ -103,6 +103,10 @@ pub struct SessionFilter {
     pub tenant: Option<String>,
     /// Only those that have something left to do, or only those that have not.
     pub open: Option<bool>,
+    /// Only those that no writer holds at this moment, as far as the store can tell: the next claim
+    /// decides. One that this store object holds is held; one that another object holds is so where
+    /// several may write at one place, for as long as that one may live.
+    pub free: bool,
 }
 
 impl SessionFilter {
@@ -110,16 +114,19 @@ impl SessionFilter {
     pub const ALL: &'static Self = &Self {
         tenant: None,
         open: None,
+        free: false,
     };
 
-    /// Whether it takes a session. One whose log is damaged is taken by no condition.
+    /// Whether it takes a session, of which `is_held` tells whether a writer holds it. One whose log
+    /// is damaged is taken by no condition.
     #[must_use]
-    pub fn takes(&self, summary: Option<&Summary>) -> bool {
+    pub fn takes(&self, summary: Option<&Summary>, is_held: impl FnOnce() -> bool) -> bool {
         let Some(summary) = summary else {
             return *self == *Self::ALL;
         };
         let of = self.tenant.as_ref();
         of.is_none_or(|tenant| summary.tenant.as_ref() == Some(tenant))
             && self.open.is_none_or(|open| summary.is_open() == open)
+            && !(self.free && is_held())
     }
 }

@@ -82,10 +82,11 @@ impl<M: Medium> Committer<M> {
     fn serve(&mut self, first: Asked) -> Result<(), GivenUp> {
         let shared = self.shared.clone();
         let mut gathered = Gathered::default();
-        let mut other = self.gather(first, &mut gathered);
+        let now = Instant::now();
+        let mut other = self.gather(first, now, &mut gathered);
         if other.is_none() && !self.is_full(&gathered) {
             shared.watched.gather(|asked| {
-                other = self.gather(asked, &mut gathered);
+                other = self.gather(asked, now, &mut gathered);
                 other.is_none() && !self.is_full(&gathered)
             });
         }
@@ -105,7 +106,7 @@ impl<M: Medium> Committer<M> {
     }
 
     /// Takes an append into a group, or answers it; gives back what is none.
-    fn gather(&mut self, asked: Asked, gathered: &mut Gathered) -> Option<Asked> {
+    fn gather(&mut self, asked: Asked, now: Instant, gathered: &mut Gathered) -> Option<Asked> {
         let Asked { request, at, room } = asked;
         let Request::Append {
             batch,
@@ -116,7 +117,7 @@ impl<M: Medium> Committer<M> {
             return Some(Asked { request, at, room });
         };
         gathered.room += room as usize;
-        if let Err(error) = self.may_begin(at) {
+        if let Err(error) = self.may_begin(at, now) {
             let _ = answer.send(Err(error));
             return None;
         }
@@ -177,7 +178,7 @@ impl<M: Medium> Committer<M> {
     }
 
     fn serve_other(&mut self, asked: Asked) -> Result<(), GivenUp> {
-        if let Err(error) = self.may_begin(asked.at) {
+        if let Err(error) = self.may_begin(asked.at, Instant::now()) {
             asked.request.refuse(error);
             return Ok(());
         }
@@ -286,9 +287,9 @@ impl<M: Medium> Committer<M> {
     }
 
     /// Whether a request may be begun: the store has not stopped, and it has not waited too long.
-    fn may_begin(&self, asked: Instant) -> Result<(), StoreError> {
+    fn may_begin(&self, asked: Instant, now: Instant) -> Result<(), StoreError> {
         self.shared.stopped.check()?;
-        if asked.elapsed() > self.shared.bounds.patience {
+        if now.duration_since(asked) > self.shared.bounds.patience {
             return Err(self.shared.too_busy());
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! The pipeline: what a store object asks, and the bounds on it.
 
+use std::collections::HashSet;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -183,6 +184,12 @@ impl Pipeline {
     #[must_use]
     pub fn end(&self, session: &SessionId) -> Option<End> {
         self.shared.ends.get(session)
+    }
+
+    /// The sessions that are claimed here.
+    #[must_use]
+    pub fn claimed(&self) -> HashSet<SessionId> {
+        self.shared.ends.sessions()
     }
 
     /// Waits until a session's log ends after position `after`, or until `patience` is over, and

@@ -1,6 +1,6 @@
 //! What waits for the pipeline's thread, and what all its threads share.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -175,6 +175,10 @@ impl Ends {
 
     pub(crate) fn get(&self, session: &SessionId) -> Option<End> {
         self.ends().get(session).cloned()
+    }
+
+    pub(crate) fn sessions(&self) -> HashSet<SessionId> {
+        self.ends().keys().cloned().collect()
     }
 
     pub(crate) fn set(&self, session: &SessionId, end: End) {

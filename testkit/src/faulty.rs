@@ -435,7 +435,8 @@ impl LogStore for FaultyStore {
         let logs = disk.logs.range((start, Bound::Unbounded));
         let written = logs.filter(|(_, log)| !log.facts.is_empty());
         let heads = written.map(|(id, log)| head(id, &log.facts));
-        let taken = heads.filter(|head| filter.takes(head.summary.as_ref()));
+        let held = |id: &SessionId| disk.logs.get(id).is_some_and(|log| log.claim.is_some());
+        let taken = heads.filter(|head| filter.takes(head.summary.as_ref(), || held(&head.id)));
         Ok(taken.take(limit).collect())
     }
 

@@ -25,9 +25,11 @@ mod ledger;
 pub mod live;
 #[cfg(unix)]
 pub mod nats;
+pub mod nodes;
 pub mod postgres;
 #[cfg(unix)]
 pub mod power;
+pub mod programs;
 pub mod provider;
 pub mod sim;
 pub mod store;

@@ -250,6 +250,7 @@ fn a_digest_tells_conversations_apart() {
             fault: None,
             rules: Vec::new(),
             opaque: None,
+            spoken: false,
         }),
     };
     let result = |output: &str, edited: Option<&str>| PromptItem::Result {

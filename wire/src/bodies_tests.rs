@@ -86,6 +86,7 @@ pub(crate) fn tool() -> ToolSpec {
         concurrency: Concurrency::Parallel,
         timeout_ms: None,
         reconciles: false,
+        agent: None,
     }
 }
 

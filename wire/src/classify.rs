@@ -319,7 +319,8 @@ pub fn retry(kind: FailureKind, status: Option<u16>) -> Retry {
         | FailureKind::Restart
         | FailureKind::Steered
         | FailureKind::Hook
-        | FailureKind::Unsupported => Retry::Never,
+        | FailureKind::Unsupported
+        | FailureKind::Program => Retry::Never,
     }
 }
 

@@ -281,7 +281,8 @@ impl Origin {
             | FailureKind::Restart
             | FailureKind::Steered
             | FailureKind::Hook
-            | FailureKind::Unsupported => "",
+            | FailureKind::Unsupported
+            | FailureKind::Program => "",
         }
     }
 

@@ -214,6 +214,7 @@ mod tests {
             fault: None,
             rules: Vec::new(),
             opaque: None,
+            spoken: false,
         };
         assert_eq!(call_opaque(&call, &HERE, |_| false), Ok(None));
         call.opaque = Some(HERE.opaque("s"));

@@ -77,6 +77,7 @@ fn settings() -> Settings {
             concurrency: Concurrency::Parallel,
             timeout_ms: None,
             reconciles: false,
+            agent: None,
         }],
         limits: Limits::default(),
         max_output_tokens: None,

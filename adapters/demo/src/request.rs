@@ -23,12 +23,69 @@ pub(crate) struct Asked {
     pub(crate) steps: Vec<Step>,
     /// Calls of the whole conversation.
     pub(crate) calls: usize,
-    /// The tools on offer.
+    /// What the model has said since then, in how many texts.
+    pub(crate) said: usize,
+    /// The tools on offer; where programs are asked for, those that are their functions.
     pub(crate) tools: Vec<String>,
+    /// Whether programs are asked for, and how.
+    pub(crate) writes: Option<Writes>,
     /// Whether the answer is to be streamed.
     pub(crate) stream: bool,
     /// Whether a Chat stream is to end with its usage.
     pub(crate) include_usage: bool,
+}
+
+/// How programs are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Writes {
+    /// In which language.
+    pub(crate) language: Language,
+    /// Whether one stands in the text of an answer, and is not handed over by a call.
+    pub(crate) spoken: bool,
+}
+
+/// A language of programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Language {
+    /// PTC-Lisp.
+    PtcLisp,
+    /// JavaScript.
+    JavaScript,
+}
+
+impl Language {
+    /// Each, with what instructions say where it is asked for, and how they begin a line about a
+    /// function.
+    const ALL: [(Self, &str, &str); 2] = [
+        (Self::PtcLisp, "# Programs in PTC-Lisp", "(tool/"),
+        (
+            Self::JavaScript,
+            "answer with a JavaScript program",
+            "- `tools.",
+        ),
+    ];
+
+    /// How its fence is marked.
+    pub(crate) fn fence(self) -> &'static str {
+        match self {
+            Self::PtcLisp => "clojure",
+            Self::JavaScript => "javascript",
+        }
+    }
+
+    /// What the instructions ask for, with the functions that they name.
+    fn of(instructions: &str) -> Option<(Self, Vec<String>)> {
+        let mut all = Self::ALL.into_iter();
+        let (language, _, begins) = all.find(|(_, says, _)| instructions.contains(says))?;
+        let lines = instructions.lines();
+        let functions = lines.filter_map(|line| {
+            let rest = line.strip_prefix(begins)?;
+            let named = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+            let name = rest.split(|c: char| !named(c)).next()?;
+            (!name.is_empty()).then(|| name.to_owned())
+        });
+        Some((language, functions.collect()))
+    }
 }
 
 /// A call of this turn.
@@ -79,6 +136,7 @@ impl Asked {
                 .and_then(Value::as_str);
             asked.tools.extend(name.map(String::from));
         }
+        asked.read_instructions(&body, key);
         match body.get(key) {
             Some(Value::Array(items)) => items.iter().for_each(|item| asked.take(item)),
             Some(Value::String(text)) if dialect == Dialect::Responses => {
@@ -87,6 +145,20 @@ impl Asked {
             Some(_) | None => return Err(malformed(format!("the request has no list `{key}`"))),
         }
         Ok(asked)
+    }
+
+    /// Looks whether the instructions ask for programs. Context that comes later is no instruction.
+    fn read_instructions(&mut self, body: &Value, key: &str) {
+        let mut instructions = text(body, "instructions");
+        let first = list(body, key).first();
+        if let Some(first) = first.filter(|first| is_instruction(first)) {
+            instructions.push_str(&text(first, "content"));
+        }
+        if let Some((language, functions)) = Language::of(&instructions) {
+            let spoken = self.tools.is_empty();
+            self.writes = Some(Writes { language, spoken });
+            self.tools = functions;
+        }
     }
 
     /// Whether a tool is on offer.
@@ -108,8 +180,10 @@ impl Asked {
             ("user", _) => {
                 self.prompt = text(item, "content");
                 self.steps.clear();
+                self.said = 0;
             }
             ("assistant", _) => {
+                self.said += usize::from(!text(item, "content").is_empty());
                 for call in list(item, "tool_calls") {
                     let function = call.get("function").unwrap_or(&Value::Null);
                     self.call(text(call, "id"), text(function, "name"));
@@ -138,6 +212,10 @@ impl Asked {
             step.output = output;
         }
     }
+}
+
+fn is_instruction(item: &Value) -> bool {
+    matches!(text(item, "role").as_str(), "system" | "developer")
 }
 
 /// A text: a string, or the texts of a list of parts.
@@ -209,6 +287,30 @@ mod tests {
             (Some("one"), Some("two"))
         );
         assert!(chat.offers("a") && !chat.offers("c"));
+    }
+
+    #[test]
+    fn programs_are_asked_for_by_the_instructions_and_by_nothing_else() {
+        let lisp = "be good\n# Programs in PTC-Lisp\n(tool/read_file {:path string})\n(tool/ls)\n";
+        let asked = |instructions: &str, role: &str, tools: Value| {
+            let messages = json!([{ "role": role, "content": instructions },
+                                  { "role": "user", "content": "hi" }]);
+            let body = json!({ "model": MODEL, "messages": messages, "tools": tools });
+            Asked::parse(Dialect::Chat, body.to_string().as_bytes()).unwrap()
+        };
+        let run = json!([{ "type": "function", "function": { "name": "run_program" } }]);
+        let (called, spoken) = (asked(lisp, "system", run), asked(lisp, "system", json!([])));
+        for (asked, spoken) in [(called, false), (spoken, true)] {
+            let language = Language::PtcLisp;
+            assert_eq!(asked.writes, Some(Writes { language, spoken }));
+            assert_eq!(asked.tools, ["read_file", "ls"]);
+        }
+        assert_eq!(asked(lisp, "user", json!([])).writes, None);
+        let body = json!({ "model": MODEL, "input": "hi",
+            "instructions": "You answer with a JavaScript program.\n- `tools.a_b`: does it\n" });
+        let asked = Asked::parse(Dialect::Responses, body.to_string().as_bytes()).unwrap();
+        assert_eq!(asked.writes.unwrap().language, Language::JavaScript);
+        assert_eq!(asked.tools, ["a_b"]);
     }
 
     #[test]

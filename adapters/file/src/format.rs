@@ -231,20 +231,17 @@ fn encode_head(
     link: &Link,
 ) -> [u8; HEAD] {
     let mut head = [0; HEAD];
-    let fields = [
-        &len.to_le_bytes()[..],
+    let fields: [&[u8]; 6] = [
+        &[0; 4],
+        &len.to_le_bytes(),
         &key.0.to_le_bytes(),
         &first.0.to_le_bytes(),
         &flags.to_le_bytes(),
         &link.0,
     ];
-    for (to, from) in head.iter_mut().skip(4).zip(fields.concat()) {
-        *to = from;
-    }
+    put(&mut head, &fields);
     let crc = head_crc(place, offset, &head);
-    for (to, from) in head.iter_mut().zip(crc.to_le_bytes()) {
-        *to = from;
-    }
+    put(&mut head, &[&crc.to_le_bytes()]);
     head
 }
 
@@ -275,17 +272,27 @@ fn encode_opening(out: &mut Vec<u8>, opening: &Opening) {
     out.extend_from_slice(&block);
 }
 
+/// Writes fields one behind the other from the front of `to`, as far as there is room.
+fn put(to: &mut [u8], fields: &[&[u8]]) {
+    let mut rest = to;
+    for field in fields {
+        let Some((at, behind)) = rest.split_at_mut_checked(field.len()) else {
+            return;
+        };
+        at.copy_from_slice(field);
+        rest = behind;
+    }
+}
+
 /// The checksum of a head. It covers where the head stands, so that a copy of one elsewhere is none.
 fn head_crc(place: Place, offset: u64, head: &[u8]) -> u32 {
     let mut at = [0; 14];
-    let fields = [
-        &place.lane.to_le_bytes()[..],
+    let fields: [&[u8]; 3] = [
+        &place.lane.to_le_bytes(),
         &place.number.to_le_bytes(),
         &offset.to_le_bytes(),
     ];
-    for (to, from) in at.iter_mut().zip(fields.concat()) {
-        *to = from;
-    }
+    put(&mut at, &fields);
     let fields = head.get(4..HEAD).unwrap_or_default();
     crc32c::crc32c_append(crc32c::crc32c(&at), fields)
 }

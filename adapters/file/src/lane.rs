@@ -225,13 +225,16 @@ impl Writer {
         });
         buffer.shrink_to(LARGE_GROUP as usize);
         self.buffer = buffer;
+        if kept.is_err() {
+            // Whatever follows tells its session's beginning anew.
+            for unit in units {
+                self.lasts.remove(&unit.key);
+            }
+        }
         let added = kept?;
         let series = self.series;
         self.series = (series + 1) % MOST_SERIES;
         let end = self.segment.as_ref().map_or(start, |segment| segment.end);
-        for unit in &added {
-            self.lasts.insert(unit.key, unit.at.last());
-        }
         self.shelf.with_own(|map| {
             map.group = start;
             map.series = series;
@@ -241,19 +244,20 @@ impl Writer {
         Ok(())
     }
 
+    /// The bytes of a group, and what they add to the segment. Notes where its sessions' logs end with
+    /// it.
     fn encode(
-        &self,
+        &mut self,
         place: Place,
         start: u64,
         units: &[Appended<'_>],
         buffer: &mut Vec<u8>,
     ) -> Result<Vec<Added>, StoreError> {
         let mut added = Vec::with_capacity(units.len());
-        let mut lasts: HashMap<Key, Seq> = HashMap::new();
         for Appended { key, unit, before } in units {
             let batch = &unit.batch;
-            let last = lasts.get(key).or_else(|| self.lasts.get(key));
-            let opening = (last != Some(&batch.after)).then(|| Opening {
+            let last = self.lasts.insert(*key, unit.end.last);
+            let opening = (last != Some(batch.after)).then(|| Opening {
                 id: batch.session.clone(),
                 link: before.link,
                 summary: before.summary.clone(),
@@ -281,7 +285,6 @@ impl Writer {
                     format::MOST_UNIT as u64,
                 ));
             };
-            lasts.insert(*key, unit.end.last);
             added.push(Added {
                 key: *key,
                 at: UnitAt {

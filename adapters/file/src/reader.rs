@@ -1,6 +1,6 @@
 //! Reading: pages of a log, a check of all of it, which sessions there are. Takes no lock.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -135,10 +135,11 @@ impl Reader {
         }
     }
 
-    /// Up to `limit` of the sessions that a filter takes, after `after`.
+    /// Up to `limit` of the sessions that a filter takes, after `after`, where those are held.
     pub(crate) fn sessions(
         &self,
         filter: &SessionFilter,
+        held: &HashSet<SessionId>,
         after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionHead>, StoreError> {
@@ -170,7 +171,7 @@ impl Reader {
             let of = damages.iter().filter(|(_, damage)| damage.may_be_of(key));
             standing.damages = of.cloned().collect();
             if let Some(summary) = self.listed(&id, &standing)
-                && filter.takes(summary.as_ref())
+                && filter.takes(summary.as_ref(), || held.contains(&id))
             {
                 heads.push(SessionHead { id, summary });
             }

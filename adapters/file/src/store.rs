@@ -1,5 +1,6 @@
 //! The store: the log store port over the segments of one folder.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -171,8 +172,13 @@ impl LogStore for FileStore {
         limit: usize,
     ) -> Result<Vec<SessionHead>, StoreError> {
         let (reader, filter, after) = (self.reader.clone(), filter.clone(), after.cloned());
-        let listing =
-            tokio::task::spawn_blocking(move || reader.sessions(&filter, after.as_ref(), limit));
+        let held = match filter.free {
+            true => self.pipeline.claimed(),
+            false => HashSet::new(),
+        };
+        let listing = tokio::task::spawn_blocking(move || {
+            reader.sessions(&filter, &held, after.as_ref(), limit)
+        });
         listing.await.unwrap_or_else(|error| {
             let context = "listing the sessions was stopped with the runtime: ask again";
             Err(StoreError::new(StoreErrorKind::Io, context).caused_by(error))

@@ -15,15 +15,16 @@ use crate::planned::{planned, typed};
 use crate::process::{Errors, Job, Ran, run};
 use crate::report;
 use crate::root::Root;
-use crate::tools_file::{self, CommandLine, CommandTool, executable};
+use crate::tools_file::{self, CommandLine, CommandTool, Declared, executable};
 
 /// How much of a failed command's stderr is shown, in bytes.
 const STDERR: usize = 8 * 1024;
 
-/// The user's own commands, each a tool.
+/// The user's own commands, each a tool; and the agents that their file declares, which the engine
+/// itself runs.
 #[derive(Debug)]
 pub struct CommandTools {
-    tools: Vec<CommandTool>,
+    declared: Declared,
     workspace: PathBuf,
     config: LocalFsConfig,
 }
@@ -37,7 +38,7 @@ impl CommandTools {
     pub fn load(path: &Path, workspace: &Path) -> Result<Self, SetupError> {
         let workspace = Root::open(workspace)?.path().to_owned();
         Ok(Self {
-            tools: tools_file::read(path)?,
+            declared: tools_file::read(path)?,
             workspace,
             config: LocalFsConfig::default(),
         })
@@ -50,9 +51,13 @@ impl CommandTools {
     }
 
     fn find(&self, call: &ToolCall) -> Result<&CommandTool, ToolError> {
-        let found = self.tools.iter().find(|tool| tool.spec.name == call.name);
+        let mut commands = self.declared.commands.iter();
+        let found = commands.find(|tool| tool.spec.name == call.name);
         found.ok_or_else(|| {
-            ToolError::unsupported(format!("the tools file has no tool `{}`", call.name))
+            ToolError::unsupported(format!(
+                "the tools file has no command for the tool `{}`",
+                call.name
+            ))
         })
     }
 
@@ -107,7 +112,8 @@ fn limit(tool: &CommandTool, context: &ToolContext) -> u64 {
 #[async_trait]
 impl ToolExecutor for CommandTools {
     fn tools(&self) -> Vec<ToolSpec> {
-        self.tools.iter().map(|tool| tool.spec.clone()).collect()
+        let commands = self.declared.commands.iter().map(|tool| &tool.spec);
+        commands.chain(&self.declared.agents).cloned().collect()
     }
 
     async fn run(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {

@@ -37,6 +37,7 @@ impl Offer {
             concurrency: self.concurrency,
             timeout_ms: None,
             reconciles: false,
+            agent: None,
         }
     }
 }

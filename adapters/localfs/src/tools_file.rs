@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use windlass_core::{Concurrency, EffectClass, ToolSpec};
+use windlass_core::{AgentSpec, Concurrency, EffectClass, ToolSpec};
 
 use crate::env::absolute_only;
 use crate::error::SetupError;
@@ -50,30 +50,38 @@ struct ToolsFile {
 struct Entry {
     name: String,
     description: String,
-    parameters: Map<String, Value>,
+    #[serde(default)]
+    parameters: Option<Map<String, Value>>,
+    #[serde(default)]
     command: Vec<String>,
-    #[serde(default = "effectful")]
-    effect: EffectClass,
-    #[serde(default = "exclusive")]
-    concurrency: Concurrency,
+    #[serde(default)]
+    effect: Option<EffectClass>,
+    #[serde(default)]
+    concurrency: Option<Concurrency>,
     #[serde(default)]
     timeout_ms: Option<u64>,
     #[serde(default)]
     env: Vec<String>,
     #[serde(default)]
     reconcile: Option<Vec<String>>,
+    #[serde(default)]
+    agent: Option<Box<AgentSpec>>,
 }
 
-fn effectful() -> EffectClass {
-    EffectClass::Effectful
-}
+/// What an agent takes, where the file does not say.
+const PROMPT: &str = r#"{"type":"object","properties":{"prompt":{"type":"string","description":"What it is to do, with all that it needs to know: it sees nothing else of this conversation."}},"required":["prompt"],"additionalProperties":false}"#;
 
-fn exclusive() -> Concurrency {
-    Concurrency::Exclusive
+/// What a tools file declares.
+#[derive(Debug, Default)]
+pub(crate) struct Declared {
+    /// Commands.
+    pub(crate) commands: Vec<CommandTool>,
+    /// Agents, which the engine itself runs.
+    pub(crate) agents: Vec<ToolSpec>,
 }
 
 /// Reads a tools file.
-pub(crate) fn read(path: &Path) -> Result<Vec<CommandTool>, SetupError> {
+pub(crate) fn read(path: &Path) -> Result<Declared, SetupError> {
     let shown = path.display();
     let failed = |error: std::io::Error| {
         SetupError::new(format!(
@@ -105,8 +113,10 @@ pub(crate) fn read(path: &Path) -> Result<Vec<CommandTool>, SetupError> {
 /// The names of the tools that a text declares, wherever their programs are; `None` when it is no
 /// tools file.
 pub(crate) fn names(text: &[u8]) -> Option<Vec<String>> {
-    let tools = parse(text, Path::new("/"), OsStr::new("")).ok()?;
-    Some(tools.into_iter().map(|tool| tool.spec.name).collect())
+    let declared = parse(text, Path::new("/"), OsStr::new("")).ok()?;
+    let commands = declared.commands.into_iter().map(|tool| tool.spec);
+    let all = commands.chain(declared.agents);
+    Some(all.map(|spec| spec.name).collect())
 }
 
 #[derive(Debug)]
@@ -115,7 +125,7 @@ enum Bad {
     Tool(String),
 }
 
-fn parse(text: &[u8], base: &Path, search: &OsStr) -> Result<Vec<CommandTool>, Bad> {
+fn parse(text: &[u8], base: &Path, search: &OsStr) -> Result<Declared, Bad> {
     let file: ToolsFile = serde_json::from_slice(text).map_err(Bad::Json)?;
     if file.tools.len() > TOOLS {
         return Err(Bad::Tool(format!(
@@ -123,7 +133,7 @@ fn parse(text: &[u8], base: &Path, search: &OsStr) -> Result<Vec<CommandTool>, B
         )));
     }
     let mut names = BTreeSet::new();
-    let mut tools = Vec::new();
+    let mut declared = Declared::default();
     for (index, entry) in file.tools.into_iter().enumerate() {
         let name = entry.name.clone();
         let bad = |text: String| Bad::Tool(format!("tool {} (`{name}`): {text}", index + 1));
@@ -132,14 +142,21 @@ fn parse(text: &[u8], base: &Path, search: &OsStr) -> Result<Vec<CommandTool>, B
                 "the name is taken by a tool before it; rename one",
             )));
         }
-        tools.push(tool(entry, base, search).map_err(bad)?);
+        match &entry.agent {
+            Some(_) => declared.agents.push(agent(entry).map_err(bad)?),
+            None => {
+                let tool = tool(entry, base, search).map_err(bad)?;
+                declared.commands.push(tool);
+            }
+        }
     }
-    Ok(tools)
+    Ok(declared)
 }
 
-fn tool(entry: Entry, base: &Path, search: &OsStr) -> Result<CommandTool, String> {
+/// What is true of each entry: its name, its description, its time limit, its parameters.
+fn checked(entry: &Entry) -> Result<(), String> {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
-    let name = entry.name;
+    let name = &entry.name;
     if !(1..=64).contains(&name.len()) || !name.bytes().all(allowed) {
         return Err(String::from(
             "a name has 1 to 64 characters of A-Z a-z 0-9 _ -",
@@ -150,7 +167,12 @@ fn tool(entry: Entry, base: &Path, search: &OsStr) -> Result<CommandTool, String
             "`description` is empty: say to the model what the tool does",
         ));
     }
-    if entry.parameters.get("type").and_then(Value::as_str) != Some("object") {
+    let kind = entry
+        .parameters
+        .as_ref()
+        .and_then(|schema| schema.get("type"));
+    let none = entry.parameters.is_none() && entry.agent.is_some();
+    if !none && kind.and_then(Value::as_str) != Some("object") {
         return Err(String::from(
             "`parameters` must be a JSON Schema with \"type\": \"object\"",
         ));
@@ -158,7 +180,34 @@ fn tool(entry: Entry, base: &Path, search: &OsStr) -> Result<CommandTool, String
     if entry.timeout_ms == Some(0) {
         return Err(String::from("`timeout_ms` is at least 1"));
     }
-    if entry.reconcile.is_some() && entry.effect == EffectClass::ReadOnly {
+    Ok(())
+}
+
+/// An agent, whose budget and tools the engine checks with the settings that they become part of.
+fn agent(entry: Entry) -> Result<ToolSpec, String> {
+    checked(&entry)?;
+    if !entry.command.is_empty() || entry.reconcile.is_some() || !entry.env.is_empty() {
+        return Err(String::from(
+            "an agent is run by the engine: leave out `command`, `reconcile` and `env`",
+        ));
+    }
+    let parameters = entry.parameters.map(Value::Object);
+    Ok(ToolSpec {
+        name: entry.name,
+        description: entry.description,
+        parameters: parameters.map_or_else(|| PROMPT.to_owned(), |schema| schema.to_string()),
+        effect: entry.effect.unwrap_or(EffectClass::Idempotent),
+        concurrency: entry.concurrency.unwrap_or(Concurrency::Parallel),
+        timeout_ms: entry.timeout_ms,
+        reconciles: false,
+        agent: entry.agent,
+    })
+}
+
+fn tool(entry: Entry, base: &Path, search: &OsStr) -> Result<CommandTool, String> {
+    checked(&entry)?;
+    let effect = entry.effect.unwrap_or(EffectClass::Effectful);
+    if entry.reconcile.is_some() && effect == EffectClass::ReadOnly {
         return Err(String::from(
             "`reconcile` is for tools that change something: a `read_only` one is simply run \
              again after a crash; remove `reconcile` or correct `effect`",
@@ -177,13 +226,14 @@ fn tool(entry: Entry, base: &Path, search: &OsStr) -> Result<CommandTool, String
         .transpose()?;
     Ok(CommandTool {
         spec: ToolSpec {
-            name,
+            name: entry.name,
             description: entry.description,
-            parameters: Value::Object(entry.parameters).to_string(),
-            effect: entry.effect,
-            concurrency: entry.concurrency,
+            parameters: Value::Object(entry.parameters.unwrap_or_default()).to_string(),
+            effect,
+            concurrency: entry.concurrency.unwrap_or(Concurrency::Exclusive),
             timeout_ms: entry.timeout_ms,
             reconciles: reconcile.is_some(),
+            agent: None,
         },
         line,
         reconcile,

@@ -3,6 +3,7 @@
 mod blobs;
 mod inbox;
 mod leases;
+mod log;
 mod relay;
 mod store;
 

@@ -1,38 +1,51 @@
 //! The store: one map of logs behind one lock, which is never held across a wait.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::sync::Notify;
 use tokio::time::timeout;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Durability, Fencing, Link, LogStore, SessionFilter, SessionHead, Snapshot,
+    Claimed, Durability, Fencing, LogStore, SessionFilter, SessionHead, Snapshot,
     StoreCapabilities, StoreError, StoreErrorKind, Summary, Verified,
 };
 
 use crate::inbox::{Letters, MemoryInbox};
+use crate::log::{
+    Claim, Log, MAX_FACT_BYTES, check_numbers, conflict, full, link, measure, not_claimed,
+};
 use crate::relay::{MemoryRelay, Nodes};
 
-const MAX_FACT_BYTES: usize = 16 * 1024 * 1024;
 const MAX_SNAPSHOT_BYTES: usize = 64 * 1024 * 1024;
 const LIMIT_BYTES: u64 = 1024 * 1024 * 1024;
 const REPLIES_MS: u64 = 10 * 60 * 1000;
 
 /// A log store in memory.
+///
+/// Its claims go with it: when it is dropped, what it held is free for another one of the same place
+/// ([`beside`](Self::beside)).
 #[derive(Debug)]
 pub struct MemoryStore {
     replies_ms: u64,
+    claimant: Claimant,
     state: Arc<Mutex<State>>,
     nodes: Arc<Nodes>,
 }
 
+/// A store object as the claims of its place know it.
+#[derive(Debug)]
+struct Claimant {
+    number: u64,
+    state: Arc<Mutex<State>>,
+}
+
 #[derive(Debug)]
 pub(crate) struct State {
+    /// How many store objects there were.
+    claimants: u64,
     limit_bytes: u64,
     epoch: u64,
     bytes: u64,
@@ -40,20 +53,32 @@ pub(crate) struct State {
     pub(crate) letters: Letters,
 }
 
-/// A session that is claimed, has facts, or both.
-#[derive(Debug, Default)]
-struct Log {
-    claim: Option<Epoch>,
-    /// Where the last append of this claim stands.
-    recent: Option<Seq>,
-    /// Bytes of the facts.
-    bytes: u64,
-    summary: Option<Summary>,
-    facts: Vec<Arc<Recorded>>,
-    /// It goes with the log, and a log only grows, so what it was made of still stands.
-    snapshot: Option<Snapshot>,
-    /// Wakes who follows the log.
-    grown: Arc<Notify>,
+impl Claimant {
+    fn new(state: &Arc<Mutex<State>>) -> Self {
+        let mut locked = state.lock().unwrap_or_else(PoisonError::into_inner);
+        locked.claimants = locked.claimants.saturating_add(1);
+        Self {
+            number: locked.claimants,
+            state: Arc::clone(state),
+        }
+    }
+
+    fn lapse(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let ours = |log: &Log| log.claim.is_some_and(|claim| claim.by == self.number);
+        state.logs.retain(|_, log| {
+            if ours(log) {
+                log.claim = None;
+            }
+            log.claim.is_some() || !log.facts.is_empty()
+        });
+    }
+}
+
+impl Drop for Claimant {
+    fn drop(&mut self) {
+        self.lapse();
+    }
 }
 
 impl MemoryStore {
@@ -68,17 +93,37 @@ impl MemoryStore {
     #[must_use]
     pub fn with_limit(limit_bytes: u64) -> Self {
         let state = State {
+            claimants: 0,
             limit_bytes,
             epoch: 0,
             bytes: 0,
             logs: BTreeMap::new(),
             letters: Letters::default(),
         };
+        let state = Arc::new(Mutex::new(state));
         Self {
             replies_ms: REPLIES_MS,
-            state: Arc::new(Mutex::new(state)),
+            claimant: Claimant::new(&state),
+            state,
             nodes: Arc::default(),
         }
+    }
+
+    /// Another store object of the same place, as another node has one. What one of them holds the
+    /// others find locked until it is given back, until that one [lapses](Self::lapse), or is dropped.
+    #[must_use]
+    pub fn beside(&self) -> Self {
+        Self {
+            replies_ms: self.replies_ms,
+            claimant: Claimant::new(&self.state),
+            state: Arc::clone(&self.state),
+            nodes: Arc::clone(&self.nodes),
+        }
+    }
+
+    /// Ends all claims of this store object, as if it had stood still for longer than its lease.
+    pub fn lapse(&self) {
+        self.claimant.lapse();
     }
 
     /// The same store, whose inbox keeps replies for so many milliseconds instead of ten minutes.
@@ -117,7 +162,7 @@ impl LogStore for MemoryStore {
         StoreCapabilities {
             durability: Durability::Memory,
             max_fact_bytes: MAX_FACT_BYTES,
-            fencing: Fencing::Object,
+            fencing: Fencing::Place,
             tail: Some(0),
             erase: true,
             snapshots: Some(MAX_SNAPSHOT_BYTES),
@@ -126,10 +171,19 @@ impl LogStore for MemoryStore {
 
     async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
         let mut state = self.state();
+        let by = self.claimant.number;
+        let claim = state.logs.get(session).and_then(|log| log.claim);
+        if claim.is_some_and(|claim| claim.by != by) {
+            let context = format!(
+                "claiming {session}: another store object of this place holds it; ask that one, or \
+                 wait for it to end"
+            );
+            return Err(StoreError::new(StoreErrorKind::Locked, context));
+        }
         state.epoch = state.epoch.saturating_add(1);
         let epoch = Epoch(state.epoch);
         let log = state.logs.entry(session.clone()).or_default();
-        log.claim = Some(epoch);
+        log.claim = Some(Claim { epoch, by });
         log.recent = None;
         Ok(Claimed {
             epoch,
@@ -143,7 +197,7 @@ impl LogStore for MemoryStore {
         let Some(log) = state.logs.get_mut(session) else {
             return Ok(());
         };
-        if log.claim == Some(epoch) {
+        if log.is_claimed(epoch) {
             log.claim = None;
             if log.facts.is_empty() {
                 state.logs.remove(session);
@@ -165,7 +219,7 @@ impl LogStore for MemoryStore {
         let log = state
             .logs
             .get_mut(session)
-            .filter(|log| log.claim == Some(epoch))
+            .filter(|log| log.is_claimed(epoch))
             .ok_or_else(|| not_claimed(session, epoch, "appending to"))?;
         let last = log.last();
         if log.recent == Some(after) && log.after(after) == facts {
@@ -216,7 +270,8 @@ impl LogStore for MemoryStore {
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
         let logs = state.logs.range((start, Bound::Unbounded));
         let written = logs.filter(|(_, log)| !log.facts.is_empty());
-        let taken = written.filter(|(_, log)| filter.takes(log.summary.as_ref()));
+        let takes = |log: &Log| filter.takes(log.summary.as_ref(), || log.claim.is_some());
+        let taken = written.filter(|(_, log)| takes(log));
         let heads = taken.take(limit).map(|(id, log)| SessionHead {
             id: id.clone(),
             summary: log.summary.clone(),
@@ -262,8 +317,7 @@ impl LogStore for MemoryStore {
 
     async fn erase(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
         let mut state = self.state();
-        let claimed = |log: &Log| log.claim == Some(epoch);
-        if !state.logs.get(session).is_some_and(claimed) {
+        if !state.is_claimed(session, epoch) {
             return Err(not_claimed(session, epoch, "erasing"));
         }
         let Some(log) = state.logs.remove(session) else {
@@ -331,7 +385,7 @@ impl State {
     pub(crate) fn is_claimed(&self, session: &SessionId, epoch: Epoch) -> bool {
         self.logs
             .get(session)
-            .is_some_and(|log| log.claim == Some(epoch))
+            .is_some_and(|log| log.is_claimed(epoch))
     }
 
     /// Takes room for bytes, if there is so much.
@@ -359,130 +413,4 @@ impl State {
             )
         })
     }
-}
-
-impl Log {
-    fn last(&self) -> Seq {
-        self.facts.last().map_or(Seq::ZERO, |fact| fact.seq)
-    }
-
-    /// The facts after a position.
-    fn after(&self, after: Seq) -> &[Arc<Recorded>] {
-        let start = usize::try_from(after.0).unwrap_or(usize::MAX);
-        self.facts.get(start..).unwrap_or_default()
-    }
-
-    fn snapshot_bytes(&self) -> u64 {
-        let snapshot = self.snapshot.as_ref();
-        snapshot.map_or(0, |snapshot| snapshot.bytes.len() as u64)
-    }
-
-    /// Bytes of all that it holds.
-    fn held(&self) -> u64 {
-        self.bytes.saturating_add(self.snapshot_bytes())
-    }
-}
-
-/// The bytes of the facts' text forms, each of which must be within the limit.
-fn measure(session: &SessionId, facts: &[Arc<Recorded>]) -> Result<u64, StoreError> {
-    let mut total = 0_u64;
-    for fact in facts {
-        let mut count = Count(0);
-        serde_json::to_writer(&mut count, &**fact).map_err(|error| {
-            let context = format!("fact {} of {session} has no text form", fact.seq);
-            StoreError::new(StoreErrorKind::Invalid, context).caused_by(error)
-        })?;
-        if count.0 > MAX_FACT_BYTES {
-            return Err(StoreError::new(
-                StoreErrorKind::TooLarge,
-                format!(
-                    "fact {} of {session} has {} bytes and a memory store takes {MAX_FACT_BYTES}: \
-                     nothing of the batch was kept",
-                    fact.seq, count.0
-                ),
-            ));
-        }
-        total = total.saturating_add(count.0 as u64);
-    }
-    Ok(total)
-}
-
-/// Counts what is written to it.
-struct Count(usize);
-
-impl io::Write for Count {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 = self.0.saturating_add(bytes.len());
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// The last link of the chain over these facts.
-fn link(session: &SessionId, facts: &[Arc<Recorded>]) -> Result<Link, StoreError> {
-    Link::of(session, facts.iter().map(AsRef::as_ref)).map_err(|error| {
-        let context = format!("a fact of {session} has no text form");
-        StoreError::new(StoreErrorKind::Io, context).caused_by(error)
-    })
-}
-
-/// Holds a batch to what may be appended after a position.
-fn check_numbers(
-    session: &SessionId,
-    after: Seq,
-    facts: &[Arc<Recorded>],
-) -> Result<(), StoreError> {
-    if facts.is_empty() {
-        return Err(invalid(format!("an append to {session} holds no fact")));
-    }
-    let mut expected = after;
-    for fact in facts {
-        expected = expected.next();
-        if fact.session != *session {
-            let context = format!("an append to {session} holds a fact of {}", fact.session);
-            return Err(invalid(context));
-        }
-        if fact.seq != expected {
-            let context = format!(
-                "an append to {session} holds position {} where {expected} must stand",
-                fact.seq
-            );
-            return Err(invalid(context));
-        }
-    }
-    Ok(())
-}
-
-fn invalid(context: String) -> StoreError {
-    StoreError::new(StoreErrorKind::Invalid, context)
-}
-
-fn not_claimed(session: &SessionId, epoch: Epoch, doing: &str) -> StoreError {
-    StoreError::new(
-        StoreErrorKind::NotClaimed,
-        format!(
-            "{doing} {session} under epoch {epoch}, which is not that of its latest claim: \
-             another writer took over, or the claim was released"
-        ),
-    )
-}
-
-fn conflict(session: &SessionId, after: Seq, last: Seq) -> StoreError {
-    StoreError::new(
-        StoreErrorKind::Conflict { last },
-        format!("appending to {session} after {after}, but its log ends at {last}"),
-    )
-}
-
-fn full(session: &SessionId, limit: u64) -> StoreError {
-    StoreError::new(
-        StoreErrorKind::Full,
-        format!(
-            "appending to {session} would pass the {limit} bytes that this memory store holds: \
-             use a store on disk for sessions that are this long"
-        ),
-    )
 }

@@ -1,18 +1,28 @@
 //! Holds the memory store to the promises of the log store port.
 
-use std::sync::Arc;
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::{Arc, Mutex, Weak};
 
 use windlass_memory::MemoryStore;
-use windlass_ports::LogStore;
+use windlass_ports::{LogStore, StoreError};
 use windlass_testkit::store::StoreFixture;
 
-struct Memory;
+#[derive(Default)]
+struct Memory(Mutex<Weak<MemoryStore>>);
 
 #[async_trait::async_trait]
 impl StoreFixture for Memory {
     async fn open(&self) -> Arc<dyn LogStore> {
-        Arc::new(MemoryStore::new())
+        let store = Arc::new(MemoryStore::new());
+        *self.0.lock().unwrap() = Arc::downgrade(&store);
+        store
+    }
+
+    async fn open_beside(&self) -> Result<Arc<dyn LogStore>, StoreError> {
+        let first = self.0.lock().unwrap().upgrade();
+        Ok(Arc::new(first.unwrap().beside()))
     }
 }
 
-windlass_testkit::log_store_suite!(Memory);
+windlass_testkit::log_store_suite!(Memory::default());

@@ -144,7 +144,13 @@ impl NatsStore {
             }
             let head = Head::new(Kind::Release, epoch.0, &self.node.name, &given.end);
             match self.mark(session, &head, given.seq).await {
-                Ok(_) => return Ok(()),
+                Ok(_) => {
+                    let summary = given.end.summary.as_ref();
+                    if summary.is_some_and(windlass_ports::Summary::is_open) {
+                        self.tell_freed(session).await;
+                    }
+                    return Ok(());
+                }
                 Err(Trouble::Moved) => given.sure = false,
                 Err(trouble) => return Err(trouble.in_store(&doing)),
             }

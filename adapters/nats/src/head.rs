@@ -93,6 +93,14 @@ struct AnyVersion {
 }
 
 impl Head {
+    /// The node that holds the session with this as its last message, while that node lives.
+    pub(crate) fn held_by(self) -> Option<String> {
+        match self.kind {
+            Kind::Claim | Kind::Facts | Kind::Piece => Some(self.holder),
+            Kind::Release | Kind::Erase => None,
+        }
+    }
+
     /// A head of a log that stands at an end.
     pub(crate) fn new(kind: Kind, epoch: u64, holder: &str, end: &End) -> Self {
         Self {

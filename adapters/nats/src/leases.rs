@@ -38,6 +38,13 @@ struct Entry {
     free: bool,
 }
 
+/// Of the body of a lease's message: for how long it lasts from then on, or `None` where it was given
+/// back. Nothing for what does not read.
+pub(crate) fn told(body: &[u8]) -> Option<Option<u64>> {
+    let entry: Entry = serde_json::from_slice(body).ok()?;
+    Some((!entry.free).then_some(entry.ttl_ms))
+}
+
 /// An entry and the message that it stands in.
 struct Seen {
     entry: Entry,

@@ -12,6 +12,7 @@ mod head;
 mod inbox;
 mod leases;
 mod list;
+mod look;
 mod names;
 mod node;
 mod open;
@@ -23,6 +24,7 @@ mod snapshot;
 mod store;
 mod tail;
 mod trouble;
+mod vigil;
 
 pub use blobs::NatsBlobs;
 pub use config::{Erasing, Login, MOST_SHARDS, NatsConfig};

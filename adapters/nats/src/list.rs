@@ -2,19 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use futures_util::future::try_join_all;
 use serde::Deserialize;
 use serde_json::json;
-use windlass_core::{Seq, SessionId};
-use windlass_ports::{SessionFilter, SessionHead, StoreError, StoreErrorKind};
+use windlass_core::SessionId;
+use windlass_ports::{SessionFilter, SessionHead, StoreError};
 
+use crate::claim::leased;
+use crate::look::{Listed, MOST};
 use crate::names::session_of;
 use crate::server::Server;
 use crate::store::NatsStore;
 use crate::trouble::Trouble;
 
-/// How many last messages are asked for at once.
-const AT_ONCE: usize = 64;
+/// The fewest sessions that are looked at at first.
+pub(crate) const FEWEST: usize = 16;
 
 /// The most pages of subjects of one stream: the server gives 100,000 a page.
 const MOST_PAGES: usize = 10_000;
@@ -40,47 +41,76 @@ impl NatsStore {
         after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionHead>, StoreError> {
-        let doing = format!("listing the sessions in {}", self.shown);
-        let mut ids = Vec::new();
-        for shard in 0..self.server.names.shards {
-            let known = subjects(&self.server, shard).await;
-            ids.extend(known.map_err(|trouble| trouble.in_store(&doing))?);
-        }
+        let mut ids = self.all_ids().await?;
         ids.retain(|id| after.is_none_or(|after| id > after));
         ids.sort_unstable();
         let mut heads = Vec::new();
-        for some in ids.chunks(AT_ONCE) {
-            let asked: Vec<_> = some.iter().map(|id| self.listed(id)).collect();
-            for head in try_join_all(asked).await?.into_iter().flatten() {
+        let mut holders = Holders::default();
+        let mut left = ids.as_slice();
+        // More at a time the more is passed over.
+        let mut count = limit.clamp(FEWEST, MOST);
+        while !left.is_empty() {
+            let (some, later) = left.split_at(count.min(left.len()));
+            (left, count) = (later, (2 * count).min(MOST));
+            for listed in self.listed(some).await? {
                 if heads.len() == limit {
                     return Ok(heads);
                 }
-                if filter.takes(head.summary.as_ref()) {
-                    heads.push(head);
+                // Who holds it is asked only of what the rest of the filter takes.
+                let taken = filter.takes(listed.head.summary.as_ref(), || false);
+                if taken && !(filter.free && holders.hold(self, &listed).await?) {
+                    heads.push(listed.head);
                 }
             }
         }
         Ok(heads)
     }
 
-    /// A session as the list tells it; `None` for one that has not begun.
-    async fn listed(&self, id: &SessionId) -> Result<Option<SessionHead>, StoreError> {
-        let summary = match self.last(id, "listing").await {
-            Ok(None) => return Ok(None),
-            Ok(Some((_, end, _))) if end.last == Seq::ZERO => return Ok(None),
-            Ok(Some((_, end, _))) => end.summary,
-            Err(error)
-                if matches!(
-                    error.kind,
-                    StoreErrorKind::Corrupt { .. } | StoreErrorKind::Newer
-                ) =>
-            {
-                None
-            }
-            Err(error) => return Err(error),
+    /// All sessions that have a message, in no order.
+    pub(crate) async fn all_ids(&self) -> Result<Vec<SessionId>, StoreError> {
+        let doing = format!("listing the sessions in {}", self.shown);
+        let mut ids = Vec::new();
+        for shard in 0..self.server.names.shards {
+            let known = subjects(&self.server, shard).await;
+            ids.extend(known.map_err(|trouble| trouble.in_store(&doing))?);
+        }
+        Ok(ids)
+    }
+}
+
+/// Which nodes live, each asked for once.
+#[derive(Default)]
+pub(crate) struct Holders(BTreeMap<String, Option<u64>>);
+
+impl Holders {
+    /// Whether somebody holds a session.
+    pub(crate) async fn hold(
+        &mut self,
+        store: &NatsStore,
+        listed: &Listed,
+    ) -> Result<bool, StoreError> {
+        let Some(name) = &listed.holder else {
+            return Ok(false);
         };
-        let id = id.clone();
-        Ok(Some(SessionHead { id, summary }))
+        if *name == store.node.name {
+            // What a node of this name held before this one began is nobody's.
+            return Ok(store.known_slot(&listed.head.id).is_some());
+        }
+        if let Some(left_ms) = self.0.get(name) {
+            return Ok(left_ms.is_some());
+        }
+        let holding = store.node.other(name).await;
+        let doing = || store.about("listing", &listed.head.id);
+        let holding = holding.map_err(|error| leased(&doing(), error))?;
+        let left_ms = holding.map(|holding| holding.left_ms);
+        self.0.insert(name.clone(), left_ms);
+        Ok(left_ms.is_some())
+    }
+
+    /// Those that live, and how long without a renewal.
+    pub(crate) fn living(self) -> impl Iterator<Item = (String, u64)> {
+        let all = self.0.into_iter();
+        all.filter_map(|(name, left_ms)| Some((name, left_ms?)))
     }
 }
 

@@ -55,10 +55,11 @@ impl Names {
     }
 
     pub(crate) fn lease_subjects(&self) -> Vec<String> {
-        vec![
-            format!("{ROOT}.{}.lease.*", self.place),
-            self.clock_subject(),
-        ]
+        vec![self.lease_subject_of_all(), self.clock_subject()]
+    }
+
+    pub(crate) fn lease_subject_of_all(&self) -> String {
+        format!("{ROOT}.{}.lease.*", self.place)
     }
 
     pub(crate) fn lease_subject(&self, name: &str) -> String {
@@ -127,6 +128,13 @@ impl Names {
     pub(crate) fn came_subject(&self, session: Option<&SessionId>) -> String {
         let session = session.map_or_else(|| "*".to_owned(), token);
         format!("{ROOT}.{}.came.{session}", self.place)
+    }
+
+    /// What is told, beside all streams, when a session that has something left to do was given back;
+    /// `None` for all sessions.
+    pub(crate) fn freed_subject(&self, session: Option<&SessionId>) -> String {
+        let session = session.map_or_else(|| "*".to_owned(), token);
+        format!("{ROOT}.{}.freed.{session}", self.place)
     }
 
     /// What is told, beside all streams, when a letter was replied to.

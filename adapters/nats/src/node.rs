@@ -3,9 +3,13 @@
 use std::time::Duration;
 
 use tokio::sync::{Mutex, oneshot};
+use tokio::task::JoinHandle;
 use windlass_ports::{Holding, Lease, LeaseError, LeaseErrorKind, Leases as _};
 
 use crate::leases::NatsLeases;
+
+/// What the names of nodes' leases begin with.
+const NODE: &str = "node.";
 
 /// A node and its lease, which is taken with the first claim and renewed until the node is dropped.
 #[derive(Debug)]
@@ -14,8 +18,15 @@ pub(crate) struct Node {
     pub(crate) name: String,
     leases: NatsLeases,
     lease_ms: u64,
-    /// Dropped, it tells the task that renews the lease to give it back.
-    renewing: Mutex<Option<oneshot::Sender<()>>>,
+    renewing: Mutex<Option<Renewing>>,
+}
+
+/// The task that renews a node's lease.
+#[derive(Debug)]
+struct Renewing {
+    /// Dropped, it tells the task to give the lease back.
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<()>,
 }
 
 impl Node {
@@ -34,7 +45,10 @@ impl Node {
     /// As [`acquire`](windlass_ports::Leases::acquire).
     pub(crate) async fn live(&self) -> Result<(), LeaseError> {
         let mut renewing = self.renewing.lock().await;
-        if renewing.as_ref().is_some_and(|stop| !stop.is_closed()) {
+        if renewing
+            .as_ref()
+            .is_some_and(|renewing| !renewing.stop.is_closed())
+        {
             return Ok(());
         }
         let name = lease_name(&self.name);
@@ -43,9 +57,17 @@ impl Node {
             .acquire(&name, &self.name, self.lease_ms)
             .await?;
         let (stop, stopped) = oneshot::channel();
-        tokio::spawn(renew(self.leases.clone(), lease, stopped));
-        *renewing = Some(stop);
+        let task = tokio::spawn(renew(self.leases.clone(), lease, stopped));
+        *renewing = Some(Renewing { stop, task });
         Ok(())
+    }
+
+    /// Gives the lease back, if there is one, and the claims with it.
+    pub(crate) async fn leave(&self) {
+        if let Some(Renewing { stop, task }) = self.renewing.lock().await.take() {
+            drop(stop);
+            let _ = task.await;
+        }
     }
 
     /// The lease of another node, while it lasts.
@@ -58,7 +80,12 @@ impl Node {
 }
 
 fn lease_name(node: &str) -> String {
-    format!("node.{node}")
+    format!("{NODE}{node}")
+}
+
+/// The node that a lease of this name is of.
+pub(crate) fn node_of(lease: &str) -> Option<&str> {
+    lease.strip_prefix(NODE)
 }
 
 /// Renews a lease until it is told to stop, and gives it back then.

@@ -31,6 +31,10 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(4), Duration::from_mi
 /// The most messages and bytes that are asked for at once.
 const PAGE: (u64, u64) = (256, 4 * 1024 * 1024);
 
+/// Which part of the patience the next of the last messages that are asked for together may take: half a
+/// second usually.
+const TOGETHER: u32 = 20;
+
 /// A connection to a server, and the names of a place there.
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
@@ -133,10 +137,33 @@ impl Server {
             "batch": most.clamp(1, PAGE.0),
             "max_bytes": PAGE.1,
         });
-        self.insist(|| self.page_once(stream, &request)).await
+        let asked = || self.direct(stream, &request, self.attempt());
+        Ok(self.insist(asked).await?.messages)
     }
 
-    async fn page_once(&self, stream: &str, request: &Value) -> Result<Vec<Stored>, Trouble> {
+    /// The last messages of subjects, as any replica has them, of some 4 MiB at most; fewer where that
+    /// is not all. Is asked once.
+    pub(crate) async fn lasts(&self, stream: &str, subjects: &[&str]) -> Result<Page, Trouble> {
+        let request = json!({ "multi_last": subjects, "max_bytes": PAGE.1 });
+        let page = self
+            .direct(stream, &request, self.patience / TOGETHER)
+            .await?;
+        match page.end {
+            None if page.whole => Err(Trouble::Strange(String::from(
+                "last messages without Nats-UpTo-Sequence",
+            ))),
+            _ => Ok(page),
+        }
+    }
+
+    /// The sequence of the last message of a stream, as its leader has it.
+    pub(crate) async fn end(&self, stream: &str) -> Result<u64, Trouble> {
+        let told: Told = self.call(&format!("STREAM.INFO.{stream}"), &()).await?;
+        Ok(told.state.last_seq)
+    }
+
+    /// Asks any replica for messages, once. The next one may take `idle`.
+    async fn direct(&self, stream: &str, request: &Value, idle: Duration) -> Result<Page, Trouble> {
         let inbox = self.client.new_inbox();
         let away = |what: &dyn std::fmt::Display| Trouble::Away(what.to_string());
         let until = Instant::now() + self.attempt();
@@ -154,17 +181,26 @@ impl Server {
         };
         let late = |_| Trouble::Away(String::from("reading took too long"));
         let mut answers = timeout_at(until, asking).await.map_err(late)??;
-        let mut page = Vec::new();
+        let mut messages = Vec::new();
         loop {
-            let answer = timeout_at(until, answers.next()).await.map_err(late)?;
+            let by = until.min(Instant::now() + idle);
+            let answer = timeout_at(by, answers.next()).await.map_err(late)?;
             let answer = answer.ok_or_else(|| away(&"the connection closed"))?;
             let Some(status) = answer.status else {
-                page.push(direct(answer)?);
+                messages.push(direct(answer)?);
                 continue;
             };
             return match status.as_u16() {
                 // The end of the page; nothing found.
-                204 | 404 => Ok(page),
+                code @ (204 | 404) => {
+                    let headers = answer.headers.as_ref();
+                    let end = headers.and_then(|headers| headers.get("Nats-UpTo-Sequence"));
+                    Ok(Page {
+                        messages,
+                        whole: code == 204,
+                        end: end.and_then(|end| end.as_str().parse().ok()),
+                    })
+                }
                 503 => Err(away(&"nobody answers for the stream")),
                 code => Err(Trouble::Strange(format!(
                     "status {code} {}",
@@ -253,6 +289,28 @@ impl Server {
     fn attempt(&self) -> Duration {
         self.patience / 3
     }
+}
+
+/// Messages that a replica handed out.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) messages: Vec<Stored>,
+    /// Whether the replica has ended it in order, and not for a message that is not there.
+    whole: bool,
+    /// Up to which message the replica had the stream, where it was asked for last messages and has
+    /// handed out some.
+    pub(crate) end: Option<u64>,
+}
+
+/// What `STREAM.INFO` answers, as far as it is asked for.
+#[derive(Debug, Deserialize)]
+struct Told {
+    state: ToldState,
+}
+
+#[derive(Debug, Deserialize)]
+struct ToldState {
+    last_seq: u64,
 }
 
 /// What `STREAM.MSG.GET` answers.

@@ -20,11 +20,13 @@ use crate::evidence;
 use crate::head::{BadHead, Head};
 use crate::inbox::NatsInbox;
 use crate::leases::NatsLeases;
+use crate::look::Together;
 use crate::node::Node;
 use crate::open;
 use crate::relay::NatsRelay;
 use crate::server::{Server, Stored};
 use crate::trouble::bad_head;
+use crate::vigil::Vigil;
 
 /// The largest fact in bytes of its text form.
 const MAX_FACT_BYTES: usize = 16 * 1024 * 1024;
@@ -53,6 +55,8 @@ pub struct NatsStore {
     slots: Mutex<HashMap<SessionId, Slot>>,
     epochs: AtomicU64,
     spots: Mutex<BTreeMap<SessionId, Spot>>,
+    pub(crate) vigil: Arc<Vigil>,
+    pub(crate) together: Together,
 }
 
 /// What this store object holds of a session. Whoever works on it waits for the others.
@@ -122,6 +126,8 @@ impl NatsStore {
             slots: Mutex::default(),
             epochs: AtomicU64::new(0),
             spots: Mutex::default(),
+            vigil: Arc::default(),
+            together: Together::default(),
         })
     }
 
@@ -149,6 +155,12 @@ impl NatsStore {
     #[must_use]
     pub fn relay(&self) -> NatsRelay {
         NatsRelay::new(self.server.clone(), self.linger_ms)
+    }
+
+    /// Gives this node's lease back, and all of its claims with it. Dropping the store does the same
+    /// in its runtime's own time, as far as that still runs; else the lease ends by itself.
+    pub async fn close(&self) {
+        self.node.leave().await;
     }
 
     /// The name of this node, as others see it.
@@ -225,13 +237,18 @@ impl NatsStore {
         let subject = self.server.names.log_subject(session);
         let last = self.server.last(&self.stream(session), &subject).await;
         let last = last.map_err(|trouble| trouble.in_store(&self.about(doing, session)))?;
-        let Some(stored) = last else {
-            return Ok(None);
-        };
+        last.map(|stored| Self::told(session, stored)).transpose()
+    }
+
+    /// The last message of a session's subject with its head.
+    pub(crate) fn told(
+        session: &SessionId,
+        stored: Stored,
+    ) -> Result<(Head, End, Stored), StoreError> {
         let bad = |bad: BadHead| bad_head(session, Seq::ZERO, stored.seq, &bad);
         let head = Head::read(stored.header(crate::head::HEADER)).map_err(bad)?;
         let end = head.end(session).map_err(bad)?;
-        Ok(Some((head, end, stored)))
+        Ok((head, end, stored))
     }
 
     /// What was being done, for an error.
@@ -281,6 +298,9 @@ impl LogStore for NatsStore {
         after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionHead>, StoreError> {
+        if filter.free && filter.open == Some(true) {
+            return self.list_free(filter, after, limit).await;
+        }
         self.list(filter, after, limit).await
     }
 

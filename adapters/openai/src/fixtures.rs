@@ -36,6 +36,7 @@ pub(crate) fn settings(model: &str) -> Settings {
             concurrency: Concurrency::Parallel,
             timeout_ms: None,
             reconciles: false,
+            agent: None,
         }],
         limits: Limits::default(),
         max_output_tokens: Some(100),
@@ -71,6 +72,7 @@ pub(crate) fn call(sample: u64, id: &str, name: &str, arguments: &str) -> Prompt
         fault: None,
         rules: Vec::new(),
         opaque: None,
+        spoken: false,
     };
     PromptItem::Call {
         sample: Seq(sample),

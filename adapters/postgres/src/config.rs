@@ -20,6 +20,7 @@ pub struct PostgresConfig {
     pub(crate) schema: String,
     pub(crate) pool: usize,
     pub(crate) writers: usize,
+    pub(crate) prepared: bool,
     pub(crate) node: Option<String>,
     pub(crate) lease_ms: u64,
     pub(crate) listen: Listen,
@@ -55,6 +56,7 @@ impl PostgresConfig {
     /// | `schema=windlass` | the schema that the tables are in |
     /// | `pool=8` | the most connections, without the one that listens |
     /// | `writers=2` | how many groups of appends are under way at once |
+    /// | `prepared=no` | `yes` has appends sent as a prepared statement, which is faster: where no pooler stands between, or one that keeps such statements apart |
     /// | `node=NAME` | the name of this node; a random one when left out |
     /// | `lease_ms=10000` | how long the node's lease lasts without a renewal |
     /// | `listen=here` | `never`, or the URL of the server itself, where `HOST` is a pooler |
@@ -103,6 +105,7 @@ impl PostgresConfig {
             schema: "windlass".to_owned(),
             pool: 8,
             writers: 2,
+            prepared: false,
             node: None,
             lease_ms: 10_000,
             listen: Listen::Here,
@@ -134,6 +137,13 @@ impl PostgresConfig {
             }
             "pool" => self.pool = count()?.min(1_000),
             "writers" => self.writers = count()?,
+            "prepared" => {
+                self.prepared = match value {
+                    "yes" => true,
+                    "no" => false,
+                    _ => return Err(wrong()),
+                }
+            }
             "node" => {
                 if value.is_empty() || value.len() > NODE_BYTES || value.contains('\0') {
                     return Err(wrong());
@@ -204,10 +214,11 @@ impl fmt::Debug for PostgresConfig {
 }
 
 /// Options that are not for tokio-postgres.
-const OURS: [&str; 14] = [
+const OURS: [&str; 15] = [
     "schema",
     "pool",
     "writers",
+    "prepared",
     "node",
     "lease_ms",
     "listen",
@@ -261,8 +272,9 @@ mod tests {
     #[test]
     fn options_are_read_and_the_rest_is_handed_on() {
         let url = "postgres://u:p%40ss@h:1/db?schema=s_1&connect_timeout=7&lease_ms=900\
-                   &listen=postgres%3A%2F%2Fu%40direct%2Fdb&sslmode=verify-full";
+                   &listen=postgres%3A%2F%2Fu%40direct%2Fdb&sslmode=verify-full&prepared=yes";
         let config = PostgresConfig::parse(url).unwrap();
+        assert!(config.prepared);
         assert_eq!((config.schema.as_str(), config.lease_ms), ("s_1", 900));
         assert_eq!(config.server.get_password(), Some(&b"p@ss"[..]));
         let timeout = config.server.get_connect_timeout();
@@ -281,6 +293,7 @@ mod tests {
             "postgres://u:se/cret@h/db?x",
             "mysql://u:secret@h/db",
             "postgres://u:secret@h/db?schema=A",
+            "postgres://u:secret@h/db?prepared=secret",
             "postgres://u:secret@h/db?listen=postgres://x:secret@:::",
         ] {
             let error = PostgresConfig::parse(url).unwrap_err();

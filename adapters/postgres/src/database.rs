@@ -1,7 +1,8 @@
 //! The database: a bounded pool of connections, and one way to ask that outlasts a lost connection.
 //!
 //! Each statement is one transaction, is sent unnamed with its types and sets nothing in its session,
-//! so that a pooler in transaction mode may stand between. Each may be asked again: whatever it does,
+//! so that a pooler in transaction mode may stand between; but what is sent all the time is prepared
+//! where the settings say that it may be. Each may be asked again: whatever it does,
 //! doing it twice is doing it once, or is told apart.
 
 use std::time::{Duration, Instant};
@@ -32,6 +33,16 @@ pub(crate) struct Database {
     pub(crate) schema: String,
     patience: Duration,
     answer: Duration,
+    prepared: bool,
+}
+
+/// How a statement is sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    /// With its text each time.
+    Unnamed,
+    /// Prepared once a connection.
+    Prepared,
 }
 
 /// What was asked for, and whether an earlier try may have done it.
@@ -72,6 +83,7 @@ impl Database {
             schema: config.schema.clone(),
             patience: config.patience,
             answer: config.answer,
+            prepared: config.prepared,
         })
     }
 
@@ -91,12 +103,22 @@ impl Database {
         sql: &str,
         params: &[Param<'_>],
     ) -> Result<Answer, StoreError> {
+        self.ask_as(Sent::Unnamed, doing, sql, params).await
+    }
+
+    async fn ask_as(
+        &self,
+        sent: Sent,
+        doing: &str,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> Result<Answer, StoreError> {
         let sql = self.sql(sql);
         let began = Instant::now();
         let mut wait = FIRST_WAIT;
         let mut tried_before = false;
         loop {
-            let lost = match self.attempt(doing, &sql, params).await {
+            let lost = match self.attempt(sent, doing, &sql, params).await {
                 Ok(rows) => return Ok(Answer { rows, tried_before }),
                 Err(Attempt::Failed(error)) => return Err(error),
                 Err(Attempt::Lost { error, sent }) => {
@@ -132,6 +154,23 @@ impl Database {
         Ok(self.ask(doing, sql, params).await?.rows)
     }
 
+    /// The same for what is asked all the time: prepared, where that may be.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub(crate) async fn rows_often(
+        &self,
+        doing: &str,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, StoreError> {
+        let sent = match self.prepared {
+            true => Sent::Prepared,
+            false => Sent::Unnamed,
+        };
+        Ok(self.ask_as(sent, doing, sql, params).await?.rows)
+    }
+
     /// A connection, for what takes several statements.
     ///
     /// # Errors
@@ -145,13 +184,23 @@ impl Database {
 
     async fn attempt(
         &self,
+        sent: Sent,
         doing: &str,
         sql: &str,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, Attempt> {
         let got = self.pool.get().await;
         let client = got.map_err(|error| self.refused(doing, error))?;
-        let asked = tokio::time::timeout(self.answer, client.query_typed(sql, params)).await;
+        let asking = async {
+            if sent == Sent::Unnamed {
+                return client.query_typed(sql, params).await;
+            }
+            let types: Vec<Type> = params.iter().map(|(_, kind)| kind.clone()).collect();
+            let statement = client.prepare_typed_cached(sql, &types).await?;
+            let values: Vec<&(dyn ToSql + Sync)> = params.iter().map(|(value, _)| *value).collect();
+            client.query(&statement, &values).await
+        };
+        let asked = tokio::time::timeout(self.answer, asking).await;
         let Ok(asked) = asked else {
             // Its answer may come yet: nobody else is to get it.
             drop(Object::take(client));

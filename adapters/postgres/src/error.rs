@@ -83,6 +83,13 @@ pub(crate) fn meaning(error: &tokio_postgres::Error) -> Meaning {
              the store again",
         );
     }
+    if *code == SqlState::INVALID_SQL_STATEMENT_NAME || *code == SqlState::DUPLICATE_PSTATEMENT {
+        return lasting(
+            StoreErrorKind::Io,
+            "a pooler stands between that does not keep prepared statements: take prepared=yes out \
+             of the URL, or have it keep them (PgBouncer 1.21 or later: max_prepared_statements)",
+        );
+    }
     if of_class("XX") {
         return lasting(
             StoreErrorKind::Io,

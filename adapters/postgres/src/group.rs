@@ -64,7 +64,7 @@ async fn keep_of(database: &Database, owner: i64, jobs: &[&Job]) -> Result<Vec<i
         (&turning, Type::BOOL_ARRAY),
         (&tenants, Type::BYTEA_ARRAY),
     ];
-    let rows = database.rows("appending", SQL, &params).await?;
+    let rows = database.rows_often("appending", SQL, &params).await?;
     let places: Option<Vec<i32>> = rows.first().and_then(|row| row.get(0));
     Ok(places.unwrap_or_default())
 }

@@ -120,7 +120,7 @@ impl Inbox for PostgresInbox {
                 select t.id, t.body, t.place from SCHEMA.letters t where t.session = s.id \
                 order by t.place limit $3\
             ) l on true \
-            where s.id = $1 and s.epoch = $2 and s.owner is not null order by l.place";
+            where s.id = $1 and s.epoch = $2 and SCHEMA.alive(s.owner) order by l.place";
         let doing = format!("taking the letters of session {session}");
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let params = &[

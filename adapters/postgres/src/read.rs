@@ -143,23 +143,82 @@ pub(crate) async fn sessions(
         where s.last > 0 and ($1::text is null or s.id > $1) \
             and ($2::bytea is null or s.tenant = $2) \
             and ($3::boolean is null or s.open = $3) \
-        order by s.id limit $4";
+            and (not $4 or s.owner is null or not exists (\
+                select from SCHEMA.leases l \
+                where l.epoch = s.owner and l.until > clock_timestamp())) \
+        order by s.id limit $5";
+    if filter.free && filter.open == Some(true) {
+        return free(database, filter.tenant.as_deref(), after, limit).await;
+    }
     let tenant = filter.tenant.as_ref().map(String::as_bytes);
     let count = i64::try_from(limit).unwrap_or(i64::MAX);
     let params = &[
         (&after.map(SessionId::as_str) as _, Type::TEXT),
         (&tenant as _, Type::BYTEA),
         (&filter.open as _, Type::BOOL),
+        (&filter.free as _, Type::BOOL),
         (&count as _, Type::INT8),
     ];
     let rows = database.rows("listing sessions", SQL, params).await?;
+    Ok(heads(&rows))
+}
+
+/// Lists open sessions that nobody holds: a look for each holder of open ones, of whom there are few,
+/// and none at what those who live hold. All nodes ask for it, again and again. That those without a
+/// holder are ordered by it too is what has them found by the index over holders.
+async fn free(
+    database: &Database,
+    tenant: Option<&str>,
+    after: Option<&SessionId>,
+    limit: usize,
+) -> Result<Vec<SessionHead>, StoreError> {
+    const SQL: &str = "with recursive holders as (\
+            (select s.owner from SCHEMA.sessions s \
+                where s.open and s.owner is not null order by s.owner limit 1) \
+            union all \
+            select (select s.owner from SCHEMA.sessions s \
+                where s.open and s.owner > h.owner order by s.owner limit 1) \
+            from holders h where h.owner is not null\
+        ), found as (\
+            select s.* from holders h cross join lateral (\
+                select s.id, s.log, s.last, s.waiting, s.changed, s.turning, s.tenant \
+                from SCHEMA.sessions s \
+                where s.open and s.owner = h.owner and ($1::text is null or s.id > $1) \
+                    and ($2::bytea is null or s.tenant = $2) \
+                order by s.id limit $3\
+            ) s \
+            where h.owner is not null and not exists (\
+                select from SCHEMA.leases l \
+                where l.epoch = h.owner and l.until > clock_timestamp())\
+            union all \
+            (select s.id, s.log, s.last, s.waiting, s.changed, s.turning, s.tenant \
+            from SCHEMA.sessions s \
+            where s.open and s.owner is null and ($1::text is null or s.id > $1) \
+                and ($2::bytea is null or s.tenant = $2) \
+            order by s.owner, s.id limit $3)\
+        ) \
+        select s.id, s.last, s.waiting, s.changed, s.turning, s.tenant, \
+            exists (select from SCHEMA.facts f where f.log = s.log and f.last = s.last) \
+        from found s order by s.id limit $3";
+    let count = i64::try_from(limit).unwrap_or(i64::MAX);
+    let params = &[
+        (&after.map(SessionId::as_str) as _, Type::TEXT),
+        (&tenant.map(str::as_bytes) as _, Type::BYTEA),
+        (&count as _, Type::INT8),
+    ];
+    let doing = "listing sessions that nobody holds";
+    let rows = database.rows(doing, SQL, params).await?;
+    Ok(heads(&rows))
+}
+
+fn heads(rows: &[Row]) -> Vec<SessionHead> {
     let heads = rows.iter().filter_map(|row| {
         let id = SessionId::new(row.get(0)).ok()?;
         let sound: bool = row.get(6);
         let summary = if sound { summary(row, 1, 2) } else { None };
         Some(SessionHead { id, summary })
     });
-    Ok(heads.collect())
+    heads.collect()
 }
 
 /// Reads all of a log and checks it: each record, that none is missing, the chain, and what is said

@@ -98,7 +98,8 @@ pub(crate) fn passes(kind: FailureKind) -> bool {
         | FailureKind::ContentFilter
         | FailureKind::TooLarge
         | FailureKind::Hook
-        | FailureKind::Unsupported => false,
+        | FailureKind::Unsupported
+        | FailureKind::Program => false,
     }
 }
 

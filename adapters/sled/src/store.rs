@@ -1,5 +1,6 @@
 //! The store object: asks the pipeline or the readers, and bounds the wait for the readers.
 
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -246,6 +247,10 @@ impl LogStore for SledStore {
     ) -> Result<Vec<SessionHead>, StoreError> {
         let mut listed: Vec<SessionHead> = Vec::new();
         let mut after = after.cloned();
+        let held = match filter.free {
+            true => self.pipeline()?.claimed(),
+            false => HashSet::new(),
+        };
         while listed.len() < limit {
             let from = after.clone();
             let count = match *filter == *SessionFilter::ALL {
@@ -258,7 +263,7 @@ impl LogStore for SledStore {
             after = page.last().map(|head| head.id.clone());
             let taken = page
                 .into_iter()
-                .filter(|it| filter.takes(it.summary.as_ref()));
+                .filter(|it| filter.takes(it.summary.as_ref(), || held.contains(&it.id)));
             listed.extend(taken.take(limit - listed.len()));
             if ended {
                 break;

@@ -348,7 +348,8 @@ fn meaning(case: &Case, bytes: &[u8]) -> Result<&'static str, String> {
         | FailureKind::Restart
         | FailureKind::Steered
         | FailureKind::Hook
-        | FailureKind::Unsupported => "other",
+        | FailureKind::Unsupported
+        | FailureKind::Program => "other",
     })
 }
 

@@ -78,7 +78,8 @@ impl Exit {
                 | FailureKind::Cancelled
                 | FailureKind::Restart
                 | FailureKind::Steered
-                | FailureKind::Hook => Self::Failed,
+                | FailureKind::Hook
+                | FailureKind::Program => Self::Failed,
             },
         }
     }
@@ -150,9 +151,10 @@ impl From<StartError> for Failure {
             | StartError::Settings(_)
             | StartError::Unfinished { .. } => Self::usage(error.to_string()),
             StartError::Misfit { .. } => Self::new(Exit::Store, error.to_string()),
-            StartError::Shut(_) | StartError::Child(_) | StartError::Lacking { .. } => {
-                Self::new(Exit::Failed, error.to_string())
-            }
+            StartError::Shut(_)
+            | StartError::Busy { .. }
+            | StartError::Child(_)
+            | StartError::Lacking { .. } => Self::new(Exit::Failed, error.to_string()),
         }
     }
 }
@@ -179,6 +181,13 @@ impl From<SendError> for Failure {
     fn from(error: SendError) -> Self {
         match error {
             SendError::Ended(ended) => Self::from(&*ended),
+            // The command drives its sessions itself, so nothing is left for other nodes.
+            SendError::Start(_) | SendError::Inbox(_) | SendError::Waits { .. } => {
+                Self::new(Exit::Store, error.to_string())
+            }
+            SendError::Late { .. } | SendError::Unread(_) => {
+                Self::new(Exit::Failed, error.to_string())
+            }
             SendError::Rejected(_)
             | SendError::Settings(_)
             | SendError::Image { .. }

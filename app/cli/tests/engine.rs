@@ -48,6 +48,7 @@ impl World {
             hooks: Arc::new(NoHooks),
             approver: Arc::new(NobodyAsked),
             clock: Arc::new(ManualClock::new(Timestamp(1_000), 7)),
+            programs: windlass::ports::Programs::none(),
         };
         Self {
             engine: Engine::new(ports, Config::default()),

@@ -69,6 +69,7 @@ fn engine(store: &Arc<dyn LogStore>, provider: Arc<dyn Provider>) -> Engine {
         hooks: Arc::new(NoHooks),
         approver: Arc::new(NobodyAsked),
         clock: Arc::new(ManualClock::new(Timestamp(1_000), 7)),
+        programs: windlass::ports::Programs::none(),
     };
     Engine::new(ports, Config::default())
 }

@@ -159,6 +159,7 @@ async fn a_session_goes_from_provider_to_provider_and_back() {
         hooks: Arc::new(NoHooks),
         approver: Arc::new(NobodyAsked),
         clock: Arc::new(ManualClock::new(Timestamp(1_000), 7)),
+        programs: windlass::ports::Programs::none(),
     };
     let engine = Engine::new(ports, Config::default());
     let session = SessionId::new("s").unwrap();

@@ -105,6 +105,12 @@ fn it_is_not_to_be_reached_from_elsewhere_without_tokens() {
         &[&config[..], &["--token-file", "t"]].concat(),
         "leave --token-file out",
     );
+    for words in [
+        ["--live", "nats://127.0.0.1:1/place"],
+        ["--most-sessions", "9"],
+    ] {
+        refused(&words, "is for several nodes on one store");
+    }
     write(&token.replace("local", "acme"));
     refused(&config, "does not run here");
     write("[[tenant]]\nname = \"a\"\nworkspace = \"nowhere\"\n");

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
-use windlass_core::{Edit, Settings};
+use windlass_core::{AgentSpec, Edit, EffectClass, Settings, ToolSpec, program_tool};
 
 use crate::shape::Shape;
-use crate::{rules, twice};
+use crate::{program, rules, twice};
 
 /// How many violations one message names.
 const NAMED: usize = 3;
@@ -28,8 +28,13 @@ impl Checker {
     /// Compiles the schemas of all tools, and of the answer. Nothing is fetched: a remote reference is an error.
     /// Patterns run in linear time, as they meet text that a model wrote.
     pub(crate) fn new(settings: &Arc<Settings>) -> Result<Self, String> {
+        if let Some(why) = program::unusable(settings) {
+            return Err(why);
+        }
+        let program = settings.options.program.as_ref();
+        let program = program.map(|program| program_tool(&program.runtime));
         let mut tools = HashMap::new();
-        for tool in &settings.tools {
+        for tool in settings.tools.iter().chain(&program) {
             let broken = |why: String| format!("the JSON Schema of tool {}: {why}", tool.name);
             let schema: Value = serde_json::from_str(&tool.parameters)
                 .map_err(|error| broken(error.to_string()))?;
@@ -37,6 +42,10 @@ impl Checker {
                 .with_pattern_options(PatternOptions::regex())
                 .build(&schema)
                 .map_err(|error| broken(error.to_string()))?;
+            if let Some(agent) = &tool.agent {
+                usable(agent, tool, &schema, settings)
+                    .map_err(|why| format!("the agent {}: {why}", tool.name))?;
+            }
             if tools.insert(tool.name.clone(), validator).is_some() {
                 return Err(format!("two tools are named {}", tool.name));
             }
@@ -89,6 +98,37 @@ impl Checker {
     }
 }
 
+/// Whether a tool can be an agent.
+fn usable(
+    agent: &AgentSpec,
+    tool: &ToolSpec,
+    schema: &Value,
+    settings: &Settings,
+) -> Result<(), &'static str> {
+    let text = schema.pointer("/properties/prompt/type") == Some(&Value::from("string"));
+    let needed = schema.get("required").and_then(Value::as_array);
+    if !text || !needed.is_some_and(|names| names.contains(&Value::from("prompt"))) {
+        return Err("its parameters need a string `prompt`, and require it");
+    }
+    if agent.samples == 0 {
+        return Err("it is lent no sample: let `samples` be 1 at least");
+    }
+    if tool.reconciles {
+        return Err("it is found again by itself: leave `reconciles` out");
+    }
+    let changes = |name: &String| {
+        let tool = settings.tool(name);
+        tool.is_some_and(|tool| tool.effect != EffectClass::ReadOnly)
+    };
+    match tool.effect {
+        EffectClass::Effectful => Err("it may be taken up again: let its effect be `idempotent`"),
+        EffectClass::ReadOnly if agent.tools.iter().any(changes) => {
+            Err("one of its tools changes something, so its effect is `idempotent`")
+        }
+        EffectClass::ReadOnly | EffectClass::Idempotent => Ok(()),
+    }
+}
+
 impl Checker {
     /// The shape that the last answer is to have, where one is asked for.
     pub(crate) fn answer(&self) -> Option<&Shape> {
@@ -138,6 +178,7 @@ mod tests {
                 concurrency: Concurrency::Parallel,
                 timeout_ms: None,
                 reconciles: false,
+                agent: None,
             }],
             limits: Limits::default(),
             max_output_tokens: None,

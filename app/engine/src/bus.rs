@@ -11,8 +11,9 @@ use windlass_core::{Delta, Recorded, Seq};
 
 use crate::error::Ended;
 use crate::event::{Event, Live};
+use crate::live::{Passing, Teller};
 use crate::published::LiveBatch;
-use crate::shown::{Shown, Speaker};
+use crate::shown::{Said, Shown, Speaker};
 
 /// Publishes a session's events.
 #[derive(Debug, Clone)]
@@ -22,6 +23,8 @@ pub(crate) struct Bus {
     /// Held while anything is published and while somebody begins to listen: so each hears what was
     /// shown before, and then all that follows.
     shown: Arc<Mutex<Shown>>,
+    /// Tells other nodes too; `None` for an engine that is alone, and for what another node drives.
+    teller: Option<Arc<Teller>>,
     ended: watch::Sender<Option<Arc<Ended>>>,
 }
 
@@ -39,9 +42,19 @@ impl Bus {
         Self {
             events: broadcast::Sender::new(bound.max(1)),
             durable: Arc::new(AtomicU64::new(durable.0)),
-            shown: Arc::default(),
+            shown: Arc::new(Mutex::new(Shown::new(durable))),
+            teller: None,
             ended: watch::Sender::new(None),
         }
+    }
+
+    /// The same bus, which tells other nodes too. Whoever of them hears already is told that nothing
+    /// is shown yet.
+    pub(crate) fn telling(self, teller: Option<Teller>) -> Self {
+        let teller = teller.map(Arc::new);
+        let bus = Self { teller, ..self };
+        bus.pass(&mut Passing::default(), 0);
+        bus
     }
 
     /// Publishes facts that have become durable.
@@ -50,10 +63,24 @@ impl Bus {
         let mut shown = self.shown();
         self.durable.fetch_max(last.seq.0, Ordering::SeqCst);
         let heard = self.events.receiver_count() > 0;
+        let mut began = None;
         for fact in facts {
             shown.durable(fact);
             if heard {
                 let _ = self.events.send(Event::Fact(fact.clone().into()));
+            }
+            // What was said before that was on record.
+            if shown.speaks(fact.seq) {
+                began = Some(fact.seq);
+                if let Some(said) = shown.said().filter(|_| heard) {
+                    let _ = self.events.send(Event::Live(said));
+                }
+            }
+        }
+        if let Some(teller) = self.heard_by() {
+            match began.is_some_and(|began| shown.speaks(began)) {
+                true => teller.say(last.seq, &shown, shown.begin()),
+                false => teller.durable(last.seq, &shown),
             }
         }
     }
@@ -65,7 +92,12 @@ impl Bus {
             return;
         }
         let mut shown = self.shown();
-        let speaks = shown.say(speaker, &deltas, whole);
+        let teller = self.heard_by();
+        let mut said = teller.map(|_| Said::default());
+        let speaks = shown.say(speaker, &deltas, whole, said.as_mut());
+        if let (Some(teller), Some(said), true) = (teller, said, speaks) {
+            teller.say(self.durable(), &shown, said);
+        }
         if speaks && !deltas.is_empty() && self.events.receiver_count() > 0 {
             let deltas = deltas.into_iter();
             let live: Vec<_> = deltas.map(|delta| speaker.live(delta)).collect();
@@ -78,9 +110,30 @@ impl Bus {
         let mut shown = self.shown();
         let live = vec![report];
         shown.report(&live);
+        if let (Some(teller), [report]) = (self.heard_by(), live.as_slice()) {
+            teller.report(self.durable(), &shown, report);
+        }
         if self.events.receiver_count() > 0 {
             let _ = self.events.send(Event::Live(live.into()));
         }
+    }
+
+    /// Tells other nodes what is shown so far, about so many bytes of it. Answers whether that is all,
+    /// or nobody hears it.
+    pub(crate) fn pass(&self, passing: &mut Passing, bytes: usize) -> bool {
+        let shown = self.shown();
+        let pass = |teller: &Arc<Teller>| teller.pass(self.durable(), &shown, passing, bytes);
+        self.heard_by().is_none_or(pass)
+    }
+
+    /// Who tells other nodes, where one of them hears.
+    fn heard_by(&self) -> Option<&Arc<Teller>> {
+        self.teller.as_ref().filter(|teller| teller.is_heard())
+    }
+
+    /// Whether this is what a call reported last.
+    pub(crate) fn has_reported(&self, report: &Live) -> bool {
+        self.shown().has_reported(report)
     }
 
     /// Tells everybody that nothing follows. Only the first time counts.

@@ -1,12 +1,22 @@
 //! Config: what an engine allows at most, and the sizes of its queues.
 
-use windlass_core::{Caps, Limits};
+use std::num::NonZeroUsize;
+use std::thread::available_parallelism;
+
+use windlass_core::{Caps, Limits, ProgramLimits};
 
 /// What an engine allows at most.
 #[derive(Debug, Clone, Copy)]
 pub struct Config {
     /// The ceiling over every session's limits.
     pub limits: Limits,
+    /// The ceiling over what programs may take.
+    pub programs: ProgramLimits,
+    /// Programs that may compute at the same time; those that wait for their calls do not count. A
+    /// program whose runtime does not heed its signal to stop within
+    /// [`Limits::grace_ms`](windlass_core::Limits::grace_ms) is told as an error and does not count
+    /// any more, up to as many again.
+    pub programs_at_once: usize,
     /// The largest answer of a model.
     pub caps: Caps,
     /// Commands that may wait for one session's driver.
@@ -22,18 +32,24 @@ pub struct Config {
     /// How long a shutdown waits for its sessions to come to rest, in milliseconds. The hooks that
     /// hear of a session's end have no longer either, whatever their own timeouts say.
     pub shutdown_ms: u64,
+    /// How long a word to a session waits, in milliseconds, while another node drives it or nobody
+    /// can; see [`Reached`](crate::Reached).
+    pub reach_ms: u64,
 }
 
 impl Default for Config {
     fn default() -> Self {
         Self {
             limits: Limits::default(),
+            programs: ProgramLimits::default(),
+            programs_at_once: available_parallelism().map_or(4, NonZeroUsize::get),
             caps: Caps::default(),
             mailbox: 64,
             events: 256,
             page: 1_000,
             snapshot_every: 1_000,
             shutdown_ms: 10_000,
+            reach_ms: 30_000,
         }
     }
 }

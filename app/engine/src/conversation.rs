@@ -148,6 +148,7 @@ impl Conversation {
             scope,
             reason: reason.to_owned(),
             when,
+            turn: None,
         })
         .await
         .map(|_| ())
@@ -283,6 +284,8 @@ impl Conversation {
                 | Fact::CallStarted(_)
                 | Fact::ReconcileStarted(_)
                 | Fact::CallObserved(_)
+                | Fact::ProgramCalled(_)
+                | Fact::ProgramRun(_)
                 | Fact::InterruptRequested(_)
                 | Fact::TurnSettled(_) => None,
             };
@@ -313,6 +316,11 @@ impl Conversation {
     pub async fn close(&self) {
         self.tell(Command::Close).await;
         self.ended().await;
+    }
+
+    /// Whether the driver has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.attached.link.bus.ended().is_some()
     }
 
     /// Has the driver take an input. Answers the position of the input's first fact.

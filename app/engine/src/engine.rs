@@ -1,7 +1,12 @@
 //! Engine: many sessions on one set of ports, each with at most one driver here.
 
+mod afar;
+mod clocks;
+mod create;
+mod keeper;
 mod part;
 mod recover;
+mod rests;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -24,15 +29,19 @@ use crate::attached::Attached;
 use crate::bus::Bus;
 use crate::config::Config;
 use crate::conversation::Conversation;
-use crate::driver::{Driver, Parts};
+use crate::driver::{Command, Driver, Parts};
 use crate::error::{Ended, StartError};
 use crate::fork::whole;
-use crate::hub::Joined;
+use crate::live::Passes;
 use crate::load::{Loaded, take_up};
 use crate::look::{self, Looked, Looks};
+use crate::orphans::{Errand, guard};
+use crate::peers::{Driven, Peers};
+use crate::program::Places;
 use crate::slot::{Link, Slot, Stay};
 use crate::watch::Watch;
 
+pub use keeper::Takeover;
 pub use part::Parted;
 pub use recover::Recovered;
 
@@ -57,25 +66,44 @@ pub struct Engine {
 
 pub(crate) struct Inner {
     pub(crate) ports: Ports,
-    config: Config,
+    /// What it shares with other nodes; `None` for an engine that is alone on its store.
+    pub(crate) peers: Option<Peers>,
+    pub(crate) config: Config,
+    /// Where programs compute.
+    places: Places,
     slots: Mutex<HashMap<SessionId, Arc<Slot>>>,
     /// Nothing is opened any more.
     pub(crate) shut: AtomicBool,
     /// Sessions that were looked at.
     looks: Looks,
+    /// Tells other nodes that begin to hear a session what is shown of it.
+    passes: Passes,
 }
 
 impl Engine {
-    /// An engine on these ports.
+    /// An engine on these ports, which is alone on its store.
     #[must_use]
     pub fn new(ports: Ports, config: Config) -> Self {
+        Self::on(ports, config, None)
+    }
+
+    /// An engine on these ports, whose store other nodes use too.
+    #[must_use]
+    pub fn among(ports: Ports, config: Config, peers: Peers) -> Self {
+        Self::on(ports, config, Some(peers))
+    }
+
+    fn on(ports: Ports, config: Config, peers: Option<Peers>) -> Self {
         Self {
             inner: Arc::new(Inner {
                 ports,
+                peers,
+                places: Places::new(config.programs_at_once),
                 config,
                 slots: Mutex::default(),
                 shut: AtomicBool::new(false),
                 looks: Looks::default(),
+                passes: Passes::default(),
             }),
         }
     }
@@ -153,6 +181,10 @@ impl Engine {
     /// follows no logs, the log is looked at once a second. While a driver is here that another
     /// writer has superseded and that does not know it yet, every 10 seconds.
     ///
+    /// Among [`Peers`], what streams on the driver's node is heard too, each character once and
+    /// before its item, also by one who joins in the middle; and facts come as soon as that node
+    /// tells of them. What is lost between nodes is told anew; it never makes wrong text.
+    ///
     /// Watching costs one task a session, however many watch it. Whoever may see the session is the
     /// caller's to ask first: see [`Engine::look`]. A session whose first fact is not durable yet is
     /// only known here.
@@ -185,6 +217,16 @@ impl Engine {
             return Err(StartError::Unknown(id.clone()));
         }
         Ok(looked)
+    }
+
+    /// Tells the driver of a session that letters wait for it; answers whether there is one here. For
+    /// whoever hears [`Inbox::arrivals`](windlass_ports::Inbox::arrivals).
+    pub fn nudge(&self, id: &SessionId) -> bool {
+        let link = self.inner.slots().get(id).and_then(|slot| slot.link());
+        let Some(link) = link else { return false };
+        // A driver whose mailbox is full is told with the next arrival.
+        let _ = link.mailbox.try_send(Command::Letters);
+        true
     }
 
     /// Forgets what [`Engine::look`] knows of a session: to be called when it was erased.
@@ -240,6 +282,7 @@ impl Engine {
         }
         // A driver that has ended meanwhile lets the session go: it is opened anew.
         slot.emptied().await;
+        let driven = self.take_on(&slot.id)?;
         let claim = ports.store.claim(&slot.id).await?;
         if let Some(repair) = &claim.repaired {
             tracing::warn!(
@@ -251,7 +294,7 @@ impl Engine {
         let prepared = self.prepare(slot, scope, start, claim).await;
         let prepared = prepared.and_then(|parts| self.vet(parts, vetted));
         match prepared {
-            Ok(parts) => Ok(self.spawn(slot, parts)),
+            Ok(parts) => Ok(self.spawn(slot, parts, driven)),
             Err(error) => {
                 if let Err(error) = ports.store.release(&slot.id, epoch).await {
                     tracing::warn!(session = %slot.id, %error, "claim not given back");
@@ -259,6 +302,19 @@ impl Engine {
                 Err(error)
             }
         }
+    }
+
+    /// Room for one more session, where that is counted.
+    fn take_on(&self, id: &SessionId) -> Result<Option<Driven>, StartError> {
+        let Some(peers) = &self.inner.peers else {
+            return Ok(None);
+        };
+        let driven = peers.load.take();
+        let busy = || StartError::Busy {
+            session: id.clone(),
+            most: peers.load.most(),
+        };
+        driven.map(Some).ok_or_else(busy)
     }
 
     async fn prepare(
@@ -285,6 +341,7 @@ impl Engine {
             }
             Start::Existing => return Err(StartError::Unknown(slot.id.clone())),
             Start::New(opening) | Start::Either(opening) => {
+                self.runs(&opening.settings)?;
                 let first = open(Stamped {
                     at: self.inner.ports.clock.now(),
                     entropy: self.inner.ports.clock.entropy(),
@@ -305,9 +362,12 @@ impl Engine {
         let checker = Checker::new(&loaded.session.settings).map_err(StartError::Settings)?;
         Ok(Parts {
             ports: self.inner.ports.clone(),
+            inbox: self.inner.peers.as_ref().map(|peers| peers.inbox.clone()),
             config: self.inner.config,
+            places: self.inner.places.clone(),
             slot: slot.clone(),
-            bus: Bus::new(self.inner.config.events, claim.last),
+            bus: Bus::new(self.inner.config.events, claim.last)
+                .telling(self.teller(&slot.id, claim.epoch)),
             epoch: claim.epoch,
             loaded,
             kept,
@@ -316,17 +376,7 @@ impl Engine {
         })
     }
 
-    fn vet(&self, parts: Parts, vetted: bool) -> Result<Parts, StartError> {
-        let lacking = || recover::lacking(&self.inner.ports, &parts.loaded.session);
-        let missing = if vetted { lacking() } else { Vec::new() };
-        if missing.is_empty() {
-            return Ok(parts);
-        }
-        let session = parts.loaded.session.id.clone();
-        Err(StartError::Lacking { session, missing })
-    }
-
-    fn spawn(&self, slot: &Arc<Slot>, parts: Parts) -> Conversation {
+    fn spawn(&self, slot: &Arc<Slot>, parts: Parts, driven: Option<Driven>) -> Conversation {
         let (mailbox, commands) = mpsc::channel(self.inner.config.mailbox.max(1));
         let (bus, epoch, kill) = (parts.bus.clone(), parts.epoch, CancelSource::new());
         let link = Link {
@@ -336,6 +386,9 @@ impl Engine {
             kill: kill.clone(),
         };
         slot.enter(link.clone());
+        if let Some(errand) = Errand::of(&parts.loaded.session) {
+            guard(self, slot.id.clone(), errand, link.clone());
+        }
         let store = parts.ports.store.clone();
         let driver = Driver::new(parts);
         let mut stay = Stay::new(slot.clone(), epoch, bus);
@@ -358,6 +411,7 @@ impl Engine {
             };
             // Before leaving: whoever opens the session now may be waiting for this.
             drop(stay);
+            drop(driven);
             slot.leave().await;
         });
         self.conversation(slot, link)
@@ -424,16 +478,6 @@ impl Inner {
     pub(crate) fn slot(self: &Arc<Self>, id: &SessionId) -> Arc<Slot> {
         let new = || Arc::new(Slot::new(id.clone(), Arc::downgrade(self)));
         self.slots().entry(id.clone()).or_insert_with(new).clone()
-    }
-
-    /// Begins to watch a session.
-    fn join(self: &Arc<Self>, id: &SessionId) -> (Arc<Slot>, Joined) {
-        // Under one lock: a slot that is watched is not forgotten.
-        let mut slots = self.slots();
-        let new = || Arc::new(Slot::new(id.clone(), Arc::downgrade(self)));
-        let slot = slots.entry(id.clone()).or_insert_with(new).clone();
-        let joined = slot.hub.join();
-        (slot, joined)
     }
 
     pub(crate) fn holds(&self, slot: &Arc<Slot>) -> bool {

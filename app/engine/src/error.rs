@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Misfit, Reject, Seq, SessionId, TurnId};
-use windlass_ports::{StoreError, StoreErrorKind};
+use windlass_core::{Misfit, Reject, Seq, SessionId, Timestamp, TurnId};
+use windlass_ports::{InboxError, LetterId, StoreError, StoreErrorKind};
 
 /// Why a session could not be started, resumed or reattached to.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +31,17 @@ pub enum StartError {
     /// Another process runs it.
     #[error("{0}")]
     Locked(StoreError),
+    /// This node drives as many sessions as it may.
+    #[error(
+        "session {session} is not opened here: this node drives {most} sessions, which is as many as \
+         it may"
+    )]
+    Busy {
+        /// The session.
+        session: SessionId,
+        /// How many sessions a node drives at most.
+        most: usize,
+    },
     /// Its log is not what was written.
     #[error("{0}")]
     Corrupt(StoreError),
@@ -141,6 +152,35 @@ pub enum SendError {
     /// The driver ended before the input was durable, or takes no more inputs as it is closing.
     #[error("{0}")]
     Ended(Arc<Ended>),
+    /// The session could not be opened for it.
+    #[error("{0}")]
+    Start(Arc<StartError>),
+    /// Another node drives the session, and it could not be left for that one, or whether it was is
+    /// not known.
+    #[error("{0}. Say it again with the same key")]
+    Inbox(Arc<InboxError>),
+    /// It was left for the node that drives the session, or takes it up, and has not been acted upon
+    /// yet. It stands: it will be done, unless it is refused then. Saying it again with the same key
+    /// tells what became of it.
+    #[error(
+        "it was accepted and will be done once a node drives the session: say it again with the same \
+         key to learn what became of it"
+    )]
+    Waits {
+        /// The letter that says it.
+        letter: LetterId,
+    },
+    /// It was left for the node that drives the session, and nobody drove that before it was not to
+    /// be acted upon any more. Nothing changed.
+    #[error("it came too late to be acted upon: say it again if it is still meant")]
+    Late {
+        /// Until when it was to be acted upon.
+        until: Timestamp,
+    },
+    /// The node that drives the session does not understand it, or its reply is not understood here,
+    /// as nodes of two releases do not always.
+    #[error("the node that drives the session and this one do not understand each other: {0}")]
+    Unread(String),
 }
 
 /// Why the end of a turn will not be seen.

@@ -16,7 +16,8 @@ use crate::published::{LiveBatch, Published};
 pub enum Event {
     /// A durable fact. Each comes exactly once, in order.
     Fact(Published),
-    /// Live deltas. They come before the facts that they add up to, and may be missed.
+    /// Live deltas. They come after the fact that their run or call began with, before the facts that
+    /// they add up to, and may be missed.
     Live(LiveBatch),
     /// Events came faster than they were taken: `missed` events were dropped. Facts among them
     /// follow from the log; live deltas are gone.

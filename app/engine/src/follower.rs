@@ -1,5 +1,6 @@
 //! Follower: finds what other writers append to a session that is watched here.
 
+use std::future::pending;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use tokio::time::{sleep, timeout};
 use windlass_core::{Recorded, Seq};
 use windlass_ports::{LogStore, StoreError};
 
-use crate::hub::Followed;
+use crate::hub::{Followed, Stands};
+use crate::live::Listening;
 use crate::slot::Slot;
 
 /// How often a log is looked at where its store cannot follow it.
@@ -31,6 +33,12 @@ struct Follower {
     name: Followed,
     /// The position up to which all is published.
     seen: Seq,
+    /// Hears what streams on other nodes, while no driver is here.
+    listening: Option<Listening>,
+    /// A position that another node told of, up to which the log is read without waiting.
+    due: Seq,
+    /// One of them that the log did not have.
+    vain: Seq,
 }
 
 /// Begins to follow a session's log after position `seen`.
@@ -47,6 +55,9 @@ pub(crate) fn begin(
         page: page.max(1),
         name,
         seen,
+        listening: None,
+        due: Seq::ZERO,
+        vain: Seq::ZERO,
     };
     tokio::spawn(follower.run()).abort_handle()
 }
@@ -80,18 +91,38 @@ impl Follower {
 
     fn publish(&mut self, facts: Vec<Recorded>) {
         let facts: Vec<_> = facts.into_iter().map(Arc::new).collect();
-        if let Some(last) = facts.last() {
-            self.seen = last.seq;
-            self.slot.hub.publish(&self.name, &facts);
+        match facts.last() {
+            Some(last) => {
+                self.seen = last.seq;
+                self.slot.hub.publish(&self.name, &facts);
+            }
+            None => self.vain = std::mem::replace(&mut self.due, Seq::ZERO),
+        }
+    }
+
+    /// Waits until another node tells of facts that were not read here. Without others, for ever.
+    async fn told(&mut self) -> Seq {
+        let Some(listening) = &mut self.listening else {
+            return pending().await;
+        };
+        loop {
+            let told = listening.next().await;
+            let Stands { due, lost, passing } = self.slot.hub.hear(&self.name, told);
+            listening.stands(lost, passing);
+            if let Some(due) = due.filter(|due| *due > self.vain) {
+                return due;
+            }
         }
     }
 
     /// Waits until there may be more in the log, and reads it.
     async fn found(&mut self) -> Result<Vec<Recorded>, StoreError> {
-        let (hub, id) = (&self.slot.hub, &self.slot.id);
+        let (slot, store) = (self.slot.clone(), self.store.clone());
+        let (hub, id) = (&slot.hub, &slot.id);
         let mut entered = pin!(hub.entered());
         entered.as_mut().enable();
         if let Some(bus) = hub.driver() {
+            self.listening = None;
             // What it appends it publishes itself.
             let _ = timeout(CHECK, bus.gone()).await;
             self.seen = self.seen.max(bus.durable());
@@ -99,19 +130,40 @@ impl Follower {
                 return Ok(Vec::new());
             }
         } else {
+            self.listen();
+            let seen = self.seen;
             let more = async {
-                if self.store.capabilities().tail.is_none() {
+                if store.capabilities().tail.is_none() {
                     sleep(POLL).await;
                     return Ok(());
                 }
-                self.store.tail(id, self.seen, PATIENCE).await.map(|_| ())
+                store.tail(id, seen, PATIENCE).await.map(|_| ())
             };
+            // What streamed before a fact is heard before it is read.
             tokio::select! {
-                more = more => more?,
-                () = entered => return Ok(Vec::new()),
+                biased;
+                () = entered, if self.due <= seen => return Ok(Vec::new()),
+                due = self.told(), if self.due <= seen => self.due = due,
+                more = more, if self.due <= seen => more?,
+                else => {}
             }
         }
-        self.store.read(id, self.seen, self.page).await
+        store.read(id, self.seen, self.page).await
+    }
+
+    /// Listens to other nodes, where there are any and nobody does.
+    fn listen(&mut self) {
+        let Some(relay) = self.slot.relay() else {
+            return;
+        };
+        let listening = self.listening.is_some();
+        if self
+            .slot
+            .hub
+            .listen(&self.name, &self.slot.id, self.seen, listening)
+        {
+            self.listening = Some(Listening::begin(relay, &self.slot.id));
+        }
     }
 }
 

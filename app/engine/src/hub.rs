@@ -2,22 +2,26 @@
 //!
 //! It outlives drivers, for as long as there is a watcher. When a driver enters, every watcher has
 //! an ear at its bus before the driver does anything. What others append comes from the follower:
-//! one task a watched session, however many watch it.
+//! one task a watched session, however many watch it. Where other nodes share the store, it hears too
+//! what the driver's node tells of what streams there, and a [`Join`] puts that between the facts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, broadcast};
 use tokio::task::AbortHandle;
-use windlass_core::{Recorded, Seq};
+use windlass_core::{Recorded, Seq, SessionId};
 
 use crate::bus::{Bus, Listening};
 use crate::error::Ended;
 use crate::event::Event;
+use crate::live::{Join, Told};
 use crate::published::LiveBatch;
 
 /// Events of other writers that a watcher may lag behind before it is told so.
 const RING: usize = 32;
+/// The same where what streams on other nodes is heard too.
+const LIVE_RING: usize = 256;
 
 /// Whoever watches a session in this engine.
 #[derive(Default)]
@@ -38,6 +42,10 @@ struct State {
     follower: Option<Following>,
     /// The position up to which all was published to whoever watched then, or read by them.
     seen: Seq,
+    /// What another node tells of what streams there, where one is listened to.
+    join: Option<Join>,
+    /// Ears that joined while it was not known what is shown: they are told once it is.
+    bare: BTreeSet<u64>,
 }
 
 struct Following {
@@ -59,6 +67,8 @@ pub(crate) struct Ear {
 pub(crate) struct News {
     /// What to listen to next.
     pub(crate) heard: Option<Heard>,
+    /// Another ear at the same bus, in place of a bare one.
+    pub(crate) again: Option<Heard>,
     /// Events of drivers that came and went while it did not look.
     pub(crate) missed: u64,
     /// It is to look at the log itself: nobody follows it, or whoever does met an error.
@@ -73,6 +83,8 @@ pub(crate) struct Heard {
     pub(crate) from: Seq,
     /// What was shown by then and is in no log: it comes between the two.
     pub(crate) shown: Option<LiveBatch>,
+    /// It is not known what was shown: nothing that streams is for this ear until it gets another.
+    pub(crate) bare: bool,
 }
 
 /// What a watcher gets who joins.
@@ -105,11 +117,28 @@ impl Ear {
 
     fn hear(&self, heard: Heard) {
         let mut news = self.news();
+        news.again = None;
         if let Some(old) = news.heard.replace(heard) {
             news.missed = news.missed.saturating_add(old.events.len() as u64);
         }
         drop(news);
         self.told.notify_one();
+    }
+
+    fn hear_again(&self, heard: Heard) {
+        let mut news = self.news();
+        // What was not taken yet is replaced: nothing of it was for this ear but facts.
+        match &mut news.heard {
+            Some(waiting) => *waiting = heard,
+            None => news.again = Some(heard),
+        }
+        drop(news);
+        self.told.notify_one();
+    }
+
+    /// Takes the ear that is in place of a bare one.
+    pub(crate) fn take_again(&self) -> Option<Heard> {
+        self.news().again.take()
     }
 
     fn look(&self) {
@@ -127,12 +156,15 @@ impl Default for State {
             next: 0,
             follower: None,
             seen: Seq::ZERO,
+            join: None,
+            bare: BTreeSet::new(),
         }
     }
 }
 
 impl State {
-    fn heard(&self) -> Option<Heard> {
+    /// An ear at the bus, for who has this name.
+    fn heard(&mut self, name: u64) -> Option<Heard> {
         let bus = self.bus.clone()?;
         let Listening {
             events,
@@ -140,25 +172,51 @@ impl State {
             shown,
         } = bus.listen();
         let from = durable.max(self.seen);
+        let bare = self.join.as_ref().is_some_and(Join::is_unsure);
+        if bare {
+            self.bare.insert(name);
+        } else {
+            self.bare.remove(&name);
+        }
         Some(Heard {
             bus,
             events,
             from,
-            shown,
+            shown: shown.filter(|_| !bare),
+            bare,
         })
+    }
+
+    /// Once it is known what is shown, those who joined before are told of it.
+    fn show(&mut self) {
+        if self.bare.is_empty() || self.join.as_ref().is_some_and(Join::is_unsure) {
+            return;
+        }
+        for name in std::mem::take(&mut self.bare) {
+            if let Some(ear) = self.ears.get(&name).cloned()
+                && let Some(heard) = self.heard(name)
+            {
+                ear.hear_again(heard);
+            }
+        }
     }
 
     /// Lets everybody listen to another bus, and ends the one before it.
     fn turn_to(&mut self, bus: Bus) {
         let before = self.bus.replace(bus);
-        for ear in self.ears.values() {
-            if let Some(heard) = self.heard() {
+        for (name, ear) in self.ears.clone() {
+            if let Some(heard) = self.heard(name) {
                 ear.hear(heard);
             }
         }
         if let Some(before) = before {
             before.end(Arc::new(Ended::Closed));
         }
+    }
+
+    fn follows(&self, follower: &Followed) -> bool {
+        let same = |one: &Following| one.name == follower.0;
+        self.follower.as_ref().is_some_and(same)
     }
 
     fn name(&mut self) -> u64 {
@@ -176,10 +234,10 @@ impl Hub {
     pub(crate) fn join(&self) -> Joined {
         let mut state = self.state();
         let ear = Arc::new(Ear::default());
-        if let Some(heard) = state.heard() {
+        let name = state.name();
+        if let Some(heard) = state.heard(name) {
             ear.hear(heard);
         }
-        let name = state.name();
         state.ears.insert(name, ear.clone());
         Joined {
             name,
@@ -192,7 +250,9 @@ impl Hub {
     pub(crate) fn leave(&self, name: u64) {
         let mut state = self.state();
         state.ears.remove(&name);
+        state.bare.remove(&name);
         if state.ears.is_empty() {
+            state.join = None;
             if let Some(follower) = state.follower.take() {
                 follower.task.abort();
             }
@@ -211,6 +271,7 @@ impl Hub {
     pub(crate) fn enter(&self, bus: Bus) {
         let mut state = self.state();
         state.driven = true;
+        state.join = None;
         state.turn_to(bus);
         drop(state);
         self.entered.notify_waiters();
@@ -221,6 +282,59 @@ impl Hub {
         let mut state = self.state();
         state.driven = false;
         state.bus = None;
+    }
+
+    /// Listens from now on for one who watches: to what comes, after what is shown.
+    pub(crate) fn listen_again(&self, name: u64) -> Option<Heard> {
+        self.state().heard(name)
+    }
+
+    /// Has what other nodes tell put between the facts from here on; those up to `seen` were
+    /// published. Answers whether they are to be listened to anew, as somebody does or not.
+    pub(crate) fn listen(
+        &self,
+        follower: &Followed,
+        session: &SessionId,
+        seen: Seq,
+        listens: bool,
+    ) -> bool {
+        let mut state = self.state();
+        if !state.follows(follower) || state.driven {
+            return false;
+        }
+        match &mut state.join {
+            Some(_) if listens => return false,
+            // What was told meanwhile is gone.
+            Some(join) => join.missed(),
+            None => {
+                state.seen = state.seen.max(seen);
+                let seen = state.seen;
+                state.join = Some(Join::new(session.clone(), seen));
+                state.turn_to(Bus::new(LIVE_RING, seen));
+            }
+        }
+        true
+    }
+
+    /// Takes in what another node tells. Answers how it stands then.
+    pub(crate) fn hear(&self, follower: &Followed, told: Told) -> Stands {
+        let mut state = self.state();
+        let follows = state.follows(follower) && !state.driven;
+        let State { join, bus, .. } = &mut *state;
+        let (Some(join), Some(bus), true) = (join, bus, follows) else {
+            return Stands::default();
+        };
+        match told {
+            Told::Message(message) => join.hear(message, bus),
+            Told::Missed => join.missed(),
+        }
+        let stands = Stands {
+            due: join.due(),
+            lost: join.is_lost(),
+            passing: join.is_passing(),
+        };
+        state.show();
+        stands
     }
 
     /// The bus of the driver that is here.
@@ -263,11 +377,7 @@ impl Hub {
     pub(crate) fn publish(&self, follower: &Followed, facts: &[Arc<Recorded>]) {
         let mut state = self.state();
         let Some(last) = facts.last() else { return };
-        if state
-            .follower
-            .as_ref()
-            .is_none_or(|one| one.name != follower.0)
-        {
+        if !state.follows(follower) {
             return;
         }
         if state.bus.is_none() {
@@ -276,9 +386,17 @@ impl Hub {
         }
         // Before the events: whoever joins and then reads this position misses nothing.
         state.seen = state.seen.max(last.seq);
-        if let Some(bus) = &state.bus {
-            bus.facts(facts);
+        let State { join, bus, .. } = &mut *state;
+        match (join, bus) {
+            // One by one: what streamed before a fact is told before it.
+            (Some(join), Some(bus)) => facts.iter().for_each(|fact| {
+                bus.facts(std::slice::from_ref(fact));
+                join.fact(fact, bus);
+            }),
+            (None, Some(bus)) => bus.facts(facts),
+            (_, None) => {}
         }
+        state.show();
     }
 
     /// Has everybody who watches look at the log for themselves.
@@ -298,6 +416,17 @@ impl Hub {
             }
         }
     }
+}
+
+/// How it stands with what another node tells.
+#[derive(Debug, Default)]
+pub(crate) struct Stands {
+    /// The position up to which the log is to be read at once.
+    pub(crate) due: Option<Seq>,
+    /// Something is missing.
+    pub(crate) lost: bool,
+    /// That is on its way.
+    pub(crate) passing: bool,
 }
 
 /// The name of a follower.

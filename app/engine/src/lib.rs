@@ -5,6 +5,7 @@
 #[doc = include_str!("../../../docs/testing.md")]
 mod guide {}
 
+mod agents;
 mod approvals;
 mod arguments;
 mod attached;
@@ -22,10 +23,15 @@ mod follower;
 mod fork;
 mod hub;
 mod images;
+mod live;
 mod load;
 mod look;
+mod orphans;
+mod peers;
 mod prefix;
+mod program;
 mod published;
+mod reach;
 mod rehearse;
 mod report;
 mod rules;
@@ -40,19 +46,23 @@ mod toolbox;
 mod twice;
 mod watch;
 
+pub use agents::agent_session;
 pub use approvals::{PendingApproval, pending};
 pub use beside::named;
 pub use config::Config;
 pub use conversation::Conversation;
 pub use copy::{Copied, CopyError, Keeper, copy};
-pub use engine::{Engine, Parted, Recovered, Start};
+pub use engine::{Engine, Parted, Recovered, Start, Takeover};
 pub use error::{AwaitError, Ended, SendError, StartError};
 pub use event::{Event, Live, LiveKind};
 pub use fork::{ForkAt, ForkError, Forked, fork};
 pub use load::{Loaded, fold, load};
 pub use look::Looked;
+pub use peers::{Load, Peers};
 pub use prefix::PrefixReport;
+pub use program::EngineFault;
 pub use published::{LiveBatch, Published};
+pub use reach::{Reached, Stop};
 pub use rehearse::rehearse;
 pub use report::{TurnFold, TurnReport};
 pub use send::Send;

@@ -54,6 +54,8 @@ impl Looked {
             | Fact::CallStarted(_)
             | Fact::ReconcileStarted(_)
             | Fact::CallObserved(_)
+            | Fact::ProgramCalled(_)
+            | Fact::ProgramRun(_)
             | Fact::InterruptRequested(_)
             | Fact::TurnSettled(_) => None,
         }

@@ -16,6 +16,8 @@ pub struct TurnReport {
     /// What the model's last answer said to the user, as far as it stands; empty when it said
     /// nothing.
     pub answer: String,
+    /// Whether the answer is what a program has returned: JSON text.
+    pub returned: bool,
     /// The terminal fact.
     pub settled: Arc<Recorded>,
 }
@@ -26,6 +28,8 @@ pub struct TurnFold {
     turn: TurnId,
     /// What the latest sample has said, by position.
     said: Vec<(Seq, Arc<str>)>,
+    /// Whether that is what its program has returned.
+    returned: bool,
 }
 
 impl TurnFold {
@@ -35,6 +39,7 @@ impl TurnFold {
         Self {
             turn,
             said: Vec::new(),
+            returned: false,
         }
     }
 
@@ -51,7 +56,10 @@ impl TurnFold {
             return None;
         }
         match &fact.fact {
-            Fact::SampleStarted(_) => self.said.clear(),
+            Fact::SampleStarted(_) => {
+                self.said.clear();
+                self.returned = false;
+            }
             Fact::SampleCut(cut) => match cut.stands {
                 Stands::Nothing => self.said.clear(),
                 Stands::Through { item } => self.said.retain(|(seq, _)| *seq <= item),
@@ -63,6 +71,13 @@ impl TurnFold {
                 }
                 Item::Reasoning(_) | Item::Call(_) => {}
             },
+            Fact::ProgramRun(run) => {
+                let returned = run.outcome.end.returned().filter(|_| run.fault.is_none());
+                if let Some(value) = returned {
+                    self.said = vec![(fact.seq, value.clone())];
+                    self.returned = true;
+                }
+            }
             Fact::TurnSettled(settled) => {
                 let said = std::mem::take(&mut self.said);
                 return Some(TurnReport {
@@ -70,6 +85,7 @@ impl TurnFold {
                     outcome: settled.outcome.clone(),
                     spent: settled.spent,
                     answer: said.iter().map(|(_, text)| &**text).collect(),
+                    returned: self.returned,
                     settled: fact.clone(),
                 });
             }
@@ -95,6 +111,7 @@ impl TurnFold {
             | Fact::CallStarted(_)
             | Fact::ReconcileStarted(_)
             | Fact::CallObserved(_)
+            | Fact::ProgramCalled(_)
             | Fact::InterruptRequested(_) => {}
         }
         None
@@ -139,6 +156,7 @@ mod tests {
             because: Because::Retry,
             digest: Digest::EMPTY,
             reserved: Reserved::default(),
+            kind: windlass_core::SampleKind::Normal,
         })
     }
 

@@ -4,12 +4,17 @@
 //! Of a sample it is the text of each part whose item is not durable, of a call its last report. It
 //! is bounded by what bounds an answer, and empty while nothing runs.
 
+mod telling;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use windlass_core::{CallId, Delta, Fact, Recorded, Seq, SessionId, Timestamp, TurnId};
 
 use crate::event::{Live, LiveKind};
+use crate::live;
 use crate::published::LiveBatch;
+
+pub(crate) use telling::Said;
 
 /// Which run of a sample speaks, and when.
 #[derive(Debug, Clone)]
@@ -24,6 +29,10 @@ pub(crate) struct Speaker {
 /// What is shown and not durable.
 #[derive(Debug)]
 pub(crate) struct Shown {
+    /// The position up to which the log is durable.
+    durable: Seq,
+    /// A run whose beginning is not durable is not shown yet: where this node has lost the session, the
+    /// driver elsewhere may have another run there.
     sample: Option<Saying>,
     /// The last run that is known to be over: nothing of it is shown any more.
     over: Seq,
@@ -38,6 +47,8 @@ struct Saying {
     parts: Vec<Part>,
     /// Parts whose items are on their way to the log, in their order there.
     whole: VecDeque<u32>,
+    /// How many items of it are in the log.
+    items: u32,
 }
 
 #[derive(Debug)]
@@ -70,25 +81,45 @@ impl Speaker {
     }
 }
 
-impl Default for Shown {
-    fn default() -> Self {
+impl Shown {
+    /// Nothing yet, of a log that is durable up to there.
+    pub(crate) fn new(durable: Seq) -> Self {
         Self {
+            durable,
             sample: None,
             over: Seq::ZERO,
             reports: BTreeMap::new(),
             told: None,
         }
     }
-}
 
-impl Shown {
+    /// What is shown of the run that speaks.
+    fn saying(&self) -> Option<&Saying> {
+        let on_record = |saying: &&Saying| saying.speaker.started <= self.durable;
+        self.sample.as_ref().filter(on_record)
+    }
+
+    /// Whether this run speaks, and its beginning is durable.
+    pub(crate) fn speaks(&self, started: Seq) -> bool {
+        let saying = self.saying();
+        saying.is_some_and(|saying| saying.speaker.started == started)
+    }
+
+    /// What the run has said, if anything, one delta a part.
+    pub(crate) fn said(&self) -> Option<LiveBatch> {
+        let said: Vec<Live> = self.saying()?.told().collect();
+        (!said.is_empty()).then(|| said.into())
+    }
+
     /// A sample says more. `whole` are its parts that are whole by now, each with whether there is an
-    /// item of it. Answers whether the run is not over.
+    /// item of it. Answers whether that is shown: the run's beginning is durable, and it is not over.
+    /// What was said is noted where it is asked for.
     pub(crate) fn say(
         &mut self,
         speaker: &Speaker,
         deltas: &[Delta],
         whole: &[(u32, bool)],
+        mut said: Option<&mut Said>,
     ) -> bool {
         if speaker.started <= self.over {
             return false;
@@ -100,23 +131,34 @@ impl Shown {
                 speaker: speaker.clone(),
                 parts: Vec::new(),
                 whole: VecDeque::new(),
+                items: 0,
             });
+            if let Some(said) = &mut said {
+                said.begins = true;
+            }
         }
         if let Some(saying) = &mut self.sample {
             saying.speaker.ts = speaker.ts;
             for delta in deltas {
-                saying.add(delta);
+                let (kind, offset) = saying.add(delta);
+                if let Some(said) = &mut said {
+                    said.add(delta, kind, offset);
+                }
             }
             for (slot, item) in whole {
+                let place = item.then(|| saying.next());
                 match item {
                     true => saying.whole.push_back(*slot),
                     // A part that is said to be whole twice has its item from the first time.
-                    false if saying.whole.contains(slot) => {}
+                    false if saying.whole.contains(slot) => continue,
                     false => saying.drop(*slot),
+                }
+                if let Some(said) = &mut said {
+                    said.whole.push((*slot, place));
                 }
             }
         }
-        true
+        speaker.started <= self.durable
     }
 
     /// A call reports.
@@ -131,13 +173,16 @@ impl Shown {
 
     /// A fact is durable: what it says is shown no more.
     pub(crate) fn durable(&mut self, recorded: &Recorded) {
+        self.durable = self.durable.max(recorded.seq);
         match &recorded.fact {
             Fact::ItemAdded(added) => {
                 if let Some(saying) = &mut self.sample
                     && saying.speaker.started == added.started
-                    && let Some(slot) = saying.whole.pop_front()
                 {
-                    saying.drop(slot);
+                    saying.items = saying.items.saturating_add(1);
+                    if let Some(slot) = saying.whole.pop_front() {
+                        saying.drop(slot);
+                    }
                 }
             }
             Fact::SampleEnded(ended) => self.end(ended.started),
@@ -152,6 +197,7 @@ impl Shown {
                 self.end(recorded.seq);
                 self.reports.clear();
             }
+            Fact::SampleStarted(_) => {}
             Fact::SessionOpened(_)
             | Fact::SessionResumed(_)
             | Fact::SettingsChanged(_)
@@ -167,11 +213,12 @@ impl Shown {
             | Fact::CompactionStarted(_)
             | Fact::Compacted(_)
             | Fact::CompactionFailed(_)
-            | Fact::SampleStarted(_)
             | Fact::CallDecided(_)
             | Fact::ApprovalAsked(_)
             | Fact::ApprovalAnswered(_)
             | Fact::ReconcileStarted(_)
+            | Fact::ProgramCalled(_)
+            | Fact::ProgramRun(_)
             | Fact::InterruptRequested(_) => return,
         }
         self.told = None;
@@ -187,7 +234,7 @@ impl Shown {
     /// All of it, one delta a part. Whoever asks before something changes shares it.
     pub(crate) fn told(&mut self) -> Option<LiveBatch> {
         if self.told.is_none() {
-            let said = self.sample.iter().flat_map(Saying::told);
+            let said = self.saying().into_iter().flat_map(Saying::told);
             let all: Vec<Live> = said.chain(self.reports.values().cloned()).collect();
             self.told = (!all.is_empty()).then(|| all.into());
         }
@@ -196,7 +243,8 @@ impl Shown {
 }
 
 impl Saying {
-    fn add(&mut self, delta: &Delta) {
+    /// Adds to a part. Answers what it is, and where in it this lies.
+    fn add(&mut self, delta: &Delta) -> (live::Kind, u64) {
         let (slot, kind, text) = match delta {
             Delta::Text { slot, text } => (*slot, Kind::Text, text.as_str()),
             Delta::Refusal { slot, text } => (*slot, Kind::Refusal, text.as_str()),
@@ -213,10 +261,17 @@ impl Saying {
         // The part that grew last is nearly always the one that grows now.
         let part = self.parts.iter_mut().rev().find(|part| part.slot == slot);
         match part {
-            Some(part) => part.text.push_str(text),
+            Some(part) => {
+                let offset = part.len();
+                part.text.push_str(text);
+                (part.kind(), offset)
+            }
             None => {
                 let text = text.to_owned();
-                self.parts.push(Part { slot, kind, text });
+                let part = Part { slot, kind, text };
+                let kind = part.kind();
+                self.parts.push(part);
+                (kind, 0)
             }
         }
     }

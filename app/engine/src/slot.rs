@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
 use windlass_core::{Epoch, SessionId, StopWhen};
-use windlass_ports::CancelSource;
+use windlass_ports::{CancelSource, LiveRelay};
 
 use crate::bus::Bus;
 use crate::driver::Command;
-use crate::engine::Inner;
+use crate::engine::{Engine, Inner};
 use crate::error::Ended;
 use crate::hub::Hub;
 
@@ -55,6 +55,17 @@ impl Slot {
             change: Notify::new(),
             hub: Hub::default(),
         }
+    }
+
+    /// The engine that it is a place in, while that is there.
+    pub(crate) fn engine(&self) -> Option<Engine> {
+        self.engine.upgrade().map(|inner| Engine { inner })
+    }
+
+    /// The relay of its engine, where other nodes share the store.
+    pub(crate) fn relay(&self) -> Option<Arc<dyn LiveRelay>> {
+        let engine = self.engine.upgrade()?;
+        engine.peers.as_ref().map(|peers| peers.relay.clone())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -113,7 +113,7 @@ impl Subscription {
     /// Reads on in the log. A log that ends before a position that was durable is an error: it
     /// must never pass for the end.
     async fn fill(&mut self) -> Result<(), StoreError> {
-        let facts = self
+        let mut facts = self
             .store
             .read(&self.session, self.cursor, self.page)
             .await?;
@@ -128,6 +128,8 @@ impl Subscription {
             };
             return Err(StoreError::new(kind, context));
         }
+        // What is heard anyway is heard after what streams before it.
+        facts.retain(|fact| fact.seq <= self.behind);
         self.backlog.extend(facts);
         Ok(())
     }

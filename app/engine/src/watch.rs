@@ -11,6 +11,7 @@ use windlass_ports::{LogStore, StoreError, StoreErrorKind};
 use crate::event::Event;
 use crate::follower;
 use crate::hub::{Ear, Heard, Joined};
+use crate::published::LiveBatch;
 use crate::slot::Slot;
 
 /// Facts that a watch reads of a log at a time, at most: each of many watchers may hold as many.
@@ -26,6 +27,12 @@ pub struct Watch {
     name: u64,
     ear: Arc<Ear>,
     heard: Option<Heard>,
+    /// What it takes of that.
+    takes: Takes,
+    /// Something that streams was given out since it began to hear that.
+    streamed: bool,
+    /// The position up to which facts were heard, or are in the log before them.
+    reached: Seq,
     /// The last position given out; `None` until it is known where now is.
     cursor: Option<Seq>,
     /// Whether the log has that position.
@@ -39,6 +46,19 @@ pub struct Watch {
     looked: bool,
     /// Somebody follows the log for it.
     followed: bool,
+}
+
+/// What a watch takes of what it hears. Facts it always takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Takes {
+    /// What streams too.
+    All,
+    /// Not what streams, until it is given another ear: what was shown before is not known yet.
+    Bare,
+    /// Not what streams, until the facts that it has read already were heard. Then it listens again.
+    Ahead,
+    /// The same after it lagged. Then it takes all that comes.
+    Lagging,
 }
 
 impl Watch {
@@ -57,6 +77,9 @@ impl Watch {
             name: joined.name,
             ear: joined.ear,
             heard: None,
+            takes: Takes::All,
+            streamed: false,
+            reached: Seq::ZERO,
             cursor: after,
             begun: false,
             behind: joined.from,
@@ -134,13 +157,20 @@ impl Watch {
     fn turn(&mut self) -> Option<u64> {
         let news = self.ear.take();
         if let Some(heard) = news.heard {
-            self.behind = self.behind.max(heard.from);
-            self.heard = Some(heard);
+            self.listen(heard);
         }
         if news.look {
             self.look();
         }
         (news.missed > 0).then_some(news.missed)
+    }
+
+    fn listen(&mut self, heard: Heard) {
+        self.behind = self.behind.max(heard.from);
+        self.reached = heard.from;
+        self.takes = if heard.bare { Takes::Bare } else { Takes::All };
+        self.streamed = false;
+        self.heard = Some(heard);
     }
 
     fn look(&mut self) {
@@ -204,7 +234,7 @@ impl Watch {
             return None;
         };
         if let Some(shown) = heard.shown.take() {
-            return Some(Event::Live(shown));
+            return self.stream(cursor, shown);
         }
         // In this order: once it has ended, nothing comes that is not there already.
         if heard.bus.ended().is_some() && heard.events.is_empty() {
@@ -218,28 +248,78 @@ impl Watch {
                 if self.ear.take_look() {
                     self.look();
                 }
+                if let Some(heard) = self.ear.take_again() {
+                    self.listen(heard);
+                }
                 return None;
             }
         };
         match event {
-            Ok(Event::Fact(fact)) if fact.seq <= cursor => None,
-            Ok(Event::Fact(fact)) if fact.seq == cursor.next() => {
-                self.cursor = Some(fact.seq);
-                Some(Event::Fact(fact))
-            }
             Ok(Event::Fact(fact)) => {
-                self.behind = fact.seq;
-                None
+                self.reached = self.reached.max(fact.seq);
+                let event = if fact.seq == cursor.next() {
+                    self.cursor = Some(fact.seq);
+                    Some(Event::Fact(fact))
+                } else {
+                    if fact.seq > cursor {
+                        self.behind = fact.seq;
+                    }
+                    None
+                };
+                self.caught_up(cursor);
+                event
             }
-            Ok(other @ (Event::Live(_) | Event::Lagged { .. })) => Some(other),
+            Ok(Event::Live(live)) => self.stream(cursor, live),
+            Ok(other @ Event::Lagged { .. }) => Some(other),
             Ok(Event::Ended(_)) | Err(RecvError::Closed) => {
                 self.heard = None;
                 None
             }
             Err(RecvError::Lagged(missed)) => {
-                self.behind = self.behind.max(heard.bus.durable());
+                let durable = heard.bus.durable();
+                self.behind = self.behind.max(durable);
+                if durable <= cursor {
+                    self.reached = self.reached.max(durable);
+                } else if self.takes == Takes::All {
+                    self.takes = Takes::Lagging;
+                }
                 Some(Event::Lagged { missed })
             }
+        }
+    }
+
+    /// What streams, where it is not older than what was given out.
+    fn stream(&mut self, cursor: Seq, live: LiveBatch) -> Option<Event> {
+        match self.takes {
+            Takes::All if cursor <= self.reached => {
+                self.streamed = true;
+                Some(Event::Live(live))
+            }
+            Takes::All if self.streamed => {
+                self.takes = Takes::Lagging;
+                Some(Event::Lagged { missed: 1 })
+            }
+            Takes::All => {
+                self.takes = Takes::Ahead;
+                None
+            }
+            Takes::Bare | Takes::Ahead | Takes::Lagging => None,
+        }
+    }
+
+    /// Once the facts that were read already were heard too, what streams is not older.
+    fn caught_up(&mut self, cursor: Seq) {
+        if self.reached < cursor {
+            return;
+        }
+        match self.takes {
+            Takes::Ahead => {
+                if let Some(heard) = self.slot.hub.listen_again(self.name) {
+                    self.listen(heard);
+                }
+            }
+            Takes::Lagging => self.takes = Takes::All,
+            Takes::All | Takes::Bare => {}
         }
     }
 
@@ -247,7 +327,7 @@ impl Watch {
     /// must never pass for the end.
     async fn fill(&mut self, cursor: Seq) -> Result<(), StoreError> {
         let id = &self.slot.id;
-        let facts = self.store.read(id, cursor, self.page).await?;
+        let mut facts = self.store.read(id, cursor, self.page).await?;
         if facts.is_empty() && cursor < self.behind {
             let context = format!(
                 "reading session {id} after {cursor}: the log ends there though {} was durable",
@@ -261,6 +341,10 @@ impl Watch {
         }
         if facts.len() < self.page {
             self.looks = false;
+        }
+        // What is heard anyway is heard after what streams before it.
+        if self.heard.is_some() && !self.looks && cursor < self.behind {
+            facts.retain(|fact| fact.seq <= self.behind);
         }
         self.backlog.extend(facts);
         Ok(())

@@ -166,6 +166,7 @@ async fn open(
         hooks: Arc::new(NoHooks),
         approver: Arc::new(NobodyAsked),
         clock: Arc::new(ManualClock::new(Timestamp(1), 1)),
+        programs: windlass::ports::Programs::none(),
     };
     let engine = Engine::new(ports, Config::default());
     let start = Start::Either(Box::new(OpenSession {
@@ -242,6 +243,7 @@ async fn a_locked_session_is_told_apart() {
         hooks: Arc::new(NoHooks),
         approver: Arc::new(NobodyAsked),
         clock: Arc::new(ManualClock::new(Timestamp(1), 1)),
+        programs: windlass::ports::Programs::none(),
     };
     let engine = Engine::new(ports, Config::default());
     let id = SessionId::new("s").unwrap();

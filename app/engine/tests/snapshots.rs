@@ -179,6 +179,7 @@ fn engine(store: &Shelf, snapshot_every: u64) -> Engine {
         hooks: Arc::new(NoHooks),
         approver: Arc::new(NobodyAsked),
         clock: Arc::new(RuntimeClock::new(Timestamp(1_000), 1)),
+        programs: windlass::ports::Programs::none(),
     };
     let config = Config {
         page: 7,

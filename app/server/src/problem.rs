@@ -52,6 +52,8 @@ pub(crate) enum Code {
     QueueFull,
     /// Another process drives the session.
     HeldElsewhere,
+    /// It was not acted upon in time, and is not any more.
+    Late,
     /// The session's log is not what was written, or not to be read by this release.
     Damaged,
     /// The body, or the input, is too large.
@@ -72,8 +74,12 @@ pub(crate) enum Code {
     TooManyTurns,
     /// A defect of the server.
     Defect,
+    /// The server drives as many sessions as it may.
+    Busy,
     /// The server is going away.
     Draining,
+    /// It was accepted and will be done; what became of it is not known yet.
+    Waits,
     /// The store does not answer.
     StoreAway,
     /// The store takes no more.
@@ -100,6 +106,7 @@ impl Code {
             | Self::Stopping
             | Self::QueueFull
             | Self::HeldElsewhere
+            | Self::Late
             | Self::Damaged => StatusCode::CONFLICT,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMedia => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -109,7 +116,8 @@ impl Code {
                 StatusCode::TOO_MANY_REQUESTS
             }
             Self::Defect => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::Draining | Self::StoreAway => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Draining | Self::Busy | Self::StoreAway => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Waits => StatusCode::GATEWAY_TIMEOUT,
             Self::StoreFull => StatusCode::INSUFFICIENT_STORAGE,
         }
     }
@@ -137,6 +145,8 @@ impl Code {
             Self::Stopping => "The turn has not stopped yet",
             Self::QueueFull => "Too many inputs wait",
             Self::HeldElsewhere => "Another process drives the session",
+            Self::Late => "It came too late",
+            Self::Waits => "It was accepted, and waits to be done",
             Self::Damaged => "The session's log is damaged",
             Self::TooLarge => "Too large",
             Self::UnsupportedMedia => "The body must be plain JSON",
@@ -148,6 +158,7 @@ impl Code {
             Self::TooManyTurns => "Too many turns in flight",
             Self::Defect => "A defect of the server",
             Self::Draining => "The server is going away",
+            Self::Busy => "The server drives as many sessions as it may",
             Self::StoreAway => "The store does not answer",
             Self::StoreFull => "The store takes no more",
         }

@@ -170,7 +170,7 @@ fn note(observation: &Observation) -> String {
     let bytes = observation.output.len();
     let advice = match observation.status {
         ObservationStatus::Done | ObservationStatus::Failed => {
-            "The tool can be run again if they are needed."
+            "What it did stands; only reads may run again."
         }
         ObservationStatus::Denied => "The call was denied and did not run.",
         ObservationStatus::Aborted => "The call was stopped while it ran.",

@@ -80,6 +80,7 @@ impl Talk {
             images: Vec::new(),
             key: None,
             dry_run: false,
+            keyed: None,
         }));
         let input = InputId(queued.0);
         if let Some((_, _, lasting)) = context {
@@ -133,6 +134,7 @@ impl Talk {
                 fault: None,
                 rules: Vec::new(),
                 opaque: None,
+                spoken: false,
             };
             self.added(started, Item::Call(Arc::new(call)))
         });
@@ -150,6 +152,7 @@ impl Talk {
             self.fact(Fact::CallObserved(CallObserved {
                 call: CallId(call.0),
                 observation: Arc::new(observation),
+                took: None,
             }));
         }
     }

@@ -187,6 +187,7 @@ fn a_question_says_how_many_words_there_is_room_for_and_offers_no_tools() {
         concurrency: Concurrency::Parallel,
         timeout_ms: None,
         reconciles: false,
+        agent: None,
     });
     let settings = Arc::new(settings);
     let sketch = sketch(&talk.history, &settings, talk.turn, Summary, 6_000);

@@ -226,8 +226,8 @@ fn nothing_leaves_where_its_list_would_be_as_large() {
 #[test]
 fn clearing_keeps_what_became_of_the_call() {
     let statuses = [
-        (ObservationStatus::Done, "can be run again"),
-        (ObservationStatus::Failed, "can be run again"),
+        (ObservationStatus::Done, "only reads may run again"),
+        (ObservationStatus::Failed, "only reads may run again"),
         (ObservationStatus::Denied, "denied"),
         (ObservationStatus::Aborted, "stopped"),
         (ObservationStatus::Unknown, "Nobody knows"),

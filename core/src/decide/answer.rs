@@ -5,7 +5,8 @@ use alloc::sync::Arc;
 
 use super::input::seen;
 use super::{Plan, calls, shape};
-use crate::call::{Observation, Verdict};
+use crate::agent::Took;
+use crate::call::{Observation, ObservationStatus, Verdict};
 use crate::digest::Digest;
 use crate::effect::{Demand, EffectKey, Owed};
 use crate::error::Reject;
@@ -18,7 +19,7 @@ use crate::id::{CallId, Seq};
 use crate::input::{Answer, Compaction, SampleNews};
 use crate::owed::owed;
 use crate::scope::Scope;
-use crate::session::{Phase, Progress, Sampling, Stage, Turn};
+use crate::session::{CallState, Phase, Progress, Sampling, Stage, Turn};
 use crate::time::Timestamp;
 
 pub(super) fn on_sampled(plan: &mut Plan, key: EffectKey, news: SampleNews) -> Result<(), Reject> {
@@ -124,13 +125,43 @@ pub(super) fn on_ran(
     observation: Observation,
 ) -> Result<(), Reject> {
     let call = running(plan, key)?;
-    observe(plan, call, observation)
+    observe(plan, call, observation, None)
 }
 
-fn observe(plan: &mut Plan, call: CallId, observation: Observation) -> Result<(), Reject> {
+/// An agent says what it took. A child that took more samples than it was lent is not one that this
+/// core limited: all that was lent counts, and no more.
+pub(super) fn on_returned(
+    plan: &mut Plan,
+    key: EffectKey,
+    observation: Observation,
+    took: Took,
+) -> Result<(), Reject> {
+    let call = running(plan, key)?;
+    observe(plan, call, observation, Some(took))
+}
+
+/// Where a call was lent something and nobody says what it took, all of it counts.
+fn observe(
+    plan: &mut Plan,
+    id: CallId,
+    observation: Observation,
+    took: Option<Took>,
+) -> Result<(), Reject> {
+    let turn = plan.session.turn();
+    let mut calls = turn.into_iter().flat_map(Turn::calls);
+    let call = calls.find(|call| call.id == id);
+    let known = took.filter(|_| observation.status != ObservationStatus::Unknown);
+    let took = call.and_then(|call| call.lent).map(|lent| {
+        let took = known.unwrap_or_else(|| lent.all());
+        Took {
+            samples: took.samples.min(lent.samples),
+            ..took
+        }
+    });
     plan.push(Fact::CallObserved(CallObserved {
-        call,
+        call: id,
         observation: Arc::new(observation),
+        took,
     }))
 }
 
@@ -142,7 +173,7 @@ pub(super) fn on_reconciled(
 ) -> Result<(), Reject> {
     let call = running(plan, key)?;
     let observation = observation.unwrap_or_else(calls::unknown);
-    observe(plan, call, observation)
+    observe(plan, call, observation, None)
 }
 
 /// Anybody who may see the session answers the open question; the first answer counts.
@@ -200,6 +231,7 @@ pub(super) fn answered(
         ),
         Answer::Deny { reason } => (Verdict::Deny, reason, None),
     };
+    let key = plan.key.take();
     plan.push(Fact::ApprovalAnswered(ApprovalAnswered {
         call,
         by: Arc::new(by),
@@ -207,6 +239,7 @@ pub(super) fn answered(
         reason,
         arguments,
         edit,
+        key,
     }))
 }
 
@@ -305,11 +338,13 @@ pub(super) fn on_never_began(plan: &mut Plan, key: EffectKey) -> Result<(), Reje
         EffectKey::Call { .. } => {
             let call = running(plan, key)?;
             let observation = calls::never_began(plan, call);
-            observe(plan, call, observation)
+            let fresh = observation.status == ObservationStatus::NotStarted;
+            let took = fresh.then(Took::default);
+            observe(plan, call, observation, took)
         }
         EffectKey::Reconcile { .. } => {
             let call = running(plan, key)?;
-            observe(plan, call, calls::unknown())
+            observe(plan, call, calls::unknown(), None)
         }
         EffectKey::Hook { .. } | EffectKey::Approval { .. } | EffectKey::Compact { .. } => {
             Err(Reject::Stale(key))
@@ -327,6 +362,12 @@ fn awaited(plan: &Plan, key: EffectKey) -> Result<(&Turn, &Sampling), Reject> {
         return Ok((turn, sampling));
     }
     Err(Reject::Stale(key))
+}
+
+/// Whether a program is to go on.
+fn goes_on(plan: &Plan, program: CallId) -> bool {
+    let turn = plan.session.turn();
+    turn.is_some_and(|turn| turn.program_goes_on(program))
 }
 
 /// The call that this run is the awaited one of.
@@ -350,7 +391,9 @@ fn running(plan: &Plan, key: EffectKey) -> Result<CallId, Reject> {
     };
     let turn = plan.session.turn();
     let mut calls = turn.into_iter().flat_map(Turn::calls);
-    if calls.any(|call| call.id == id && awaited(&call.progress)) {
+    // A program that waits for its calls says nothing.
+    let waits = |call: &CallState| call.is_program() && !goes_on(plan, call.id);
+    if calls.any(|call| call.id == id && awaited(&call.progress) && !waits(call)) {
         return Ok(id);
     }
     Err(Reject::Stale(key))

@@ -1,10 +1,11 @@
-//! Budgets: what a sample is expected to take, and what stands against it.
+//! Budgets: what a sample is expected to take, what stands against it, and what is lent.
 
 use super::Plan;
+use crate::agent::{AgentSpec, Lent};
 use crate::compaction::Shown;
 use crate::fact::Reserved;
 use crate::outcome::LimitKind;
-use crate::session::{Session, Turn};
+use crate::session::{Session, Stage, Turn};
 use crate::usage::Usage;
 
 /// Bytes of text that a token has at least, on average. English has more than four; this errs on
@@ -65,21 +66,35 @@ pub(super) fn room(turn: &Turn) -> Option<u64> {
 /// attempt, which is of the same sample.
 pub(super) fn spent(turn: &Turn) -> Option<LimitKind> {
     let over = |limit: u64, spent: u64| limit > 0 && spent >= limit;
-    if turn.spent.samples >= turn.limits.samples {
+    if turn.samples() >= turn.limits.samples || turn.has_worked() {
         return Some(LimitKind::Samples);
     }
     if over(turn.limits.tokens, turn.tokens()) {
         return Some(LimitKind::Tokens);
     }
-    over(turn.limits.cost_micros, turn.spent.cost_micros).then_some(LimitKind::Cost)
+    over(turn.limits.cost_micros, turn.cost_micros()).then_some(LimitKind::Cost)
 }
 
 /// What is set aside for the next sample, or the limit that leaves no room for it.
 pub(super) fn reserve(plan: &Plan, turn: &Turn) -> Result<Reserved, LimitKind> {
     let limits = &turn.limits;
+    let reserved = estimate(plan, turn);
+    let over = |limit: u64, spent: u64, more: u64| limit > 0 && spent.saturating_add(more) > limit;
+    if over(limits.tokens, turn.tokens(), reserved.tokens) {
+        return Err(LimitKind::Tokens);
+    }
+    if over(limits.cost_micros, turn.cost_micros(), reserved.cost_micros) {
+        return Err(LimitKind::Cost);
+    }
+    Ok(reserved)
+}
+
+/// What the next sample is expected to take of what is limited.
+fn estimate(plan: &Plan, turn: &Turn) -> Reserved {
+    let limits = &turn.limits;
     let mut reserved = Reserved::default();
     if limits.tokens == 0 && limits.cost_micros == 0 {
-        return Ok(reserved);
+        return reserved;
     }
     let usage = Usage {
         input: Some(tokens(&plan.session, turn, More::default())),
@@ -88,17 +103,60 @@ pub(super) fn reserve(plan: &Plan, turn: &Turn) -> Result<Reserved, LimitKind> {
     };
     if limits.tokens > 0 {
         reserved.tokens = usage.tokens();
-        let total = turn.tokens().saturating_add(reserved.tokens);
-        if total > limits.tokens {
-            return Err(LimitKind::Tokens);
-        }
     }
     if limits.cost_micros > 0 {
         reserved.cost_micros = turn.settings.price.map_or(0, |price| price.of(&usage));
-        let total = turn.spent.cost_micros.saturating_add(reserved.cost_micros);
-        if total > limits.cost_micros {
-            return Err(LimitKind::Cost);
-        }
     }
-    Ok(reserved)
+    reserved
+}
+
+/// What an agent is lent: as much as it may have of what the turn has left, beside what calls that
+/// run are lent and what the turn needs for a sample that concludes it. `None` where nothing is left.
+pub(super) fn lend(plan: &Plan, turn: &Turn, agent: &AgentSpec) -> Option<Lent> {
+    let next = estimate(plan, turn);
+    // The answer that brought the call may still stream: what is set aside for it is taken, too.
+    let streams = match &turn.stage {
+        Stage::Sampling(sampling) => sampling.reserved,
+        Stage::Opening(_)
+        | Stage::Ready(_)
+        | Stage::Compacting(_)
+        | Stage::Backoff(_)
+        | Stage::Executing(_)
+        | Stage::Concluding(_)
+        | Stage::Ending(_) => Reserved::default(),
+    };
+    let (limits, out) = (&turn.limits, turn.lent());
+    let taken = turn.samples().saturating_add(out.samples);
+    // One is for the model to conclude with, and those for retries are for nothing else.
+    let kept = turn.kept_for_retries().saturating_add(1);
+    let left = limits.samples.saturating_sub(taken).saturating_sub(kept);
+    let share = |limit: u64, declared: u64, taken: [u64; 4]| {
+        if limit == 0 {
+            return Some(declared);
+        }
+        let taken = taken
+            .iter()
+            .fold(0, |sum: u64, one| sum.saturating_add(*one));
+        let left = limit.saturating_sub(taken);
+        let most = if declared == 0 {
+            left
+        } else {
+            left.min(declared)
+        };
+        (most > 0).then_some(most)
+    };
+    let tokens = [turn.tokens(), out.tokens, streams.tokens, next.tokens];
+    let money = [
+        turn.cost_micros(),
+        out.cost_micros,
+        streams.cost_micros,
+        next.cost_micros,
+    ];
+    let samples = left.min(agent.samples);
+    (samples > 0).then_some(())?;
+    Some(Lent {
+        samples,
+        tokens: share(limits.tokens, agent.tokens, tokens)?,
+        cost_micros: share(limits.cost_micros, agent.cost_micros, money)?,
+    })
 }

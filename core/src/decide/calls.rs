@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use super::hooks::{self, At};
-use super::{Plan, policy};
+use super::{Plan, budget, policy, programs};
 use crate::call::{Observation, ObservationStatus, Verdict};
 use crate::fact::{
     ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, Decider, Fact,
@@ -54,6 +54,9 @@ fn about_answer(turn: &Turn) -> At<'_> {
 
 /// What is to be said of one call without running it.
 fn settle_or_decide(plan: &Plan, turn: &Turn, call: &CallState, answer: &Word) -> Option<Fact> {
+    if call.ended && matches!(call.progress, Progress::Running { .. }) {
+        return Some(programs::untold(call));
+    }
     match (&call.progress, &turn.stop) {
         (Progress::Done { ran: true, .. }, None) => {
             let at = HookAt::AfterTool { call: call.id };
@@ -64,6 +67,7 @@ fn settle_or_decide(plan: &Plan, turn: &Turn, call: &CallState, answer: &Word) -
         }
         (Progress::Done { .. }, _)
         | (Progress::Running { .. } | Progress::Reconciling { .. }, None) => None,
+        (Progress::Running { .. }, Some(_)) if call.is_program() => programs::stopped(turn, call),
         (Progress::Running { .. } | Progress::Reconciling { .. }, Some(stop)) => {
             abandon(plan, turn, call, stop)
         }
@@ -98,7 +102,7 @@ fn unfit(call: &CallState) -> Option<Fact> {
         Fitness::Unfit { reason } => {
             Some(observed(call, ObservationStatus::Failed, reason.clone()))
         }
-        Fitness::Fit { .. } | Fitness::Goal => None,
+        Fitness::Fit { .. } | Fitness::Goal | Fitness::Program { .. } => None,
     }
 }
 
@@ -136,7 +140,7 @@ fn goal(plan: &Plan, turn: &Turn, call: &CallState) -> Option<Fact> {
 fn propose(turn: &Turn, call: &CallState, answer: &Word) -> Option<Fact> {
     let effect = match &call.fitness {
         Fitness::Unfit { .. } => return unfit(call),
-        Fitness::Goal => EffectClass::ReadOnly,
+        Fitness::Goal | Fitness::Program { .. } => EffectClass::ReadOnly,
         Fitness::Fit { effect, .. } => *effect,
     };
     if let Some(reason) = hooks::reason(answer) {
@@ -191,6 +195,7 @@ fn expire(plan: &Plan, call: &CallState, question: &Question) -> Option<Fact> {
             reason: String::from("Denied: nobody answered in time."),
             arguments: call.arguments,
             edit: None,
+            key: None,
         })
     })
 }
@@ -208,6 +213,20 @@ fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
     }
     let waits = |call: &&CallState| call.progress == Progress::Allowed;
     let call = turn.calls().iter().find(waits)?;
+    if let Fitness::Program { timeout_ms, .. } = call.fitness {
+        // What the rest of the answer says is heard first.
+        let whole = matches!(turn.stage, Stage::Executing(_));
+        return whole.then(|| {
+            Fact::CallStarted(CallStarted {
+                call: call.id,
+                attempt: 1,
+                idempotency_key: idempotency_key(plan, call.id),
+                timeout_ms,
+                plan: false,
+                lent: None,
+            })
+        });
+    }
     let Fitness::Fit {
         concurrency,
         timeout_ms,
@@ -236,15 +255,25 @@ fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
         Concurrency::Parallel => !alone && running < turn.limits.parallel_calls.max(1),
         Concurrency::Exclusive => running == 0,
     };
-    room.then(|| {
-        Fact::CallStarted(CallStarted {
-            call: call.id,
-            attempt: 1,
-            idempotency_key: idempotency_key(plan, call.id),
-            timeout_ms: *timeout_ms,
-            plan: planned(turn, call),
-        })
-    })
+    if !room {
+        return None;
+    }
+    let planned = planned(turn, call);
+    let agent = turn.agent(call).filter(|_| !planned);
+    let lent = agent.map(|agent| budget::lend(plan, turn, agent));
+    if lent == Some(None) {
+        let words = "Not run: too little of the turn's budget is left to lend it to an agent. Do \
+                     the work yourself, or conclude.";
+        return Some(observed(call, ObservationStatus::NotStarted, words.into()));
+    }
+    Some(Fact::CallStarted(CallStarted {
+        call: call.id,
+        attempt: 1,
+        idempotency_key: idempotency_key(plan, call.id),
+        timeout_ms: *timeout_ms,
+        plan: planned,
+        lent: lent.flatten(),
+    }))
 }
 
 /// The same for each run of a call; no other call of any session has it. A fork decides what it took
@@ -271,6 +300,20 @@ pub(super) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
     else {
         return None;
     };
+    let again = turn.stop.is_none() && attempt <= turn.limits.restarts;
+    if let Fitness::Program { timeout_ms, .. } = call.fitness {
+        return Some(match again {
+            true => Fact::CallStarted(CallStarted {
+                call: id,
+                attempt: attempt.saturating_add(1),
+                idempotency_key: idempotency_key(plan, id),
+                timeout_ms,
+                plan: false,
+                lent: None,
+            }),
+            false => programs::given_up(id),
+        });
+    }
     let Fitness::Fit {
         effect,
         timeout_ms,
@@ -280,7 +323,6 @@ pub(super) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
     else {
         return None;
     };
-    let again = turn.stop.is_none() && attempt <= turn.limits.restarts;
     let harmless = only_plan || *effect == EffectClass::ReadOnly;
     let rerun = || {
         Fact::CallStarted(CallStarted {
@@ -289,6 +331,7 @@ pub(super) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
             idempotency_key: idempotency_key(plan, id),
             timeout_ms: *timeout_ms,
             plan: only_plan,
+            lent: call.lent,
         })
     };
     Some(match effect {
@@ -304,10 +347,7 @@ pub(super) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
             reconcile(plan, id, 1, *timeout_ms)
         }
         EffectClass::ReadOnly | EffectClass::Idempotent | EffectClass::Effectful => {
-            Fact::CallObserved(CallObserved {
-                call: id,
-                observation: Arc::new(unknown()),
-            })
+            unknown_now(call)
         }
     })
 }
@@ -333,10 +373,15 @@ pub(super) fn reconcile_again(plan: &Plan, id: CallId) -> Option<Fact> {
     if turn.stop.is_none() && attempt <= turn.limits.restarts {
         return Some(reconcile(plan, id, attempt.saturating_add(1), timeout_ms));
     }
-    Some(Fact::CallObserved(CallObserved {
-        call: id,
+    Some(unknown_now(call))
+}
+
+fn unknown_now(call: &CallState) -> Fact {
+    Fact::CallObserved(CallObserved {
+        call: call.id,
         observation: Arc::new(unknown()),
-    }))
+        took: call.lent.map(|lent| lent.all()),
+    })
 }
 
 /// Nobody knows what became of a call whose process ended.
@@ -388,5 +433,6 @@ fn observed(call: &CallState, status: ObservationStatus, words: String) -> Fact 
     Fact::CallObserved(CallObserved {
         call: call.id,
         observation: Arc::new(Observation::new(status, words)),
+        took: call.lent.map(|lent| lent.all()),
     })
 }

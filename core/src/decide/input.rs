@@ -1,16 +1,18 @@
 //! Inputs: the facts that an input of a user, or of the process, itself is.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::{Plan, answer, context, hooks, proceed, recover, widening};
+use super::{Plan, answer, context, hooks, proceed, programs, recover, widening};
 use crate::error::Reject;
 use crate::evolve::holds;
 use crate::fact::{
     ContextPart, Fact, GoalSet, InputQueued, InterruptRequested, SettingsChanged, StopWhen,
 };
 use crate::goal::Goal;
+use crate::id::TurnId;
 use crate::image::Image;
 use crate::input::{Input, Widening};
 use crate::outcome::Interrupter;
@@ -21,6 +23,7 @@ use crate::settings::Settings;
 /// Adds the facts that the input itself is.
 pub(super) fn take(plan: &mut Plan, input: Input) -> Result<(), Reject> {
     match input {
+        Input::Keyed { key, input } => keyed(plan, key, *input),
         Input::Configure {
             scope,
             settings,
@@ -43,6 +46,7 @@ pub(super) fn take(plan: &mut Plan, input: Input) -> Result<(), Reject> {
                 context: last_of_each(context),
                 images,
                 key,
+                keyed: plan.key.take(),
                 dry_run,
             };
             on_send(plan, said)
@@ -53,7 +57,8 @@ pub(super) fn take(plan: &mut Plan, input: Input) -> Result<(), Reject> {
             scope,
             reason,
             when,
-        } => on_interrupt(plan, by, scope, reason, when),
+            turn,
+        } => on_interrupt(plan, by, scope, reason, when, turn),
         Input::Answer {
             call,
             scope,
@@ -65,11 +70,54 @@ pub(super) fn take(plan: &mut Plan, input: Input) -> Result<(), Reject> {
         Input::Tick => Ok(()),
         Input::Sampled { key, news } => answer::on_sampled(plan, key, news),
         Input::Ran { key, observation } => answer::on_ran(plan, key, observation),
+        Input::Returned {
+            key,
+            observation,
+            took,
+        } => answer::on_returned(plan, key, observation, took),
+        Input::Programmed { key, news } => programs::on_programmed(plan, key, news),
         Input::Hooked { key, reply } => hooks::on_hooked(plan, key, reply),
         Input::Asked { key, scope, answer } => answer::on_asked(plan, key, scope, answer),
         Input::Reconciled { key, observation } => answer::on_reconciled(plan, key, observation),
         Input::Compacted { key, compaction } => answer::on_compacted(plan, key, compaction),
         Input::NeverBegan { key } => answer::on_never_began(plan, key),
+    }
+}
+
+/// What is said under a key is decided once: what the session remembers was said before.
+fn keyed(plan: &mut Plan, key: String, input: Input) -> Result<(), Reject> {
+    match &input {
+        Input::Configure { scope, .. }
+        | Input::SetGoal { scope, .. }
+        | Input::Send { scope, .. }
+        | Input::Interrupt { scope, .. }
+        | Input::Answer { scope, .. } => seen(plan, scope)?,
+        Input::Continue => {}
+        Input::Keyed { .. }
+        | Input::Close
+        | Input::Recovered
+        | Input::Tick
+        | Input::Sampled { .. }
+        | Input::Ran { .. }
+        | Input::Returned { .. }
+        | Input::Programmed { .. }
+        | Input::Hooked { .. }
+        | Input::Asked { .. }
+        | Input::Reconciled { .. }
+        | Input::Compacted { .. }
+        | Input::NeverBegan { .. } => return Err(Reject::NotSaid),
+    }
+    new(plan, &key)?;
+    plan.key = Some(key);
+    take(plan, input)
+}
+
+/// Nothing that the session remembers was said under this key.
+fn new(plan: &Plan, key: &str) -> Result<(), Reject> {
+    let mut keys = plan.session.keys.iter();
+    match keys.find(|(known, _)| known == key) {
+        Some((_, seq)) => Err(Reject::Duplicate(*seq)),
+        None => Ok(()),
     }
 }
 
@@ -96,12 +144,14 @@ fn on_configure(
         widening,
         widening::widens(&plan.session.settings, &settings),
     ) {
-        (Widening::Refused, Some(what)) => return Err(Reject::Widens(what)),
+        (Widening::Refused, Some(what)) => return Err(Reject::Widens(Cow::Borrowed(what))),
         (Widening::Refused, None) | (Widening::Meant, _) => {}
     }
+    let key = plan.key.take();
     plan.push(Fact::SettingsChanged(SettingsChanged {
         by: Arc::new(scope),
         settings: Arc::new(settings),
+        key,
     }))
 }
 
@@ -114,9 +164,11 @@ fn on_set_goal(plan: &mut Plan, scope: Scope, goal: Option<Goal>) -> Result<(), 
     if goal.is_none() && plan.session.goal.is_none() {
         return Ok(());
     }
+    let key = plan.key.take();
     plan.push(Fact::GoalSet(GoalSet {
         by: Arc::new(scope),
         goal: goal.map(Arc::new),
+        key,
     }))
 }
 
@@ -125,10 +177,8 @@ fn on_send(plan: &mut Plan, mut said: InputQueued) -> Result<(), Reject> {
     if said.text.trim().is_empty() {
         return Err(Reject::Empty);
     }
-    if let Some(key) = &said.key
-        && let Some((_, seq)) = plan.session.keys.iter().find(|(known, _)| known == key)
-    {
-        return Err(Reject::Duplicate(*seq));
+    if let Some(key) = &said.key {
+        new(plan, key)?;
     }
     let limits = plan.session.settings.limits.within(&plan.ceiling);
     context::fits(&said.context, limits.context_bytes)?;
@@ -169,7 +219,8 @@ fn on_continue(plan: &mut Plan) -> Result<(), Reject> {
         let held = stop.and_then(|stop| holds(turn, &stop.outcome));
         return held.map_or(Ok(()), |_| Err(Reject::Stopping));
     }
-    match proceed::open_turn(plan) {
+    let key = plan.key.take();
+    match proceed::open_turn(plan, key) {
         Some(fact) => plan.push(fact),
         None => Err(Reject::NothingWaits),
     }
@@ -181,12 +232,16 @@ fn on_interrupt(
     scope: Scope,
     reason: String,
     when: StopWhen,
+    about: Option<TurnId>,
 ) -> Result<(), Reject> {
     seen(plan, &scope)?;
     if by == Interrupter::Deadline {
         return Err(Reject::OwnDeadline);
     }
     let turn = plan.session.turn().ok_or(Reject::Idle)?;
+    if let Some(other) = about.filter(|about| *about != turn.id) {
+        return Err(Reject::OtherTurn(other));
+    }
     let stopping = match (&turn.stop, when) {
         (None, StopWhen::Now) => false,
         (None, StopWhen::AfterStep) => turn.pause.is_some(),
@@ -195,10 +250,12 @@ fn on_interrupt(
     if stopping {
         return Err(Reject::Stopping);
     }
+    let key = plan.key.take();
     plan.push(Fact::InterruptRequested(InterruptRequested {
         by,
         scope: Arc::new(scope),
         reason,
         when,
+        key,
     }))
 }

@@ -14,10 +14,13 @@ mod hooks;
 mod input;
 mod policy;
 mod proceed;
+mod programs;
 mod recover;
 mod shape;
 mod widening;
 
+use alloc::borrow::Cow;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -28,6 +31,7 @@ use crate::input::{Input, OpenSession, Stamped};
 use crate::limits::Limits;
 use crate::record::{Draft, Recorded};
 use crate::session::{CallState, Progress, Session};
+use crate::settings::ToolSpec;
 use crate::time::Timestamp;
 
 /// The fact that opens a session.
@@ -46,7 +50,8 @@ pub fn open(opening: Stamped<OpenSession>) -> Draft {
 }
 
 /// What opens a session for a call of another session's turn. The child acts within the scope of
-/// that turn, and its settings and limits allow no more than the turn's.
+/// that turn, its settings and limits allow no more than the turn's, and its limits no more than the
+/// call is lent, where it is lent something. It has no tool that the turn does not have.
 ///
 /// # Errors
 /// [`Reject::NotRunning`] when the call does not run, [`Reject::Foreign`] when the scope is wider,
@@ -57,17 +62,25 @@ pub fn child(
     mut opening: OpenSession,
 ) -> Result<OpenSession, Reject> {
     let turn = parent.turn().ok_or(Reject::NotRunning(call))?;
-    let runs = |one: &CallState| one.id == call && matches!(one.progress, Progress::Running { .. });
-    if !turn.calls().iter().any(runs) {
-        return Err(Reject::NotRunning(call));
-    }
+    let runs =
+        |one: &&CallState| one.id == call && matches!(one.progress, Progress::Running { .. });
+    let running = turn.calls().iter().find(runs);
+    let running = running.ok_or(Reject::NotRunning(call))?;
     if !opening.owner.within(&turn.scope) {
         return Err(Reject::Foreign);
     }
-    // Its limits are narrowed to the turn's, so wider ones are no reason to refuse it.
-    opening.settings.limits = opening.settings.limits.within(&turn.limits);
+    // Its limits are narrowed to the turn's, and to what the call is lent, so wider ones are no
+    // reason to refuse it.
+    let most = running.lent.map(|lent| lent.limits(&turn.limits));
+    let most = most.unwrap_or(turn.limits);
+    opening.settings.limits = opening.settings.limits.within(&most);
+    let has = |tool: &ToolSpec| turn.settings.tools.contains(tool);
+    if !opening.settings.tools.iter().all(has) {
+        let what = "a tool that the parent does not have, or that is another one there";
+        return Err(Reject::Widens(Cow::Borrowed(what)));
+    }
     if let Some(what) = widening::widens(&turn.settings, &opening.settings) {
-        return Err(Reject::Widens(what));
+        return Err(Reject::Widens(Cow::Borrowed(what)));
     }
     opening.lineage = Lineage::Child {
         of: parent.id.clone(),
@@ -112,6 +125,7 @@ pub fn decided(
         ceiling: *limits,
         at: input.at,
         entropy: input.entropy,
+        key: None,
         facts: Vec::new(),
     };
     input::take(&mut plan, input.input)?;
@@ -138,6 +152,8 @@ struct Plan {
     ceiling: Limits,
     at: Timestamp,
     entropy: u64,
+    /// The key that the input was said under, until the fact that the input itself is takes it.
+    key: Option<String>,
     facts: Vec<Recorded>,
 }
 
@@ -170,6 +186,8 @@ impl Plan {
             | Fact::CallStarted(_)
             | Fact::ReconcileStarted(_)
             | Fact::CallObserved(_)
+            | Fact::ProgramCalled(_)
+            | Fact::ProgramRun(_)
             | Fact::InterruptRequested(_)
             | Fact::TurnSettled(_) => self.session.turn().map(|turn| turn.id),
         };

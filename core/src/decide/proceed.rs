@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 
 use super::compaction::{self, Size};
 use super::hooks::{self, At};
-use super::{Plan, budget, calls, conclude, context};
+use super::{Plan, budget, calls, conclude, context, programs};
 use crate::because::Because;
 use crate::deadline::{limit, told as told_until};
 use crate::error::Reject;
@@ -91,30 +91,36 @@ fn idle(plan: &Plan) -> Option<Fact> {
     if session.hold == Hold::Held {
         return None;
     }
-    open_turn(plan).or_else(|| open_goal(plan))
+    open_turn(plan, None).or_else(|| open_goal(plan))
 }
 
-/// Opens a turn for the next input that waits.
-pub(super) fn open_turn(plan: &Plan) -> Option<Fact> {
+/// Opens a turn for the next input that waits, under the key that a user asks for that under.
+pub(super) fn open_turn(plan: &Plan, key: Option<String>) -> Option<Fact> {
     let input = plan.session.next_input()?;
     let because = Because::Opened { input: input.id };
-    Some(opened(plan, because, input.scope.clone(), input.dry_run))
+    Some(Fact::TurnOpened(TurnOpened {
+        dry_run: input.dry_run,
+        key,
+        ..opened(plan, because, input.scope.clone())
+    }))
 }
 
-fn opened(plan: &Plan, because: Because, scope: Arc<Scope>, dry_run: bool) -> Fact {
-    Fact::TurnOpened(TurnOpened {
+fn opened(plan: &Plan, because: Because, scope: Arc<Scope>) -> TurnOpened {
+    TurnOpened {
         because,
         scope,
         settings: plan.session.settings_at,
         limits: plan.session.settings.limits.within(&plan.ceiling),
-        dry_run,
-    })
+        dry_run: false,
+        key: None,
+    }
 }
 
 fn open_goal(plan: &Plan) -> Option<Fact> {
     let goal = plan.session.goal.as_ref()?;
     let because = Because::Goal { set: goal.set };
-    (goal.standing == Standing::Due).then(|| opened(plan, because, goal.scope.clone(), false))
+    let opened = || Fact::TurnOpened(opened(plan, because, goal.scope.clone()));
+    (goal.standing == Standing::Due).then(opened)
 }
 
 fn goal_met(plan: &Plan) -> Option<Fact> {
@@ -152,6 +158,7 @@ pub(super) fn overdue(plan: &Plan, turn: &Turn) -> Option<Fact> {
                 turn.limits.turn_ms
             ),
             when: StopWhen::Now,
+            key: None,
         })
     })
 }
@@ -323,6 +330,7 @@ fn ready_(plan: &Plan, turn: &Turn, ready: &Ready) -> Option<Fact> {
             because: ready.because,
             digest: plan.session.shown.digest,
             reserved,
+            kind: turn.next_kind(),
         }),
     })
 }
@@ -338,7 +346,9 @@ fn made_ready(plan: &Plan, turn: &Turn, ready: &Ready) -> Option<Option<Fact>> {
     if let Some(steer) = plan.session.steer() {
         return Some(hear(plan, turn, steer));
     }
-    context::pending(turn).map(Some)
+    context::pending(turn)
+        .or_else(|| programs::last_sample(turn))
+        .map(Some)
 }
 
 /// Whether a user has spoken to the turn and may still be heard in it.
@@ -370,6 +380,7 @@ fn retry(plan: &Plan, turn: &Turn, backoff: &Backoff) -> Fact {
             because: Because::Retry,
             digest: plan.session.shown.digest,
             reserved,
+            kind: backoff.kind,
         }),
     }
 }

@@ -32,6 +32,11 @@ pub(super) fn widens(old: &Settings, new: &Settings) -> Option<&'static str> {
     if old.limits.cost_micros > 0 && new.price != old.price {
         return Some("another price under a limit of money");
     }
+    if let (Some(old), Some(new)) = (&old.options.program, &new.options.program)
+        && new.limits.within(&old.limits) != new.limits
+    {
+        return Some("wider limits of programs");
+    }
     (new.limits.within(&old.limits) != new.limits).then_some("wider limits")
 }
 
@@ -54,6 +59,7 @@ mod tests {
 
     use super::*;
     use crate::compact::kit;
+    use crate::program::{ProgramLimits, ProgramMode, ProgramTransport};
     use crate::settings::{Concurrency, EffectClass};
     use crate::usage::Price;
 
@@ -69,6 +75,7 @@ mod tests {
                 concurrency: Concurrency::Exclusive,
                 timeout_ms: None,
                 reconciles: false,
+                agent: None,
             }],
             ..kit::settings()
         };
@@ -77,6 +84,21 @@ mod tests {
         limits.limits.samples += 1;
         assert_eq!(widens(&old, &limits), Some("wider limits"));
         assert_eq!(widens(&limits, &old), None);
+        let mut programs = old.clone();
+        programs.options.program = Some(ProgramMode {
+            runtime: String::from("any"),
+            transport: ProgramTransport::Call,
+            limits: ProgramLimits::default(),
+            data: None,
+        });
+        assert_eq!(widens(&old, &programs), None);
+        let mut more = programs.clone();
+        if let Some(program) = &mut more.options.program {
+            program.limits.calls += 1;
+        }
+        let named = Some("wider limits of programs");
+        assert_eq!(widens(&programs, &more), named);
+        assert_eq!(widens(&more, &programs), None);
         let bare = Settings {
             redaction: None,
             ..old.clone()

@@ -2,9 +2,10 @@
 
 use alloc::string::String;
 
-use super::{misfit, turn_of};
+use super::{misfit, programs, turn_of};
 use crate::because::Because;
 use crate::call::{ObservationStatus, Verdict};
+use crate::compaction::Shown;
 use crate::context;
 use crate::digest::Digest;
 use crate::error::Misfit;
@@ -15,11 +16,13 @@ use crate::gate::{Step, Word};
 use crate::goal::Standing;
 use crate::hook::{Edit, HookAt};
 use crate::id::{CallId, Seq};
+use crate::item::StopReason;
 use crate::outcome::{LimitKind, Outcome};
 use crate::record::Recorded;
 use crate::rule::RuleVerdict;
 use crate::session::{
-    AfterCalls, CallState, Fitness, Progress, Question, Ready, Session, Stage, Turn,
+    AfterCalls, CallState, Concluding, Fitness, Progress, Question, Ready, Said, Session, Stage,
+    Turn,
 };
 use crate::settings::{EffectClass, Settings};
 
@@ -153,9 +156,20 @@ pub(super) fn on_started(
 ) -> Result<(), Misfit> {
     let turn = turn_of(session, recorded)?;
     let dry_run = turn.dry_run;
+    let (over, waits) = (
+        matches!(turn.stage, Stage::Executing(_)),
+        turn.calls()
+            .iter()
+            .any(|call| call.parent == Some(fact.call)),
+    );
     let call = call_of(turn, recorded, fact.call)?;
-    let Fitness::Fit { effect, .. } = &call.fitness else {
-        return Err(misfit(recorded, "the call cannot be run"));
+    let effect = match &call.fitness {
+        Fitness::Fit { effect, .. } => effect,
+        // A program changes nothing by itself, and is run from its start as often as need be.
+        Fitness::Program { .. } if over && !waits => &EffectClass::ReadOnly,
+        Fitness::Program { .. } | Fitness::Goal | Fitness::Unfit { .. } => {
+            return Err(misfit(recorded, "the call cannot be run"));
+        }
     };
     let plan = dry_run && *effect != EffectClass::ReadOnly;
     if fact.plan != plan {
@@ -184,11 +198,61 @@ pub(super) fn on_started(
     if fact.attempt != attempt {
         return Err(misfit(recorded, "its runs are not counted on"));
     }
+    if attempt > 1 && fact.lent != call.lent {
+        return Err(misfit(recorded, "it is lent something else than before"));
+    }
     call.progress = Progress::Running {
         started: recorded.seq,
         attempt,
         plan,
     };
+    if attempt == 1 {
+        return lend(turn, recorded, fact, plan);
+    }
+    Ok(())
+}
+
+/// An agent is lent what the turn has left, and leaves a sample for the turn to conclude; nothing
+/// else is lent anything.
+fn lend(
+    turn: &mut Turn,
+    recorded: &Recorded,
+    fact: &CallStarted,
+    plan: bool,
+) -> Result<(), Misfit> {
+    let (out, limits) = (turn.lent(), turn.limits);
+    let (samples, tokens, cost) = (turn.samples(), turn.tokens(), turn.cost_micros());
+    let settings = turn.settings.clone();
+    let call = call_of(turn, recorded, fact.call)?;
+    let tool = settings.tool(&call.tool);
+    let agent = !plan && tool.is_some_and(|tool| tool.agent.is_some());
+    if agent != fact.lent.is_some() {
+        return Err(misfit(
+            recorded,
+            "an agent is lent a budget, and nothing else is",
+        ));
+    }
+    let Some(lent) = fact.lent else {
+        return Ok(());
+    };
+    let left = limits.samples.saturating_sub(samples);
+    let left = left.saturating_sub(out.samples).saturating_sub(1);
+    let fits = |limit: u64, taken: [u64; 2], lent: u64| {
+        let taken = taken[0].saturating_add(taken[1]);
+        limit == 0 || (lent > 0 && taken.saturating_add(lent) <= limit)
+    };
+    if lent.samples == 0
+        || lent.samples > left
+        || !fits(limits.tokens, [tokens, out.tokens], lent.tokens)
+        || !fits(
+            limits.cost_micros,
+            [cost, out.cost_micros],
+            lent.cost_micros,
+        )
+    {
+        return Err(misfit(recorded, "more is lent than the turn has left"));
+    }
+    call.lent = Some(lent);
     Ok(())
 }
 
@@ -240,13 +304,25 @@ pub(super) fn on_observed(
         | Progress::Allowed
         | Progress::Denied { .. } => false,
     };
+    let lent = call.lent.take();
+    if lent.is_some() != fact.took.is_some() {
+        return Err(misfit(recorded, "what is lent is taken or given back"));
+    }
+    if lent
+        .zip(fact.took)
+        .is_some_and(|(lent, took)| took.samples > lent.samples)
+    {
+        return Err(misfit(recorded, "it took more samples than it was lent"));
+    }
     let done = fact.observation.status == ObservationStatus::Done;
     let goal = done && call.fitness == Fitness::Goal;
-    call.progress = Progress::Done {
-        observation: context::observation(&fact.observation, call.edited),
-        ran,
+    let observation = match call.spoken {
+        true => context::framed(&context::spoken(&fact.observation.output)),
+        false => context::observation(&fact.observation, call.edited),
     };
+    call.progress = Progress::Done { observation, ran };
     call.gates.open = None;
+    turn.spent.agents = turn.spent.agents.and(fact.took.unwrap_or_default());
     if let (true, Some(state)) = (goal, &mut session.goal) {
         state.standing = Standing::Met { call: fact.call };
     }
@@ -258,6 +334,7 @@ pub(super) fn on_observed(
 /// will see all observations in call order, whichever came first, and then what hooks gave, in the
 /// same order.
 pub(super) fn leave_if_done(session: &mut Session) {
+    programs::go_on(session);
     let mut shown = session.shown;
     let Some(turn) = session.turn_mut() else {
         return;
@@ -266,6 +343,7 @@ pub(super) fn leave_if_done(session: &mut Session) {
         return;
     };
     let stopped = turn.stop.is_some();
+    let mut spoken = alloc::vec::Vec::new();
     for call in executing.calls.iter() {
         let Progress::Done { observation, .. } = call.progress else {
             return;
@@ -273,9 +351,15 @@ pub(super) fn leave_if_done(session: &mut Session) {
         if !stopped && !heard(turn, call) {
             return;
         }
-        shown = shown.with(observation);
+        // Nothing comes between the calls and their results.
+        match call.spoken {
+            true => spoken.push(observation),
+            false => shown = shown.with(observation),
+        }
     }
+    shown = spoken.into_iter().fold(shown, Shown::with);
     let contexts = executing.calls.iter().flat_map(|call| &call.contexts);
+    let contexts = contexts.chain(&executing.contexts);
     let contexts: alloc::vec::Vec<_> = contexts.copied().collect();
     let over = turn.over_calls();
     let again = !stopped && denied(turn, executing.started);
@@ -292,6 +376,24 @@ pub(super) fn leave_if_done(session: &mut Session) {
             ..Ready::because(Because::ToolResults)
         }),
         (AfterCalls::End(outcome), None) => Stage::Ending(outcome.clone()),
+        (AfterCalls::Returned, None) if again && continued < most => {
+            Stage::Ready(Ready::because(Because::ToolResults))
+        }
+        (AfterCalls::Returned, None) => Stage::Concluding(Concluding {
+            started: executing.started,
+            stop: StopReason::Stop,
+            said: Said::Text,
+            fault: None,
+        }),
+        (AfterCalls::Rejected(fault), None) if turn.spent.returns >= turn.returns() => {
+            let fault = fault.clone();
+            Stage::Ending(Outcome::Misshapen { fault })
+        }
+        (AfterCalls::Rejected(_), None) => {
+            let started = executing.started;
+            turn.spent.returns = turn.spent.returns.saturating_add(1);
+            Stage::Ready(Ready::because(Because::RetryReturn { started }))
+        }
     };
     if again && continued < most {
         turn.spent.continuations = continued.saturating_add(1);
@@ -311,7 +413,7 @@ fn denied(turn: &Turn, started: Seq) -> bool {
 }
 
 /// Whether the hooks have said what they have to say about a call that ran.
-fn heard(turn: &Turn, call: &CallState) -> bool {
+pub(super) fn heard(turn: &Turn, call: &CallState) -> bool {
     let Progress::Done { ran: true, .. } = call.progress else {
         return true;
     };

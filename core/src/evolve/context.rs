@@ -12,6 +12,7 @@ use crate::fact::{ContextInjected, ContextSource};
 use crate::gate::Word;
 use crate::history;
 use crate::id::Seq;
+use crate::program::SampleKind;
 use crate::record::Recorded;
 use crate::session::{Opening, Ready, Session, Stage, Turn};
 
@@ -51,6 +52,18 @@ pub(super) fn on_injected(
             }
             turn.stage = Stage::Ready(Ready::because(Because::Goal { set }));
             part
+        }
+        ContextSource::LastSample { text } => {
+            let turn = turn_of(session, recorded)?;
+            let last = matches!(turn.stage, Stage::Ready(_));
+            if !last || turn.told_last || turn.next_kind() != SampleKind::MustReturn {
+                return Err(misfit(
+                    recorded,
+                    "the next sample is not the last one for work",
+                ));
+            }
+            turn.told_last = true;
+            context::framed(&context::frame(history::LAST, text))
         }
         ContextSource::Shape { started, text } => {
             let part = context::framed(&context::frame(history::SHAPE, text));

@@ -7,6 +7,7 @@ mod context;
 mod goal;
 mod hooks;
 mod interrupt;
+mod programs;
 mod sample;
 mod turn;
 
@@ -14,7 +15,8 @@ pub(crate) use goal::over;
 pub(crate) use hooks::word;
 pub(crate) use turn::holds;
 
-use alloc::collections::VecDeque;
+use alloc::borrow::Cow;
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -118,9 +120,12 @@ fn apply(session: &mut Session, recorded: &Recorded) -> Result<(), Misfit> {
         Fact::CallStarted(fact) => calls::on_started(session, recorded, fact)?,
         Fact::ReconcileStarted(fact) => calls::on_reconcile_started(session, recorded, fact)?,
         Fact::CallObserved(fact) => calls::on_observed(session, recorded, fact)?,
+        Fact::ProgramCalled(fact) => programs::on_called(session, recorded, fact)?,
+        Fact::ProgramRun(fact) => programs::on_run(session, recorded, fact)?,
         Fact::InterruptRequested(fact) => interrupt::on_requested(session, recorded, fact)?,
         Fact::TurnSettled(fact) => turn::on_settled(session, recorded, fact)?,
     }
+    remember(session, recorded);
     session.next = recorded.seq.next();
     session.hold_if_forked(recorded.seq);
     Ok(())
@@ -153,13 +158,21 @@ fn on_input_queued(session: &mut Session, recorded: &Recorded, fact: &InputQueue
         dry_run: fact.dry_run,
     });
     session.hold = Hold::Free;
-    if let Some(key) = &fact.key {
-        let keys = Arc::make_mut(&mut session.keys);
-        if keys.len() >= Session::KEYS {
-            keys.pop_front();
-        }
-        keys.push_back((key.clone(), recorded.seq));
+}
+
+/// Keeps the keys that a fact was said under, in the place of those of the oldest fact that has some.
+fn remember(session: &mut Session, recorded: &Recorded) {
+    let mut said = recorded.fact.keys().peekable();
+    if said.peek().is_none() {
+        return;
     }
+    let keys = Arc::make_mut(&mut session.keys);
+    let facts: BTreeSet<Seq> = keys.iter().map(|(_, seq)| *seq).collect();
+    if facts.len() >= Session::KEYS {
+        let oldest = facts.first().copied();
+        keys.retain(|(_, seq)| Some(*seq) != oldest);
+    }
+    keys.extend(said.map(|key| (key.clone(), recorded.seq)));
 }
 
 /// The open turn, which the fact must belong to.
@@ -174,10 +187,12 @@ fn turn_of<'a>(session: &'a mut Session, recorded: &Recorded) -> Result<&'a mut 
 pub(crate) fn misfit(recorded: &Recorded, why: &str) -> Misfit {
     Misfit {
         at: recorded.seq,
-        kind: recorded.fact.kind(),
+        kind: Cow::Borrowed(recorded.fact.kind()),
         why: String::from(why),
     }
 }
 
+#[cfg(test)]
+mod programs_tests;
 #[cfg(test)]
 mod tests;

@@ -22,6 +22,7 @@ use crate::id::{CallId, Seq};
 use crate::item::{CallItem, Item, StopReason};
 use crate::nonempty::NonEmpty;
 use crate::outcome::Outcome;
+use crate::program::{PROGRAM_TOOL, SampleKind};
 use crate::record::Recorded;
 use crate::session::{
     AfterCalls, Backoff, CallState, Concluding, Executing, Fitness, Measured, Progress, Ready,
@@ -35,6 +36,9 @@ pub(super) fn on_started(
 ) -> Result<(), Misfit> {
     let (shown, previous) = (session.shown, session.latest);
     let turn = turn_of(session, recorded)?;
+    if fact.kind != turn.next_kind() {
+        return Err(misfit(recorded, "it is not what the next sample is for"));
+    }
     let (because, failures, restarts) = match &turn.stage {
         Stage::Ready(ready) => (ready.because, 0, 0),
         Stage::Backoff(backoff) => (Because::Retry, backoff.failures, backoff.restarts),
@@ -64,6 +68,9 @@ pub(super) fn on_started(
     if tries == 0 {
         turn.spent.samples = turn.spent.samples.saturating_add(1);
     }
+    if tries == 0 && fact.kind == SampleKind::Retry {
+        turn.retried = turn.retried.saturating_add(1);
+    }
     turn.spent.attempts = turn.spent.attempts.saturating_add(1);
     if fact.sample != turn.spent.samples || fact.attempt != tries.saturating_add(1) {
         return Err(misfit(recorded, "samples and attempts are not counted on"));
@@ -77,6 +84,7 @@ pub(super) fn on_started(
         restarts,
         asked: shown,
         reserved: fact.reserved,
+        kind: fact.kind,
         calls: Vec::new(),
         items: Vec::new(),
     });
@@ -99,10 +107,20 @@ pub(super) fn on_item_added(
     };
     let sampling = sampling(turn, recorded, fact.started)?;
     let said = said(&fact.item);
-    let part = context::item(&fact.item);
-    sampling.items.push((recorded.seq, part, said));
+    if !is_spoken(&fact.item) {
+        let part = context::item(&fact.item);
+        sampling.items.push((recorded.seq, part, said));
+    }
     sampling.calls.extend(call);
     Ok(())
+}
+
+/// Whether the conversation shows it as a part of the text that it stood in.
+fn is_spoken(item: &Item) -> bool {
+    match item {
+        Item::Call(call) => call.spoken,
+        Item::Text { .. } | Item::Refusal { .. } | Item::Reasoning(_) => false,
+    }
 }
 
 fn said(item: &Item) -> Said {
@@ -118,28 +136,91 @@ fn proposed(turn: &Turn, seq: Seq, call: &CallItem) -> CallState {
     let provider_id = Digest::EMPTY.part(call.provider_id.as_bytes());
     let mut others = turn.calls().iter();
     let twin = !call.provider_id.is_empty() && others.any(|other| other.provider_id == provider_id);
+    let fitness = match (twin, &turn.settings.options.program) {
+        (true, _) => unfit(
+            "Not run: another call of the same answer has the same id. Give each call an id of its \
+             own.",
+        ),
+        (false, Some(_)) => program(turn, call),
+        (false, None) => fitness(turn, call),
+    };
+    state(turn, seq, call, fitness, None)
+}
+
+/// A call of a program, with what stands against running it.
+pub(super) fn called(turn: &Turn, seq: Seq, program: CallId, call: &CallItem) -> CallState {
+    let kind = match &turn.stage {
+        Stage::Executing(executing) => executing.kind,
+        Stage::Opening(_)
+        | Stage::Ready(_)
+        | Stage::Compacting(_)
+        | Stage::Sampling(_)
+        | Stage::Backoff(_)
+        | Stage::Concluding(_)
+        | Stage::Ending(_) => SampleKind::Normal,
+    };
+    let fitness = if !turn.programs_call(kind) {
+        unfit("Not run: this is the last program for work, and it cannot call tools.")
+    } else if !turn.room_for_program_call() {
+        unfit("Not run: the limit of calls is used up.")
+    } else {
+        fitness(turn, call)
+    };
+    state(turn, seq, call, fitness, Some(program))
+}
+
+fn state(
+    turn: &Turn,
+    seq: Seq,
+    call: &CallItem,
+    fitness: Fitness,
+    parent: Option<CallId>,
+) -> CallState {
     CallState {
         id: CallId(seq.0),
         tool: Arc::from(call.name.as_str()),
-        provider_id,
-        fitness: fitness(turn, call, twin),
+        provider_id: Digest::EMPTY.part(call.provider_id.as_bytes()),
+        fitness,
         arguments: Digest::EMPTY.part(call.arguments.as_bytes()),
         edited: None,
         ruled: ruled(&turn.settings, &call.rules),
         gates: Gates::default(),
         contexts: Vec::new(),
+        lent: None,
         progress: Progress::Proposed,
+        spoken: call.spoken,
+        ended: false,
+        parent,
     }
 }
 
-fn fitness(turn: &Turn, call: &CallItem, twin: bool) -> Fitness {
-    if twin {
-        let reason = "Not run: another call of the same answer has the same id. \
-                      Give each call an id of its own.";
-        return Fitness::Unfit {
-            reason: String::from(reason),
-        };
+fn unfit(reason: &str) -> Fitness {
+    Fitness::Unfit {
+        reason: String::from(reason),
     }
+}
+
+/// Where the model writes programs, the one call of an answer is a program.
+fn program(turn: &Turn, call: &CallItem) -> Fitness {
+    if call.name != PROGRAM_TOOL {
+        let name: String = call.name.chars().take(80).collect();
+        return unfit(&format!(
+            "Not run: {name:?} is no tool here. Call {PROGRAM_TOOL} with a program that calls it as \
+             a function."
+        ));
+    }
+    if turn.calls().iter().any(CallState::is_program) {
+        return unfit("Not run: an answer has one program. Write all of it in that one.");
+    }
+    if let Some(fault) = &call.fault {
+        return unfit(&format!("Not run: the program cannot be used. {fault}"));
+    }
+    Fitness::Program {
+        timeout_ms: turn.limits.call_ms,
+    }
+}
+
+fn fitness(turn: &Turn, call: &CallItem) -> Fitness {
     let Some(tool) = turn.settings.tool(&call.name) else {
         let names: Vec<&str> = turn
             .settings
@@ -188,6 +269,7 @@ pub(super) fn on_ended(
     let answers = sampling.answers(&fact.stop);
     let shown = with(asked, sampling.items.iter().map(|(_, part, _)| *part));
     let calls = core::mem::take(&mut sampling.calls);
+    let kind = sampling.kind;
     let reserved = sampling.reserved;
     if fact.fault.is_some() && !(answers && turn.settings.options.answer.is_some()) {
         return Err(misfit(recorded, "no shape is asked of this answer"));
@@ -202,6 +284,9 @@ pub(super) fn on_ended(
             started: fact.started,
             calls,
             then: AfterCalls::Ask,
+            kind,
+            made: 0,
+            contexts: Vec::new(),
         }),
         None if fact.stop == StopReason::Unfinished => {
             Stage::Ready(Ready::because(Because::Unfinished))
@@ -292,6 +377,9 @@ fn through(turn: &mut Turn, mut sampling: Sampling, fact: &SampleCut, item: Seq)
                 Some(until) => AfterCalls::Wait(until),
                 None => AfterCalls::End(failed(fact)),
             },
+            kind: sampling.kind,
+            made: 0,
+            contexts: Vec::new(),
         });
     }
     shown
@@ -319,13 +407,15 @@ fn again(sampling: &Sampling, fact: &SampleCut) -> Stage {
         | FailureKind::Cancelled
         | FailureKind::Steered
         | FailureKind::Hook
-        | FailureKind::Unsupported => failures = failures.saturating_add(1),
+        | FailureKind::Unsupported
+        | FailureKind::Program => failures = failures.saturating_add(1),
     }
     match fact.retry_at {
         Some(until) => Stage::Backoff(Backoff {
             until,
             failures,
             restarts,
+            kind: sampling.kind,
         }),
         None => Stage::Ending(failed(fact)),
     }

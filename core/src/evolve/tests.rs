@@ -1,5 +1,6 @@
 //! Facts that do not fit where a session stands, and what a turn that ends means for a goal.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -8,6 +9,7 @@ use super::*;
 use crate::because::Because;
 use crate::compact::kit;
 use crate::decide::{decide, open};
+use crate::error::Reject;
 use crate::fact::{
     GoalSet, InputBlocked, InterruptRequested, ItemAdded, Lineage, SampleCut, Stands, StopWhen,
     TurnOpened, TurnSettled,
@@ -89,6 +91,7 @@ fn interrupt(by: Interrupter, when: StopWhen) -> Fact {
         scope: Arc::new(Scope::local(WHO)),
         reason: String::from("enough"),
         when,
+        key: None,
     })
 }
 
@@ -101,6 +104,7 @@ fn queued() -> Fact {
         images: Vec::new(),
         key: None,
         dry_run: false,
+        keyed: None,
     })
 }
 
@@ -150,6 +154,7 @@ fn what_was_said_stands_alone_only_without_a_call_and_in_a_turn_that_goes_on() {
         fault: None,
         rules: Vec::new(),
         opaque: None,
+        spoken: false,
     };
     let Fact::SampleCut(SampleCut { started, .. }) = cut(&called) else {
         unreachable!();
@@ -183,6 +188,7 @@ fn a_goal_is_over_where_the_time_of_its_turn_is_over_before_it_began() {
     let set = Fact::GoalSet(GoalSet {
         by: scope.clone(),
         goal: Some(Arc::new(goal)),
+        key: None,
     });
     let set = add(&mut session, set).unwrap();
     session.goal.as_mut().unwrap().standing = Standing::Due;
@@ -192,6 +198,7 @@ fn a_goal_is_over_where_the_time_of_its_turn_is_over_before_it_began() {
         settings: session.settings_at,
         limits: Limits::default(),
         dry_run: false,
+        key: None,
     });
     add(&mut session, opens).unwrap();
     add(
@@ -209,4 +216,48 @@ fn a_goal_is_over_where_the_time_of_its_turn_is_over_before_it_began() {
     add(&mut session, settled).unwrap();
     let standing = &session.goal.unwrap().standing;
     assert!(matches!(standing, Standing::Over { .. }), "{standing:?}");
+}
+
+#[test]
+fn an_interrupt_stops_only_the_turn_that_it_is_about_and_only_what_is_said_has_a_key() {
+    let session = after("SampleStarted");
+    let running = session.turn().unwrap().id;
+    let asked = |session: &Session, turn| {
+        let input = stamped(Input::Interrupt {
+            by: Interrupter::Person,
+            scope: Scope::local(WHO),
+            reason: String::from("enough"),
+            when: StopWhen::Now,
+            turn,
+        });
+        decide(session, &Limits::default(), input)
+    };
+    let other = TurnId(running.0 + 1);
+    let refused = Reject::OtherTurn(other);
+    assert_eq!(asked(&session, Some(other)), Err(refused));
+    assert_eq!(asked(&idle(), Some(running)), Err(Reject::Idle));
+    let drafts = asked(&session, Some(running)).unwrap();
+    assert_eq!(drafts, asked(&session, None).unwrap());
+
+    let under = |input| {
+        let key = String::from("k");
+        let input = Box::new(input);
+        decide(
+            &session,
+            &Limits::default(),
+            stamped(Input::Keyed { key, input }),
+        )
+    };
+    let twice = Input::Keyed {
+        key: String::from("l"),
+        input: Box::new(Input::Continue),
+    };
+    for input in [twice, Input::Tick, Input::Close, Input::Recovered] {
+        assert_eq!(under(input), Err(Reject::NotSaid));
+    }
+    let clear = Input::SetGoal {
+        scope: Scope::local(WHO),
+        goal: None,
+    };
+    assert_eq!(under(clear), Ok(Vec::new()));
 }

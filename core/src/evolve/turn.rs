@@ -1,5 +1,6 @@
 //! Turns: opened, let in, blocked, settled.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{misfit, turn_of};
@@ -72,6 +73,8 @@ pub(super) fn on_opened(
         context_bytes: 0,
         compacted: None,
         compacting: 0,
+        told_last: false,
+        retried: 0,
         stage: Stage::Opening(opening),
     });
     Ok(())
@@ -113,7 +116,8 @@ fn opened_for(
 }
 
 /// Bytes of what each request begins with.
-fn base_bytes(settings: &Settings) -> u64 {
+fn base_bytes(settings: &Arc<Settings>) -> u64 {
+    let settings = settings.as_asked();
     let tools = settings.tools.iter().map(|tool| {
         let texts = [&tool.name, &tool.description, &tool.parameters];
         texts.iter().map(|text| text.len()).sum::<usize>()

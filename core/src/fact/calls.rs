@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::{Lent, Took};
 use crate::call::{Observation, Verdict};
 use crate::digest::Digest;
 use crate::hook::Edit;
@@ -74,6 +75,9 @@ pub struct ApprovalAnswered {
     /// The arguments that the call is to run with instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edit: Option<Edit>,
+    /// The key that it was said under, see [`Input::Keyed`](crate::Input::Keyed).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 /// A tool is about to run. The run is named by this fact's position.
@@ -91,6 +95,9 @@ pub struct CallStarted {
     /// Whether the tool is only to say what it would do.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub plan: bool,
+    /// What it is lent of the turn's budget, where it runs an agent; the same in each run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lent: Option<Lent>,
 }
 
 /// A tool is asked what became of a call whose process ended. The run is named by this fact's
@@ -116,4 +123,7 @@ pub struct CallObserved {
     pub call: CallId,
     /// What became of it.
     pub observation: Arc<Observation>,
+    /// What it took of what it was lent, if it was lent something: all of it, where nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took: Option<Took>,
 }

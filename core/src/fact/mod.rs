@@ -2,9 +2,12 @@
 
 mod calls;
 mod opening;
+mod program;
 mod sample;
 mod shaping;
 mod turn;
+
+use alloc::string::String;
 
 pub use calls::{
     ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, Decider,
@@ -13,6 +16,7 @@ pub use calls::{
 pub use opening::{
     Ancestor, GoalEnded, GoalSet, Lineage, SessionOpened, SessionResumed, SettingsChanged,
 };
+pub use program::{ProgramCalled, ProgramRun};
 pub use sample::{ItemAdded, Reserved, SampleCut, SampleEnded, SampleStarted, Stands};
 pub use shaping::{
     Compacted, CompactionFailed, CompactionStarted, ContextInjected, ContextSource, HookDecided,
@@ -55,11 +59,53 @@ pub enum Fact {
     CallStarted(CallStarted),
     ReconcileStarted(ReconcileStarted),
     CallObserved(CallObserved),
+    ProgramCalled(ProgramCalled),
+    ProgramRun(ProgramRun),
     InterruptRequested(InterruptRequested),
     TurnSettled(TurnSettled),
 }
 
 impl Fact {
+    /// The keys that it was said under, if it was said under any: the caller's own, and that of an
+    /// [`Input::Keyed`](crate::Input::Keyed). None of them twice.
+    pub fn keys(&self) -> impl Iterator<Item = &String> {
+        let (own, said) = match self {
+            Self::InputQueued(fact) => {
+                let keyed = fact.keyed.as_ref();
+                (fact.key.as_ref(), keyed.filter(|_| fact.key != fact.keyed))
+            }
+            Self::SettingsChanged(fact) => (None, fact.key.as_ref()),
+            Self::GoalSet(fact) => (None, fact.key.as_ref()),
+            Self::TurnOpened(fact) => (None, fact.key.as_ref()),
+            Self::ApprovalAnswered(fact) => (None, fact.key.as_ref()),
+            Self::InterruptRequested(fact) => (None, fact.key.as_ref()),
+            Self::SessionOpened(_)
+            | Self::SessionResumed(_)
+            | Self::GoalEnded(_)
+            | Self::HooksAsked(_)
+            | Self::HookDecided(_)
+            | Self::InputAccepted(_)
+            | Self::InputBlocked(_)
+            | Self::ContextInjected(_)
+            | Self::CompactionStarted(_)
+            | Self::Compacted(_)
+            | Self::CompactionFailed(_)
+            | Self::SampleStarted(_)
+            | Self::ItemAdded(_)
+            | Self::SampleEnded(_)
+            | Self::SampleCut(_)
+            | Self::CallDecided(_)
+            | Self::ApprovalAsked(_)
+            | Self::CallStarted(_)
+            | Self::ReconcileStarted(_)
+            | Self::CallObserved(_)
+            | Self::ProgramCalled(_)
+            | Self::ProgramRun(_)
+            | Self::TurnSettled(_) => (None, None),
+        };
+        own.into_iter().chain(said)
+    }
+
     /// The kind, as the envelope spells it.
     #[must_use]
     pub fn kind(&self) -> &'static str {
@@ -89,6 +135,8 @@ impl Fact {
             Self::CallStarted(_) => "CallStarted",
             Self::ReconcileStarted(_) => "ReconcileStarted",
             Self::CallObserved(_) => "CallObserved",
+            Self::ProgramCalled(_) => "ProgramCalled",
+            Self::ProgramRun(_) => "ProgramRun",
             Self::InterruptRequested(_) => "InterruptRequested",
             Self::TurnSettled(_) => "TurnSettled",
         }

@@ -86,6 +86,9 @@ pub struct GoalSet {
     /// The goal; `None` when it was taken away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<Arc<Goal>>,
+    /// The key that it was said under, see [`Input::Keyed`](crate::Input::Keyed).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 /// The work towards the goal ended: no more turns open for it.
@@ -104,4 +107,7 @@ pub struct SettingsChanged {
     pub by: Arc<Scope>,
     /// All of the settings.
     pub settings: Arc<Settings>,
+    /// The key that it was said under, see [`Input::Keyed`](crate::Input::Keyed).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }

@@ -11,6 +11,7 @@ use crate::digest::Digest;
 use crate::failure::SampleFailure;
 use crate::id::Seq;
 use crate::item::{Item, StopReason};
+use crate::program::SampleKind;
 use crate::time::Timestamp;
 use crate::usage::Usage;
 
@@ -29,6 +30,9 @@ pub struct SampleStarted {
     /// What was set aside for it, where the turn has a budget.
     #[serde(default, skip_serializing_if = "Reserved::is_nothing")]
     pub reserved: Reserved,
+    /// What it is for, where the model writes programs.
+    #[serde(default, skip_serializing_if = "SampleKind::is_normal")]
+    pub kind: SampleKind,
 }
 
 /// What is set aside for a sample before it is asked for: an estimate of its request, and the most

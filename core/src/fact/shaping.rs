@@ -74,6 +74,11 @@ pub enum ContextSource {
         /// The text.
         text: Arc<str>,
     },
+    /// The engine: this sample is the last one for work, and its program cannot call tools.
+    LastSample {
+        /// The text.
+        text: Arc<str>,
+    },
     /// The engine: the goal that is not met yet.
     Goal {
         /// The text.

@@ -33,6 +33,9 @@ pub struct InputQueued {
     /// The caller's own key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// The key that it was said under besides, see [`Input::Keyed`](crate::Input::Keyed).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keyed: Option<String>,
     /// Whether the turn only plans what its tools would do.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub dry_run: bool,
@@ -64,6 +67,10 @@ pub struct TurnOpened {
     /// Whether tools that change something are only planned.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub dry_run: bool,
+    /// The key that it was asked for under, where a user asked to go on, see
+    /// [`Input::Keyed`](crate::Input::Keyed).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 /// An input was refused by a hook: the model never sees it.
@@ -96,6 +103,9 @@ pub struct InterruptRequested {
     pub reason: String,
     /// When it is to stop.
     pub when: StopWhen,
+    /// The key that it was said under, see [`Input::Keyed`](crate::Input::Keyed).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 /// When a turn is to stop.

@@ -73,6 +73,7 @@ fn original(lineage: Lineage) -> Vec<Recorded> {
             scope: Scope::local("ada"),
             reason: String::from("enough"),
             when: crate::fact::StopWhen::Now,
+            turn: None,
         },
     );
     let key = owed(&fold(&log))[0].key;

@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{History, Outstanding, UnitKind, cut_off};
+use crate::context;
 use crate::fact::{SampleCut, Stands};
 use crate::id::{CallId, Seq};
 use crate::item::Item;
@@ -20,6 +21,7 @@ impl History {
                 call: call.clone(),
                 edited: None,
                 observation: None,
+                program: None,
             });
         }
     }
@@ -56,6 +58,7 @@ impl History {
         self.arriving.clear();
         self.calls.clear();
         self.ended = None;
+        self.spoken = None;
     }
 
     /// Lets the sample in once its answer is whole and each call has its observation.
@@ -69,27 +72,46 @@ impl History {
             self.begin(recorded, UnitKind::Sample);
         }
         let mut ids = Vec::new();
+        self.calls.retain(|call| call.program.is_none());
         for (seq, item) in core::mem::take(&mut self.arriving) {
             let entry = match item {
                 Item::Text { text } => PromptItem::Text { sample, text },
                 Item::Refusal { text } => PromptItem::Refusal { sample, text },
                 Item::Reasoning(item) => PromptItem::Reasoning { sample, item },
+                Item::Call(call) if call.spoken => {
+                    ids.push(None);
+                    continue;
+                }
                 Item::Call(call) => {
                     let id = self.unique_id(seq, &call.provider_id);
-                    ids.push(id.clone());
+                    ids.push(Some(id.clone()));
                     PromptItem::Call { sample, id, call }
                 }
             };
             self.items.push(entry);
         }
+        // Nothing comes between the calls and their results.
+        let mut spoken = Vec::new();
         for (id, call) in ids.into_iter().zip(core::mem::take(&mut self.calls)) {
-            if let Some(observation) = call.observation {
-                self.items.push(PromptItem::Result {
+            let Some(observation) = call.observation.clone() else {
+                continue;
+            };
+            match id {
+                Some(id) => self.items.push(PromptItem::Result {
                     id,
                     observation,
                     edited: call.edited,
-                });
+                }),
+                None => {
+                    spoken.push(PromptItem::Context {
+                        text: context::spoken(&observation.output).into(),
+                    });
+                    self.spoken = Some(call);
+                }
             }
+        }
+        for item in spoken {
+            self.items.push(item);
         }
     }
 

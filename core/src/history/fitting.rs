@@ -17,7 +17,10 @@ impl History {
             let counted = self.items.len().saturating_sub(out);
             return context::shown(self.items.iter().take(counted));
         }
-        let arriving = self.arriving.iter().map(|(_, item)| context::item(item));
+        // A program that stood in the text is no part of its own.
+        let spoken = |item: &Item| matches!(item, Item::Call(call) if call.spoken);
+        let arriving = self.arriving.iter().filter(|(_, item)| !spoken(item));
+        let arriving = arriving.map(|(_, item)| context::item(item));
         arriving.fold(context::shown(self.items.iter()), Shown::with)
     }
 
@@ -50,12 +53,26 @@ impl History {
             Item::Call(call) => Some((seq.0, call)),
             Item::Text { .. } | Item::Refusal { .. } | Item::Reasoning(_) => None,
         });
-        if !arrived.eq(self.calls.iter().map(|call| (call.id.0, &call.call))) {
+        let answered = self.calls.iter().filter(|call| call.program.is_none());
+        if !arrived.eq(answered.map(|call| (call.id.0, &call.call))) {
             return Err("the calls that are out are not those of the answer");
+        }
+        let mut programs = self.calls.iter().filter_map(|call| call.program);
+        if programs.any(|program| self.call(program).is_none()) {
+            return Err("a call is out of a program that is not");
+        }
+        if self
+            .spoken
+            .iter()
+            .any(|call| !call.call.spoken || call.observation.is_none())
+        {
+            return Err("what stood in the text of the answer is no program that has ended");
         }
         let positions = self.waiting.keys().map(|input| Seq(input.0));
         let positions = positions.chain(self.asked.keys().copied());
         let positions = positions.chain(self.given.keys().copied());
+        let calls = self.calls.iter().chain(&self.spoken);
+        let positions = positions.chain(calls.map(|call| Seq(call.id.0)));
         let mut positions = positions.chain(self.arriving.iter().map(|(seq, _)| *seq));
         if positions.any(|seq| seq >= next) {
             return Err("it holds what a later fact says");

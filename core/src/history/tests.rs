@@ -87,6 +87,7 @@ fn called(mut history: History, seq: u64, provider_id: &str) -> History {
         fault: None,
         rules: Vec::new(),
         opaque: None,
+        spoken: false,
     };
     let facts = [
         Fact::ItemAdded(ItemAdded {
@@ -104,6 +105,7 @@ fn called(mut history: History, seq: u64, provider_id: &str) -> History {
         Fact::CallObserved(CallObserved {
             call: CallId(seq),
             observation: Arc::new(Observation::new(ObservationStatus::Done, "done")),
+            took: None,
         }),
     ];
     for (seq, fact) in (seq..).zip(facts) {

@@ -1,17 +1,19 @@
 //! Cause: the inputs that a fact may come from, the likeliest first.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::own::is_own;
-use crate::call::{Observation, Verdict};
+use crate::call::{Observation, ObservationStatus, Verdict};
 use crate::effect::EffectKey;
-use crate::fact::{ApprovalAnswered, Fact, HookDecided, SampleCut};
+use crate::fact::{ApprovalAnswered, CallObserved, Fact, HookDecided, ProgramRun, SampleCut};
 use crate::hook::{HookAt, HookReply};
 use crate::id::{CallId, Seq};
-use crate::input::{Answer, Compaction, Input, SampleNews, Widening};
+use crate::input::{Answer, Compaction, Input, ProgramNews, SampleNews, Widening};
 use crate::outcome::Interrupter;
+use crate::record::Recorded;
 use crate::session::{Progress, Session};
 
 /// What stands for the reason of a hook that gave none, where its reason answers the model.
@@ -20,8 +22,8 @@ const NO_REASON: &str = "This is not enough; go on.";
 /// The inputs that may have led to this fact, in this state.
 ///
 /// Whatever follows by itself may also come from a tick, or from a new process.
-pub(super) fn causes(session: &Session, fact: &Fact) -> Vec<Input> {
-    let mut causes = said(session, fact);
+pub(super) fn causes(session: &Session, fact: &Fact, facts: &[Recorded]) -> Vec<Input> {
+    let mut causes = said(session, fact, facts);
     if is_own(fact) {
         // No effect says this; that it never began may be what the engine speaks of.
         causes.retain(|input| {
@@ -37,45 +39,69 @@ pub(super) fn causes(session: &Session, fact: &Fact) -> Vec<Input> {
     }
     causes.push(Input::Tick);
     causes.push(Input::Recovered);
-    if let Fact::TurnOpened(_) = fact {
-        causes.push(Input::Continue);
+    if let Fact::TurnOpened(fact) = fact {
+        causes.push(under(fact.key.as_ref(), Input::Continue));
     }
     causes
 }
 
+/// The input, said under the key that its fact has of an [`Input::Keyed`].
+fn under(key: Option<&String>, input: Input) -> Input {
+    match key {
+        Some(key) => Input::Keyed {
+            key: key.clone(),
+            input: Box::new(input),
+        },
+        None => input,
+    }
+}
+
 /// What the world may have said for this fact to be written.
-fn said(session: &Session, fact: &Fact) -> Vec<Input> {
+fn said(session: &Session, fact: &Fact, facts: &[Recorded]) -> Vec<Input> {
     match fact {
-        Fact::SettingsChanged(fact) => alloc::vec![Input::Configure {
-            scope: (*fact.by).clone(),
-            settings: (*fact.settings).clone(),
-            widening: Widening::Meant,
-        }],
-        Fact::GoalSet(fact) => alloc::vec![Input::SetGoal {
-            scope: (*fact.by).clone(),
-            goal: fact.goal.as_deref().cloned(),
-        }],
-        Fact::InputQueued(fact) => alloc::vec![Input::Send {
-            scope: (*fact.scope).clone(),
-            text: String::from(&*fact.text),
-            delivery: fact.delivery,
-            context: fact.context.clone(),
-            images: fact.images.clone(),
-            key: fact.key.clone(),
-            dry_run: fact.dry_run,
-        }],
-        Fact::InterruptRequested(fact) if fact.by != Interrupter::Deadline => {
-            alloc::vec![Input::Interrupt {
-                by: fact.by,
+        Fact::SettingsChanged(fact) => alloc::vec![under(
+            fact.key.as_ref(),
+            Input::Configure {
+                scope: (*fact.by).clone(),
+                settings: (*fact.settings).clone(),
+                widening: Widening::Meant,
+            }
+        )],
+        Fact::GoalSet(fact) => alloc::vec![under(
+            fact.key.as_ref(),
+            Input::SetGoal {
+                scope: (*fact.by).clone(),
+                goal: fact.goal.as_deref().cloned(),
+            }
+        )],
+        Fact::InputQueued(fact) => alloc::vec![under(
+            fact.keyed.as_ref(),
+            Input::Send {
                 scope: (*fact.scope).clone(),
-                reason: fact.reason.clone(),
-                when: fact.when,
-            }]
+                text: String::from(&*fact.text),
+                delivery: fact.delivery,
+                context: fact.context.clone(),
+                images: fact.images.clone(),
+                key: fact.key.clone(),
+                dry_run: fact.dry_run,
+            }
+        )],
+        Fact::InterruptRequested(fact) if fact.by != Interrupter::Deadline => {
+            alloc::vec![under(
+                fact.key.as_ref(),
+                Input::Interrupt {
+                    by: fact.by,
+                    scope: (*fact.scope).clone(),
+                    reason: fact.reason.clone(),
+                    when: fact.when,
+                    turn: None,
+                }
+            )]
         }
         Fact::HooksAsked(fact) if fact.at == HookAt::SessionEnd => alloc::vec![Input::Close],
         Fact::HookDecided(fact) => hooked(fact),
         Fact::ApprovalAnswered(fact) => answered(session, fact),
-        Fact::CallObserved(fact) => observed(session, fact.call, &fact.observation),
+        Fact::CallObserved(fact) => observed(session, fact),
         Fact::Compacted(fact) => alloc::vec![Input::Compacted {
             key: EffectKey::Compact {
                 started: fact.started,
@@ -121,6 +147,8 @@ fn said(session: &Session, fact: &Fact) -> Vec<Input> {
         | Fact::CallStarted(_)
         | Fact::ReconcileStarted(_)
         | Fact::TurnSettled(_) => Vec::new(),
+        Fact::ProgramCalled(fact) => called(session, fact.program, facts),
+        Fact::ProgramRun(fact) => ran(session, fact, facts),
     }
 }
 
@@ -183,12 +211,15 @@ fn answered(session: &Session, fact: &ApprovalAnswered) -> Vec<Input> {
             reason: fact.reason.clone(),
         },
     };
-    let mut causes = alloc::vec![Input::Answer {
-        call: fact.call,
-        scope: (*fact.by).clone(),
-        arguments: fact.arguments,
-        answer: answer.clone(),
-    }];
+    let mut causes = alloc::vec![under(
+        fact.key.as_ref(),
+        Input::Answer {
+            call: fact.call,
+            scope: (*fact.by).clone(),
+            arguments: fact.arguments,
+            answer: answer.clone(),
+        }
+    )];
     if let Some(Progress::Asking {
         question: Some(question),
     }) = progress(session, fact.call)
@@ -206,22 +237,31 @@ fn answered(session: &Session, fact: &ApprovalAnswered) -> Vec<Input> {
 }
 
 /// A run of the call ended, or a question of what became of it did, or neither ever began.
-fn observed(session: &Session, call: CallId, observation: &Observation) -> Vec<Input> {
+fn observed(session: &Session, fact: &CallObserved) -> Vec<Input> {
+    let (call, observation) = (fact.call, &fact.observation);
     match progress(session, call) {
         Some(Progress::Running { started, .. }) => {
             let key = EffectKey::Call {
                 call,
                 started: *started,
             };
-            let observation = observation.clone();
-            alloc::vec![Input::Ran { key, observation }, Input::NeverBegan { key }]
+            let observation = (**observation).clone();
+            let returned = fact.took.map(|took| Input::Returned {
+                key,
+                observation: observation.clone(),
+                took,
+            });
+            let mut causes = alloc::vec![Input::Ran { key, observation }];
+            causes.extend(returned);
+            causes.push(Input::NeverBegan { key });
+            causes
         }
         Some(Progress::Reconciling { started, .. }) => {
             let key = EffectKey::Reconcile {
                 call,
                 started: *started,
             };
-            let observation = Some(observation.clone());
+            let observation = Some((**observation).clone());
             alloc::vec![
                 Input::Reconciled { key, observation },
                 Input::Reconciled {
@@ -240,6 +280,42 @@ fn observed(session: &Session, call: CallId, observation: &Observation) -> Vec<I
         )
         | None => Vec::new(),
     }
+}
+
+/// A program made these calls at once: as many as follow one another.
+fn called(session: &Session, program: CallId, facts: &[Recorded]) -> Vec<Input> {
+    let calls = facts.iter().map_while(|recorded| {
+        let Fact::ProgramCalled(fact) = &recorded.fact else {
+            return None;
+        };
+        (fact.program == program).then(|| (*fact.item).clone())
+    });
+    programmed(session, program, ProgramNews::Calls(calls.collect()))
+}
+
+/// A program ended; what the model is told of it comes next.
+fn ran(session: &Session, fact: &ProgramRun, facts: &[Recorded]) -> Vec<Input> {
+    let observation = match facts.get(1).map(|next| &next.fact) {
+        Some(Fact::CallObserved(next)) if next.call == fact.program => (*next.observation).clone(),
+        _ => Observation::new(ObservationStatus::Done, ""),
+    };
+    let news = ProgramNews::Ended {
+        outcome: Box::new((*fact.outcome).clone()),
+        fault: fact.fault.clone(),
+        observation,
+    };
+    programmed(session, fact.program, news)
+}
+
+fn programmed(session: &Session, call: CallId, news: ProgramNews) -> Vec<Input> {
+    let Some(Progress::Running { started, .. }) = progress(session, call) else {
+        return Vec::new();
+    };
+    let key = EffectKey::Call {
+        call,
+        started: *started,
+    };
+    alloc::vec![Input::Programmed { key, news }]
 }
 
 fn progress(session: &Session, id: CallId) -> Option<&Progress> {

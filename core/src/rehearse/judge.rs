@@ -75,7 +75,7 @@ impl Judge<'_> {
         let Some(first) = facts.first() else {
             return Ok(Judgement::More);
         };
-        let causes = causes(session, &first.fact);
+        let causes = causes(session, &first.fact, facts);
         let tried: Vec<Tried> = causes
             .into_iter()
             .map(|input| self.try_(session, facts, &input))

@@ -311,6 +311,7 @@ mod tests {
             images: Vec::new(),
             key: None,
             dry_run: false,
+            keyed: None,
         });
         let input = InputId(first.seq.0);
         let heard = Fact::InputAccepted(InputAccepted { input });
@@ -373,6 +374,7 @@ mod tests {
             fault: None,
             rules: Vec::new(),
             opaque: None,
+            spoken: false,
         };
         let news = SampleNews::Item(Item::Call(alloc::sync::Arc::new(call)));
         let key = effects[0].key;

@@ -18,6 +18,12 @@ const CALLS: &[&str] = &[
     "Unknown: the turn was asked to stop and this call did not end in time. It may have taken \
      effect or not; check before you repeat it.",
     "Not run: the turn was asked to stop before this call began.",
+    "Stopped: the turn was asked to stop while this program ran. The calls that it had made are not \
+     undone.",
+    "The program ended, and the process ended before it was told with what. The calls that it had \
+     made are not undone.",
+    "Stopped: the process that ran this program ended. The calls that it had made are not undone.",
+    "Stopped: its runtime said that it waits, and for nothing. This is a defect of the runtime.",
 ];
 
 /// What it says of samples.
@@ -70,6 +76,8 @@ pub(super) fn is_own(fact: &Fact) -> bool {
         | Fact::ApprovalAsked(_)
         | Fact::CallStarted(_)
         | Fact::ReconcileStarted(_)
+        | Fact::ProgramCalled(_)
+        | Fact::ProgramRun(_)
         | Fact::InterruptRequested(_)
         | Fact::TurnSettled(_) => false,
     }

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use super::turn::Pending;
+use crate::agent::Lent;
 use crate::compaction::Part;
 use crate::digest::Digest;
 use crate::gate::Gates;
@@ -37,8 +38,20 @@ pub struct CallState {
     pub gates: Gates,
     /// Context that hooks gave about it, in order.
     pub contexts: Vec<Pending>,
+    /// What it is lent of the turn's budget, as long as it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lent: Option<Lent>,
     /// How far it is.
     pub progress: Progress,
+    /// Whether it stood in the text of the answer, so that its observation is shown as context.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub spoken: bool,
+    /// Whether it is a program that has ended, and what the model is told of it comes next.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub ended: bool,
+    /// The program that makes it, if one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<CallId>,
 }
 
 /// Whether a call can be run at all.
@@ -58,6 +71,11 @@ pub enum Fitness {
     },
     /// It says that the goal is met. The engine answers it.
     Goal,
+    /// It is a program. It is run by its runtime, and calls tools.
+    Program {
+        /// The longest one step of it may take, in milliseconds.
+        timeout_ms: u64,
+    },
     /// It cannot be run, for this reason.
     Unfit {
         /// Why.
@@ -121,6 +139,12 @@ pub struct Question {
 }
 
 impl CallState {
+    /// Whether it is a program.
+    #[must_use]
+    pub fn is_program(&self) -> bool {
+        matches!(self.fitness, Fitness::Program { .. })
+    }
+
     /// Whether a run of it has begun.
     #[must_use]
     pub fn has_begun(&self) -> bool {

@@ -49,7 +49,8 @@ pub struct Session {
     pub settings_at: Seq,
     /// Inputs that no turn has accepted yet, oldest first.
     pub queue: VecDeque<Queued>,
-    /// Keys of the latest inputs, oldest first; bounded by [`Session::KEYS`].
+    /// The keys that the latest facts with keys were said under, oldest first, with their positions;
+    /// of at most [`Session::KEYS`] facts.
     pub keys: Arc<VecDeque<(String, Seq)>>,
     /// Whether waiting inputs open turns by themselves.
     pub hold: Hold,
@@ -74,7 +75,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// How many keys of past inputs are remembered.
+    /// Of how many facts that were said under a key the keys are remembered. Whoever says inputs
+    /// again, as it does not know what became of them, has no more of them open than that.
     pub const KEYS: usize = 64;
 
     /// The open turn.

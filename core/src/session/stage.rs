@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use super::call::CallState;
+use super::turn::Pending;
 use crate::because::Because;
 use crate::compaction::{Part, Shown};
 use crate::fact::Reserved;
@@ -14,6 +15,7 @@ use crate::id::{InputId, Seq};
 use crate::item::StopReason;
 use crate::nonempty::NonEmpty;
 use crate::outcome::Outcome;
+use crate::program::SampleKind;
 use crate::time::Timestamp;
 
 /// Where an open turn stands.
@@ -112,6 +114,9 @@ pub struct Sampling {
     pub asked: Shown,
     /// What was set aside for it.
     pub reserved: Reserved,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "SampleKind::is_normal")]
+    pub kind: SampleKind,
     /// Calls that it has brought so far.
     pub calls: Vec<CallState>,
     /// The items that it has brought so far: their positions, and what each shows.
@@ -159,6 +164,9 @@ pub struct Backoff {
     pub failures: u32,
     /// Restarts of this sample so far.
     pub restarts: u32,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "SampleKind::is_normal")]
+    pub kind: SampleKind,
 }
 
 /// Tool calls are out; this ends when each has its observation.
@@ -171,6 +179,20 @@ pub struct Executing {
     pub calls: NonEmpty<CallState>,
     /// What comes when each has its observation.
     pub then: AfterCalls,
+    /// What the sample was for.
+    #[serde(default, skip_serializing_if = "SampleKind::is_normal")]
+    pub kind: SampleKind,
+    /// The calls that its program has made.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub made: u32,
+    /// Context that hooks gave about those, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contexts: Vec<Pending>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+pub(super) fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// What comes when each call has its observation.
@@ -181,8 +203,12 @@ pub enum AfterCalls {
     Ask,
     /// The answer broke off: the model is asked again from then on.
     Wait(Timestamp),
-    /// The answer broke off, and the model is not asked again.
+    /// The answer broke off, or its program gave up: the model is not asked again.
     End(Outcome),
+    /// Its program has returned what the turn is to come to.
+    Returned,
+    /// Its program has returned what does not fit the contract, for this reason.
+    Rejected(String),
 }
 
 /// The model has answered and asks for nothing more.

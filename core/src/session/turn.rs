@@ -6,7 +6,8 @@ use alloc::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::call::CallState;
-use super::stage::{Opening, Stage, Then};
+use super::stage::{Opening, Stage, Then, is_zero};
+use crate::agent::Took;
 use crate::compaction::Part;
 use crate::fact::{Lasting, Reserved};
 use crate::failure::{FailureKind, SampleFailure};
@@ -56,6 +57,12 @@ pub struct Turn {
     pub compacted: Option<(Seq, Trigger)>,
     /// The runs of the compaction that is under way, or was cut short.
     pub compacting: u32,
+    /// Whether the model was told that the next sample is the last one for work.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub told_last: bool,
+    /// Samples that were retries of a rejected return.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retried: u32,
     /// Where it stands.
     pub stage: Stage,
 }
@@ -67,8 +74,12 @@ impl Turn {
         let (count, before) = match &self.stage {
             Stage::Sampling(sampling) => (sampling.calls.len(), self.spent.calls),
             Stage::Executing(executing) => {
-                let count = executing.calls.len();
-                let all = u32::try_from(count).unwrap_or(u32::MAX);
+                // Those of its program are counted where they are made.
+                let own = executing.calls.iter().filter(|call| call.parent.is_none());
+                let count = own.count();
+                let all = u32::try_from(count)
+                    .unwrap_or(u32::MAX)
+                    .saturating_add(executing.made);
                 (count, self.spent.calls.saturating_sub(all))
             }
             Stage::Opening(_)
@@ -167,11 +178,22 @@ impl Turn {
         }
     }
 
-    /// Tokens that count against the limit.
+    /// Samples that count against the limit: with those of agents.
+    #[must_use]
+    pub fn samples(&self) -> u32 {
+        self.spent.whole().samples
+    }
+
+    /// Tokens that count against the limit: with those of agents.
     #[must_use]
     pub fn tokens(&self) -> u64 {
-        let reported = self.spent.usage.tokens();
-        reported.saturating_add(self.spent.estimated_tokens)
+        self.spent.whole().tokens
+    }
+
+    /// Money that counts against the limit: with that of agents.
+    #[must_use]
+    pub fn cost_micros(&self) -> u64 {
+        self.spent.whole().cost_micros
     }
 
     /// Counts the calls of an answer.
@@ -234,14 +256,24 @@ pub struct Spent {
     /// How often the model was told that its answer does not have the shape that is asked for.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub returns: u32,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
-fn is_zero(count: &u32) -> bool {
-    *count == 0
+    /// What the agents that its calls ran took, and theirs.
+    #[serde(default, skip_serializing_if = "Took::is_nothing")]
+    pub agents: Took,
 }
 
 impl Spent {
+    /// What the turn has taken together with all agents below it.
+    #[must_use]
+    pub fn whole(&self) -> Took {
+        let reported = self.usage.tokens();
+        let own = Took {
+            samples: self.samples,
+            tokens: reported.saturating_add(self.estimated_tokens),
+            cost_micros: self.cost_micros,
+        };
+        own.and(self.agents)
+    }
+
     /// With what was set aside for something of which nobody says what it cost.
     fn with(mut self, reserved: &Reserved) -> Self {
         self.estimated_tokens = self.estimated_tokens.saturating_add(reserved.tokens);

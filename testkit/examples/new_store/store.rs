@@ -279,7 +279,9 @@ impl LogStore for LinesStore {
                 summary,
             }
         });
-        let taken = heads.filter(|head| filter.takes(head.summary.as_ref()));
+        let state = self.state();
+        let held = |id: &SessionId| state.logs.get(id).is_some_and(|log| log.claim.is_some());
+        let taken = heads.filter(|head| filter.takes(head.summary.as_ref(), || held(&head.id)));
         Ok(taken.take(limit).collect())
     }
 

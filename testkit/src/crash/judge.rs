@@ -6,8 +6,8 @@ use std::fmt;
 
 use serde_json::Value;
 use windlass_core::{
-    Because, CallId, EffectClass, Fact, InputId, Item, Observation, ObservationStatus, Recorded,
-    Seq, Settings, TurnId,
+    Because, CallId, EffectClass, Fact, InputId, Item, Observation, ObservationStatus,
+    PROGRAM_TOOL, Recorded, Seq, Settings, TurnId,
 };
 
 use super::requests;
@@ -218,6 +218,8 @@ fn one_end(scene: &Scene<'_>, found: &mut Found) {
             },
             Fact::SessionOpened(_)
             | Fact::SessionResumed(_)
+            | Fact::ProgramCalled(_)
+            | Fact::ProgramRun(_)
             | Fact::SettingsChanged(_)
             | Fact::GoalSet(_)
             | Fact::GoalEnded(_)
@@ -287,6 +289,8 @@ fn calls(log: &[Recorded]) -> BTreeMap<CallId, Call<'_>> {
             }
             Fact::SessionOpened(_)
             | Fact::SessionResumed(_)
+            | Fact::ProgramCalled(_)
+            | Fact::ProgramRun(_)
             | Fact::SettingsChanged(_)
             | Fact::GoalSet(_)
             | Fact::GoalEnded(_)
@@ -321,9 +325,13 @@ fn at(log: &[Recorded], seq: Seq) -> Option<&Recorded> {
     log.get(index)
 }
 
-/// The tool that a call names.
+/// The tool that a call names, be it the model's or a program's.
 fn tool(log: &[Recorded], call: CallId) -> Option<&str> {
-    let Fact::ItemAdded(added) = &at(log, Seq(call.0))?.fact else {
+    let fact = &at(log, Seq(call.0))?.fact;
+    if let Fact::ProgramCalled(called) = fact {
+        return Some(&called.item.name);
+    }
+    let Fact::ItemAdded(added) = fact else {
         return None;
     };
     let Item::Call(call) = &added.item else {
@@ -332,7 +340,8 @@ fn tool(log: &[Recorded], call: CallId) -> Option<&str> {
     Some(&call.name)
 }
 
-/// What running a tool does, as any settings of the session say: the most of what they say.
+/// What running a tool does, as any settings of the session say: the most of what they say. A program
+/// changes nothing by itself, and nobody but the engine runs it.
 fn class(log: &[Recorded], name: &str) -> Option<EffectClass> {
     let settings = log.iter().filter_map(|recorded| {
         if let Fact::SessionOpened(fact) = &recorded.fact {
@@ -343,21 +352,39 @@ fn class(log: &[Recorded], name: &str) -> Option<EffectClass> {
         };
         Some(&fact.settings)
     });
-    let of = |settings: &Settings| Some(settings.tool(name)?.effect);
+    let of = |settings: &Settings| match &settings.options.program {
+        Some(_) if name == PROGRAM_TOOL => Some(EffectClass::ReadOnly),
+        Some(_) | None => Some(settings.tool(name)?.effect),
+    };
     settings.filter_map(|settings| of(settings)).max()
 }
 
-/// The outputs of the calls that did not end well: there a run may go another way.
+/// The outputs of the calls that did not end well, and of the programs that made such a call: there a
+/// run may go another way.
 fn other_ends(log: &[Recorded]) -> Vec<&str> {
-    let observed = log.iter().filter_map(|recorded| {
-        let Fact::CallObserved(fact) = &recorded.fact else {
-            return None;
-        };
-        Some(&*fact.observation)
-    });
-    let other = |seen: &&Observation| seen.status != ObservationStatus::Done;
-    observed
-        .filter(other)
-        .map(|seen| seen.output.as_str())
+    let observed = || {
+        log.iter().filter_map(|recorded| {
+            let Fact::CallObserved(fact) = &recorded.fact else {
+                return None;
+            };
+            Some((fact.call, &*fact.observation))
+        })
+    };
+    let other = |seen: &Observation| seen.status != ObservationStatus::Done;
+    let programs: BTreeSet<CallId> = observed()
+        .filter(|(_, seen)| other(seen))
+        .filter_map(|(call, _)| program(log, call))
+        .collect();
+    observed()
+        .filter(|(call, seen)| other(seen) || programs.contains(call))
+        .map(|(_, seen)| seen.output.as_str())
         .collect()
+}
+
+/// The program that makes a call, if one does.
+fn program(log: &[Recorded], call: CallId) -> Option<CallId> {
+    let Fact::ProgramCalled(called) = &at(log, Seq(call.0))?.fact else {
+        return None;
+    };
+    Some(called.program)
 }

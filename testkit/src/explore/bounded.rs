@@ -6,7 +6,7 @@ use windlass_core::{Demand, EffectKey, Progress, Session, Stage};
 
 use super::key::{Counts, Loss, kind};
 use super::search::Extent;
-use crate::world::{Durability, Opening, Script, Step, World};
+use crate::world::{Durability, Opening, Script, Step, World, is_program};
 
 /// A bounded world.
 ///
@@ -169,12 +169,17 @@ impl Bounded {
             Step::Send { .. }
             | Step::Goal(_)
             | Step::Continue
+            | Step::Keyed { .. }
             | Step::Interrupt { .. }
             | Step::Configure { .. }
             | Step::Close
             | Step::Wait(_)
             | Step::Back(_) => steps.push(step.clone()),
-            Step::Text(_) | Step::Refusal(_) | Step::Reasoning(_) | Step::Call { .. } => {
+            Step::Text(_)
+            | Step::Refusal(_)
+            | Step::Reasoning(_)
+            | Step::Call { .. }
+            | Step::Spoken(_) => {
                 if samples > 0 && items(world.session()) < self.items {
                     steps.push(step.clone());
                 }
@@ -186,12 +191,26 @@ impl Bounded {
                 let told = running.values().any(|demand| *demand == Demand::Yield);
                 steps.extend(told.then(|| step.clone()));
             }
-            Step::Finish { status, output, .. } => {
+            Step::Finish {
+                status,
+                took,
+                output,
+                ..
+            } => {
                 let all = count(|key| matches!(key, EffectKey::Call { .. }));
                 steps.extend((0..all).map(|nth| Step::Finish {
                     status: *status,
                     nth,
+                    took: *took,
                     output: output.clone(),
+                }));
+            }
+            Step::Program { word, .. } => {
+                let session = world.session();
+                let programs = running.keys().filter(|key| is_program(session, **key));
+                steps.extend((0..programs.count()).map(|nth| Step::Program {
+                    nth,
+                    word: word.clone(),
                 }));
             }
             Step::Hook { .. } => {

@@ -206,6 +206,8 @@ impl Keys {
             context_bytes,
             compacted,
             compacting,
+            told_last,
+            retried,
             stage,
         } = turn;
         let settings = self.place(settings);
@@ -226,13 +228,20 @@ impl Keys {
             continuations,
             compactions,
             returns,
+            agents,
         } = spent;
         write!(self.raw, " spent {samples} {calls} {usage:?}")?;
         write!(self.raw, " {estimated_tokens} {cost_micros}")?;
-        write!(self.raw, " {continuations} {compactions} {returns}")?;
+        write!(
+            self.raw,
+            " {continuations} {compactions} {returns} {agents:?}"
+        )?;
         write!(self.raw, " stop {stop:?} pause {pause:?} gates {gates:?}")?;
         write!(self.raw, " {pending:?} {context_bytes}")?;
-        write!(self.raw, " {compacted:?} {compacting} stage ")?;
+        write!(
+            self.raw,
+            " {compacted:?} {compacting} {told_last} {retried} stage "
+        )?;
         self.stage(stage)
     }
 
@@ -253,11 +262,12 @@ impl Keys {
                     restarts,
                     asked,
                     reserved,
+                    kind,
                     calls,
                     items,
                 } = it;
                 write!(self.raw, "{started:?} {previous:?} {failures} {restarts}")?;
-                write!(self.raw, " {reserved:?} {calls:?} {items:?}")?;
+                write!(self.raw, " {reserved:?} {kind:?} {calls:?} {items:?}")?;
                 match self.counts.size {
                     true => write!(self.raw, " asked {asked:?}"),
                     false => Ok(()),

@@ -14,6 +14,11 @@ impl StoreFixture for Place {
         Arc::new(self.0.reopen())
     }
 
+    async fn open_beside(&self) -> Result<Arc<dyn LogStore>, StoreError> {
+        let why = "there is one at a time: opening it again ends the one before";
+        Err(StoreError::new(StoreErrorKind::Locked, why))
+    }
+
     async fn image(&self) -> Option<Arc<dyn LogStore>> {
         let image = FaultyStore::new();
         for (id, log) in &self.0.disk().logs {

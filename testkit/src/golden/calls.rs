@@ -22,9 +22,16 @@ fn one(lines: &mut Lines, name: &str, call: &CallState, history: &History) {
         ruled,
         gates: asked,
         contexts,
+        lent,
         progress: far,
+        spoken,
+        ended,
+        parent,
     } = call;
     lines.put(name, &(id, tool));
+    lines.flag(&format!("{name}.spoken"), *spoken);
+    lines.flag(&format!("{name}.ended"), *ended);
+    lines.maybe(&format!("{name}.parent"), parent.as_ref());
     lines.put(&format!("{name}.provider_id"), provider_id);
     fitness(lines, &format!("{name}.fitness"), fit);
     lines.put(&format!("{name}.arguments"), arguments);
@@ -34,6 +41,7 @@ fn one(lines: &mut Lines, name: &str, call: &CallState, history: &History) {
     lines.maybe(&format!("{name}.ruled"), ruled.as_ref());
     gates::lines(lines, &format!("{name}.gates"), asked);
     state::pending(lines, &format!("{name}.context"), contexts.iter());
+    lines.maybe(&format!("{name}.lent"), lent.as_ref());
     progress(lines, &format!("{name}.progress"), far);
     lines.maybe(&format!("{name}.item"), history.call(*id));
     lines.maybe(
@@ -52,6 +60,7 @@ fn fitness(lines: &mut Lines, name: &str, fitness: &Fitness) {
             reconciles,
         } => lines.put(name, &("fit", effect, concurrency, timeout_ms, reconciles)),
         Fitness::Goal => lines.put(name, &"goal"),
+        Fitness::Program { timeout_ms } => lines.put(name, &("program", timeout_ms)),
         Fitness::Unfit { reason } => lines.put(name, &("unfit", reason)),
     }
 }

@@ -2,7 +2,7 @@
 
 use windlass_core::{
     AfterCalls, Backoff, Compacting, Concluding, Executing, History, Opening, Ready, Said,
-    Sampling, Spent, Stage, Stop, Then, Turn,
+    SampleKind, Sampling, Spent, Stage, Stop, Then, Turn,
 };
 
 use super::canon::{Lines, record};
@@ -39,6 +39,8 @@ pub(super) fn lines(lines: &mut Lines, turn: &Turn, history: &History) {
         context_bytes,
         compacted,
         compacting,
+        told_last,
+        retried,
         stage: standing,
     } = turn;
     lines.put("turn", id);
@@ -57,6 +59,10 @@ pub(super) fn lines(lines: &mut Lines, turn: &Turn, history: &History) {
     lines.maybe("turn.compacted", compacted.as_ref());
     if *compacting > 0 {
         lines.put("turn.compacting", compacting);
+    }
+    lines.flag("turn.told_last", *told_last);
+    if *retried > 0 {
+        lines.put("turn.retried", retried);
     }
     stage(lines, standing, history);
     let (said, called) = history.answer();
@@ -109,8 +115,10 @@ fn stage(lines: &mut Lines, stage: &Stage, history: &History) {
             until,
             failures,
             restarts,
+            kind: what,
         }) => {
             lines.put("stage", &"backoff");
+            kind(lines, *what);
             lines.put("stage.until", until);
             lines.put("stage.failures", failures);
             lines.put("stage.restarts", restarts);
@@ -119,6 +127,9 @@ fn stage(lines: &mut Lines, stage: &Stage, history: &History) {
             started,
             calls: out,
             then,
+            kind: what,
+            made,
+            contexts,
         }) => {
             lines.put("stage", &"executing");
             lines.put("stage.started", started);
@@ -126,7 +137,14 @@ fn stage(lines: &mut Lines, stage: &Stage, history: &History) {
                 AfterCalls::Ask => lines.put("stage.then", &"ask"),
                 AfterCalls::Wait(until) => lines.put("stage.then", &("wait", until)),
                 AfterCalls::End(outcome) => lines.put("stage.then", &("end", outcome)),
+                AfterCalls::Returned => lines.put("stage.then", &"returned"),
+                AfterCalls::Rejected(fault) => lines.put("stage.then", &("rejected", fault)),
             }
+            kind(lines, *what);
+            if *made > 0 {
+                lines.put("stage.made", made);
+            }
+            state::pending(lines, "stage.made_context", contexts.iter());
             calls::lines(lines, out.as_slice(), history);
         }
         Stage::Concluding(Concluding {
@@ -163,10 +181,12 @@ fn sampling_lines(lines: &mut Lines, sampling: &Sampling, history: &History) {
         restarts,
         asked,
         reserved,
+        kind: what,
         calls: out,
         items,
     } = sampling;
     lines.put("stage", &"sampling");
+    kind(lines, *what);
     lines.put("stage.started", started);
     lines.put("stage.previous", previous);
     lines.put("stage.failures", failures);
@@ -179,6 +199,12 @@ fn sampling_lines(lines: &mut Lines, sampling: &Sampling, history: &History) {
         state::part(lines, &name, words);
     }
     calls::lines(lines, out, history);
+}
+
+fn kind(lines: &mut Lines, kind: SampleKind) {
+    if !kind.is_normal() {
+        lines.put("stage.kind", &kind);
+    }
 }
 
 fn said(said: Said) -> &'static str {

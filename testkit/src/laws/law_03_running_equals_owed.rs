@@ -3,14 +3,15 @@
 //! By the log, a sample is out from its `SampleStarted` to its `SampleEnded` or `SampleCut`, and
 //! a call from its latest `CallStarted`, or the question what became of it, to its `CallObserved`;
 //! both are to run, or to wind down once the turn was asked to stop. A sample that has brought no
-//! call is to yield while the user has a word for this turn and the model may be asked again. A hook is out from its `HooksAsked` to
-//! its `HookDecided`, a question to a person to its answer, a
-//! compaction to its end; after a stop nobody waits for these. `owed` says exactly this. A driver
+//! call is to yield while the user has a word for this turn and the model may be asked again. A program
+//! that waits for calls of its own is not out; it is again from the fact that ends the last of them, and
+//! never once the turn was asked to stop. A hook is out from its `HooksAsked` to its `HookDecided`, a
+//! question to a person to its answer, a compaction to its end; after a stop nobody waits for these. `owed` says exactly this. A driver
 //! runs all of it but what still waits for the log to be durable, and nothing else; and no sample
 //! runs ahead of a log in which the sample before it is not durable.
 //!
-//! It kills: an `owed` that forgets a call, a hook or a question, that never winds down or yields,
-//! or that asks for too little durability.
+//! It kills: an `owed` that forgets a call, a hook or a question, that never winds down or yields, that
+//! has a program go on while its calls are out, or that asks for too little durability.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,11 +86,56 @@ struct Out {
     paused: bool,
     /// Samples that the turn has had, and may have.
     samples: (u32, u32),
+    /// Programs that have made calls.
+    programs: BTreeMap<CallId, Made>,
+}
+
+/// The calls that a program has made.
+#[derive(Default)]
+struct Made {
+    /// Whether each has its observation.
+    calls: BTreeMap<CallId, bool>,
+    /// Its run, while it waits for them.
+    suspended: Option<EffectKey>,
+    /// It is not to go on any more.
+    over: bool,
 }
 
 impl Out {
     fn take(&mut self, recorded: &Recorded) {
+        self.take_one(recorded);
+        self.programs(recorded.seq);
+    }
+
+    /// A program runs while none of its calls is out, nor a hook that is asked about one; each time
+    /// that it goes on is a run of its own. Once the turn is to stop, it does not.
+    fn programs(&mut self, at: Seq) {
+        for (program, made) in &mut self.programs {
+            let out = made.calls.values().any(|over| !over);
+            let mut asked = self.hooks.values().filter_map(HookAt::call);
+            let asked = asked.any(|call| made.calls.contains_key(&call));
+            let waits = out || asked;
+            if waits {
+                if let Some(key) = self.runs.remove(program) {
+                    made.suspended = Some(key);
+                }
+            } else if made.suspended.take().is_some() && !made.over {
+                let (call, started) = (*program, at);
+                self.runs
+                    .insert(*program, EffectKey::Call { call, started });
+            }
+            if self.stopped && self.runs.remove(program).is_some() {
+                made.over = true;
+            }
+        }
+    }
+
+    fn take_one(&mut self, recorded: &Recorded) {
         match &recorded.fact {
+            Fact::ProgramCalled(fact) => {
+                let made = self.programs.entry(fact.program).or_default();
+                made.calls.insert(CallId(recorded.seq.0), false);
+            }
             Fact::InputQueued(fact) => {
                 if fact.delivery == Delivery::Steer {
                     self.steers.insert(InputId(recorded.seq.0));
@@ -150,6 +196,12 @@ impl Out {
                 self.runs.insert(call, key);
             }
             Fact::CallObserved(fact) => {
+                self.programs.remove(&fact.call);
+                for made in self.programs.values_mut() {
+                    if let Some(over) = made.calls.get_mut(&fact.call) {
+                        *over = true;
+                    }
+                }
                 self.runs.remove(&fact.call);
                 self.questions.remove(&fact.call);
                 self.hooks.retain(|_, at| at.call() != Some(fact.call));
@@ -162,6 +214,7 @@ impl Out {
             Fact::SettingsChanged(_) => self.hooks.retain(|_, at| *at != HookAt::SessionEnd),
             Fact::SessionOpened(_)
             | Fact::SessionResumed(_)
+            | Fact::ProgramRun(_)
             | Fact::GoalSet(_)
             | Fact::GoalEnded(_)
             | Fact::ContextInjected(_)

@@ -74,6 +74,25 @@ impl Calls {
                     self.calls.insert(CallId(recorded.seq.0), call);
                 }
             }
+            Fact::ProgramCalled(fact) => {
+                let program = self.calls.get(&fact.program);
+                let program = program.filter(|call| call.started && !call.observed);
+                hold(5, program.is_some(), || {
+                    let program = fact.program;
+                    format!(
+                        "{} is a call of {program}, which does not run",
+                        recorded.seq
+                    )
+                })?;
+                let run = program.map_or(Seq::ZERO, |call| call.run);
+                let call = Call {
+                    run,
+                    fate: Fate::Stands,
+                    started: false,
+                    observed: false,
+                };
+                self.calls.insert(CallId(recorded.seq.0), call);
+            }
             Fact::SampleEnded(fact) => {
                 let calls = self.calls.values_mut();
                 for call in calls.filter(|call| call.run == fact.started) {
@@ -114,6 +133,7 @@ impl Calls {
             }
             Fact::SessionOpened(_)
             | Fact::SessionResumed(_)
+            | Fact::ProgramRun(_)
             | Fact::SettingsChanged(_)
             | Fact::GoalSet(_)
             | Fact::GoalEnded(_)

@@ -40,6 +40,8 @@ pub fn check(log: &[Recorded], session: &Session) -> Held {
             }
             Fact::SessionOpened(_)
             | Fact::SessionResumed(_)
+            | Fact::ProgramCalled(_)
+            | Fact::ProgramRun(_)
             | Fact::SettingsChanged(_)
             | Fact::GoalSet(_)
             | Fact::GoalEnded(_)

@@ -44,6 +44,10 @@ struct Reader {
     brought: BTreeMap<Seq, Vec<CallId>>,
     observed: BTreeSet<CallId>,
     evidence: Evidence,
+    /// The latest sample.
+    sample: Option<Seq>,
+    /// A program of it whose return was rejected, and why.
+    rejected: Option<(CallId, String)>,
 }
 
 /// What speaks for the next sample.
@@ -97,7 +101,8 @@ impl Reader {
                         *told |= of == started && text.contains(fault.as_str());
                     }
                 }
-                ContextSource::Workspace { .. }
+                ContextSource::LastSample { .. }
+                | ContextSource::Workspace { .. }
                 | ContextSource::Posture { .. }
                 | ContextSource::Presenter { .. } => {}
             },
@@ -113,6 +118,7 @@ impl Reader {
                     )
                 })?;
                 self.evidence = Evidence::default();
+                self.sample = Some(recorded.seq);
             }
             Fact::ItemAdded(fact) => {
                 if let Item::Call(_) = &fact.item {
@@ -124,6 +130,15 @@ impl Reader {
             Fact::SampleCut(fact) => self.cut(fact),
             Fact::CallObserved(fact) => {
                 self.observed.insert(fact.call);
+                self.told(fact.call);
+            }
+            Fact::ProgramCalled(_) => {
+                let calls = self.evidence.calls.get_or_insert_default();
+                calls.push(CallId(recorded.seq.0));
+            }
+            Fact::ProgramRun(fact) => {
+                let fault = fact.fault.clone();
+                self.rejected = fault.map(|fault| (fact.program, fault));
             }
             Fact::TurnSettled(_) => self.evidence = Evidence::default(),
             Fact::SessionOpened(_)
@@ -140,6 +155,16 @@ impl Reader {
             | Fact::InterruptRequested(_) => {}
         }
         Ok(())
+    }
+
+    /// What is wrong with what a program returned is told with its observation.
+    fn told(&mut self, call: CallId) {
+        if let Some((program, fault)) = self.rejected.take()
+            && program == call
+        {
+            self.evidence.fault = self.sample.map(|started| (started, fault, true));
+            self.evidence.calls = None;
+        }
     }
 
     fn open(&mut self, recorded: &Recorded, fact: &TurnOpened) -> Held {

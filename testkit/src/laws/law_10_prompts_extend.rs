@@ -135,6 +135,8 @@ impl Requests {
             }
             Fact::SessionOpened(_)
             | Fact::SessionResumed(_)
+            | Fact::ProgramCalled(_)
+            | Fact::ProgramRun(_)
             | Fact::SettingsChanged(_)
             | Fact::GoalSet(_)
             | Fact::GoalEnded(_)

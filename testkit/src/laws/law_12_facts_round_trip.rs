@@ -33,7 +33,7 @@ pub fn check(encode: Encode, recorded: &Recorded) -> Held {
         format!("{recorded:?} takes more than one line")
     })?;
     newer(&text, "v", Value::from(FACT_VERSION + 1))?;
-    newer(&text, "kind", Value::from("ProgramRun"))
+    newer(&text, "kind", Value::from("FromTheFuture"))
 }
 
 /// Checks that a fact with one key changed is told to be newer.

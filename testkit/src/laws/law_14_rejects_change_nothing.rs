@@ -3,13 +3,17 @@
 //! After a reject the log, the state and what runs are as they were before it. An answer of a
 //! run that nobody waits for, the word that something never began which is not to wind down, a
 //! person's answer to a question that is not open or about other arguments than those asked about, a
-//! goal without words or turns, and an input whose key was used before, are rejected.
+//! goal without words or turns, and an input whose key was used before, are rejected. What is said
+//! under a key leaves the key in the log, in the fact that it became itself, and no key is left twice
+//! while it is remembered: so what is said again is rejected also by who knows nothing but the log.
 //!
 //! It kills: an answer that is taken without a look at its key, or at what it is about.
 
 use std::collections::BTreeMap;
 
-use windlass_core::{CallId, Demand, Digest, EffectKey, Goal, Input, Owed, Progress, Seq, Session};
+use windlass_core::{
+    CallId, Demand, Digest, EffectKey, Goal, Input, Owed, Progress, Recorded, Seq, Session,
+};
 
 use super::{Held, hold};
 
@@ -41,9 +45,72 @@ pub fn check(
     hold(14, !rejected || before == after, || {
         format!("{input:?} was rejected, and {before:?}\nbecame {after:?}")
     })?;
-    let refusable = match input {
+    hold(14, rejected || !refusable(before, owed, input), || {
+        format!("{input:?} was not rejected, and nobody waited for it")
+    })
+}
+
+/// Checks what an input that was said under a key left in the log, which had ended at `last`.
+///
+/// # Errors
+/// [`Broken`](super::Broken) when it left no key, or one that was there already.
+pub fn once(last: Seq, input: &Input, rejected: bool, log: &[Recorded]) -> Held {
+    let (Input::Keyed { key, input }, false) = (input, rejected) else {
+        return Ok(());
+    };
+    let (before, after) = log.split_at(log.partition_point(|recorded| recorded.seq <= last));
+    let carries = |recorded: &Recorded| recorded.fact.keys().any(|other| other == key);
+    let keyed = before.iter().rev();
+    let keyed = keyed.filter(|recorded| recorded.fact.keys().next().is_some());
+    let again = keyed.take(Session::KEYS).find(|recorded| carries(recorded));
+    hold(14, again.is_none(), || {
+        format!("{input:?} was decided under the key {key:?} of {again:?}")
+    })?;
+    let own = |recorded: &&Recorded| Some(recorded.fact.kind()) == becomes(input);
+    let left = after.first().filter(own).is_none_or(carries);
+    hold(14, left, || {
+        format!(
+            "{input:?} was said under the key {key:?}, and its fact does not have it: {after:?}"
+        )
+    })
+}
+
+/// The kind of the fact that an input which somebody says itself is.
+fn becomes(input: &Input) -> Option<&'static str> {
+    match input {
+        Input::Configure { .. } => Some("SettingsChanged"),
+        Input::SetGoal { .. } => Some("GoalSet"),
+        Input::Send { .. } => Some("InputQueued"),
+        Input::Continue => Some("TurnOpened"),
+        Input::Interrupt { .. } => Some("InterruptRequested"),
+        Input::Answer { .. } => Some("ApprovalAnswered"),
+        Input::Keyed { .. }
+        | Input::Close
+        | Input::Recovered
+        | Input::Tick
+        | Input::Sampled { .. }
+        | Input::Ran { .. }
+        | Input::Returned { .. }
+        | Input::Programmed { .. }
+        | Input::Hooked { .. }
+        | Input::Asked { .. }
+        | Input::Reconciled { .. }
+        | Input::Compacted { .. }
+        | Input::NeverBegan { .. } => None,
+    }
+}
+
+/// Whether an input must be rejected.
+fn refusable(before: &Standing, owed: &[Owed], input: &Input) -> bool {
+    let known = |key| before.session.keys.iter().any(|(known, _)| known == key);
+    match input {
+        Input::Keyed { key, input } => {
+            known(key) || becomes(input).is_none() || refusable(before, owed, input)
+        }
         Input::Sampled { key, .. }
         | Input::Ran { key, .. }
+        | Input::Returned { key, .. }
+        | Input::Programmed { key, .. }
         | Input::Hooked { key, .. }
         | Input::Asked { key, .. }
         | Input::Reconciled { key, .. }
@@ -59,20 +126,14 @@ pub fn check(
             let empty = |goal: &Goal| goal.text.trim().is_empty() || goal.turns == 0;
             goal.as_ref().is_some_and(empty)
         }
-        Input::Send { key, text, .. } => {
-            let known = |key| before.session.keys.iter().any(|(known, _)| known == key);
-            text.trim().is_empty() || key.as_ref().is_some_and(known)
-        }
+        Input::Send { key, text, .. } => text.trim().is_empty() || key.as_ref().is_some_and(known),
         Input::Configure { .. }
         | Input::Continue
         | Input::Interrupt { .. }
         | Input::Close
         | Input::Recovered
         | Input::Tick => false,
-    };
-    hold(14, rejected || !refusable, || {
-        format!("{input:?} was not rejected, and nobody waited for it")
-    })
+    }
 }
 
 /// The arguments of the open question about a call.

@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 
 use windlass_core::{
     CallDecided, CallId, CallItem, CallStarted, Digest, EffectClass, Fact, GOAL_TOOL, HookAt,
-    HookDecided, HookVerdict, Item, Mode, Permissions, Recorded, RuleVerdict, Settings, Verdict,
+    HookDecided, HookVerdict, Item, Mode, PROGRAM_TOOL, Permissions, Recorded, RuleVerdict,
+    Settings, Verdict,
 };
 
 use super::{Held, hold, reading};
@@ -36,6 +37,10 @@ pub fn check(log: &[Recorded]) -> Held {
                     let id = CallId(recorded.seq.0);
                     calls.insert(id, Standing::of(log, recorded, item));
                 }
+            }
+            Fact::ProgramCalled(fact) => {
+                let id = CallId(recorded.seq.0);
+                calls.insert(id, Standing::of(log, recorded, &fact.item));
             }
             Fact::HookDecided(fact) => {
                 let place = reading::place(log, fact);
@@ -73,6 +78,7 @@ pub fn check(log: &[Recorded]) -> Held {
             }
             Fact::SessionOpened(_)
             | Fact::SessionResumed(_)
+            | Fact::ProgramRun(_)
             | Fact::SettingsChanged(_)
             | Fact::GoalSet(_)
             | Fact::GoalEnded(_)
@@ -132,9 +138,14 @@ impl<'a> Standing<'a> {
         let settings = opening.and_then(|(_, turn)| reading::settings(log, turn.settings));
         let tool = settings.and_then(|settings| settings.tool(&item.name));
         let runs = item.name != GOAL_TOOL;
+        let program = settings.is_some_and(|settings| settings.options.program.is_some());
+        let program = program && matches!(recorded.fact, Fact::ItemAdded(_));
         Self {
             settings,
-            effect: tool.filter(|_| runs).map(|tool| tool.effect),
+            effect: match program {
+                true => (item.name == PROGRAM_TOOL).then_some(EffectClass::ReadOnly),
+                false => tool.filter(|_| runs).map(|tool| tool.effect),
+            },
             dry_run: opening.is_some_and(|(_, turn)| turn.dry_run),
             arguments: reading::digest(&item.arguments),
             fault: item.fault.is_some(),

@@ -2,7 +2,7 @@
 
 use windlass_core::{
     CallId, CallItem, Digest, Fact, HookAt, HookDecided, HookSpec, HookVerdict, Item, OnFailure,
-    Recorded, Seq, Settings, ToolSpec, TurnId, TurnOpened,
+    PROGRAM_TOOL, Recorded, Seq, Settings, ToolSpec, TurnId, TurnOpened,
 };
 
 /// The fact at a position.
@@ -40,6 +40,9 @@ pub(super) fn frozen(log: &[Recorded], turn: TurnId) -> Option<&Settings> {
 /// The item that brought a call.
 pub(super) fn call(log: &[Recorded], call: CallId) -> Option<(&Recorded, &CallItem)> {
     let recorded = at(log, Seq(call.0))?;
+    if let Fact::ProgramCalled(fact) = &recorded.fact {
+        return Some((recorded, &fact.item));
+    }
     let Fact::ItemAdded(fact) = &recorded.fact else {
         return None;
     };
@@ -117,4 +120,26 @@ pub(super) fn answers_the_model(log: &[Recorded], decided: Seq) -> bool {
 /// The digest of arguments.
 pub(super) fn digest(arguments: &str) -> Digest {
     Digest::EMPTY.part(arguments.as_bytes())
+}
+
+/// Whether a call is a program.
+pub(super) fn is_program(log: &[Recorded], id: CallId) -> bool {
+    let Some((recorded, item)) = call(log, id) else {
+        return false;
+    };
+    let settings = recorded.turn.and_then(|turn| frozen(log, turn));
+    let programs = settings.is_some_and(|settings| settings.options.program.is_some());
+    programs && item.name == PROGRAM_TOOL && matches!(recorded.fact, Fact::ItemAdded(_))
+}
+
+/// Whether a hook that has decided was asked about the end of a turn.
+pub(super) fn at_the_end(log: &[Recorded], decided: Seq) -> bool {
+    let Some(Fact::HookDecided(fact)) = at(log, decided).map(|recorded| &recorded.fact) else {
+        return false;
+    };
+    let place = place(log, fact);
+    matches!(
+        place,
+        Some(HookAt::Stop { .. } | HookAt::SubTurnStop { .. })
+    )
 }

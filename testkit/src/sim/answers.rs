@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use windlass_core::{
     Answer, Compaction, Cut, Demand, EffectKey, FailureKind, HookReply, Input, Item, Observation,
-    ObservationStatus, SampleNews, Scope, StopReason,
+    ObservationStatus, Progress, SampleNews, Scope, StopReason, Took,
 };
 
 use super::dice::Dice;
 use super::driver::Driver;
 use super::happening::{Covered, Happening};
+use crate::world::is_program;
 use crate::world::random::FAILURES;
 
 /// How an effect behaves.
@@ -103,9 +104,20 @@ impl Answering<'_> {
                 key,
                 news: self.sample(demand, work),
             },
+            EffectKey::Call { .. } if is_program(&self.driver.session, key) => Input::Programmed {
+                key,
+                news: self.programmed(),
+            },
             EffectKey::Call { .. } => {
                 let observation = self.observation(demand);
-                Input::Ran { key, observation }
+                match self.took(key) {
+                    Some(took) => Input::Returned {
+                        key,
+                        observation,
+                        took,
+                    },
+                    None => Input::Ran { key, observation },
+                }
             }
             EffectKey::Hook { .. } => {
                 self.covered.note(Happening::HookSpeaks);
@@ -137,6 +149,22 @@ impl Answering<'_> {
                 let compaction = self.compaction(key);
                 Input::Compacted { key, compaction }
             }
+        })
+    }
+
+    /// What an agent took of what it was lent; `None` where a call runs none. Its last answer may be
+    /// longer than was set aside for it.
+    fn took(&mut self, key: EffectKey) -> Option<Took> {
+        let turn = self.driver.session.turn()?;
+        let mut calls = turn.calls().iter();
+        let runs = |progress: &Progress| matches!(progress, Progress::Running { started, .. } if *started == key.started());
+        let call = calls.find(|call| runs(&call.progress))?;
+        let lent = call.lent?;
+        self.covered.note(Happening::AgentReturns);
+        Some(Took {
+            samples: self.dice.below(lent.samples as usize + 1) as u32,
+            tokens: self.dice.between(0, 600),
+            cost_micros: self.dice.between(0, 400),
         })
     }
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    CallItem, Demand, FailureKind, Item, ReasoningItem, Retry, SampleFailure, SampleNews,
-    StopReason, Usage,
+    CallItem, Demand, FailureKind, Item, PROGRAM_TOOL, ProgramEnd, ProgramFault, ProgramNews,
+    ReasoningItem, Retry, SampleFailure, SampleNews, StopReason, Usage,
 };
 
 use super::answers::{Answering, CAP, Temper, Work};
 use super::happening::Happening;
-use crate::world::{TOOLS, rules_met};
+use crate::world::{AGENT, TOOLS, ended, rules_met};
 
 impl Answering<'_> {
     pub(super) fn failed(&mut self, kind: FailureKind, message: &str) -> SampleNews {
@@ -105,11 +105,18 @@ impl Answering<'_> {
     }
 
     fn call(&mut self, work: &mut Work) -> Item {
-        let tools: Vec<&str> = TOOLS.iter().map(|(name, _, _)| *name).collect();
+        let session = &self.driver.session;
+        let settings = session
+            .turn()
+            .map_or(&session.settings, |turn| &turn.settings);
+        let programs = settings.options.program.is_some();
+        if programs && self.dice.chance(800) {
+            return self.program();
+        }
         let unknown = self.dice.chance(50);
         let name = match unknown {
             true => "absent",
-            false => self.dice.pick(&tools).copied().unwrap_or_default(),
+            false => self.tool(),
         };
         let id = self.dice.pick(&["", "c1", "c2", "c3"]).copied();
         let id = id.unwrap_or_default().to_owned();
@@ -135,7 +142,76 @@ impl Answering<'_> {
             fault: broken.then(|| String::from("the arguments are not a JSON object")),
             rules: self.rules(name, arguments),
             opaque: None,
+            spoken: false,
         }))
+    }
+
+    /// A program, called for or spoken.
+    fn program(&mut self) -> Item {
+        let spoken = self.dice.chance(300);
+        Item::Call(Arc::new(CallItem {
+            provider_id: String::new(),
+            name: PROGRAM_TOOL.to_owned(),
+            arguments: String::from(r#"{"source":"x"}"#),
+            fault: self
+                .dice
+                .chance(60)
+                .then(|| String::from("it is no program")),
+            rules: Vec::new(),
+            opaque: None,
+            spoken,
+        }))
+    }
+
+    /// What a program says: calls, or its end.
+    pub(super) fn programmed(&mut self) -> ProgramNews {
+        if self.dice.chance(600) {
+            self.covered.note(Happening::ProgramCalls);
+            let count = 1 + self.dice.below(3);
+            let calls = (0..count).map(|_| self.made()).collect();
+            return ProgramNews::Calls(calls);
+        }
+        self.covered.note(Happening::ProgramEnds);
+        let value = "1".into();
+        let end = match self.dice.below(6) {
+            0 => ProgramEnd::Fault(ProgramFault::new("simulated", "it went wrong")),
+            1 => ProgramEnd::Fail { value },
+            2 | 3 => ProgramEnd::Return { value },
+            _ => ProgramEnd::Value { value },
+        };
+        let fault = self.dice.chance(200).then(|| String::from("odd"));
+        let memory = self.dice.chance(500).then_some("m");
+        ended(end, fault, memory)
+    }
+
+    /// One of the tools; where one is an agent, that one more often.
+    fn tool(&mut self) -> &'static str {
+        let session = &self.driver.session;
+        let settings = session
+            .turn()
+            .map_or(&session.settings, |turn| &turn.settings);
+        if settings.tools.iter().any(|tool| tool.agent.is_some()) && self.dice.chance(300) {
+            return AGENT;
+        }
+        let tools: Vec<&str> = TOOLS.iter().map(|(name, _, _)| *name).collect();
+        self.dice.pick(&tools).copied().unwrap_or_default()
+    }
+
+    fn made(&mut self) -> CallItem {
+        let name = match self.dice.chance(50) {
+            true => "absent",
+            false => self.tool(),
+        };
+        let arguments = self.arguments();
+        CallItem {
+            provider_id: String::new(),
+            name: name.to_owned(),
+            arguments: arguments.to_owned(),
+            fault: None,
+            rules: self.rules(name, arguments),
+            opaque: None,
+            spoken: false,
+        }
     }
 
     pub(super) fn arguments(&mut self) -> &'static str {

@@ -285,6 +285,7 @@ fn interrupt(dice: &mut Dice) -> Input {
         scope: somebody(),
         reason: String::from("enough"),
         when,
+        turn: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reconciling: the simulated driver starts what is owed and durable, and ends what is not owed.
 
 use windlass_core::{
-    CallStarted, Demand, EffectClass, EffectKey, Fact, Input, Owed, Progress, Seq,
+    CallStarted, CallState, Demand, EffectClass, EffectKey, Fact, Input, Owed, Progress, Seq,
 };
 
 use super::breach::Breach;
@@ -107,6 +107,9 @@ impl Driver {
         let turn = self.session.turn();
         let state = turn.and_then(|turn| turn.calls().iter().find(|state| state.id == call));
         if let Some(Progress::Running { plan: true, .. }) = state.map(|state| &state.progress) {
+            return EffectClass::ReadOnly;
+        }
+        if state.is_some_and(CallState::is_program) {
             return EffectClass::ReadOnly;
         }
         let item = self.history.call(call);

@@ -1,7 +1,7 @@
 //! Settling: the faults are over, whoever is asked answers, and everything must come to rest within
 //! bounded steps, with nothing lost.
 
-use windlass_core::{Demand, EffectKey, Fact, Hold, Input, Seq};
+use windlass_core::{Demand, EffectKey, Fact, Hold, Input, Recorded, Seq};
 
 use super::breach::{Breach, Promise, breach, keep};
 use super::driver::encode;
@@ -193,6 +193,8 @@ impl Simulation {
             self.covered
                 .count(Happening::Settled, settled.count() as u64);
             self.covered.count(Happening::Fact, log.len() as u64);
+            let lent = log.iter().filter(|recorded| is_lent(recorded)).count();
+            self.covered.count(Happening::AgentLent, lent as u64);
             driver.evidence().check_now()?;
             if log.len() <= PREFIX {
                 driver.evidence().check_prefixes()?;
@@ -202,4 +204,9 @@ impl Simulation {
         }
         Ok(())
     }
+}
+
+/// Whether an agent begins, which is lent a budget.
+fn is_lent(recorded: &Recorded) -> bool {
+    matches!(&recorded.fact, Fact::CallStarted(fact) if fact.lent.is_some() && fact.attempt == 1)
 }

@@ -96,8 +96,13 @@ impl Simulation {
                 true => dice.draw(&random::limits())?,
                 false => Limits::default(),
             };
+            let mut posture = dice.draw(&random::posture())?;
+            // More of them than random postures have.
+            if seed % 3 == place as u64 {
+                posture.agent = Some(1 + place as u32);
+            }
             places.push(Place {
-                posture: dice.draw(&random::posture())?,
+                posture,
                 ceiling,
                 drivers: Vec::new(),
                 begun: Vec::new(),

@@ -60,6 +60,7 @@ async fn gone(store: &dyn LogStore, id: &SessionId, when: &str) -> Checked {
     let ours = SessionFilter {
         tenant: Some(String::from("acme")),
         open: None,
+        ..SessionFilter::default()
     };
     for filter in [SessionFilter::ALL, &ours] {
         let listed = store.sessions(filter, None, usize::MAX).await;

@@ -4,20 +4,21 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    AnswerShape, ApprovalAnswered, ApprovalAsked, ArgumentPattern, Asked, Because, CallDecided,
-    CallId, CallItem, CallObserved, CallStarted, Compacted, CompactionFailed, CompactionStarted,
-    Concurrency, ContextInjected, ContextPart, ContextSource, Cut, Decider, Delivery, Digest,
-    Draft, Edit, EffectClass, Fact, FailureKind, Goal, GoalEnd, GoalEnded, GoalSet, HookAt,
+    AnswerShape, ArgumentPattern, Asked, Because, CallItem, Compacted, CompactionFailed,
+    CompactionStarted, Concurrency, ContextInjected, ContextPart, ContextSource, Cut, Delivery,
+    Digest, Draft, Edit, EffectClass, Fact, FailureKind, Goal, GoalEnd, GoalEnded, GoalSet, HookAt,
     HookDecided, HookOrder, HookPoint, HookSpec, HookVerdict, HooksAsked, Image, ImageMedia,
     InputAccepted, InputBlocked, InputId, InputQueued, InterruptRequested, Interrupter, Item,
-    ItemAdded, Kept, Lasting, LimitKind, Limits, Lineage, Lowered, LoweredBecause, LoweredPart,
-    Lowering, Mode, Observation, ObservationStatus, OnFailure, Opaque, Outcome, Permissions, Price,
-    ReasoningItem, ReconcileStarted, Recorded, RequestOptions, Reserved, Retry, Rule, RuleVerdict,
+    ItemAdded, Lasting, LimitKind, Limits, Lineage, Lowered, LoweredBecause, LoweredPart, Lowering,
+    Mode, OnFailure, Opaque, Outcome, Permissions, Price, ProgramLimits, ProgramMode,
+    ProgramTransport, ReasoningItem, Recorded, RequestOptions, Reserved, Retry, Rule, RuleVerdict,
     SampleCut, SampleEnded, SampleFailure, SampleStarted, Scope, Sent, Seq, SessionId,
     SessionOpened, SessionResumed, Settings, SettingsChanged, Shown, Spent, Stands, StopReason,
     StopWhen, Strategy, Timestamp, ToolChoice, ToolSpec, Trigger, TurnId, TurnOpened, TurnSettled,
-    Usage, Verdict, Window,
+    Usage, Window,
 };
+
+use super::calls::call_with;
 
 /// Texts that break what is careless: empty, quoted, of control characters, of line ends, not
 /// normalised, beyond the basic plane, or looking like the log itself.
@@ -91,6 +92,7 @@ pub(super) fn queued(session: &SessionId, seq: Seq, text: String) -> Recorded {
         images: Vec::new(),
         key: None,
         dry_run: false,
+        keyed: None,
     });
     let draft = Draft {
         turn: None,
@@ -113,6 +115,7 @@ fn facts_with(text: &str) -> Vec<Fact> {
         Fact::SettingsChanged(SettingsChanged {
             by: principal(text).into(),
             settings: Arc::new(settings(text)),
+            key: Some(text.into()),
         }),
         Fact::InputQueued(InputQueued {
             scope: principal(text).into(),
@@ -129,6 +132,7 @@ fn facts_with(text: &str) -> Vec<Fact> {
             }],
             key: Some(text.into()),
             dry_run: true,
+            keyed: Some(text.into()),
         }),
         Fact::TurnOpened(TurnOpened {
             because: Because::Opened { input: InputId(3) },
@@ -136,6 +140,7 @@ fn facts_with(text: &str) -> Vec<Fact> {
             settings: Seq(1),
             limits: Limits::default(),
             dry_run: false,
+            key: Some(text.into()),
         }),
         Fact::InputAccepted(InputAccepted { input: InputId(3) }),
         Fact::InputBlocked(InputBlocked {
@@ -153,6 +158,7 @@ fn facts_with(text: &str) -> Vec<Fact> {
         scope: principal(text).into(),
         reason: text.into(),
         when: StopWhen::AfterStep,
+        key: Some(text.into()),
     }));
     facts.extend(outcomes_with(text).into_iter().map(|outcome| {
         Fact::TurnSettled(TurnSettled {
@@ -178,6 +184,7 @@ fn sample_with(text: &str) -> Vec<Fact> {
         fault: Some(text.into()),
         rules: vec![0, u32::MAX],
         opaque: Some(opaque.clone()),
+        spoken: false,
     };
     let reasoning = ReasoningItem {
         text: text.into(),
@@ -199,6 +206,7 @@ fn sample_with(text: &str) -> Vec<Fact> {
             tokens: 1,
             cost_micros: u64::MAX,
         },
+        kind: windlass_core::SampleKind::Normal,
     })];
     facts.extend(items.map(|item| Fact::ItemAdded(ItemAdded { started, item })));
     facts.push(Fact::SampleEnded(SampleEnded {
@@ -251,6 +259,7 @@ fn goal_with(text: &str) -> [Fact; 2] {
         Fact::GoalSet(GoalSet {
             by: principal(text).into(),
             goal: Some(goal.into()),
+            key: Some(text.into()),
         }),
         Fact::GoalEnded(GoalEnded {
             end: GoalEnd::Stopped {
@@ -318,63 +327,12 @@ fn compaction_with(text: &str) -> [Fact; 3] {
     ]
 }
 
-fn edit(text: &str) -> Edit {
+pub(super) fn edit(text: &str) -> Edit {
     Edit {
         text: text.into(),
         fault: Some(text.into()),
         rules: vec![u32::MAX],
     }
-}
-
-fn call_with(text: &str) -> [Fact; 6] {
-    let call = CallId(10);
-    [
-        Fact::CallDecided(CallDecided {
-            call,
-            verdict: Verdict::Deny,
-            by: Decider::Policy,
-            reason: text.into(),
-            arguments: Digest::EMPTY,
-        }),
-        Fact::ApprovalAsked(ApprovalAsked {
-            call,
-            attempt: 1,
-            arguments: Digest::EMPTY,
-            deadline: Some(Timestamp(u64::MAX)),
-        }),
-        Fact::ApprovalAnswered(ApprovalAnswered {
-            call,
-            by: principal(text).into(),
-            verdict: Verdict::Allow,
-            reason: text.into(),
-            arguments: Digest::EMPTY,
-            edit: Some(edit(text)),
-        }),
-        Fact::CallStarted(CallStarted {
-            call,
-            attempt: 1,
-            idempotency_key: text.into(),
-            timeout_ms: u64::MAX,
-            plan: true,
-        }),
-        Fact::ReconcileStarted(ReconcileStarted {
-            call,
-            attempt: 1,
-            idempotency_key: text.into(),
-            timeout_ms: u64::MAX,
-        }),
-        Fact::CallObserved(CallObserved {
-            call,
-            observation: Arc::new(Observation {
-                omitted_bytes: u64::MAX,
-                kept: Some(Kept {
-                    sha256: text.into(),
-                    bytes: u64::MAX,
-                }),
-                ..Observation::new(ObservationStatus::Unknown, text)
-            }),
-        }),
-    ]
 }
 
 fn outcomes_with(text: &str) -> [Outcome; 5] {
@@ -397,7 +355,7 @@ fn outcomes_with(text: &str) -> [Outcome; 5] {
     ]
 }
 
-fn principal(text: &str) -> Scope {
+pub(super) fn principal(text: &str) -> Scope {
     Scope::Principal {
         tenant: text.into(),
         principal: text.into(),
@@ -447,6 +405,7 @@ pub(super) fn settings(text: &str) -> Settings {
             concurrency: Concurrency::Exclusive,
             timeout_ms: Some(1),
             reconciles: true,
+            agent: None,
         }],
         limits: Limits::default(),
         max_output_tokens: Some(u64::MAX),
@@ -462,7 +421,17 @@ pub(super) fn settings(text: &str) -> Settings {
             choice: ToolChoice::Tool(text.into()),
             parallel_calls: Some(false),
             reasoning_summary: Some(text.into()),
+            program: Some(program(text)),
         },
+    }
+}
+
+fn program(text: &str) -> ProgramMode {
+    ProgramMode {
+        runtime: text.into(),
+        transport: ProgramTransport::Text,
+        limits: ProgramLimits::default(),
+        data: Some(text.into()),
     }
 }
 

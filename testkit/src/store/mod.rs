@@ -15,6 +15,7 @@
 //! one meets a store that breaks just its promise.
 
 mod appending;
+mod calls;
 mod claiming;
 mod declaring;
 mod erasing;
@@ -156,6 +157,8 @@ macro_rules! log_store_cases {
             a_listing_tells_what_a_log_folds_to,
             a_listing_is_filtered,
             a_filtered_listing_is_paged,
+            a_listing_of_free_sessions_has_none_that_is_claimed,
+            what_another_store_object_released_is_free,
             a_tail_answers_at_once_where_the_log_goes_on,
             a_tail_wakes_at_an_append,
             a_tail_wakes_at_an_append_of_another_store_object,

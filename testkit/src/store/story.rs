@@ -118,6 +118,7 @@ fn turn(input: InputId) -> Fact {
         settings: Seq(1),
         limits: windlass_core::Limits::default(),
         dry_run: false,
+        key: None,
     })
 }
 

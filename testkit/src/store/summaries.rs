@@ -5,13 +5,22 @@
     reason = "each case answers a violation of its promise"
 )]
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
 use windlass_core::{Seq, SessionId};
-use windlass_ports::{Durability, LogStore, SessionFilter, Summary};
+use windlass_ports::{Durability, LogStore, SessionFilter, StoreErrorKind, Summary};
 
 use super::StoreFixture;
 use super::story::{Until, log_until, numbered, story, summary};
 use super::violation::{Checked, Violation, done, ensure, run};
 use super::writer::{Writer, session};
+
+/// Within what time a release shows in the listings of another store object.
+const TOLD: Duration = Duration::from_secs(1);
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Tenants that a store may mix up with one another, or not be able to spell.
 const TENANTS: [Option<&str>; 8] = [
@@ -131,6 +140,7 @@ pub fn a_listing_is_filtered(at: &dyn StoreFixture) -> Checked {
                     let filter = SessionFilter {
                         tenant: tenant.map(str::to_owned),
                         open,
+                        free: false,
                     };
                     let taken = listed.iter().filter(|(_, of, is_open)| {
                         tenant.is_none_or(|tenant| *of == Some(tenant))
@@ -173,6 +183,7 @@ pub fn a_filtered_listing_is_paged(at: &dyn StoreFixture) -> Checked {
             let filter = SessionFilter {
                 tenant: tenant.map(str::to_owned),
                 open,
+                free: false,
             };
             let taken = ids.iter().filter(|(_, of, is_open)| {
                 tenant.is_none_or(|tenant| *of == tenant)
@@ -188,6 +199,116 @@ pub fn a_filtered_listing_is_paged(at: &dyn StoreFixture) -> Checked {
             }
         }
         Ok(())
+    })
+}
+
+/// A listing of free sessions has those that no writer holds, and none that one holds: after a claim,
+/// a release, a claim anew, an erasure.
+pub fn a_listing_of_free_sessions_has_none_that_is_claimed(at: &dyn StoreFixture) -> Checked {
+    run(async {
+        let store = at.open().await;
+        let mut writers = Vec::new();
+        for number in 0..12_u32 {
+            let mut writer = Writer::new(&store, &format!("s{number:02}")).await?;
+            let (tenant, until) = match number % 3 {
+                0 => ("ours", Until::Turning),
+                1 => ("theirs", Until::Waiting),
+                _ => ("ours", Until::Done),
+            };
+            let log = log_until(&writer.id, Some(tenant), until);
+            writer.append(log).await?;
+            writers.push((writer, tenant, until != Until::Done));
+        }
+        let mut free = BTreeSet::new();
+        check_free(&*store, &writers, &free).await?;
+        for (at, (writer, ..)) in writers.iter_mut().enumerate() {
+            if at % 4 != 3 {
+                let released = store.release(&writer.id, writer.epoch).await;
+                done(released, "releasing")?;
+                free.insert(writer.id.clone());
+            }
+        }
+        check_free(&*store, &writers, &free).await?;
+        for (writer, ..) in writers.iter_mut().take(4) {
+            let claimed = done(store.claim(&writer.id).await, "claiming after a release")?;
+            writer.epoch = claimed.epoch;
+            free.remove(&writer.id);
+        }
+        check_free(&*store, &writers, &free).await
+    })
+}
+
+/// Holds listings of free sessions to those that are.
+async fn check_free(
+    store: &dyn LogStore,
+    writers: &[(Writer, &str, bool)],
+    free: &BTreeSet<SessionId>,
+) -> Checked {
+    for tenant in [None, Some("ours")] {
+        for open in [None, Some(true), Some(false)] {
+            let filter = SessionFilter {
+                tenant: tenant.map(str::to_owned),
+                open,
+                free: true,
+            };
+            let taken = writers.iter().filter(|(writer, of, is_open)| {
+                free.contains(&writer.id)
+                    && tenant.is_none_or(|tenant| *of == tenant)
+                    && open.is_none_or(|open| *is_open == open)
+            });
+            let taken: Vec<_> = taken.map(|(writer, ..)| writer.id.clone()).collect();
+            let cursors = [None, Some(session("s03")?), Some(session("s05x")?)];
+            for cursor in &cursors {
+                for limit in [0, 1, 3, usize::MAX] {
+                    let rest = taken.iter().filter(|id| Some(*id) > cursor.as_ref());
+                    let expected: Vec<_> = rest.take(limit).cloned().collect();
+                    page(store, &filter, cursor.as_ref(), limit, &expected).await?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What one store object gave back is free for another one at the same place.
+pub fn what_another_store_object_released_is_free(at: &dyn StoreFixture) -> Checked {
+    run(async {
+        let store = at.open().await;
+        let other = match at.open_beside().await {
+            Ok(other) => other,
+            Err(error) if error.kind == StoreErrorKind::Locked => return Ok(()),
+            Err(error) => {
+                let what = "a second store object at the same place";
+                return Err(Violation::new(format!("{what} did not open: {error}")));
+            }
+        };
+        let filter = SessionFilter {
+            tenant: Some(String::from("acme")),
+            open: Some(true),
+            free: true,
+        };
+        // Whatever a listing remembers must be overtaken by what is released later.
+        done(
+            other.sessions(&filter, None, 10).await,
+            "listing free sessions of an empty store",
+        )?;
+        let mut writer = Writer::new(&store, "s").await?;
+        let log = log_until(&writer.id, Some("acme"), Until::Turning);
+        writer.append(log).await?;
+        done(store.release(&writer.id, writer.epoch).await, "releasing")?;
+        let until = Instant::now() + TOLD;
+        loop {
+            let heads = other.sessions(&filter, None, 10).await;
+            let heads = done(heads, "listing free sessions")?;
+            if heads.iter().any(|head| head.id == writer.id) {
+                return Ok(());
+            }
+            ensure!(
+                Instant::now() < until,
+                "a session that another store object released is not listed as free after {TOLD:?}"
+            );
+            sleep(LOOK).await;
+        }
     })
 }
 

@@ -50,6 +50,7 @@ impl ScriptedTool {
             concurrency: Concurrency::Parallel,
             timeout_ms: None,
             reconciles: false,
+            agent: None,
         };
         Self::from_spec(spec)
     }

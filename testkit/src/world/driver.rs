@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use windlass_core::{
-    CallId, Demand, EffectClass, EffectKey, History, Input, Limits, Lineage, OpenSession, Owed,
-    Progress, Recorded, Reject, Scope, Seq, Session, SessionId, Stamped, Timestamp,
+    CallId, CallState, Demand, EffectClass, EffectKey, History, Input, Limits, Lineage,
+    OpenSession, Owed, Progress, Recorded, Reject, Scope, Seq, Session, SessionId, Stamped,
+    Timestamp,
 };
 use windlass_ports::codec;
 
@@ -45,6 +46,8 @@ pub struct World {
     /// Kinds of inputs that were refused.
     pub(super) rejects: Vec<Reject>,
     taken: Vec<Taken>,
+    /// The key that the next input is said under.
+    pub(super) said_under: Option<String>,
 }
 
 /// When simulated worlds begin.
@@ -167,6 +170,7 @@ impl World {
             told: true,
             rejects: Vec::new(),
             taken: Vec::new(),
+            said_under: None,
         }
     }
 
@@ -241,6 +245,13 @@ impl World {
     /// # Errors
     /// [`Broken`] when law 13 or 14 does not hold.
     pub fn take(&mut self, input: Input) -> Held {
+        let input = match self.said_under.take() {
+            Some(key) => Input::Keyed {
+                key,
+                input: Box::new(input),
+            },
+            None => input,
+        };
         let before = self.standing();
         let owed = self.owed();
         let rejected = self.decide(input.clone())?;
@@ -252,6 +263,7 @@ impl World {
         }
         let after = self.standing();
         law_14_rejects_change_nothing::check(&before, &owed, &input, rejected.is_some(), &after)?;
+        law_14_rejects_change_nothing::once(before.last, &input, rejected.is_some(), &self.log)?;
         self.rejects.extend(rejected);
         Ok(())
     }
@@ -423,6 +435,9 @@ impl World {
         let turn = self.session.turn();
         let state = turn.and_then(|turn| turn.calls().iter().find(|state| state.id == call));
         if let Some(Progress::Running { plan: true, .. }) = state.map(|state| &state.progress) {
+            return EffectClass::ReadOnly;
+        }
+        if state.is_some_and(CallState::is_program) {
             return EffectClass::ReadOnly;
         }
         let item = self.history.call(call);

@@ -3,11 +3,13 @@
 
 use windlass_core::{
     Answer, Demand, EffectKey, FailureKind, GoalState, Hold, HookReply, Input, Item, Observation,
-    ObservationStatus, Phase, Retry, SampleFailure, SampleNews, Scope, Standing, StopReason,
+    ObservationStatus, Phase, ProgramEnd, Retry, SampleFailure, SampleNews, Scope, Standing,
+    StopReason,
 };
 
 use super::driver::World;
 use super::happen::steered;
+use super::programs::{ended, is_program};
 use crate::laws::{Broken, Held, broken};
 
 /// Runs a world until its session is at rest: no turn is open, nothing runs, and no input waits
@@ -91,6 +93,17 @@ fn answer(world: &mut World, key: EffectKey, demand: Demand) -> Held {
                 asked: None,
             };
             world.take(Input::Sampled { key, news })
+        }
+        (EffectKey::Call { started, .. }, Demand::Run | Demand::Yield)
+            if is_program(world.session(), key) =>
+        {
+            let value = "1".into();
+            let end = match started.0 % 2 {
+                0 => ProgramEnd::Return { value },
+                _ => ProgramEnd::Value { value },
+            };
+            let news = ended(end, None, Some("m"));
+            world.take(Input::Programmed { key, news })
         }
         (EffectKey::Call { .. }, Demand::Run | Demand::Yield) => {
             let observation = Observation::new(ObservationStatus::Done, "ok");

@@ -10,6 +10,7 @@ use windlass_core::{
 
 use super::declared::rules_met;
 use super::driver::World;
+use super::programs::spoken;
 use super::script::{Compacted, Cost, Durability, Step, Word, picture};
 use crate::laws::Held;
 
@@ -61,12 +62,19 @@ impl World {
                 scope: somebody(),
                 reason: String::from("enough"),
                 when: *when,
+                turn: None,
             }),
             Step::Configure { posture, widening } => self.take(Input::Configure {
                 scope: somebody(),
                 settings: posture.settings(),
                 widening: *widening,
             }),
+            Step::Keyed { key, step } => {
+                self.said_under = Some(key.clone());
+                let held = self.happen(step);
+                self.said_under = None;
+                held
+            }
             Step::Close => self.take(Input::Close),
             Step::Wait(ms) => {
                 self.now = self.now.plus_ms(*ms);
@@ -98,6 +106,7 @@ impl World {
                 fault: fault.clone(),
                 rules: self.rules(tool, arguments),
                 opaque: None,
+                spoken: false,
             }))),
             Step::End { stop, cost, fault } => self.news(SampleNews::Ended {
                 stop: stop.clone(),
@@ -121,14 +130,24 @@ impl World {
             Step::Finish {
                 status,
                 nth,
+                took,
                 output,
             } => match self.running(*nth, |key| matches!(key, EffectKey::Call { .. })) {
                 Some(key) => {
                     let observation = Observation::new(*status, output.clone());
-                    self.take(Input::Ran { key, observation })
+                    self.take(match *took {
+                        Some(took) => Input::Returned {
+                            key,
+                            observation,
+                            took,
+                        },
+                        None => Input::Ran { key, observation },
+                    })
                 }
                 None => Ok(()),
             },
+            Step::Spoken(source) => self.item(spoken(source)),
+            Step::Program { nth, word } => self.program(*nth, word),
             Step::Hook {
                 nth,
                 verdict,
@@ -321,7 +340,7 @@ impl World {
         }
     }
 
-    fn rules(&self, tool: &str, arguments: &str) -> Vec<u32> {
+    pub(super) fn rules(&self, tool: &str, arguments: &str) -> Vec<u32> {
         let turn = self.session.turn();
         turn.map_or_else(Vec::new, |turn| {
             rules_met(&turn.settings.rules, tool, arguments)
@@ -438,6 +457,6 @@ fn usage(cost: Cost) -> Option<Usage> {
 }
 
 /// Of some keys the nth, counted around.
-fn pick(keys: &[EffectKey], nth: usize) -> Option<EffectKey> {
+pub(super) fn pick(keys: &[EffectKey], nth: usize) -> Option<EffectKey> {
     keys.get(nth.checked_rem(keys.len())?).copied()
 }

@@ -2,9 +2,12 @@
 
 use std::str::FromStr;
 
-use windlass_core::{Delivery, Goal, ObservationStatus, Retry, StopReason, StopWhen, Widening};
+use windlass_core::{
+    Delivery, Goal, ObservationStatus, Retry, StopReason, StopWhen, Took, Widening,
+};
 
 use super::posture::{Posture, set_limit};
+use super::programs;
 use super::script::{Compacted, Cost, Durability, Kin, Opening, Script, Step, Word};
 use super::words::{long, word};
 
@@ -68,6 +71,18 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
             }
         }
         "configure" => configure(rest)?,
+        "keyed" => {
+            let (key, said) = split(rest);
+            let (verb, rest) = split(said);
+            let step = step(verb, rest)?;
+            if !step.is_said() {
+                return Err(format!("nobody says {said}, so it has no key"));
+            }
+            Step::Keyed {
+                key: key.to_owned(),
+                step: Box::new(step),
+            }
+        }
         "close" => Step::Close,
         "wait" => Step::Wait(number(rest)?),
         "back" => Step::Back(number(rest)?),
@@ -78,6 +93,14 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
         "end" => end(rest)?,
         "fail" => fail(rest)?,
         "yielded" => Step::Yielded(long(rest)),
+        "spoken" => Step::Spoken(rest.to_owned()),
+        "program" => {
+            let (nth, rest) = split(rest);
+            Step::Program {
+                nth: number(nth)?,
+                word: programs::read(rest)?,
+            }
+        }
         "hook" => hook(rest)?,
         "answer" => {
             let (nth, rest) = split(rest);
@@ -128,13 +151,26 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
         }
         status => {
             let status: ObservationStatus = word(status)?;
-            let (nth, output) = split(rest);
+            let (nth, rest) = split(rest);
+            let (took, output) = option("took=", rest);
             Step::Finish {
                 status,
                 nth: number(nth)?,
+                took: took.map(|took| read_took(&took)).transpose()?,
                 output: long(output),
             }
         }
+    })
+}
+
+fn read_took(text: &str) -> Result<Took, String> {
+    let mut parts = text.splitn(3, '/');
+    let mut next = || parts.next().map_or(Ok(0), number::<u64>);
+    let (samples, tokens, cost_micros) = (next()?, next()?, next()?);
+    Ok(Took {
+        samples: u32::try_from(samples).map_err(|error| format!("{text}: {error}"))?,
+        tokens,
+        cost_micros,
     })
 }
 

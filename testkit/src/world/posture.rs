@@ -4,11 +4,12 @@ use std::fmt;
 
 use serde_json::Value;
 use windlass_core::{
-    AnswerShape, Concurrency, EffectClass, GOAL_TOOL, HookSpec, Limits, Mode, Permissions, Price,
-    RequestOptions, Rule, Settings, ToolSpec, Window,
+    AgentSpec, AnswerShape, Concurrency, EffectClass, GOAL_TOOL, HookSpec, Limits, Mode,
+    Permissions, Price, RequestOptions, Rule, Settings, ToolSpec, WhenParentEnds, Window,
 };
 
 use super::declared::{read_hooks, read_price, read_rules, spell_hooks, spell_price, spell_rules};
+use super::programs;
 use super::words::{spell, word};
 
 /// What a script says of the settings of a simulated session. All else of them is fixed.
@@ -31,6 +32,10 @@ pub struct Posture {
     /// How often an answer that does not have its shape is asked for again; `None` where no shape
     /// is asked for.
     pub shape: Option<u32>,
+    /// How many calls a program may make; `None` where the model writes none.
+    pub program: Option<u32>,
+    /// How many samples its agent is lent at most; `None` where it has no agent.
+    pub agent: Option<u32>,
 }
 
 impl Default for Posture {
@@ -44,6 +49,8 @@ impl Default for Posture {
             window: Window::default(),
             price: None,
             shape: None,
+            program: None,
+            agent: None,
         }
     }
 }
@@ -61,6 +68,9 @@ pub const TOOLS: [(&str, EffectClass, Concurrency); 8] = [
     (RECONCILES, EffectClass::Effectful, Concurrency::Parallel),
     (GOAL_TOOL, EffectClass::ReadOnly, Concurrency::Parallel),
 ];
+
+/// The tool that is an agent, where one is.
+pub(crate) const AGENT: &str = "put";
 
 /// The tool that can say what became of its calls.
 pub const RECONCILES: &str = "deploy";
@@ -80,6 +90,7 @@ impl Posture {
                 Concurrency::Exclusive => Some(5_000),
             },
             reconciles: *name == RECONCILES,
+            agent: self.agent.filter(|_| *name == AGENT).map(agent),
         };
         Settings {
             provider: String::from("simulated"),
@@ -99,6 +110,7 @@ impl Posture {
             base_url: None,
             options: RequestOptions {
                 answer: self.shape.map(shape),
+                program: self.program.map(programs::mode),
                 ..RequestOptions::default()
             },
         }
@@ -124,6 +136,14 @@ impl Posture {
             "shape" => {
                 let retries = value.parse();
                 self.shape = Some(retries.map_err(|error| format!("{value}: {error}"))?);
+            }
+            "program" => {
+                let calls = value.parse();
+                self.program = Some(calls.map_err(|error| format!("{value}: {error}"))?);
+            }
+            "agent" => {
+                let samples = value.parse();
+                self.agent = Some(samples.map_err(|error| format!("{value}: {error}"))?);
             }
             limit => set_limit(&mut self.limits, limit, value)?,
         }
@@ -159,8 +179,26 @@ impl fmt::Display for Posture {
         if let Some(retries) = self.shape {
             write!(f, " shape={retries}")?;
         }
+        if let Some(calls) = self.program {
+            write!(f, " program={calls}")?;
+        }
+        if let Some(samples) = self.agent {
+            write!(f, " agent={samples}")?;
+        }
         spell_limits("", &self.limits, f)
     }
+}
+
+/// An agent without tools.
+fn agent(samples: u32) -> Box<AgentSpec> {
+    Box::new(AgentSpec {
+        instructions: String::from("Be briefer."),
+        tools: Vec::new(),
+        samples,
+        tokens: 0,
+        cost_micros: 0,
+        when_parent_ends: WhenParentEnds::Stop,
+    })
 }
 
 /// The shape of an answer. No world reads it: the script says what does not fit.

@@ -4,10 +4,11 @@ use std::fmt;
 
 use windlass_core::{
     Delivery, FailureKind, Goal, HookVerdict, Image, ImageMedia, Interrupter, Limits,
-    ObservationStatus, Retry, StopReason, StopWhen, Widening,
+    ObservationStatus, Retry, StopReason, StopWhen, Took, Widening,
 };
 
 use super::posture::Posture;
+use super::programs::ProgramWord;
 
 /// What happens in a simulated world.
 ///
@@ -22,7 +23,8 @@ pub struct Script {
 }
 
 /// How a simulated world begins: `open [lazy] [child] [workspace=DIR] [seed=N] [mode=..]
-/// [hooks=..] [rules=..] [window=N] [strategy=..] [price=..] [shape=RETRIES] [LIMIT=N] [ceiling.LIMIT=N]`.
+/// [hooks=..] [rules=..] [window=N] [strategy=..] [price=..] [shape=RETRIES] [agent=SAMPLES]
+/// [program=CALLS] [LIMIT=N] [ceiling.LIMIT=N]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opening {
     /// The settings of the session.
@@ -95,6 +97,14 @@ pub enum Step {
         /// Whether they may allow more than those before them.
         widening: Widening,
     },
+    /// `keyed KEY STEP`: what a user says in a step is said under a key. A step in which nobody says
+    /// anything has no key.
+    Keyed {
+        /// The key.
+        key: String,
+        /// What is said.
+        step: Box<Self>,
+    },
     /// `close`: the process lets the session go once it is at rest.
     Close,
     /// `wait MS`: time passes, and a tick comes.
@@ -140,14 +150,27 @@ pub enum Step {
     },
     /// `yielded [PARTIAL]`: it stops because the user spoke; only where it was told to.
     Yielded(String),
-    /// `STATUS N [OUTPUT]`, for example `done 0 ok`: of the calls that run, this one ends.
+    /// `STATUS N [took=SAMPLES/TOKENS/MONEY] [OUTPUT]`, for example `done 0 ok`: of the calls that run,
+    /// this one ends.
     Finish {
         /// How it ends.
         status: ObservationStatus,
         /// Which one.
         nth: usize,
+        /// What it took, where it is an agent that says so.
+        took: Option<Took>,
         /// What it says.
         output: String,
+    },
+    /// `spoken SOURCE`: the sample that runs brings a program that stood in its text.
+    Spoken(String),
+    /// `program N calls TOOL ARGUMENTS [& TOOL ARGUMENTS]..`, `program N value|return|fail|fault
+    /// [fault=WORD] [keeps=WORD] VALUE`: of the programs that are to go on, this one does.
+    Program {
+        /// Which one.
+        nth: usize,
+        /// What it says.
+        word: ProgramWord,
     },
     /// `hook N VERDICT [edit=WORD] [context=WORD] [REASON]`: of the hooks that are asked, this one
     /// answers.
@@ -265,6 +288,20 @@ impl Step {
             images: 0,
             text: text.to_owned(),
         }
+    }
+
+    /// Whether it is something that a user says, so that it may be said under a key.
+    #[must_use]
+    pub fn is_said(&self) -> bool {
+        matches!(
+            self,
+            Self::Send { .. }
+                | Self::Goal(_)
+                | Self::Continue
+                | Self::Interrupt { .. }
+                | Self::Configure { .. }
+                | Self::Answer { .. }
+        )
     }
 }
 

@@ -82,6 +82,7 @@ impl fmt::Display for Step {
                 };
                 write!(f, "configure{meant}{posture}")
             }
+            Self::Keyed { key, step } => write!(f, "keyed {key} {step}"),
             Self::Close => f.write_str("close"),
             Self::Wait(ms) => write!(f, "wait {ms}"),
             Self::Back(ms) => write!(f, "back {ms}"),
@@ -135,11 +136,18 @@ impl fmt::Display for Step {
             Self::Finish {
                 status,
                 nth,
+                took,
                 output,
             } => {
                 write!(f, "{} {nth}", spell(status))?;
+                if let Some(took) = took {
+                    let (tokens, money) = (took.tokens, took.cost_micros);
+                    write!(f, " took={}/{tokens}/{money}", took.samples)?;
+                }
                 spaced(output, f)
             }
+            Self::Spoken(source) => write!(f, "spoken {source}"),
+            Self::Program { nth, word } => write!(f, "program {nth} {word}"),
             Self::Hook {
                 nth,
                 verdict,

@@ -4,7 +4,8 @@
 use std::fmt;
 
 use windlass_core::{
-    Delivery, Hold, Input, Phase, Progress, Reject, SampleNews, Session, Stage, StopWhen, Turn,
+    Delivery, Hold, Input, Phase, ProgramNews, Progress, Reject, SampleNews, Session, Stage,
+    StopWhen, Turn,
 };
 
 /// One decision.
@@ -108,6 +109,8 @@ pub enum Told {
     SampledEnd,
     SampledFailure,
     Ran,
+    ProgramCalls,
+    ProgramEnds,
     Hooked,
     Asked,
     Reconciled,
@@ -117,7 +120,7 @@ pub enum Told {
 
 impl Told {
     /// All kinds, in the order of [`Input`].
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::Configure,
         Self::SetGoal,
         Self::Send,
@@ -134,6 +137,8 @@ impl Told {
         Self::SampledEnd,
         Self::SampledFailure,
         Self::Ran,
+        Self::ProgramCalls,
+        Self::ProgramEnds,
         Self::Hooked,
         Self::Asked,
         Self::Reconciled,
@@ -141,10 +146,11 @@ impl Told {
         Self::NeverBegan,
     ];
 
-    /// The kind of an input.
+    /// The kind of an input, whether it has a key or not.
     #[must_use]
     pub fn of(input: &Input) -> Self {
         match input {
+            Input::Keyed { input, .. } => Self::of(input),
             Input::Configure { .. } => Self::Configure,
             Input::SetGoal { .. } => Self::SetGoal,
             Input::Send { delivery, .. } => match delivery {
@@ -166,7 +172,11 @@ impl Told {
                 SampleNews::Ended { .. } => Self::SampledEnd,
                 SampleNews::Failed { .. } => Self::SampledFailure,
             },
-            Input::Ran { .. } => Self::Ran,
+            Input::Ran { .. } | Input::Returned { .. } => Self::Ran,
+            Input::Programmed { news, .. } => match news {
+                ProgramNews::Calls(_) => Self::ProgramCalls,
+                ProgramNews::Ended { .. } => Self::ProgramEnds,
+            },
             Input::Hooked { .. } => Self::Hooked,
             Input::Asked { .. } => Self::Asked,
             Input::Reconciled { .. } => Self::Reconciled,
@@ -195,6 +205,8 @@ impl Told {
             Self::SampledEnd => "sampled end",
             Self::SampledFailure => "sampled failure",
             Self::Ran => "ran",
+            Self::ProgramCalls => "program calls",
+            Self::ProgramEnds => "program ends",
             Self::Hooked => "hooked",
             Self::Asked => "asked",
             Self::Reconciled => "reconciled",
@@ -316,11 +328,13 @@ pub(super) fn refusal(reject: &Reject) -> &'static str {
     match reject {
         Reject::Stale(_) => "Stale",
         Reject::Idle => "Idle",
+        Reject::OtherTurn(_) => "OtherTurn",
         Reject::NothingWaits => "NothingWaits",
         Reject::Stopping => "Stopping",
         Reject::QueueFull { .. } => "QueueFull",
         Reject::Empty => "Empty",
         Reject::Duplicate(_) => "Duplicate",
+        Reject::NotSaid => "NotSaid",
         Reject::NotAsked(_) => "NotAsked",
         Reject::OtherArguments(_) => "OtherArguments",
         Reject::ContextTooLarge { .. } => "ContextTooLarge",

@@ -2,8 +2,9 @@
 
 use windlass_core::{
     Because, CallDecided, Compacted, ContextSource, Decider, Delivery, Edit, EffectKey, Fact,
-    GoalEnd, HookAt, HookDecided, InputQueued, Interrupter, Item, Observation, Outcome, Recorded,
-    Reserved, SampleCut, Scope, Stands, StopReason, StopWhen, Usage, Verdict,
+    GoalEnd, HookAt, HookDecided, InputQueued, Interrupter, Item, Observation, Outcome, ProgramEnd,
+    ProgramOutcome, Recorded, Reserved, SampleCut, SampleKind, Scope, Stands, StopReason, StopWhen,
+    Took, Usage, Verdict,
 };
 
 use super::words::{short, spell};
@@ -12,7 +13,19 @@ use super::words::{short, spell};
 #[must_use]
 pub fn line(recorded: &Recorded) -> String {
     let kind = recorded.fact.kind();
-    format!("{:>4} {kind}{}", recorded.seq.0, essentials(recorded))
+    let (seq, essentials) = (recorded.seq.0, essentials(recorded));
+    format!("{seq:>4} {kind}{essentials}{}", keyed(&recorded.fact))
+}
+
+/// The key that it was said under, which is not its caller's own.
+fn keyed(fact: &Fact) -> String {
+    let own = if let Fact::InputQueued(fact) = fact {
+        fact.key.as_ref()
+    } else {
+        None
+    };
+    let said = fact.keys().filter(|key| Some(*key) != own);
+    said.map(|key| format!(", keyed {key}")).collect()
 }
 
 fn essentials(recorded: &Recorded) -> String {
@@ -59,17 +72,25 @@ fn essentials(recorded: &Recorded) -> String {
         Fact::Compacted(fact) => compacted(fact),
         Fact::CompactionFailed(fact) => format!(" {}{}", fact.reason, lost(fact.lost)),
         Fact::SampleStarted(fact) => format!(
-            " sample {} attempt {} because {}{}",
+            " sample {} attempt {} because {}{}{}",
             fact.sample,
             fact.attempt,
             because(&fact.because),
+            match fact.kind {
+                SampleKind::Normal => "",
+                SampleKind::MustReturn => ", must return",
+                SampleKind::Retry => ", retry",
+            },
             set_aside(fact.reserved)
         ),
         Fact::ItemAdded(fact) => match &fact.item {
             Item::Text { text } => format!(" text {:?}", short(text)),
             Item::Refusal { text } => format!(" refusal {:?}", short(text)),
             Item::Reasoning(item) => format!(" reasoning {:?}", short(&item.text)),
-            Item::Call(call) => format!(" call {} {}", call.name, call.arguments),
+            Item::Call(call) => {
+                let spoken = if call.spoken { ", spoken" } else { "" };
+                format!(" call {} {}{spoken}", call.name, call.arguments)
+            }
         },
         Fact::SampleEnded(fact) => {
             let fault = after(", fault: ", fact.fault.as_deref().unwrap_or_default());
@@ -92,11 +113,27 @@ fn essentials(recorded: &Recorded) -> String {
         ),
         Fact::CallStarted(fact) => {
             let plan = if fact.plan { ", plan" } else { "" };
-            format!(" call {} attempt {}{plan}", fact.call, fact.attempt)
+            let lent = fact.lent.as_ref();
+            let lent = lent.map_or_else(String::new, |lent| budget(", lent ", lent.all()));
+            format!(" call {} attempt {}{plan}{lent}", fact.call, fact.attempt)
         }
         Fact::ReconcileStarted(fact) => format!(" call {} attempt {}", fact.call, fact.attempt),
         Fact::CallObserved(fact) => {
-            format!(" call {} {}", fact.call, observed(&fact.observation))
+            let took = fact.took;
+            let took = took.map_or_else(String::new, |took| budget(", took ", took));
+            format!(" call {} {}{took}", fact.call, observed(&fact.observation))
+        }
+        Fact::ProgramCalled(fact) => {
+            let (name, arguments) = (&fact.item.name, &fact.item.arguments);
+            format!(" program {}: {name} {arguments}", fact.program)
+        }
+        Fact::ProgramRun(fact) => {
+            let fault = after(", fault: ", fact.fault.as_deref().unwrap_or_default());
+            format!(
+                " program {} {}{fault}",
+                fact.program,
+                came_to(&fact.outcome)
+            )
         }
         Fact::InterruptRequested(fact) => {
             let when = match fact.when {
@@ -112,6 +149,27 @@ fn essentials(recorded: &Recorded) -> String {
             format!(" {}{cost}{waiting}", outcome(&fact.outcome))
         }
     }
+}
+
+fn budget(what: &str, took: Took) -> String {
+    let tokens = match took.tokens {
+        0 => String::new(),
+        tokens => format!(", {tokens} tokens"),
+    };
+    let money = money(", cost ", took.cost_micros);
+    format!("{what}{} samples{tokens}{money}", took.samples)
+}
+
+fn came_to(outcome: &ProgramOutcome) -> String {
+    let end = match &outcome.end {
+        ProgramEnd::Value { value } => format!("value {value}"),
+        ProgramEnd::Return { value } => format!("return {value}"),
+        ProgramEnd::Fail { value } => format!("fail {value}"),
+        ProgramEnd::Fault(fault) => format!("fault {fault}"),
+    };
+    let memory = outcome.memory.as_deref();
+    let memory = memory.map(|memory| format!(", keeps {memory}"));
+    format!("{end}{}", memory.unwrap_or_default())
 }
 
 fn set_aside(reserved: Reserved) -> String {
@@ -173,6 +231,7 @@ fn source(from: &ContextSource) -> String {
         ContextSource::Workspace { text } => format!("workspace: {:?}", &**text),
         ContextSource::Posture { text } => format!("posture: {:?}", &**text),
         ContextSource::Goal { text } => format!("goal: {:?}", &**text),
+        ContextSource::LastSample { text } => format!("last sample: {:?}", &**text),
         ContextSource::Shape { started, text } => {
             format!("shape of the answer of {started}: {:?}", &**text)
         }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use windlass_core::{Fact, ObservationStatus, Recorded, Seq};
 use windlass_testkit::crash::{Effect, Invariant, Scene, judge};
 
-use super::{TURN, effects, log, requests};
+use super::{PROGRAM, TURN, effects, log, requests};
 
 /// Evidence that can be forged.
 struct Evidence {
@@ -26,6 +26,18 @@ impl Evidence {
             effects: effects(&log),
             undisturbed: requests.clone(),
             requests,
+            log,
+        }
+    }
+
+    /// The same, by one program.
+    fn of_a_program() -> Self {
+        let log = log(PROGRAM);
+        Self {
+            acknowledged: Vec::new(),
+            effects: effects(&log),
+            undisturbed: Vec::new(),
+            requests: Vec::new(),
             log,
         }
     }
@@ -131,6 +143,24 @@ fn an_effect_without_a_start_and_a_lie_about_one_are_found() {
 }
 
 #[test]
+fn what_a_program_calls_is_judged_like_any_other_call() {
+    let forged = |forge: &dyn Fn(&mut Evidence)| {
+        let mut evidence = Evidence::of_a_program();
+        forge(&mut evidence);
+        evidence.broken()
+    };
+    let of = |it: &Evidence, tool: &str| it.effects.iter().find(|one| one.tool == tool).cloned();
+    assert_eq!(forged(&|_| {}), []);
+    assert_eq!(forged(&|it| it.effects.extend(of(it, "read"))), []);
+    for tool in ["put", "write"] {
+        let twice = forged(&|it| it.effects.extend(of(it, tool)));
+        assert_eq!(twice, [Invariant::AtMostOnce], "{tool}");
+    }
+    let lie = forged(&|it| it.effects.retain(|one| one.tool != "write"));
+    assert_eq!(lie, [Invariant::AtMostOnce]);
+}
+
+#[test]
 fn a_second_end_a_missing_one_and_a_second_turn_are_found() {
     let twice = forged(|it| {
         let at = it.position(|fact| matches!(fact, Fact::TurnSettled(_)));
@@ -209,4 +239,34 @@ fn another_result_is_another_way_only_where_the_log_says_so() {
         it.acknowledged.clear();
     });
     assert_eq!(told, []);
+}
+
+#[test]
+fn another_result_of_a_program_is_another_way_only_where_a_call_of_it_was_lost() {
+    let request =
+        |result: Option<&str>| {
+            let mut messages = vec![json!({"role": "user", "content": "hello"})];
+            messages.extend(result.map(
+                |told| json!({"role": "tool", "tool_call_id": "call_program", "content": told}),
+            ));
+            json!({"model": "m", "messages": messages})
+        };
+    let told = |status: ObservationStatus| {
+        let mut evidence = Evidence::of_a_program();
+        let mut result = String::new();
+        for recorded in &mut evidence.log {
+            if let Fact::CallObserved(observed) = &mut recorded.fact {
+                let seen = Arc::make_mut(&mut observed.observation);
+                if seen.output == "paid" {
+                    seen.status = status;
+                }
+                result.clone_from(&seen.output);
+            }
+        }
+        evidence.undisturbed = vec![request(None), request(Some("something else"))];
+        evidence.requests = vec![request(None), request(Some(&result))];
+        evidence.broken()
+    };
+    assert_eq!(told(ObservationStatus::Unknown), []);
+    assert_eq!(told(ObservationStatus::Done), [Invariant::SameRequests]);
 }

@@ -13,7 +13,7 @@ mod layer;
 mod sweeping;
 
 use serde_json::{Value, json};
-use windlass_core::{CallId, Fact, Item, Recorded, Seq};
+use windlass_core::{CallId, Fact, Item, PROGRAM_TOOL, Recorded, Seq};
 use windlass_testkit::crash::Effect;
 use windlass_testkit::world::{Machine, Script, check_all};
 
@@ -23,6 +23,13 @@ const TURN: &str = "send hello\n\
     call put {}\nend stop\ndone 1 kept\n\
     call write {}\nend stop\ndone 2 paid\n\
     text hi\nend stop\n";
+
+/// The same calls by one program.
+const PROGRAM: &str = "open program=5\nsend hello\n\
+    call run_program {\"source\":\"x\"}\nend stop\n\
+    program 0 calls read {} & put {}\ndone 0 looked\ndone 0 kept\n\
+    program 0 calls write {}\ndone 0 paid\n\
+    program 0 return 1\n";
 
 /// The log of a script whose turn settles.
 pub(crate) fn log(script: &str) -> Vec<Recorded> {
@@ -39,7 +46,8 @@ pub(crate) fn log(script: &str) -> Vec<Recorded> {
 /// One run for each start in the log.
 pub(crate) fn effects(log: &[Recorded]) -> Vec<Effect> {
     let starts = log.iter().filter_map(|recorded| match &recorded.fact {
-        Fact::CallStarted(fact) => Some(Effect {
+        // A program notes nothing.
+        Fact::CallStarted(fact) if tool(log, fact.call) != PROGRAM_TOOL => Some(Effect {
             tool: tool(log, fact.call),
             key: fact.idempotency_key.clone(),
         }),
@@ -55,6 +63,7 @@ fn tool(log: &[Recorded], call: CallId) -> String {
             Item::Call(call) => call.name.clone(),
             _ => panic!("no call"),
         },
+        Fact::ProgramCalled(called) => called.item.name.clone(),
         _ => panic!("no item"),
     }
 }

@@ -8,6 +8,8 @@
 
 mod deciding;
 mod folding;
+mod lending;
+mod programs;
 mod recording;
 mod shaping;
 mod speaking;

@@ -195,6 +195,7 @@ fn law_09_kills_turns_answers_and_samples_past_their_bound() {
             scope: Arc::new(Scope::local("somebody")),
             reason: String::new(),
             when: StopWhen::AfterStep,
+            key: None,
         });
         log.insert(at, pause);
     });

@@ -148,7 +148,8 @@ impl Body {
         }
         self.chunk = self.chunk.saturating_sub(size);
         self.taken += size as u64;
-        Some(Read::Bytes(self.raw.drain(..size).collect()))
+        let rest = self.raw.split_off(size);
+        Some(Read::Bytes(std::mem::replace(&mut self.raw, rest)))
     }
 
     fn closed(&self) -> Read {
@@ -188,33 +189,34 @@ impl Events {
         fault: Fault,
     ) -> Result<Vec<Vec<u8>>, TooLarge> {
         let mut events = Vec::new();
-        for byte in bytes {
-            let crlf = fault != Fault::KnowsOnlyLineFeeds;
-            match byte {
-                b'\n' if crlf && std::mem::take(&mut self.after_cr) => {}
-                b'\n' => self.ended(&mut events),
-                b'\r' if crlf => {
-                    self.ended(&mut events);
-                    self.after_cr = true;
-                }
-                other => {
-                    self.after_cr = false;
-                    self.line.push(*other);
-                }
+        let crlf = fault != Fault::KnowsOnlyLineFeeds;
+        let ends = |byte: &u8| *byte == b'\n' || (crlf && *byte == b'\r');
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (text, after) = rest.split_at(rest.iter().position(ends).unwrap_or(rest.len()));
+            if !text.is_empty() {
+                self.after_cr = false;
+                self.line.extend_from_slice(text);
             }
-            let large = [
-                (self.line.len(), Fault::TakesAnyLine),
-                (self.data.len(), Fault::TakesAnyEvent),
-                (self.total, Fault::TakesAnyAnswer),
-            ];
-            if large
-                .iter()
-                .any(|(size, taken)| *size > most && fault != *taken)
-            {
-                return Err(TooLarge);
+            self.bounded(most, fault)?;
+            let Some((end, after)) = after.split_first() else {
+                break;
+            };
+            let second = std::mem::replace(&mut self.after_cr, *end == b'\r');
+            if !(second && *end == b'\n') {
+                self.ended(&mut events);
+                self.bounded(most, fault)?;
             }
+            rest = after;
         }
         Ok(events)
+    }
+
+    fn bounded(&self, most: usize, fault: Fault) -> Result<(), TooLarge> {
+        let large = self.line.len() > most && fault != Fault::TakesAnyLine
+            || self.data.len() > most && fault != Fault::TakesAnyEvent
+            || self.total > most && fault != Fault::TakesAnyAnswer;
+        if large { Err(TooLarge) } else { Ok(()) }
     }
 
     fn ended(&mut self, events: &mut Vec<Vec<u8>>) {

@@ -210,6 +210,7 @@ fn talkative(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decid
             fact: Fact::SettingsChanged(windlass_core::SettingsChanged {
                 by: session.owner.clone(),
                 settings: Arc::clone(&session.settings),
+                key: None,
             }),
         });
     }

@@ -34,6 +34,8 @@ fn tamper(fact: &mut Fact) -> bool {
         },
         Fact::SessionOpened(_)
         | Fact::SessionResumed(_)
+        | Fact::ProgramCalled(_)
+        | Fact::ProgramRun(_)
         | Fact::SettingsChanged(_)
         | Fact::GoalSet(_)
         | Fact::GoalEnded(_)

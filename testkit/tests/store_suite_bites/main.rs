@@ -294,17 +294,32 @@ const BITES: &[(&str, Fault, &str)] = &[
     (
         "a_listing_is_filtered",
         Fault::IgnoresTheFilter,
-        "under SessionFilter { tenant: Some(\"acme\"), open: None } gave",
+        "under SessionFilter { tenant: Some(\"acme\"), open: None, free: false } gave",
     ),
     (
         "a_listing_is_filtered",
         Fault::MatchesTenantsLoosely,
-        "under SessionFilter { tenant: Some(\"acme\"), open: None } gave",
+        "under SessionFilter { tenant: Some(\"acme\"), open: None, free: false } gave",
     ),
     (
         "a_filtered_listing_is_paged",
         Fault::FiltersAfterTheLimit,
         "sessions after Some(\"s00\") under",
+    ),
+    (
+        "a_listing_of_free_sessions_has_none_that_is_claimed",
+        Fault::TakesClaimedForFree,
+        "free: true } gave",
+    ),
+    (
+        "a_listing_of_free_sessions_has_none_that_is_claimed",
+        Fault::TakesReleasedForHeld,
+        "free: true } gave",
+    ),
+    (
+        "what_another_store_object_released_is_free",
+        Fault::TakesReleasedElsewhereForHeld,
+        "is not listed as free after 1s",
     ),
     (
         "a_tail_answers_at_once_where_the_log_goes_on",

@@ -191,14 +191,14 @@ fn a_key_is_taken_once() {
                5 SampleStarted sample 1 attempt 1 because opened by input 2
                  run sample@5
             > send key=k hello again
-                 rejected: an input with this key was queued at 2 already
+                 rejected: an input with this key was taken at 2 already
             > text Hi!
                6 ItemAdded text "Hi!"
             > end stop
                7 SampleEnded stop
                8 TurnSettled completed
             > send key=k hello
-                 rejected: an input with this key was queued at 2 already
+                 rejected: an input with this key was taken at 2 already
             > send key=l hello
                9 InputQueued "hello", key l
               10 TurnOpened because opened by input 9
@@ -293,7 +293,7 @@ fn a_key_is_forgotten_once_many_came_after_it() {
     };
     let told = |script: String| transcript(&format!("open queue=99 ceiling.queue=99\n{script}"));
     let known = told(sends(0..=63) + "send key=0 again").unwrap_or_default();
-    assert!(known.ends_with("rejected: an input with this key was queued at 2 already\n"));
+    assert!(known.ends_with("rejected: an input with this key was taken at 2 already\n"));
     let forgotten = told(sends(0..=64) + "send key=0 again").unwrap_or_default();
     assert!(forgotten.ends_with("InputQueued \"again\", key 0\n"));
 }

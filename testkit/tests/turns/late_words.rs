@@ -158,6 +158,7 @@ fn a_session_does_not_exist_for_another_tenant() {
             scope: scope.clone(),
             reason: String::new(),
             when: StopWhen::Now,
+            turn: None,
         },
         Input::Send {
             scope,

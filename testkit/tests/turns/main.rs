@@ -5,6 +5,7 @@
 //! After a change of behaviour, `UPDATE_EXPECT=1 cargo test -p windlass-testkit --test turns`
 //! writes the new transcripts; read the difference before you keep it.
 
+mod agents;
 mod answers;
 mod approvals;
 mod boundaries;
@@ -35,6 +36,9 @@ mod open_questions;
 mod pausing;
 mod pausing_opening;
 mod policy;
+mod programs;
+mod programs_bounded;
+mod programs_cut;
 mod prompts;
 mod rare_orders;
 mod rare_waits;
@@ -43,6 +47,7 @@ mod restarted_calls;
 mod restarted_hooks;
 mod restarts;
 mod rules;
+mod said_under_keys;
 mod session_hooks;
 mod shapes;
 mod shapes_around;

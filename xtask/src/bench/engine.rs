@@ -154,6 +154,7 @@ impl Contender {
             hooks: Arc::new(NoHooks),
             approver: Arc::new(NobodyAsked),
             clock: Arc::new(SystemClock::new()),
+            programs: windlass::ports::Programs::none(),
         };
         let config = Config {
             limits: limits(),

@@ -4,6 +4,7 @@
 //! so it ends, and a request that comes again gets the same answer.
 
 mod plan;
+mod program;
 mod shown;
 
 use serde_json::json;
@@ -34,6 +35,9 @@ const RESULTS: usize = 20;
 
 /// Decides what comes next.
 pub(crate) fn next(asked: &Asked) -> Move {
+    if let Some(writes) = asked.writes {
+        return program::next(asked, writes);
+    }
     match Plan::of(&asked.prompt) {
         Plan::Folder => folder(asked),
         Plan::Read { path } => read(asked, &path),

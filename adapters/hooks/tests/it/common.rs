@@ -90,6 +90,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
         concurrency: Concurrency::Exclusive,
         timeout_ms: None,
         reconciles: false,
+        agent: None,
     };
     names.map(tool).into()
 }

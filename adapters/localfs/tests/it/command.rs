@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::bench::{Bench, entry};
 use crate::common::{Seen, context, context_with, dies, run};
 use serde_json::{Value, json};
-use windlass_core::{Concurrency, EffectClass, ObservationStatus};
+use windlass_core::{Concurrency, EffectClass, ObservationStatus, WhenParentEnds};
 use windlass_localfs::CommandTools;
 use windlass_ports::{CancelSource, ToolExecutor};
 
@@ -177,6 +177,36 @@ fn a_tools_file_says_all_that_the_engine_needs() {
 }
 
 #[test]
+fn an_agent_is_declared_without_a_command() {
+    let bench = Bench::new();
+    let agent = json!({"instructions": "Look.", "tools": ["read_file"], "samples": 5});
+    let least = json!({"name": "scout", "description": "Looks around.", "agent": agent});
+    let mut whole = least.clone();
+    whole["name"] = json!("scout2");
+    whole["effect"] = json!("read_only");
+    whole["concurrency"] = json!("exclusive");
+    whole["timeout_ms"] = json!(9);
+    whole["agent"]["tokens"] = json!(7);
+    whole["agent"]["cost_micros"] = json!(8);
+    whole["agent"]["when_parent_ends"] = json!("detach");
+    let file = json!({"tools": [least, entry("", json!({})), whole]}).to_string();
+    let specs = bench.load(&file).unwrap().tools();
+    let names: Vec<_> = specs.iter().map(|spec| spec.name.as_str()).collect();
+    assert_eq!(names, ["t", "scout", "scout2"]);
+    let found = specs[1].agent.as_ref().unwrap();
+    assert_eq!((found.samples, found.tokens, found.cost_micros), (5, 0, 0));
+    assert_eq!(found.when_parent_ends, WhenParentEnds::Stop);
+    assert_eq!(specs[1].effect, EffectClass::Idempotent);
+    assert_eq!(specs[1].concurrency, Concurrency::Parallel);
+    assert!(specs[1].parameters.contains("prompt"));
+    let found = specs[2].agent.as_ref().unwrap();
+    assert_eq!((found.samples, found.tokens, found.cost_micros), (5, 7, 8));
+    assert_eq!(found.when_parent_ends, WhenParentEnds::Detach);
+    assert_eq!(specs[2].effect, EffectClass::ReadOnly);
+    assert_eq!(specs[2].timeout_ms, Some(9));
+}
+
+#[test]
 fn a_bad_tools_file_says_where_and_what() {
     let bench = Bench::new();
     let with = |more: Value| json!({"tools": [entry("", more)]}).to_string();
@@ -197,6 +227,14 @@ fn a_bad_tools_file_says_where_and_what() {
         (with(json!({"description": " "})), "`description` is empty"),
         (with(json!({"parameters": {}})), "\"type\": \"object\""),
         (with(json!({"command": []})), "`command` is empty"),
+        (
+            with(json!({"agent": {"instructions": "", "samples": 1}})),
+            "an agent is run by the engine: leave out `command`",
+        ),
+        (
+            with(json!({"agent": {"instructions": "", "sample": 1}})),
+            "unknown field `sample`",
+        ),
         (with(json!({"command": [""]})), "`command` is empty"),
         (with(json!({"command": ["a\0"]})), "zero byte"),
         (with(json!({"timeout_ms": 0})), "`timeout_ms` is at least 1"),

@@ -18,6 +18,7 @@ mod durability;
 mod erasure;
 mod faults;
 mod letters;
+mod listing;
 mod nodes;
 mod pieces;
 mod proxy;

@@ -1,10 +1,10 @@
 //! Two nodes: who holds a session, and what becomes of one that was cut off.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use windlass_core::Seq;
 use windlass_nats::{NatsConfig, NatsStore};
-use windlass_ports::{Leases, LogStore, StoreErrorKind};
+use windlass_ports::{Leases, LogStore, SessionFilter, StoreErrorKind};
 
 use crate::common::Place;
 use crate::proxy::{Proxy, Way};
@@ -48,6 +48,61 @@ async fn a_node_that_ends_in_good_order_lets_go_at_once() {
     drop(one);
     let two = place.store_with("&claim_wait_ms=20000").await;
     two.claim(&id).await.unwrap();
+}
+
+/// Open sessions that nobody holds, as a node lists them.
+async fn free(store: &NatsStore) -> Vec<String> {
+    let filter = SessionFilter {
+        open: Some(true),
+        free: true,
+        ..SessionFilter::default()
+    };
+    let heads = store.sessions(&filter, None, 10).await.unwrap();
+    heads.iter().map(|head| head.id.to_string()).collect()
+}
+
+#[tokio::test]
+async fn what_a_node_held_is_free_once_its_lease_is_over_and_not_before() {
+    let server = own_server();
+    let proxy = Proxy::to(server.ports()[0]).await;
+    let place = Place::on(server.url());
+    let config = NatsConfig {
+        servers: vec![proxy.url.clone()],
+        timeout_ms: 600,
+        ..place.config("&node=one&lease_ms=1000")
+    };
+    let one = NatsStore::open(&config).await.unwrap();
+    let two = place.store_with("&node=two&claim_wait_ms=0").await;
+    let id = session("s");
+    let epoch = one.claim(&id).await.unwrap().epoch;
+    let begun = facts(&id, 0, 3);
+    one.append(&id, epoch, Seq(0), &begun).await.unwrap();
+    // For as long as it is renewed, also past its first end.
+    let renewed = Instant::now();
+    while renewed.elapsed() < Duration::from_millis(1_500) {
+        assert_eq!(free(&two).await, [""; 0]);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    proxy.set(Way::Cut);
+    let cut = Instant::now();
+    while free(&two).await.is_empty() {
+        assert!(
+            cut.elapsed() < Duration::from_millis(1_500),
+            "it is not told"
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(free(&two).await, ["s"]);
+    two.claim(&id).await.unwrap();
+    assert_eq!(free(&two).await, [""; 0]);
+    // One that ends in good order is told of at once.
+    drop(two);
+    let three = place.store_with("&node=three").await;
+    let gone = Instant::now();
+    while free(&three).await.is_empty() {
+        assert!(gone.elapsed() < Duration::from_secs(1), "it is not told");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 #[tokio::test]

@@ -36,6 +36,7 @@ fn call(id: &str, name: &str, arguments: &str) -> Arc<CallItem> {
         fault: None,
         rules: Vec::new(),
         opaque: None,
+        spoken: false,
     })
 }
 

@@ -119,6 +119,7 @@ fn a_log_without_its_end_is_listed_and_not_claimed() {
         let open = SessionFilter {
             tenant: None,
             open: Some(false),
+            ..SessionFilter::default()
         };
         let heads = store.sessions(&open, None, 10).await.unwrap();
         assert!(

@@ -86,7 +86,8 @@ fn tables_from_before_the_inbox_get_it() {
         place
             .run(
                 "drop function SCHEMA.leave, SCHEMA.reply; drop table SCHEMA.letters, SCHEMA.replies;
-                 delete from SCHEMA.version where version = 3",
+                 drop index SCHEMA.sessions_held;
+                 delete from SCHEMA.version where version >= 3",
             )
             .await;
         let (asks, drives) = (place.store().await, place.store().await);

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use windlass_core::{Seq, SessionId};
-use windlass_ports::{LeaseErrorKind, Leases, LogStore, StoreErrorKind};
+use windlass_ports::{LeaseErrorKind, Leases, LogStore, SessionFilter, StoreErrorKind};
+use windlass_postgres::PostgresStore;
 use windlass_testkit::store::numbered_facts;
 
 use crate::common::Place;
@@ -103,6 +104,45 @@ fn a_lease_is_renewed_while_the_node_lives_and_ends_when_it_does_not() {
         let error = other.claim(&id("lives")).await.unwrap_err();
         assert_eq!(error.kind, StoreErrorKind::Locked, "{error}");
         drop(gone);
+    });
+}
+
+/// Open sessions that nobody holds, as a node lists them.
+async fn free(store: &PostgresStore) -> Vec<String> {
+    let filter = SessionFilter {
+        open: Some(true),
+        free: true,
+        ..SessionFilter::default()
+    };
+    let heads = store.sessions(&filter, None, 10).await.unwrap();
+    heads.iter().map(|head| head.id.to_string()).collect()
+}
+
+#[test]
+fn what_a_node_held_is_free_once_its_lease_is_over_and_not_before() {
+    let Some(place) = Place::new() else { return };
+    run(async {
+        let a = place.open_with("&node=a&lease_ms=3600000").await;
+        let b = place.open_with("&node=b").await;
+        for name in ["one", "two", "three"] {
+            let epoch = a.claim(&id(name)).await.unwrap().epoch;
+            let facts = numbered_facts(&id(name), Seq::ZERO, 2);
+            a.append(&id(name), epoch, Seq::ZERO, &facts).await.unwrap();
+            assert_eq!(free(&b).await, [""; 0]);
+            if name == "two" {
+                LogStore::release(&a, &id(name), epoch).await.unwrap();
+                assert_eq!(free(&b).await, ["two"]);
+                b.claim(&id(name)).await.unwrap();
+            }
+        }
+        place.run(OVER).await;
+        assert_eq!(free(&b).await, ["one", "three"]);
+        b.claim(&id("three")).await.unwrap();
+        assert_eq!(free(&b).await, ["one"]);
+        // Another of the name has a lease of its own, and holds none of it.
+        let again = place.open_with("&node=a").await;
+        again.claim(&id("another")).await.unwrap();
+        assert_eq!(free(&again).await, ["one"]);
     });
 }
 

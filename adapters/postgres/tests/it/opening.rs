@@ -86,7 +86,7 @@ fn no_index_of_sessions_names_what_each_append_changes() {
             )
             .await;
         // The key is owned by its constraint, which names the id.
-        assert_eq!(named, ["id", "open", "tenant"]);
+        assert_eq!(named, ["id", "open", "owner", "tenant"]);
     });
 }
 

@@ -10,7 +10,9 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 use windlass::core::SessionId;
 
 use parse::session;
-pub(crate) use parse::{Pattern, amount, duration, mode, pattern, permissions, price, strategy};
+pub(crate) use parse::{
+    Pattern, amount, duration, mode, pattern, permissions, price, strategy, transport,
+};
 pub(crate) use serve::Serve;
 pub(crate) use shape::{Asked, Place, Shape, Taping};
 
@@ -138,6 +140,13 @@ pub(crate) struct Show {
     /// Tell of each request what the provider's cache knew of it, and why not more.
     #[arg(long, conflicts_with = "output")]
     pub(crate) cache: bool,
+    /// Tell of each cycle of its turns: what the model answered, the program, the calls and what came
+    /// of them.
+    #[arg(long, conflicts_with_all = ["output", "cache"])]
+    pub(crate) turns: bool,
+    /// Print each cycle as one JSON object a line.
+    #[arg(long, requires = "turns")]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) place: Place,
 }

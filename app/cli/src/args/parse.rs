@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use windlass::core::{
-    ArgumentPattern, Mode, Permissions, Price, Rule, RuleVerdict, SessionId, Strategy,
+    ArgumentPattern, Mode, Permissions, Price, ProgramTransport, Rule, RuleVerdict, SessionId,
+    Strategy,
 };
 
 /// Millionths in one.
@@ -24,6 +25,17 @@ impl Pattern {
             tool: self.tool.clone(),
             argument: self.argument.clone(),
         }
+    }
+}
+
+/// `call` or `text`.
+pub(crate) fn transport(text: &str) -> Result<ProgramTransport, String> {
+    match text {
+        "call" => Ok(ProgramTransport::Call),
+        "text" => Ok(ProgramTransport::Text),
+        _ => Err(format!(
+            "{text:?} is no way to hand over a program: use call or text"
+        )),
     }
 }
 

@@ -25,6 +25,19 @@ pub(crate) struct Serve {
     /// Print a new token, and the SHA-256 of it that the configuration is to have; serve nothing.
     #[arg(long)]
     pub(crate) new_token: bool,
+    /// The most sessions that this node drives at a time, where the store is one that several nodes
+    /// may be on [default: what the configuration says, else 10000].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) most_sessions: Option<u32>,
+    /// NATS servers that carry what streams to the other nodes, nats://HOST/PLACE [default: what the
+    /// configuration says, else the store's own server]. Name one with a password by the variable.
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "WINDLASS_LIVE",
+        hide_env_values = true
+    )]
+    pub(crate) live: Option<String>,
     /// Tell the models nothing of AGENTS.md files.
     #[arg(long)]
     pub(crate) no_agents: bool,

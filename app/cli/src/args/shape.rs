@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
-use windlass::core::{Mode, Permissions, Price, Strategy};
+use windlass::core::{Mode, Permissions, Price, ProgramTransport, Strategy};
 
-use super::parse::{Pattern, amount, duration, mode, pattern, permissions, price, strategy, words};
+use super::parse::{
+    Pattern, amount, duration, mode, pattern, permissions, price, strategy, transport, words,
+};
 
 /// Where things are.
 #[derive(Debug, Clone, ClapArgs)]
@@ -89,12 +91,28 @@ pub(crate) struct Shape {
     /// does not fit is not printed.
     #[arg(long, value_name = "FILE")]
     pub(crate) answer_schema: Option<PathBuf>,
+    /// The type that the answer must fit, in PtcRunner's notation, for example
+    /// '{total :float, names [:string]}'; what stands before an arrow does not count.
+    #[arg(long, value_name = "SIGNATURE", conflicts_with = "answer_schema")]
+    pub(crate) answer_signature: Option<String>,
     /// How often the model is told what does not fit and asked again [default: 2].
     #[arg(long, value_name = "N")]
     pub(crate) answer_retries: Option<u32>,
     /// Take back the answer's shape that the session has.
-    #[arg(long, conflicts_with_all = ["answer_schema", "answer_retries"])]
+    #[arg(long, conflicts_with_all = ["answer_schema", "answer_signature", "answer_retries"])]
     pub(crate) no_answer_schema: bool,
+    /// Have the model write programs that call the tools: in PTC-Lisp, or in JavaScript.
+    #[arg(long, value_name = "ptclisp|javascript", value_parser = ["ptclisp", "javascript"])]
+    pub(crate) program: Option<String>,
+    /// How a program is handed over: by a call, or in the text of the answer [default: call].
+    #[arg(long, value_name = "call|text", value_parser = transport)]
+    pub(crate) program_transport: Option<ProgramTransport>,
+    /// A file with the inputs of programs: one JSON object.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) program_data: Option<PathBuf>,
+    /// Have the model call the tools itself again.
+    #[arg(long, conflicts_with_all = ["program", "program_transport", "program_data"])]
+    pub(crate) no_program: bool,
     /// A file of command tools [default: windlass/tools.json in your configuration folder].
     #[arg(long, value_name = "FILE")]
     pub(crate) tools: Option<PathBuf>,

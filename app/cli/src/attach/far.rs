@@ -15,6 +15,8 @@ use crate::exit::{Exit, Failure};
 
 /// How long a server may take to answer, in milliseconds.
 const HEAD_MS: u64 = 15_000;
+/// The same of what is said: the server may have to wait for another one, for half a minute.
+const SAID_MS: u64 = 40_000;
 /// How long the rest of an answer may take.
 const BODY: Duration = Duration::from_secs(15);
 /// The most that is taken of an answer that is no stream.
@@ -254,7 +256,10 @@ impl Far {
             url: format!("{}/v1/sessions/{}{path}", self.base, self.id),
             headers,
             body: body.map(|body| Segments::from(bytes::Bytes::from(body.to_string()))),
-            head_ms: HEAD_MS,
+            head_ms: match method {
+                "POST" => SAID_MS,
+                _ => HEAD_MS,
+            },
         };
         let broken = |error| Trouble::broken(&format!("{error}"), false);
         self.wire.send(request).await.map_err(broken)

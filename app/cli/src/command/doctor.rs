@@ -85,7 +85,7 @@ async fn store(site: &Site) -> Result<String, Failure> {
             site.store
         ));
     }
-    let Opened { store, blobs } = site.open().await?;
+    let Opened { store, blobs, .. } = site.open().await?;
     store
         .sessions(windlass::ports::SessionFilter::ALL, None, 1)
         .await?;

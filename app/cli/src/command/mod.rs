@@ -2,6 +2,7 @@
 
 mod attach;
 mod copy;
+mod cycles;
 mod doctor;
 mod erase;
 mod export;

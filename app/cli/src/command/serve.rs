@@ -22,6 +22,7 @@ pub(super) async fn serve(args: Serve, layer: Layer) -> Result<Exit, Failure> {
         link,
         reload,
         recovery,
+        node,
     } = wiring::compose(&args, layer).await?;
     let (tell_stop, mut stop) = mpsc::channel(1);
     let (tell_again, mut again) = mpsc::channel(1);
@@ -33,8 +34,16 @@ pub(super) async fn serve(args: Serve, layer: Layer) -> Result<Exit, Failure> {
     let stopped = async move {
         let _ = stop.recv().await;
     };
+    let serving = async {
+        let served = server.serve(listener, stopped).await;
+        // What did not come to rest in time is others' to go on with.
+        if let Some(node) = node {
+            node.leave().await;
+        }
+        served
+    };
     tokio::select! {
-        served = server.serve(listener, stopped) => match served {
+        served = serving => match served {
             Ok(()) => Ok(Exit::Completed),
             Err(error) => Err(Failure::new(
                 Exit::Failed,

@@ -1,7 +1,7 @@
 //! `windlass sessions`: what a store holds.
 
 use serde_json::json;
-use windlass::core::{Fact, Outcome, Seq, SessionId};
+use windlass::core::{Fact, Lineage, Outcome, Seq, SessionId, Took};
 use windlass::ports::{LogStore, SessionFilter};
 
 use super::closed;
@@ -21,6 +21,10 @@ struct Summary {
     open: bool,
     outcome: Option<Outcome>,
     prompt: String,
+    /// Where it comes from.
+    lineage: Option<Lineage>,
+    /// What its turns have taken that have ended, with their agents.
+    spent: Took,
     trouble: Option<String>,
 }
 
@@ -66,6 +70,9 @@ async fn summary(store: &dyn LogStore, id: &SessionId) -> Summary {
         for fact in &facts {
             after = fact.seq;
             summary.facts = fact.seq.0;
+            if let Fact::SessionOpened(opened) = &fact.fact {
+                summary.lineage = Some(opened.lineage.clone());
+            }
             if let Fact::TurnOpened(_) = &fact.fact {
                 summary.turns += 1;
                 summary.open = true;
@@ -73,6 +80,7 @@ async fn summary(store: &dyn LogStore, id: &SessionId) -> Summary {
             if let Fact::TurnSettled(settled) = &fact.fact {
                 summary.open = false;
                 summary.outcome = Some(settled.outcome.clone());
+                summary.spent = summary.spent.and(settled.spent.whole());
             }
             if let Fact::InputQueued(queued) = &fact.fact
                 && summary.prompt.is_empty()
@@ -97,18 +105,24 @@ fn state(summary: &Summary) -> &'static str {
 
 fn row(id: &SessionId, summary: &Summary) -> String {
     let words = summary.trouble.as_deref().unwrap_or(&summary.prompt);
+    let from = match &summary.lineage {
+        Some(Lineage::Child { of, call }) => format!("(for call {call} of {of}) "),
+        Some(Lineage::Fork { of, .. }) => format!("(forked from {of}) "),
+        Some(Lineage::Root) | None => String::new(),
+    };
     let (state, turns) = (state(summary), summary.turns);
     let turns = match turns {
         1 => "1 turn".to_owned(),
         many => format!("{many} turns"),
     };
-    visible(&format!("{id}  {state:<11}  {turns:<9}  {words}"))
+    visible(&format!("{id}  {state:<11}  {turns:<9}  {from}{words}"))
 }
 
 fn object(id: &SessionId, summary: &Summary) -> String {
     let object = json!({
         "session": id, "state": state(summary), "turns": summary.turns, "facts": summary.facts,
-        "prompt": summary.prompt, "trouble": summary.trouble,
+        "prompt": summary.prompt, "lineage": summary.lineage, "spent": summary.spent,
+        "trouble": summary.trouble,
     });
     object.to_string()
 }

@@ -93,6 +93,7 @@ async fn attempt(
     let kept = Opened {
         store: store.clone(),
         blobs: opened.blobs,
+        node: opened.node,
     };
     let rig = rig(task, &site, kept, recorded.as_ref())?;
     check(task, &rig.settings, recorded.as_ref())?;
@@ -111,6 +112,7 @@ async fn attempt(
     let conversation = rig.engine.open(id, &super::me(), start).await?;
     announce(task, id, &rig, recorded.is_some());
     if let Some(session) = &recorded {
+        leave_no_agents(&rig, session).await;
         remark::on_changes(store.as_ref(), session, &rig.settings, &site.workspace).await?;
     }
     let follow = Follow {
@@ -133,6 +135,23 @@ async fn attempt(
         ));
     }
     exit
+}
+
+/// Stops agents that an earlier process left behind.
+async fn leave_no_agents(rig: &Rig, session: &Session) {
+    let mut tools = session.settings.tools.iter();
+    if !tools.any(|tool| tool.agent.is_some()) {
+        return;
+    }
+    match rig.engine.stop_orphans(&session.id).await {
+        Ok(0) => {}
+        Ok(count) => tell(&format!(
+            "  {count} of its agents, which an earlier process left behind, asked to stop"
+        )),
+        Err(error) => complain(&format!(
+            "agents that an earlier process left behind may not be stopped yet: {error}"
+        )),
+    }
 }
 
 /// Refuses what would do other than it says, before anything is done.

@@ -14,7 +14,7 @@ const PAGE: usize = 1_000;
 
 pub(super) async fn verify(args: Verify) -> Result<Exit, Failure> {
     let site = Site::new(&args.place)?;
-    let Opened { store, blobs } = site.open_to_read().await?;
+    let Opened { store, blobs, .. } = site.open_to_read().await?;
     if let Some(id) = &args.session {
         line(&check(store.as_ref(), blobs.as_ref(), id).await?).map_err(closed)?;
         return Ok(Exit::Completed);

@@ -1,15 +1,16 @@
 //! For people: the answer on standard output, what happens on the way on standard error.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use windlass::core::{
-    CallId, CallStarted, Delta, Edit, Fact, Item, Observation, ObservationStatus, Outcome,
-    Recorded, SampleCut, Seq, SessionId, Stands, Timestamp,
+    CallId, CallItem, CallStarted, Delta, Edit, Fact, Item, Observation, ObservationStatus,
+    Outcome, Recorded, SampleCut, Seq, SessionId, Stands, Timestamp,
 };
 use windlass::{Event, LiveKind, TurnReport, unfenced};
 
-use super::story::hook;
+use super::story::{hook, program};
 use super::words::{first_words, goal_words, outcome_words, trigger_words, visible, waiting_words};
 use super::{Present, line, tell};
 use crate::exit::Failure;
@@ -53,10 +54,13 @@ impl Human {
         match &recorded.fact {
             Fact::ItemAdded(added) => {
                 if let Item::Call(call) = &added.item {
-                    let words = words_of(&call.name, &call.arguments);
-                    self.calls
-                        .insert(CallId(recorded.seq.0), (call.name.clone(), words));
+                    self.called(recorded.seq, call);
                 }
+            }
+            Fact::ProgramCalled(called) => self.called(recorded.seq, &called.item),
+            Fact::ProgramRun(run) => {
+                self.end_line();
+                tell(&format!("  {}", first_words(&program(run), 600)));
             }
             Fact::SampleStarted(started) if started.attempt > 1 => {
                 tell(&format!("  asking again (attempt {})", started.attempt));
@@ -130,6 +134,12 @@ impl Human {
         }
     }
 
+    fn called(&mut self, seq: Seq, call: &CallItem) {
+        let words = words_of(&call.name, &call.arguments);
+        let named = (call.name.clone(), words);
+        self.calls.insert(CallId(seq.0), named);
+    }
+
     /// A call runs with other arguments than the model asked for.
     fn edited(&mut self, call: CallId, edit: &Edit) {
         if let Some((name, words)) = self.calls.get_mut(&call) {
@@ -199,6 +209,18 @@ impl Human {
     }
 }
 
+/// What a turn came to, as people read it: a text that a program has returned is that text, anything
+/// else that one has returned stays JSON.
+fn said(report: &TurnReport) -> Cow<'_, str> {
+    let text = report
+        .returned
+        .then(|| serde_json::from_str(&report.answer));
+    match text {
+        Some(Ok(text)) => Cow::Owned(text),
+        Some(Err(_)) | None => Cow::Borrowed(&report.answer),
+    }
+}
+
 impl Present for Human {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         match event {
@@ -233,7 +255,7 @@ impl Present for Human {
         let shown = self.streams && self.streamed == report.answer;
         self.end_line();
         if !shown && !report.answer.is_empty() {
-            tell(&report.answer);
+            tell(&said(report));
         }
         tell("  the goal is not met yet: another turn begins");
         Ok(())
@@ -241,9 +263,10 @@ impl Present for Human {
 
     fn settled(&mut self, report: &TurnReport) -> io::Result<()> {
         let answer = match self.shaped {
-            true => unfenced(&report.answer),
-            false => &report.answer,
+            true => Cow::Borrowed(unfenced(&report.answer)),
+            false => said(report),
         };
+        let answer = &*answer;
         if self.streams && self.streamed == report.answer {
             self.end_line();
         } else if let Outcome::Misshapen { .. } = report.outcome {

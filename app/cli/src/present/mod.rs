@@ -15,7 +15,7 @@ pub(crate) use human::Human;
 pub(crate) use json::Json;
 pub(crate) use story::story;
 pub(crate) use words::{
-    first_words, mode_name, outcome_name, permissions_name, visible, waiting_words,
+    first_words, mode_name, outcome_name, permissions_name, status_words, visible, waiting_words,
 };
 
 use crate::exit::Failure;

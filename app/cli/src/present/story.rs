@@ -1,8 +1,9 @@
 //! Stories: a session's facts, each in one line, for people.
 
+use windlass::agent_session;
 use windlass::core::{
     ApprovalAnswered, CallId, ContextSource, Fact, HookDecided, HookVerdict, Item, Observation,
-    Recorded, SampleCut, Stands, TurnSettled, Verdict,
+    ProgramEnd, ProgramRun, Recorded, SampleCut, Stands, TurnSettled, Verdict,
 };
 
 use super::words::{
@@ -76,6 +77,11 @@ pub(crate) fn story(recorded: &Recorded) -> Option<String> {
                 format!("call {}: {} {}", recorded.seq, call.name, call.arguments)
             }
         },
+        Fact::ProgramCalled(called) => format!(
+            "call {} of program {}: {} {}",
+            recorded.seq, called.program, called.item.name, called.item.arguments
+        ),
+        Fact::ProgramRun(run) => program(run),
         Fact::SampleCut(cut) => broken_off(cut),
         Fact::ApprovalAsked(asked) => format!("call {}: may it run?", asked.call),
         Fact::ApprovalAnswered(answered) => answer(answered),
@@ -84,6 +90,10 @@ pub(crate) fn story(recorded: &Recorded) -> Option<String> {
                 "call {} started again (run {})",
                 started.call, started.attempt
             )
+        }
+        Fact::CallStarted(started) if started.lent.is_some() => {
+            let session = agent_session(&started.idempotency_key)?;
+            format!("call {}: an agent, in session {session}", started.call)
         }
         Fact::ReconcileStarted(started) => {
             format!("call {}: its tool is asked what became of it", started.call)
@@ -159,10 +169,25 @@ fn context(from: &ContextSource) -> Option<String> {
         ContextSource::Workspace { text }
         | ContextSource::Posture { text }
         | ContextSource::Goal { text }
+        | ContextSource::LastSample { text }
         | ContextSource::Shape { text, .. } => Some(format!("the model is told: {text}")),
         // Their words stand in the facts that they name.
         ContextSource::Presenter { .. } | ContextSource::Hook { .. } => None,
     }
+}
+
+/// How a program ended.
+pub(super) fn program(run: &ProgramRun) -> String {
+    let end = match (&run.outcome.end, &run.fault) {
+        (ProgramEnd::Value { value }, _) => format!("ended with {value}"),
+        (ProgramEnd::Return { value }, None) => format!("returned {value}"),
+        (ProgramEnd::Return { value }, Some(fault)) => {
+            format!("returned what cannot be used: {fault} It is {value}")
+        }
+        (ProgramEnd::Fail { value }, _) => format!("gave up: {value}"),
+        (ProgramEnd::Fault(fault), _) => format!("failed: {fault}"),
+    };
+    format!("program {} {end}", run.program)
 }
 
 fn broken_off(cut: &SampleCut) -> String {
@@ -187,10 +212,6 @@ fn answer(answered: &ApprovalAnswered) -> String {
 
 fn end(settled: &TurnSettled) -> String {
     let spent = &settled.spent;
-    let cost = match spent.cost_micros {
-        0 => String::new(),
-        micros => format!(", cost {}.{:06}", micros / 1_000_000, micros % 1_000_000),
-    };
     let waiting = match settled.waiting.len() {
         0 => String::new(),
         1 => "; 1 input waits".to_owned(),
@@ -200,11 +221,28 @@ fn end(settled: &TurnSettled) -> String {
         0 => String::new(),
         tokens => format!(", about {tokens} more that the provider did not report"),
     };
+    let agents = match &spent.agents {
+        nothing if nothing.is_nothing() => String::new(),
+        took => format!(
+            "; and its agents {} samples, {} tokens{}",
+            took.samples,
+            took.tokens,
+            money(took.cost_micros)
+        ),
+    };
+    let cost = money(spent.cost_micros);
     format!(
-        "{} ({} samples, {} calls, {} tokens{estimated}{cost}){waiting}",
+        "{} ({} samples, {} calls, {} tokens{estimated}{cost}{agents}){waiting}",
         outcome_words(&settled.outcome),
         spent.samples,
         spent.calls,
         spent.usage.tokens()
     )
+}
+
+fn money(micros: u64) -> String {
+    match micros {
+        0 => String::new(),
+        micros => format!(", cost {}.{:06}", micros / 1_000_000, micros % 1_000_000),
+    }
 }

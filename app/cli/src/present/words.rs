@@ -110,7 +110,7 @@ fn limit_words(limit: LimitKind) -> &'static str {
 }
 
 /// What became of a call, in words.
-pub(super) fn status_words(status: ObservationStatus) -> &'static str {
+pub(crate) fn status_words(status: ObservationStatus) -> &'static str {
     match status {
         ObservationStatus::Done => "returned",
         ObservationStatus::Failed => "failed",

@@ -1,9 +1,10 @@
-//! Answer: the shape that a turn's answer is to have, from a file.
+//! Answer: the shape that a turn's answer is to have, from a file or a signature.
 
 use std::fs;
 use std::path::Path;
 
 use windlass::core::AnswerShape;
+use windlass_ptclisp::Signature;
 
 use crate::args::Shape;
 use crate::exit::Failure;
@@ -22,17 +23,36 @@ pub(super) fn set(answer: &mut Option<AnswerShape>, shape: &Shape) -> Result<(),
         let retries = answer.as_ref().map_or(RETRIES, |before| before.retries);
         *answer = Some(read(file, retries)?);
     }
+    if let Some(signature) = &shape.answer_signature {
+        let retries = answer.as_ref().map_or(RETRIES, |before| before.retries);
+        *answer = Some(AnswerShape {
+            name: "answer".to_owned(),
+            schema: of_signature(signature)?,
+            strict: false,
+            retries,
+        });
+    }
     match (answer, shape.answer_retries) {
         (Some(answer), Some(retries)) => answer.retries = retries,
         (None, Some(_)) => {
             return Err(Failure::usage(
                 "--answer-retries needs the shape of an answer: name its JSON Schema with \
-                 --answer-schema FILE",
+                 --answer-schema FILE, or its type with --answer-signature",
             ));
         }
         (Some(_) | None, None) => {}
     }
     Ok(())
+}
+
+/// The JSON Schema of what a signature gives back.
+fn of_signature(text: &str) -> Result<String, Failure> {
+    let wrong = |why: &dyn std::fmt::Display| {
+        Failure::usage(format!("the answer's signature {text:?}: {why}"))
+    };
+    let signature = Signature::parse(text).map_err(|error| wrong(&error))?;
+    let schema = signature.output().schema().map_err(|error| wrong(&error))?;
+    Ok(schema.to_string())
 }
 
 fn read(file: &Path, retries: u32) -> Result<AnswerShape, Failure> {

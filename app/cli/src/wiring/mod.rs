@@ -6,7 +6,9 @@ mod built_in;
 mod goal;
 mod hooks;
 mod named;
+mod node;
 mod place;
+mod programs;
 mod provider;
 mod providers;
 mod rules;
@@ -29,6 +31,7 @@ pub(crate) use agents::agents;
 pub(crate) use goal::with_goal;
 pub(crate) use hooks::hooks;
 pub(crate) use place::{Opened, Site, StoreUrl};
+pub(crate) use programs::runtimes;
 pub(crate) use provider::{Chosen, choose, reach};
 pub(crate) use serve::{Composed, Reload, compose, fresh_token};
 pub(crate) use settings::{Offered, changed, fresh, widening};
@@ -73,6 +76,7 @@ pub(crate) fn rig(
         hooks: own.hooks,
         approver,
         clock: Arc::new(clock()),
+        programs: runtimes(),
     };
     // The person at the terminal sets the limits, so the ceiling is as wide as these; how long
     // a signal is waited for is the process's own.

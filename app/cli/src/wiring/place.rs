@@ -11,6 +11,7 @@ use windlass_nats::{NatsConfig, NatsStore};
 use windlass_postgres::{PostgresConfig, PostgresStore};
 use windlass_sled::SledStore;
 
+use super::node::Node;
 use crate::args::Place;
 use crate::exit::{Exit, Failure};
 
@@ -49,12 +50,14 @@ pub(crate) enum StoreUrl {
 pub(crate) struct Opened {
     pub(crate) store: Arc<dyn LogStore>,
     pub(crate) blobs: Arc<dyn Blobs>,
+    /// This process among the nodes of the store, where there may be others.
+    pub(crate) node: Option<Node>,
 }
 
 impl Opened {
     /// As a copy takes it.
     pub(crate) fn keeper(self) -> Keeper {
-        let Self { store, blobs } = self;
+        let Self { store, blobs, .. } = self;
         Keeper { store, blobs }
     }
 }
@@ -113,22 +116,26 @@ impl Site {
             StoreUrl::File(path) => folder(path, |path| Ok(Arc::new(FileStore::open(path)?))).await,
             StoreUrl::Sled(path) => folder(path, |path| Ok(Arc::new(SledStore::open(path)?))).await,
             StoreUrl::Nats(url) => {
-                let store = NatsStore::open(&NatsConfig::parse(&url)?).await?;
+                let store = Arc::new(NatsStore::open(&NatsConfig::parse(&url)?).await?);
                 Ok(Opened {
                     blobs: Arc::new(store.blobs()),
-                    store: Arc::new(store),
+                    store: store.clone(),
+                    node: Some(Node::Nats(store)),
                 })
             }
             StoreUrl::Postgres(url) => {
                 let store = PostgresStore::connect(PostgresConfig::parse(&url)?).await?;
+                let store = Arc::new(store);
                 Ok(Opened {
                     blobs: Arc::new(store.blobs()),
-                    store: Arc::new(store),
+                    store: store.clone(),
+                    node: Some(Node::Postgres(store)),
                 })
             }
             StoreUrl::Memory => Ok(Opened {
                 store: Arc::new(MemoryStore::new()),
                 blobs: Arc::new(MemoryBlobs::new()),
+                node: None,
             }),
         }
     }
@@ -147,6 +154,7 @@ async fn folder(
     Ok(Opened {
         store: opened?,
         blobs,
+        node: None,
     })
 }
 
@@ -156,6 +164,14 @@ impl StoreUrl {
         match self {
             Self::File(path) | Self::Sled(path) => Some(path),
             Self::Nats(_) | Self::Postgres(_) | Self::Memory => None,
+        }
+    }
+
+    /// Whether several processes may run sessions on it, each a node.
+    pub(crate) fn has_nodes(&self) -> bool {
+        match self {
+            Self::Nats(_) | Self::Postgres(_) => true,
+            Self::File(_) | Self::Sled(_) | Self::Memory => false,
         }
     }
 

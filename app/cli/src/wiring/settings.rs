@@ -5,7 +5,7 @@ use windlass::core::{
 };
 
 use super::provider::Chosen;
-use super::{answer, rules};
+use super::{answer, programs, rules};
 use crate::args::Shape;
 use crate::exit::Failure;
 
@@ -73,13 +73,15 @@ pub(crate) fn changed(
 
 /// The settings of an existing session, with what the adapters offer today.
 pub(super) fn today(recorded: &Settings, base_url: Option<String>, offered: Offered) -> Settings {
-    Settings {
+    let mut settings = Settings {
         tools: offered.tools,
         hooks: offered.hooks,
         redaction: offered.redaction,
         base_url,
         ..recorded.clone()
-    }
+    };
+    programs::guide(&mut settings);
+    settings
 }
 
 /// Whether the command says in so many words what turns may do or take: then it may allow more
@@ -124,6 +126,8 @@ fn with(mut settings: Settings, shape: &Shape) -> Result<Settings, Failure> {
     settings.window.strategy = shape.compaction.unwrap_or(settings.window.strategy);
     settings.price = shape.price.or(settings.price);
     answer::set(&mut settings.options.answer, shape)?;
+    programs::set(&mut settings.options.program, shape)?;
+    programs::guide(&mut settings);
     limits(&mut settings.limits, shape);
     if settings.limits.cost_micros > 0 && settings.price.is_none() {
         return Err(Failure::usage(

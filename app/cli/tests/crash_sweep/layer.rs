@@ -1,6 +1,7 @@
 //! The sweep by the layer of the kit, over each store.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 use windlass::ports::{Durability, LogStore};
 use windlass_file::FileStore;
@@ -10,15 +11,33 @@ use windlass_testkit::crash::{
     Extent, Fault, Invariant, Life, NotDurable, Plan, Report, Subject, sweep,
 };
 
+use crate::task::{Language, Stood, Task};
 use crate::turn::{Kept, Program, SESSION, Turn, finished};
 
 /// Of the pairs of kills, every so many; all of them with `WINDLASS_CRASH=full`.
 const SAMPLE: u64 = 9;
 
+const KILLS: [Fault; 2] = [Fault::KillBefore, Fault::KillAfter];
+
 /// The command on a store.
 struct Windlass {
     kept: Kept,
     program: Program,
+    task: Task,
+    /// Where programs stood when their processes were killed.
+    stood: Mutex<BTreeMap<Stood, u64>>,
+}
+
+impl Windlass {
+    fn new(kept: Kept, program: Program, task: Task) -> Self {
+        let stood = Mutex::default();
+        Self {
+            kept,
+            program,
+            task,
+            stood,
+        }
+    }
 }
 
 impl Subject for Windlass {
@@ -35,7 +54,7 @@ impl Subject for Windlass {
     }
 
     fn live(&self, plans: &[Plan]) -> Result<Life, String> {
-        let mut turn = Turn::new(self.kept)?;
+        let mut turn = Turn::new(self.kept, self.task)?;
         let mut struck = 0;
         for plan in plans {
             let ended = turn.planned(Some(plan), self.program)?;
@@ -47,6 +66,9 @@ impl Subject for Windlass {
                 break;
             }
             struck += 1;
+            if let Some(stood) = turn.stood()? {
+                *self.stood.lock().unwrap().entry(stood).or_default() += 1;
+            }
             if !strikes {
                 turn.wrong.push(format!("{plan} ended it so: {ended:?}"));
             }
@@ -74,10 +96,7 @@ fn extent() -> Extent {
 }
 
 fn swept(kept: Kept) {
-    let subject = Windlass {
-        kept,
-        program: Program::Sound,
-    };
+    let subject = Windlass::new(kept, Program::Sound, Task::Calls);
     let report = sweep(&subject, &extent()).unwrap();
     println!("{kept:?}: {report}");
     assert_eq!(report.wrong, [], "{report}");
@@ -98,18 +117,49 @@ pub(crate) fn sled() {
     swept(Kept::Sled);
 }
 
-pub(crate) fn memory_is_refused() {
-    let subject = Windlass {
-        kept: Kept::Memory,
-        program: Program::Sound,
+/// Kills a turn whose answer is one program. What else may fail of a disk is the same as for any turn.
+/// Of the pairs of kills every `doubles`-th is tried, none for 0.
+fn swept_program(language: Language, doubles: u64) {
+    let subject = Windlass::new(Kept::File, Program::Sound, Task::Program(language));
+    let extent = Extent {
+        faults: KILLS.to_vec(),
+        doubles: if is_full() { 1 } else { doubles },
+        ..extent()
     };
+    let report = sweep(&subject, &extent).unwrap();
+    let stood = subject.stood.into_inner().unwrap();
+    println!(
+        "{language:?} on File: {report}; the program stood {stood:?}; every {}th pair of kills (0: none)",
+        extent.doubles
+    );
+    assert_eq!(report.wrong, [], "{report}");
+    // What changes something waits for its start to be durable, and its end is made durable at once: so
+    // there is a moment after it, wherever other facts are made durable together.
+    let between = stood.get(&Stood::Between).copied().unwrap_or(0);
+    assert!(between >= 3, "{between} kills came between two calls");
+    // Its end is mostly durable together with the answer to it: seldom does a kill come between.
+    for place in [Stood::Before, Stood::Within] {
+        assert!(stood.contains_key(&place), "no kill came {place:?}");
+    }
+}
+
+pub(crate) fn program_ptclisp() {
+    swept_program(Language::PtcLisp, 29);
+}
+
+pub(crate) fn program_javascript() {
+    swept_program(Language::JavaScript, 0);
+}
+
+pub(crate) fn memory_is_refused() {
+    let subject = Windlass::new(Kept::Memory, Program::Sound, Task::Calls);
     let refused = sweep(&subject, &extent()).unwrap_err();
     assert_eq!(refused, NotDurable);
     println!("Memory: refused: {refused}");
 }
 
 pub(crate) fn resume_from_memory() {
-    let turn = Turn::new(Kept::Memory).unwrap();
+    let turn = Turn::new(Kept::Memory, Task::Calls).unwrap();
     let resumed = finished(turn.windlass(&["resume", SESSION])).unwrap();
     assert_eq!(resumed.code, Some(2), "{resumed:?}");
     let why = "a store in memory goes with its process";
@@ -119,10 +169,7 @@ pub(crate) fn resume_from_memory() {
 /// A store that acknowledges before it keeps is sound as long as nobody dies. The sweep is of use
 /// only if it tells.
 pub(crate) fn a_store_that_lags_is_caught() {
-    let subject = Windlass {
-        kept: Kept::File,
-        program: Program::Lagging,
-    };
+    let subject = Windlass::new(Kept::File, Program::Lagging, Task::Calls);
     let extent = Extent {
         faults: vec![Fault::KillBefore],
         doubles: 0,

@@ -1,16 +1,23 @@
 //! Kills the command at every sync of a turn, fails its disk at every write, and judges what is left.
+//! One turn is three calls of its model; another is one program that makes six, killed before, within
+//! and between them.
 //!
 //! This test program is also the program that dies: started with a plan in its environment, it is
 //! `windlass` with a layer of faults over its store. `WINDLASS_CRASH=full` has it sweep all pairs of
 //! a kill and a kill while it recovers, of which it otherwise takes a sample.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "it looks for a few kinds of fact in a log"
+)]
 #![allow(clippy::print_stdout, reason = "what was covered is to be read")]
 #![allow(clippy::print_stderr, reason = "what was skipped is to be read")]
 
 mod layer;
 mod program;
 mod strace;
+mod task;
 mod turn;
 
 use std::process::ExitCode;
@@ -37,8 +44,11 @@ fn main() -> ExitCode {
         ),
         (
             "notes_that_do_not_read_are_no_fewer_effects",
-            turn::notes_that_do_not_read,
+            task::notes_that_do_not_read,
         ),
+        ("layer_file_program_ptclisp", layer::program_ptclisp),
+        ("layer_file_program_javascript", layer::program_javascript),
+        ("strace_file_program", strace::program_ptclisp),
     ];
     let trials = trials.map(|(name, test)| {
         Trial::test(name, move || {

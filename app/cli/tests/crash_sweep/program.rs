@@ -55,11 +55,11 @@ fn layer(store: Arc<dyn LogStore>) -> Arc<dyn LogStore> {
     Arc::new(crashing)
 }
 
-/// A store with a defect: it acknowledges an append and keeps it when the next one comes, when
-/// somebody reads, or when its session is released.
+/// A store with a defect: it acknowledges an append and keeps it when somebody reads or when its
+/// session is released. So whatever is written beside an effect, what was said of it is lost.
 struct Lagging {
     inner: Arc<dyn LogStore>,
-    held: Mutex<Option<Held>>,
+    held: Mutex<Vec<Held>>,
 }
 
 struct Held {
@@ -71,14 +71,12 @@ struct Held {
 
 impl Lagging {
     async fn keep(&self) -> Result<(), StoreError> {
-        match self.held.lock().await.take() {
-            None => Ok(()),
-            Some(held) => {
-                let append = (&held.session, held.epoch, held.after, &*held.facts);
-                let (session, epoch, after, facts) = append;
-                self.inner.append(session, epoch, after, facts).await
-            }
+        for held in std::mem::take(&mut *self.held.lock().await) {
+            let append = (&held.session, held.epoch, held.after, &*held.facts);
+            let (session, epoch, after, facts) = append;
+            self.inner.append(session, epoch, after, facts).await?;
         }
+        Ok(())
     }
 }
 
@@ -104,8 +102,7 @@ impl LogStore for Lagging {
         after: Seq,
         facts: &[Arc<Recorded>],
     ) -> Result<(), StoreError> {
-        self.keep().await?;
-        *self.held.lock().await = Some(Held {
+        self.held.lock().await.push(Held {
             session: session.clone(),
             epoch,
             after,

@@ -17,6 +17,7 @@ use serde_json::Value;
 use windlass_testkit::crash::{Scene, judge};
 
 use crate::layer::is_full;
+use crate::task::{Language, Stood, Task};
 use crate::turn::{Ended, Kept, Program, Turn};
 
 /// What makes something durable, and stands still for it.
@@ -58,9 +59,14 @@ const DEEDS: [Deed; 6] = [
     Deed::FailWrite("ENOSPC"),
 ];
 
+/// For a program: it is killed at each sync, and at some of the other writes of a thread. A disk that
+/// fails is swept with the other turn.
+const OF_A_PROGRAM: [(Deed, u64); 2] = [(Deed::KillAtSync, 1), (Deed::KillAtWord, 13)];
+
 /// A sweep under way.
 struct Sweep {
     kept: Kept,
+    task: Task,
     /// The requests of a run that nothing disturbs.
     undisturbed: Vec<Value>,
     /// The files of the store, below its folder.
@@ -73,54 +79,79 @@ struct Found {
     struck: BTreeMap<Deed, u64>,
     /// At which syncs of all threads the kills came.
     landed: BTreeSet<u64>,
+    /// Where programs stood when their processes were killed.
+    stood: BTreeMap<Stood, u64>,
     wrong: Vec<String>,
 }
 
 pub(crate) fn file() {
-    swept(Kept::File);
+    let _ = swept(Kept::File, Task::Calls, &DEEDS.map(|deed| (deed, SAMPLE)));
 }
 
 pub(crate) fn sled() {
-    swept(Kept::Sled);
+    let _ = swept(Kept::Sled, Task::Calls, &DEEDS.map(|deed| (deed, SAMPLE)));
 }
 
-fn swept(kept: Kept) {
+pub(crate) fn program_ptclisp() {
+    let task = Task::Program(Language::PtcLisp);
+    let Some(found) = swept(Kept::File, task, &OF_A_PROGRAM) else {
+        return;
+    };
+    let between = found.stood.get(&Stood::Between).copied().unwrap_or(0);
+    assert!(
+        between > 0,
+        "no kill came between two calls: {:?}",
+        found.stood
+    );
+}
+
+/// Sweeps these deeds, each at every so many calls. `None` where nothing can be traced here.
+fn swept(kept: Kept, task: Task, deeds: &[(Deed, u64)]) -> Option<Found> {
     // Where it is installed, it may still not be allowed to trace, as in some containers.
     let traces = Command::new("strace").args(["-f", "-qq", "true"]).output();
     if !traces.is_ok_and(|output| output.status.success()) {
-        eprintln!("strace {kept:?}: SKIPPED, strace is not installed or may not trace");
-        return;
+        eprintln!("strace {kept:?} {task:?}: SKIPPED, strace is not installed or may not trace");
+        return None;
     }
-    let life = Turn::new(kept).unwrap().finish(0, Program::Built).unwrap();
+    let turn = Turn::new(kept, task).unwrap();
+    let life = turn.finish(0, Program::Built).unwrap();
     assert_eq!(life.wrong, Vec::<String>::new());
     let sweep = Sweep {
         kept,
+        task,
         undisturbed: life.requests,
-        files: files(kept),
+        files: files(kept, task),
         found: Mutex::default(),
     };
-    let step = if is_full() { 1 } else { SAMPLE };
-    for deed in DEEDS {
-        everywhere(step, |call| sweep.at(deed, call));
+    for (deed, step) in deeds {
+        let step = if is_full() { 1 } else { *step };
+        everywhere(step, |call| sweep.at(*deed, call));
     }
     let found = sweep.found.into_inner().unwrap();
     println!(
-        "strace {kept:?}: struck {:?}; kills came at {} different syncs, up to number {}; {} violations",
+        "strace {kept:?} {task:?}: struck {:?}; kills came at {} different syncs, up to number {}; the \
+         program stood {:?}; {} violations; of the calls, each so-manyth: {}",
         found.struck,
         found.landed.len(),
         found.landed.last().copied().unwrap_or(0),
-        found.wrong.len()
+        found.stood,
+        found.wrong.len(),
+        match is_full() {
+            true => "all".to_owned(),
+            false => format!("{deeds:?}"),
+        }
     );
     assert!(found.wrong.is_empty(), "{}", found.wrong.join("\n"));
-    for deed in DEEDS {
-        let struck = found.struck.get(&deed).copied().unwrap_or(0);
+    for (deed, _) in deeds {
+        let struck = found.struck.get(deed).copied().unwrap_or(0);
         assert!(struck > 0, "{deed:?} never struck");
     }
+    Some(found)
 }
 
 /// The files that a turn writes to in its store, found by watching one.
-fn files(kept: Kept) -> BTreeSet<PathBuf> {
-    let mut turn = Turn::new(kept).unwrap();
+fn files(kept: Kept, task: Task) -> BTreeSet<PathBuf> {
+    let mut turn = Turn::new(kept, task).unwrap();
     let mut traced = strace(&turn, &["-y", "-e", &format!("trace={WRITES},{FLUSHES}")]);
     program(&turn, &mut traced);
     let ended = turn.process(traced).unwrap();
@@ -151,7 +182,7 @@ impl Sweep {
     }
 
     fn try_at(&self, deed: Deed, call: u64) -> Result<bool, String> {
-        let mut turn = Turn::new(self.kept)?;
+        let mut turn = Turn::new(self.kept, self.task)?;
         let store = turn.store();
         let files: Vec<PathBuf> = self.files.iter().map(|file| store.join(file)).collect();
         let (ended, struck) = match deed {
@@ -166,6 +197,9 @@ impl Sweep {
         }
         if struck {
             *self.found().struck.entry(deed).or_default() += 1;
+            if let Some(stood) = turn.stood()? {
+                *self.found().stood.entry(stood).or_default() += 1;
+            }
             let life = turn.finish(1, Program::Built)?;
             let scene = Scene {
                 log: &life.log,
@@ -215,7 +249,7 @@ impl Sweep {
     }
 
     fn note(&self, deed: Deed, call: u64, what: String) {
-        let wrong = format!("{:?} {deed:?} {call}: {what}", self.kept);
+        let wrong = format!("{:?} {:?} {deed:?} {call}: {what}", self.kept, self.task);
         self.found().wrong.push(wrong);
     }
 

@@ -1,4 +1,4 @@
-//! A turn of three tools in a place of its own, from its first process to its last.
+//! A turn in a place of its own, from its first process to its last.
 
 use std::fs;
 use std::io::{ErrorKind, Read as _};
@@ -9,23 +9,19 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tempfile::TempDir;
 use windlass::core::{Fact, ObservationStatus, Recorded};
 use windlass::ports::codec;
-use windlass_testkit::Answer;
 use windlass_testkit::crash::{Effect, Life, Plan};
-use windlass_testkit::http::{ModelServer, Reply, Script};
+use windlass_testkit::http::ModelServer;
 
 use crate::program::{LAGS, PLAN, SYNCS};
+use crate::task::{EFFECTS, Stood, Task, noted_effects};
 
 /// The session's name.
 pub(crate) const SESSION: &str = "s";
 const PROMPT: &str = "look, keep, pay";
-/// The tools' names.
-const TOOLS: [&str; 3] = ["look", "keep", "pay"];
-/// What the tools note their runs in.
-const EFFECTS: &str = "effects";
 /// How many processes a turn may need to settle once nothing disturbs it.
 const MOST_RESUMES: usize = 2;
 /// How long one process may take.
@@ -54,6 +50,7 @@ pub(crate) enum Program {
 pub(crate) struct Turn {
     dir: TempDir,
     kept: Kept,
+    task: Task,
     server: ModelServer,
     acknowledged: Vec<Recorded>,
     pub(crate) wrong: Vec<String>,
@@ -71,14 +68,15 @@ pub(crate) struct Ended {
 }
 
 impl Turn {
-    pub(crate) fn new(kept: Kept) -> Result<Self, String> {
+    pub(crate) fn new(kept: Kept, task: Task) -> Result<Self, String> {
         let made = || -> std::io::Result<Self> {
             let dir = TempDir::new()?;
-            fs::write(dir.path().join("tools.json"), tools().to_string())?;
+            fs::write(dir.path().join("tools.json"), task.tools().to_string())?;
             Ok(Self {
                 dir,
                 kept,
-                server: ModelServer::start(model())?,
+                task,
+                server: ModelServer::start(task.model())?,
                 acknowledged: Vec::new(),
                 wrong: Vec::new(),
                 begun: false,
@@ -98,9 +96,10 @@ impl Turn {
 
     /// The words that run the turn, or go on with it.
     pub(crate) fn words(&self) -> Result<Vec<String>, String> {
+        let begins = ["run", PROMPT, "--session", SESSION].into_iter();
         let words: Vec<&str> = match self.is_queued()? {
             // A prompt that is in no log was never acknowledged: its user says it again.
-            false => vec!["run", PROMPT, "--session", SESSION],
+            false => begins.chain(self.task.words()).collect(),
             true => vec!["resume", SESSION],
         };
         let base_url = self.server.base_url();
@@ -215,6 +214,14 @@ impl Turn {
             .map_err(|error| format!("the log does not read: {error}"))
     }
 
+    /// Where its program stands by now, if it has one.
+    pub(crate) fn stood(&self) -> Result<Option<Stood>, String> {
+        match self.task {
+            Task::Calls => Ok(None),
+            Task::Program(_) => Ok(self.task.stood(&self.log()?)),
+        }
+    }
+
     /// Runs the turn to its end with nothing in its way, and gathers what is left.
     pub(crate) fn finish(mut self, struck: usize, program: Program) -> Result<Life, String> {
         let mut syncs = 0;
@@ -236,6 +243,7 @@ impl Turn {
             self.wrong.push(format!("verify: {verified:?}"));
         }
         let log = self.log()?;
+        self.wrong.extend(self.task.wrong(&log));
         self.wrong.extend(self.server.misses());
         let requests = self.requests()?;
         let effects = self.effects(&log)?;
@@ -371,83 +379,4 @@ fn seen(mut command: Command, mut see: impl FnMut(&[u8])) -> Result<Ended, Strin
         true => Err(format!("{shown} takes more than {PATIENCE:?}: {ended:?}")),
         false => Ok(ended),
     }
-}
-
-/// Reads the tools' notes: each line a tool and a key, and nothing else.
-fn noted_effects(text: &str) -> Result<Vec<Effect>, String> {
-    if !text.is_empty() && !text.ends_with('\n') {
-        return Err(format!("the tools' notes end within a line: {text:?}"));
-    }
-    let effect = |line: &str| {
-        let wrong = || format!("a tool noted {line:?}, which is no tool and key");
-        let (tool, key) = line.split_once(' ').ok_or_else(wrong)?;
-        let known = TOOLS.contains(&tool);
-        match known && !key.is_empty() && !key.contains(char::is_whitespace) {
-            true => Ok(Effect {
-                tool: tool.to_owned(),
-                key: key.to_owned(),
-            }),
-            false => Err(wrong()),
-        }
-    };
-    text.lines().map(effect).collect()
-}
-
-pub(crate) fn notes_that_do_not_read() {
-    assert_eq!(noted_effects("").unwrap(), []);
-    let pay = |key: &str| Effect {
-        tool: "pay".to_owned(),
-        key: key.to_owned(),
-    };
-    let read = noted_effects("pay k1\npay k2\n").unwrap();
-    assert_eq!(read, [pay("k1"), pay("k2")]);
-    for text in [
-        "pay\n",
-        "pay \n",
-        "pay k1",
-        "pay k1\n\n",
-        "pay k1 k2\n",
-        "k1 pay\n",
-        "pay k1\npay\npay k2\n",
-    ] {
-        assert!(noted_effects(text).is_err(), "{text:?}");
-    }
-}
-
-/// Three tools, one of each class; each notes its run and says the same at each.
-fn tools() -> Value {
-    let tool = |name: &str, effect: &str| {
-        let line =
-            format!("echo {name} $WINDLASS_IDEMPOTENCY_KEY >> {EFFECTS} && echo {name} done");
-        json!({
-            "name": name,
-            "description": format!("Does {name}."),
-            "parameters": {"type": "object", "properties": {}, "additionalProperties": false},
-            "command": ["sh", "-c", line],
-            "effect": effect,
-            "concurrency": "exclusive",
-        })
-    };
-    json!({"tools": [
-        tool(TOOLS[0], "read_only"),
-        tool(TOOLS[1], "idempotent"),
-        tool(TOOLS[2], "effectful"),
-    ]})
-}
-
-/// A model that uses each tool once, whatever it is told of them.
-fn model() -> Script {
-    Script::respond(|request| {
-        let call = |name: &str| Answer::new().call_as(format!("call_{name}"), name, "{}");
-        match request.asked().results.len() {
-            0 => Reply::answer(Answer::new().text("Let me look.").call_as(
-                "call_look",
-                "look",
-                "{}",
-            )),
-            1 => Reply::answer(call("keep")),
-            2 => Reply::answer(call("pay")),
-            _ => Reply::say("Paid."),
-        }
-    })
 }

@@ -248,6 +248,7 @@ fn call(sample: u64, id: &str, name: &str, arguments: &str, opaque: Option<Opaqu
         fault: None,
         rules: Vec::new(),
         opaque,
+        spoken: false,
     };
     PromptItem::Call {
         sample: Seq(sample),

@@ -282,6 +282,7 @@ fn ways() -> Vec<Way> {
                         choice: choice.clone(),
                         parallel_calls,
                         reasoning_summary: None,
+                        program: None,
                     };
                     ways.push(Way {
                         bare,

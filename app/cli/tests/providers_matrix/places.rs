@@ -275,6 +275,7 @@ fn settings(bare: bool) -> Settings {
         concurrency: Concurrency::Parallel,
         timeout_ms: None,
         reconciles: false,
+        agent: None,
     };
     Settings {
         provider: String::new(),

@@ -101,13 +101,21 @@ impl Driver {
     }
 
     /// A call that has run, with what became of it. Once the last call of an answer has, all of
-    /// them stand in the conversation, in their order.
+    /// them stand in the conversation, in their order, but a program that stood in its text.
     fn ran(&self, id: CallId) -> Option<HookSubject> {
         if let Some(call) = self.history.call(id) {
             return Some(HookSubject::Call {
                 tool: call.name.clone(),
                 arguments: self.history.arguments(id)?,
                 observation: self.history.observation(id).cloned(),
+            });
+        }
+        if let Some(program) = self.history.spoken(id) {
+            let written = || Arc::from(program.call.arguments.as_str());
+            return Some(HookSubject::Call {
+                tool: program.call.name.clone(),
+                arguments: program.edited.unwrap_or_else(written),
+                observation: program.observation,
             });
         }
         let calls = self.session.turn()?.calls();

@@ -9,7 +9,7 @@ use super::Driver;
 use crate::arguments::Checker;
 use crate::effect::REASON as ANSWER;
 use crate::error::{Ended, SendError};
-use crate::size;
+use crate::{program, size};
 
 /// The longest reason for a stop, in bytes; the rest of it is dropped.
 pub(super) const REASON: usize = 1_024;
@@ -17,7 +17,16 @@ pub(super) const REASON: usize = 1_024;
 impl Driver {
     /// The input, if it may be decided at all.
     pub(super) fn checked(&mut self, mut input: Input) -> Result<Input, SendError> {
-        match &mut input {
+        self.check(&mut input)?;
+        Ok(input)
+    }
+
+    fn check(&mut self, input: &mut Input) -> Result<(), SendError> {
+        match input {
+            Input::Keyed { key, input } => {
+                self.fits(&[key])?;
+                self.check(input)?;
+            }
             Input::Send { .. } | Input::Continue if self.closing => {
                 return Err(SendError::Ended(Arc::new(Ended::Closed)));
             }
@@ -42,13 +51,15 @@ impl Driver {
             | Input::Tick
             | Input::Sampled { .. }
             | Input::Ran { .. }
+            | Input::Returned { .. }
+            | Input::Programmed { .. }
             | Input::Hooked { .. }
             | Input::Asked { .. }
             | Input::Reconciled { .. }
             | Input::Compacted { .. }
             | Input::NeverBegan { .. } => {}
         }
-        Ok(input)
+        Ok(())
     }
 
     fn fits(&self, texts: &[&str]) -> Result<(), SendError> {
@@ -64,6 +75,9 @@ impl Driver {
     fn usable(&self, settings: &Settings) -> Result<(), SendError> {
         let settings = Arc::new(settings.clone());
         Checker::new(&settings).map_err(SendError::Settings)?;
+        if let Some(what) = program::lacking(&settings, &self.ports.programs) {
+            return Err(SendError::Settings(format!("{what} is not here")));
+        }
         let bytes = serde_json::to_vec(&*settings).map_or(usize::MAX, |text| text.len());
         if !self.size.holds(bytes) {
             let why = format!("they have {bytes} bytes, which is more than the store takes");

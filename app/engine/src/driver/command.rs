@@ -47,6 +47,8 @@ pub(crate) enum Command {
     Prefix {
         answer: oneshot::Sender<PrefixReport>,
     },
+    /// To look for letters.
+    Letters,
     /// To answer once all that is decided so far is durable.
     Flush { ack: Ack },
     /// To end once nothing runs, and to take nothing more until then.
@@ -55,6 +57,12 @@ pub(crate) enum Command {
     Shutdown { when: StopWhen, reason: String },
     /// To start nothing more, let what runs end for so long, and then to end where the turn stands.
     Part { within: Duration, reason: String },
+}
+
+/// Where what somebody said stands in the log.
+pub(super) struct SaidAt {
+    pub(super) first: Seq,
+    pub(super) last: Seq,
 }
 
 impl Command {
@@ -67,6 +75,7 @@ impl Command {
             Self::State { .. }
             | Self::Pending { .. }
             | Self::Prefix { .. }
+            | Self::Letters
             | Self::Close
             | Self::Part { .. }
             | Self::Shutdown { .. } => {}
@@ -90,6 +99,10 @@ impl Driver {
             }
             Some(Command::Prefix { answer }) => {
                 let _ = answer.send(self.prefix.report());
+                Ok(())
+            }
+            Some(Command::Letters) => {
+                self.tell_of_letters();
                 Ok(())
             }
             Some(Command::Flush { ack }) => {
@@ -120,31 +133,38 @@ impl Driver {
         first: oneshot::Sender<Seq>,
         ack: Ack,
     ) -> Result<(), Ended> {
+        match self.say(input)? {
+            Ok(said) => {
+                let _ = first.send(said.first);
+                self.acknowledge_at(said.last, ack);
+            }
+            Err(error) => {
+                let _ = ack.send(Acked::Refused(error));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what somebody says, if it may be taken. It is not durable yet.
+    pub(super) fn say(&mut self, input: Input) -> Result<Result<SaidAt, SendError>, Ended> {
         if let Some(parted) = self.parted(true) {
-            let _ = ack.send(Acked::Refused(SendError::Ended(Arc::new(parted))));
-            return Ok(());
+            return Ok(Err(SendError::Ended(Arc::new(parted))));
         }
         let input = match self.checked(input) {
             Ok(input) => input,
-            Err(error) => {
-                let _ = ack.send(Acked::Refused(error));
-                return Ok(());
-            }
+            Err(error) => return Ok(Err(error)),
         };
-        let next = self.session.next;
-        let (begins, ends) = match self.take(input) {
-            Ok(last) => (next, last),
+        let first = self.session.next;
+        match self.take(input) {
+            Ok(last) => Ok(Ok(SaidAt { first, last })),
             // Said before: it is acknowledged again, once it is durable.
-            Err(Reject::Duplicate(seq)) => (seq, seq),
-            Err(Reject::Defect(misfit)) => return Err(Ended::Defect(misfit.to_string())),
-            Err(reject) => {
-                let _ = ack.send(Acked::Refused(SendError::Rejected(reject)));
-                return Ok(());
-            }
-        };
-        let _ = first.send(begins);
-        self.acknowledge_at(ends, ack);
-        Ok(())
+            Err(Reject::Duplicate(seq)) => Ok(Ok(SaidAt {
+                first: seq,
+                last: seq,
+            })),
+            Err(Reject::Defect(misfit)) => Err(Ended::Defect(misfit.to_string())),
+            Err(reject) => Ok(Err(SendError::Rejected(reject))),
+        }
     }
 
     /// Answers once this position is durable, which it may be already.

@@ -111,6 +111,8 @@ impl Driver {
             | Fact::ApprovalAsked(_)
             | Fact::ApprovalAnswered(_)
             | Fact::CallObserved(_)
+            | Fact::ProgramCalled(_)
+            | Fact::ProgramRun(_)
             | Fact::InterruptRequested(_) => return,
         };
         self.starts.insert(recorded.seq, started);

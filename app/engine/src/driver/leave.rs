@@ -50,16 +50,18 @@ impl Driver {
             scope: Scope::system("the engine is shut down"),
             reason,
             when,
+            turn: None,
         })
     }
 
-    /// Whether nothing runs, is being written, or waits for an acknowledgement.
+    /// Whether nothing runs, is being written, or waits for an acknowledgement or a reply.
     pub(super) fn at_rest(&self) -> bool {
         self.session.turn().is_none()
             && self.session.gates.open.is_none()
             && self.writing.is_none()
             && self.unsent.is_empty()
             && self.acks.is_empty()
+            && self.letters.are_at_rest()
     }
 
     /// Tells a session at rest that it is let go, once, and drives on while hooks hear of it. By

@@ -6,7 +6,8 @@ use windlass_core::{
 };
 
 use super::ask::settings;
-use crate::effect::{PANICKED, denied, failed};
+use super::programs::step_ms;
+use crate::effect::{PANICKED, denied, failed, panicked};
 
 /// The effect class of a call that is out. Saying what it would do changes nothing.
 pub(super) fn class(session: &Session, id: CallId) -> Option<EffectClass> {
@@ -24,7 +25,7 @@ pub(super) fn class(session: &Session, id: CallId) -> Option<EffectClass> {
             | Progress::Done { .. },
             Fitness::Fit { effect, .. },
         ) => Some(*effect),
-        (_, Fitness::Goal | Fitness::Unfit { .. }) => None,
+        (_, Fitness::Goal | Fitness::Program { .. } | Fitness::Unfit { .. }) => None,
     }
 }
 
@@ -44,6 +45,10 @@ pub(super) fn lost(session: &Session, key: EffectKey) -> Input {
                 },
             }
         }
+        EffectKey::Call { call, .. } if step_ms(session, call).is_some() => Input::Programmed {
+            key,
+            news: panicked(),
+        },
         EffectKey::Call { call, .. } => {
             let observation = match class(session, call) {
                 Some(EffectClass::ReadOnly) | None => Observation::new(

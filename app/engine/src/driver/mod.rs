@@ -7,14 +7,17 @@
 //! of many decisions share one sync. An effect starts once the log is durable as far as the core
 //! says it needs; so does an acknowledgement.
 
+mod agent;
 mod ask;
 mod checked;
 mod command;
 mod effects;
 mod keep;
 mod leave;
+mod letters;
 mod lost;
 mod part;
+mod programs;
 mod start;
 mod write;
 
@@ -28,7 +31,7 @@ use windlass_core::{
     Decided, Epoch, Fact, History, Input, Misfit, Recorded, Reject, Seq, Session, Stamped,
     deadline, decided,
 };
-use windlass_ports::Ports;
+use windlass_ports::{Inbox, Ports};
 
 pub(crate) use command::{Ack, Acked, Command};
 
@@ -39,11 +42,13 @@ use crate::effect::Effects;
 use crate::error::Ended;
 use crate::load::Loaded;
 use crate::prefix::Prefix;
+use crate::program::{Held, Places};
 use crate::size::Size;
 use crate::slot::Slot;
 use effects::Started;
 use keep::Keeping;
 use leave::Stopping;
+use letters::Letters;
 use part::Parting;
 use write::{Writing, wrote};
 
@@ -61,9 +66,15 @@ pub(crate) struct Driver {
     unsent: Vec<Arc<Recorded>>,
     writing: Option<Writing>,
     acks: VecDeque<(Seq, Ack)>,
+    /// What other nodes were asked of the session.
+    letters: Letters,
     effects: Effects,
     /// What caused each run that is about to start, where the state does not hold all of it.
     starts: BTreeMap<Seq, Started>,
+    /// The run of the program that waits for its calls.
+    held: Held,
+    /// Where programs compute.
+    places: Places,
     /// What each request is to the one before it.
     prefix: Prefix,
     /// What a fact may hold.
@@ -85,7 +96,10 @@ const BACKLOG: usize = 16_384;
 /// What a driver is made of.
 pub(crate) struct Parts {
     pub(crate) ports: Ports,
+    /// Where letters for the session are; `None` for an engine that is alone on its store.
+    pub(crate) inbox: Option<Arc<dyn Inbox>>,
     pub(crate) config: Config,
+    pub(crate) places: Places,
     pub(crate) slot: Arc<Slot>,
     pub(crate) bus: Bus,
     pub(crate) epoch: Epoch,
@@ -102,6 +116,7 @@ impl Driver {
         let unsent = parts.unsent.len() as u64;
         let store = parts.ports.store.capabilities();
         let last = parts.loaded.session.next.0.saturating_sub(1);
+        let letters = Letters::new(&parts);
         Self {
             ports: parts.ports,
             config: parts.config,
@@ -115,8 +130,11 @@ impl Driver {
             unsent: parts.unsent,
             writing: None,
             acks: VecDeque::new(),
+            letters,
             effects: Effects::new(),
             starts: BTreeMap::new(),
+            held: Held::default(),
+            places: parts.places,
             prefix: Prefix::default(),
             size: Size::of(store),
             keeping: Keeping::new(&parts.config, store.snapshots, parts.kept),
@@ -150,9 +168,16 @@ impl Driver {
             .session
             .turn()
             .map_or(self.config.limits, |turn| turn.limits);
-        self.effects
-            .end(Duration::from_millis(limits.grace_ms))
-            .await;
+        let grace = Duration::from_millis(limits.grace_ms);
+        match *ended {
+            // Whoever has the session now takes up what ran here: nothing of it goes on.
+            Ended::Superseded(_) => self.effects.kill(grace).await,
+            Ended::Closed
+            | Ended::Parted { .. }
+            | Ended::Store(_)
+            | Ended::Abandoned
+            | Ended::Defect(_) => self.effects.end(grace).await,
+        }
         if let Ended::Closed | Ended::Parted { .. } = *ended {
             self.keep_last().await;
         }
@@ -166,6 +191,7 @@ impl Driver {
             self.reconcile()?;
             self.write();
             self.keep();
+            self.post();
             if let Some(rested) = self.is_time_to_part() {
                 return self.part(rested).await;
             }
@@ -180,10 +206,12 @@ impl Driver {
     async fn step(&mut self, mailbox: &mut mpsc::Receiver<Command>) -> Result<(), Ended> {
         let parting = self.parting.as_ref().map(Parting::until);
         let tick = deadline(&self.session).filter(|_| parting.is_none());
+        let listens = self.unsent.len() < BACKLOG && self.letters.were_looked_for();
         tokio::select! {
             result = wrote(&mut self.writing) => self.on_wrote(result),
             news = self.effects.next() => self.on_news(news),
-            command = mailbox.recv(), if self.unsent.len() < BACKLOG => self.on_command(command),
+            letters = self.letters.next() => self.on_letters(letters),
+            command = mailbox.recv(), if listens => self.on_command(command),
             () = self.slot.changed() => Ok(()),
             () = sleep_until(parting), if parting.is_some() => Ok(()),
             () = until(&self.ports, tick), if tick.is_some() => self.must_take(Input::Tick),
@@ -225,6 +253,8 @@ impl Driver {
     fn note(&mut self, recorded: Recorded) -> Result<(), Misfit> {
         self.history.apply(&recorded)?;
         self.keep_start(&recorded);
+        self.leave_no_agent(&recorded);
+        self.held.note(&recorded);
         if let Fact::Compacted(_) = &recorded.fact {
             self.prefix.compacted();
         }

@@ -178,6 +178,8 @@ fn starts(recorded: &Recorded) -> bool {
         | Fact::CallDecided(_)
         | Fact::ApprovalAnswered(_)
         | Fact::CallObserved(_)
+        | Fact::ProgramCalled(_)
+        | Fact::ProgramRun(_)
         | Fact::InterruptRequested(_)
         | Fact::TurnSettled(_) => false,
     }

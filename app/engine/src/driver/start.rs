@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use windlass_core::{CallId, EffectClass, EffectKey, Prompt, Seq, Turn, render, tool_choice};
+use windlass_core::{
+    CallId, EffectClass, EffectKey, ProgramTransport, Prompt, Seq, Turn, render, tool_choice,
+};
 use windlass_ports::{
     CancelSignal, KeptReader, OutputKeeper, SampleRequest, ToolCall, ToolContext,
 };
@@ -11,8 +13,11 @@ use super::Driver;
 use super::ask::settings;
 use super::effects::Started;
 use super::lost::class;
+use super::programs::step_ms;
 use crate::arguments::Checker;
-use crate::effect::{CallEffect, CompactEffect, ReconcileEffect, Reports, SampleEffect};
+use crate::effect::{
+    CallEffect, CompactEffect, ReconcileEffect, Reports, SampleEffect, Spoken, missing,
+};
 use crate::event::{Live, LiveKind};
 
 /// What a run of a tool is known by.
@@ -49,6 +54,7 @@ impl Driver {
             checker,
             bus: self.bus.clone(),
             caps: self.size.caps(self.config.caps),
+            spoken: self.spoken(turn),
         };
         self.effects
             .start(key, |voice, signals| effect.run(voice, signals));
@@ -78,6 +84,17 @@ impl Driver {
         Some(())
     }
 
+    /// How programs are taken out of the text of an answer, where they stand there.
+    fn spoken(&self, turn: &Turn) -> Option<Spoken> {
+        let program = turn.settings.options.program.as_ref()?;
+        let runtime = self.ports.programs.get(&program.runtime).cloned();
+        (program.transport == ProgramTransport::Text).then(|| Spoken {
+            runtime: runtime.ok_or_else(|| missing(&program.runtime)),
+            bounds: self.bounds(turn, turn.limits.call_ms),
+            size: self.size,
+        })
+    }
+
     fn request(&self, turn: &Turn, started: Seq, prompt: Prompt) -> SampleRequest {
         let session = self.session.id.clone();
         SampleRequest {
@@ -91,9 +108,15 @@ impl Driver {
 
     /// `None` when the state does not hold what the effect needs.
     pub(super) fn start_call(&mut self, key: EffectKey, id: CallId, started: Seq) -> Option<()> {
+        if let Some(timeout_ms) = step_ms(&self.session, id) {
+            return self.start_program(key, id, started, timeout_ms);
+        }
         let Some(Started::Call(fact)) = self.take_start(started) else {
             return None;
         };
+        if let Some(agent) = self.agent_of(id) {
+            return self.start_agent(key, fact, agent);
+        }
         let effect = if fact.plan {
             EffectClass::ReadOnly
         } else {
@@ -157,16 +180,7 @@ impl Driver {
             name: self.history.call(run.call)?.name.clone(),
             arguments: String::from(&*self.history.arguments(run.call)?),
         };
-        let blank = Live {
-            session: self.session.id.clone(),
-            turn: turn.id,
-            ts: clock.now(),
-            kind: LiveKind::Progress {
-                call: run.call,
-                text: String::new(),
-            },
-        };
-        let reports = Arc::new(Reports::new(blank, self.bus.clone(), clock.clone()));
+        let reports = self.reports(run.call)?;
         let context = ToolContext {
             scope: (*turn.scope).clone(),
             session: self.session.id.clone(),
@@ -181,5 +195,21 @@ impl Driver {
             outputs: OutputKeeper::new(self.ports.blobs.clone(), self.session.id.clone()),
         };
         Some((call, context, reports))
+    }
+
+    /// Where a run of this call reports to.
+    pub(super) fn reports(&self, call: CallId) -> Option<Arc<Reports>> {
+        let clock = &self.ports.clock;
+        let blank = Live {
+            session: self.session.id.clone(),
+            turn: self.session.turn()?.id,
+            ts: clock.now(),
+            kind: LiveKind::Progress {
+                call,
+                text: String::new(),
+            },
+        };
+        let reports = Reports::new(blank, self.bus.clone(), clock.clone());
+        Some(Arc::new(reports))
     }
 }

@@ -1,14 +1,17 @@
 //! Effects: what a session owes the world, run as tasks of their own. They decide nothing; each
 //! ends with exactly one last word to its driver.
 
+mod agent;
 mod approval;
 mod call;
 mod compact;
 mod hook;
+mod program;
 mod reading;
 mod reconcile;
 mod redact;
 mod sample;
+mod spoken;
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -19,13 +22,16 @@ use tokio::time::timeout;
 use windlass_core::{EffectKey, Input};
 use windlass_ports::{CancelSignal, CancelSource};
 
+pub(crate) use agent::AgentEffect;
 pub(crate) use approval::{ApprovalEffect, PANICKED, denied};
 use call::Run;
 pub(crate) use call::{CallEffect, Reports};
 pub(crate) use compact::CompactEffect;
 pub(crate) use hook::{HookEffect, REASON, failed};
+pub(crate) use program::{Origin, ProgramEffect, panicked};
 pub(crate) use reconcile::ReconcileEffect;
 pub(crate) use sample::SampleEffect;
+pub(crate) use spoken::{Spoken, missing};
 
 /// How many words of effects may wait for the driver. An effect that says more waits.
 const WORDS: usize = 64;
@@ -46,6 +52,11 @@ pub(crate) struct Voice {
 }
 
 impl Voice {
+    /// Whether its driver still listens: it does not once it is on its way out.
+    fn is_heard(&self) -> bool {
+        !self.words.is_closed()
+    }
+
     /// Says something. A driver that is gone hears nothing, and needs nothing.
     async fn say(&self, inputs: Vec<Input>, last: bool) {
         let said = Said {
@@ -192,6 +203,16 @@ impl Effects {
             // One that blocks its thread cannot be dropped; it is not waited for without end.
             let _ = timeout(grace, joined(tasks)).await;
         }
+    }
+
+    /// Drops every effect where it stands, and waits up to `grace` for those that cannot be dropped at
+    /// once.
+    pub(crate) async fn kill(&mut self, grace: Duration) {
+        for running in self.running.values() {
+            running.cancel.cancel();
+        }
+        self.tasks.abort_all();
+        self.end(grace).await;
     }
 
     /// Waits for news. Safe to drop while it waits; for ever when nothing runs.

@@ -11,6 +11,7 @@ use windlass_ports::{CancelSignal, Clock, Hooks, Provider, SampleRequest, Stream
 
 use super::reading::{Reading, truncated};
 use super::redact::{self, Redaction};
+use super::spoken::Spoken;
 use super::{Signals, Voice};
 use crate::arguments::Checker;
 use crate::bus::Bus;
@@ -30,6 +31,8 @@ pub(crate) struct SampleEffect {
     pub(crate) checker: Arc<Checker>,
     pub(crate) bus: Bus,
     pub(crate) caps: Caps,
+    /// How programs are taken out of the answer's text, where they stand there.
+    pub(crate) spoken: Option<Spoken>,
 }
 
 /// An answer as far as it has come.
@@ -37,8 +40,19 @@ struct Answer {
     assembler: Assembler,
     redaction: Option<Redaction>,
     asked: Option<Box<Asked>>,
-    /// Its text so far, where it is to have a shape.
+    /// Its text so far, where it is to have a shape or a program.
     text: String,
+}
+
+impl Answer {
+    /// Whether it came to its end and calls nothing.
+    fn is_whole(&self, stop: &StopReason) -> bool {
+        let whole = match stop {
+            StopReason::Stop | StopReason::Other(_) => true,
+            StopReason::Length | StopReason::ContentFilter | StopReason::Unfinished => false,
+        };
+        whole && !self.assembler.calls()
+    }
 }
 
 impl SampleEffect {
@@ -106,6 +120,7 @@ impl SampleEffect {
                 step = reading.next(&mut events) => step,
             };
             let news = self.take(answer, &mut events)?;
+            let news = self.with_program(answer, news).await;
             match step? {
                 Streaming::End if answer.assembler.ended() => return Ok(news),
                 Streaming::End => return Err(truncated()),
@@ -141,7 +156,8 @@ impl SampleEffect {
             match part {
                 Assembled::Delta(delta) => deltas.push(delta),
                 Assembled::Item(item) => {
-                    if let (Item::Text { text }, Some(_)) = (&item, self.checker.answer()) {
+                    let reads = self.checker.answer().is_some() || self.spoken.is_some();
+                    if let (Item::Text { text }, true) = (&item, reads) {
                         answer.text.push_str(text);
                     }
                     news.push(SampleNews::Item(self.checked(item)));
@@ -169,13 +185,38 @@ impl SampleEffect {
         Ok(news)
     }
 
+    /// The last words of an answer, with the call of the program that stands in its text.
+    async fn with_program(
+        &self,
+        answer: &mut Answer,
+        mut news: Vec<SampleNews>,
+    ) -> Vec<SampleNews> {
+        let Some(spoken) = &self.spoken else {
+            return news;
+        };
+        let Some(SampleNews::Ended { stop, .. }) = news.last() else {
+            return news;
+        };
+        if !answer.is_whole(stop) {
+            return news;
+        }
+        let text = std::mem::take(&mut answer.text);
+        let Some(call) = spoken.call(text, &self.checker).await else {
+            return news;
+        };
+        let mut end = news.pop();
+        if let Some(SampleNews::Ended { fault, .. }) = &mut end {
+            // It is not the last answer.
+            *fault = None;
+        }
+        news.push(SampleNews::Item(Item::Call(Arc::new(call))));
+        news.extend(end);
+        news
+    }
+
     /// What is wrong with an answer that could be the turn's last one, if it is to have a shape.
     fn fault(&self, answer: &Answer, stop: &StopReason) -> Option<String> {
-        let whole = match stop {
-            StopReason::Stop | StopReason::Other(_) => true,
-            StopReason::Length | StopReason::ContentFilter | StopReason::Unfinished => false,
-        };
-        if !whole || answer.assembler.calls() {
+        if !answer.is_whole(stop) {
             return None;
         }
         self.checker.answer()?.fault(&answer.text)

@@ -6,7 +6,9 @@ use windlass_core::{GOAL_TOOL, Scope, Session, SessionId};
 use windlass_ports::{Ports, SessionFilter, StoreError};
 
 use super::{Engine, Start};
+use crate::driver::Parts;
 use crate::error::StartError;
+use crate::program;
 
 /// How many sessions are named that were not taken up, of each kind.
 const NAMED: usize = 1_000;
@@ -18,7 +20,7 @@ pub struct Recovered {
     pub opened: usize,
     /// How many another process holds.
     pub locked: usize,
-    /// Those that lack tools, hooks or a redaction that they had, with their names: each call would
+    /// Those that lack tools, hooks, a redaction or a program runtime that they had, with their names: each call would
     /// fail, or what was forbidden would be allowed. They are left as they are: open them in an
     /// engine that has these.
     pub lacking: Vec<(SessionId, Vec<String>)>,
@@ -48,6 +50,7 @@ impl Engine {
         let filter = SessionFilter {
             tenant: tenant.map(str::to_owned),
             open: Some(true),
+            ..SessionFilter::default()
         };
         let page = self.inner.config.page.max(1);
         let store = self.inner.ports.store.clone();
@@ -73,10 +76,22 @@ impl Engine {
         }
     }
 
-    async fn take_up(&self, id: &SessionId) -> Result<(), StartError> {
+    pub(super) async fn take_up(&self, id: &SessionId) -> Result<(), StartError> {
         let scope = Scope::system("what a process before this one left open is taken up");
         let opened = self.open_vetted(id, &scope, Start::Existing, true).await;
         opened.map(drop)
+    }
+}
+
+impl Engine {
+    pub(super) fn vet(&self, parts: Parts, vetted: bool) -> Result<Parts, StartError> {
+        let lacking = || lacking(&self.inner.ports, &parts.loaded.session);
+        let missing = if vetted { lacking() } else { Vec::new() };
+        if missing.is_empty() {
+            return Ok(parts);
+        }
+        let session = parts.loaded.session.id.clone();
+        Err(StartError::Lacking { session, missing })
     }
 }
 
@@ -103,7 +118,9 @@ pub(super) fn lacking(ports: &Ports, session: &Session) -> Vec<String> {
         .map_or(&session.settings, |turn| &turn.settings);
     let (tools, hooks) = (ports.tools.tools(), ports.hooks.hooks());
     let has = |name: &str| name == GOAL_TOOL || tools.iter().any(|tool| tool.name == name);
-    let names = settings.tools.iter().map(|tool| &tool.name);
+    // An agent is run by the engine itself.
+    let run = settings.tools.iter().filter(|tool| tool.agent.is_none());
+    let names = run.map(|tool| &tool.name);
     let tools = names.filter(|name| !has(name));
     let tools = tools.map(|name| format!("the tool {name}"));
     let gone = settings.hooks.iter().filter(|hook| !hooks.contains(hook));
@@ -111,5 +128,6 @@ pub(super) fn lacking(ports: &Ports, session: &Session) -> Vec<String> {
     let redaction = settings.redaction.as_ref();
     let redaction = redaction.filter(|name| ports.hooks.redaction().as_ref() != Some(name));
     let redaction = redaction.map(|name| format!("the redaction {name}"));
-    tools.chain(gone).chain(redaction).collect()
+    let program = program::lacking(settings, &ports.programs);
+    tools.chain(gone).chain(redaction).chain(program).collect()
 }

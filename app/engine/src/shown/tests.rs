@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::{FACT_VERSION, Item, ItemAdded, SampleEnded, StopReason};
+use windlass_core::{FACT_VERSION, Item, ItemAdded, SampleEnded, SessionResumed, StopReason};
 
 use super::*;
 use crate::bus::{Bus, Listening};
@@ -247,6 +247,37 @@ fn a_run_that_is_over_shows_nothing_more() {
         started: Seq(7),
         ..speaker()
     };
+    bus.facts(&[recorded(7, Fact::SessionResumed(SessionResumed {}))]);
+    events = bus.listen().events;
     bus.say(&next, vec![text()], &[]);
     assert!(bus.listen().shown.is_some() && events.try_recv().is_ok());
+}
+
+#[test]
+fn what_a_run_says_is_told_once_its_beginning_is_durable() {
+    let bus = Bus::new(8, Seq(2));
+    let text = |text: &str| Delta::Text {
+        slot: 0,
+        text: text.to_owned(),
+    };
+    let mut events = bus.listen().events;
+    bus.say(&speaker(), vec![text("a")], &[]);
+    bus.say(&speaker(), vec![text("b")], &[]);
+    assert!(events.try_recv().is_err() && bus.listen().shown.is_none());
+    bus.facts(&[recorded(3, Fact::SessionResumed(SessionResumed {}))]);
+    assert!(matches!(events.try_recv(), Ok(Event::Fact(_))));
+    let live = |event| match event {
+        Ok(Event::Live(said)) => Some(said.to_vec()),
+        _ => None,
+    };
+    assert_eq!(
+        live(events.try_recv()),
+        Some(vec![speaker().live(text("ab"))])
+    );
+    assert_eq!(*bus.listen().shown.unwrap(), [speaker().live(text("ab"))]);
+    bus.say(&speaker(), vec![text("c")], &[]);
+    assert_eq!(
+        live(events.try_recv()),
+        Some(vec![speaker().live(text("c"))])
+    );
 }

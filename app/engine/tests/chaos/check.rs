@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 
 use windlass::core::{
-    EffectKey, Fact, History, ObservationStatus, Recorded, SessionId, Stands, decide, rehearse,
+    CallId, EffectKey, Fact, History, Item, ObservationStatus, PROGRAM_TOOL, Recorded, SessionId,
+    Stands, decide, rehearse,
 };
 use windlass::ports::codec;
 use windlass_testkit::laws::{
@@ -17,6 +18,7 @@ use windlass_testkit::laws::{
 
 use windlass_testkit::world::Machine;
 
+use crate::programs;
 use crate::world::{Time, World, limits};
 
 /// The longest log of which each prefix is looked at: what that costs grows with the square of it.
@@ -42,6 +44,14 @@ pub(crate) struct Tally {
     moments: u64,
     panics: u64,
     parted: u64,
+    /// Programs that ended.
+    programs: u64,
+    /// What programs called.
+    called: u64,
+    /// Calls that a program made beside another one.
+    beside: u64,
+    /// Programs that ended in another process than they had begun in.
+    replayed: u64,
 }
 
 impl Tally {
@@ -60,6 +70,10 @@ impl Tally {
             ("blocked", self.blocked, 11),
             ("hooked", self.hooked, 101),
             ("approved", self.approved, 51),
+            ("programs", self.programs, 31),
+            ("called", self.called, 101),
+            ("beside", self.beside, 31),
+            ("replayed", self.replayed, 3),
             ("done", observed(ObservationStatus::Done), 6),
             ("unknown", observed(ObservationStatus::Unknown), 6),
             ("moments", self.moments, virtual_only(201)),
@@ -74,6 +88,7 @@ impl Tally {
 
     fn count(&mut self, log: &[Recorded]) {
         self.facts += log.len() as u64;
+        let (mut before, mut restarted) = (None, false);
         for recorded in log {
             match &recorded.fact {
                 Fact::TurnSettled(_) => self.settled += 1,
@@ -85,13 +100,37 @@ impl Tally {
                 Fact::InputBlocked(_) => self.blocked += 1,
                 Fact::HookDecided(_) => self.hooked += 1,
                 Fact::ApprovalAnswered(_) => self.approved += 1,
+                Fact::ProgramRun(_) => {
+                    self.programs += 1;
+                    self.replayed += u64::from(restarted);
+                }
+                Fact::ProgramCalled(fact) => {
+                    self.called += 1;
+                    self.beside += u64::from(before == Some(fact.program));
+                }
+                Fact::CallStarted(fact) if is_program(log, fact.call) && fact.attempt == 1 => {
+                    restarted = false;
+                }
+                Fact::SessionResumed(_) => restarted = true,
                 Fact::CallObserved(fact) => {
                     *self.observed.entry(fact.observation.status).or_default() += 1;
                 }
                 _ => {}
             }
+            before = match &recorded.fact {
+                Fact::ProgramCalled(fact) => Some(fact.program),
+                _ => None,
+            };
         }
     }
+}
+
+fn is_program(log: &[Recorded], call: CallId) -> bool {
+    let at = usize::try_from(call.0).unwrap() - 1;
+    let Fact::ItemAdded(added) = &log[at].fact else {
+        return false;
+    };
+    matches!(&added.item, Item::Call(call) if call.name == PROGRAM_TOOL)
 }
 
 pub(crate) fn all(world: &World, tally: &mut Tally) {
@@ -107,6 +146,7 @@ pub(crate) fn all(world: &World, tally: &mut Tally) {
         laws(world, id, &log);
         inputs(world, id, &log, tally);
         watched(world, id, &log, tally);
+        programs::again(&log);
         tally.count(&log);
     }
 }

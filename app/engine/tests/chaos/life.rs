@@ -9,14 +9,15 @@ use tokio::time::timeout;
 use windlass::core::{
     Mode, Permissions, RequestOptions, Seq, SessionId, Settings, Timestamp, Window,
 };
-use windlass::ports::{NoBlobs, Ports};
+use windlass::ports::{NoBlobs, Ports, Programs};
 use windlass::{Config, Engine, Event, Start, Watch};
 use windlass_testkit::Gate;
+use windlass_testkit::programs::ScriptedRuntime;
 
 use crate::clock::RuntimeClock;
 use crate::tools::{ChaosTools, Counters};
 use crate::world::{Time, World, limits, pause};
-use crate::{gates, model, moments, tools, user};
+use crate::{gates, model, moments, programs, tools, user};
 
 /// How long anything may take: virtual, or as the machine goes.
 const FAIR: Duration = Duration::from_secs(300);
@@ -42,7 +43,7 @@ pub(crate) fn live(world: &World) {
     }
 }
 
-pub(crate) fn settings(time: Time) -> Settings {
+pub(crate) fn settings(world: &World) -> Settings {
     Settings {
         provider: "scripted".into(),
         model: "m".into(),
@@ -54,12 +55,15 @@ pub(crate) fn settings(time: Time) -> Settings {
         window: Window::default(),
         price: None,
         tools: tools::specs(),
-        limits: limits(time),
+        limits: limits(world.time),
         max_output_tokens: None,
         effort: None,
         redaction: None,
         base_url: None,
-        options: RequestOptions::default(),
+        options: RequestOptions {
+            program: world.programs.map(programs::mode),
+            ..RequestOptions::default()
+        },
     }
 }
 
@@ -91,6 +95,7 @@ fn engine(world: &World, counters: &Counters) -> Engine {
         hooks: Arc::new(gates::ChaosHooks::new(world)),
         approver: Arc::new(gates::ChaosApprover::new(world)),
         clock: Arc::new(RuntimeClock::new(began, world.luck.draw())),
+        programs: Programs::none().with(Arc::new(ScriptedRuntime)),
     };
     let shutdown_ms = match world.time {
         Time::Virtual => Config::default().shutdown_ms,

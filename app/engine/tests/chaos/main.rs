@@ -29,6 +29,7 @@ mod luck;
 mod model;
 mod moments;
 mod ports;
+mod programs;
 mod runs;
 mod tools;
 mod user;
@@ -54,13 +55,15 @@ fn run(time: Time, count: u64) {
     let count = number("WINDLASS_CHAOS_SEEDS").unwrap_or(count);
     // What a seed meets is chance, and on threads also the scheduler's choice: the seeds go on
     // until what must be met was met. Each of them is held to all promises.
+    let mut seeds = 0;
     for seed in 0..count * MORE {
         if seed >= count && tally.lacking(time).is_empty() {
             break;
         }
         one(seed, time, &mut tally);
+        seeds += 1;
     }
-    println!("{tally:?}");
+    println!("{seeds} seeds, {time:?}: {tally:?}");
     let lacking = tally.lacking(time);
     assert!(lacking.is_empty(), "too little happened: {lacking:#?}");
 }

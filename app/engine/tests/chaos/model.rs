@@ -9,6 +9,7 @@ use windlass::ports::{
 use windlass_testkit::Answer;
 use windlass_testkit::provider::{Failure, ScriptedProvider, Step, cut_after, fail, say, stall};
 
+use crate::programs;
 use crate::runs::{Run, What};
 use crate::tools::NAMES;
 use crate::world::{Time, World, opening};
@@ -89,6 +90,11 @@ fn step(world: &World) -> Step {
 /// An answer that asks for work.
 fn working(world: &World) -> Answer {
     let luck = &world.luck;
+    if let Some(transport) = world.programs
+        && luck.percent(90)
+    {
+        return programs::answer(world, transport);
+    }
     let mut answer = Answer::new().tokens(10, 3);
     if luck.percent(40) {
         answer = answer.text("Let me see.");

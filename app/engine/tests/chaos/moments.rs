@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use windlass::core::{Demand, EffectKey, Seq, Session, SessionId, owed};
 use windlass::{Conversation, Engine, Start};
 use windlass_testkit::laws::{Begun, Evidence, law_01_live_equals_fold};
-use windlass_testkit::world::Machine;
+use windlass_testkit::world::{Machine, is_program};
 
 use crate::runs::{What, what};
 use crate::user::me;
@@ -78,7 +78,12 @@ fn agree(world: &World, id: &SessionId, state: &Session) -> Option<Result<(), St
             let what = what.ok_or_else(|| format!("{:?} has no fact", one.key))?;
             owing.insert(what, (one.key, one.demand));
         }
-        let mut running = BTreeMap::new();
+        // A program computes on a thread, or is about to: that is not seen from here.
+        let mut running: BTreeMap<EffectKey, Demand> = owing
+            .values()
+            .filter(|(key, _)| is_program(state, *key))
+            .copied()
+            .collect();
         for (what, told) in world.seen.runs.of(id) {
             let Some((key, demand)) = owing.get(&what) else {
                 return Err(format!("{what:?} runs and is not owed"));

@@ -10,17 +10,17 @@ use windlass::core::{
 use windlass::{Conversation, Ended, Engine, Event, Send, SendError, Start};
 
 use crate::life::settings;
-use crate::world::{Sent, Time, Watched, World, pause};
+use crate::world::{Sent, Watched, World, pause};
 
 pub(crate) fn me() -> Scope {
     Scope::local("tester")
 }
 
-fn opening(time: Time) -> Start {
+fn opening(world: &World) -> Start {
     Start::Either(Box::new(OpenSession {
         owner: me(),
         workspace: None,
-        settings: settings(time),
+        settings: settings(world),
         lineage: Lineage::Root,
     }))
 }
@@ -33,7 +33,7 @@ pub(crate) async fn live(world: World, engine: Engine, id: SessionId) {
         pause(world.time, luck.below(120)).await;
         let conversation = match held.take() {
             Some(conversation) => conversation,
-            None => match engine.open(&id, &me(), opening(world.time)).await {
+            None => match engine.open(&id, &me(), opening(&world)).await {
                 Ok(conversation) => conversation,
                 Err(_) => continue,
             },

@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use windlass::core::{InputId, Limits, Recorded, Seq, SessionId};
+use windlass::core::{InputId, Limits, ProgramTransport, Recorded, Seq, SessionId};
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::laws::Begun;
 
 use crate::luck::Luck;
 use crate::ports;
+use crate::programs;
 use crate::runs::Runs;
 
 /// The wall clock when a world begins, in milliseconds.
@@ -32,6 +33,8 @@ pub(crate) struct World {
     pub(crate) luck: Luck,
     pub(crate) store: FaultyStore,
     pub(crate) sessions: Vec<SessionId>,
+    /// How the model hands programs over, in a world where it writes them.
+    pub(crate) programs: Option<ProgramTransport>,
     /// Whether everybody behaves from now on.
     pub(crate) fair: Arc<AtomicBool>,
     /// The wall clock, in milliseconds, when the running process began, in virtual time.
@@ -92,6 +95,7 @@ impl World {
         Self {
             time,
             store: ports::store(time, luck.clone(), fair.clone()),
+            programs: programs::drawn(&luck),
             luck,
             sessions,
             fair,

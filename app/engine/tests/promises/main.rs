@@ -8,6 +8,7 @@
     reason = "it looks for a few kinds of fact in a log"
 )]
 
+mod agents;
 mod approvals;
 mod asking_tools;
 mod children;
@@ -23,6 +24,7 @@ mod interrupts;
 mod outputs;
 mod panics;
 mod parting;
+mod programs;
 mod requests;
 mod shapes;
 mod sizes;

@@ -27,6 +27,7 @@ impl ToolExecutor for Keeper {
             concurrency: Concurrency::Exclusive,
             timeout_ms: None,
             reconciles: false,
+            agent: None,
         }]
     }
 

@@ -10,12 +10,13 @@ use windlass::core::{
     RequestOptions, Scope, SessionId, Settings, Timestamp, Window, decide, rehearse,
 };
 use windlass::ports::{
-    Approver, Hooks, LogStore, NoHooks, NobodyAsked, Ports, Provider, ToolExecutor,
+    Approver, Hooks, LogStore, NoHooks, NobodyAsked, Ports, Programs, Provider, ToolExecutor,
 };
 use windlass::{Config, Conversation, Engine, Send, Start, TurnReport};
 use windlass_testkit::blobs::HeldBlobs;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::hooks::ScriptedHooks;
+use windlass_testkit::programs::ScriptedRuntime;
 use windlass_testkit::provider::{ScriptedProvider, Step};
 use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
 
@@ -25,6 +26,8 @@ pub(crate) struct World {
     pub(crate) engine: Engine,
     pub(crate) store: FaultyStore,
     cast: Cast,
+    ports: Ports,
+    config: Config,
     limits: Limits,
     /// What is different in the settings of a new session.
     tuned: Arc<dyn Fn(&mut Settings) + std::marker::Send + Sync>,
@@ -134,6 +137,7 @@ impl World {
             hooks: cast.hooks.clone(),
             approver: cast.approver.clone(),
             clock: Arc::new(RuntimeClock::new(Timestamp(1_000), 1)),
+            programs: Programs::none().with(Arc::new(ScriptedRuntime)),
         };
         let config = Config {
             events: 8,
@@ -142,7 +146,9 @@ impl World {
             ..Config::default()
         };
         Self {
-            engine: Engine::new(ports, config),
+            engine: Engine::new(ports.clone(), config),
+            ports,
+            config,
             store,
             cast,
             limits: limits(),
@@ -152,6 +158,20 @@ impl World {
 
     pub(crate) fn limited(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// With other runtimes of programs.
+    pub(crate) fn running(mut self, programs: Programs) -> Self {
+        self.ports.programs = programs;
+        self.engine = Engine::new(self.ports.clone(), self.config);
+        self
+    }
+
+    /// With an engine that is configured otherwise.
+    pub(crate) fn configured(mut self, change: impl FnOnce(&mut Config)) -> Self {
+        change(&mut self.config);
+        self.engine = Engine::new(self.ports.clone(), self.config);
         self
     }
 

@@ -170,6 +170,7 @@ async fn sessions(tenant: &str, store: &dyn LogStore) -> Result<Counted, StoreEr
     let filter = SessionFilter {
         tenant: Some(tenant.to_owned()),
         open: None,
+        ..SessionFilter::default()
     };
     let at = Instant::now();
     let (mut sessions, mut after) = (0, None);

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use windlass::core::{
-    Because, CallId, Delta, Fact, InputId, Item, Outcome, Recorded, SampleCut, Seq, SessionId,
-    Stands, TurnId, TurnSettled,
+    Because, CallId, Delta, Fact, InputId, Item, Outcome, ProgramCalled, Recorded, SampleCut, Seq,
+    SessionId, Stands, TurnId, TurnSettled,
 };
 use windlass::{Live, LiveKind};
 
 use super::event::{Agui, Finish, Metadata, PROTOCOL, TokenUsage};
-use super::question::{Call, Question};
+use super::question::{self, Call, Question};
 use super::sample::{Kind, Sample};
 
 /// Which turns are told.
@@ -234,6 +234,7 @@ impl Projection {
                 | Fact::ApprovalAnswered(_)
                 | Fact::CallStarted(_)
                 | Fact::ReconcileStarted(_)
+                | Fact::ProgramCalled(_)
                 | Fact::CallObserved(_)
                 | Fact::CompactionStarted(_)
                 | Fact::TurnSettled(_)
@@ -276,6 +277,7 @@ impl Projection {
                 }
                 self.custom_fact(fact, out);
             }
+            Fact::ProgramCalled(called) => self.called(fact.seq, called, out),
             Fact::CallObserved(observed) => {
                 self.calls.remove(&observed.call);
                 let status = json!({"status": observed.observation.status});
@@ -297,6 +299,7 @@ impl Projection {
             | Fact::CompactionStarted(_)
             | Fact::CompactionFailed(_)
             | Fact::InputBlocked(_)
+            | Fact::ProgramRun(_)
             | Fact::InterruptRequested(_) => self.custom_fact(fact, out),
             Fact::TurnSettled(settled) => self.settle(settled, out),
             _ => {}
@@ -346,20 +349,18 @@ impl Projection {
             }
             Item::Call(call) => {
                 sample.item(seq, Kind::Call, &Arc::from(""), out);
-                let tool_call_id = seq.to_string();
-                out.push(Agui::ToolCallStart {
-                    tool_call_id: tool_call_id.clone(),
-                    tool_call_name: call.name.clone(),
-                    parent_message_id: sample.parent(),
-                });
-                out.push(Agui::ToolCallArgs {
-                    tool_call_id: tool_call_id.clone(),
-                    delta: call.arguments.clone(),
-                });
-                out.push(Agui::ToolCallEnd { tool_call_id });
-                let (name, asked) = (call.name.clone(), None);
-                self.calls.insert(CallId(seq.0), Call { name, asked });
+                let call = Call::told(seq, call, sample.parent(), None, out);
+                self.calls.insert(CallId(seq.0), call);
             }
+        }
+    }
+
+    /// A program calls a tool: that is told like a call of the answer.
+    fn called(&mut self, seq: Seq, called: &ProgramCalled, out: &mut Vec<Agui>) {
+        if let Some(parent) = self.calls.get(&called.program).map(|call| &call.parent) {
+            let (program, parent) = (Some(called.program), parent.clone());
+            let call = Call::told(seq, &called.item, parent, program, out);
+            self.calls.insert(CallId(seq.0), call);
         }
     }
 
@@ -406,8 +407,7 @@ impl Projection {
 
     /// Ends the run where nothing goes on without a person.
     fn pause(&mut self, out: &mut Vec<Agui>) {
-        let waits = !self.calls.is_empty() && self.calls.values().all(|call| call.asked.is_some());
-        if self.sample.is_some() || self.paused || !waits {
+        if self.sample.is_some() || self.paused || !question::wait(&self.calls) {
             return;
         }
         self.paused = true;

@@ -15,7 +15,7 @@ use super::follow::before;
 use super::project::{About, Projection};
 use super::told::{Asked, Client};
 use crate::access::Right;
-use crate::api::answers::{Conflict, KeyReused, NoSession, StoreFull};
+use crate::api::answers::{Conflict, KeyReused, NoSession, StoreFull, Waits};
 use crate::api::{Decision, Run, Seen, Word, accept, decide, images};
 use crate::app::App;
 use crate::json::Json;
@@ -122,7 +122,7 @@ pub(crate) struct Payload {
     responses(
         (status = 200, description = "AG-UI events, until the run ends.", body = String,
          content_type = "text/event-stream"),
-        NoSession, Conflict, KeyReused, StoreFull,
+        NoSession, Conflict, KeyReused, StoreFull, Waits,
     )
 )]
 pub(super) async fn run(
@@ -155,7 +155,7 @@ pub(super) async fn run(
     }
     let resumed = input.resume.as_deref().is_some_and(|all| !all.is_empty());
     let (from, known, about) = match (resumed, input.resume) {
-        (true, Some(all)) => resume(&app, &seen, all).await?,
+        (true, Some(all)) => resume(&app, &seen, &input.run_id, all).await?,
         _ => {
             let key = Some(format!("agui:{}", input.run_id));
             let send = said(&seen, key, &input.messages, input.context)?;
@@ -183,6 +183,7 @@ pub(super) async fn run(
 async fn resume(
     app: &App,
     seen: &Seen<Run>,
+    run: &str,
     all: Vec<Resume>,
 ) -> Result<(Seq, Seq, About), Problem> {
     seen.caller.may(Right::Approve)?;
@@ -190,7 +191,9 @@ async fn resume(
     let whole = app.views.of(&seen.caller.tenant, &seen.first).await?;
     let (turn, known) = (whole.view.turn, whole.view.last);
     for (call, word) in words {
-        decide(app, &seen.caller, (&seen.id, &seen.first), call, word).await?;
+        let key = format!("agui:{call}:{run}");
+        let of = (&seen.id, &*seen.first);
+        decide(app, &seen.caller, of, (call, Some(key)), word).await?;
     }
     let turn = turn.ok_or_else(|| {
         let detail = "no turn waits for this answer any more";

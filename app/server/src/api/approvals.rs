@@ -16,10 +16,11 @@ use windlass::core::{
 use windlass::ports::SessionFilter;
 use windlass::{Loaded, SendError};
 
-use super::describe::answers::{Conflict, NoSession, Refused, StoreFull};
+use super::describe::answers::{Conflict, NoSession, Refused, StoreFull, Waits};
 use super::describe::shapes::EffectShape;
 use super::failure;
-use super::opened::attach;
+use super::key::Key;
+use super::opened::reach;
 use super::query::{self, Params};
 use super::seen::{Approve, By, Numbered, Read, Seen};
 use crate::app::App;
@@ -159,6 +160,7 @@ pub(crate) async fn of_tenant(
     let filter = SessionFilter {
         tenant: Some(tenant.name.clone()),
         open: Some(true),
+        ..SessionFilter::default()
     };
     let heads = tenant.store.sessions(&filter, after.as_ref(), limit).await;
     let heads = heads.map_err(|error| failure::store(&error))?;
@@ -231,17 +233,21 @@ pub(crate) struct Decided {
     params(
         ("id" = String, Path, description = "The session."),
         ("call" = u64, Path, description = "The call."),
+        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 128,
+         pattern = "^[ -~]+$",
+         description = "Asking again with the same key gives the same answer."),
     ),
     request_body = Word,
     responses(
         (status = 202, description = "The answer is durable.", body = Decided),
-        NoSession, Conflict, Refused, StoreFull,
+        NoSession, Conflict, Refused, StoreFull, Waits,
     )
 )]
 pub(crate) async fn answer(
     State(app): State<Arc<App>>,
     seen: Seen<Approve>,
     Numbered(call): Numbered,
+    key: Key,
     Json(word): Json<Word>,
 ) -> Result<impl IntoResponse, Problem> {
     let Seen {
@@ -249,30 +255,32 @@ pub(crate) async fn answer(
     } = seen;
     let decision = word.decision;
     let call = CallId(call);
-    decide(&app, &caller, (&id, &first), call, word).await?;
+    // One key may be for each of several calls.
+    let key = key.of_word().map(|key| format!("{call}:{key}"));
+    decide(&app, &caller, (&id, &first), (call, key), word).await?;
     Ok((StatusCode::ACCEPTED, Json(Decided { call, decision })))
 }
 
-/// Answers an open question of a session, which is here with its first fact.
+/// Answers an open question of a session, which is here with its first fact. With a key it is done once.
 pub(crate) async fn decide(
     app: &App,
     caller: &Caller,
     (id, first): (&SessionId, &Recorded),
-    call: CallId,
+    (call, key): (CallId, Option<String>),
     word: Word,
 ) -> Result<(), Problem> {
     let digest = digest(&word.digest)?;
     let answer = said(word)?;
     let whole = app.views.of(&caller.tenant, first).await?;
-    if !whole.approvals.iter().any(|open| open.call == call) {
+    if key.is_none() && !whole.approvals.iter().any(|open| open.call == call) {
         // It is not opened for nothing.
         let nobody = SendError::Rejected(Reject::NotAsked(call));
         return Err(failure::send(&nobody));
     }
-    let conversation = attach(app, caller, id).await?;
+    let reached = reach(app, caller, id).await?;
     let scope = caller.scope().clone();
-    let answered = conversation.answer(call, scope, digest, answer).await;
-    answered.map_err(|error| failure::send(&error))
+    let answered = reached.answer(call, scope, digest, answer, key.as_deref());
+    answered.await.map_err(|error| failure::send(&error))
 }
 
 fn said(word: Word) -> Result<Answer, Problem> {

@@ -7,14 +7,16 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use windlass::SendError;
-use windlass::core::{Interrupter, Reject, StopWhen, TurnId};
+use windlass::core::{Fact, Interrupter, Recorded, Reject, Seq, SessionId, StopWhen, TurnId};
+use windlass::ports::LogStore;
+use windlass::{SendError, Stop};
 
-use super::describe::answers::{Conflict, NoSession, Refused, StoreFull};
+use super::describe::answers::{Conflict, NoSession, Refused, StoreFull, Waits};
 use super::describe::shapes::StopWhenShape;
 use super::failure;
 use super::flight;
-use super::opened::{attach, open};
+use super::key::Key;
+use super::opened::{open, reach};
 use super::seen::{Run, Seen};
 use crate::app::App;
 use crate::json::Json;
@@ -55,34 +57,51 @@ pub(crate) struct Told {
     post,
     path = "/sessions/{id}/interrupt",
     tag = "turns",
-    params(("id" = String, Path, description = "The session.")),
+    params(
+        ("id" = String, Path, description = "The session."),
+        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 128,
+         pattern = "^[ -~]+$",
+         description = "Asking again with the same key gives the same answer."),
+    ),
     request_body(content = Option<Interrupt>),
     responses(
         (status = 202, description = "The request is durable.", body = Told),
-        NoSession, Conflict, Refused, StoreFull,
+        NoSession, Conflict, Refused, StoreFull, Waits,
     )
 )]
 pub(crate) async fn interrupt(
     State(app): State<Arc<App>>,
     seen: Seen<Run>,
+    key: Key,
     Json(how): Json<Interrupt>,
 ) -> Result<impl IntoResponse, Problem> {
-    let whole = app.views.of(&seen.caller.tenant, &seen.first).await?;
-    if whole.view.turn.is_none() {
+    let tenant = &seen.caller.tenant;
+    let whole = app.views.of(tenant, &seen.first).await?;
+    if whole.view.turn.is_none() && key.of_word().is_none() {
         // It is not opened for nothing.
         let idle = SendError::Rejected(Reject::Idle);
         return Err(failure::send(&idle));
     }
-    let conversation = attach(&app, &seen.caller, &seen.id).await?;
-    let state = conversation.state().await;
-    let state = state.map_err(|error| failure::ended(&error))?;
+    let reached = reach(&app, &seen.caller, &seen.id).await?;
+    let state = reached.state().await;
+    let state = state.map_err(|error| failure::start(&error))?;
     let turn = state.turn().map(|turn| turn.id);
+    let stop = Stop {
+        by: Interrupter::Person,
+        reason: &how.reason,
+        when: how.when,
+        turn,
+    };
     let scope = seen.caller.scope().clone();
-    let stopped = conversation.interrupt(Interrupter::Person, scope, &how.reason, how.when);
-    match stopped.await {
-        Ok(()) | Err(SendError::Rejected(Reject::Stopping)) => {}
+    let turn = match reached.interrupt(stop, scope, key.of_word()).await {
+        // With a key it may have been asked long ago, of another turn.
+        Ok(at) if key.of_word().is_some() => {
+            let asked = fact_at(tenant.store.as_ref(), &seen.id, at).await?;
+            asked.and_then(|fact| fact.turn)
+        }
+        Ok(_) | Err(SendError::Rejected(Reject::Stopping)) => turn,
         Err(error) => return Err(failure::send(&error)),
-    }
+    };
     Ok((StatusCode::ACCEPTED, Json(Told { turn })))
 }
 
@@ -96,37 +115,65 @@ pub(crate) struct Nothing {}
     post,
     path = "/sessions/{id}/continue",
     tag = "turns",
-    params(("id" = String, Path, description = "The session.")),
+    params(
+        ("id" = String, Path, description = "The session."),
+        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 128,
+         pattern = "^[ -~]+$",
+         description = "Asking again with the same key gives the same answer."),
+    ),
     request_body(content = Option<Nothing>),
     responses(
         (status = 202, description = "A turn runs.", body = Told),
-        NoSession, Conflict, Refused, StoreFull,
+        NoSession, Conflict, Refused, StoreFull, Waits,
     )
 )]
 pub(crate) async fn go_on(
     State(app): State<Arc<App>>,
     seen: Seen<Run>,
+    key: Key,
     Json(Nothing {}): Json<Nothing>,
 ) -> Result<impl IntoResponse, Problem> {
-    let whole = app.views.of(&seen.caller.tenant, &seen.first).await?;
-    if whole.view.turn.is_none() && whole.view.waiting == Some(0) {
+    let tenant = &seen.caller.tenant;
+    let whole = app.views.of(tenant, &seen.first).await?;
+    let idle = whole.view.turn.is_none() && whole.view.waiting == Some(0);
+    if idle && key.of_word().is_none() {
         let nothing = SendError::Rejected(Reject::NothingWaits);
         return Err(failure::send(&nothing));
     }
-    let (conversation, before) = open(&app, &seen.caller, &seen.id).await?;
+    let (reached, before) = open(&app, &seen.caller, &seen.id).await?;
     // What goes on already takes no more room.
     let next = before.next_input().filter(|_| before.turn().is_none());
     let next = match next {
         Some(input) => Some((input.id, seen.caller.turn(&app)?)),
         None => None,
     };
-    let gone_on = conversation.go_on().await;
-    gone_on.map_err(|error| failure::send(&error))?;
-    let state = conversation.state().await;
-    let state = state.map_err(|error| failure::ended(&error))?;
-    let turn = state.turn().map(|turn| turn.id);
+    let gone_on = reached.go_on(key.of_word()).await;
+    let at = gone_on.map_err(|error| failure::send(&error))?;
+    // The turn that it opened may have ended by now.
+    let first = fact_at(tenant.store.as_ref(), &seen.id, at).await?;
+    let opened = first.filter(|fact| matches!(fact.fact, Fact::TurnOpened(_)));
+    let turn = match opened.and_then(|fact| fact.turn) {
+        Some(turn) => Some(turn),
+        None => {
+            let state = reached.state().await;
+            let state = state.map_err(|error| failure::start(&error))?;
+            state.turn().map(|turn| turn.id)
+        }
+    };
     if let Some((input, pass)) = next {
-        flight::watch(conversation, input, pass);
+        flight::watch(tenant.clone(), reached, input, pass);
     }
     Ok((StatusCode::ACCEPTED, Json(Told { turn })))
+}
+
+/// The fact at a position, if there is one yet.
+async fn fact_at(
+    store: &dyn LogStore,
+    session: &SessionId,
+    at: Seq,
+) -> Result<Option<Recorded>, Problem> {
+    let before = Seq(at.0.saturating_sub(1));
+    let found = store.read(session, before, 1).await;
+    let found = found.map_err(|error| failure::store(&error))?;
+    Ok(found.into_iter().find(|fact| fact.seq == at))
 }

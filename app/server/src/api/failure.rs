@@ -2,12 +2,16 @@
 //! What they say of paths and servers goes to the log, not to a client.
 
 use windlass::core::Reject;
-use windlass::ports::{BlobError, BlobErrorKind, StoreError, StoreErrorKind};
+use windlass::ports::{
+    BlobError, BlobErrorKind, InboxError, InboxErrorKind, StoreError, StoreErrorKind,
+};
 use windlass::{Ended, ForkError, SendError, StartError};
 
 use crate::problem::{Code, Problem};
 use crate::tenant::Refusal;
 
+/// After how many seconds it is worth asking what became of what waits.
+const WAITS_S: u64 = 5;
 /// After how many seconds a store that does not answer is asked again.
 const AWAY_S: u64 = 5;
 
@@ -39,6 +43,7 @@ pub(crate) fn start(error: &StartError) -> Problem {
         StartError::Locked(error) | StartError::Corrupt(error) | StartError::Store(error) => {
             store(error)
         }
+        StartError::Busy { .. } => Problem::new(Code::Busy, error.to_string()).retry_after(1),
         StartError::Shut(_) => draining(),
     }
 }
@@ -72,13 +77,28 @@ pub(crate) fn send(error: &SendError) -> Problem {
         }
         SendError::TooLarge(_) => Problem::new(Code::TooLarge, error.to_string()),
         SendError::Ended(error) => ended(error),
+        SendError::Start(error) => start(error),
+        SendError::Inbox(error) => inbox(error),
+        SendError::Waits { .. } => {
+            let detail = "it was accepted and will be done, and the node that drives the session has \
+                          not answered yet: ask again with the same Idempotency-Key to learn what \
+                          became of it";
+            Problem::new(Code::Waits, detail).retry_after(WAITS_S)
+        }
+        SendError::Late { .. } => Problem::new(Code::Late, error.to_string()),
+        SendError::Unread(_) => {
+            tracing::error!(%error, "two nodes do not understand each other");
+            let detail = "the node that drives the session is of another release and does not \
+                          understand this one: look at the session before you ask again";
+            Problem::new(Code::HeldElsewhere, detail)
+        }
     }
 }
 
 /// Why an input is not possible where the session stands.
 fn rejected(reject: &Reject) -> Problem {
     let code = match reject {
-        Reject::Idle => Code::NothingRuns,
+        Reject::Idle | Reject::OtherTurn(_) => Code::NothingRuns,
         Reject::NothingWaits => Code::NothingWaits,
         Reject::Stopping => Code::Stopping,
         Reject::QueueFull { .. } => Code::QueueFull,
@@ -93,7 +113,9 @@ fn rejected(reject: &Reject) -> Problem {
         | Reject::Widens(_)
         | Reject::NoGoal => Code::Refused,
         Reject::Foreign => return Problem::no_session(),
-        Reject::Stale(_) | Reject::Duplicate(_) | Reject::Defect(_) => return defect(reject),
+        Reject::Stale(_) | Reject::Duplicate(_) | Reject::NotSaid | Reject::Defect(_) => {
+            return defect(reject);
+        }
     };
     Problem::new(code, reject.to_string())
 }
@@ -135,6 +157,26 @@ pub(crate) fn store(error: &StoreError) -> Problem {
             away()
         }
         StoreErrorKind::Invalid | StoreErrorKind::Unsupported => defect(error),
+    }
+}
+
+/// Why something could not be left for the node that drives a session.
+fn inbox(error: &InboxError) -> Problem {
+    match error.kind {
+        InboxErrorKind::Full => {
+            let detail = "as much waits for the node that drives the session as may: ask again in a \
+                          while";
+            Problem::new(Code::QueueFull, detail).retry_after(WAITS_S)
+        }
+        InboxErrorKind::TooLarge => {
+            let detail = "the input is larger than the store takes: say less";
+            Problem::new(Code::TooLarge, detail)
+        }
+        InboxErrorKind::Unavailable | InboxErrorKind::Io => {
+            tracing::error!(%error, "letters cannot be left");
+            away()
+        }
+        InboxErrorKind::NotClaimed => defect(error),
     }
 }
 

@@ -21,6 +21,11 @@ impl Key {
         self.0.as_ref().map(|key| format!("http:{key}"))
     }
 
+    /// What a word of another kind is known by.
+    pub(crate) fn of_word(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+
     /// The id of the session that is made with it, the same each time; `None` without a key.
     pub(crate) fn session(&self, kind: &str, tenant: &str) -> Option<SessionId> {
         let key = self.0.as_ref()?;

@@ -17,6 +17,7 @@ mod query;
 mod recent;
 mod seen;
 mod sessions;
+mod snapshots;
 mod turns;
 mod view;
 
@@ -45,6 +46,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(sessions::one))
         .routes(routes!(inputs::turn, turns::list))
         .routes(routes!(turns::one))
+        .routes(routes!(snapshots::page))
         .routes(routes!(inputs::send))
         .routes(routes!(inputs::one))
         .routes(routes!(control::interrupt))

@@ -53,6 +53,32 @@ impl Span {
     }
 }
 
+/// Which cycles of a turn are wanted.
+#[derive(Debug, Clone, Copy, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Cycles {
+    /// Begins after this cycle; the turn's first is 1.
+    #[serde(default)]
+    #[param(default = 0)]
+    after: u32,
+    /// At most so many; fewer may come although there are more.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u64>,
+}
+
+impl Cycles {
+    /// The cycle that it begins after.
+    pub(crate) fn after(&self) -> u32 {
+        self.after
+    }
+
+    /// How many, within the bound.
+    pub(crate) fn limit(&self, most: usize) -> Result<usize, Problem> {
+        limit(self.limit, most)
+    }
+}
+
 /// How many of a listing are wanted, within a bound.
 pub(crate) fn limit(wanted: Option<u64>, most: usize) -> Result<usize, Problem> {
     let wanted = wanted.unwrap_or(USUAL);

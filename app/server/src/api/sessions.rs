@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use windlass::core::{Lineage, OpenSession, SessionId, Settings};
 use windlass::ports::SessionFilter;
-use windlass::{Start, StartError};
+use windlass::{Conversation, Start, StartError};
 
 use super::describe::answers::{Conflict, KeyReused, NoSession, StoreFull};
 use super::failure;
@@ -73,9 +73,8 @@ pub(crate) async fn open(
         settings: settings.clone(),
         lineage: Lineage::Root,
     };
-    let start = Start::New(Box::new(opening));
-    let conversation = match tenant.engine.open(&id, caller.scope(), start).await {
-        Ok(conversation) => conversation,
+    let begun = match begin(&caller, &id, opening).await {
+        Ok(begun) => begun,
         Err(error) => {
             room.unused().await;
             let StartError::Exists(_) = &error else {
@@ -87,11 +86,29 @@ pub(crate) async fn open(
             return Ok(opened_at(&there));
         }
     };
-    let durable = conversation.flush().await;
-    durable.map_err(|error| failure::ended(&error))?;
+    if let Some(conversation) = begun {
+        let durable = conversation.flush().await;
+        durable.map_err(|error| failure::ended(&error))?;
+    }
     let first = look(&caller, &id).await?.ok_or_else(Problem::no_session)?;
     let whole = app.views.of(tenant, &first).await?;
     Ok(opened_at(&whole.view))
+}
+
+/// Opens a new session; or, where this node drives as many as it may, puts it on record: the first
+/// input opens it then, wherever there is room.
+async fn begin(
+    caller: &Caller,
+    id: &SessionId,
+    opening: OpenSession,
+) -> Result<Option<Conversation>, StartError> {
+    let engine = &caller.tenant.engine;
+    let start = Start::New(Box::new(opening.clone()));
+    match engine.open(id, caller.scope(), start).await {
+        Ok(conversation) => Ok(Some(conversation)),
+        Err(StartError::Busy { .. }) => engine.create(id, opening).await.map(|()| None),
+        Err(error) => Err(error),
+    }
 }
 
 pub(super) fn opened_at(view: &View) -> impl IntoResponse + use<> {
@@ -186,6 +203,7 @@ pub(crate) async fn list(
     let filter = SessionFilter {
         tenant: Some(tenant.name.clone()),
         open: which.open,
+        ..SessionFilter::default()
     };
     let heads = tenant.store.sessions(&filter, after.as_ref(), limit).await;
     let heads = heads.map_err(|error| failure::store(&error))?;

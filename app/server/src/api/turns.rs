@@ -265,7 +265,7 @@ async fn read(
     Ok(facts.into_iter().map(Arc::new).collect())
 }
 
-fn no_turn() -> Problem {
+pub(super) fn no_turn() -> Problem {
     let detail = "a turn is named by the position of its first fact: list them";
     Problem::new(Code::NoTurn, detail)
 }

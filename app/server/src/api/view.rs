@@ -358,6 +358,7 @@ fn damaged(error: &StartError, first: &Recorded) -> Result<Whole, Problem> {
         StartError::Unknown(_)
         | StartError::Exists(_)
         | StartError::Locked(_)
+        | StartError::Busy { .. }
         | StartError::Settings(_)
         | StartError::Child(_)
         | StartError::Lacking { .. }

@@ -6,7 +6,7 @@ import { kept } from "./token.js";
 const AGAIN = 3;
 
 /** How long an answer may take to begin, in milliseconds. */
-const ANSWER_MS = 30_000;
+const ANSWER_MS = 40_000;
 
 /** How many sessions are listed at most. */
 const LISTED = 5000;

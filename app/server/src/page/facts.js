@@ -124,11 +124,7 @@ export const facts = {
     if (!sample) return;
     const item = { ...body.item, seq, ts, stands: true, claims: false };
     if (item.type === "call") {
-      const state = { seq, ts, turn, sample, block, item, rev: 0, progress: [], runs: [], edits: [] };
-      Object.assign(state, { decided: null, asked: null, answered: null, observed: null });
-      item.call = state;
-      view.calls.set(seq, state);
-      block.calls += 1;
+      called(view, { seq, ts, turn }, sample, block, item);
     } else if (item.type !== "reasoning") {
       view.told.push(item.text.slice(0, READ_OUT));
     }
@@ -199,6 +195,23 @@ export const facts = {
     });
   },
 
+  // A call of a program is shown where the program is, after it.
+  ProgramCalled(view, { seq, ts, turn, body }) {
+    with_call(view, body.program, ({ sample, block }) => {
+      const item = { type: "call", ...body.item, seq, ts, stands: true, claims: false };
+      called(view, { seq, ts, turn }, sample, block, item);
+      sample.items.push(item);
+      touch(sample);
+    });
+  },
+
+  // What the model is told of it comes next, as what became of its call.
+  ProgramRun(view, { body }) {
+    with_call(view, body.program, (call) => {
+      call.program = { ...body.outcome, fault: body.fault ?? null };
+    });
+  },
+
   CallObserved(view, { ts, body }) {
     view.questions.delete(body.call);
     with_call(view, body.call, (call) => {
@@ -249,6 +262,14 @@ function used(block, usage) {
   if (!usage) return;
   add_usage(block.usage, usage);
   block.cost_micros += cost(block.settings?.price, usage);
+}
+
+function called(view, { seq, ts, turn }, sample, block, item) {
+  const state = { seq, ts, turn, sample, block, item, rev: 0, progress: [], runs: [], edits: [] };
+  Object.assign(state, { decided: null, asked: null, answered: null, observed: null });
+  item.call = state;
+  view.calls.set(seq, state);
+  block.calls += 1;
 }
 
 function with_call(view, id, change) {

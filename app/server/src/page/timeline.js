@@ -56,6 +56,9 @@ export function bars(facts, now, inputs = new Map()) {
         if (body.item.type === "call") names.set(seq, body.item.name);
         open.get(`s${body.started}`)?.marks.push(ts);
         break;
+      case "ProgramCalled":
+        names.set(seq, body.item.name);
+        break;
       case "SampleEnded":
         end(`s${body.started}`, ts, "done", tokens(body.usage));
         break;

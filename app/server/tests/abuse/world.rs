@@ -64,6 +64,7 @@ impl Running {
                 hooks: Arc::new(NoHooks),
                 approver: Arc::new(AnsweredElsewhere),
                 clock: Arc::new(ManualClock::new(Timestamp(1_790_000_000_000), 7)),
+                programs: windlass::ports::Programs::none(),
             };
             Tenant {
                 name: name.to_owned(),

@@ -12,6 +12,7 @@ mod approvals;
 mod client;
 mod description;
 mod forks;
+mod nodes;
 mod schemathesis;
 mod sessions;
 mod turns;

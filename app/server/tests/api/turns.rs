@@ -324,3 +324,73 @@ async fn turns_in_flight_and_sessions_are_bounded_and_others_have_their_own() {
     };
     server.ended(&two, taken["turn"].as_u64().unwrap()).await;
 }
+
+#[tokio::test]
+async fn each_cycle_of_a_turn_has_a_snapshot() {
+    let tool = ScriptedTool::new("look", EffectClass::ReadOnly);
+    let script = [
+        call("look", json!({})),
+        call("look", json!({})),
+        say("seen"),
+        say("again"),
+    ];
+    let world = World::new(script, [tool]);
+    let server = world.serve().await;
+    let id = server.open(&json!({})).await;
+    let (one, two) = (
+        server.turn(&id, "first").await,
+        server.turn(&id, "second").await,
+    );
+    let page = async |turn: &Value, query: &str| {
+        let path = format!("/sessions/{id}/turns/{}/snapshots?{query}", turn["turn"]);
+        server.get(&path).send().await.is(200)
+    };
+    let all = page(&one, "").await;
+    assert_eq!(all["next"], Value::Null);
+    let snapshots = all["snapshots"].as_array().unwrap();
+    let numbers: Vec<_> = snapshots
+        .iter()
+        .map(|cycle| cycle["number"].as_u64())
+        .collect();
+    assert_eq!(numbers, [Some(1), Some(2), Some(3)]);
+    for cycle in snapshots {
+        assert_eq!(
+            (&cycle["turn"], &cycle["success"]),
+            (&one["turn"], &json!(true))
+        );
+    }
+    assert_eq!(snapshots[0]["tool_calls"][0]["name"], "look");
+    assert_eq!(snapshots[2]["raw_response"], "seen");
+    let (first, rest) = (
+        page(&one, "limit=2").await,
+        page(&one, "after=2&limit=2").await,
+    );
+    assert_eq!(first["next"], 2);
+    assert_eq!(rest["next"], Value::Null);
+    let parts = [&first, &rest].map(|page| page["snapshots"].as_array().unwrap().clone());
+    assert_eq!(&parts.concat(), snapshots);
+    let later = page(&two, "").await;
+    assert_eq!(later["snapshots"][0]["number"], 1);
+    assert_eq!(later["snapshots"][0]["raw_response"], "again");
+    for (path, status, code) in [
+        (format!("/sessions/{id}/turns/1/snapshots"), 404, "no_turn"),
+        (
+            format!("/sessions/{id}/turns/1000/snapshots"),
+            404,
+            "no_turn",
+        ),
+        (
+            format!("/sessions/{id}/turns/x/snapshots"),
+            400,
+            "bad_request",
+        ),
+        (
+            format!("/sessions/{id}/turns/3/snapshots?limit=0"),
+            400,
+            "bad_request",
+        ),
+    ] {
+        let answer = server.get(&path).send().await;
+        assert_eq!(answer.problem(), problem(status, code), "{path}");
+    }
+}

@@ -18,13 +18,14 @@ use windlass::ports::{
     Approval, ApprovalRequest, Approver, ApproverError, Blobs, Clock, LogStore, NoHooks, Ports,
     ToolExecutor,
 };
-use windlass::{Config, Engine, Start};
+use windlass::{Config, Engine, Load, Peers, Start};
 use windlass_memory::{MemoryBlobs, MemoryStore};
 use windlass_server::{
     Access, Bounds, Grant, House, Quota, Refusal, Rights, Served, Server, Tenant, TokenHash, Wish,
     windlass,
 };
 use windlass_testkit::clock::ManualClock;
+use windlass_testkit::nodes::{NoRelay, Node};
 use windlass_testkit::provider::{ScriptedProvider, Step};
 use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
 
@@ -40,6 +41,9 @@ pub(crate) struct World {
     pub(crate) provider: ScriptedProvider,
     pub(crate) quota: Quota,
     pub(crate) bounds: Bounds,
+    /// How many sessions a node drives, and how long it waits for others.
+    pub(crate) most: usize,
+    pub(crate) reach_ms: u64,
     tools: Arc<dyn ToolExecutor>,
     clock: Arc<dyn Clock>,
     pub(crate) today: Arc<Mutex<Today>>,
@@ -73,6 +77,8 @@ impl World {
                 unknown_ms: 1,
                 ..Bounds::default()
             },
+            most: 100,
+            reach_ms: 30_000,
             tools: Arc::new(ScriptedTools::new(tools)),
             clock: Arc::new(ManualClock::new(windlass::core::Timestamp(NOW), 7)),
             today: Arc::new(Mutex::new(Today {
@@ -106,25 +112,56 @@ impl World {
         conversation.flush().await.unwrap();
     }
 
-    fn engine(&self) -> Engine {
+    /// The engine of a server that is alone on its store, or of a node.
+    fn engine(&self, node: Option<&Node>) -> Engine {
         let ports = Ports {
             provider: Arc::new(self.provider.clone()),
-            store: self.store.clone(),
+            store: self.store_of(node),
             tools: self.tools.clone(),
             blobs: self.blobs.clone(),
             hooks: Arc::new(NoHooks),
             approver: Arc::new(Elsewhere),
             clock: self.clock.clone(),
+            programs: windlass::ports::Programs::none(),
         };
-        Engine::new(ports, Config::default())
+        let config = Config {
+            reach_ms: self.reach_ms,
+            ..Config::default()
+        };
+        let Some(node) = node else {
+            return Engine::new(ports, config);
+        };
+        let peers = Peers {
+            inbox: node.inbox(),
+            relay: Arc::new(NoRelay::default()),
+            tenant: None,
+            load: Load::new(self.most),
+        };
+        let engine = Engine::among(ports, config, peers);
+        let (mut arrivals, told) = (node.inbox().arrivals(), engine.clone());
+        tokio::spawn(async move {
+            while let Some(session) = arrivals.next().await {
+                told.nudge(&session);
+            }
+        });
+        engine
+    }
+
+    fn store_of(&self, node: Option<&Node>) -> Arc<dyn LogStore> {
+        node.map_or_else(|| self.store.clone(), Node::store)
     }
 
     /// Begins to serve two tenants.
     pub(crate) async fn serve(&self) -> Running {
+        self.serve_as(None).await
+    }
+
+    /// Begins to serve them as a node.
+    pub(crate) async fn serve_as(&self, node: Option<&Node>) -> Running {
         let tenant = |name: &str| Tenant {
             name: name.to_owned(),
-            engine: self.engine(),
-            store: self.store.clone(),
+            engine: self.engine(node),
+            store: self.store_of(node),
             blobs: self.blobs.clone(),
             workspace: None,
             house: Arc::new(TestHouse {

@@ -122,6 +122,7 @@ impl World {
             hooks: Arc::new(NoHooks),
             approver: Arc::new(Elsewhere),
             clock: Arc::new(clock.clone()),
+            programs: windlass::ports::Programs::none(),
         };
         let tenant = Tenant {
             name: "acme".into(),

@@ -112,6 +112,7 @@ impl World {
                 hooks: Arc::new(NoHooks),
                 approver: Arc::new(NobodyAsked),
                 clock: clock.clone(),
+                programs: windlass::ports::Programs::none(),
             },
             self.config,
         );

@@ -6,11 +6,15 @@
 //! an answer is asked for again that does not have its shape, compactions, the context that hooks
 //! and presenters give, the time that a person has for an answer, the turns of a goal, the inputs
 //! that wait, and the limits of the process above those of the session. After a stop nothing is
-//! begun, and after a request to stop after the step no sample is. A turn whose last answer does not
+//! begun, and after a request to stop after the step no sample is. What agents are lent and what they
+//! took counts as the turn's own: samples, tokens and money are limited over the whole tree. After
+//! each fact what is lent and what is spent are together less samples than the limit, no loan takes
+//! what is kept for retries, and none is open when the turn settles. A turn whose last answer does not
 //! have its shape does not complete.
 //!
 //! It kills: a decision that counts one too far, or that does not look at a limit at all.
 
+mod lending;
 mod tally;
 
 use windlass_core::{Because, Fact, Goal, InputQueued, Limits, Recorded, Seq, TurnOpened};
@@ -60,6 +64,8 @@ impl<'a> Reader<'a> {
             }
             Fact::SessionOpened(_)
             | Fact::SessionResumed(_)
+            | Fact::ProgramCalled(_)
+            | Fact::ProgramRun(_)
             | Fact::GoalEnded(_)
             | Fact::HooksAsked(_)
             | Fact::HookDecided(_)

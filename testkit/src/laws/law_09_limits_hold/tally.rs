@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use windlass_core::{
     Because, CallId, CallStarted, Concurrency, ContextInjected, ContextSource, Fact, FailureKind,
-    HookAt, HookVerdict, Item, LimitKind, Limits, Outcome, Price, Recorded, Reserved, SampleCut,
-    SampleStarted, Seq, Settings, Spent, Stands, StopReason, StopWhen, Timestamp, TurnSettled,
-    Usage, Verdict,
+    HookAt, HookVerdict, Item, Limits, Price, Recorded, Reserved, SampleCut, SampleStarted, Seq,
+    Settings, Spent, Stands, StopReason, StopWhen, Timestamp, Usage, Verdict,
 };
 
+mod settling;
+
+use super::lending::Lending;
 use super::over;
 use crate::laws::{Held, hold, reading};
 
@@ -29,6 +31,8 @@ pub(super) struct Tally {
     streams: bool,
     runs: BTreeMap<CallId, u32>,
     running: BTreeMap<CallId, Concurrency>,
+    /// What calls that run are lent.
+    lending: Lending,
     /// When each question to a person is to be answered.
     deadlines: BTreeMap<CallId, Option<Timestamp>>,
     context_bytes: u64,
@@ -50,8 +54,18 @@ pub(super) struct Tally {
     window: bool,
     /// How often an answer may be asked for again; `None` where no shape is asked for.
     returns: Option<u32>,
-    /// What is wrong with the last answer.
+    /// What is wrong with the last answer, or with what its program returned.
     fault: Option<String>,
+    /// The calls that one program may make; `None` where the model writes none.
+    program: Option<u32>,
+    /// Calls that the program of the last answer has made.
+    made: u32,
+    /// Its own samples for work.
+    own_work: u32,
+    /// Whether a return was rejected and is to be asked for again.
+    rejected: bool,
+    /// Whether the program of the last answer has returned.
+    returned: bool,
 }
 
 impl Tally {
@@ -68,6 +82,7 @@ impl Tally {
             streams: false,
             runs: BTreeMap::new(),
             running: BTreeMap::new(),
+            lending: Lending::default(),
             deadlines: BTreeMap::new(),
             context_bytes: 0,
             continued: false,
@@ -84,10 +99,23 @@ impl Tally {
                 .and_then(|settings| settings.options.answer.as_ref())
                 .map(|shape| shape.retries),
             fault: None,
+            program: settings
+                .and_then(|settings| settings.options.program.as_ref())
+                .map(|program| program.limits.calls),
+            made: 0,
+            own_work: 0,
+            rejected: false,
+            returned: false,
         }
     }
 
     pub(super) fn count(&mut self, log: &[Recorded], recorded: &Recorded) -> Held {
+        self.counts(log, recorded)?;
+        self.lending
+            .holds(recorded, &self.limits, self.spent.whole())
+    }
+
+    fn counts(&mut self, log: &[Recorded], recorded: &Recorded) -> Held {
         let runs = u64::from(self.limits.restarts) + 1;
         match &recorded.fact {
             Fact::InputAccepted(_) => {
@@ -188,8 +216,27 @@ impl Tally {
                 over(recorded, "ms for a question", ms, most)?;
                 over(recorded, "questions", u64::from(fact.attempt), runs)
             }
+            Fact::ProgramCalled(_) => {
+                self.goes_on(recorded)?;
+                let room = self.made < self.program.unwrap_or(0);
+                if room && self.spent.calls < self.limits.calls {
+                    self.made += 1;
+                    self.spent.calls += 1;
+                }
+                Ok(())
+            }
+            Fact::ProgramRun(fact) => {
+                self.fault.clone_from(&fact.fault);
+                self.rejected = fact.fault.is_some();
+                self.returned = !self.rejected && fact.outcome.end.returned().is_some();
+                hold(9, self.fault.is_none() || self.returns.is_some(), || {
+                    format!("{} finds fault where no contract is set", recorded.seq)
+                })
+            }
             Fact::CallObserved(fact) => {
                 self.running.remove(&fact.call);
+                let took = self.lending.observed(recorded, fact)?;
+                self.spent.agents = self.spent.agents.and(took);
                 self.observed.push(fact.call);
                 self.answered();
                 Ok(())
@@ -253,6 +300,12 @@ impl Tally {
     fn answered(&mut self) {
         let seen = |call: &Seq| self.observed.contains(&CallId(call.0));
         let done = !self.streams && !self.brought.is_empty() && self.brought.iter().all(seen);
+        let over = self.calls() > self.limits.calls_per_sample;
+        if done && self.rejected && !over {
+            self.rejected = false;
+            let most = self.returns.unwrap_or(0);
+            self.spent.returns += u32::from(self.spent.returns < most);
+        }
         if done && self.denied && !self.stopped {
             self.denied = false;
             let most = self.limits.continuations;
@@ -289,7 +342,8 @@ impl Tally {
             return Ok(());
         };
         let answers = reading::answers_the_model(log, *decided);
-        if answers && self.brought.is_empty() && !self.continued {
+        let ends = self.brought.is_empty() || (self.returned && reading::at_the_end(log, *decided));
+        if answers && ends && !self.continued {
             self.continued = true;
             self.spent.continuations += 1;
         }
@@ -304,6 +358,8 @@ impl Tally {
         })?;
         self.spent.attempts += 1;
         self.fault = None;
+        (self.rejected, self.returned) = (false, false);
+        self.made = 0;
         self.brought.clear();
         self.streams = true;
         self.continued = false;
@@ -328,7 +384,10 @@ impl Tally {
             return over(recorded, "restarts", u64::from(restarts), u64::from(most));
         }
         (self.failures, self.restarts) = (0, 0);
-        let (samples, most) = (self.spent.samples, limits.samples);
+        if self.program.is_some() {
+            self.work(recorded, fact)?;
+        }
+        let (samples, most) = (self.spent.whole().samples, limits.samples);
         over(recorded, "samples", u64::from(samples), u64::from(most))
     }
 
@@ -339,13 +398,13 @@ impl Tally {
             (
                 "tokens",
                 limits.tokens,
-                self.spent.usage.tokens() + self.spent.estimated_tokens,
+                self.spent.whole().tokens,
                 reserved.tokens,
             ),
             (
                 "money",
                 limits.cost_micros,
-                self.spent.cost_micros,
+                self.spent.whole().cost_micros,
                 reserved.cost_micros,
             ),
         ];
@@ -378,11 +437,19 @@ impl Tally {
             let calls = u64::from(self.spent.calls + streaming);
             over(recorded, "calls", calls, u64::from(limits.calls))?;
         }
+        let first = *runs == 1;
         let most = u64::from(limits.restarts) + 1;
         over(recorded, "runs of a call", u64::from(*runs), most)?;
-        let tool = reading::tool(log, id).map(|(_, _, tool)| tool.concurrency);
-        self.running
-            .insert(id, tool.unwrap_or(Concurrency::Exclusive));
+        if reading::is_program(log, id) {
+            return Ok(());
+        }
+        let tool = reading::tool(log, id).map(|(_, _, tool)| tool);
+        let agent = tool.is_some_and(|tool| tool.agent.is_some()) && !fact.plan;
+        let (whole, agent) = (self.spent.whole(), agent.then_some(first));
+        let bounds = (&limits, self.kept_for_retries());
+        self.lending.starts(recorded, fact, bounds, whole, agent)?;
+        let class = tool.map_or(Concurrency::Exclusive, |tool| tool.concurrency);
+        self.running.insert(id, class);
         let running = self.running.len() as u64;
         let most = u64::from(limits.parallel_calls.max(1));
         over(recorded, "calls at the same time", running, most)?;
@@ -412,65 +479,5 @@ impl Tally {
 
     fn late(&self, at: Timestamp) -> bool {
         self.limits.turn_ms > 0 && at >= self.opened_at.plus_ms(self.limits.turn_ms)
-    }
-
-    /// A turn completes with an answer that has its shape, and gives up on one only when it may not
-    /// be asked for again.
-    fn shaped(&self, recorded: &Recorded, fact: &TurnSettled) -> Held {
-        let so = match &fact.outcome {
-            Outcome::Completed => self.fault.is_none(),
-            Outcome::Misshapen { fault } => {
-                self.fault.as_ref() == Some(fault) && Some(self.spent.returns) >= self.returns
-            }
-            Outcome::NoAnswer
-            | Outcome::Refused
-            | Outcome::Interrupted { .. }
-            | Outcome::Blocked { .. }
-            | Outcome::Exhausted { .. }
-            | Outcome::Failed { .. } => true,
-        };
-        hold(9, so, || {
-            let (fault, times) = (&self.fault, self.spent.returns);
-            format!(
-                "{} ends over the fault {fault:?} after {times} returns",
-                recorded.seq
-            )
-        })
-    }
-
-    pub(super) fn settled(&self, recorded: &Recorded, fact: &TurnSettled) -> Held {
-        let mut spent = self.spent;
-        if self.compacts {
-            spent.estimated_tokens += self.reserved.tokens;
-            spent.cost_micros += self.reserved.cost_micros;
-        }
-        hold(9, fact.spent == spent, || {
-            let (said, spent) = (&fact.spent, &spent);
-            format!("{} says {said:?}, and it was {spent:?}", recorded.seq)
-        })?;
-        self.shaped(recorded, fact)?;
-        let Outcome::Exhausted { limit } = &fact.outcome else {
-            return Ok(());
-        };
-        let (spent, limits) = (&self.spent, &self.limits);
-        let reached = match limit {
-            LimitKind::Samples => spent.samples >= limits.samples,
-            LimitKind::CallsPerSample => self.calls() > limits.calls_per_sample,
-            LimitKind::Calls => spent.calls > limits.calls,
-            // A sample is not begun when its estimate would go over, so less may have been used.
-            LimitKind::Tokens => limits.tokens > 0,
-            LimitKind::Cost => limits.cost_micros > 0 && self.price.is_some(),
-            LimitKind::OutputTokens => self.length,
-            LimitKind::WallClock => limits.turn_ms > 0 && self.stopped,
-            LimitKind::Continuations => spent.continuations >= limits.continuations,
-            LimitKind::Compactions => spent.compactions >= limits.compactions,
-            LimitKind::Context => self.overflow || self.window,
-        };
-        hold(9, reached, || {
-            format!(
-                "{} says that {limit:?} is exhausted, and it is not",
-                recorded.seq
-            )
-        })
     }
 }

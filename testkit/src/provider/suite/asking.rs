@@ -32,6 +32,7 @@ fn call(sample: u64, id: &str, name: &str, arguments: &str) -> PromptItem {
         fault: None,
         rules: Vec::new(),
         opaque: None,
+        spoken: false,
     };
     PromptItem::Call {
         sample: Seq(sample),
@@ -139,6 +140,7 @@ pub(super) fn with_tools() -> Settings {
         concurrency: Concurrency::Parallel,
         timeout_ms: None,
         reconciles: false,
+        agent: None,
     };
     Settings {
         tools: vec![tool("read_file"), tool("f")],

@@ -11,7 +11,7 @@ use windlass_core::{
     Trigger,
 };
 
-use super::parts::{digest, edit, number, places, scope, text, usage};
+use super::parts::{digest, edit, key, number, places, scope, text, usage};
 
 /// A fact about what stands around the samples.
 pub(super) fn fact() -> impl Strategy<Value = Fact> {
@@ -44,9 +44,9 @@ fn goal_set() -> impl Strategy<Value = Fact> {
         let text = text.into();
         Arc::new(Goal { text, turns })
     });
-    (scope(), prop::option::of(goal)).prop_map(|(by, goal)| {
+    (scope(), prop::option::of(goal), key()).prop_map(|(by, goal, key)| {
         let by = Arc::new(by);
-        Fact::GoalSet(GoalSet { by, goal })
+        Fact::GoalSet(GoalSet { by, goal, key })
     })
 }
 
@@ -132,6 +132,7 @@ fn context_injected() -> impl Strategy<Value = Fact> {
         text().prop_map(|text| ContextSource::Workspace { text: text.into() }),
         text().prop_map(|text| ContextSource::Posture { text: text.into() }),
         text().prop_map(|text| ContextSource::Goal { text: text.into() }),
+        text().prop_map(|text| ContextSource::LastSample { text: text.into() }),
         (number(), text()).prop_map(|(started, text)| ContextSource::Shape {
             started: Seq(started),
             text: text.into(),

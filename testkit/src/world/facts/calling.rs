@@ -6,10 +6,12 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
     ApprovalAnswered, ApprovalAsked, CallDecided, CallId, CallObserved, CallStarted, Decider, Fact,
-    Kept, Observation, ObservationStatus, ReconcileStarted, Timestamp, Verdict,
+    Kept, Lent, Observation, ObservationStatus, ProgramCalled, ProgramEnd, ProgramFault,
+    ProgramOutcome, ProgramRun, ReconcileStarted, Timestamp, Took, Verdict,
 };
 
-use super::parts::{digest, edit, number, scope, text};
+use super::call_item;
+use super::parts::{digest, edit, key, number, scope, text};
 
 /// A fact about a call.
 pub(super) fn fact() -> impl Strategy<Value = Fact> {
@@ -20,6 +22,69 @@ pub(super) fn fact() -> impl Strategy<Value = Fact> {
         call_started(),
         reconcile_started(),
         call_observed(),
+        program_called(),
+        program_run(),
+    ]
+}
+
+fn program_called() -> impl Strategy<Value = Fact> {
+    (number(), call_item()).prop_map(|(program, item)| {
+        Fact::ProgramCalled(ProgramCalled {
+            program: CallId(program),
+            item: Arc::new(item),
+        })
+    })
+}
+
+fn program_run() -> impl Strategy<Value = Fact> {
+    let texts = || prop::collection::vec(text(), 0..3);
+    let memory = prop::option::of(text());
+    let outcome = (
+        program_end(),
+        texts(),
+        memory,
+        texts(),
+        texts(),
+        any::<u64>(),
+    );
+    let outcome = outcome.prop_map(|(end, prints, memory, defined, repairs, steps)| {
+        Arc::new(ProgramOutcome {
+            end,
+            prints,
+            memory: memory.map(Arc::from),
+            defined,
+            repairs,
+            steps,
+        })
+    });
+    let whole = (number(), outcome, prop::option::of(text()));
+    whole.prop_map(|(program, outcome, fault)| {
+        Fact::ProgramRun(ProgramRun {
+            program: CallId(program),
+            outcome,
+            fault,
+        })
+    })
+}
+
+fn program_end() -> impl Strategy<Value = ProgramEnd> {
+    let value = || text().prop_map(Arc::<str>::from);
+    let place = || prop::option::of(any::<u32>());
+    let fault = (text(), text(), place(), place(), prop::option::of(text()));
+    let fault = fault.prop_map(|(class, message, line, column, hint)| {
+        ProgramEnd::Fault(ProgramFault {
+            class,
+            message,
+            line,
+            column,
+            hint,
+        })
+    });
+    prop_oneof![
+        value().prop_map(|value| ProgramEnd::Value { value }),
+        value().prop_map(|value| ProgramEnd::Return { value }),
+        value().prop_map(|value| ProgramEnd::Fail { value }),
+        fault,
     ]
 }
 
@@ -55,8 +120,8 @@ fn approval_asked() -> impl Strategy<Value = Fact> {
 
 fn approval_answered() -> impl Strategy<Value = Fact> {
     let edit = prop::option::of(edit());
-    let whole = (number(), scope(), verdict(), text(), digest(), edit);
-    whole.prop_map(|(call, by, verdict, reason, arguments, edit)| {
+    let whole = (number(), scope(), verdict(), text(), digest(), edit, key());
+    whole.prop_map(|(call, by, verdict, reason, arguments, edit, key)| {
         Fact::ApprovalAnswered(ApprovalAnswered {
             call: CallId(call),
             by: Arc::new(by),
@@ -64,6 +129,7 @@ fn approval_answered() -> impl Strategy<Value = Fact> {
             reason,
             arguments,
             edit,
+            key,
         })
     })
 }
@@ -81,15 +147,39 @@ fn reconcile_started() -> impl Strategy<Value = Fact> {
 }
 
 fn call_started() -> impl Strategy<Value = Fact> {
-    let whole = (number(), any::<u32>(), text(), number(), any::<bool>());
-    whole.prop_map(|(call, attempt, idempotency_key, timeout_ms, plan)| {
+    let numbers = (any::<u32>(), number(), number());
+    let lent = prop::option::of(numbers.prop_map(|(samples, tokens, cost_micros)| Lent {
+        samples,
+        tokens,
+        cost_micros,
+    }));
+    let whole = (
+        number(),
+        any::<u32>(),
+        text(),
+        number(),
+        any::<bool>(),
+        lent,
+    );
+    whole.prop_map(|(call, attempt, idempotency_key, timeout_ms, plan, lent)| {
         Fact::CallStarted(CallStarted {
             call: CallId(call),
             attempt,
             idempotency_key,
             timeout_ms,
             plan,
+            lent,
         })
+    })
+}
+
+/// What agents took.
+pub(super) fn took() -> impl Strategy<Value = Took> {
+    let numbers = (any::<u32>(), number(), number());
+    numbers.prop_map(|(samples, tokens, cost_micros)| Took {
+        samples,
+        tokens,
+        cost_micros,
     })
 }
 
@@ -104,9 +194,17 @@ fn call_observed() -> impl Strategy<Value = Fact> {
     ]);
     let kept = (text(), number()).prop_map(|(sha256, bytes)| Kept { sha256, bytes });
     let sizes = (number(), number());
-    let whole = (number(), status, text(), sizes, prop::option::of(kept));
+    let took = prop::option::of(took());
+    let whole = (
+        number(),
+        status,
+        text(),
+        sizes,
+        prop::option::of(kept),
+        took,
+    );
     whole.prop_map(
-        |(call, status, output, (output_bytes, omitted_bytes), kept)| {
+        |(call, status, output, (output_bytes, omitted_bytes), kept, took)| {
             Fact::CallObserved(CallObserved {
                 call: CallId(call),
                 observation: Arc::new(Observation {
@@ -116,6 +214,7 @@ fn call_observed() -> impl Strategy<Value = Fact> {
                     omitted_bytes,
                     kept,
                 }),
+                took,
             })
         },
     )

@@ -11,15 +11,15 @@ use proptest::sample::select;
 use windlass_core::{
     Ancestor, CallId, CallItem, ContextPart, Delivery, Draft, Fact, Image, ImageMedia,
     InputAccepted, InputId, InputQueued, InterruptRequested, Item, ItemAdded, LimitKind, Lineage,
-    Outcome, ReasoningItem, Recorded, Reserved, Retry, SampleCut, SampleEnded, SampleFailure,
-    SampleStarted, Seq, SessionOpened, SettingsChanged, Spent, Stands, StopReason, StopWhen,
-    Timestamp, TurnId, TurnOpened, TurnSettled,
+    Opaque, Outcome, ReasoningItem, Recorded, Reserved, Retry, SampleCut, SampleEnded,
+    SampleFailure, SampleKind, SampleStarted, Seq, SessionOpened, SettingsChanged, Spent, Stands,
+    StopReason, StopWhen, Timestamp, TurnId, TurnOpened, TurnSettled,
 };
 
 use super::random::{FAILURES, limits};
 use parts::{
-    asked, because, digest, interrupter, number, opaque, places, scope, session, settings, text,
-    usage,
+    asked, because, digest, interrupter, key, number, opaque, places, scope, session, settings,
+    text, usage,
 };
 
 /// A fact of any kind, anywhere in a log.
@@ -38,10 +38,13 @@ pub fn recorded() -> impl Strategy<Value = Recorded> {
 fn fact() -> impl Strategy<Value = Fact> {
     prop_oneof![
         session_opened(),
-        (scope(), settings()).prop_map(|(by, settings)| Fact::SettingsChanged(SettingsChanged {
-            by: Arc::new(by),
-            settings: Arc::new(settings),
-        })),
+        (scope(), settings(), key()).prop_map(|(by, settings, key)| {
+            Fact::SettingsChanged(SettingsChanged {
+                by: Arc::new(by),
+                settings: Arc::new(settings),
+                key,
+            })
+        }),
         input_queued(),
         around::fact(),
         calling::fact(),
@@ -118,11 +121,11 @@ fn input_queued() -> impl Strategy<Value = Fact> {
         text: text.into(),
     });
     let context = prop::collection::vec(part, 0..3);
-    let key = prop::option::of(text());
+    let keys = (key(), key());
     let images = prop::collection::vec(image(), 0..3);
     let said = (text(), context, images);
-    let whole = (scope(), said, delivery, key, any::<bool>());
-    whole.prop_map(|(scope, said, delivery, key, dry_run)| {
+    let whole = (scope(), said, delivery, keys, any::<bool>());
+    whole.prop_map(|(scope, said, delivery, (key, keyed), dry_run)| {
         let (text, context, images) = said;
         Fact::InputQueued(InputQueued {
             scope: Arc::new(scope),
@@ -132,31 +135,34 @@ fn input_queued() -> impl Strategy<Value = Fact> {
             images,
             key,
             dry_run,
+            keyed,
         })
     })
 }
 
 fn interrupt_requested() -> impl Strategy<Value = Fact> {
     let when = select(vec![StopWhen::Now, StopWhen::AfterStep]);
-    (interrupter(), scope(), text(), when).prop_map(|(by, scope, reason, when)| {
+    (interrupter(), scope(), text(), when, key()).prop_map(|(by, scope, reason, when, key)| {
         Fact::InterruptRequested(InterruptRequested {
             by,
             scope: Arc::new(scope),
             reason,
             when,
+            key,
         })
     })
 }
 
 fn turn_opened() -> impl Strategy<Value = Fact> {
-    let whole = (because(), scope(), number(), limits(), any::<bool>());
-    whole.prop_map(|(because, scope, settings, limits, dry_run)| {
+    let whole = (because(), scope(), number(), limits(), any::<bool>(), key());
+    whole.prop_map(|(because, scope, settings, limits, dry_run, key)| {
         Fact::TurnOpened(TurnOpened {
             because,
             scope: Arc::new(scope),
             settings: Seq(settings),
             limits,
             dry_run,
+            key,
         })
     })
 }
@@ -171,16 +177,33 @@ fn reserved() -> impl Strategy<Value = Reserved> {
 
 fn sample_started() -> impl Strategy<Value = Fact> {
     let reserved = reserved();
-    let whole = (any::<u32>(), any::<u32>(), because(), digest(), reserved);
-    whole.prop_map(|(sample, attempt, because, digest, reserved)| {
+    let kind = sample_kind();
+    let whole = (
+        any::<u32>(),
+        any::<u32>(),
+        because(),
+        digest(),
+        reserved,
+        kind,
+    );
+    whole.prop_map(|(sample, attempt, because, digest, reserved, kind)| {
         Fact::SampleStarted(SampleStarted {
             sample,
             attempt,
             because,
             digest,
             reserved,
+            kind,
         })
     })
+}
+
+fn sample_kind() -> impl Strategy<Value = SampleKind> {
+    select(vec![
+        SampleKind::Normal,
+        SampleKind::MustReturn,
+        SampleKind::Retry,
+    ])
 }
 
 fn sample_ended() -> impl Strategy<Value = Fact> {
@@ -287,8 +310,14 @@ fn turn_settled() -> impl Strategy<Value = Fact> {
         (select(&FAILURES[..]), text())
             .prop_map(|(failure, message)| Outcome::Failed { failure, message }),
     ];
-    let counts = (any::<[u32; 6]>(), number(), number(), usage());
-    let spent = counts.prop_map(|(counts, cost_micros, estimated_tokens, usage)| {
+    let counts = (
+        any::<[u32; 6]>(),
+        number(),
+        number(),
+        usage(),
+        calling::took(),
+    );
+    let spent = counts.prop_map(|(counts, cost_micros, estimated_tokens, usage, agents)| {
         let [
             samples,
             attempts,
@@ -307,6 +336,7 @@ fn turn_settled() -> impl Strategy<Value = Fact> {
             continuations,
             compactions,
             returns,
+            agents,
         }
     });
     let waiting = prop::collection::vec(number().prop_map(InputId), 0..3);
@@ -319,31 +349,41 @@ fn turn_settled() -> impl Strategy<Value = Fact> {
     })
 }
 
-fn item() -> impl Strategy<Value = Item> {
-    let opaque = || prop::option::of((text(), text(), text(), text()).prop_map(opaque));
+fn opaques() -> impl Strategy<Value = Option<Opaque>> {
+    prop::option::of((text(), text(), text(), text()).prop_map(opaque))
+}
+
+/// A call as a model, or a program, writes it.
+fn call_item() -> impl Strategy<Value = CallItem> {
     let call = (
         text(),
         text(),
         text(),
         prop::option::of(text()),
         places(),
-        opaque(),
+        opaques(),
+        any::<bool>(),
     );
+    call.prop_map(
+        |(provider_id, name, arguments, fault, rules, opaque, spoken)| CallItem {
+            provider_id,
+            name,
+            arguments,
+            fault,
+            rules,
+            opaque,
+            spoken,
+        },
+    )
+}
+
+fn item() -> impl Strategy<Value = Item> {
     prop_oneof![
         text().prop_map(|text| Item::Text { text: text.into() }),
         text().prop_map(|text| Item::Refusal { text: text.into() }),
-        (text(), opaque()).prop_map(|(text, opaque)| {
+        (text(), opaques()).prop_map(|(text, opaque)| {
             Item::Reasoning(Arc::new(ReasoningItem { text, opaque }))
         }),
-        call.prop_map(|(provider_id, name, arguments, fault, rules, opaque)| {
-            Item::Call(Arc::new(CallItem {
-                provider_id,
-                name,
-                arguments,
-                fault,
-                rules,
-                opaque,
-            }))
-        }),
+        call_item().prop_map(|call| Item::Call(Arc::new(call))),
     ]
 }

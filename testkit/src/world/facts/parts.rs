@@ -133,6 +133,11 @@ pub(super) fn text() -> impl Strategy<Value = String> {
     ]
 }
 
+/// The key that something was said under, if it was under one.
+pub(super) fn key() -> impl Strategy<Value = Option<String>> {
+    prop::option::of(text())
+}
+
 /// Any number, with those at the edges.
 pub(super) fn number() -> impl Strategy<Value = u64> {
     prop_oneof![any::<u64>(), select(vec![0, 1, (1 << 53) + 1, u64::MAX])]

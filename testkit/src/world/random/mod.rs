@@ -8,11 +8,12 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
-    Delivery, FailureKind, Goal, HookVerdict, Interrupter, ObservationStatus, Retry, StopReason,
-    StopWhen, Widening,
+    Delivery, FailureKind, Goal, HookVerdict, Interrupter, ObservationStatus, PROGRAM_TOOL, Retry,
+    StopReason, StopWhen, Took, Widening,
 };
 
 use super::posture::{RECONCILES, TOOLS};
+use super::programs::{ProgramEndWord, ProgramWord};
 use super::script::{Compacted, Cost, Script, Step, Word};
 
 pub(crate) use settings::{limits, posture};
@@ -132,16 +133,31 @@ fn step() -> impl Strategy<Value = Step> {
 fn user() -> impl Strategy<Value = Step> {
     let when = prop_oneof![3 => Just(StopWhen::Now), 1 => Just(StopWhen::AfterStep)];
     let widening = select(vec![Widening::Refused, Widening::Meant]);
-    prop_oneof![
+    let said = prop_oneof![
         6 => send(),
         1 => goal(),
         1 => Just(Step::Continue),
         2 => (interrupter(), when).prop_map(|(by, when)| Step::Interrupt { by, when }),
         1 => (posture().boxed(), widening)
             .prop_map(|(posture, widening)| Step::Configure { posture, widening }),
+    ];
+    prop_oneof![
+        11 => keyed(said.boxed()),
         5 => prop_oneof![0..3_u64, 0..3_000_u64].prop_map(Step::Wait),
         1 => (1..2_000_u64).prop_map(Step::Back),
     ]
+}
+
+/// What is said, now and then under a key, of which there are so few that they come again.
+fn keyed(said: BoxedStrategy<Step>) -> impl Strategy<Value = Step> {
+    let key = prop_oneof![3 => Just(None), 1 => select(vec!["k", "m", "n"]).prop_map(Some)];
+    (said, key).prop_map(|(step, key)| match key {
+        Some(key) => Step::Keyed {
+            key: key.to_owned(),
+            step: Box::new(step),
+        },
+        None => step,
+    })
 }
 
 /// What the sample that runs says.
@@ -162,7 +178,8 @@ fn answer() -> impl Strategy<Value = Step> {
     prop_oneof![
         12 => finish(),
         12 => hook(),
-        4 => answered(),
+        10 => program(),
+        4 => keyed(answered().boxed()),
         3 => (0..3_usize, prop::option::weighted(0.8, word()))
             .prop_map(|(nth, word)| Step::Asked { nth, word }),
         2 => reconciled(),
@@ -237,7 +254,11 @@ fn interrupter() -> impl Strategy<Value = Interrupter> {
 
 fn call() -> impl Strategy<Value = Step> {
     let known: Vec<&str> = TOOLS.iter().map(|(name, _, _)| *name).collect();
-    let tool = prop_oneof![12 => select(known), 1 => Just("absent")];
+    let tool = prop_oneof![
+        12 => select(known),
+        4 => Just(PROGRAM_TOOL),
+        1 => Just("absent"),
+    ];
     let id = select(vec!["", "c1", "c2"]);
     let fault = prop_oneof![9 => Just(None), 1 => Just(Some(String::from("broken")))];
     (tool, id, fault, arguments()).prop_map(|(tool, id, fault, arguments)| Step::Call {
@@ -246,6 +267,26 @@ fn call() -> impl Strategy<Value = Step> {
         fault,
         arguments,
     })
+}
+
+/// What a program says.
+fn program() -> impl Strategy<Value = Step> {
+    let known: Vec<&str> = TOOLS.iter().map(|(name, _, _)| *name).collect();
+    let tool = prop_oneof![12 => select(known), 1 => Just("absent")];
+    let call = (tool.prop_map(str::to_owned), arguments());
+    let calls = prop::collection::vec(call, 1..4).prop_map(ProgramWord::Calls);
+    let end = select(ProgramEndWord::ALL.to_vec());
+    let fault = prop::option::weighted(0.2, Just(String::from("odd")));
+    let keeps = prop::option::weighted(0.5, Just(String::from("m")));
+    let ends = (end, fault, keeps).prop_map(|((_, end), fault, keeps)| ProgramWord::Ends {
+        end,
+        fault,
+        keeps,
+        value: String::from("1"),
+    });
+    let word = prop_oneof![3 => calls, 2 => ends];
+    let said = (0..2_usize, word).prop_map(|(nth, word)| Step::Program { nth, word });
+    prop_oneof![8 => said, 1 => Just(Step::Spoken(String::from("x")))]
 }
 
 fn arguments() -> impl Strategy<Value = String> {
@@ -330,9 +371,18 @@ fn output() -> impl Strategy<Value = String> {
 }
 
 fn finish() -> impl Strategy<Value = Step> {
-    (status(), 0..4_usize, output()).prop_map(|(status, nth, output)| Step::Finish {
+    let took = (0..4_u32, 0..200_u64, 0..200_u64);
+    let took = took.prop_map(|(samples, tokens, cost_micros)| Took {
+        samples,
+        tokens,
+        cost_micros,
+    });
+    let took = prop::option::weighted(0.3, took);
+    let whole = (status(), 0..4_usize, took, output());
+    whole.prop_map(|(status, nth, took, output)| Step::Finish {
         status,
         nth,
+        took,
         output,
     })
 }

@@ -57,17 +57,22 @@ pub(crate) fn posture() -> impl Strategy<Value = Posture> {
         window(),
         price(),
         shape(),
+        (program(), agent()),
     );
     whole.prop_map(
-        |(mode, permissions, limits, rules, hooks, window, price, shape)| Posture {
-            mode,
-            permissions,
-            limits,
-            rules,
-            hooks,
-            window,
-            price,
-            shape,
+        |(mode, permissions, limits, rules, hooks, window, price, shape, (program, agent))| {
+            Posture {
+                mode,
+                permissions,
+                limits,
+                rules,
+                hooks,
+                window,
+                price,
+                shape,
+                program,
+                agent,
+            }
         },
     )
 }
@@ -198,6 +203,16 @@ fn window() -> impl Strategy<Value = Window> {
     ]);
     let tokens = prop_oneof![2 => Just(0), 1 => 150..900_u64];
     (tokens, strategy).prop_map(|(tokens, strategy)| Window { tokens, strategy })
+}
+
+/// A quarter of the sessions have an agent.
+fn agent() -> impl Strategy<Value = Option<u32>> {
+    prop_oneof![3 => Just(None), 1 => (0..4_u32).prop_map(Some)]
+}
+
+/// In a quarter of the sessions the model writes programs.
+fn program() -> impl Strategy<Value = Option<u32>> {
+    prop_oneof![3 => Just(None), 1 => (0..5_u32).prop_map(Some)]
 }
 
 /// A quarter of the sessions ask for answers of a shape.

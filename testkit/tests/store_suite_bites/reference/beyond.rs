@@ -1,6 +1,7 @@
 //! What the store does beyond keeping facts: recognises, summarises, wakes, erases, keeps snapshots.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
@@ -72,7 +73,20 @@ impl Reference {
                 let of = summary.and_then(|summary| summary.tenant.as_ref());
                 return of.is_some_and(|of| of.eq_ignore_ascii_case(tenant));
             }
-            filter.takes(summary)
+            let is_held = || {
+                let log = kept.logs.get(&head.id);
+                match self.fault {
+                    Some(Fault::TakesClaimedForFree) => false,
+                    Some(Fault::TakesReleasedForHeld) => {
+                        log.is_some_and(|log| !log.given.is_empty())
+                    }
+                    Some(Fault::TakesReleasedElsewhereForHeld) => {
+                        self.claims.load(Ordering::Relaxed) == 0
+                    }
+                    _ => log.is_some_and(|log| log.claim.is_some()),
+                }
+            };
+            filter.takes(summary, is_held)
         };
         if self.is(Fault::FiltersAfterTheLimit) {
             return heads.take(limit).filter(takes).collect();

@@ -64,6 +64,7 @@ fn interrupted() -> Fact {
         scope: Arc::new(Scope::local("person")),
         reason: String::from("enough"),
         when: StopWhen::Now,
+        key: None,
     })
 }
 
@@ -318,6 +319,7 @@ fn a_turn_is_asked_once_to_stop_after_its_step() {
             scope: Arc::new(Scope::local("person")),
             reason: String::from("enough"),
             when: StopWhen::AfterStep,
+            key: None,
         })
     };
     let paused = with(&session("send hello"), after()).unwrap();

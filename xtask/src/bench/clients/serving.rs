@@ -101,6 +101,7 @@ fn server(model: &str, dir: &Path, host: &str) -> anyhow::Result<Server> {
             hooks: Arc::new(NoHooks),
             approver: Arc::new(NobodyAsked),
             clock: clock.clone(),
+            programs: windlass::ports::Programs::none(),
         },
         Config::default(),
     );

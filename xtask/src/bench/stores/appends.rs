@@ -143,7 +143,9 @@ async fn appender(course: &Course) -> anyhow::Result<Arc<dyn Appender>> {
             let schema = format!("bench_{}", std::process::id());
             match bare {
                 true => Arc::new(bare_postgres::BarePostgres::start(url, &schema).await?),
-                false => Arc::new(kit::postgres(&format!("{url}?schema={schema}")).await?),
+                false => {
+                    Arc::new(kit::postgres(&format!("{url}?schema={schema}&prepared=yes")).await?)
+                }
             }
         }
     })
@@ -198,6 +200,7 @@ pub(crate) fn fact(session: &SessionId, after: Seq) -> anyhow::Result<Arc<Record
             images: Vec::new(),
             key: None,
             dry_run: false,
+            keyed: None,
         });
         let draft = Draft {
             turn: None,

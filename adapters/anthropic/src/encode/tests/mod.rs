@@ -40,6 +40,7 @@ fn settings(model: &str) -> Settings {
             concurrency: Concurrency::Parallel,
             timeout_ms: None,
             reconciles: false,
+            agent: None,
         }],
         limits: Limits::default(),
         max_output_tokens: Some(100),
@@ -75,6 +76,7 @@ fn call(sample: u64, id: &str, name: &str, arguments: &str) -> PromptItem {
         fault: None,
         rules: Vec::new(),
         opaque: None,
+        spoken: false,
     };
     PromptItem::Call {
         sample: Seq(sample),

@@ -12,8 +12,12 @@ use serde::Deserialize;
 use windlass::core::Scope;
 use windlass_server::{Bounds, Grant, Quota, Right, Rights, TokenHash};
 
-use crate::args::{Pattern, Shape, amount, duration, mode, pattern, permissions, price, strategy};
+use crate::args::{
+    Pattern, Shape, amount, duration, mode, pattern, permissions, price, strategy, transport,
+};
 use crate::exit::Failure;
+use crate::wiring::node::live_config;
+use crate::wiring::runtimes;
 
 /// The most bytes of the file.
 const MOST: u64 = 4 * 1024 * 1024;
@@ -28,6 +32,10 @@ pub(super) struct File {
     pub(super) hosts: Vec<String>,
     /// Origins beside its own that browsers may call it from.
     pub(super) origins: Vec<String>,
+    /// As `--live`.
+    pub(super) live: Option<String>,
+    /// As `--most-sessions`.
+    pub(super) most_sessions: Option<u32>,
     /// How much of everything it takes.
     pub(super) bounds: Bounds,
     /// The tenants.
@@ -84,6 +92,12 @@ pub(super) struct Entry {
     window: Option<u64>,
     /// As `--compaction`.
     compaction: Option<String>,
+    /// As `--program`.
+    program: Option<String>,
+    /// As `--program-transport`.
+    program_transport: Option<String>,
+    /// As `--program-data`.
+    program_data: Option<PathBuf>,
     /// As `--tools`.
     tools: Option<PathBuf>,
     /// As `--hooks`.
@@ -178,6 +192,12 @@ impl File {
                 ));
             }
         }
+        if let Some(url) = &self.live {
+            live_config(url).map_err(|failure| failure.message)?;
+        }
+        if self.most_sessions == Some(0) {
+            return Err("most_sessions is at least 1".to_owned());
+        }
         if let Some(bound) = self.bounds.without_room() {
             return Err(format!(
                 "the bound {bound} leaves no room: make it more, or leave it out"
@@ -226,7 +246,13 @@ impl Entry {
     /// Paths are relative to the file that names them.
     fn resolve(&mut self, beside: &Path) {
         self.workspace = beside.join(&self.workspace);
-        for path in [&mut self.providers, &mut self.tools, &mut self.hooks] {
+        let paths = [
+            &mut self.providers,
+            &mut self.tools,
+            &mut self.hooks,
+            &mut self.program_data,
+        ];
+        for path in paths {
             *path = path.take().map(|path| beside.join(path));
         }
     }
@@ -253,6 +279,13 @@ impl Entry {
             price: read("price", self.price.as_ref(), price)?,
             window: self.window,
             compaction: read("compaction", self.compaction.as_ref(), strategy)?,
+            program: read("program", self.program.as_ref(), runtime)?,
+            program_transport: read(
+                "program_transport",
+                self.program_transport.as_ref(),
+                transport,
+            )?,
+            program_data: self.program_data.clone(),
             tools: self.tools.clone(),
             hooks: self.hooks.clone(),
             ..Shape::default()
@@ -297,6 +330,17 @@ fn is_name(name: &str) -> Result<(), String> {
     }
 }
 
+fn runtime(name: &str) -> Result<String, String> {
+    let runtimes = runtimes();
+    match runtimes.get(name) {
+        Some(_) => Ok(name.to_owned()),
+        None => Err(format!(
+            "{name:?} is no runtime; there are: {}",
+            runtimes.names().join(", ")
+        )),
+    }
+}
+
 fn read<T>(
     field: &str,
     said: Option<&String>,
@@ -331,6 +375,8 @@ mod tests {
                 listen = "10.0.0.1:443"
                 hosts = ["windlass.example.org"]
                 origins = ["https://chat.example.org"]
+                live = "nats://live.example.org/windlass?creds=live.creds"
+                most_sessions = 500
 
                 [bounds]
                 connections = 100
@@ -340,6 +386,8 @@ mod tests {
                 workspace = "acme"
                 provider = "demo"
                 permissions = "ask"
+                program = "ptclisp"
+                program_transport = "text"
                 deny = ["shell"]
                 deadline = "5m"
                 tools = "tools.json"
@@ -358,11 +406,14 @@ mod tests {
         ))
         .unwrap();
         assert_eq!(file.bounds.connections, 100);
+        assert_eq!(file.most_sessions, Some(500));
+        assert!(file.live.as_deref().unwrap().contains("live.example.org"));
         assert_eq!(file.bounds.headers, Bounds::default().headers);
         let tenant = &file.tenants[0];
         assert_eq!(tenant.workspace, Path::new("/etc/windlass/acme"));
         let shape = tenant.shape().unwrap();
         assert_eq!(shape.tools.unwrap(), Path::new("/etc/windlass/tools.json"));
+        assert_eq!(shape.program.as_deref(), Some("ptclisp"));
         assert_eq!(shape.deadline.unwrap().as_secs(), 300);
         assert_eq!(file.quotas()["acme"].turns, 3);
         let (_, grant) = &file.grants().unwrap()[0];
@@ -405,11 +456,20 @@ mod tests {
             ),
             ("hosts = [\"a/b\"]".to_owned(), "is no host"),
             ("origins = [\"*\"]".to_owned(), "is no origin"),
+            ("most_sessions = 0\n".to_owned(), "at least 1"),
+            (
+                "live = \"http://s3cret@h\"\n".to_owned(),
+                "where live events go",
+            ),
             (tenant.repeat(2), "two tenants"),
             (tenant.replace("\"a\"", "\"../a\""), "is no name"),
             (
                 format!("{tenant}permissions = \"all\"\n"),
                 "a: permissions: \"all\"",
+            ),
+            (
+                format!("{tenant}program = \"perl\"\n"),
+                "a: program: \"perl\" is no runtime; there are: ptclisp, javascript",
             ),
             (
                 format!("{tenant}quota = {{ turn = 1 }}\n"),

@@ -13,13 +13,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
+use windlass::Load;
 use windlass::core::Scope;
+use windlass::ports::{Blobs, LogStore};
 use windlass_server::{Access, Grant, Rights, Served, Server, Tenant, TokenHash};
 
 use crate::Layer;
 use crate::args::{Serve, Shape};
 use crate::exit::{Exit, Failure};
-use crate::wiring::place::{Opened, Site};
+use crate::wiring::node::{Node, Shared, live_config};
+use crate::wiring::place::{Site, StoreUrl};
 use crate::wiring::tools::configured;
 
 use file::File;
@@ -32,6 +35,8 @@ pub(crate) use token::fresh as fresh_token;
 const USUAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8620);
 /// The tenant of a server that none are configured for: as `windlass run` has it.
 const LOCAL: &str = "local";
+/// How many sessions a node drives at most, unless told otherwise.
+const MOST_SESSIONS: u32 = 10_000;
 /// The file's name in the user's configuration folder.
 const NAME: &str = "server.toml";
 
@@ -44,6 +49,16 @@ pub(crate) struct Composed {
     pub(crate) reload: Reload,
     /// What was left open, by tenant.
     pub(crate) recovery: Vec<Recovery>,
+    /// This process among others on its store, where there may be others.
+    pub(crate) node: Option<Node>,
+}
+
+/// What the tenants run on.
+struct Kept {
+    store: Arc<dyn LogStore>,
+    blobs: Arc<dyn Blobs>,
+    /// What is shared with other nodes, and how many sessions are driven here.
+    shared: Option<(Shared, Arc<Load>)>,
 }
 
 /// Puts a server together. Stores have this layer over them.
@@ -64,10 +79,12 @@ pub(crate) async fn compose(args: &Serve, layer: Layer) -> Result<Composed, Fail
     is_guarded(&file, at)?;
     let own = own_token(args, &file)?;
     let site = Site::new(&args.place)?;
+    let among = Among::read(args, &file, &site.store)?;
     let opened = site.open().await?;
-    let kept = Opened {
+    let kept = Kept {
         store: layer(opened.store),
         blobs: opened.blobs,
+        shared: among.share(opened.node.as_ref()).await?,
     };
     let tenants = tenants(args, &file, &site, &kept)?;
     let names: Vec<String> = tenants.iter().map(|tenant| tenant.name.clone()).collect();
@@ -85,7 +102,9 @@ pub(crate) async fn compose(args: &Serve, layer: Layer) -> Result<Composed, Fail
         Some(token) => format!("http://{at}/#token={token}"),
         None => format!("http://{at}/"),
     };
-    let recovery = tenants.iter().map(Recovery::of).collect();
+    let among = kept.shared.is_some();
+    let recovery = tenants.iter();
+    let recovery = recovery.map(|tenant| Recovery::of(tenant, among)).collect();
     let server = Server::new(Served {
         tenants,
         access,
@@ -100,7 +119,40 @@ pub(crate) async fn compose(args: &Serve, layer: Layer) -> Result<Composed, Fail
         link,
         reload,
         recovery,
+        node: opened.node,
     })
+}
+
+/// How this node is one among others, as the words of the command and the file say it.
+struct Among<'a> {
+    live: Option<&'a str>,
+    most: Option<u32>,
+}
+
+impl<'a> Among<'a> {
+    /// Refuses what cannot be, before anything is opened.
+    fn read(args: &'a Serve, file: &'a File, store: &StoreUrl) -> Result<Self, Failure> {
+        let live = args.live.as_ref().or(file.live.as_ref());
+        let most = args.most_sessions.or(file.most_sessions);
+        let named = live.map(|_| "live").or(most.map(|_| "most_sessions"));
+        if let Some(named) = named.filter(|_| !store.has_nodes()) {
+            return Err(Failure::usage(format!(
+                "{named} is for several nodes on one store, and {store} has one: leave it out, or \
+                 name a store postgres://.. or nats://.."
+            )));
+        }
+        let live = live.map(String::as_str);
+        live.map(live_config).transpose()?;
+        Ok(Self { live, most })
+    }
+
+    /// What this node shares with the others, and how much it takes on; `None` where it is alone.
+    async fn share(&self, node: Option<&Node>) -> Result<Option<(Shared, Arc<Load>)>, Failure> {
+        let Some(node) = node else { return Ok(None) };
+        let shared = node.share(self.live).await?;
+        let most = usize::try_from(self.most.unwrap_or(MOST_SESSIONS)).unwrap_or(usize::MAX);
+        Ok(Some((shared, Load::new(most))))
+    }
 }
 
 /// Refuses to be reached from elsewhere by whoever has no token, or under no name.
@@ -160,7 +212,7 @@ fn own_grant(token: &str, file: &File) -> (TokenHash, Grant) {
     (TokenHash::of(token), grant)
 }
 
-fn tenants(args: &Serve, file: &File, site: &Site, kept: &Opened) -> Result<Vec<Tenant>, Failure> {
+fn tenants(args: &Serve, file: &File, site: &Site, kept: &Kept) -> Result<Vec<Tenant>, Failure> {
     if file.tenants.is_empty() {
         let place = Workspace {
             folder: site.workspace.clone(),

@@ -1,6 +1,6 @@
 //! Recovery: what was left open when the last process ended is taken up.
 
-use windlass::Engine;
+use windlass::{Engine, Takeover};
 use windlass_server::Tenant;
 
 /// Sessions that are taken up at a time.
@@ -10,19 +10,26 @@ const AT_ONCE: usize = 16;
 pub(crate) struct Recovery {
     tenant: String,
     engine: Engine,
+    /// Whether there may be other nodes.
+    among: bool,
 }
 
 impl Recovery {
-    pub(super) fn of(tenant: &Tenant) -> Self {
+    pub(super) fn of(tenant: &Tenant, among: bool) -> Self {
         Self {
+            among,
             tenant: tenant.name.clone(),
             engine: tenant.engine.clone(),
         }
     }
 
     /// Opens every session that has something left to do, so that it goes on. What cannot be opened
-    /// is told of and left as it is.
+    /// is told of and left as it is. A node among others does so for as long as it runs.
     pub(crate) async fn run(self) {
+        if self.among {
+            self.engine.keep(Takeover::default());
+            return;
+        }
         let tenant = self.tenant.as_str();
         let recovered = match self.engine.recover(Some(tenant), AT_ONCE).await {
             Ok(recovered) => recovered,

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use windlass::core::{Limits, Settings};
 use windlass::ports::{AnsweredElsewhere, Ports, ToolExecutor as _};
-use windlass::{Config, Engine};
+use windlass::{Config, Engine, Peers};
 use windlass_server::Tenant;
 
+use super::Kept;
 use super::house::Configured;
 use crate::args::Shape;
 use crate::exit::Failure;
 use crate::wiring::goal::with_goal;
-use crate::wiring::place::Opened;
 use crate::wiring::{self, Offered, Over};
 
 /// The folder that a tenant's tools work in.
@@ -29,7 +29,7 @@ pub(super) fn tenant(
     workspace: Workspace,
     shape: &Shape,
     models: &[String],
-    kept: &Opened,
+    kept: &Kept,
 ) -> Result<Tenant, Failure> {
     let chosen = wiring::choose(shape, &Over::Network, None)?;
     let toolbox = wiring::toolbox(&workspace.folder, shape.tools.as_deref())?;
@@ -52,10 +52,24 @@ pub(super) fn tenant(
         hooks,
         approver: Arc::new(AnsweredElsewhere),
         clock: Arc::new(wiring::clock()),
+        programs: wiring::runtimes(),
+    };
+    let config = config(house.usual());
+    let engine = match &kept.shared {
+        None => Engine::new(ports, config),
+        Some((shared, load)) => {
+            let peers = Peers {
+                inbox: shared.inbox.clone(),
+                relay: shared.relay.clone(),
+                tenant: Some(name.to_owned()),
+                load: load.clone(),
+            };
+            Engine::among(ports, config, peers)
+        }
     };
     Ok(Tenant {
         name: name.to_owned(),
-        engine: Engine::new(ports, config(house.usual())),
+        engine,
         store: kept.store.clone(),
         blobs: kept.blobs.clone(),
         workspace: Some(shown),

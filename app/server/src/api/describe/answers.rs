@@ -31,6 +31,7 @@ pub(super) const PROBLEMS: &[(&str, &str, &[&str])] = &[
             "no_fork_here",
             "queue_full",
             "held_elsewhere",
+            "late",
             "damaged",
         ],
     ),
@@ -45,7 +46,8 @@ pub(super) const PROBLEMS: &[(&str, &str, &[&str])] = &[
         &["too_many_requests", "too_many_sessions", "too_many_turns"],
     ),
     ("Defect", "500", &["defect"]),
-    ("Away", "503", &["draining", "store_away"]),
+    ("Away", "503", &["draining", "busy", "store_away"]),
+    ("Waits", "504", &["waits"]),
     ("StoreFull", "507", &["store_full"]),
 ];
 
@@ -77,7 +79,7 @@ pub(super) fn response(status: &str, codes: &[&str]) -> Value {
     });
     let header = match status {
         "401" => Some(("WWW-Authenticate", json!({"schema": {"type": "string"}}))),
-        "429" | "503" => {
+        "429" | "503" | "504" => {
             let seconds = json!({"schema": {"type": "integer", "minimum": 0},
                                  "description": "After how many seconds to ask again."});
             Some(("Retry-After", seconds))
@@ -122,6 +124,8 @@ answers! {
     Refused,
     /// 422, also of a key.
     KeyReused,
+    /// 504.
+    Waits,
     /// 507.
     StoreFull,
 }

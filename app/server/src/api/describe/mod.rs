@@ -3,6 +3,7 @@
 
 pub(crate) mod answers;
 pub(crate) mod shapes;
+pub(crate) mod snapshot;
 
 use std::sync::Arc;
 

@@ -1,0 +1,438 @@
+//! QuickJS: one runtime for each program, with nothing ambient in it.
+
+use std::sync::Arc;
+
+use rquickjs::context::{EvalOptions, intrinsic};
+use rquickjs::{Coerced, Context, Ctx, Error, Function, Module, Object, Runtime, Value};
+use windlass_core::ProgramFault;
+
+use crate::check::{LIBRARY, OWN};
+use crate::fault::{self, Thrown, no_memory, place, too_deep};
+use crate::shared::{LOOK, Shared};
+
+/// The stack that reading a program may take. It bounds how deep a source is nested.
+const READING: usize = 256 << 10;
+
+/// What reading a program may take in memory.
+const READING_MEMORY: usize = 64 << 20;
+
+/// The stack of a program: so much for each call that may be nested, within these bounds. Threads have
+/// 2 MiB by default.
+const STACK_A_CALL: usize = 640;
+const STACK: (usize, usize) = (48 << 10, 1 << 20);
+
+/// The most steps that one function of the library may take.
+const MOST_AT_ONCE: f64 = 5e7;
+
+/// What telling how a program ended may take, beside what the program may have.
+const ENDING: usize = 1 << 20;
+
+/// The name of what was thrown and is no error.
+pub(crate) const NO_ERROR: &str = "NoError";
+
+const PRELUDE: &str = include_str!("prelude.js");
+
+type Library = (
+    intrinsic::Eval,
+    intrinsic::RegExpCompiler,
+    intrinsic::RegExp,
+    intrinsic::Json,
+    intrinsic::Proxy,
+    intrinsic::MapSet,
+    intrinsic::Promise,
+);
+
+/// A source as the engine runs it: the program begins on the second line.
+fn wrapped(source: &str) -> String {
+    format!(
+        "(function (tools, data, memory, print, console, fail, {OWN}_end, {OWN}) {{ \"use strict\"; \
+         let {OWN}_last, {OWN}_k, {OWN}_n = 0; return async function () {{\n{source}\n;\
+         return {OWN}_end({OWN}_last);\n}}; }})"
+    )
+}
+
+fn options() -> EvalOptions {
+    let mut options = EvalOptions::default();
+    options.strict = true;
+    options.filename = Some("program.js".to_owned());
+    options
+}
+
+fn broken(error: &Error) -> ProgramFault {
+    let words = format!("the program cannot be run: {error}");
+    ProgramFault::new("runtime_error", words)
+}
+
+/// Whether the engine can read a program. Nothing of it runs.
+pub(crate) fn compiles(source: &str) -> Result<(), ProgramFault> {
+    let runtime = Runtime::new().map_err(|error| broken(&error))?;
+    runtime.set_max_stack_size(READING);
+    runtime.set_memory_limit(READING_MEMORY);
+    let context = Context::custom::<Library>(&runtime).map_err(|error| broken(&error))?;
+    context.with(|ctx| {
+        // A module is read and not run: a source may close what stands around it.
+        let read = Module::declare(ctx.clone(), "program.js", wrapped(source));
+        read.map(drop).map_err(|error| {
+            let thrown = caught(&ctx, &error);
+            let mut fault = fault::thrown(thrown, true);
+            // It may miss something only behind the program.
+            let last = u32::try_from(source.lines().count())
+                .unwrap_or(u32::MAX)
+                .max(1);
+            if fault.line.is_some_and(|line| line > last) {
+                (fault.line, fault.column) = (Some(last), None);
+            }
+            fault
+        })
+    })
+}
+
+/// What a failed operation has thrown.
+fn caught(ctx: &Ctx<'_>, error: &Error) -> Thrown {
+    if error.is_exception() {
+        return told(ctx, &ctx.catch());
+    }
+    Thrown {
+        name: "SyntaxError".to_owned(),
+        message: error.to_string(),
+        ..Thrown::default()
+    }
+}
+
+/// What is known of something thrown. It may be anything, and reading it may throw again.
+fn told<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> Thrown {
+    let text = |value: &Value<'_>| -> Option<String> {
+        let text = value.get::<Coerced<String>>().ok();
+        if text.is_none() {
+            drop(ctx.catch());
+        }
+        text.map(|Coerced(text)| text)
+    };
+    let Some(object) = thrown.as_object() else {
+        let (name, message) = if thrown.is_string() {
+            ("Error", text(thrown).unwrap_or_default())
+        } else {
+            let value = text(thrown).unwrap_or_else(|| "a symbol".to_owned());
+            (NO_ERROR, format!("{value} was thrown, which is no error"))
+        };
+        return Thrown {
+            name: name.to_owned(),
+            message,
+            null: thrown.is_null(),
+            ..Thrown::default()
+        };
+    };
+    let key = |key: &str| -> Option<String> {
+        let value = object.get::<_, Value<'_>>(key);
+        let Ok(value) = value else {
+            drop(ctx.catch());
+            return None;
+        };
+        if value.is_undefined() {
+            return None;
+        }
+        text(&value)
+    };
+    let (name, message) = (key("name"), key("message"));
+    if !object.is_error() && name.is_none() && message.is_none() {
+        let shown = host(ctx).and_then(|host| {
+            let show: Function<'_> = host.get("shown")?;
+            show.call::<_, Coerced<String>>((thrown.clone(),))
+        });
+        let value = match shown {
+            Ok(Coerced(value)) => value,
+            Err(_) => {
+                drop(ctx.catch());
+                "an object".to_owned()
+            }
+        };
+        return Thrown {
+            name: NO_ERROR.to_owned(),
+            message: format!("{value} was thrown, which is no error"),
+            ..Thrown::default()
+        };
+    }
+    Thrown {
+        name: name.unwrap_or_else(|| "Error".to_owned()),
+        message: message.unwrap_or_default(),
+        place: key("stack").as_deref().and_then(place),
+        null: false,
+    }
+}
+
+/// How a program stands when nothing more can be done without answers.
+pub(crate) enum Rest {
+    /// It waits, for calls or for nothing.
+    Waiting,
+    /// It ended with a value, and what it leaves in memory where that has changed.
+    Ended {
+        returned: bool,
+        value: String,
+        memory: Option<String>,
+    },
+    /// It threw.
+    Threw(Thrown),
+    /// It has ended or waits, and something failed that nobody has looked at.
+    Unheeded(Thrown),
+}
+
+/// A program in its engine.
+pub(crate) struct Engine {
+    context: Context,
+    runtime: Runtime,
+    shared: Arc<Shared>,
+    /// What it may have in memory, with what the engine had before it.
+    memory: usize,
+    /// Whether it throws something itself, as far as its source tells.
+    throws: bool,
+}
+
+impl Engine {
+    /// An engine in which this program is about to run.
+    pub(crate) fn new(
+        source: &str,
+        tools: &[Arc<str>],
+        data: &str,
+        memory: &str,
+        shared: Arc<Shared>,
+    ) -> Result<Self, ProgramFault> {
+        let runtime = Runtime::new().map_err(|error| broken(&error))?;
+        // What counts the steps is nested in the program, which is nested deeper by it.
+        runtime.set_max_stack_size(STACK.1);
+        let context = Context::custom::<Library>(&runtime).map_err(|error| broken(&error))?;
+        let before = used(&runtime);
+        let most = usize::try_from(shared.limits.memory_bytes).unwrap_or(usize::MAX / 2);
+        let mut engine = Self {
+            context,
+            runtime,
+            shared,
+            memory: most.saturating_add(before),
+            throws: ["throw", "reject"].iter().any(|word| source.contains(word)),
+        };
+        let room = engine.memory.saturating_add(ENDING);
+        engine.runtime.set_memory_limit(room);
+        let handler = engine.shared.clone();
+        engine
+            .runtime
+            .set_interrupt_handler(Some(Box::new(move || handler.spend(LOOK))));
+        engine
+            .context
+            .with(|ctx| {
+                prepare(&ctx, tools, data, memory, &engine.shared)
+                    .and_then(|()| hold(&ctx, source))
+                    .map_err(|error| caught(&ctx, &error))
+            })
+            .map_err(|thrown| {
+                let fault = engine.shared.lock().fault.clone();
+                fault.unwrap_or_else(|| fault::thrown(thrown, true))
+            })?;
+        let shared = engine.shared.clone();
+        engine
+            .runtime
+            .set_host_promise_rejection_tracker(Some(Box::new(
+                move |ctx, promise, reason, heeded| {
+                    rejected(&shared, &ctx, promise, reason, heeded)
+                },
+            )));
+        // What stands around it is not the program's.
+        let around = used(&engine.runtime).saturating_sub(before + data.len() + memory.len());
+        engine.memory = engine.memory.saturating_add(around.min(ENDING));
+        engine.runtime.set_memory_limit(engine.memory);
+        let depth = usize::try_from(engine.shared.limits.depth).unwrap_or(usize::MAX);
+        engine.shared.begin();
+        let stack = depth.saturating_mul(STACK_A_CALL).clamp(STACK.0, STACK.1);
+        engine.runtime.set_max_stack_size(stack);
+        Ok(engine)
+    }
+
+    /// Begins the program.
+    pub(crate) fn begin(&self) -> Result<(), ProgramFault> {
+        self.within(|ctx, host| {
+            let program: Function<'_> = ctx.globals().get(PROGRAM)?;
+            ctx.globals().remove(PROGRAM)?;
+            host.get::<_, Function<'_>>("begin")?
+                .call::<_, ()>((program,))
+        })
+    }
+
+    /// Answers a call.
+    pub(crate) fn give(&self, id: u32, good: bool, text: &str) -> Result<(), ProgramFault> {
+        self.within(|_, host| {
+            host.get::<_, Function<'_>>("give")?
+                .call::<_, ()>((id, good, text))
+        })
+    }
+
+    fn within(
+        &self,
+        work: impl for<'js> FnOnce(&Ctx<'js>, &Object<'js>) -> rquickjs::Result<()>,
+    ) -> Result<(), ProgramFault> {
+        let done = self.context.with(|ctx| {
+            let done = host(&ctx).and_then(|host| work(&ctx, &host));
+            done.map_err(|error| caught(&ctx, &error))
+        });
+        done.map_err(|thrown| self.fault(thrown))
+    }
+
+    /// The fault of something thrown, unless the program must end for another reason.
+    pub(crate) fn fault(&self, thrown: Thrown) -> ProgramFault {
+        if let Some(fault) = self.shared.lock().fault.clone() {
+            return fault;
+        }
+        // Where there is no room for an error either, null is thrown.
+        let full = thrown.null && (!self.throws || used(&self.runtime) > self.memory / 2);
+        let fault = fault::thrown(thrown, false);
+        if full || fault.class == "memory_exceeded" {
+            return ProgramFault {
+                line: fault.line,
+                column: fault.column,
+                ..no_memory(self.shared.limits.memory_bytes)
+            };
+        }
+        fault
+    }
+
+    /// Does what there is to do without answers.
+    pub(crate) fn work(&self) -> Result<(), ProgramFault> {
+        loop {
+            if self.shared.spend(3) {
+                let fault = self.shared.lock().fault.clone();
+                return Err(fault.unwrap_or_else(|| ProgramFault::new("stopped", "it stopped")));
+            }
+            match self.runtime.execute_pending_job() {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(job) => {
+                    let thrown = job.0.with(|ctx| told(&ctx, &ctx.catch()));
+                    return Err(self.fault(thrown));
+                }
+            }
+        }
+    }
+
+    /// How the program stands.
+    pub(crate) fn rest(&self) -> Result<Rest, ProgramFault> {
+        // Telling must be possible where the program has used up its memory.
+        self.runtime
+            .set_memory_limit(self.memory.saturating_add(ENDING));
+        let rest = self.context.with(|ctx| {
+            let rest = rest(&ctx);
+            rest.map_err(|error| caught(&ctx, &error))
+        });
+        self.runtime.set_memory_limit(self.memory);
+        rest.map_err(|thrown| self.fault(thrown))
+    }
+}
+
+/// Where the program stands in the global object until it begins.
+const PROGRAM: &str = "__windlass_program";
+
+fn used(runtime: &Runtime) -> usize {
+    usize::try_from(runtime.memory_usage().malloc_size).unwrap_or_default()
+}
+
+fn host<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+    ctx.globals().get(OWN)
+}
+
+/// Remembers a promise that was rejected and that nobody has looked at, or forgets it.
+fn rejected<'js>(
+    shared: &Shared,
+    ctx: &Ctx<'js>,
+    promise: Value<'js>,
+    reason: Value<'js>,
+    heeded: bool,
+) {
+    let told = host(ctx).and_then(|host| {
+        let rejected: Function<'_> = host.get("rejected")?;
+        rejected.call::<_, ()>((promise, reason, heeded))
+    });
+    if told.is_err() {
+        // There is no room to remember it, or the program must end anyway.
+        drop(ctx.catch());
+        shared.end(no_memory(shared.limits.memory_bytes));
+    }
+}
+
+fn hold(ctx: &Ctx<'_>, source: &str) -> rquickjs::Result<()> {
+    let program: Function<'_> = ctx.eval_with_options(wrapped(source), options())?;
+    ctx.globals().set(PROGRAM, program)
+}
+
+fn rest(ctx: &Ctx<'_>) -> rquickjs::Result<Rest> {
+    let host = host(ctx)?;
+    let state: i32 = host.get::<_, Function<'_>>("state")?.call(())?;
+    Ok(match state {
+        0 => Rest::Waiting,
+        1 => Rest::Ended {
+            returned: host.get::<_, Function<'_>>("returned")?.call(())?,
+            value: host.get::<_, Function<'_>>("value")?.call(())?,
+            memory: host.get::<_, Function<'_>>("memory")?.call(())?,
+        },
+        state => {
+            let thrown: Value<'_> = host.get::<_, Function<'_>>("thrown")?.call(())?;
+            let thrown = told(ctx, &thrown);
+            if state == 2 {
+                Rest::Threw(thrown)
+            } else {
+                Rest::Unheeded(thrown)
+            }
+        }
+    })
+}
+
+/// Puts what stands around a program into its global object.
+fn prepare(
+    ctx: &Ctx<'_>,
+    tools: &[Arc<str>],
+    data: &str,
+    memory: &str,
+    shared: &Arc<Shared>,
+) -> rquickjs::Result<()> {
+    let prelude: Function<'_> = ctx.eval(PRELUDE)?;
+    let own = || shared.clone();
+    let calls = own();
+    let call = Function::new(ctx.clone(), move |name: String, text: String| {
+        calls.call(&name, text)
+    })?;
+    let prints = own();
+    let print = Function::new(ctx.clone(), move |text: String| !prints.print(&text))?;
+    let fails = own();
+    let fail = Function::new(ctx.clone(), move |text: String| fails.fail(text))?;
+    let pays = own();
+    let pay = Function::new(ctx.clone(), move |steps: f64| {
+        // A number of steps that no limit has is all of them.
+        let steps = if steps.is_finite() { steps } else { 1e15 };
+        // What takes long is not begun: nothing could end it.
+        if steps > MOST_AT_ONCE {
+            let words = format!("one operation takes {steps} steps, which is too much at once");
+            pays.end(fault::less("fuel_exceeded", words));
+        }
+        pays.spend(steps as u64)
+    })?;
+    let ticks = own();
+    let tick = Function::new(ctx.clone(), move |rounds: f64| ticks.spend(rounds as u64))?;
+    let turns = own();
+    let over = Function::new(ctx.clone(), move || {
+        let most = turns.limits.loop_rounds;
+        let words = format!("a loop may go round {most} times and goes round more");
+        turns.end(fault::less("loop_limit_exceeded", words));
+    })?;
+    let filled = own();
+    let full = Function::new(ctx.clone(), move |stack: String| {
+        filled.end_at(no_memory(filled.limits.memory_bytes), place(&stack));
+    })?;
+    let nested = own();
+    let deep = Function::new(ctx.clone(), move |stack: String| {
+        nested.end_at(too_deep(), place(&stack));
+    })?;
+    let names: Vec<&str> = tools.iter().map(|tool| &**tool).collect();
+    let library = LIBRARY.to_vec();
+    prelude.call((
+        [call, print, fail, pay, tick, over, full, deep].to_vec(),
+        names,
+        library,
+        data,
+        memory,
+    ))
+}

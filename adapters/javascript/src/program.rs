@@ -1,0 +1,273 @@
+//! A program that was checked, and one on its way.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use windlass_core::{ProgramEnd, ProgramFault};
+use windlass_ports::{
+    PreparedProgram, ProgramAnswer, ProgramCall, ProgramDone, ProgramStep, ProgramWorld,
+    RunningProgram,
+};
+
+use crate::JAVASCRIPT;
+use crate::count::Counted;
+use crate::engine::{Engine, Rest};
+use crate::fault::{hinted, less, unheeded};
+use crate::shared::Shared;
+
+/// A program that may run.
+pub(crate) struct Prepared {
+    checked: Counted,
+    world: ProgramWorld,
+}
+
+impl Prepared {
+    pub(crate) fn new(checked: Counted, world: ProgramWorld) -> Self {
+        Self { checked, world }
+    }
+}
+
+impl PreparedProgram for Prepared {
+    fn repairs(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn start(self: Box<Self>) -> Result<Box<dyn RunningProgram>, ProgramFault> {
+        let Self { checked, world } = *self;
+        let data = match &world.data {
+            None => "{}".to_owned(),
+            Some(text) => object(text).map(|object| text_of(&object)).ok_or_else(|| {
+                let words = "the inputs are no JSON object, or are nested too deep";
+                hinted(
+                    "invalid_data",
+                    words,
+                    "Give the session's programs an object.",
+                )
+            })?,
+        };
+        let kept = kept(world.memory.as_deref())?;
+        let shared = Arc::new(Shared::new(world.limits, world.stop.clone()));
+        let memory = text_of(&kept);
+        let engine = Engine::new(
+            &checked.source,
+            &world.tools,
+            &data,
+            &memory,
+            shared.clone(),
+        )?;
+        Ok(Box::new(Running {
+            engine: Some(engine),
+            shared,
+            kept,
+            source: checked,
+            begun: false,
+            waits: 0,
+            first: 0,
+        }))
+    }
+}
+
+fn text_of(object: &Map<String, Value>) -> String {
+    serde_json::to_string(object).unwrap_or_default()
+}
+
+fn object(text: &str) -> Option<Map<String, Value>> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(object)) => Some(object),
+        Ok(
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_),
+        )
+        | Err(_) => None,
+    }
+}
+
+/// What the programs before it kept: `{"javascript":{..}}`.
+fn kept(memory: Option<&str>) -> Result<Map<String, Value>, ProgramFault> {
+    let Some(text) = memory else {
+        return Ok(Map::new());
+    };
+    let mut around = object(text).filter(|around| around.len() == 1);
+    match around.as_mut().and_then(|around| around.remove(JAVASCRIPT)) {
+        Some(Value::Object(kept)) => Ok(kept),
+        _ => Err(hinted(
+            "invalid_memory",
+            "the memory was not written by this runtime",
+            "Go on with the runtime that wrote it, or without memory.",
+        )),
+    }
+}
+
+/// A program on its way.
+struct Running {
+    /// `None` once it has ended.
+    engine: Option<Engine>,
+    shared: Arc<Shared>,
+    kept: Map<String, Value>,
+    source: Counted,
+    begun: bool,
+    /// The calls that it waits for, and the number of the first.
+    waits: usize,
+    first: u32,
+}
+
+enum Next {
+    Calls(Vec<ProgramCall>),
+    Done(ProgramEnd, Option<Map<String, Value>>),
+}
+
+impl Running {
+    fn on(&mut self, answers: &[ProgramAnswer]) -> Result<Next, ProgramFault> {
+        let next = self.through(answers);
+        if self.engine.is_none() {
+            return next;
+        }
+        // What it gives up for counts, however it was ended then.
+        let (fault, failed) = {
+            let inner = self.shared.lock();
+            (inner.fault.clone(), inner.failed.clone())
+        };
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
+        let Some(reason) = failed else {
+            return next;
+        };
+        let value = self.written(&reason, "reason")?;
+        Ok(Next::Done(ProgramEnd::Fail { value }, None))
+    }
+
+    fn through(&mut self, answers: &[ProgramAnswer]) -> Result<Next, ProgramFault> {
+        let Some(engine) = &self.engine else {
+            let words = "the program has ended and goes no further";
+            return Err(ProgramFault::new("ended", words));
+        };
+        if answers.len() != self.waits {
+            let words = format!(
+                "the program waits for {} answers and was given {}",
+                self.waits,
+                answers.len()
+            );
+            return Err(ProgramFault::new("wrong_answers", words));
+        }
+        if self.shared.spend(1) {
+            engine.work()?;
+        }
+        if !self.begun {
+            self.begun = true;
+            engine.begin()?;
+        }
+        for (id, answer) in (self.first..).zip(answers) {
+            match answer {
+                ProgramAnswer::Done(text) => engine.give(id, true, text)?,
+                ProgramAnswer::Failed(reason) => engine.give(id, false, reason)?,
+            }
+        }
+        engine.work()?;
+        let rest = engine.rest()?;
+        if let Rest::Threw(thrown) = rest {
+            return Err(engine.fault(thrown));
+        }
+        let (first, calls) = self.shared.take();
+        if !calls.is_empty() {
+            for call in &calls {
+                readable(&call.arguments, "the arguments of a call")?;
+            }
+            (self.first, self.waits) = (first, calls.len());
+            return Ok(Next::Calls(calls));
+        }
+        match rest {
+            Rest::Ended {
+                returned,
+                value,
+                memory,
+            } => {
+                let value = self.written(&value, "value")?;
+                let memory = memory.map(|memory| self.memory(&memory)).transpose()?;
+                let end = if returned {
+                    ProgramEnd::Return { value }
+                } else {
+                    ProgramEnd::Value { value }
+                };
+                Ok(Next::Done(end, memory))
+            }
+            Rest::Unheeded(thrown) => Err(unheeded(thrown)),
+            Rest::Waiting | Rest::Threw(_) => Err(hinted(
+                "runtime_error",
+                "the program waits for a promise that nothing settles",
+                "Await only tool calls and what is made of them.",
+            )),
+        }
+    }
+
+    fn written(&self, text: &str, what: &str) -> Result<Arc<str>, ProgramFault> {
+        let (bytes, most) = (text.len() as u64, self.shared.limits.value_bytes);
+        if bytes > most {
+            let words = format!("the program's {what} has {bytes} bytes and may have {most}");
+            return Err(less("value_limit_exceeded", words));
+        }
+        readable(text, what)?;
+        Ok(text.into())
+    }
+
+    fn memory(&self, text: &str) -> Result<Map<String, Value>, ProgramFault> {
+        let (bytes, most) = (text.len() as u64, self.shared.limits.kept_bytes);
+        // With what stands around it.
+        if bytes + JAVASCRIPT.len() as u64 + 5 > most {
+            let words = format!("the program keeps {bytes} bytes in memory and may keep {most}");
+            return Err(less("kept_limit_exceeded", words));
+        }
+        readable(text, "the memory")?;
+        object(text).ok_or_else(|| {
+            let words = "what is kept in memory is no object";
+            hinted("type_error", words, "Set keys of memory to JSON values.")
+        })
+    }
+}
+
+/// Holds a text to being JSON that others can read: 127 values within each other, no half letters.
+fn readable(text: &str, what: &str) -> Result<(), ProgramFault> {
+    serde_json::from_str::<Value>(text)
+        .map(drop)
+        .map_err(|error| {
+            let words = format!("{what} cannot be written as JSON: {error}");
+            if error.to_string().contains("recursion") {
+                less("depth_exceeded", words)
+            } else {
+                hinted("type_error", words, "Use whole texts and plain values.")
+            }
+        })
+}
+
+impl RunningProgram for Running {
+    fn go_on(&mut self, answers: Vec<ProgramAnswer>) -> ProgramStep {
+        let next = self.on(&answers);
+        let (end, memory) = match next {
+            Ok(Next::Calls(calls)) => return ProgramStep::Calls(calls),
+            Ok(Next::Done(end, memory)) => (end, memory),
+            Err(mut fault) => {
+                if let (Some(line), Some(column)) = (fault.line, fault.column) {
+                    fault.column = Some(self.source.column(line, column));
+                }
+                (ProgramEnd::Fault(fault), None)
+            }
+        };
+        // All that it held is given back now.
+        self.engine = None;
+        let defined = memory.iter().flatten().filter_map(|(name, value)| {
+            let new = self.kept.get(name) != Some(value);
+            new.then(|| name.clone())
+        });
+        let defined = defined.collect();
+        let memory = memory.map(|memory| {
+            let around = Map::from_iter([(JAVASCRIPT.to_owned(), Value::Object(memory))]);
+            text_of(&around).into()
+        });
+        ProgramStep::Done(Box::new(ProgramDone {
+            end,
+            prints: std::mem::take(&mut self.shared.lock().prints),
+            memory,
+            defined,
+            steps: self.shared.steps(),
+        }))
+    }
+}

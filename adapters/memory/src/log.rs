@@ -1,0 +1,166 @@
+//! A log in memory: its claim and its facts, and what may be appended to it.
+
+use std::io;
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_ports::{Link, Snapshot, StoreError, StoreErrorKind, Summary};
+
+/// The largest fact in bytes of its text form.
+pub(crate) const MAX_FACT_BYTES: usize = 16 * 1024 * 1024;
+
+/// A session that is claimed, has facts, or both.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    pub(crate) claim: Option<Claim>,
+    /// Where the last append of this claim stands.
+    pub(crate) recent: Option<Seq>,
+    /// Bytes of the facts.
+    pub(crate) bytes: u64,
+    pub(crate) summary: Option<Summary>,
+    pub(crate) facts: Vec<Arc<Recorded>>,
+    /// It goes with the log, and a log only grows, so what it was made of still stands.
+    pub(crate) snapshot: Option<Snapshot>,
+    /// Wakes who follows the log.
+    pub(crate) grown: Arc<Notify>,
+}
+
+/// Who writes a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Claim {
+    pub(crate) epoch: Epoch,
+    /// The number of the store object.
+    pub(crate) by: u64,
+}
+
+impl Log {
+    /// Whether a claim of this epoch stands.
+    pub(crate) fn is_claimed(&self, epoch: Epoch) -> bool {
+        self.claim.is_some_and(|claim| claim.epoch == epoch)
+    }
+
+    pub(crate) fn last(&self) -> Seq {
+        self.facts.last().map_or(Seq::ZERO, |fact| fact.seq)
+    }
+
+    /// The facts after a position.
+    pub(crate) fn after(&self, after: Seq) -> &[Arc<Recorded>] {
+        let start = usize::try_from(after.0).unwrap_or(usize::MAX);
+        self.facts.get(start..).unwrap_or_default()
+    }
+
+    pub(crate) fn snapshot_bytes(&self) -> u64 {
+        let snapshot = self.snapshot.as_ref();
+        snapshot.map_or(0, |snapshot| snapshot.bytes.len() as u64)
+    }
+
+    /// Bytes of all that it holds.
+    pub(crate) fn held(&self) -> u64 {
+        self.bytes.saturating_add(self.snapshot_bytes())
+    }
+}
+
+/// The bytes of the facts' text forms, each of which must be within the limit.
+pub(crate) fn measure(session: &SessionId, facts: &[Arc<Recorded>]) -> Result<u64, StoreError> {
+    let mut total = 0_u64;
+    for fact in facts {
+        let mut count = Count(0);
+        serde_json::to_writer(&mut count, &**fact).map_err(|error| {
+            let context = format!("fact {} of {session} has no text form", fact.seq);
+            StoreError::new(StoreErrorKind::Invalid, context).caused_by(error)
+        })?;
+        if count.0 > MAX_FACT_BYTES {
+            return Err(StoreError::new(
+                StoreErrorKind::TooLarge,
+                format!(
+                    "fact {} of {session} has {} bytes and a memory store takes {MAX_FACT_BYTES}: \
+                     nothing of the batch was kept",
+                    fact.seq, count.0
+                ),
+            ));
+        }
+        total = total.saturating_add(count.0 as u64);
+    }
+    Ok(total)
+}
+
+/// Counts what is written to it.
+struct Count(usize);
+
+impl io::Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.saturating_add(bytes.len());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The last link of the chain over these facts.
+pub(crate) fn link(session: &SessionId, facts: &[Arc<Recorded>]) -> Result<Link, StoreError> {
+    Link::of(session, facts.iter().map(AsRef::as_ref)).map_err(|error| {
+        let context = format!("a fact of {session} has no text form");
+        StoreError::new(StoreErrorKind::Io, context).caused_by(error)
+    })
+}
+
+/// Holds a batch to what may be appended after a position.
+pub(crate) fn check_numbers(
+    session: &SessionId,
+    after: Seq,
+    facts: &[Arc<Recorded>],
+) -> Result<(), StoreError> {
+    if facts.is_empty() {
+        return Err(invalid(format!("an append to {session} holds no fact")));
+    }
+    let mut expected = after;
+    for fact in facts {
+        expected = expected.next();
+        if fact.session != *session {
+            let context = format!("an append to {session} holds a fact of {}", fact.session);
+            return Err(invalid(context));
+        }
+        if fact.seq != expected {
+            let context = format!(
+                "an append to {session} holds position {} where {expected} must stand",
+                fact.seq
+            );
+            return Err(invalid(context));
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn invalid(context: String) -> StoreError {
+    StoreError::new(StoreErrorKind::Invalid, context)
+}
+
+pub(crate) fn not_claimed(session: &SessionId, epoch: Epoch, doing: &str) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::NotClaimed,
+        format!(
+            "{doing} {session} under epoch {epoch}, which is not that of its latest claim: \
+             another writer took over, or the claim was released"
+        ),
+    )
+}
+
+pub(crate) fn conflict(session: &SessionId, after: Seq, last: Seq) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Conflict { last },
+        format!("appending to {session} after {after}, but its log ends at {last}"),
+    )
+}
+
+pub(crate) fn full(session: &SessionId, limit: u64) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Full,
+        format!(
+            "appending to {session} would pass the {limit} bytes that this memory store holds: \
+             use a store on disk for sessions that are this long"
+        ),
+    )
+}

@@ -1,0 +1,217 @@
+//! Looking at the last messages of many sessions together.
+//!
+//! The leader of a stream says how far it goes; a replica that goes as far hands out the last messages
+//! of many subjects for one request. What it does not hand out, or where that cannot be had, the leader
+//! is asked for one by one. Either way what was acknowledged before the look is seen.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, Once, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::try_join_all;
+use tokio::time::{Instant, sleep};
+use windlass_core::{Seq, SessionId};
+use windlass_ports::{SessionHead, StoreError, StoreErrorKind};
+use windlass_store::End;
+
+use crate::head::Head;
+use crate::server::Stored;
+use crate::store::NatsStore;
+use crate::trouble::Trouble;
+
+/// The most sessions that are looked at together. The server takes 1,024 subjects in a request.
+pub(crate) const MOST: usize = 512;
+
+/// Up to how many of a stream are asked for one by one: together they cost two requests.
+const FEW: usize = 2;
+
+/// How many are asked for one by one at a time.
+const AT_ONCE: usize = 64;
+
+/// Of how many streams last messages are asked for at a time.
+const STREAMS: usize = 4;
+
+/// What is waited before a replica is asked again that did not go as far as its leader.
+const LAGS: [Duration; 3] = [
+    Duration::from_millis(10),
+    Duration::from_millis(40),
+    Duration::from_millis(150),
+];
+
+/// How long all are asked for one by one after they could not be had together.
+const REST: Duration = Duration::from_secs(30);
+
+/// Whether last messages are asked for together.
+#[derive(Debug)]
+pub(crate) struct Together {
+    /// Until when they are not.
+    rests: Mutex<Option<Instant>>,
+    said: Once,
+}
+
+impl Default for Together {
+    fn default() -> Self {
+        Self {
+            rests: Mutex::default(),
+            said: Once::new(),
+        }
+    }
+}
+
+impl Together {
+    fn rests(&self) -> bool {
+        let rests = self.rests.lock().unwrap_or_else(PoisonError::into_inner);
+        rests.is_some_and(|until| Instant::now() < until)
+    }
+
+    fn rest(&self, stream: &str, trouble: &Trouble) {
+        let mut rests = self.rests.lock().unwrap_or_else(PoisonError::into_inner);
+        *rests = Some(Instant::now() + REST);
+        drop(rests);
+        if trouble.passes() {
+            let what = "last messages cannot be had together: they are asked for one by one";
+            tracing::debug!(stream, %trouble, "{what}");
+            return;
+        }
+        self.said.call_once(|| {
+            tracing::warn!(
+                stream,
+                %trouble,
+                "the last messages of many sessions cannot be had together: lists are slow; this is \
+                 said once"
+            );
+        });
+    }
+}
+
+/// A session as a list tells it, and the node that holds it unless its lease is over.
+pub(crate) struct Listed {
+    pub(crate) head: SessionHead,
+    pub(crate) holder: Option<String>,
+}
+
+/// What was found of sessions: `None` for those that have not begun.
+type Found = BTreeMap<SessionId, Option<Listed>>;
+
+impl NatsStore {
+    /// These sessions as a list tells them, in their order, without those that have not begun.
+    pub(crate) async fn listed(&self, ids: &[SessionId]) -> Result<Vec<Listed>, StoreError> {
+        let mut found = Found::new();
+        let mut shards: BTreeMap<u32, Vec<&SessionId>> = BTreeMap::new();
+        for id in ids {
+            let shard = self.server.names.shard(id);
+            shards.entry(shard).or_default().push(id);
+        }
+        shards.retain(|_, ids| ids.len() > FEW);
+        let shards: Vec<_> = shards.into_iter().collect();
+        for some in shards.chunks(STREAMS) {
+            let looked = some.iter().map(|(shard, ids)| self.look_in(*shard, ids));
+            found.extend(try_join_all(looked).await?.into_iter().flatten());
+        }
+        let left = ids.iter().filter(|id| !found.contains_key(*id));
+        let left: Vec<_> = left.collect();
+        for some in left.chunks(AT_ONCE) {
+            let looked = some.iter().map(|id| self.look_at(id));
+            found.extend(try_join_all(looked).await?);
+        }
+        let listed = ids.iter().filter_map(|id| found.remove(id).flatten());
+        Ok(listed.collect())
+    }
+
+    /// What could be found of a shard's sessions together.
+    async fn look_in(&self, shard: u32, ids: &[&SessionId]) -> Result<Found, StoreError> {
+        let names = &self.server.names;
+        let stream = names.log_stream(shard);
+        let mut found = Found::new();
+        if self.together.rests() {
+            return Ok(found);
+        }
+        let end = self.server.end(&stream).await;
+        let end = end
+            .map_err(|trouble| trouble.in_store(&format!("listing sessions in {}", self.shown)))?;
+        let mut asked: BTreeMap<String, &SessionId> = BTreeMap::new();
+        asked.extend(ids.iter().map(|id| (names.log_subject(id), *id)));
+        let mut lags = LAGS.iter();
+        while !asked.is_empty() {
+            let lasts = self.server.lasts(&stream, &self.fitting(&asked)).await;
+            let page = match lasts {
+                Ok(page) => page,
+                Err(trouble) => {
+                    self.together.rest(&stream, &trouble);
+                    break;
+                }
+            };
+            let Some(known) = page.end else {
+                // A message is not there, or none is: the leader knows.
+                break;
+            };
+            if known < end {
+                let Some(pause) = lags.next() else {
+                    let what = String::from("a replica lags behind its leader");
+                    self.together.rest(&stream, &Trouble::Away(what));
+                    break;
+                };
+                sleep(*pause).await;
+                continue;
+            }
+            let before = asked.len();
+            for stored in page.messages {
+                if let Some(id) = asked.remove(&stored.subject) {
+                    let last = Self::told(id, stored).map(Some);
+                    found.insert(id.clone(), tell(id, last)?);
+                }
+            }
+            if asked.len() == before {
+                // They have no message any more.
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// As many of the subjects as half a message holds, and one at least.
+    fn fitting<'a>(&self, asked: &'a BTreeMap<String, &SessionId>) -> Vec<&'a str> {
+        let mut room = self.server.client.max_payload() / 2;
+        let fits = |subject: &&String| {
+            // With its quotes and a comma.
+            let left = room.checked_sub(subject.len() + 3);
+            room = left.unwrap_or(0);
+            left.is_some()
+        };
+        let mut subjects: Vec<_> = asked.keys().take_while(fits).map(String::as_str).collect();
+        if subjects.is_empty() {
+            subjects.extend(asked.keys().next().map(String::as_str));
+        }
+        subjects
+    }
+
+    /// A session by itself, as the leader has it.
+    async fn look_at(&self, id: &SessionId) -> Result<(SessionId, Option<Listed>), StoreError> {
+        let last = self.last(id, "listing").await;
+        Ok((id.clone(), tell(id, last)?))
+    }
+}
+
+/// A session as a list tells it by its last message; `None` for one that has not begun.
+fn tell(
+    id: &SessionId,
+    last: Result<Option<(Head, End, Stored)>, StoreError>,
+) -> Result<Option<Listed>, StoreError> {
+    let (summary, holder) = match last {
+        Ok(None) => return Ok(None),
+        Ok(Some((_, end, _))) if end.last == Seq::ZERO => return Ok(None),
+        Ok(Some((head, end, _))) => (end.summary, head.held_by()),
+        Err(error)
+            if matches!(
+                error.kind,
+                StoreErrorKind::Corrupt { .. } | StoreErrorKind::Newer
+            ) =>
+        {
+            (None, None)
+        }
+        Err(error) => return Err(error),
+    };
+    let id = id.clone();
+    let head = SessionHead { id, summary };
+    Ok(Some(Listed { head, holder }))
+}

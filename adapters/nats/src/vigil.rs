@@ -1,0 +1,245 @@
+//! The vigil: which open sessions may be held by nobody, so that asking for them again and again does
+//! not list all sessions each time.
+//!
+//! A list is made only where one may have become free unheard: at first, when the lease of another node
+//! is over or was given back, and once in a while beneath. What a node gives back it tells besides. All
+//! of it is a hint: before a session is told as free, its last message is looked at.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use async_nats::{Message, Subscriber};
+use futures_util::StreamExt as _;
+use tokio::sync::OnceCell;
+use tokio::time::Instant;
+use windlass_core::SessionId;
+use windlass_ports::{SessionFilter, SessionHead, StoreError, Summary};
+
+use crate::leases::told;
+use crate::list::{FEWEST, Holders};
+use crate::look::MOST as TOGETHER;
+use crate::names::{decode, session_of};
+use crate::node::node_of;
+use crate::server::Server;
+use crate::store::NatsStore;
+
+/// How often all sessions are listed beneath what is heard.
+const BENEATH: Duration = Duration::from_secs(60);
+/// How long after a lease should be over it is looked whether it is.
+const SLACK: Duration = Duration::from_millis(100);
+/// The most sessions that are remembered; beyond them the next list finds the rest.
+const MOST: usize = 100_000;
+/// How long the subscriptions are tried again after, where they do not stand.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// What is known of sessions that may be free.
+#[derive(Debug, Default)]
+pub(crate) struct Vigil {
+    heard: Mutex<Heard>,
+    /// The task that hears, which begins when it is first asked for.
+    begun: OnceCell<()>,
+    /// Held while all sessions are listed.
+    listing: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct Heard {
+    /// Sessions that may be free.
+    free: BTreeSet<SessionId>,
+    /// When the leases of other nodes are over, unless they are renewed.
+    nodes: HashMap<String, Instant>,
+    /// When all sessions were listed last.
+    listed: Option<Instant>,
+    /// Whether a node has gone since.
+    gone: bool,
+}
+
+impl Vigil {
+    /// No panic can leave it half changed, so a poisoned lock is as good as any.
+    fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn begin(self: &Arc<Self>, server: &Server) {
+        let begin = || async {
+            tokio::spawn(hear(server.clone(), Arc::downgrade(self)));
+        };
+        self.begun.get_or_init(begin).await;
+    }
+}
+
+impl Heard {
+    /// Whether all sessions are to be listed. From then on they have been.
+    fn is_due(&mut self) -> bool {
+        let now = Instant::now();
+        let before = self.nodes.len();
+        self.nodes.retain(|_, over| *over > now);
+        let gone = std::mem::take(&mut self.gone) || self.nodes.len() < before;
+        let due = gone || self.listed.is_none_or(|listed| now >= listed + BENEATH);
+        if due {
+            self.listed = Some(now);
+        }
+        due
+    }
+
+    fn lives(&mut self, node: String, left_ms: u64) {
+        let over = Instant::now() + Duration::from_millis(left_ms) + SLACK;
+        self.nodes.insert(node, over);
+    }
+
+    fn forget(&mut self, sessions: &[SessionId]) {
+        for session in sessions {
+            self.free.remove(session);
+        }
+    }
+
+    fn add(&mut self, session: SessionId) {
+        if self.free.len() < MOST {
+            self.free.insert(session);
+        }
+    }
+}
+
+impl NatsStore {
+    /// Up to `limit` of the open sessions that a filter takes and nobody holds, after a session.
+    pub(crate) async fn list_free(
+        &self,
+        filter: &SessionFilter,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> Result<Vec<SessionHead>, StoreError> {
+        self.vigil.begin(&self.server).await;
+        // Whoever asks while a list is made has what is known so far.
+        if let Ok(_listing) = self.vigil.listing.try_lock()
+            && self.vigil.heard().is_due()
+            && let Err(error) = self.list_all().await
+        {
+            self.vigil.heard().listed = None;
+            return Err(error);
+        }
+        let free = self.vigil.heard().free.clone();
+        let after = |id: &SessionId| after.is_none_or(|after| id > after);
+        let ids: Vec<_> = free.into_iter().filter(after).collect();
+        let heads = self.still_free(filter, ids, limit).await;
+        if heads.is_err() {
+            // Some may have been forgotten.
+            self.vigil.heard().gone = true;
+        }
+        heads
+    }
+
+    /// Up to `limit` of these sessions that are open and free, and that a filter takes.
+    async fn still_free(
+        &self,
+        filter: &SessionFilter,
+        ids: Vec<SessionId>,
+        limit: usize,
+    ) -> Result<Vec<SessionHead>, StoreError> {
+        let (mut heads, mut holders) = (Vec::new(), Holders::default());
+        for some in ids.chunks(limit.clamp(FEWEST, TOGETHER)) {
+            if heads.len() >= limit {
+                break;
+            }
+            // Before they are looked at: what is heard of one meanwhile counts.
+            self.vigil.heard().forget(some);
+            for listed in self.listed(some).await? {
+                let summary = listed.head.summary.as_ref();
+                if !summary.is_some_and(Summary::is_open) || holders.hold(self, &listed).await? {
+                    continue;
+                }
+                self.vigil.heard().add(listed.head.id.clone());
+                if heads.len() < limit && filter.takes(summary, || false) {
+                    heads.push(listed.head);
+                }
+            }
+        }
+        Ok(heads)
+    }
+
+    /// Lists all sessions, for those that are open and free, and for the nodes that hold others.
+    async fn list_all(&self) -> Result<(), StoreError> {
+        let mut holders = Holders::default();
+        for some in self.all_ids().await?.chunks(TOGETHER) {
+            for listed in self.listed(some).await? {
+                let summary = listed.head.summary.as_ref();
+                if summary.is_some_and(Summary::is_open) && !holders.hold(self, &listed).await? {
+                    self.vigil.heard().add(listed.head.id);
+                }
+            }
+        }
+        let mut heard = self.vigil.heard();
+        for (node, left_ms) in holders.living() {
+            // One that was heard to renew meanwhile lives longer than was asked.
+            if !heard.nodes.contains_key(&node) {
+                heard.lives(node, left_ms);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells others that a session with something left to do is free.
+    pub(crate) async fn tell_freed(&self, session: &SessionId) {
+        let subject = self.server.names.freed_subject(Some(session));
+        let told = self.server.client.publish(subject, bytes::Bytes::new());
+        if let Err(error) = told.await {
+            tracing::debug!(%error, "others were not told of a session that is free: they find it");
+        }
+    }
+}
+
+/// Hears of leases and of sessions that were given back, for as long as there is a store.
+async fn hear(server: Server, vigil: Weak<Vigil>) {
+    loop {
+        let names = &server.names;
+        let leases = server.client.subscribe(names.lease_subject_of_all());
+        let freed = server.client.subscribe(names.freed_subject(None));
+        let subscribed = futures_util::future::try_join(leases, freed).await;
+        match subscribed {
+            Ok((leases, freed)) => heard(leases, freed, &vigil).await,
+            Err(error) => tracing::debug!(%error, "hearing of free sessions: tried again"),
+        }
+        tokio::time::sleep(AGAIN).await;
+        let Some(vigil) = vigil.upgrade() else { return };
+        // Something may have been missed.
+        vigil.heard().gone = true;
+    }
+}
+
+async fn heard(mut leases: Subscriber, mut freed: Subscriber, vigil: &Weak<Vigil>) {
+    let mut ticks = tokio::time::interval(AGAIN);
+    loop {
+        let (lease, session) = tokio::select! {
+            lease = leases.next() => match lease {
+                Some(lease) => (Some(lease), None),
+                None => return,
+            },
+            freed = freed.next() => match freed {
+                Some(freed) => (None, session_of(&freed.subject)),
+                None => return,
+            },
+            _ = ticks.tick() => (None, None),
+        };
+        let Some(vigil) = vigil.upgrade() else { return };
+        let mut heard = vigil.heard();
+        if let Some(session) = session {
+            heard.add(session);
+        }
+        if let Some((node, left_ms)) = lease.as_ref().and_then(node_told) {
+            match left_ms {
+                Some(left_ms) => heard.lives(node, left_ms),
+                None => {
+                    heard.nodes.remove(&node);
+                    heard.gone = true;
+                }
+            }
+        }
+    }
+}
+
+/// The node whose lease a message is of, and how long it lasts; `None` where it was given back.
+fn node_told(message: &Message) -> Option<(String, Option<u64>)> {
+    let name = decode(message.subject.rsplit('.').next()?)?;
+    let node = node_of(&name)?.to_owned();
+    Some((node, told(&message.payload)?))
+}

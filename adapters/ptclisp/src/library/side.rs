@@ -1,0 +1,45 @@
+//! Functions whose calls may wait for tools side by side: `pmap` and `pcalls`. How their branches run is
+//! the machine's.
+
+use crate::callable::Native;
+use crate::context::Context;
+use crate::fault::{Class, Fault, Halt};
+use crate::flow::{Branches, Calls, Next};
+use crate::library::access::{check_keyfn, seq};
+use crate::library::{ANY, flow};
+use crate::value::Value;
+
+fn pmap(ctx: &mut Context, args: Vec<Value>) -> Result<Next, Halt> {
+    check_keyfn("pmap", 1, &args[0])?;
+    let mut columns = Vec::with_capacity(args.len() - 1);
+    for (index, arg) in args[1..].iter().enumerate() {
+        columns.push(seq(ctx, "pmap", index + 2, arg)?);
+    }
+    Ok(Next::Fork(Branches {
+        class: Class::Pmap,
+        calls: Calls::Rows(args[0].clone(), columns),
+    }))
+}
+
+fn pcalls(_: &mut Context, args: Vec<Value>) -> Result<Next, Halt> {
+    for thunk in &args {
+        let callable = match thunk {
+            Value::Native(native) => native.least == 0,
+            other => other.is_function(),
+        };
+        if !callable {
+            let message = format!(
+                "pcalls requires functions without parameters, got: {}",
+                crate::show::brief(thunk)
+            );
+            let fault = Fault::new(Class::Pcalls, message);
+            return Err(fault.hint("Write (pcalls #(f 1) #(g 2)).").into());
+        }
+    }
+    Ok(Next::Fork(Branches {
+        class: Class::Pcalls,
+        calls: Calls::Thunks(args),
+    }))
+}
+
+pub(super) const NATIVES: &[Native] = &[flow("pmap", 2, ANY, pmap), flow("pcalls", 0, ANY, pcalls)];

@@ -1,0 +1,229 @@
+//! The recorded programs and answers through the port that the engine runs programs by: what lasts from
+//! one program to the next is text there, values are JSON, and a tool's output is text.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test fails by panicking, says what it skips, and takes some kinds of JSON apart"
+)]
+
+#[path = "support/recordings.rs"]
+mod recordings;
+#[path = "../examples/score/tools.rs"]
+mod tools;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+use windlass_core::{ProgramEnd, ProgramLimits};
+use windlass_ports::{ProgramAnswer, ProgramCall, ProgramRuntime, ProgramStep, ProgramWorld};
+use windlass_ptclisp::{
+    Answer, End, Inputs, Limits, Program, PtcLisp, Session, Step, ToolCall, from_json, to_json,
+};
+
+/// What comes to something else through the port: an output that is no object and no array is text, also
+/// where its digits are a number's or its letters are `null`; and a program that names an input which is
+/// not there is refused.
+const KNOWN: &[(&str, &str, &str)] = &[
+    ("authored/000", "value", r#""5""#),
+    ("authored/003", "value", r#""0""#),
+    ("authored/023", "value", r#""3""#),
+    ("authored/027", "value", r#""4""#),
+    ("authored/033", "return", r#""2""#),
+    ("authored/034", "fail", r#""2""#),
+    ("authored/046", "value", r#"{"x":"3"}"#),
+    ("authored/068", "value", r#""7""#),
+    ("authored/071", "value", "false"),
+    ("authored/074", "value", r#""null""#),
+    ("authored/076", "value", r#""null""#),
+    ("authored/129", "error", r#""unbound_var""#),
+];
+
+/// What a program came to: how it ended, with which value or class of fault, and what it printed.
+#[derive(Debug, PartialEq)]
+struct Came {
+    how: &'static str,
+    value: Json,
+    prints: Vec<String>,
+}
+
+fn rows(folder: &Path, file: &str) -> Vec<Json> {
+    let text = std::fs::read_to_string(folder.join(file)).unwrap();
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn recorded_programs_come_to_the_same_through_the_port() {
+    let Some(folder) = recordings::folder() else {
+        return;
+    };
+    let (mut same, mut differs, mut ids) = (0, BTreeMap::new(), BTreeSet::new());
+    let mut compare = |id: &Json, one: Came, other: Came| {
+        let id = id.as_str().unwrap().to_owned();
+        ids.insert(id.clone());
+        if one == other {
+            same += 1;
+        } else {
+            let told = (other.how, other.value.to_string());
+            assert_eq!(differs.insert(id, told), None, "it differs twice");
+        }
+    };
+    for row in rows(&folder, "cases.jsonl") {
+        let mut session = Session::default();
+        for (name, value) in row["memory"].as_object().into_iter().flatten() {
+            let value = from_json(value).unwrap();
+            session.definitions.insert(name.as_str().into(), value);
+        }
+        for value in row["history"].as_array().into_iter().flatten() {
+            session.history.push(from_json(value).unwrap());
+        }
+        let memory = session.to_text(1 << 20).unwrap();
+        let source = row["program"].as_str().unwrap();
+        let one = by_language(&row, source, &mut session);
+        let (other, _) = by_port(&row, source, Some(memory.into()));
+        compare(&row["id"], one, other);
+    }
+    for row in rows(&folder, "sessions.jsonl") {
+        let (mut session, mut memory) = (Session::default(), None);
+        for turn in row["turns"].as_array().unwrap() {
+            let source = turn["program"].as_str().unwrap();
+            let one = by_language(&row, source, &mut session);
+            let (other, after) = by_port(&row, source, memory.clone());
+            memory = after.or(memory);
+            compare(&row["id"], one, other);
+        }
+    }
+    // Another half of the recordings has other programs.
+    let known = KNOWN.iter().filter(|(id, ..)| ids.contains(*id));
+    let known = known.map(|(id, how, value)| ((*id).to_owned(), (*how, (*value).to_owned())));
+    assert_eq!(differs, known.collect());
+    assert!(same > 1_000, "only {same} programs");
+}
+
+fn tool_names(row: &Json) -> Vec<Arc<str>> {
+    let tools = row["tools"].as_array().into_iter().flatten();
+    tools.map(|name| name.as_str().unwrap().into()).collect()
+}
+
+/// By the language's own interface, where a tool answers with a value.
+fn by_language(row: &Json, source: &str, session: &mut Session) -> Came {
+    let context = row["context"].as_object().into_iter().flatten();
+    let data = context.map(|(name, value)| (name.as_str().into(), from_json(value).unwrap()));
+    let inputs = Inputs {
+        data: Arc::new(data.collect()),
+        tools: Arc::new(tool_names(row).into_iter().collect()),
+        strict_data: true,
+    };
+    let program = match Program::prepare(source, &inputs, session, &Limits::default()) {
+        Ok(program) => program,
+        Err(fault) => return fault_of(fault.class.name(), Vec::new()),
+    };
+    let mut run = program.start(session);
+    let mut step = run.go().unwrap();
+    let outcome = loop {
+        step = match step {
+            Step::Done(outcome) => break outcome,
+            Step::Calls(calls) => run
+                .resume(calls.iter().map(tools::answer).collect())
+                .unwrap(),
+        };
+    };
+    session.commit(&outcome);
+    let prints = outcome.prints.clone();
+    let (how, value) = match &outcome.end {
+        End::Value(value) => ("value", to_json(value)),
+        End::Return(value) => ("return", to_json(value)),
+        End::Fail(value) => ("fail", to_json(value)),
+        End::Fault(fault) => return fault_of(fault.class.name(), prints),
+    };
+    Came { how, value, prints }
+}
+
+fn by_port(row: &Json, source: &str, memory: Option<Arc<str>>) -> (Came, Option<Arc<str>>) {
+    let world = ProgramWorld {
+        tools: tool_names(row),
+        data: row["context"]
+            .is_object()
+            .then(|| row["context"].to_string().into()),
+        memory,
+        limits: ProgramLimits {
+            loop_rounds: 1_000,
+            ..ProgramLimits::default()
+        },
+        ..ProgramWorld::default()
+    };
+    let begun = PtcLisp
+        .prepare(source, &world)
+        .and_then(|prepared| prepared.start());
+    let mut run = match begun {
+        Ok(run) => run,
+        Err(fault) => return (fault_of(&fault.class, Vec::new()), None),
+    };
+    let mut step = run.go_on(Vec::new());
+    let done = loop {
+        step = match step {
+            ProgramStep::Done(done) => break done,
+            ProgramStep::Calls(calls) => run.go_on(calls.into_iter().map(answered).collect()),
+        };
+    };
+    let (how, value) = match &done.end {
+        ProgramEnd::Value { value } => ("value", value),
+        ProgramEnd::Return { value } => ("return", value),
+        ProgramEnd::Fail { value } => ("fail", value),
+        ProgramEnd::Fault(fault) => return (fault_of(&fault.class, done.prints), None),
+    };
+    let value = serde_json::from_str(value).unwrap();
+    let prints = done.prints;
+    (Came { how, value, prints }, done.memory)
+}
+
+fn fault_of(class: &str, prints: Vec<String>) -> Came {
+    let value = Json::from(class);
+    Came {
+        how: "error",
+        value,
+        prints,
+    }
+}
+
+/// What a tool puts out is text.
+fn answered(call: ProgramCall) -> ProgramAnswer {
+    let args = serde_json::from_str(&call.arguments).unwrap();
+    let call = ToolCall {
+        index: 0,
+        name: call.name,
+        args,
+    };
+    match tools::answer(&call) {
+        Answer::Value(Json::String(text)) => ProgramAnswer::Done(text.into()),
+        Answer::Value(data) => ProgramAnswer::Done(data.to_string().into()),
+        Answer::Text(text) => ProgramAnswer::Done(text),
+        Answer::Error(why) => ProgramAnswer::Failed(why.into()),
+    }
+}
+
+#[test]
+fn what_is_found_in_recorded_answers_is_what_the_port_finds() {
+    let Some(folder) = recordings::folder() else {
+        return;
+    };
+    let answers = rows(&folder, "response_extract.jsonl");
+    assert!(answers.len() > 20, "only {} answers", answers.len());
+    for row in answers {
+        let found = PtcLisp.extract(row["response"].as_str().unwrap());
+        match (&row["expect"], found) {
+            (expect, Some(Ok(program))) => assert_eq!(expect["ok"], program, "{row}"),
+            (expect, Some(Err(fault))) => assert_eq!(expect["error"], fault.class, "{row}"),
+            (expect, None) => assert!(
+                expect["error"].is_string() && expect["error"] != "multiple_code_blocks",
+                "{row}"
+            ),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What `windlass show --turns` says: a snapshot a cycle, as JSON or in a few lines.
+
+use windlass::core::{
+    Cycle, CycleCall, ProgramEnd, Recorded, SampleKind, TurnSnapshot, TurnSnapshots,
+};
+
+use crate::exit::{Exit, Failure};
+use crate::present::{first_words, status_words, visible};
+
+/// Characters of a text that are shown to people.
+const SHOWN: usize = 200;
+
+/// The cycles of a session, as its log tells them.
+#[derive(Debug, Default)]
+pub(super) struct Cycles {
+    fold: TurnSnapshots,
+    json: bool,
+}
+
+impl Cycles {
+    /// With a snapshot a line, where they are for programs.
+    pub(super) fn new(json: bool) -> Self {
+        Self {
+            json,
+            ..Self::default()
+        }
+    }
+
+    /// The text of the cycle that is over with this fact, if one is.
+    pub(super) fn tell(&mut self, recorded: &Recorded) -> Result<Option<String>, Failure> {
+        let snapshot = self.fold.apply(recorded).map_err(|misfit| {
+            Failure::new(
+                Exit::Store,
+                format!("{misfit}; windlass verify says more of this log"),
+            )
+        })?;
+        snapshot.map(|snapshot| self.told(&snapshot)).transpose()
+    }
+
+    /// That of the cycle which the log leaves open, if it leaves one.
+    pub(super) fn unfinished(&self) -> Result<Option<String>, Failure> {
+        let open = self.fold.unfinished();
+        open.map(|snapshot| self.told(&snapshot)).transpose()
+    }
+
+    fn told(&self, snapshot: &TurnSnapshot) -> Result<String, Failure> {
+        if !self.json {
+            return Ok(visible(&lines(snapshot).join("\n  ")));
+        }
+        serde_json::to_string(snapshot).map_err(|error| {
+            let cycle = snapshot.cycle();
+            Failure::new(
+                Exit::Failed,
+                format!(
+                    "cycle {} of turn {} cannot be written: {error}",
+                    cycle.number, cycle.turn
+                ),
+            )
+        })
+    }
+}
+
+fn lines(snapshot: &TurnSnapshot) -> Vec<String> {
+    let cycle = snapshot.cycle();
+    let mut lines = vec![head(snapshot)];
+    let spoken = |text: &str| (!text.trim().is_empty()).then(|| first_words(text.trim(), SHOWN));
+    match &cycle.program {
+        Some(source) => lines.extend(spoken(source).map(|source| format!("program: {source}"))),
+        None => lines.extend(spoken(&cycle.raw_response).map(|said| format!("said: {said}"))),
+    }
+    lines.extend(cycle.tool_calls.iter().map(call));
+    if !cycle.prints.is_empty() {
+        let printed = first_words(&cycle.prints.join(" "), SHOWN);
+        lines.push(format!("printed: {printed}"));
+    }
+    lines.extend(result(cycle));
+    if let Some(why) = snapshot.why() {
+        lines.push(format!("failure: {}", first_words(&why.to_string(), SHOWN)));
+    }
+    lines
+}
+
+fn head(snapshot: &TurnSnapshot) -> String {
+    let cycle = snapshot.cycle();
+    let end = match snapshot.is_success() {
+        true => "success",
+        false => "failure",
+    };
+    let kind = match cycle.kind {
+        SampleKind::Normal => "",
+        SampleKind::MustReturn => ", must return",
+        SampleKind::Retry => ", retry",
+    };
+    let attempts = match cycle.attempts {
+        1 => String::new(),
+        many => format!(", {many} attempts"),
+    };
+    let tokens = cycle.usage.map_or(String::new(), |usage| {
+        format!(", {} tokens", usage.tokens())
+    });
+    format!(
+        "turn {}, cycle {}: {end}{kind}, {} calls{attempts}{tokens}, {} ms",
+        cycle.turn,
+        cycle.number,
+        cycle.tool_calls.len(),
+        cycle.ended.since_ms(cycle.started)
+    )
+}
+
+fn call(call: &CycleCall) -> String {
+    let status = call.status().map_or("without an end", status_words);
+    let (name, arguments) = (&call.call.name, first_words(&call.call.arguments, SHOWN));
+    format!("call {} {name} {arguments}: {status}", call.id)
+}
+
+fn result(cycle: &Cycle) -> Option<String> {
+    let (verb, value) = match cycle.result.as_ref()? {
+        ProgramEnd::Value { value } => ("value", value),
+        ProgramEnd::Return { value } => ("returned", value),
+        ProgramEnd::Fail { value } => ("gave up", value),
+        ProgramEnd::Fault(_) => return None,
+    };
+    Some(format!("{verb}: {}", first_words(value, SHOWN)))
+}

@@ -1,0 +1,167 @@
+//! Programs: the runtimes that there are, and what a model that is to write programs is told.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+use windlass::core::{ProgramLimits, ProgramMode, ProgramTransport, Settings};
+use windlass::ports::Programs;
+use windlass_javascript::JavaScript;
+use windlass_ptclisp::PtcLisp;
+
+use crate::args::Shape;
+use crate::exit::Failure;
+
+/// The most bytes of inputs: the log has them with the settings.
+const MOST: u64 = 256 * 1024;
+/// Where the instructions end that a session has anyway, and the guide begins.
+const GUIDE: &str = "\n\n## How you work here\n\n";
+
+/// The runtimes that there are.
+pub(crate) fn runtimes() -> Programs {
+    Programs::none()
+        .with(Arc::new(PtcLisp))
+        .with(Arc::new(JavaScript))
+}
+
+/// Changes how programs are written to what the command says.
+pub(super) fn set(program: &mut Option<ProgramMode>, shape: &Shape) -> Result<(), Failure> {
+    if shape.no_program {
+        *program = None;
+    }
+    if let Some(runtime) = &shape.program {
+        let before = program.take();
+        *program = Some(ProgramMode {
+            runtime: runtime.clone(),
+            transport: before
+                .as_ref()
+                .map_or_else(Default::default, |one| one.transport),
+            limits: before
+                .as_ref()
+                .map_or_else(ProgramLimits::default, |one| one.limits),
+            data: before.and_then(|one| one.data),
+        });
+    }
+    let Some(program) = program else {
+        return match (&shape.program_transport, &shape.program_data) {
+            (None, None) => Ok(()),
+            (Some(_), _) | (_, Some(_)) => Err(Failure::usage(
+                "--program-transport and --program-data need a model that writes programs: say \
+                 --program ptclisp or --program javascript",
+            )),
+        };
+    };
+    program.transport = shape.program_transport.unwrap_or(program.transport);
+    if let Some(file) = &shape.program_data {
+        program.data = Some(data(file)?);
+    }
+    Ok(())
+}
+
+/// The instructions with what a model that writes programs is to know of the language and the tools;
+/// without it where it writes none. The same for the same settings.
+pub(super) fn guide(settings: &mut Settings) {
+    if let Some((own, _)) = settings.instructions.split_once(GUIDE) {
+        settings.instructions = own.to_owned();
+    }
+    let Some(program) = &settings.options.program else {
+        return;
+    };
+    // One that is not here is told by the engine.
+    let Some(runtime) = runtimes().get(&program.runtime).cloned() else {
+        return;
+    };
+    let how = match program.transport {
+        ProgramTransport::Call => {
+            "You use the tools below by programs alone. Hand over one program a turn, by a call of \
+             run_program with its source."
+        }
+        ProgramTransport::Text => {
+            "You use the tools below by programs alone. Write one program a turn into the text of your \
+             answer, between fences."
+        }
+    };
+    let guide = runtime.guide(&settings.tools);
+    settings
+        .instructions
+        .push_str(&format!("{GUIDE}{how}\n\n{guide}"));
+}
+
+fn data(file: &Path) -> Result<Arc<str>, Failure> {
+    let unread = |why: String| {
+        Failure::usage(format!(
+            "the inputs of programs {}: {why}; name a file with one JSON object with --program-data",
+            file.display()
+        ))
+    };
+    let about = fs::metadata(file).map_err(|error| unread(error.to_string()))?;
+    if !about.is_file() || about.len() > MOST {
+        return Err(unread(format!("it is no file of at most {MOST} bytes")));
+    }
+    let text = fs::read_to_string(file).map_err(|error| unread(error.to_string()))?;
+    match serde_json::from_str(&text) {
+        Ok(Value::Object(_)) => Ok(text.into()),
+        Ok(_) => Err(unread("it is JSON, and no object".to_owned())),
+        Err(error) => Err(unread(format!("it is no JSON: {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windlass::core::{Limits, Mode, Permissions, RequestOptions, Window};
+
+    fn settings() -> Settings {
+        Settings {
+            provider: "demo".to_owned(),
+            model: "m".to_owned(),
+            instructions: "be good".to_owned(),
+            mode: Mode::Build,
+            permissions: Permissions::Auto,
+            rules: Vec::new(),
+            hooks: Vec::new(),
+            redaction: None,
+            window: Window::default(),
+            price: None,
+            tools: Vec::new(),
+            limits: Limits::default(),
+            max_output_tokens: None,
+            effort: None,
+            base_url: None,
+            options: RequestOptions::default(),
+        }
+    }
+
+    #[test]
+    fn the_guide_comes_and_goes_and_the_own_instructions_stay() {
+        let mut settings = settings();
+        let mut shape = Shape {
+            program: Some("ptclisp".to_owned()),
+            ..Shape::default()
+        };
+        set(&mut settings.options.program, &shape).unwrap();
+        guide(&mut settings);
+        let lisp = settings.instructions.clone();
+        assert!(lisp.starts_with("be good\n\n") && lisp.contains("PTC-Lisp"));
+        guide(&mut settings);
+        assert_eq!(settings.instructions, lisp);
+        shape.program = Some("javascript".to_owned());
+        set(&mut settings.options.program, &shape).unwrap();
+        guide(&mut settings);
+        assert!(settings.instructions.contains("JavaScript"));
+        assert!(!settings.instructions.contains("PTC-Lisp"));
+        let none = Shape {
+            no_program: true,
+            ..Shape::default()
+        };
+        set(&mut settings.options.program, &none).unwrap();
+        guide(&mut settings);
+        assert_eq!(settings.instructions, "be good");
+        let transport = Shape {
+            program_transport: Some(ProgramTransport::Text),
+            ..Shape::default()
+        };
+        assert!(set(&mut settings.options.program, &transport).is_err());
+    }
+}

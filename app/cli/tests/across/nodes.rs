@@ -1,0 +1,191 @@
+//! Nodes: engines that share a store, each with a relay of its own.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use windlass::core::{
+    Limits, Lineage, Mode, OpenSession, Permissions, Recorded, RequestOptions, Scope, Seq,
+    SessionId, Settings, Timestamp, Window,
+};
+use windlass::ports::{
+    Inbox, LiveRelay, LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, ToolExecutor as _,
+};
+use windlass::{Config, Engine, Load, Peers, Send, Start};
+use windlass_memory::MemoryStore;
+use windlass_nats::{NatsConfig, NatsStore};
+use windlass_postgres::{PostgresConfig, PostgresStore};
+use windlass_testkit::clock::ManualClock;
+use windlass_testkit::nats::NatsServer;
+use windlass_testkit::postgres::PostgresServer;
+use windlass_testkit::provider::{ScriptedProvider, Step};
+use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
+
+use crate::lossy::Lossy;
+
+/// Where nodes meet.
+pub(crate) enum Place {
+    Memory(Arc<MemoryStore>),
+    Postgres(String),
+    Nats(String),
+}
+
+/// One process, as it were.
+pub(crate) struct Node {
+    store: Arc<dyn LogStore>,
+    relay: Arc<dyn LiveRelay>,
+    inbox: Arc<dyn Inbox>,
+}
+
+pub(crate) fn me() -> Scope {
+    Scope::local("tester")
+}
+
+pub(crate) fn id(name: &str) -> SessionId {
+    SessionId::new(name).unwrap()
+}
+
+pub(crate) fn hello() -> Send {
+    Send::new(me(), "hello")
+}
+
+/// A new session, with these tools.
+pub(crate) fn start(tools: &[ScriptedTool]) -> Start {
+    let settings = Settings {
+        provider: "scripted".into(),
+        model: "m".into(),
+        instructions: String::new(),
+        mode: Mode::Build,
+        permissions: Permissions::Auto,
+        rules: Vec::new(),
+        hooks: Vec::new(),
+        window: Window::default(),
+        price: None,
+        tools: ScriptedTools::new(tools.to_vec()).tools(),
+        limits: Limits::default(),
+        max_output_tokens: None,
+        effort: None,
+        redaction: None,
+        base_url: None,
+        options: RequestOptions::default(),
+    };
+    Start::New(Box::new(OpenSession {
+        owner: me(),
+        workspace: None,
+        settings,
+        lineage: Lineage::Root,
+    }))
+}
+
+impl Place {
+    pub(crate) fn memory() -> Self {
+        Self::Memory(Arc::new(MemoryStore::new()))
+    }
+
+    /// A schema of its own; `None` where there is no server, which is said.
+    pub(crate) fn postgres() -> Option<Self> {
+        static OWN: OnceLock<PostgresServer> = OnceLock::new();
+        let url = match std::env::var(windlass_testkit::postgres::URL) {
+            Ok(url) => url,
+            Err(_) if PostgresServer::programs().is_none() => {
+                eprintln!("skipped: {}", windlass_testkit::postgres::MISSING);
+                return None;
+            }
+            Err(_) => OWN.get_or_init(|| PostgresServer::start().unwrap()).url(),
+        };
+        Some(Self::Postgres(format!("{url}?schema={}&pool=4", name())))
+    }
+
+    /// A place of its own; `None` where there is no server, which is said.
+    pub(crate) fn nats() -> Option<Self> {
+        static OWN: OnceLock<NatsServer> = OnceLock::new();
+        let url = match std::env::var(windlass_testkit::nats::URL) {
+            Ok(url) => url,
+            Err(_) if NatsServer::program().is_none() => {
+                eprintln!("skipped: {}", windlass_testkit::nats::MISSING);
+                return None;
+            }
+            Err(_) => OWN.get_or_init(|| NatsServer::start().unwrap()).url(),
+        };
+        Some(Self::Nats(format!(
+            "{url}/{}?shards=2&replicas=1&erase=late",
+            name()
+        )))
+    }
+
+    pub(crate) async fn node(&self) -> Node {
+        match self {
+            Self::Memory(store) => Node {
+                store: store.clone(),
+                relay: Arc::new(store.relay()),
+                inbox: Arc::new(store.inbox()),
+            },
+            Self::Postgres(url) => {
+                let config = PostgresConfig::parse(url).unwrap();
+                let store = PostgresStore::connect(config).await.unwrap();
+                Node {
+                    relay: Arc::new(store.relay().unwrap()),
+                    inbox: Arc::new(store.inbox()),
+                    store: Arc::new(store),
+                }
+            }
+            Self::Nats(url) => {
+                let store = NatsStore::open(&NatsConfig::parse(url).unwrap())
+                    .await
+                    .unwrap();
+                Node {
+                    relay: Arc::new(store.relay()),
+                    inbox: Arc::new(store.inbox()),
+                    store: Arc::new(store),
+                }
+            }
+        }
+    }
+
+    /// A node that loses some of what it hears.
+    pub(crate) async fn lossy(&self, seed: u64) -> Node {
+        let node = self.node().await;
+        let relay = Arc::new(Lossy::new(node.relay, seed));
+        Node { relay, ..node }
+    }
+}
+
+fn name() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("across{}x{count}", std::process::id())
+}
+
+impl Node {
+    pub(crate) fn engine(
+        &self,
+        script: impl IntoIterator<Item = Step>,
+        tools: &[ScriptedTool],
+    ) -> Engine {
+        let ports = Ports {
+            provider: Arc::new(ScriptedProvider::new(script)),
+            store: self.store.clone(),
+            tools: Arc::new(ScriptedTools::new(tools.to_vec())),
+            blobs: Arc::new(NoBlobs),
+            hooks: Arc::new(NoHooks),
+            approver: Arc::new(NobodyAsked),
+            clock: Arc::new(ManualClock::new(Timestamp(1_000), 7)),
+            programs: windlass::ports::Programs::none(),
+        };
+        let peers = Peers {
+            inbox: self.inbox.clone(),
+            relay: self.relay.clone(),
+            tenant: None,
+            load: Load::new(100),
+        };
+        Engine::among(ports, Config::default(), peers)
+    }
+
+    pub(crate) async fn log(&self, session: &SessionId) -> Vec<Recorded> {
+        self.store.read(session, Seq::ZERO, 10_000).await.unwrap()
+    }
+
+    /// How many live messages were dropped here.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.relay.dropped()
+    }
+}

@@ -1,0 +1,148 @@
+//! Agents: which session does what a call asks for, and how it is stopped.
+
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+use tokio::time::sleep;
+use windlass_core::{
+    Because, Fact, InputId, Interrupter, Recorded, Reject, Scope, Seq, SessionId, StopWhen, TurnId,
+};
+use windlass_ports::{LogStore, StoreError, StoreErrorKind};
+
+use crate::engine::Engine;
+use crate::error::SendError;
+use crate::load::load;
+use crate::reach::Stop;
+
+/// How often a child is told to stop that cannot be told yet, and how long it waits in between.
+const TRIES: usize = 50;
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The session of the agent that a call runs, from the key that
+/// [`CallStarted`](windlass_core::CallStarted) names: always the same, so that it is found again.
+///
+/// The key itself where it is a session's name, else a name made of it.
+#[must_use]
+pub fn agent_session(idempotency_key: &str) -> Option<SessionId> {
+    if let Ok(id) = SessionId::new(idempotency_key) {
+        return Some(id);
+    }
+    let hash = Sha256::digest(idempotency_key.as_bytes());
+    let hash: String = hash
+        .iter()
+        .take(20)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    SessionId::new(&format!("agent-{hash}")).ok()
+}
+
+/// The key that a child's prompt is sent under: an agent is told what to do once.
+pub(crate) fn prompt_key(idempotency_key: &str) -> String {
+    format!("agent {idempotency_key}")
+}
+
+/// Why an agent is stopped whose call is over.
+pub(crate) const OVER: &str = "the call that this agent works for has ended";
+
+/// Finds, in an agent's log from its beginning, the turn that does what its call asked for. Others
+/// may speak there too.
+pub(crate) struct Prompted {
+    key: String,
+    input: Option<InputId>,
+}
+
+impl Prompted {
+    /// Of the call with this idempotency key.
+    pub(crate) fn by(idempotency_key: &str) -> Self {
+        Self {
+            key: prompt_key(idempotency_key),
+            input: None,
+        }
+    }
+
+    /// Takes the fact that follows; answers the turn with the one that opens it.
+    pub(crate) fn take(&mut self, recorded: &Recorded) -> Option<TurnId> {
+        if let Fact::InputQueued(queued) = &recorded.fact
+            && queued.key.as_ref() == Some(&self.key)
+        {
+            self.input = Some(InputId(recorded.seq.0));
+        }
+        if let Fact::TurnOpened(opened) = &recorded.fact
+            && let Because::Opened { input } = opened.because
+            && self.input == Some(input)
+        {
+            return Some(TurnId(recorded.seq.0));
+        }
+        None
+    }
+}
+
+/// Has the turn of an agent stop that does what its call asked for, if that runs; asks again for a
+/// while where it cannot be asked.
+pub(crate) async fn halt(engine: &Engine, child: &SessionId, idempotency_key: &str) {
+    for _ in 0..TRIES {
+        match halted(engine, child, idempotency_key).await {
+            Ok(true) => return,
+            Ok(false) => {}
+            Err(error) => {
+                tracing::warn!(session = %child, %error, "an agent could not be told to stop");
+            }
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+/// Whether that turn was asked to stop, or has ended. Not so where there is none yet.
+async fn halted(engine: &Engine, child: &SessionId, key: &str) -> Result<bool, SendError> {
+    let scope = Scope::system(OVER);
+    let inner = &engine.inner;
+    let start = |error| SendError::Start(std::sync::Arc::new(error));
+    let store = inner.ports.store.as_ref();
+    let turn = prompted(store, child, key, inner.config.page.max(1)).await;
+    let Some(turn) = turn.map_err(|error| start(error.into()))? else {
+        return Ok(false);
+    };
+    let loaded = load(store, child, inner.config.page).await.map_err(start)?;
+    if loaded.session.turn().is_none_or(|open| open.id != turn) {
+        return Ok(true);
+    }
+    let stop = Stop {
+        by: Interrupter::Person,
+        reason: OVER,
+        when: StopWhen::Now,
+        turn: Some(turn),
+    };
+    let reached = engine.reach(child, &scope).await.map_err(start)?;
+    match reached.interrupt(stop, scope, None).await {
+        Ok(_) | Err(SendError::Waits { .. }) => Ok(true),
+        Err(SendError::Rejected(Reject::Idle | Reject::Stopping | Reject::OtherTurn(_))) => {
+            Ok(true)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The turn of an agent that does what its call asked for; `None` where it is not on record yet.
+async fn prompted(
+    store: &dyn LogStore,
+    child: &SessionId,
+    key: &str,
+    page: usize,
+) -> Result<Option<TurnId>, StoreError> {
+    let mut prompted = Prompted::by(key);
+    let mut after = Seq::ZERO;
+    loop {
+        let facts = match store.read(child, after, page).await {
+            Ok(facts) => facts,
+            Err(error) if error.kind == StoreErrorKind::Unknown => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if let Some(turn) = facts.iter().find_map(|fact| prompted.take(fact)) {
+            return Ok(Some(turn));
+        }
+        let Some(last) = facts.last().filter(|_| facts.len() >= page) else {
+            return Ok(None);
+        };
+        after = last.seq;
+    }
+}

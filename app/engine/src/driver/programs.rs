@@ -1,0 +1,119 @@
+//! Programs: the effect of a program that is to take its next step.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use windlass_core::{
+    CallId, EffectKey, Fitness, ProgramFault, ProgramMode, SampleKind, Seq, Session, Turn,
+};
+use windlass_ports::{CancelSignal, KeptReader, ProgramWorld};
+
+use super::Driver;
+use crate::effect::{Origin, ProgramEffect};
+use crate::program::{Bounds, EngineFault};
+
+/// Whether a call that is out is a program, and how long one step of it may take.
+pub(super) fn step_ms(session: &Session, id: CallId) -> Option<u64> {
+    let mut calls = session.turn()?.calls().iter();
+    match calls.find(|call| call.id == id)?.fitness {
+        Fitness::Program { timeout_ms, .. } => Some(timeout_ms),
+        Fitness::Fit { .. } | Fitness::Goal | Fitness::Unfit { .. } => None,
+    }
+}
+
+impl Driver {
+    /// `None` when the state does not hold what the effect needs.
+    pub(super) fn start_program(
+        &mut self,
+        key: EffectKey,
+        id: CallId,
+        started: Seq,
+        timeout_ms: u64,
+    ) -> Option<()> {
+        // The state holds all of what caused it.
+        drop(self.take_start(started));
+        let checker = self.checker()?;
+        let turn = self.session.turn()?;
+        let program = turn.settings.options.program.as_ref()?;
+        let kind = turn.executing_kind();
+        let live = self.held.take(id);
+        let known = live.as_ref().map_or(0, |live| live.standing.known());
+        let effect = ProgramEffect {
+            key,
+            origin: match live {
+                Some(_) => Err(ProgramFault::new(
+                    EngineFault::Defect.class(),
+                    "it has begun",
+                )),
+                None => self.origin(turn, id, program, kind),
+            },
+            live,
+            held: self.held.clone(),
+            record: self.history.made(id, known),
+            settings: turn.settings.clone(),
+            limits: program.limits.within(&self.config.programs),
+            kind,
+            checker,
+            kept: KeptReader::new(self.ports.blobs.clone(), self.session.id.clone()),
+            bounds: self.bounds(turn, timeout_ms),
+            size: self.size,
+        };
+        self.effects
+            .start(key, |voice, signals| effect.run(voice, signals));
+        Some(())
+    }
+
+    /// Where and how long programs of this turn compute.
+    pub(super) fn bounds(&self, turn: &Turn, timeout_ms: u64) -> Bounds {
+        Bounds {
+            places: self.places.clone(),
+            session: self.session.id.clone(),
+            within: Duration::from_millis(timeout_ms),
+            grace: Duration::from_millis(turn.limits.grace_ms),
+        }
+    }
+
+    /// What a run of this program is made of.
+    fn origin(
+        &self,
+        turn: &Turn,
+        id: CallId,
+        program: &ProgramMode,
+        kind: SampleKind,
+    ) -> Result<Origin, ProgramFault> {
+        let Some(runtime) = self.ports.programs.get(&program.runtime) else {
+            let words = format!("the program runtime {} is not here", program.runtime);
+            return Err(EngineFault::Missing.says(words, "Answer without a program."));
+        };
+        let arguments = self.history.arguments(id);
+        let source = arguments.and_then(|text| source(&text));
+        let Some(source) = source else {
+            let words = "the call has no source";
+            return Err(EngineFault::Source.says(words, "Pass the program as the text source."));
+        };
+        let tools = turn.settings.tools.iter();
+        let tools = tools.filter(|_| turn.programs_call(kind));
+        Ok(Origin {
+            runtime: runtime.clone(),
+            source,
+            world: ProgramWorld {
+                tools: tools.map(|tool| Arc::from(tool.name.as_str())).collect(),
+                data: program.data.clone(),
+                memory: self.history.memory().cloned(),
+                limits: program.limits.within(&self.config.programs),
+                stop: CancelSignal::default(),
+            },
+        })
+    }
+}
+
+fn source(arguments: &str) -> Option<String> {
+    let mut value: Value = serde_json::from_str(arguments).ok()?;
+    match value.get_mut("source")?.take() {
+        Value::String(source) => Some(source),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            None
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! The agent effect: has a session of its own do what a call asks for, and says what it came to and
+//! what it took.
+//!
+//! The child is known by the call: another run of the effect, in this process or on another node,
+//! finds the same one, says nothing to it that was said before, and waits on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+use windlass_core::{
+    AgentSpec, EffectKey, Input, Lent, Observation, ObservationStatus, OpenSession, Outcome,
+    Recorded, Reject, Seq, SessionId, Took, WhenParentEnds,
+};
+use windlass_ports::{CancelSignal, CancelSource, Progress, StoreError, StoreErrorKind};
+
+use super::{Reports, Run, Signals, Voice};
+use crate::agents::{self, Prompted};
+use crate::engine::Engine;
+use crate::error::{SendError, StartError};
+use crate::event::Event;
+use crate::reach::Reached;
+use crate::report::{TurnFold, TurnReport};
+use crate::send::Send;
+use crate::size::Size;
+
+/// How often it looks whether somebody drives the child, who may be another node.
+const LOOK: Duration = Duration::from_secs(5);
+/// How long it waits before it tries again what a store refused or could not do.
+const PAUSE: Duration = Duration::from_millis(200);
+/// How often it tries to put the child on record.
+const TRIES: usize = 150;
+
+/// What an agent effect runs on.
+pub(crate) struct AgentEffect {
+    pub(crate) key: EffectKey,
+    /// The tool's name.
+    pub(crate) name: String,
+    pub(crate) arguments: String,
+    pub(crate) agent: AgentSpec,
+    /// What the child may take; `None` where it is only to be said what would be done.
+    pub(crate) lent: Option<Lent>,
+    pub(crate) child: SessionId,
+    /// What the child is opened with, or why it may not be.
+    pub(crate) opening: Result<OpenSession, Reject>,
+    pub(crate) attempt: u32,
+    pub(crate) idempotency_key: String,
+    pub(crate) dry_run: bool,
+    pub(crate) timeout_ms: u64,
+    pub(crate) grace_ms: u64,
+    pub(crate) engine: Engine,
+    pub(crate) reports: Arc<Reports>,
+    pub(crate) size: Size,
+}
+
+/// What a call came to, and what it took.
+type Returned = (Observation, Took);
+
+/// Why a child did not come to an end that is known.
+enum Lost {
+    /// There is none, or it was never told anything.
+    Before(String),
+    /// Nobody knows how far it came.
+    After(String),
+}
+
+/// Why it is stopped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stopped {
+    /// Its turn is.
+    Turn,
+    /// Its time is up.
+    Late,
+}
+
+impl AgentEffect {
+    /// Runs to the last word. Where its driver ends there is none: the child goes on, and the next
+    /// run finds it.
+    pub(crate) async fn run(self, voice: Voice, signals: Signals) {
+        let _run = Run {
+            stop: CancelSource::new(),
+            reports: self.reports.clone(),
+        };
+        let (key, size) = (self.key, self.size);
+        let Some((observation, took)) = self.observe(&voice, signals.wind).await else {
+            return;
+        };
+        let observation = size.bounded(observation);
+        let said = Input::Returned {
+            key,
+            observation,
+            took,
+        };
+        voice.say(vec![said], true).await;
+    }
+
+    async fn observe(&self, voice: &Voice, wind: CancelSignal) -> Option<Returned> {
+        let prompt = match prompt(&self.arguments) {
+            Ok(prompt) => prompt,
+            Err(why) => return Some(nothing(ObservationStatus::Failed, why)),
+        };
+        let Some(lent) = self.lent else {
+            let words = format!("Would have the agent {} do this: {prompt}", self.name);
+            return Some(nothing(ObservationStatus::Done, words));
+        };
+        let opening = match &self.opening {
+            Ok(opening) => opening.clone(),
+            Err(reject) => {
+                let words = format!("Failed: the agent's session may not be opened: {reject}.");
+                return Some(nothing(ObservationStatus::Failed, words));
+            }
+        };
+        let halt = CancelSource::new();
+        let mut work = std::pin::pin!(self.work(prompt, opening, halt.signal()));
+        let stopped = tokio::select! {
+            ended = &mut work => return Some(self.told(ended, lent, None)),
+            () = wind.cancelled() => Stopped::Turn,
+            () = sleep(Duration::from_millis(self.timeout_ms)) => Stopped::Late,
+        };
+        if !voice.is_heard() {
+            return None;
+        }
+        if self.agent.when_parent_ends == WhenParentEnds::Detach {
+            let status = match stopped {
+                Stopped::Turn => ObservationStatus::Aborted,
+                Stopped::Late => ObservationStatus::Failed,
+            };
+            let words = format!(
+                "Not waited for any longer: {} The agent goes on by itself, and what it comes to \
+                 stays in its session {}.",
+                stopped.words(self.timeout_ms),
+                self.child
+            );
+            return Some((Observation::new(status, words), lent.all()));
+        }
+        halt.cancel();
+        // Of a turn that is to stop the core counts the grace itself, from when it was asked.
+        let patience = match stopped {
+            Stopped::Turn => Duration::from_millis(self.grace_ms).saturating_mul(2),
+            Stopped::Late => Duration::from_millis(self.grace_ms),
+        };
+        let halting = async {
+            agents::halt(&self.engine, &self.child, &self.idempotency_key).await;
+            std::future::pending().await
+        };
+        let late = || Err(Lost::After("it did not stop in time".to_owned()));
+        let ended = tokio::select! {
+            ended = &mut work => ended,
+            () = halting => late(),
+            () = sleep(patience) => late(),
+        };
+        voice
+            .is_heard()
+            .then(|| self.told(ended, lent, Some(stopped)))
+    }
+
+    /// Opens the child, or finds it; says what it is to do, or finds it said; waits for the end.
+    async fn work(
+        &self,
+        prompt: String,
+        opening: OpenSession,
+        halt: CancelSignal,
+    ) -> Result<TurnReport, Lost> {
+        self.exists(opening, &halt).await?;
+        let child = &self.child;
+        self.reports.report(&format!("in session {child}"));
+        // From the beginning: an earlier run may have said it, and it may have ended since.
+        let watching = self.follow();
+        let driving = self.drive(prompt, halt);
+        tokio::select! {
+            report = watching => Ok(report),
+            lost = driving => Err(lost),
+        }
+    }
+
+    /// Sees to it that the child is on record. A session of this name that is another one's is left
+    /// alone.
+    async fn exists(&self, opening: OpenSession, halt: &CancelSignal) -> Result<(), Lost> {
+        let before = |why: &dyn std::fmt::Display| {
+            let words = format!("the agent's session {} cannot be opened: {why}", self.child);
+            self.unsaid(words)
+        };
+        let scope = opening.owner.clone();
+        let lineage = opening.lineage.clone();
+        for _ in 0..TRIES {
+            match self.engine.look(&self.child, &scope).await {
+                Ok(looked) => {
+                    let ours = looked.opened().map(|opened| &opened.lineage) == Some(&lineage);
+                    return match ours {
+                        true => Ok(()),
+                        false => Err(before(&"its name is taken by another session")),
+                    };
+                }
+                Err(StartError::Unknown(_)) => {}
+                Err(error) => return Err(before(&error)),
+            }
+            if halt.is_cancelled() {
+                return Err(Lost::Before("it was stopped before it began".to_owned()));
+            }
+            match self.engine.create(&self.child, opening.clone()).await {
+                Ok(()) => {}
+                // It is another tenant's, or its first fact is about to be durable.
+                Err(StartError::Exists(_) | StartError::Locked(_)) => sleep(PAUSE).await,
+                Err(error) => return Err(before(&error)),
+            }
+        }
+        Err(before(
+            &"its name is taken by another session, or another process holds it",
+        ))
+    }
+
+    /// Says what the child is to do, once, and sees to it that somebody drives it. Ends only where
+    /// that cannot be done.
+    async fn drive(&self, prompt: String, halt: CancelSignal) -> Lost {
+        let scope = match &self.opening {
+            Ok(opening) => opening.owner.clone(),
+            Err(reject) => return Lost::Before(reject.to_string()),
+        };
+        if halt.is_cancelled() && self.attempt == 1 {
+            return Lost::Before("it was stopped before it began".to_owned());
+        }
+        let mut held: Option<Reached> = None;
+        let mut said = false;
+        loop {
+            let here = held.as_ref().is_some_and(Reached::is_here);
+            if !here {
+                match self.engine.reach(&self.child, &scope).await {
+                    Ok(reached) => held = Some(reached),
+                    Err(error) if said => {
+                        tracing::warn!(session = %self.child, %error, "nobody drives an agent here");
+                    }
+                    Err(error) => return self.unsaid(error.to_string()),
+                }
+            }
+            if let (Some(reached), false) = (&held, said) {
+                let send = Send {
+                    key: Some(agents::prompt_key(&self.idempotency_key)),
+                    dry_run: self.dry_run,
+                    ..Send::new(scope.clone(), prompt.clone())
+                };
+                match reached.send(send).await {
+                    Ok(_)
+                    | Err(SendError::Rejected(Reject::Duplicate(_)) | SendError::Waits { .. }) => {
+                        said = true;
+                    }
+                    Err(SendError::Ended(_)) => sleep(PAUSE).await,
+                    Err(SendError::Rejected(reject)) => return self.unsaid(reject.to_string()),
+                    Err(error) => return Lost::After(error.to_string()),
+                }
+            }
+            if said {
+                sleep(LOOK).await;
+            }
+        }
+    }
+
+    /// It was not said what it is to do: nobody has, unless an earlier run did.
+    fn unsaid(&self, why: String) -> Lost {
+        match self.attempt {
+            1 => Lost::Before(why),
+            _ => Lost::After(why),
+        }
+    }
+
+    /// Waits for the end of the turn that does it, whoever drives the child.
+    async fn follow(&self) -> TurnReport {
+        let mut watch = self.engine.watch(&self.child, Some(Seq::ZERO));
+        let mut following = Following::of(&self.idempotency_key);
+        loop {
+            match watch.next().await {
+                Ok(Event::Fact(fact)) => {
+                    if let Some(report) = following.take(&fact.into()) {
+                        return report;
+                    }
+                }
+                Ok(Event::Live(_) | Event::Lagged { .. } | Event::Ended(_)) => {}
+                Err(error) => {
+                    unread(&self.child, &error);
+                    sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// What the model is told.
+    fn told(
+        &self,
+        ended: Result<TurnReport, Lost>,
+        lent: Lent,
+        stopped: Option<Stopped>,
+    ) -> Returned {
+        let child = &self.child;
+        match ended {
+            Ok(report) => {
+                let took = report.spent.whole();
+                match (&report.outcome, stopped) {
+                    (Outcome::Completed, _) => (
+                        Observation::new(ObservationStatus::Done, report.answer),
+                        took,
+                    ),
+                    (_, Some(stopped)) => {
+                        let words = format!(
+                            "Stopped: {} How far the agent came is in its session {child}.",
+                            stopped.words(self.timeout_ms)
+                        );
+                        let status = match stopped {
+                            Stopped::Turn => ObservationStatus::Aborted,
+                            Stopped::Late => ObservationStatus::Failed,
+                        };
+                        (Observation::new(status, words), took)
+                    }
+                    (outcome, None) => {
+                        let mut words = format!("Failed: the agent {}.", ended_as(outcome));
+                        if !report.answer.is_empty() {
+                            words.push_str(" Its last words: ");
+                            words.push_str(&report.answer);
+                        }
+                        (Observation::new(ObservationStatus::Failed, words), took)
+                    }
+                }
+            }
+            Err(Lost::Before(why)) => nothing(ObservationStatus::Failed, format!("Failed: {why}.")),
+            Err(Lost::After(why)) => {
+                let words = format!(
+                    "Unknown: {why}. The agent's session {child} may go on; what it was lent counts \
+                     as taken."
+                );
+                let observation = Observation::new(ObservationStatus::Unknown, words);
+                (observation, lent.all())
+            }
+        }
+    }
+}
+
+impl Stopped {
+    fn words(self, timeout_ms: u64) -> String {
+        match self {
+            Self::Turn => "the turn was asked to stop.".to_owned(),
+            Self::Late => format!("it ran longer than its limit of {timeout_ms} ms."),
+        }
+    }
+}
+
+fn nothing(status: ObservationStatus, words: String) -> Returned {
+    (Observation::new(status, words), Took::default())
+}
+
+fn unread(child: &SessionId, error: &StoreError) {
+    // It was put on record before it was watched, and may not be readable yet.
+    if error.kind != StoreErrorKind::Unknown {
+        tracing::warn!(session = %child, %error, "an agent's log cannot be read now");
+    }
+}
+
+/// What the arguments of a call say that is to be done.
+fn prompt(arguments: &str) -> Result<String, String> {
+    let value: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
+    let prompt = value.get("prompt").and_then(serde_json::Value::as_str);
+    let prompt = prompt.filter(|prompt| !prompt.trim().is_empty());
+    prompt
+        .map(str::to_owned)
+        .ok_or_else(|| "Failed: say in `prompt` what the agent is to do.".to_owned())
+}
+
+fn ended_as(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Completed => "completed".to_owned(),
+        Outcome::NoAnswer => "ended without an answer".to_owned(),
+        Outcome::Refused => "declined".to_owned(),
+        Outcome::Misshapen { fault } => format!("gave an answer of another shape: {fault}"),
+        Outcome::Interrupted { reason, .. } => format!("was interrupted: {reason}"),
+        Outcome::Blocked { reason } => format!("was not let in: {reason}"),
+        Outcome::Exhausted { limit } => format!("reached a limit: {limit:?}"),
+        Outcome::Failed { message, .. } => format!("failed: {message}"),
+    }
+}
+
+/// Finds the report of the turn that does what a call asked for, in the child's log from its beginning.
+struct Following {
+    prompted: Prompted,
+    fold: Option<TurnFold>,
+}
+
+impl Following {
+    fn of(idempotency_key: &str) -> Self {
+        Self {
+            prompted: Prompted::by(idempotency_key),
+            fold: None,
+        }
+    }
+
+    fn take(&mut self, fact: &Arc<Recorded>) -> Option<TurnReport> {
+        if let Some(fold) = &mut self.fold {
+            return fold.take(fact);
+        }
+        self.fold = self.prompted.take(fact).map(TurnFold::new);
+        None
+    }
+}

@@ -1,0 +1,38 @@
+//! Afar: what an engine has for those who watch a session, and for other nodes that hear the sessions
+//! which it drives.
+
+use std::sync::Arc;
+
+use windlass_core::{Epoch, SessionId};
+
+use super::{Engine, Inner};
+use crate::bus::Bus;
+use crate::hub::Joined;
+use crate::live::Teller;
+use crate::slot::Slot;
+
+impl Engine {
+    /// What tells other nodes of a session that is driven here, where there are any.
+    pub(super) fn teller(&self, id: &SessionId, epoch: Epoch) -> Option<Teller> {
+        let relay = &self.inner.peers.as_ref()?.relay;
+        self.inner.passes.begin(&self.inner, relay);
+        Some(Teller::new(relay.clone(), id.clone(), epoch))
+    }
+}
+
+impl Inner {
+    /// The bus of the driver of a session that is here.
+    pub(crate) fn driving(&self, id: &SessionId) -> Option<Bus> {
+        self.slots().get(id)?.hub.driver()
+    }
+
+    /// Begins to watch a session.
+    pub(super) fn join(self: &Arc<Self>, id: &SessionId) -> (Arc<Slot>, Joined) {
+        // Under one lock: a slot that is watched is not forgotten.
+        let mut slots = self.slots();
+        let new = || Arc::new(Slot::new(id.clone(), Arc::downgrade(self)));
+        let slot = slots.entry(id.clone()).or_insert_with(new).clone();
+        let joined = slot.hub.join();
+        (slot, joined)
+    }
+}

@@ -1,0 +1,106 @@
+//! Creating: a session is put on record, and driven by nobody yet.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use windlass_core::{OpenSession, Seq, SessionId, Settings, Stamped, open, opened};
+use windlass_ports::{Claimed, StoreError, StoreErrorKind};
+
+use super::Engine;
+use crate::arguments::Checker;
+use crate::error::StartError;
+use crate::program;
+
+impl Engine {
+    /// Puts a new session on record without driving it: for a node that drives as many as it may.
+    /// Returns once that is durable. Whoever opens it next begins it. A caller who goes away while it
+    /// waits changes nothing.
+    ///
+    /// # Errors
+    /// As [`Engine::open`] of a new session, but for [`StartError::Busy`].
+    pub async fn create(&self, id: &SessionId, opening: OpenSession) -> Result<(), StartError> {
+        let (engine, session) = (self.clone(), id.clone());
+        // A task of its own: a caller who goes away must not leave a claim.
+        let creating = async move { engine.create_whole(&session, opening).await };
+        match tokio::spawn(creating).await {
+            Ok(created) => created,
+            Err(error) => {
+                let context = format!(
+                    "creating session {id}: {error}, which is a defect of the store adapter unless \
+                     the runtime is shutting down"
+                );
+                let error = StoreError::new(StoreErrorKind::Io, context);
+                Err(StartError::Store(error))
+            }
+        }
+    }
+
+    /// Whether programs can be run here as settings have it.
+    pub(super) fn runs(&self, settings: &Settings) -> Result<(), StartError> {
+        match program::lacking(settings, &self.inner.ports.programs) {
+            Some(what) => Err(StartError::Settings(format!("{what} is not here"))),
+            None => Ok(()),
+        }
+    }
+
+    async fn create_whole(&self, id: &SessionId, opening: OpenSession) -> Result<(), StartError> {
+        Checker::new(&Arc::new(opening.settings.clone())).map_err(StartError::Settings)?;
+        self.runs(&opening.settings)?;
+        loop {
+            let slot = self.inner.slot(id);
+            let _gate = slot.gate.lock().await;
+            if !self.inner.holds(&slot) {
+                // It left while this one waited; there is a new one to be had.
+                continue;
+            }
+            let created = if self.inner.shut.load(Ordering::SeqCst) {
+                Err(StartError::Shut(id.clone()))
+            } else if slot.link().is_some() {
+                // A claim would take it from its driver.
+                Err(StartError::Exists(id.clone()))
+            } else {
+                self.create_in(id, opening).await
+            };
+            self.inner.forget_if_empty(&slot);
+            return created;
+        }
+    }
+
+    async fn create_in(&self, id: &SessionId, opening: OpenSession) -> Result<(), StartError> {
+        let store = &self.inner.ports.store;
+        let claim = store.claim(id).await?;
+        let epoch = claim.epoch;
+        let created = self.put_on_record(id, claim, opening).await;
+        if let Err(error) = store.release(id, epoch).await {
+            tracing::warn!(session = %id, %error, "claim not given back");
+        }
+        created
+    }
+
+    async fn put_on_record(
+        &self,
+        id: &SessionId,
+        claim: Claimed,
+        opening: OpenSession,
+    ) -> Result<(), StartError> {
+        if claim.last > Seq::ZERO {
+            return Err(StartError::Exists(id.clone()));
+        }
+        let (store, clock) = (&self.inner.ports.store, &self.inner.ports.clock);
+        let first = open(Stamped {
+            at: clock.now(),
+            entropy: clock.entropy(),
+            input: opening,
+        });
+        let first = Arc::new(first.number(id, Seq::ZERO.next()));
+        let misfit = |misfit| StartError::Misfit {
+            session: id.clone(),
+            misfit,
+        };
+        opened(&first).map_err(misfit)?;
+        store
+            .append(id, claim.epoch, Seq::ZERO, &[first])
+            .await
+            .map_err(StartError::from)
+    }
+}

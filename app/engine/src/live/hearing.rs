@@ -1,0 +1,216 @@
+//! Hearing: a run that another node tells of, as far as it was heard and passed on.
+
+use std::collections::VecDeque;
+
+use windlass_core::{Delta, Seq, SessionId, Timestamp};
+
+use super::message::{Kind, Piece, Run};
+use crate::bus::Bus;
+use crate::shown::Speaker;
+
+/// The most bytes and parts of a run of which something is kept. What is more is not heard.
+const BYTES: u64 = 64 * 1024 * 1024;
+pub(super) const PARTS: usize = 16_384;
+/// The most positions that are kept for what is heard of a part. Of more, the first wait for the next.
+const MARKS: usize = 64;
+
+/// A run that another node tells of.
+#[derive(Debug)]
+pub(super) struct Hearing {
+    pub(super) run: Run,
+    pub(super) at: Timestamp,
+    /// The position at which it had so many items as `run` says.
+    pub(super) told: Seq,
+    pub(super) parts: Vec<Part>,
+    /// How many of its items were published here, once that is known.
+    pub(super) published: Option<u32>,
+    /// How many of its items are known by their parts.
+    pub(super) known: u32,
+    pub(super) bytes: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) slot: u32,
+    pub(super) kind: Kind,
+    /// How much of it was heard, from its beginning on.
+    pub(super) heard: u64,
+    /// What of that was not passed on yet.
+    pub(super) rest: String,
+    /// How much was heard with each position that was told: it comes after that.
+    pub(super) marks: VecDeque<(Seq, u64)>,
+    /// Something of it was passed on.
+    pub(super) open: bool,
+    /// Which item of the run it is, once it is whole.
+    pub(super) item: Option<u32>,
+    /// It was told since all began to be told anew.
+    pub(super) confirmed: bool,
+}
+
+impl Hearing {
+    pub(super) fn new(run: Run) -> Self {
+        Self {
+            run,
+            at: Timestamp(0),
+            told: Seq::ZERO,
+            parts: Vec::new(),
+            published: None,
+            known: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Whether each of its items that were published is known by its part.
+    pub(super) fn is_sure(&self) -> bool {
+        self.published.is_some_and(|count| count <= self.known)
+    }
+
+    /// How many of these items it had after it was told how many it had.
+    pub(super) fn later(&self, items: &VecDeque<(Seq, Seq)>) -> u32 {
+        let (started, told) = (self.run.started, self.told);
+        let later = items
+            .iter()
+            .filter(|(run, at)| *run == started && *at > told);
+        u32::try_from(later.count()).unwrap_or(u32::MAX)
+    }
+
+    /// Takes in what is new of a piece that was told with a position. Answers whether nothing is
+    /// missing before it.
+    pub(super) fn merge(&mut self, piece: &Piece, told: Seq) -> bool {
+        let place = self.parts.iter().position(|part| part.slot == piece.slot);
+        let place = match place {
+            Some(place) => place,
+            None if piece.offset > 0 || self.parts.len() >= PARTS => return false,
+            None => {
+                self.parts.push(Part::new(piece.slot, piece.kind));
+                self.parts.len().saturating_sub(1)
+            }
+        };
+        let Some(part) = self.parts.get_mut(place) else {
+            return false;
+        };
+        let Some(known) = part.heard.checked_sub(piece.offset) else {
+            return false;
+        };
+        part.confirmed = true;
+        let known = usize::try_from(known).unwrap_or(usize::MAX);
+        let new = piece.text.get(known.min(piece.text.len())..);
+        let Some(new) = new else { return false };
+        let bytes = self.bytes.saturating_add(new.len() as u64);
+        if bytes > BYTES {
+            return false;
+        }
+        self.bytes = bytes;
+        part.heard = part.heard.saturating_add(new.len() as u64);
+        part.rest.push_str(new);
+        part.mark(told);
+        true
+    }
+
+    /// A part is whole: it is that item of the run.
+    pub(super) fn name(&mut self, slot: u32, item: u32, whole: bool) {
+        if let Some(part) = self.parts.iter_mut().find(|part| part.slot == slot) {
+            part.item = Some(item);
+        }
+        if whole {
+            self.known = self.known.max(item.saturating_add(1));
+        }
+    }
+
+    /// Forgets parts, and has the bus show them no more.
+    pub(super) fn drop(&mut self, bus: &Bus, session: &SessionId, gone: impl Fn(&Part) -> bool) {
+        let mut shown = Vec::new();
+        self.parts.retain(|part| {
+            if gone(part) && part.open {
+                shown.push((part.slot, false));
+            }
+            !gone(part)
+        });
+        bus.say(&self.speaker(session), Vec::new(), &shown);
+    }
+
+    /// Passes on what was heard and comes after no later position than this.
+    pub(super) fn say(&mut self, bus: &Bus, session: &SessionId, at: Seq) {
+        let deltas: Vec<Delta> = self
+            .parts
+            .iter_mut()
+            .flat_map(|part| part.say(at))
+            .collect();
+        bus.say(&self.speaker(session), deltas, &[]);
+    }
+
+    pub(super) fn speaker(&self, session: &SessionId) -> Speaker {
+        Speaker {
+            session: session.clone(),
+            turn: self.run.turn,
+            started: self.run.started,
+            ts: self.at,
+        }
+    }
+}
+
+impl Part {
+    pub(super) fn new(slot: u32, kind: Kind) -> Self {
+        Self {
+            slot,
+            kind,
+            heard: 0,
+            rest: String::new(),
+            marks: VecDeque::new(),
+            open: false,
+            item: None,
+            confirmed: true,
+        }
+    }
+
+    /// What was heard last comes after that position.
+    pub(super) fn mark(&mut self, told: Seq) {
+        match self.marks.back_mut() {
+            Some((last, heard)) if *last >= told => *heard = self.heard,
+            Some(_) | None => self.marks.push_back((told, self.heard)),
+        }
+        if self.marks.len() > MARKS {
+            self.marks.pop_front();
+        }
+    }
+
+    /// What was heard of it, comes after no later position than this, and was not passed on: of a call
+    /// first its name, once that is whole.
+    pub(super) fn say(&mut self, at: Seq) -> Vec<Delta> {
+        let (slot, mut deltas) = (self.slot, Vec::new());
+        let mut upto = None;
+        while let Some((_, heard)) = self.marks.pop_front_if(|(told, _)| *told <= at) {
+            upto = Some(heard);
+        }
+        let Some(upto) = upto else { return deltas };
+        let said = self.heard.saturating_sub(self.rest.len() as u64);
+        let mut text = self.take(upto.saturating_sub(said));
+        if let (Kind::Call(bytes), false) = (self.kind, self.open) {
+            if upto < bytes {
+                self.rest.insert_str(0, &text);
+                return deltas;
+            }
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            let arguments = text.split_off(text.floor_char_boundary(bytes));
+            let name = std::mem::replace(&mut text, arguments);
+            deltas.push(Delta::Call { slot, name });
+        }
+        self.open = true;
+        if !text.is_empty() {
+            deltas.push(match self.kind {
+                Kind::Text => Delta::Text { slot, text },
+                Kind::Refusal => Delta::Refusal { slot, text },
+                Kind::Reasoning => Delta::Reasoning { slot, text },
+                Kind::Call(_) => Delta::Arguments { slot, text },
+            });
+        }
+        deltas
+    }
+
+    /// So many bytes of what was not passed on.
+    pub(super) fn take(&mut self, bytes: u64) -> String {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let rest = self.rest.split_off(self.rest.floor_char_boundary(bytes));
+        std::mem::replace(&mut self.rest, rest)
+    }
+}

@@ -1,0 +1,107 @@
+//! Listening: hears what other nodes tell of a session, and begins anew where something was lost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+use windlass_core::SessionId;
+use windlass_ports::{Heard, Hearing, LiveRelay};
+
+use super::message::Message;
+
+/// How long it is waited for all that is shown before it is heard anew, at first and at most. It grows
+/// each time that nothing came of it.
+const WAIT: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
+
+/// Hears what other nodes tell of one session.
+pub(crate) struct Listening {
+    relay: Arc<dyn LiveRelay>,
+    session: SessionId,
+    hearing: Hearing,
+    /// When it begins anew, and when it did last.
+    again: Option<Instant>,
+    last: Option<Instant>,
+    wait: Duration,
+}
+
+/// What was heard.
+pub(crate) enum Told {
+    Message(Message),
+    /// Something was lost.
+    Missed,
+}
+
+impl Listening {
+    /// Is called within a runtime.
+    pub(crate) fn begin(relay: Arc<dyn LiveRelay>, session: &SessionId) -> Self {
+        Self {
+            hearing: relay.hear(session),
+            relay,
+            session: session.clone(),
+            again: None,
+            last: None,
+            wait: WAIT.0,
+        }
+    }
+
+    /// Waits for what is told. Safe to drop while it waits. For ever once the relay is gone.
+    pub(crate) async fn next(&mut self) -> Told {
+        loop {
+            let again = self.again;
+            let heard = tokio::select! {
+                biased;
+                heard = self.hearing.next() => heard,
+                () = until(again) => {
+                    self.anew();
+                    // What waited to be taken is gone.
+                    return Told::Missed;
+                }
+            };
+            match heard {
+                Some(Heard::Told(text)) => match Message::read(&text) {
+                    Some(message) => return Told::Message(message),
+                    None => tracing::debug!(
+                        session = %self.session,
+                        "a live message is none of ours: it is dropped"
+                    ),
+                },
+                Some(Heard::Missed) => {
+                    // The first time at once: whoever tells is there.
+                    let now = Instant::now();
+                    let soon = self.last.map_or(now, |last| last + self.wait);
+                    self.again = Some(self.again.map_or(soon, |again| again.min(soon)));
+                    return Told::Missed;
+                }
+                None => return std::future::pending().await,
+            }
+        }
+    }
+
+    /// Says how it stands after what was told: whether something is missing, and whether that is on
+    /// its way.
+    pub(crate) fn stands(&mut self, lost: bool, passing: bool) {
+        if !lost {
+            (self.again, self.wait) = (None, WAIT.0);
+        } else if passing {
+            self.again = Some(Instant::now() + WAIT.1);
+        } else if self.again.is_none() {
+            self.again = Some(Instant::now() + self.wait);
+        }
+    }
+
+    /// Begins anew, which is announced: so all that is shown is told again.
+    fn anew(&mut self) {
+        // Before the one before it is dropped: somebody hears all the time.
+        self.hearing = self.relay.hear(&self.session);
+        self.wait = self.wait.saturating_mul(2).min(WAIT.1);
+        let now = Instant::now();
+        (self.last, self.again) = (Some(now), Some(now + self.wait));
+    }
+}
+
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,304 @@
+//! Message: what one node tells the others of a session's live plane, as JSON.
+//!
+//! Text is told by where it lies in its part, so that one who has some of it takes only the rest. A
+//! part of an answer is known by its run and its slot; the text of a call is its name and then its
+//! arguments. A message that is too long goes out as several.
+
+use serde::{Deserialize, Serialize};
+use windlass_core::{CallId, Epoch, Seq, Timestamp, TurnId};
+
+/// The version of this form. Another one is not understood, and dropped.
+const VERSION: u8 = 1;
+
+/// What one node tells.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Message {
+    v: u8,
+    /// The claim of whoever tells.
+    #[serde(rename = "e")]
+    pub(crate) epoch: Epoch,
+    /// The position up to which the log is durable and whoever tells knows it.
+    #[serde(rename = "d")]
+    pub(crate) durable: Seq,
+    #[serde(rename = "ts")]
+    pub(crate) at: Timestamp,
+    /// The run that speaks, if one does.
+    #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) run: Option<Run>,
+    #[serde(rename = "p", default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) pieces: Vec<Piece>,
+    /// Parts of the run that are whole, each with which item of the run it is; `None` where there is
+    /// no item of it.
+    #[serde(rename = "w", default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) whole: Vec<(u32, Option<u32>)>,
+    #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) report: Option<Report>,
+    /// Here begins, and here ends, a telling of all that is shown.
+    #[serde(rename = "b", default, skip_serializing_if = "is_not")]
+    pub(crate) first: bool,
+    #[serde(rename = "l", default, skip_serializing_if = "is_not")]
+    pub(crate) last: bool,
+}
+
+/// A run of a sample, as it is when a message is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Run {
+    #[serde(rename = "t")]
+    pub(crate) turn: TurnId,
+    #[serde(rename = "s")]
+    pub(crate) started: Seq,
+    /// How many items of it are durable.
+    #[serde(rename = "i")]
+    pub(crate) items: u32,
+    /// Nothing was said of it before.
+    #[serde(rename = "n", default, skip_serializing_if = "is_not")]
+    pub(crate) begins: bool,
+}
+
+/// Text of a part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Piece {
+    #[serde(rename = "s")]
+    pub(crate) slot: u32,
+    #[serde(rename = "k")]
+    pub(crate) kind: Kind,
+    /// Where it lies in the part, in bytes.
+    #[serde(rename = "o")]
+    pub(crate) offset: u64,
+    #[serde(rename = "t")]
+    pub(crate) text: String,
+}
+
+/// What a part is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Kind {
+    #[serde(rename = "t")]
+    Text,
+    #[serde(rename = "f")]
+    Refusal,
+    #[serde(rename = "r")]
+    Reasoning,
+    /// With how many bytes of its text are its name.
+    #[serde(rename = "c")]
+    Call(u64),
+}
+
+/// Text of a call's last report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Report {
+    #[serde(rename = "t")]
+    pub(crate) turn: TurnId,
+    #[serde(rename = "c")]
+    pub(crate) call: CallId,
+    /// How many bytes the report has.
+    #[serde(rename = "n")]
+    pub(crate) bytes: u64,
+    #[serde(rename = "o")]
+    pub(crate) offset: u64,
+    #[serde(rename = "w")]
+    pub(crate) text: String,
+}
+
+fn is_not(flag: &bool) -> bool {
+    !*flag
+}
+
+impl Message {
+    /// One that says nothing yet but how far the log is durable.
+    pub(crate) fn new(epoch: Epoch, durable: Seq, at: Timestamp, run: Option<Run>) -> Self {
+        Self {
+            v: VERSION,
+            epoch,
+            durable,
+            at,
+            run,
+            pieces: Vec::new(),
+            whole: Vec::new(),
+            report: None,
+            first: false,
+            last: false,
+        }
+    }
+
+    /// Reads one. `None` when it is none of ours.
+    pub(crate) fn read(text: &[u8]) -> Option<Self> {
+        let message: Self = serde_json::from_slice(text).ok()?;
+        (message.v == VERSION).then_some(message)
+    }
+
+    /// Tells it, in texts of at most so many bytes each. Answers whether all of it was told: what does
+    /// not even go out in the smallest pieces is dropped.
+    pub(crate) fn tell(self, most: usize, tell: &mut impl FnMut(&[u8])) -> bool {
+        match serde_json::to_vec(&self) {
+            Ok(text) if text.len() <= most => {
+                tell(&text);
+                true
+            }
+            Ok(_) => match self.split() {
+                Some((one, other)) => one.tell(most, tell) & other.tell(most, tell),
+                None => false,
+            },
+            Err(_) => false,
+        }
+    }
+
+    /// Two that say the same; `None` when there is nothing to split.
+    fn split(mut self) -> Option<(Self, Self)> {
+        let mut rest = self.clone();
+        let pieces = self.pieces.len();
+        if pieces > 0 {
+            rest.report = None;
+        }
+        if pieces > 1 {
+            rest.pieces = self.pieces.split_off(pieces / 2);
+            self.whole = Vec::new();
+        } else if let (Some(one), Some(other)) = (self.pieces.first_mut(), rest.pieces.first_mut())
+            && let Some(text) = halve(&mut one.text)
+        {
+            other.offset = one.offset.saturating_add(one.text.len() as u64);
+            other.text = text;
+            self.whole = Vec::new();
+        } else if pieces > 0 && !self.whole.is_empty() {
+            self.whole = Vec::new();
+            rest.pieces = Vec::new();
+        } else if self.whole.len() > 1 {
+            rest.whole = self.whole.split_off(self.whole.len() / 2);
+        } else if let (Some(one), Some(other)) = (&mut self.report, &mut rest.report)
+            && let Some(text) = halve(&mut one.text)
+        {
+            other.offset = one.offset.saturating_add(one.text.len() as u64);
+            other.text = text;
+        } else {
+            return None;
+        }
+        if let Some(run) = &mut rest.run {
+            run.begins = false;
+        }
+        (rest.first, self.last) = (false, false);
+        Some((self, rest))
+    }
+}
+
+/// Takes the second half of a text away; `None` where it has less than two characters.
+fn halve(text: &mut String) -> Option<String> {
+    let half = match text.floor_char_boundary(text.len() / 2) {
+        0 => text.chars().next().map_or(0, char::len_utf8),
+        half => half,
+    };
+    (half > 0 && half < text.len()).then(|| text.split_off(half))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(texts: &[&str]) -> Message {
+        let run = Run {
+            turn: TurnId(2),
+            started: Seq(3),
+            items: 1,
+            begins: true,
+        };
+        let piece = |(slot, text): (usize, &&str)| Piece {
+            slot: u32::try_from(slot).unwrap(),
+            kind: Kind::Text,
+            offset: 7,
+            text: (*text).to_owned(),
+        };
+        Message {
+            pieces: texts.iter().enumerate().map(piece).collect(),
+            whole: vec![(0, Some(1)), (1, None)],
+            first: true,
+            last: true,
+            ..Message::new(Epoch(5), Seq(9), Timestamp(11), Some(run))
+        }
+    }
+
+    fn told(message: Message, most: usize) -> (bool, Vec<Message>) {
+        let mut texts = Vec::new();
+        let whole = message.tell(most, &mut |text: &[u8]| {
+            assert!(text.len() <= most);
+            texts.push(text.to_vec());
+        });
+        let read = texts.iter().map(|text| Message::read(text).unwrap());
+        (whole, read.collect())
+    }
+
+    #[test]
+    fn a_message_reads_as_it_was_told() {
+        let message = message(&["one \"and\"", "\u{1}zwei\n"]);
+        assert_eq!(told(message.clone(), 4_096), (true, vec![message]));
+    }
+
+    #[test]
+    fn what_is_too_long_goes_out_in_pieces_that_join() {
+        let text = "\u{2}\"x\u{20ac}".repeat(3_000);
+        for texts in [vec![text.as_str()], vec!["a", &text, "b"], vec![&text; 3]] {
+            let whole = message(&texts);
+            let (all, parts) = told(whole.clone(), 4_096);
+            assert!(all && parts.len() > 4);
+            let mut joined = vec![String::new(); texts.len()];
+            for piece in parts.iter().flat_map(|part| &part.pieces) {
+                let so_far = &mut joined[usize::try_from(piece.slot).unwrap()];
+                assert_eq!(piece.offset, 7 + so_far.len() as u64);
+                so_far.push_str(&piece.text);
+            }
+            assert_eq!(joined, texts);
+            let last = parts.len() - 1;
+            for (place, part) in parts.iter().enumerate() {
+                let begins = part.run.unwrap().begins;
+                assert_eq!((part.first, begins), (place == 0, place == 0));
+                assert_eq!(part.last, place == last);
+                // What is whole is told after all of its text.
+                assert_eq!(part.whole.is_empty(), place != last);
+            }
+        }
+    }
+
+    #[test]
+    fn parts_that_are_whole_and_reports_go_out_in_pieces_too() {
+        let mut many = message(&["x"]);
+        many.whole = (0..5_000).map(|slot| (slot, Some(slot))).collect();
+        let (all, parts) = told(many.clone(), 4_096);
+        let whole: Vec<_> = parts.into_iter().flat_map(|part| part.whole).collect();
+        assert!(all && whole == many.whole);
+        let text = "\u{3}".repeat(4_096);
+        let mut reports = message(&[]);
+        reports.whole = Vec::new();
+        reports.report = Some(Report {
+            turn: TurnId(2),
+            call: CallId(4),
+            bytes: 4_096,
+            offset: 0,
+            text: text.clone(),
+        });
+        let (all, parts) = told(reports, 4_096);
+        let mut joined = String::new();
+        for report in parts.into_iter().filter_map(|part| part.report) {
+            assert_eq!(report.offset, joined.len() as u64);
+            joined.push_str(&report.text);
+        }
+        assert!(all && joined == text);
+    }
+
+    #[test]
+    fn what_does_not_go_out_in_the_smallest_pieces_is_said_to_be_dropped() {
+        assert_eq!(told(message(&["x"]), 10), (false, vec![]));
+    }
+
+    #[test]
+    fn what_is_none_of_ours_is_not_read() {
+        let good = serde_json::to_string(&message(&["x"])).unwrap();
+        assert!(Message::read(good.as_bytes()).is_some());
+        let other = good.replace("\"v\":1", "\"v\":2");
+        for bad in [
+            "",
+            "{}",
+            "nonsense",
+            other.as_str(),
+            &good[..good.len() - 1],
+        ] {
+            assert_eq!(Message::read(bad.as_bytes()), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! A node that watches a session, the node that drives it, and what is between them.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+
+use tokio::task::unconstrained;
+use windlass_core::{Delta, Epoch, Fact, Recorded, Seq, SessionId, SessionResumed};
+use windlass_ports::LogStore;
+use windlass_testkit::faulty::FaultyStore;
+
+use super::Dice;
+use super::air::Air;
+use super::driver::Run;
+use super::screen::{Screen, Truth};
+use crate::bus::Bus;
+use crate::event::LiveKind;
+use crate::hub::Followed;
+use crate::live::message::Message;
+use crate::live::{Passing, Teller, Told};
+use crate::slot::Slot;
+use crate::watch::Watch;
+
+/// What may happen.
+#[derive(Clone, Copy)]
+pub(super) struct Odds {
+    /// One message in so many is lost.
+    pub(super) loss: Option<u64>,
+    /// What is told is heard before facts are read.
+    pub(super) in_time: bool,
+    pub(super) takeovers: bool,
+}
+
+pub(super) struct Node {
+    pub(super) odds: Odds,
+    pub(super) dice: Dice,
+    pub(super) store: FaultyStore,
+    pub(super) slot: Arc<Slot>,
+    pub(super) follower: Followed,
+    /// Published here.
+    pub(super) seen: Seq,
+    pub(super) screens: Vec<Screen>,
+    pub(super) truth: Truth,
+    pub(super) air: Arc<Air>,
+    /// Something was lost since the last message that was heard.
+    pub(super) missed: bool,
+    /// All that is shown is to be told anew.
+    pub(super) wanted: bool,
+    pub(super) passing: Option<Passing>,
+    // The driver.
+    pub(super) epoch: Epoch,
+    pub(super) bus: Bus,
+    pub(super) run: Option<Run>,
+    /// Items that are decided.
+    pub(super) unsent: Vec<(Seq, u32)>,
+    /// In the log, and not known to be durable by the driver yet.
+    pub(super) appended: Vec<Arc<Recorded>>,
+    pub(super) reports: u64,
+    pub(super) clock: u64,
+}
+
+pub(super) fn session() -> SessionId {
+    SessionId::new("s").unwrap()
+}
+
+impl Node {
+    pub(super) async fn new(seed: u64, odds: Odds) -> Self {
+        let mut dice = Dice(seed);
+        let store = FaultyStore::new();
+        let epoch = store.claim(&session()).await.unwrap().epoch;
+        let air = Arc::new(Air::default());
+        air.most
+            .store(if dice.one_in(2) { 300 } else { 4_096 }, Ordering::SeqCst);
+        let slot = Arc::new(Slot::new(session(), Weak::new()));
+        let mut follower = None;
+        slot.hub.follow(Seq::ZERO, |name, _| {
+            follower = Some(name);
+            tokio::spawn(std::future::pending::<()>()).abort_handle()
+        });
+        let mut node = Self {
+            odds,
+            dice,
+            store,
+            slot,
+            follower: follower.unwrap(),
+            seen: Seq::ZERO,
+            screens: Vec::new(),
+            truth: Truth::default(),
+            bus: Bus::new(1_024, Seq::ZERO).telling(Some(Teller::new(
+                air.clone(),
+                session(),
+                epoch,
+            ))),
+            air,
+            missed: false,
+            wanted: true,
+            passing: None,
+            epoch,
+            run: None,
+            unsent: Vec::new(),
+            appended: Vec::new(),
+            reports: 0,
+            clock: 0,
+        };
+        node.append(vec![Fact::SessionResumed(SessionResumed {})])
+            .await;
+        node.acknowledge();
+        node.join(Some(Seq::ZERO));
+        node.slot
+            .hub
+            .listen(&node.follower, &session(), Seq::ZERO, false);
+        node.pass();
+        node
+    }
+
+    pub(super) fn streamed(&self) -> u64 {
+        self.screens.iter().map(|screen| screen.streamed).sum()
+    }
+
+    /// Where the log ends.
+    pub(super) fn end(&self) -> Seq {
+        Seq(self.store.log(&session()).len() as u64)
+    }
+
+    /// Somebody begins to watch here.
+    pub(super) fn join(&mut self, after: Option<Seq>) {
+        let joined = self.slot.hub.join();
+        let store = Arc::new(self.store.clone());
+        let seen = self.seen;
+        let after = after.unwrap_or(seen);
+        // One who knows more than this node does has read what came before this.
+        let whole = (self.odds.in_time && after <= seen).then_some(seen);
+        let watch = Watch::new(self.slot.clone(), store, joined, Some(after), 4);
+        self.screens.push(Screen::new(watch, after, whole));
+    }
+
+    pub(super) async fn step(&mut self) {
+        match self.dice.below(20) {
+            0..=5 => self.say(),
+            6 => self.finish(),
+            7 | 8 => self.write().await,
+            9 => self.acknowledge(),
+            10 | 11 => self.hear(),
+            12 => {
+                while self.is_told() {
+                    self.hear();
+                }
+            }
+            13 | 14 => self.follow().await,
+            15 => self.look(),
+            16 => {
+                let below = self.end().0 + 1;
+                let after = Seq(self.dice.below(below));
+                let after = if self.dice.one_in(2) {
+                    None
+                } else {
+                    Some(after)
+                };
+                self.join(after);
+            }
+            17 => self.pass(),
+            18 => self.report(),
+            _ if self.odds.takeovers && self.dice.one_in(3) => self.take_over().await,
+            _ if self.dice.one_in(4) => self.rest().await,
+            _ => {}
+        }
+    }
+
+    /// Everything that is on its way arrives: then each screen shows what the driver's node shows.
+    pub(super) async fn rest(&mut self) {
+        let loss = self.odds.loss.take();
+        // A loss shows with what follows.
+        self.append(vec![Fact::SessionResumed(SessionResumed {})])
+            .await;
+        self.acknowledge();
+        while self.passing.is_some() || self.wanted || self.is_told() || self.seen < self.end() {
+            while self.is_told() {
+                self.hear();
+            }
+            self.follow().await;
+            self.pass();
+        }
+        self.odds.loss = loss;
+        self.look();
+        let mut shown = BTreeMap::new();
+        for live in self.bus.listen().shown.iter().flat_map(|all| all.iter()) {
+            if let LiveKind::Delta { started, delta } = &live.kind {
+                let (slot, text) = match delta {
+                    Delta::Text { slot, text }
+                    | Delta::Refusal { slot, text }
+                    | Delta::Reasoning { slot, text }
+                    | Delta::Arguments { slot, text } => (*slot, text),
+                    Delta::Call { slot, name } => (*slot, name),
+                };
+                let so_far: &mut String = shown.entry((*started, slot)).or_default();
+                so_far.push_str(text);
+            }
+        }
+        for screen in &self.screens {
+            assert_eq!(screen.seen(), self.end());
+            let live = screen.live.iter();
+            // Nobody is told that a part has no item after all, until its run is over.
+            let live = live.filter(|(key, _)| !self.truth.void.contains(key));
+            let live: Vec<_> = live.map(|(key, text)| (key, text.len())).collect();
+            let shown: Vec<_> = shown.iter().map(|(key, text)| (key, text.len())).collect();
+            assert_eq!(live, shown, "at rest each shows what is shown");
+        }
+    }
+
+    fn look(&mut self) {
+        let log = self.store.log(&session());
+        for screen in &mut self.screens {
+            screen.look(&self.truth, &log);
+        }
+    }
+
+    fn is_told(&self) -> bool {
+        !self.air.told.lock().unwrap().is_empty()
+    }
+
+    /// The next message is heard, or lost.
+    fn hear(&mut self) {
+        let Some(text) = self.air.told.lock().unwrap().pop_front() else {
+            return;
+        };
+        if self.odds.loss.is_some_and(|most| self.dice.one_in(most)) {
+            self.missed = true;
+            return;
+        }
+        let hub = &self.slot.hub;
+        if std::mem::take(&mut self.missed) {
+            self.wanted |= hub.hear(&self.follower, Told::Missed).lost;
+        }
+        let message = Message::read(&text).unwrap();
+        let stands = hub.hear(&self.follower, Told::Message(message));
+        self.wanted |= stands.lost && !stands.passing;
+        self.wanted &= stands.lost;
+        assert!(stands.due.is_none_or(|due| due <= self.end()));
+    }
+
+    /// Facts are found in the log, a page of them.
+    pub(super) async fn follow(&mut self) {
+        while self.odds.in_time && self.is_told() {
+            self.hear();
+        }
+        let limit = usize::try_from(self.dice.below(5) + 1).unwrap();
+        let session = session();
+        let read = unconstrained(self.store.read(&session, self.seen, limit));
+        let facts: Vec<_> = read.await.unwrap().into_iter().map(Arc::new).collect();
+        if let Some(last) = facts.last() {
+            self.seen = last.seq;
+            self.slot.hub.publish(&self.follower, &facts);
+        }
+    }
+
+    /// All that is shown is told anew, a little at a time.
+    fn pass(&mut self) {
+        if self.passing.is_none() && std::mem::take(&mut self.wanted) {
+            self.passing = Some(Passing::default());
+        }
+        let bytes = usize::try_from(self.dice.below(40)).unwrap();
+        if let Some(passing) = &mut self.passing
+            && self.bus.pass(passing, bytes)
+        {
+            self.passing = None;
+        }
+    }
+}

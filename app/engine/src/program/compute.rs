@@ -1,0 +1,118 @@
+//! Compute: what a runtime does, on a thread where it may block, within its time.
+
+use std::any::Any;
+use std::time::Duration;
+
+use tokio::time::timeout;
+use windlass_core::{ProgramFault, SessionId};
+use windlass_ports::CancelSource;
+
+use super::faults::EngineFault;
+use super::places::{Computes, Ended, Places};
+
+/// How much of a panic's message is told, in characters.
+const WORDS: usize = 200;
+
+/// Where and how long a program computes, and whose it is.
+#[derive(Clone)]
+pub(crate) struct Bounds {
+    pub(crate) places: Places,
+    pub(crate) session: SessionId,
+    /// How long it may wait for a place, and how long one step may take then.
+    pub(crate) within: Duration,
+    /// How long it has to end once it is told to stop.
+    pub(crate) grace: Duration,
+}
+
+/// Tells what computes to stop unless it has ended, and has its place watched from then on.
+struct Armed<'a> {
+    bounds: &'a Bounds,
+    stop: &'a CancelSource,
+    computes: Option<(Computes, Ended)>,
+}
+
+impl Drop for Armed<'_> {
+    fn drop(&mut self) {
+        let Some((computes, ended)) = self.computes.take() else {
+            return;
+        };
+        self.stop.cancel();
+        let (session, grace) = (self.bounds.session.clone(), self.bounds.grace);
+        // Nobody waits here any more. Without a runtime the process is ending, and its places with it.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { computes.watch(&session, grace, ended).await });
+        }
+    }
+}
+
+impl Bounds {
+    /// Computes. `stop` fires when the time is up, or when this is dropped before it is done. What
+    /// does not end within the grace after that is left alone: nobody waits for it any more, and its
+    /// place is lost, as [`Places`] says.
+    ///
+    /// # Errors
+    /// No place became free, the time was up, or the runtime panicked.
+    pub(crate) async fn compute<T: Send + 'static>(
+        &self,
+        stop: &CancelSource,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ProgramFault> {
+        let ms = self.within.as_millis();
+        let taken = timeout(self.within, self.places.take()).await;
+        let Ok(Some((taken, computes, ended))) = taken else {
+            let words = format!("no place to compute became free within {ms} ms");
+            return Err(EngineFault::Timeout.says(words, self.places.hint()));
+        };
+        let mut armed = Armed {
+            bounds: self,
+            stop,
+            computes: Some((computes, ended)),
+        };
+        let mut working = tokio::task::spawn_blocking(move || {
+            let _place = taken;
+            work()
+        });
+        let result = tokio::select! {
+            result = &mut working => result,
+            () = tokio::time::sleep(self.within) => {
+                stop.cancel();
+                // Whatever it still says comes too late.
+                if timeout(self.grace, working).await.is_err()
+                    && let Some((computes, _)) = armed.computes.take()
+                {
+                    computes.lose(&self.session, self.grace);
+                }
+                armed.computes = None;
+                let words = format!("the program computed for longer than {ms} ms");
+                return Err(EngineFault::Timeout.says(words, "Do less in one program."));
+            }
+        };
+        let error = match result {
+            Ok(done) => {
+                armed.computes = None;
+                return Ok(done);
+            }
+            Err(error) => error,
+        };
+        match error.try_into_panic() {
+            Ok(panic) => {
+                let words = format!("the program runtime panicked: {}", message(&*panic));
+                let hint = "This is a defect of the runtime: write the program in another way.";
+                Err(EngineFault::Panicked.says(words, hint))
+            }
+            // The process is ending, and what it did not say is not on record.
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("without a word")
+        .chars()
+        .take(WORDS)
+        .collect()
+}

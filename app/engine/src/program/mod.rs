@@ -1,0 +1,90 @@
+//! Programs: what the engine adds to a runtime of them. A run is kept between two steps, computes on
+//! a thread where that is allowed, within its time, and is made again from the record where it is gone.
+
+mod compute;
+mod faults;
+mod places;
+mod replay;
+mod usable;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::runtime::Handle;
+use windlass_core::{CallId, Fact, Made, Recorded};
+use windlass_ports::{CancelSource, RunningProgram};
+
+pub(crate) use compute::Bounds;
+pub use faults::EngineFault;
+pub(crate) use places::Places;
+pub(crate) use replay::{Next, Standing};
+pub(crate) use usable::{lacking, unusable};
+
+/// The run of a session's program, while it waits for its calls. There is one at most.
+#[derive(Clone, Default)]
+pub(crate) struct Held(Arc<Mutex<Option<Live>>>);
+
+/// A run between two steps.
+pub(crate) struct Live {
+    pub(crate) program: CallId,
+    pub(crate) run: Running,
+    pub(crate) standing: Standing,
+    /// Tells it to stop.
+    pub(crate) stop: CancelSource,
+    /// What was put right in its source.
+    pub(crate) repairs: Vec<String>,
+    /// The calls that it has made and knows the answers of.
+    pub(crate) made: Vec<Made>,
+}
+
+/// A program on its way. Dropped, it is taken apart on a thread where that may take its time.
+pub(crate) struct Running(Option<Box<dyn RunningProgram>>);
+
+impl Running {
+    pub(crate) fn new(run: Box<dyn RunningProgram>) -> Self {
+        Self(Some(run))
+    }
+
+    /// The program; `None` where it is away for a step.
+    pub(crate) fn get(&mut self) -> Option<&mut Box<dyn RunningProgram>> {
+        self.0.as_mut()
+    }
+
+    /// One that stands for a run that is away for a step.
+    pub(crate) fn away(&mut self) -> Self {
+        Self(self.0.take())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let (Some(run), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            // Also while it unwinds: a second panic there ends that thread's work and nothing else.
+            runtime.spawn_blocking(move || drop(run));
+        }
+    }
+}
+
+impl Held {
+    /// The run of this program, if there is one here. That of another is over.
+    pub(crate) fn take(&self, program: CallId) -> Option<Live> {
+        let live = self.swap(None)?;
+        (live.program == program).then_some(live)
+    }
+
+    pub(crate) fn keep(&self, live: Live) {
+        self.swap(Some(live));
+    }
+
+    /// Lets go of a run whose program is done.
+    pub(crate) fn note(&self, recorded: &Recorded) {
+        if let Fact::CallObserved(fact) = &recorded.fact {
+            let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            held.take_if(|live| live.program == fact.call);
+        }
+    }
+
+    fn swap(&self, live: Option<Live>) -> Option<Live> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *held, live)
+    }
+}

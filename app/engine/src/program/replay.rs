@@ -1,0 +1,201 @@
+//! Replay: where a run stands against the calls that are on record. Pure.
+//!
+//! A run that is made again gets the answers that are on record, as long as it makes the calls that
+//! are; from the first call without one it goes on as any other. The record may end within the calls
+//! of one step: the rest of them are made then.
+
+use windlass_core::{MadeCall, ProgramFault};
+use windlass_ports::{ProgramCall, ProgramDone, ProgramStep};
+
+use super::faults::EngineFault;
+
+/// How much of a call a message names, in characters.
+const WORDS: usize = 200;
+
+/// Where a run stands.
+#[derive(Debug, Default)]
+pub(crate) struct Standing {
+    /// What it waits for.
+    waits: Vec<ProgramCall>,
+    /// The calls before these. It knows the answer of each.
+    known: usize,
+}
+
+/// What comes next.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// The run goes on, with the answers of so many calls, the first ones of the record.
+    On(usize),
+    /// These calls are made.
+    Calls(Vec<ProgramCall>),
+}
+
+impl Standing {
+    /// How many of the calls on record it knows the answers of.
+    pub(crate) fn known(&self) -> usize {
+        self.known
+    }
+
+    /// Calls that it has made, with those that it waits for.
+    pub(crate) fn made(&self) -> usize {
+        self.known.saturating_add(self.waits.len())
+    }
+
+    /// What comes next. `record` has the calls that were made, from the first one on of which it does
+    /// not know the answer.
+    pub(crate) fn next(&self, record: &[MadeCall]) -> Result<Next, ProgramFault> {
+        for (now, before) in self.waits.iter().zip(record) {
+            if *now.name != *before.call.name || now.arguments != before.call.arguments {
+                return Err(diverged(&format!(
+                    "it calls {} where {} is on record",
+                    words(&now.name, &now.arguments),
+                    words(&before.call.name, &before.call.arguments)
+                )));
+            }
+        }
+        Ok(match self.waits.get(record.len()..) {
+            None | Some([]) => Next::On(self.waits.len()),
+            Some(rest) => Next::Calls(rest.to_vec()),
+        })
+    }
+
+    /// It has gone on, with answers to all that it waited for; `left` calls on record come after
+    /// those. Answers what it came to, once it has ended.
+    pub(crate) fn went_on(
+        &mut self,
+        step: ProgramStep,
+        left: usize,
+    ) -> Result<Option<Box<ProgramDone>>, ProgramFault> {
+        self.known = self.made();
+        self.waits = match step {
+            ProgramStep::Calls(calls) if calls.is_empty() => {
+                let words = "the runtime said that the program waits, and for nothing";
+                return Err(EngineFault::Defect.says(words, "This is a defect of the runtime."));
+            }
+            ProgramStep::Calls(calls) => calls,
+            ProgramStep::Done(done) if left == 0 => return Ok(Some(done)),
+            ProgramStep::Done(_) => {
+                let words = format!("it ends where {left} more calls are on record");
+                return Err(diverged(&words));
+            }
+        };
+        Ok(None)
+    }
+}
+
+fn diverged(how: &str) -> ProgramFault {
+    EngineFault::Diverged.says(
+        format!("the program was run again and did not do what it had done: {how}"),
+        "Its calls stand. Go on from what they have done, with another program.",
+    )
+}
+
+fn words(name: &str, arguments: &str) -> String {
+    format!("{name} {arguments}").chars().take(WORDS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use windlass_core::{CallId, CallItem, ProgramEnd};
+
+    use super::*;
+
+    fn call(name: &str) -> ProgramCall {
+        ProgramCall {
+            name: name.into(),
+            arguments: "{}".into(),
+        }
+    }
+
+    fn record(names: &[&str]) -> Vec<MadeCall> {
+        let made = |name: &&str| MadeCall {
+            id: CallId(1),
+            call: Arc::new(CallItem {
+                provider_id: String::new(),
+                name: (*name).into(),
+                arguments: "{}".into(),
+                fault: None,
+                rules: Vec::new(),
+                opaque: None,
+                spoken: false,
+            }),
+            edited: None,
+            observation: None,
+        };
+        names.iter().map(made).collect()
+    }
+
+    fn done() -> ProgramStep {
+        ProgramStep::Done(Box::new(ProgramDone {
+            end: ProgramEnd::Value { value: "1".into() },
+            prints: Vec::new(),
+            memory: None,
+            defined: Vec::new(),
+            steps: 1,
+        }))
+    }
+
+    /// Runs steps over a record, and answers what it comes to in the end.
+    fn replay(steps: Vec<ProgramStep>, record: &[MadeCall]) -> Result<Vec<String>, String> {
+        let (mut standing, mut at) = (Standing::default(), 0);
+        let mut steps = steps.into_iter();
+        loop {
+            match standing.next(&record[at..]).map_err(|fault| fault.class)? {
+                Next::Calls(calls) => {
+                    assert_eq!(standing.known(), at);
+                    return Ok(calls.iter().map(|call| call.name.to_string()).collect());
+                }
+                Next::On(count) => at += count,
+            }
+            let left = record.len() - at;
+            let ended = standing.went_on(steps.next().unwrap(), left);
+            if ended.map_err(|fault| fault.class)?.is_some() {
+                return Ok(vec!["ended".into()]);
+            }
+        }
+    }
+
+    fn two() -> Vec<ProgramStep> {
+        vec![
+            ProgramStep::Calls(vec![call("a"), call("b")]),
+            ProgramStep::Calls(vec![call("c")]),
+            done(),
+        ]
+    }
+
+    #[test]
+    fn goes_on_at_the_first_call_without_a_record_wherever_that_is() {
+        for (before, after) in [
+            (&[][..], &["a", "b"][..]),
+            (&["a"], &["b"]),
+            (&["a", "b"], &["c"]),
+            (&["a", "b", "c"], &["ended"]),
+        ] {
+            assert_eq!(replay(two(), &record(before)).unwrap(), after, "{before:?}");
+        }
+    }
+
+    #[test]
+    fn other_calls_than_on_record_are_a_divergence() {
+        for before in [
+            &["b"][..],
+            &["a", "c"],
+            &["a", "b", "a"],
+            &["a", "b", "c", "d"],
+        ] {
+            let fault = replay(two(), &record(before)).unwrap_err();
+            assert_eq!(fault, ProgramFault::DIVERGED, "{before:?}");
+        }
+        let mut other = record(&["a", "b"]);
+        Arc::make_mut(&mut other[1].call).arguments = "{\"n\":1}".into();
+        assert_eq!(replay(two(), &other).unwrap_err(), ProgramFault::DIVERGED);
+    }
+
+    #[test]
+    fn a_runtime_that_waits_for_nothing_is_not_waited_for() {
+        let steps = vec![ProgramStep::Calls(Vec::new())];
+        assert_eq!(replay(steps, &[]).unwrap_err(), "runtime_defect");
+    }
+}

@@ -1,0 +1,183 @@
+//! Nodes that die, stand still or are moved away from while words are under way.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use windlass::core::{Fact, InputId, Outcome};
+use windlass::{Ended, Event, StartError};
+use windlass_testkit::Gate;
+use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
+use windlass_testkit::nodes::{InboxFault, InboxOperation, Nodes};
+use windlass_testkit::provider::{say, stall};
+
+use crate::fleet::{Fleet, id, me, said, soon, until};
+
+#[tokio::test(start_paused = true)]
+async fn what_was_appended_before_the_driver_died_is_done_once_and_told_as_done() {
+    let dies = Gate::new();
+    let at = dies.clone();
+    let fleet = Fleet::new([say("one"), say("one")]);
+    let fleet = fleet.failing(move |operation, number| match (operation, number) {
+        (InboxOperation::Reply, 1) => vec![InboxFault::Wait(at.clone())],
+        _ => Vec::new(),
+    });
+    let (one, other) = (fleet.member(), fleet.member());
+    let _conversation = fleet.drives(&one).await;
+    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    let sending = tokio::spawn(async move { reached.send(said("hello")).await });
+    dies.reached().await;
+    one.node.cut();
+    assert_eq!(fleet.texts(), ["hello"], "it is durable");
+    let began = Instant::now();
+    let input = soon(sending).await.unwrap().unwrap();
+    assert!(began.elapsed() <= Nodes::LEASE + Duration::from_secs(2));
+    assert_eq!((fleet.texts().len(), input), (1, queued(&fleet)));
+    until(|| fleet.place.waiting(&id("s")) == 0).await;
+    assert_eq!(fleet.texts(), ["hello"]);
+}
+
+fn queued(fleet: &Fleet) -> InputId {
+    let log = fleet.log();
+    let queued = log
+        .iter()
+        .find(|one| matches!(one.fact, Fact::InputQueued(_)));
+    InputId(queued.unwrap().seq.0)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_word_outlives_the_driver_that_never_took_it() {
+    let fleet = Fleet::new([stall(), say("there")]);
+    let (one, other) = (fleet.member(), fleet.member());
+    let conversation = fleet.drives(&one).await;
+    soon(conversation.send(said("hello"))).await.unwrap();
+    until(|| fleet.provider.asked().len() == 1).await;
+    one.node.cut();
+    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    let began = Instant::now();
+    soon(reached.send(said("are you there?"))).await.unwrap();
+    let took = began.elapsed();
+    assert!(took >= Nodes::LEASE - Duration::from_secs(1), "{took:?}");
+    assert!(took <= Nodes::LEASE + Duration::from_secs(2), "{took:?}");
+    assert_eq!(fleet.texts(), ["hello", "are you there?"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_driver_that_stood_still_says_no_word_and_stops() {
+    let fleet = Fleet::new([stall(), say("there"), say("and there")]);
+    let (one, other) = (fleet.member(), fleet.member());
+    let conversation = fleet.drives(&one).await;
+    let mut events = conversation.subscribe(None);
+    soon(conversation.send(said("hello"))).await.unwrap();
+    until(|| fleet.provider.asked().len() == 1).await;
+    one.node.cut();
+    tokio::time::sleep(Nodes::LEASE).await;
+    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    soon(reached.send(said("more"))).await.unwrap();
+    // It wakes and is told of letters, of which it may take none.
+    one.node.mend();
+    one.engine.nudge(&id("s"));
+    let ended = loop {
+        if let Event::Ended(ended) = soon(events.next()).await.unwrap() {
+            break ended;
+        }
+    };
+    assert!(matches!(&*ended, Ended::Superseded(_)), "{ended:?}");
+    until(|| fleet.count(|fact| matches!(fact, Fact::TurnSettled(_))) == 2).await;
+    assert_eq!(fleet.texts(), ["hello", "more"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_word_goes_to_whoever_goes_on_with_a_session_that_is_moved() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let appends = Arc::new(AtomicBool::new(false));
+    let holds = appends.clone();
+    let logs = FaultyStore::responding(move |operation, _| match operation {
+        Operation::Append if holds.swap(false, Ordering::SeqCst) => {
+            vec![Fault::Wait(held.clone())]
+        }
+        _ => Vec::new(),
+    });
+    let fleet = Fleet::over(logs, [say("one"), say("two")], []);
+    let (one, other) = (fleet.member(), fleet.member());
+    let conversation = fleet.drives(&one).await;
+    let reached = soon(one.engine.reach(&id("s"), &me())).await.unwrap();
+    drop(conversation);
+    let moving = one.engine.clone();
+    let parting = async move { moving.part(5_000, "a new version").await };
+    let parted = soon(parting).await;
+    assert!(parted.dropped.is_empty());
+    // The engine that was asked is shut by now: it is left for the others.
+    let sending = tokio::spawn(async move { reached.send(said("hello")).await });
+    until(|| fleet.place.waiting(&id("s")) == 1).await;
+    appends.store(true, Ordering::SeqCst);
+    let taking = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    gate.open();
+    soon(sending).await.unwrap().unwrap();
+    drop(taking);
+    until(|| fleet.count(|fact| matches!(fact, Fact::TurnSettled(_))) == 1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_driver_that_is_superseded_while_it_takes_a_word_is_followed_by_another() {
+    let stuck = Gate::new();
+    let held = stuck.clone();
+    let armed = Arc::new(AtomicBool::new(false));
+    let arm = armed.clone();
+    let logs = FaultyStore::responding(move |operation, _| match operation {
+        Operation::Append if arm.swap(false, Ordering::SeqCst) => vec![Fault::Wait(held.clone())],
+        _ => Vec::new(),
+    });
+    // A model may be asked while the facts before it are being synced.
+    let fleet = Fleet::over(logs, [say("one"), say("one")], []);
+    let (one, other) = (fleet.member(), fleet.member());
+    let _conversation = fleet.drives(&one).await;
+    let reached = soon(one.engine.reach(&id("s"), &me())).await.unwrap();
+    armed.store(true, Ordering::SeqCst);
+    let sending = tokio::spawn(async move { reached.send(said("hello")).await });
+    stuck.reached().await;
+    one.node.cut();
+    tokio::time::sleep(Nodes::LEASE).await;
+    let next = fleet.drives(&other).await;
+    one.node.mend();
+    stuck.open();
+    let input = soon(sending).await.unwrap().unwrap();
+    assert_eq!((fleet.texts().len(), input), (1, queued(&fleet)));
+    let report = soon(next.await_input(input)).await.unwrap();
+    assert_eq!(report.outcome, Outcome::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_that_take_up_sessions_hear_of_letters_for_those_that_they_drive() {
+    let fleet = Fleet::new([stall(), say("there")]);
+    let (one, other) = (fleet.keeper(), fleet.keeper());
+    let conversation = fleet.drives(&one).await;
+    soon(conversation.send(said("hello"))).await.unwrap();
+    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    let began = Instant::now();
+    soon(reached.send(said("more"))).await.unwrap();
+    assert!(began.elapsed() < Duration::from_millis(100), "it is told");
+    // The caller goes, and so does the node: what was left is done by the other all the same.
+    let waits = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    one.node.cut();
+    let sending = tokio::spawn(async move { waits.send(said("last")).await });
+    until(|| fleet.place.waiting(&id("s")) == 1).await;
+    sending.abort();
+    drop(reached);
+    let began = Instant::now();
+    until(|| fleet.texts().len() == 3).await;
+    assert!(began.elapsed() <= Nodes::LEASE + Duration::from_secs(2));
+    assert_eq!(fleet.texts(), ["hello", "more", "last"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_engine_that_is_alone_is_told_that_another_writer_has_come() {
+    let fleet = Fleet::new([]);
+    let one = fleet.member();
+    let _conversation = fleet.drives(&one).await;
+    let alone = fleet.alone();
+    let reached = soon(alone.reach(&id("s"), &me())).await;
+    assert!(matches!(reached.map(drop), Err(StartError::Locked(_))));
+}

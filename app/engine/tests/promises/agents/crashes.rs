@@ -1,0 +1,233 @@
+//! Crashes: an agent whose process ended, or the one of the turn that sent it out.
+
+use super::*;
+
+/// A store that appends nothing more once this holds, while it is armed: whoever waits is dropped
+/// with their process.
+fn stuck_once(
+    holds: impl Fn(&FaultyStore) -> bool + Send + Sync + 'static,
+    armed: &Arc<AtomicBool>,
+    gate: &Gate,
+) -> FaultyStore {
+    let seen: Arc<OnceLock<FaultyStore>> = Arc::default();
+    let (mine, gate, armed) = (seen.clone(), gate.clone(), armed.clone());
+    let store = FaultyStore::responding(move |operation, _| {
+        let waits = operation == Operation::Append
+            && armed.load(Ordering::SeqCst)
+            && mine.get().is_some_and(&holds);
+        match waits {
+            true => vec![Fault::Wait(gate.clone())],
+            false => Vec::new(),
+        }
+    });
+    let _ = seen.set(store.clone());
+    store
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_that_a_crash_forgot_is_delivered_once() {
+    let writes =
+        ScriptedTools::new([ScriptedTool::new("write", EffectClass::Effectful).says("ok")]);
+    let (provider, asked) = model(|session, nth| match (session, nth) {
+        ("s", 0) => send_out(),
+        ("s", _) => say("done"),
+        (_, 0) => call("write", json!({})),
+        _ => say("written"),
+    });
+    let (armed, gate) = (Arc::new(AtomicBool::new(true)), Gate::new());
+    let ended = |store: &FaultyStore| outcome(&store.log(&id(CHILD))).is_some();
+    let store = stuck_once(ended, &armed, &gate);
+    let first = world(store, provider, writes.clone(), agent(&["write"], 4), 9);
+    let conversation = first.open("s").await;
+    conversation.send(hello()).await.unwrap();
+    soon(gate.reached()).await;
+    armed.store(false, Ordering::SeqCst);
+    let second = first.next_process();
+    let conversation = second.open("s").await;
+    until(|| outcome(&second.store.log(&id("s"))).is_some()).await;
+    drop(conversation);
+    let log = second.log();
+    assert_eq!(outcome(&log), Some(Outcome::Completed));
+    assert_eq!(count(&log, "CallStarted"), 2, "the call was taken up again");
+    let seen = observed(&log);
+    assert_eq!(seen.len(), 1);
+    assert_eq!((seen[0].0.output.as_str(), seen[0].1), ("written", 2));
+    let child = second.store.log(&id(CHILD));
+    assert_eq!(count(&child, "InputQueued"), 1, "it was told once");
+    assert_eq!(writes.runs().len(), 1, "and wrote once");
+    assert_eq!(
+        asked.lock().unwrap()[&id(CHILD)],
+        2,
+        "and asked its model no more"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_a_crash_cut_off_goes_on() {
+    let writes =
+        ScriptedTools::new([ScriptedTool::new("write", EffectClass::Effectful).says("ok")]);
+    let cut = Arc::new(AtomicBool::new(true));
+    let still = cut.clone();
+    let (provider, _) = model(move |session, nth| match (session, nth) {
+        ("s", 0) => send_out(),
+        ("s", _) => say("done"),
+        (_, 0) => call("write", json!({})),
+        _ if still.load(Ordering::SeqCst) => stall(),
+        _ => say("written"),
+    });
+    let first = world(
+        FaultyStore::new(),
+        provider,
+        writes.clone(),
+        agent(&["write"], 4),
+        9,
+    );
+    let conversation = first.open("s").await;
+    conversation.send(hello()).await.unwrap();
+    until(|| count(&first.store.log(&id(CHILD)), "SampleStarted") == 2).await;
+    cut.store(false, Ordering::SeqCst);
+    let second = first.next_process();
+    let conversation = second.open("s").await;
+    until(|| outcome(&second.store.log(&id("s"))).is_some()).await;
+    drop(conversation);
+    let log = second.log();
+    assert_eq!(outcome(&log), Some(Outcome::Completed));
+    let seen = observed(&log);
+    assert_eq!((seen[0].0.output.as_str(), seen[0].1), ("written", 2));
+    let child = second.store.log(&id(CHILD));
+    assert_eq!(count(&child, "InputQueued"), 1, "it was told once");
+    assert_eq!(writes.runs().len(), 1, "and wrote once");
+}
+
+/// A turn that is interrupted, and whose process ends before its agent has heard of it. Answers how
+/// the agent ended that another process takes up.
+async fn interrupted_before_a_crash(policy: WhenParentEnds) -> Option<Outcome> {
+    let (gate, stuck) = (Gate::new(), Gate::new());
+    let armed = Arc::new(AtomicBool::new(true));
+    let (held, still) = (gate.clone(), armed.clone());
+    let (provider, _) = model(move |session, nth| match (session, nth) {
+        ("s", 0) => send_out(),
+        _ if still.load(Ordering::SeqCst) => stall(),
+        _ => say("found").end_after(&held),
+    });
+    let asked = |store: &FaultyStore| count(&store.log(&id("s")), "InterruptRequested") == 1;
+    let store = stuck_once(asked, &armed, &stuck);
+    let agent = AgentSpec {
+        when_parent_ends: policy,
+        ..agent(&["look"], 4)
+    };
+    let first = world(store, provider, looks(), agent, 9);
+    let conversation = first.open("s").await;
+    conversation.send(hello()).await.unwrap();
+    until(|| count(&first.store.log(&id(CHILD)), "SampleStarted") == 1).await;
+    let stop = conversation.interrupt(Interrupter::Person, me(), "enough", StopWhen::Now);
+    stop.await.unwrap();
+    soon(stuck.reached()).await;
+    armed.store(false, Ordering::SeqCst);
+    let second = first.next_process();
+    let recovered = second.engine.recover(None, 4).await.unwrap();
+    assert_eq!((recovered.opened, recovered.failed.len()), (2, 0));
+    until(|| outcome(&second.store.log(&id("s"))).is_some()).await;
+    let (observation, took) = observed(&second.log()).remove(0);
+    assert_eq!((observation.status, took), (ObservationStatus::Unknown, 4));
+    // Who is to be stopped is told by now, without a word of its model.
+    tokio::time::sleep(ms(1_000)).await;
+    gate.open();
+    until(|| outcome(&second.store.log(&id(CHILD))).is_some()).await;
+    outcome(&second.store.log(&id(CHILD)))
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_whose_call_ended_with_a_crash_is_stopped() {
+    let ended = interrupted_before_a_crash(WhenParentEnds::Stop).await;
+    assert!(
+        matches!(ended, Some(Outcome::Interrupted { .. })),
+        "{ended:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_detached_agent_whose_call_ended_with_a_crash_runs_on() {
+    let ended = interrupted_before_a_crash(WhenParentEnds::Detach).await;
+    assert_eq!(ended, Some(Outcome::Completed));
+}
+
+/// A turn that is interrupted and settles while its agent cannot hear of it, and whose process ends
+/// then. The model of the agent answers once the gate is open.
+async fn left_behind(policy: WhenParentEnds) -> (World, Gate) {
+    let (gate, stuck) = (Gate::new(), Gate::new());
+    let armed = Arc::new(AtomicBool::new(true));
+    let (held, still) = (gate.clone(), armed.clone());
+    let (provider, _) = model(move |session, nth| match (session, nth) {
+        ("s", 0) => send_out(),
+        _ if still.load(Ordering::SeqCst) => stall(),
+        _ => say("found").end_after(&held),
+    });
+    // The first to append once the turn was asked to stop is the agent that is.
+    let stops = policy == WhenParentEnds::Stop;
+    let asked =
+        move |store: &FaultyStore| stops && count(&store.log(&id("s")), "InterruptRequested") == 1;
+    let store = stuck_once(asked, &armed, &stuck);
+    let agent = AgentSpec {
+        when_parent_ends: policy,
+        ..agent(&["look"], 4)
+    };
+    let first = world(store, provider, looks(), agent, 9);
+    let conversation = first.open("s").await;
+    conversation.send(hello()).await.unwrap();
+    until(|| count(&first.store.log(&id(CHILD)), "SampleStarted") == 1).await;
+    let stop = conversation.interrupt(Interrupter::Person, me(), "enough", StopWhen::Now);
+    stop.await.unwrap();
+    if stops {
+        soon(stuck.reached()).await;
+    }
+    armed.store(false, Ordering::SeqCst);
+    until(|| outcome(&first.store.log(&id("s"))).is_some()).await;
+    assert_eq!(outcome(&first.store.log(&id(CHILD))), None);
+    let second = first.next_process();
+    assert_eq!(
+        count(&second.store.log(&id(CHILD)), "InterruptRequested"),
+        0
+    );
+    (second, gate)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_was_left_behind_is_stopped_by_whoever_takes_it_up() {
+    let (second, gate) = left_behind(WhenParentEnds::Stop).await;
+    let recovered = second.engine.recover(None, 4).await.unwrap();
+    assert_eq!((recovered.opened, recovered.failed.len()), (1, 0));
+    until(|| outcome(&second.store.log(&id(CHILD))).is_some()).await;
+    drop(gate);
+    let child = second.store.log(&id(CHILD));
+    assert!(matches!(outcome(&child), Some(Outcome::Interrupted { .. })));
+    let seen = observed(&second.log());
+    assert_eq!(seen.len(), 1, "nothing is delivered later");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_was_left_behind_is_stopped_with_the_session_that_is_opened() {
+    let (second, gate) = left_behind(WhenParentEnds::Stop).await;
+    let conversation = second.open("s").await;
+    assert_eq!(second.engine.stop_orphans(&id("s")).await.unwrap(), 1);
+    until(|| outcome(&second.store.log(&id(CHILD))).is_some()).await;
+    drop(gate);
+    let child = second.store.log(&id(CHILD));
+    assert!(matches!(outcome(&child), Some(Outcome::Interrupted { .. })));
+    assert_eq!(second.engine.stop_orphans(&id("s")).await.unwrap(), 0);
+    drop(conversation);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_detached_agent_that_was_left_behind_runs_on() {
+    let (second, gate) = left_behind(WhenParentEnds::Detach).await;
+    assert_eq!(second.engine.stop_orphans(&id("s")).await.unwrap(), 0);
+    second.engine.recover(None, 4).await.unwrap();
+    soon(gate.reached()).await;
+    gate.open();
+    until(|| outcome(&second.store.log(&id(CHILD))).is_some()).await;
+    assert_eq!(
+        outcome(&second.store.log(&id(CHILD))),
+        Some(Outcome::Completed)
+    );
+}

@@ -1,0 +1,254 @@
+//! Again: a program whose process has ended goes on where its calls stand, and repeats none of them.
+
+use std::sync::Arc;
+
+use windlass::core::{
+    CallId, EffectClass, Fact, Folded, ObservationStatus, Outcome, ProgramFault, Recorded, Seq,
+    ToolSpec,
+};
+use windlass::ports::{LogStore, PreparedProgram, ProgramRuntime, ProgramWorld, Programs};
+use windlass_testkit::Gate;
+use windlass_testkit::faulty::FaultyStore;
+use windlass_testkit::programs::{SCRIPTED, ScriptedRuntime};
+use windlass_testkit::provider::{ScriptedProvider, say};
+use windlass_testkit::tools::{CounterTool, ScriptedTool, ScriptedTools};
+
+use super::{Stage, class, mode, returned, run, stage, value};
+use crate::world::{Cast, World, hello, id, soon, until};
+
+const PAYS: &str = "call pay {\"n\":1}\nlet a = $LAST\nboth look {} pay {\"n\":2}\nlet b = $LAST\n\
+                    call pay {\"n\":3}\nreturn [\"$a\",\"$b\",\"$LAST\"]";
+
+fn look() -> ScriptedTool {
+    ScriptedTool::new("look", EffectClass::ReadOnly).says("seen")
+}
+
+/// The runtime of another release, to which the same program is another one.
+struct Newer;
+
+impl ProgramRuntime for Newer {
+    fn name(&self) -> &'static str {
+        SCRIPTED
+    }
+
+    fn guide(&self, tools: &[ToolSpec]) -> String {
+        ScriptedRuntime.guide(tools)
+    }
+
+    fn extract(&self, answer: &str) -> Option<Result<String, ProgramFault>> {
+        ScriptedRuntime.extract(answer)
+    }
+
+    fn prepare(
+        &self,
+        source: &str,
+        world: &ProgramWorld,
+    ) -> Result<Box<dyn PreparedProgram>, ProgramFault> {
+        ScriptedRuntime.prepare(&source.replace("{\"n\":1}", "{\"n\":7}"), world)
+    }
+}
+
+/// A stage over a store that holds these facts of session `s`.
+async fn after(facts: &[Recorded], pay: &CounterTool) -> Stage {
+    let store = FaultyStore::new();
+    let claim = store.claim(&id("s")).await.unwrap();
+    let facts: Vec<_> = facts.iter().cloned().map(Arc::new).collect();
+    store
+        .append(&id("s"), claim.epoch, Seq::ZERO, &facts)
+        .await
+        .unwrap();
+    store.release(&id("s"), claim.epoch).await.unwrap();
+    let provider = ScriptedProvider::responding(|request| match request.prompt.items.len() {
+        1 => run(PAYS),
+        _ => say("so be it"),
+    });
+    let tools = ScriptedTools::new([pay.tool(), look()]);
+    let cast = Cast {
+        provider: Arc::new(provider.clone()),
+        tools: Arc::new(tools.clone()),
+        ..Cast::new([], [])
+    };
+    Stage {
+        world: World::of(store, cast).tuned(mode),
+        provider,
+        tools,
+    }
+}
+
+/// The calls of programs that have begun.
+fn begun(facts: &[Recorded]) -> Vec<CallId> {
+    let made: Vec<CallId> = facts
+        .iter()
+        .filter(|one| matches!(one.fact, Fact::ProgramCalled(_)))
+        .map(|one| CallId(one.seq.0))
+        .collect();
+    let begun = facts.iter().filter_map(|one| match &one.fact {
+        Fact::CallStarted(fact) if made.contains(&fact.call) => Some(fact.call),
+        _ => None,
+    });
+    begun.collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_after_any_fact_repeats_no_call_and_loses_none() {
+    let pay = CounterTool::new("pay", EffectClass::Effectful);
+    let whole = stage([run(PAYS)], [pay.tool(), look()]);
+    whole.world.turn().await;
+    assert_eq!(whole.ends(), [returned(r#"["1",["seen","2"],"3"]"#)]);
+    let log = whole.world.log();
+    let opened = log
+        .iter()
+        .position(|one| matches!(one.fact, Fact::TurnOpened(_)));
+    for upto in opened.unwrap() + 1..log.len() {
+        let facts = &log[..upto];
+        let before = begun(facts);
+        let pay = CounterTool::new("pay", EffectClass::Effectful);
+        let stage = after(facts, &pay).await;
+        let conversation = stage.world.open("s").await;
+        let turn = facts[opened.unwrap()].seq.0;
+        let waited = conversation.await_turn(windlass::core::TurnId(turn));
+        let report = soon(waited).await.unwrap();
+        assert_eq!(report.outcome, Outcome::Completed, "after fact {upto}");
+        for ran in stage.tools.runs() {
+            let again = ran.call.name == "pay" && before.contains(&ran.id);
+            assert!(!again, "after fact {upto} a payment was repeated: {ran:?}");
+        }
+        assert!(pay.repeated().is_empty());
+        // An effectful call that had begun is not known to have ended: the program is told.
+        let unknown = stage
+            .made()
+            .iter()
+            .any(|(_, _, status)| *status == ObservationStatus::Unknown);
+        let ends = stage.ends();
+        match unknown {
+            true => {
+                assert_eq!(class(&ends[0]), "tool_error", "after fact {upto}");
+                let told = &stage.told()[0];
+                assert!(
+                    told.contains("nobody knows whether it took effect"),
+                    "{told}"
+                );
+            }
+            false => {
+                assert!(
+                    report.answer.starts_with("[\""),
+                    "after fact {upto}: {ends:?}"
+                );
+                let made = stage
+                    .made()
+                    .into_iter()
+                    .map(|(name, arguments, _)| name + &arguments);
+                let all = ["pay{\"n\":1}", "look{}", "pay{\"n\":2}", "pay{\"n\":3}"];
+                assert_eq!(made.collect::<Vec<_>>(), all, "after fact {upto}");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_log_folds_to_is_kept_and_read_again_wherever_a_program_stands() {
+    let pay = CounterTool::new("pay", EffectClass::Effectful);
+    let stage = stage([run(PAYS)], [pay.tool(), look()]);
+    stage.world.turn().await;
+    let log = stage.world.log();
+    let mut folded = Folded::open(&log[0]).unwrap();
+    for recorded in &log[1..] {
+        folded.apply(recorded).unwrap();
+        let kept = serde_json::to_string(&folded).unwrap();
+        let read: Folded = serde_json::from_str(&kept)
+            .unwrap_or_else(|why| panic!("after fact {}: {why}", recorded.seq));
+        assert_eq!(read, folded, "after fact {}", recorded.seq);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_engine_that_is_dropped_between_two_calls_is_taken_up_by_the_next() {
+    let (pay, gate) = (CounterTool::new("pay", EffectClass::Effectful), Gate::new());
+    let stage = stage([run(PAYS)], [pay.tool(), look().before(&gate)]);
+    let conversation = stage.world.open("s").await;
+    let input = conversation.send(hello()).await.unwrap();
+    until(|| pay.total() == 2 && stage.tools.running() == 1).await;
+    until(|| {
+        let seen = stage.world.store.log(&id("s"));
+        let seen = seen
+            .iter()
+            .filter(|one| matches!(one.fact, Fact::CallObserved(_)));
+        seen.count() == 2
+    })
+    .await;
+    let next = stage.world.next_process();
+    gate.open();
+    let conversation = next.open("s").await;
+    let report = soon(conversation.await_input(input)).await.unwrap();
+    assert_eq!(report.answer, r#"["1",["seen","2"],"3"]"#);
+    assert_eq!((pay.total(), pay.repeated()), (3, vec![]));
+    assert_eq!(report.spent.samples, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replay_that_makes_other_calls_is_a_fault_and_the_model_is_told_what_stands() {
+    let pay = CounterTool::new("pay", EffectClass::Effectful);
+    let whole = stage([run(PAYS)], [pay.tool(), look()]);
+    whole.world.turn().await;
+    let log = whole.world.log();
+    let last = log
+        .iter()
+        .rposition(|one| matches!(one.fact, Fact::ProgramRun(_)))
+        .unwrap();
+    let pay = CounterTool::new("pay", EffectClass::Effectful);
+    let mut stage = after(&log[..last], &pay).await;
+    stage.world = stage.world.running(Programs::none().with(Arc::new(Newer)));
+    let conversation = stage.world.open("s").await;
+    let turn = log
+        .iter()
+        .find(|one| matches!(one.fact, Fact::TurnOpened(_)))
+        .unwrap();
+    let waited = conversation.await_turn(windlass::core::TurnId(turn.seq.0));
+    let report = soon(waited).await.unwrap();
+    assert_eq!(report.answer, "so be it");
+    assert_eq!(class(&stage.ends()[0]), "replay_diverged");
+    assert_eq!(stage.runs(), [""; 0]);
+    let told = &stage.told()[0];
+    for there in [
+        "- pay {\"n\":1}: done",
+        "- pay {\"n\":2}: done",
+        "- pay {\"n\":3}: done",
+    ] {
+        assert!(told.contains(there), "{told}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn memory_lasts_over_turns_and_processes_and_a_program_that_fails_leaves_none() {
+    let script = || {
+        [
+            run("keep a = 1\nvalue $kept.a"),
+            say("kept"),
+            run("keep a = 2\nfail \"no\""),
+            run("keep a = 3\nspin"),
+            say("kept still"),
+            run("return $kept.a"),
+        ]
+    };
+    let tuned = |settings: &mut windlass::core::Settings| {
+        mode(settings);
+        settings.options.program.as_mut().unwrap().limits.steps = 1_000;
+    };
+    let stage = stage(script(), []).tuned(tuned);
+    let conversation = stage.world.open("s").await;
+    for outcome in ["Completed", "Failed", "Completed"] {
+        let input = conversation.send(hello()).await.unwrap();
+        let report = soon(conversation.await_input(input)).await.unwrap();
+        assert!(
+            format!("{:?}", report.outcome).starts_with(outcome),
+            "{report:?}"
+        );
+    }
+    drop(conversation);
+    let next = stage.world.next_process();
+    let conversation = next.open("s").await;
+    let input = conversation.send(hello()).await.unwrap();
+    let report = soon(conversation.await_input(input)).await.unwrap();
+    assert_eq!(report.answer, "1");
+    assert_eq!(stage.ends()[0], value("1"));
+}

@@ -1,0 +1,247 @@
+//! What a program calls: gates, hooks and persons have their say, and answers come back in order.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::json;
+use windlass::core::{
+    EffectClass, HookPoint, Interrupter, Observation, ObservationStatus, Outcome, Permissions,
+    StopWhen, ToolSpec,
+};
+use windlass::ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
+use windlass_testkit::Gate;
+use windlass_testkit::approver::{ScriptedApprover, allow, deny};
+use windlass_testkit::blobs::HeldBlobs;
+use windlass_testkit::hooks::{ScriptedHook, ScriptedHooks, edit};
+use windlass_testkit::provider::{call, say};
+use windlass_testkit::tools::{CounterTool, ScriptedTool};
+
+use super::{acting, class, returned, run, stage, value};
+use crate::world::{Cast, hello, me, soon, until};
+
+fn look() -> ScriptedTool {
+    ScriptedTool::new("look", EffectClass::ReadOnly).runs(|call, _| {
+        let words = format!("{{\"saw\":{}}}", call.arguments);
+        Ok(Observation::new(ObservationStatus::Done, words))
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_sample_makes_many_calls_and_its_result_ends_the_turn() {
+    let source = "call look {\"n\":1}\nlet a = $LAST\ncall look {\"n\":2}\nloop 3\n\
+                  call look {\"n\":\"$round\"}\nend\nprint \"almost\"\nreturn {\"first\":\"$a\",\"last\":\"$LAST\"}";
+    let stage = stage([run(source)], [look()]);
+    let (report, _) = stage.world.turn().await;
+    assert_eq!(report.outcome, Outcome::Completed);
+    let result = r#"{"first":{"saw":{"n":1}},"last":{"saw":{"n":2}}}"#;
+    assert_eq!(stage.ends(), [returned(result)]);
+    assert_eq!(report.answer, result);
+    let runs = ["1", "2", "0", "1", "2"].map(|n| format!("look {{\"n\":{n}}}"));
+    assert_eq!(stage.runs(), runs);
+    assert_eq!((report.spent.samples, report.spent.calls), (1, 6));
+    assert!(stage.told()[0].contains("It printed:\n<data>\nalmost\n</data>"));
+    // The model is offered the one tool for programs, and nothing of the session's.
+    let prompts = stage.provider.prompts();
+    let tools = prompts[0].settings.tools.iter().map(|tool| &*tool.name);
+    assert_eq!(tools.collect::<Vec<_>>(), ["run_program"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_value_goes_back_to_the_model_which_goes_on() {
+    let stage = stage([run("call look {}"), say("I saw it")], [look()]);
+    let (report, _) = stage.world.turn().await;
+    assert_eq!(report.answer, "I saw it");
+    assert_eq!(stage.ends(), [value(r#"{"saw":{}}"#)]);
+    let told = &stage.told()[0];
+    assert!(
+        told.starts_with("The program ended with this value:\n<data>"),
+        "{told}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_one_step_run_beside_each_other_and_answer_in_their_order() {
+    let (gate, also) = (Gate::new(), Gate::new());
+    let slow = look().before(&gate);
+    let fast = ScriptedTool::new("fast", EffectClass::ReadOnly)
+        .says("fast")
+        .before(&also);
+    let stage = stage([run("both look {} fast {}\nreturn $LAST")], [slow, fast]);
+    let conversation = stage.world.open("s").await;
+    let input = conversation.send(hello()).await.unwrap();
+    until(|| stage.tools.running() == 2).await;
+    also.open();
+    until(|| stage.tools.running() == 1).await;
+    gate.open();
+    soon(conversation.await_input(input)).await.unwrap();
+    assert_eq!(stage.ends(), [returned(r#"[{"saw":{}},"fast"]"#)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_is_asked_about_a_call_inside_a_program() {
+    for (answer, runs, end) in [(allow(), 1, "1"), (deny("too dear"), 0, "\"no\"")] {
+        let pay = CounterTool::new("pay", EffectClass::Effectful);
+        let approver = ScriptedApprover::answering(move |_| answer.clone());
+        let source = "try pay {} else \"no\"\nreturn $LAST";
+        let stage = acting([run(source)], [pay.tool()], |cast| cast.approver(approver));
+        let stage = stage.tuned(|settings| settings.permissions = Permissions::Ask);
+        let (report, _) = stage.world.turn().await;
+        assert_eq!(report.outcome, Outcome::Completed);
+        assert_eq!(pay.total(), runs);
+        let end = if runs == 1 {
+            returned("\"1\"")
+        } else {
+            returned(end)
+        };
+        assert_eq!(stage.ends(), [end]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_denied_call_that_a_program_does_not_expect_fails_it_and_the_model_is_told_the_truth() {
+    let pay = CounterTool::new("pay", EffectClass::Effectful);
+    let asked = std::sync::atomic::AtomicU32::new(0);
+    let approver = ScriptedApprover::answering(move |_| {
+        match asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+            0 => allow(),
+            _ => deny("enough"),
+        }
+    });
+    let script = [
+        run("call pay {\"n\":1}\ncall pay {\"n\":2}"),
+        say("so be it"),
+    ];
+    let stage = acting(script, [pay.tool()], |cast| cast.approver(approver));
+    let stage = stage.tuned(|settings| settings.permissions = Permissions::Ask);
+    stage.world.turn().await;
+    assert_eq!(pay.total(), 1);
+    assert_eq!(class(&stage.ends()[0]), "tool_error");
+    let told = &stage.told()[0];
+    assert!(told.contains("- pay {\"n\":1}: done"), "{told}");
+    assert!(!told.contains("- pay {\"n\":2}"), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_may_edit_a_call_inside_a_program_and_the_run_goes_on_also_in_another_process() {
+    let hook = ScriptedHook::new("fix", HookPoint::BeforeTool)
+        .only(["look"])
+        .says(edit("{\"n\":9}"));
+    let hooks = ScriptedHooks::new([hook]);
+    let source = "call look {\"n\":1}\ncall look {\"n\":2}\nreturn $LAST";
+    let stage = acting([run(source)], [look()], |cast| cast.hooks(&hooks));
+    stage.world.turn().await;
+    assert_eq!(stage.runs(), ["look {\"n\":9}", "look {\"n\":9}"]);
+    assert_eq!(stage.ends(), [returned(r#"{"saw":{"n":9}}"#)]);
+    // What the program asked for stays on record as it was.
+    let asked: Vec<_> = stage
+        .made()
+        .into_iter()
+        .map(|(_, asked, _)| asked)
+        .collect();
+    assert_eq!(asked, ["{\"n\":1}", "{\"n\":2}"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn arguments_that_do_not_fit_are_the_programs_to_mend() {
+    let look = look().taking(r#"{"type":"object","required":["n"]}"#);
+    let stage = stage([run("try look {} else \"mended\"\nreturn $LAST")], [look]);
+    stage.world.turn().await;
+    assert_eq!(stage.ends(), [returned("\"mended\"")]);
+    assert_eq!(stage.made()[0].2, ObservationStatus::Failed);
+    assert_eq!(stage.runs(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_tool_refuses_the_whole_program_before_any_effect() {
+    let script = [run("call look {}\ncall nothing {}"), say("so be it")];
+    let stage = stage(script, [look()]);
+    stage.world.turn().await;
+    assert_eq!(class(&stage.ends()[0]), "unknown_tool");
+    assert_eq!(stage.runs(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_is_called_without_a_program_is_not_run() {
+    let stage = stage([call("look", json!({})), say("so be it")], [look()]);
+    stage.world.turn().await;
+    let (_, seen) = stage.world.observation();
+    assert_eq!(seen.status, ObservationStatus::Failed);
+    assert!(seen.output.contains("run_program"), "{}", seen.output);
+    assert_eq!(stage.runs(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupt_while_a_call_of_a_program_runs_ends_both() {
+    let slow = ScriptedTool::new("slow", EffectClass::ReadOnly).stalls();
+    let stage = stage([run("call slow {}\ncall slow {}")], [slow]);
+    let conversation = stage.world.open("s").await;
+    let input = conversation.send(hello()).await.unwrap();
+    until(|| stage.tools.running() == 1).await;
+    let stop = conversation.interrupt(Interrupter::Person, me(), "enough", StopWhen::Now);
+    stop.await.unwrap();
+    let report = soon(conversation.await_input(input)).await.unwrap();
+    assert!(matches!(report.outcome, Outcome::Interrupted { .. }));
+    assert_eq!(stage.runs().len(), 1);
+    let statuses: Vec<_> = stage
+        .observations()
+        .into_iter()
+        .map(|(_, seen)| seen.status)
+        .collect();
+    assert_eq!(statuses, [ObservationStatus::Aborted; 2]);
+    assert_eq!(stage.ends(), []);
+}
+
+/// A tool whose output is kept whole, and shown in part.
+struct Long {
+    blobs: HeldBlobs,
+    damages: bool,
+}
+
+#[async_trait]
+impl ToolExecutor for Long {
+    fn tools(&self) -> Vec<ToolSpec> {
+        vec![
+            ScriptedTool::new("long", EffectClass::ReadOnly)
+                .spec()
+                .clone(),
+        ]
+    }
+
+    async fn run(&self, _: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
+        let mut writer = context.outputs.begin().await.unwrap();
+        writer.write(b"[1,2,3]").await.unwrap();
+        let kept = writer.finish().await.unwrap();
+        if self.damages {
+            assert!(self.blobs.damage(&context.session, &kept.sha256));
+        }
+        Ok(Observation {
+            output_bytes: 7,
+            omitted_bytes: 5,
+            kept: Some(kept),
+            ..Observation::new(ObservationStatus::Done, "[..]")
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_is_told_the_whole_output_that_is_kept_and_one_that_is_gone_ends_it() {
+    let source = "call long {}\nreturn $LAST";
+    for (bytes, damages) in [(1 << 20, false), (1 << 20, true), (3, false)] {
+        let blobs = HeldBlobs::new(bytes);
+        let long = Long {
+            blobs: blobs.clone(),
+            damages,
+        };
+        let stage = acting([run(source), say("so be it")], [], |cast| Cast {
+            tools: Arc::new(long),
+            ..cast.blobs(&blobs)
+        });
+        stage.world.turn().await;
+        match (damages, bytes) {
+            (true, _) => assert_eq!(class(&stage.ends()[0]), "answer_unreadable"),
+            // Not all of it was kept: it is told what the model would be.
+            (false, 3) => assert_eq!(stage.ends(), [returned("\"[..]\"")]),
+            (false, _) => assert_eq!(stage.ends(), [returned("[1,2,3]")]),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Agents: tools that are sessions of their own, and the budget that a turn lends them.
+//!
+//! A call of such a tool opens a child session whose turn does the work. What the child may take is
+//! lent when the call starts, out of what the turn has left, and what it took counts as the turn's
+//! own when the call ends. So a limit of three samples means three over the whole tree.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits::Limits;
+use crate::options::{RequestOptions, ToolChoice};
+use crate::session::{CallState, Turn};
+use crate::settings::{Settings, ToolSpec};
+
+/// That a tool is an agent: a session of its own, opened for each call of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentSpec {
+    /// What the child is told that it is.
+    pub instructions: String,
+    /// The names of the tools of this session that the child has, agents among them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
+    /// The most samples that one call is lent.
+    pub samples: u32,
+    /// The most tokens that one call is lent; 0 means as many as are left.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tokens: u64,
+    /// The most money that one call is lent, in millionths; 0 means as much as is left.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cost_micros: u64,
+    /// What becomes of the child when the call ends before it does.
+    #[serde(default, skip_serializing_if = "WhenParentEnds::is_stop")]
+    pub when_parent_ends: WhenParentEnds,
+}
+
+/// What becomes of an agent's session when the call that opened it ends first: because its turn was
+/// interrupted or its time was up, or because its process ended too often.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WhenParentEnds {
+    /// It is interrupted, and what it had done so far is in its own log only.
+    #[default]
+    Stop,
+    /// It runs on to its end, within what it was lent. Nothing of it reaches the turn any more.
+    Detach,
+}
+
+impl WhenParentEnds {
+    fn is_stop(&self) -> bool {
+        *self == Self::Stop
+    }
+}
+
+/// What a call is lent of its turn's budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lent {
+    /// Samples; 1 at least.
+    pub samples: u32,
+    /// Tokens; 0 means no limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tokens: u64,
+    /// Money, in millionths; 0 means no limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cost_micros: u64,
+}
+
+/// What calls took of what they were lent, over all that they opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Took {
+    /// Samples: never more than were lent.
+    pub samples: u32,
+    /// Tokens. An answer may be longer than was set aside for it, so they may be more.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tokens: u64,
+    /// Money, in millionths, of which the same holds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cost_micros: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl AgentSpec {
+    /// The settings of the child of a turn: the turn's own, with these instructions and of its tools
+    /// those that are named here, limited to what is lent. Neither the shape of the turn's answer nor
+    /// that it writes programs is the child's.
+    #[must_use]
+    pub fn settings(&self, turn: &Turn, lent: &Lent) -> Settings {
+        let named = |tool: &&ToolSpec| self.tools.contains(&tool.name);
+        let tools = turn.settings.tools.iter().filter(named).cloned();
+        Settings {
+            instructions: self.instructions.clone(),
+            tools: tools.collect(),
+            limits: lent.limits(&turn.limits),
+            options: RequestOptions {
+                answer: None,
+                choice: ToolChoice::Auto,
+                program: None,
+                ..turn.settings.options.clone()
+            },
+            ..(*turn.settings).clone()
+        }
+    }
+}
+
+impl Lent {
+    /// All of it: what counts as taken where nobody knows what was.
+    #[must_use]
+    pub fn all(&self) -> Took {
+        Took {
+            samples: self.samples,
+            tokens: self.tokens,
+            cost_micros: self.cost_micros,
+        }
+    }
+
+    /// A turn's limits, no wider than this.
+    #[must_use]
+    pub fn limits(&self, turn: &Limits) -> Limits {
+        let most = Limits {
+            samples: self.samples,
+            tokens: self.tokens,
+            cost_micros: self.cost_micros,
+            ..*turn
+        };
+        turn.within(&most)
+    }
+}
+
+impl Took {
+    /// Whether nothing was taken.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            samples: self.samples.saturating_add(other.samples),
+            tokens: self.tokens.saturating_add(other.tokens),
+            cost_micros: self.cost_micros.saturating_add(other.cost_micros),
+        }
+    }
+}
+
+impl Turn {
+    /// The agent that a call runs, if it runs one.
+    #[must_use]
+    pub fn agent(&self, call: &CallState) -> Option<&AgentSpec> {
+        self.settings.tool(&call.tool)?.agent.as_deref()
+    }
+
+    /// All that calls which run are lent.
+    #[must_use]
+    pub fn lent(&self) -> Took {
+        let lent = self.calls().iter().filter_map(|call| call.lent);
+        lent.fold(Took::default(), |sum, lent| sum.and(lent.all()))
+    }
+}

@@ -1,0 +1,199 @@
+//! What the end of a program means in a turn whose answer broke off after a call that stands.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::*;
+use crate::because::Because;
+use crate::call::{Observation, ObservationStatus};
+use crate::compact::kit;
+use crate::decide::{decide, open};
+use crate::effect::EffectKey;
+use crate::fact::{CallObserved, Lineage, ProgramRun};
+use crate::failure::FailureKind;
+use crate::id::{CallId, SessionId};
+use crate::input::{Input, OpenSession, SampleNews, Stamped};
+use crate::item::{CallItem, Item, StopReason};
+use crate::limits::Limits;
+use crate::options::AnswerShape;
+use crate::outcome::Outcome;
+use crate::owed::owed;
+use crate::program::{
+    PROGRAM_TOOL, ProgramEnd, ProgramLimits, ProgramMode, ProgramOutcome, ProgramTransport,
+};
+use crate::record::FACT_VERSION;
+use crate::scope::Scope;
+use crate::session::{AfterCalls, Delivery, Stage};
+use crate::time::Timestamp;
+
+fn stamped<T>(input: T) -> Stamped<T> {
+    Stamped {
+        at: Timestamp(5),
+        entropy: 0,
+        input,
+    }
+}
+
+fn take(session: &mut Session, input: Input) {
+    for draft in decide(session, &Limits::default(), stamped(input)).unwrap() {
+        let recorded = draft.number(&session.id, session.next);
+        session.apply(&recorded).unwrap();
+    }
+}
+
+/// The one effect that is owed.
+fn key(session: &Session) -> EffectKey {
+    let owed = owed(session);
+    assert_eq!(owed.len(), 1);
+    owed[0].key
+}
+
+/// A session whose program runs, with the call that it is. Values are held to a contract.
+fn running() -> (Session, CallId) {
+    let mut settings = kit::settings();
+    settings.options.program = Some(ProgramMode {
+        runtime: String::from("r"),
+        transport: ProgramTransport::Call,
+        limits: ProgramLimits::default(),
+        data: None,
+    });
+    settings.options.answer = Some(AnswerShape {
+        name: String::from("a"),
+        schema: "{}".into(),
+        strict: false,
+        retries: 1,
+    });
+    let first = open(stamped(OpenSession {
+        owner: Scope::local("somebody"),
+        workspace: None,
+        settings,
+        lineage: Lineage::Root,
+    }));
+    let id = SessionId::new("s").unwrap();
+    let mut session = opened(&first.number(&id, Seq(1))).unwrap();
+    let send = Input::Send {
+        scope: Scope::local("somebody"),
+        text: String::from("hello"),
+        delivery: Delivery::Turn,
+        context: Vec::new(),
+        images: Vec::new(),
+        key: None,
+        dry_run: false,
+    };
+    take(&mut session, send);
+    let sample = key(&session);
+    let call = Item::Call(Arc::new(CallItem {
+        provider_id: String::from("c"),
+        name: String::from(PROGRAM_TOOL),
+        arguments: String::from("{}"),
+        fault: None,
+        rules: Vec::new(),
+        opaque: None,
+        spoken: false,
+    }));
+    let ended = SampleNews::Ended {
+        stop: StopReason::Stop,
+        usage: None,
+        response_id: None,
+        asked: None,
+        fault: None,
+    };
+    for news in [SampleNews::Item(call), ended] {
+        take(&mut session, Input::Sampled { key: sample, news });
+    }
+    let EffectKey::Call { call, .. } = key(&session) else {
+        unreachable!("a program runs");
+    };
+    (session, call)
+}
+
+/// The stage after a program has ended so, in a turn for which this would have come after its calls.
+fn after(then: AfterCalls, end: ProgramEnd, fault: Option<&str>) -> Stage {
+    let (mut session, program) = running();
+    let Some(Stage::Executing(executing)) = session.turn_mut().map(|turn| &mut turn.stage) else {
+        unreachable!("calls are out");
+    };
+    executing.then = then;
+    let outcome = ProgramOutcome {
+        end,
+        prints: Vec::new(),
+        memory: None,
+        defined: Vec::new(),
+        repairs: Vec::new(),
+        steps: 1,
+    };
+    let run = Fact::ProgramRun(ProgramRun {
+        program,
+        outcome: Arc::new(outcome),
+        fault: fault.map(String::from),
+    });
+    let seen = Fact::CallObserved(CallObserved {
+        call: program,
+        observation: Arc::new(Observation::new(ObservationStatus::Done, "seen")),
+        took: None,
+    });
+    for fact in [run, seen] {
+        let recorded = Recorded {
+            v: FACT_VERSION,
+            session: session.id.clone(),
+            seq: session.next,
+            turn: session.turn().map(|turn| turn.id),
+            ts: Timestamp(6),
+            fact,
+        };
+        session.apply(&recorded).unwrap();
+    }
+    session.turn().unwrap().stage.clone()
+}
+
+fn ends() -> [ProgramEnd; 3] {
+    let value = || "1".into();
+    [
+        ProgramEnd::Value { value: value() },
+        ProgramEnd::Fail { value: value() },
+        ProgramEnd::Return { value: value() },
+    ]
+}
+
+fn broken() -> Outcome {
+    Outcome::Failed {
+        failure: FailureKind::Truncated,
+        message: String::from("it broke off"),
+    }
+}
+
+#[test]
+fn a_turn_that_a_broken_answer_has_ended_ends_so_unless_its_program_has_the_result() {
+    let end = || AfterCalls::End(broken());
+    let [value, fail, result] = ends();
+    for other in [value, fail] {
+        assert_eq!(after(end(), other, None), Stage::Ending(broken()));
+    }
+    let rejected = after(end(), result.clone(), Some("not so"));
+    assert_eq!(rejected, Stage::Ending(broken()));
+    let Stage::Concluding(concluding) = after(end(), result, None) else {
+        unreachable!("it has the result");
+    };
+    assert_eq!(concluding.fault, None);
+}
+
+#[test]
+fn a_turn_that_asks_again_after_a_broken_answer_does_so_unless_its_program_ends_it() {
+    let wait = || AfterCalls::Wait(Timestamp(900));
+    let [value, fail, result] = ends();
+    let Stage::Ready(ready) = after(wait(), value, None) else {
+        unreachable!("it asks again");
+    };
+    assert_eq!(ready.not_before, Some(Timestamp(900)));
+    assert_eq!(ready.because, Because::ToolResults);
+    let Stage::Ending(Outcome::Failed { failure, .. }) = after(wait(), fail, None) else {
+        unreachable!("it gave up");
+    };
+    assert_eq!(failure, FailureKind::Program);
+    let Stage::Ready(ready) = after(wait(), result.clone(), Some("not so")) else {
+        unreachable!("it asks for another result");
+    };
+    assert!(ready.because.is_retry_return());
+    assert!(matches!(after(wait(), result, None), Stage::Concluding(_)));
+}

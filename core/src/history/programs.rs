@@ -1,0 +1,91 @@
+//! Programs in a history: what they have called, and what they leave.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::{History, Outstanding, misfit};
+use crate::call::Observation;
+use crate::error::Misfit;
+use crate::fact::ProgramRun;
+use crate::id::{CallId, Seq};
+use crate::item::CallItem;
+use crate::record::Recorded;
+
+/// A call that a program has made, as a replay of it needs it; or a program, with what it came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MadeCall {
+    /// The call.
+    pub id: CallId,
+    /// What the program asked for.
+    pub call: Arc<CallItem>,
+    /// The arguments that somebody put in the place of the program's.
+    pub edited: Option<Arc<str>>,
+    /// What became of it, once it is known.
+    pub observation: Option<Arc<Observation>>,
+}
+
+impl Outstanding {
+    fn made(&self) -> MadeCall {
+        MadeCall {
+            id: self.id,
+            call: self.call.clone(),
+            edited: self.edited.clone(),
+            observation: self.observation.clone(),
+        }
+    }
+}
+
+impl History {
+    /// What programs have left for those after them, as their runtime writes it.
+    #[must_use]
+    pub fn memory(&self) -> Option<&Arc<str>> {
+        self.memory.as_ref()
+    }
+
+    /// What the program of the latest answer has returned, as JSON text.
+    #[must_use]
+    pub fn returned(&self) -> Option<&Arc<str>> {
+        self.returned.as_ref()
+    }
+
+    /// The calls that a program has made, in their order, without the first `skipped` of them, while
+    /// its sample has not entered the conversation.
+    #[must_use]
+    pub fn made(&self, program: CallId, skipped: usize) -> Vec<MadeCall> {
+        let calls = self.calls.iter();
+        let made = calls.filter(|call| call.program == Some(program));
+        made.skip(skipped).map(Outstanding::made).collect()
+    }
+
+    /// The program that stood in the text of the latest answer, once that has entered the
+    /// conversation: there it is no call.
+    #[must_use]
+    pub fn spoken(&self, program: CallId) -> Option<MadeCall> {
+        let call = self.spoken.iter().find(|call| call.id == program)?;
+        Some(call.made())
+    }
+
+    pub(super) fn called(&mut self, seq: Seq, program: CallId, call: &Arc<CallItem>) {
+        self.calls.push(Outstanding {
+            id: CallId(seq.0),
+            call: call.clone(),
+            edited: None,
+            observation: None,
+            program: Some(program),
+        });
+    }
+
+    pub(super) fn ran(&mut self, recorded: &Recorded, fact: &ProgramRun) -> Result<(), Misfit> {
+        let known = |call: &Outstanding| call.id == fact.program && call.program.is_none();
+        if !self.calls.iter().any(known) {
+            return Err(misfit(recorded, "no such program is out"));
+        }
+        if let Some(memory) = &fact.outcome.memory {
+            self.memory = Some(memory.clone());
+        }
+        if fact.fault.is_none() {
+            self.returned = fact.outcome.end.returned().cloned();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,304 @@
+//! Programs: what a model writes instead of one call after the other, and how one ends.
+//!
+//! A program is a call of [`PROGRAM_TOOL`]: its source is the call's argument, or stood in the text of
+//! the answer. The calls that it makes are calls of the turn like any other. Nothing here knows a
+//! language.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::settings::{Concurrency, EffectClass, Settings, ToolSpec};
+
+mod feedback;
+
+pub use feedback::{Made, feedback};
+
+/// The tool by which a model hands over a program. It is never run by an executor.
+pub const PROGRAM_TOOL: &str = "run_program";
+
+/// That the model writes programs, and how they are run. The tools of the settings are functions of
+/// the programs then: the model is offered none of them as a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramMode {
+    /// The runtime, by the name that its adapter gives it, for example `ptclisp`.
+    pub runtime: String,
+    /// How a program is handed over.
+    #[serde(default)]
+    pub transport: ProgramTransport,
+    /// What one program may take.
+    #[serde(default)]
+    pub limits: ProgramLimits,
+    /// The values that programs read as inputs: JSON text of an object, where there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Arc<str>>,
+}
+
+/// How a model hands over a program.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProgramTransport {
+    /// By a call of [`PROGRAM_TOOL`], the only tool that it is offered.
+    #[default]
+    Call,
+    /// In the text of its answer, which the runtime takes it out of. It is offered no tool.
+    Text,
+}
+
+impl Settings {
+    /// The settings as the provider is to take them: where the model writes programs it is offered the
+    /// one tool for that, or none, and the contract is for what a program returns.
+    #[must_use]
+    pub fn as_asked(self: &Arc<Self>) -> Arc<Self> {
+        let Some(program) = &self.options.program else {
+            return self.clone();
+        };
+        let mut asked = Self::clone(self);
+        asked.tools = match program.transport {
+            ProgramTransport::Call => alloc::vec![program_tool(&program.runtime)],
+            ProgramTransport::Text => Vec::new(),
+        };
+        asked.options.answer = None;
+        Arc::new(asked)
+    }
+}
+
+/// The tool by which a model hands over a program.
+#[must_use]
+pub fn program_tool(runtime: &str) -> ToolSpec {
+    ToolSpec {
+        name: String::from(PROGRAM_TOOL),
+        description: alloc::format!(
+            "Runs a program in {runtime}, as the instructions describe it, and answers with what it \
+             comes to."
+        ),
+        parameters: String::from(
+            r#"{"type":"object","properties":{"source":{"type":"string","description":"The program."}},"required":["source"],"additionalProperties":false}"#,
+        ),
+        effect: EffectClass::ReadOnly,
+        concurrency: Concurrency::Exclusive,
+        timeout_ms: None,
+        reconciles: false,
+        agent: None,
+    }
+}
+
+/// What one program may take. Each of these ends it with a fault of its own class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProgramLimits {
+    /// Steps, as its runtime counts them: the same program with the same answers always takes as
+    /// many.
+    pub steps: u64,
+    /// Bytes that it may have allocated.
+    pub memory_bytes: u64,
+    /// How deep its own calls may be nested.
+    pub depth: u32,
+    /// Rounds of one loop; 0 means that only the steps bound it.
+    pub loop_rounds: u32,
+    /// Tool calls.
+    pub calls: u32,
+    /// Bytes of its source.
+    pub source_bytes: u64,
+    /// Bytes that it may print.
+    pub print_bytes: u64,
+    /// Bytes of the value that it ends with, as JSON text.
+    pub value_bytes: u64,
+    /// Bytes of what lasts from one program to the next, as its runtime writes it.
+    pub kept_bytes: u64,
+}
+
+impl Default for ProgramLimits {
+    fn default() -> Self {
+        Self {
+            steps: 10_000_000,
+            memory_bytes: 128 << 20,
+            depth: 2_000,
+            loop_rounds: 0,
+            calls: 1_000,
+            source_bytes: 64 << 10,
+            print_bytes: 64 << 10,
+            value_bytes: 128 << 10,
+            kept_bytes: 128 << 10,
+        }
+    }
+}
+
+impl ProgramLimits {
+    /// The tighter of two sets, limit by limit. For rounds of a loop, where 0 means none, none is
+    /// widest.
+    #[must_use]
+    pub fn within(&self, ceiling: &Self) -> Self {
+        let rounds = match (self.loop_rounds, ceiling.loop_rounds) {
+            (0, other) | (other, 0) => other,
+            (one, other) => one.min(other),
+        };
+        Self {
+            steps: self.steps.min(ceiling.steps),
+            memory_bytes: self.memory_bytes.min(ceiling.memory_bytes),
+            depth: self.depth.min(ceiling.depth),
+            loop_rounds: rounds,
+            calls: self.calls.min(ceiling.calls),
+            source_bytes: self.source_bytes.min(ceiling.source_bytes),
+            print_bytes: self.print_bytes.min(ceiling.print_bytes),
+            value_bytes: self.value_bytes.min(ceiling.value_bytes),
+            kept_bytes: self.kept_bytes.min(ceiling.kept_bytes),
+        }
+    }
+}
+
+/// What a sample of a turn in program mode is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SampleKind {
+    /// Work: its program may call tools.
+    #[default]
+    Normal,
+    /// The last one for work: its program cannot call tools, and what it comes to is the turn's
+    /// result.
+    MustReturn,
+    /// The last program returned what does not fit the contract, and the model is to return
+    /// something else. It comes out of a budget of its own. Its program can call tools as long as
+    /// samples for work are left.
+    Retry,
+}
+
+impl SampleKind {
+    /// Whether nothing needs to be said of it.
+    #[must_use]
+    pub fn is_normal(&self) -> bool {
+        *self == Self::Normal
+    }
+}
+
+/// What a program came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramOutcome {
+    /// How it ended.
+    pub end: ProgramEnd,
+    /// What it printed, line by line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prints: Vec<String>,
+    /// What lasts for the programs after it, as its runtime writes it; `None` where it changes
+    /// nothing. Only one that did not fail has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Arc<str>>,
+    /// The names that it defined, where they last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub defined: Vec<String>,
+    /// What was put right in its source, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repairs: Vec<String>,
+    /// Steps that it took.
+    pub steps: u64,
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "end", rename_all = "snake_case")]
+pub enum ProgramEnd {
+    /// With the value of its last form: the model is told and goes on.
+    Value {
+        /// JSON text.
+        value: Arc<str>,
+    },
+    /// It returned: this is the turn's result.
+    Return {
+        /// JSON text.
+        value: Arc<str>,
+    },
+    /// It gave up: the turn fails.
+    Fail {
+        /// Why: JSON text.
+        value: Arc<str>,
+    },
+    /// It did not run to an end.
+    Fault(ProgramFault),
+}
+
+impl ProgramEnd {
+    /// What it counts as in a sample of this kind: a value in the last one for work is returned.
+    #[must_use]
+    pub fn within(self, kind: SampleKind) -> Self {
+        match (self, kind) {
+            (Self::Value { value }, SampleKind::MustReturn) => Self::Return { value },
+            (end, SampleKind::Normal | SampleKind::MustReturn | SampleKind::Retry) => end,
+        }
+    }
+
+    /// What it returned, if it did.
+    #[must_use]
+    pub fn returned(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Return { value } => Some(value),
+            Self::Value { .. } | Self::Fail { .. } | Self::Fault(_) => None,
+        }
+    }
+
+    /// Whether what it defined lasts: it did not fail.
+    #[must_use]
+    pub fn lasts(&self) -> bool {
+        match self {
+            Self::Value { .. } | Self::Return { .. } => true,
+            Self::Fail { .. } | Self::Fault(_) => false,
+        }
+    }
+}
+
+/// Why a program did not run to an end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramFault {
+    /// The class, for example `parse_error`.
+    pub class: String,
+    /// What went wrong.
+    pub message: String,
+    /// The line, from 1, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The character in the line, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl ProgramFault {
+    /// A replay that did not make the calls that are on record.
+    pub const DIVERGED: &'static str = "replay_diverged";
+    /// The runtime was told to stop.
+    pub const STOPPED: &'static str = "stopped";
+
+    /// A fault without a place.
+    #[must_use]
+    pub fn new(class: &str, message: impl Into<String>) -> Self {
+        Self {
+            class: String::from(class),
+            message: message.into(),
+            line: None,
+            column: None,
+            hint: None,
+        }
+    }
+}
+
+impl core::fmt::Display for ProgramFault {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}: {}", self.class, self.message)?;
+        if let Some(line) = self.line {
+            write!(f, " at line {line}")?;
+        }
+        if let Some(column) = self.column {
+            write!(f, ", column {column}")?;
+        }
+        match &self.hint {
+            Some(hint) => write!(f, ". {hint}"),
+            None => Ok(()),
+        }
+    }
+}

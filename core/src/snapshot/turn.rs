@@ -1,0 +1,225 @@
+//! A snapshot: what one cycle of a turn came to. Nothing changes one, and two functions make them.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use serde::{Serialize, Serializer};
+
+use crate::call::{Observation, ObservationStatus};
+use crate::id::{CallId, TurnId};
+use crate::item::CallItem;
+use crate::program::{ProgramEnd, ProgramFault, SampleKind};
+use crate::render::{PromptItem, output};
+use crate::time::Timestamp;
+use crate::usage::Usage;
+
+/// What one cycle of a turn came to: a sample, with all its attempts, and the calls that came of it.
+///
+/// It is read off a log by [`TurnSnapshots`](crate::TurnSnapshots) and never changes. It is a success
+/// where the cycle did what it was to do, and a failure, with its reason, where it did not:
+///
+/// - the sample failed for good, or was cut off: by a limit, by the user, by an interrupt;
+/// - the answer, or what a program returned, does not fit the contract;
+/// - its program ended with a fault, gave up, or did not run to an end; or the answer of a turn in
+///   program mode has calls and no program.
+///
+/// Calls that fail make no failure: they are what a model, or its program, has to deal with. So in a
+/// turn without programs a cycle is a success unless its answer failed.
+///
+/// Only [`success`](Self::success) and [`failure`](Self::failure) make one:
+///
+/// ```compile_fail
+/// # fn of(cycle: windlass_core::Cycle) -> windlass_core::TurnSnapshot {
+/// windlass_core::TurnSnapshot { cycle, success: true, failure: None }
+/// # }
+/// ```
+///
+/// and nothing changes it:
+///
+/// ```compile_fail
+/// # fn change(mut snapshot: windlass_core::TurnSnapshot) {
+/// snapshot.success = true;
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TurnSnapshot {
+    #[serde(flatten)]
+    cycle: Cycle,
+    success: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<ProgramFault>,
+}
+
+/// What there is to say of a cycle, whether it succeeded or not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Cycle {
+    /// The turn.
+    pub turn: TurnId,
+    /// Which cycle of the turn, from 1.
+    pub number: u32,
+    /// What its sample was for. In a turn without programs too, a sample that is to mend the shape of
+    /// an answer is a retry.
+    pub kind: SampleKind,
+    /// How often the model was asked, from 1: an attempt that failed is made again.
+    pub attempts: u32,
+    /// When the model was first asked.
+    pub started: Timestamp,
+    /// When it was over: with the answer, or with the last observation of its calls.
+    pub ended: Timestamp,
+    /// The text of the answer, as far as it came, and after it the source of a program that came by a
+    /// native call.
+    pub raw_response: String,
+    /// The source of the program that the answer has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// The call that the program is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program_call: Option<CallId>,
+    /// How the program ended; none where it was not run to an end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<ProgramEnd>,
+    /// What the program printed, line by line.
+    pub prints: Vec<String>,
+    /// What was put right in the program's source, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub repairs: Vec<String>,
+    /// The calls: each that the model or its program made, in the order in which they were made; the
+    /// program itself is not among them.
+    pub tool_calls: Vec<CycleCall>,
+    /// What lasts after the cycle for the programs to come, as their runtime writes it. A cycle that
+    /// fails leaves it as it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Arc<str>>,
+    /// The conversation that the model was shown.
+    pub messages: CycleMessages,
+    /// Tokens, of all attempts, as far as the provider said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+}
+
+/// A conversation, told by what is new in it since the snapshot before, in the same session: so a
+/// session's snapshots together are as long as its conversation, and not as long as its square.
+///
+/// The whole is the first `same` items of what the snapshot before was shown, and then `added`. After
+/// a compaction `same` is 0, as in the first snapshot of a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct CycleMessages {
+    /// How many items the model was shown.
+    pub count: usize,
+    /// How many of them, from the first on, the snapshot before was shown too.
+    pub same: usize,
+    /// The rest.
+    pub added: Vec<PromptItem>,
+}
+
+/// A call of a cycle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CycleCall {
+    /// The call.
+    pub id: CallId,
+    /// The program that made it; none where the model did.
+    pub program: Option<CallId>,
+    /// What was asked for.
+    pub call: Arc<CallItem>,
+    /// The arguments that it ran with, where somebody changed them.
+    pub edited: Option<Arc<str>>,
+    /// What became of it; none where the answer that it stood in was thrown away, or where it is not
+    /// over.
+    pub observation: Option<Arc<Observation>>,
+}
+
+impl TurnSnapshot {
+    /// Of a cycle that did what it was to do.
+    #[must_use]
+    pub fn success(cycle: Cycle) -> Self {
+        Self {
+            cycle,
+            success: true,
+            failure: None,
+        }
+    }
+
+    /// Of a cycle that did not, for this reason.
+    #[must_use]
+    pub fn failure(cycle: Cycle, why: ProgramFault) -> Self {
+        Self {
+            cycle,
+            success: false,
+            failure: Some(why),
+        }
+    }
+
+    /// What happened in the cycle.
+    #[must_use]
+    pub fn cycle(&self) -> &Cycle {
+        &self.cycle
+    }
+
+    /// Whether it did what it was to do.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        self.success
+    }
+
+    /// Why it did not, where it did not: the fault of its program, or a class and words for what else
+    /// went wrong.
+    #[must_use]
+    pub fn why(&self) -> Option<&ProgramFault> {
+        self.failure.as_ref()
+    }
+
+    /// Every call that was made in the cycle, the program itself among them.
+    pub fn calls(&self) -> impl Iterator<Item = CallId> {
+        let made = self.cycle.tool_calls.iter().map(|call| call.id);
+        self.cycle.program_call.into_iter().chain(made)
+    }
+}
+
+impl CycleCall {
+    /// How it ended.
+    #[must_use]
+    pub fn status(&self) -> Option<ObservationStatus> {
+        self.observation
+            .as_ref()
+            .map(|observation| observation.status)
+    }
+}
+
+/// With its output as whoever made the call was shown it.
+impl Serialize for CycleCall {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Told<'a> {
+            id: CallId,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            program: Option<CallId>,
+            name: &'a str,
+            arguments: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            edited: Option<&'a str>,
+            status: Option<ObservationStatus>,
+            output: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            omitted_bytes: Option<u64>,
+        }
+        let observation = self.observation.as_deref();
+        let edited = self.edited.as_deref();
+        let shown = observation.map(|observation| match self.program {
+            Some(_) => output(observation, None),
+            None => output(observation, edited),
+        });
+        let omitted = observation.map(|observation| observation.omitted_bytes);
+        let told = Told {
+            id: self.id,
+            program: self.program,
+            name: &self.call.name,
+            arguments: &self.call.arguments,
+            edited,
+            status: self.status(),
+            output: shown.as_deref(),
+            omitted_bytes: omitted.filter(|omitted| *omitted > 0),
+        };
+        told.serialize(to)
+    }
+}

@@ -1,0 +1,124 @@
+//! The program port: runs programs that a model writes, in a sandbox whose only way out is a tool
+//! call.
+
+use std::sync::Arc;
+
+use windlass_core::{ProgramEnd, ProgramFault, ProgramLimits, ToolSpec};
+
+use crate::cancel::CancelSignal;
+
+/// Runs programs of one language.
+///
+/// It computes and does nothing else: no clock, no randomness, no file, no network, and no thread that
+/// outlives a call. All its methods may take as long as the limits allow, so they are called where
+/// blocking is allowed.
+///
+/// Laws: `prepare` runs nothing of the program, and refuses one that names a tool which it is not
+/// given, or anything else that is unknown; a name that the program makes only as it runs, where the
+/// language has such a thing, is looked for when it is used, and ends in a fault; the same source in
+/// the same world with the same answers makes the same calls in the same order and ends in the same
+/// way after the same number of steps; whatever the program, each limit of its world ends it with a
+/// fault, and a signal that fires ends it soon with [`ProgramFault::STOPPED`]; a call that failed and
+/// that the program does not look at ends it with a fault; a program that fails leaves no memory.
+pub trait ProgramRuntime: Send + Sync + 'static {
+    /// What settings call it, for example `ptclisp`.
+    fn name(&self) -> &'static str;
+
+    /// What a model is to know of the language and of the tools as its functions: the same text for the
+    /// same tools.
+    fn guide(&self, tools: &[ToolSpec]) -> String;
+
+    /// The program in the text of an answer, if there is one: between prose and fences. `Some(Err)`
+    /// where there is something that is meant as one and cannot be told apart from the rest.
+    fn extract(&self, answer: &str) -> Option<Result<String, ProgramFault>>;
+
+    /// Reads and checks a program. Nothing of it runs.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it, with its place and what to write instead.
+    fn prepare(
+        &self,
+        source: &str,
+        world: &ProgramWorld,
+    ) -> Result<Box<dyn PreparedProgram>, ProgramFault>;
+}
+
+/// What a program is given.
+#[derive(Debug, Clone, Default)]
+pub struct ProgramWorld {
+    /// The tools that it may call, by name.
+    pub tools: Vec<Arc<str>>,
+    /// Its inputs: JSON text of an object, where there are any.
+    pub data: Option<Arc<str>>,
+    /// What the programs before it left, as this runtime has written it.
+    pub memory: Option<Arc<str>>,
+    /// What it may take.
+    pub limits: ProgramLimits,
+    /// Fires when it is to stop.
+    pub stop: CancelSignal,
+}
+
+/// A program that was read and checked.
+pub trait PreparedProgram: Send {
+    /// What was put right in its source, in words.
+    fn repairs(&self) -> Vec<String>;
+
+    /// A run from its start, which stands before the first step.
+    ///
+    /// # Errors
+    /// What the world holds cannot be had: memory that this runtime has not written, inputs that are
+    /// no object.
+    fn start(self: Box<Self>) -> Result<Box<dyn RunningProgram>, ProgramFault>;
+}
+
+/// A program on its way.
+pub trait RunningProgram: Send {
+    /// Runs on until it calls tools or ends: with no answers at first, then with an answer to each of
+    /// the calls that it waits for, in their order. One that has ended, and one that is given another
+    /// number of answers than it waits for, ends with a fault.
+    fn go_on(&mut self, answers: Vec<ProgramAnswer>) -> ProgramStep;
+}
+
+/// Where a program stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProgramStep {
+    /// It waits for these calls, of which there is at least one. They may run at the same time.
+    Calls(Vec<ProgramCall>),
+    /// It has ended.
+    Done(Box<ProgramDone>),
+}
+
+/// A tool call of a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramCall {
+    /// The tool's name.
+    pub name: Arc<str>,
+    /// The arguments: JSON text of an object, the same for the same values.
+    pub arguments: String,
+}
+
+/// What a program is told of one of its calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProgramAnswer {
+    /// It succeeded with this output. A whole JSON object or array is read as data, anything else as
+    /// text.
+    Done(Arc<str>),
+    /// It did not, for this reason.
+    Failed(Arc<str>),
+}
+
+/// What a program came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramDone {
+    /// How it ended.
+    pub end: ProgramEnd,
+    /// What it printed, line by line.
+    pub prints: Vec<String>,
+    /// What lasts for the programs after it, in this runtime's own form; `None` where it changes
+    /// nothing, and always where it failed.
+    pub memory: Option<Arc<str>>,
+    /// The names that it defined, where they last.
+    pub defined: Vec<String>,
+    /// Steps that it took.
+    pub steps: u64,
+}

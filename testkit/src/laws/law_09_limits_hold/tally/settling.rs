@@ -1,0 +1,113 @@
+//! What a turn says of itself when it settles, and its samples for work, against what was counted.
+
+use windlass_core::{
+    Because, LimitKind, Outcome, Recorded, SampleKind, SampleStarted, TurnSettled,
+};
+
+use super::super::over;
+
+use super::Tally;
+use crate::laws::{Held, hold};
+
+impl Tally {
+    /// Samples for work take nothing from those that are set aside for retries, and the last of them
+    /// says so.
+    pub(super) fn work(&mut self, recorded: &Recorded, fact: &SampleStarted) -> Held {
+        let retries = matches!(fact.because, Because::RetryReturn { .. });
+        self.own_work += u32::from(!retries);
+        let most = self.work_limit();
+        let kind = match (retries, self.worked() < most) {
+            (true, _) => SampleKind::Retry,
+            (false, true) => SampleKind::Normal,
+            (false, false) => SampleKind::MustReturn,
+        };
+        hold(9, fact.kind == kind, || {
+            format!("{} is {:?}, and not {kind:?}", recorded.seq, fact.kind)
+        })?;
+        let worked = u64::from(self.worked());
+        over(recorded, "samples for work", worked, u64::from(most))
+    }
+
+    /// Samples for work, with those of agents.
+    fn worked(&self) -> u32 {
+        self.own_work + self.spent.agents.samples
+    }
+
+    fn work_limit(&self) -> u32 {
+        let retries = self.returns.unwrap_or(0);
+        self.limits.samples.saturating_sub(retries).max(1)
+    }
+
+    /// Samples that only retries of a rejected return may still take.
+    pub(super) fn kept_for_retries(&self) -> u32 {
+        let most = self.program.and(self.returns).unwrap_or(0);
+        most.saturating_sub(self.spent.samples - self.own_work)
+    }
+
+    /// A turn completes with an answer that has its shape, and gives up on one only when it may not
+    /// be asked for again.
+    fn shaped(&self, recorded: &Recorded, fact: &TurnSettled) -> Held {
+        let so = match &fact.outcome {
+            Outcome::Completed => self.fault.is_none(),
+            Outcome::Misshapen { fault } => {
+                self.fault.as_ref() == Some(fault) && Some(self.spent.returns) >= self.returns
+            }
+            Outcome::NoAnswer
+            | Outcome::Refused
+            | Outcome::Interrupted { .. }
+            | Outcome::Blocked { .. }
+            | Outcome::Exhausted { .. }
+            | Outcome::Failed { .. } => true,
+        };
+        hold(9, so, || {
+            let (fault, times) = (&self.fault, self.spent.returns);
+            format!(
+                "{} ends over the fault {fault:?} after {times} returns",
+                recorded.seq
+            )
+        })
+    }
+
+    pub(in crate::laws) fn settled(&self, recorded: &Recorded, fact: &TurnSettled) -> Held {
+        self.lending.settled(recorded)?;
+        let mut spent = self.spent;
+        if self.compacts {
+            spent.estimated_tokens += self.reserved.tokens;
+            spent.cost_micros += self.reserved.cost_micros;
+        }
+        hold(9, fact.spent == spent, || {
+            let (said, spent) = (&fact.spent, &spent);
+            format!("{} says {said:?}, and it was {spent:?}", recorded.seq)
+        })?;
+        self.shaped(recorded, fact)?;
+        let Outcome::Exhausted { limit } = &fact.outcome else {
+            return Ok(());
+        };
+        let (spent, limits) = (&self.spent, &self.limits);
+        let reached = match limit {
+            LimitKind::Samples => {
+                let worked = self.program.is_some() && self.worked() >= self.work_limit();
+                spent.whole().samples >= limits.samples || worked
+            }
+            LimitKind::CallsPerSample => self.calls() > limits.calls_per_sample,
+            LimitKind::Calls => spent.calls > limits.calls,
+            // A sample is not begun when its estimate would go over, so less may have been used.
+            LimitKind::Tokens => limits.tokens > 0,
+            LimitKind::Cost => {
+                let priced = self.price.is_some() || spent.agents.cost_micros > 0;
+                limits.cost_micros > 0 && priced
+            }
+            LimitKind::OutputTokens => self.length,
+            LimitKind::WallClock => limits.turn_ms > 0 && self.stopped,
+            LimitKind::Continuations => spent.continuations >= limits.continuations,
+            LimitKind::Compactions => spent.compactions >= limits.compactions,
+            LimitKind::Context => self.overflow || self.window,
+        };
+        hold(9, reached, || {
+            format!(
+                "{} says that {limit:?} is exhausted, and it is not",
+                recorded.seq
+            )
+        })
+    }
+}

@@ -1,0 +1,151 @@
+//! A node's store object: the place's logs, each for the node that holds its session.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_ports::{
+    Claimed, Fencing, LogStore, SessionFilter, SessionHead, Snapshot, StoreCapabilities,
+    StoreError, StoreErrorKind, Verified,
+};
+
+use super::{Held, Node};
+
+pub(super) struct NodeStore(pub(super) Node);
+
+impl NodeStore {
+    /// The place's logs, once this node reaches them.
+    async fn logs(&self) -> &dyn LogStore {
+        self.0.whole().await;
+        self.0.place.logs.as_ref()
+    }
+
+    fn let_go(&self, session: &SessionId, epoch: Epoch) {
+        let mut kept = self.0.place.shared.kept();
+        let held = kept.held.get(session);
+        if held.is_some_and(|held| held.epoch == epoch) {
+            kept.held.remove(session);
+        }
+    }
+}
+
+#[async_trait]
+impl LogStore for NodeStore {
+    fn capabilities(&self) -> StoreCapabilities {
+        StoreCapabilities {
+            fencing: Fencing::Place,
+            ..self.0.place.logs.capabilities()
+        }
+    }
+
+    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
+        let logs = self.logs().await;
+        let holder = self.0.place.shared.kept().holder(session);
+        if holder.is_some_and(|held| held.node != self.0.name) {
+            let context = format!("claiming {session}: another node of the test holds it");
+            return Err(StoreError::new(StoreErrorKind::Locked, context));
+        }
+        let claimed = logs.claim(session).await?;
+        let held = Held {
+            node: self.0.name,
+            epoch: claimed.epoch,
+        };
+        self.0
+            .place
+            .shared
+            .kept()
+            .held
+            .insert(session.clone(), held);
+        Ok(claimed)
+    }
+
+    async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        let logs = self.logs().await;
+        self.let_go(session, epoch);
+        logs.release(session, epoch).await
+    }
+
+    async fn append(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        after: Seq,
+        facts: &[Arc<Recorded>],
+    ) -> Result<(), StoreError> {
+        let logs = self.logs().await;
+        let holder = self.0.place.shared.kept().holder(session);
+        if holder.is_none_or(|held| held.epoch != epoch) {
+            let context = format!("appending to {session}: the claim is over");
+            return Err(StoreError::new(StoreErrorKind::NotClaimed, context));
+        }
+        logs.append(session, epoch, after, facts).await
+    }
+
+    async fn read(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, StoreError> {
+        self.logs().await.read(session, after, limit).await
+    }
+
+    async fn sessions(
+        &self,
+        filter: &SessionFilter,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> Result<Vec<SessionHead>, StoreError> {
+        let logs = self.logs().await;
+        if !filter.free {
+            return logs.sessions(filter, after, limit).await;
+        }
+        // The place knows who holds what, and the logs beneath only that somebody did.
+        let all = SessionFilter {
+            free: false,
+            ..filter.clone()
+        };
+        let mut heads = logs.sessions(&all, after, usize::MAX).await?;
+        let kept = self.0.place.shared.kept();
+        heads.retain(|head| kept.holder(&head.id).is_none());
+        heads.truncate(limit);
+        Ok(heads)
+    }
+
+    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
+        self.logs().await.verify(session).await
+    }
+
+    async fn tail(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        patience: Duration,
+    ) -> Result<Seq, StoreError> {
+        self.logs().await.tail(session, after, patience).await
+    }
+
+    async fn erase(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        self.logs().await.erase(session, epoch).await?;
+        self.0.place.shared.kept().letters.erase(session);
+        self.let_go(session, epoch);
+        Ok(())
+    }
+
+    async fn keep_snapshot(
+        &self,
+        session: &SessionId,
+        snapshot: &Snapshot,
+    ) -> Result<(), StoreError> {
+        self.logs().await.keep_snapshot(session, snapshot).await
+    }
+
+    async fn snapshot(
+        &self,
+        session: &SessionId,
+        version: &str,
+    ) -> Result<Option<Snapshot>, StoreError> {
+        self.logs().await.snapshot(session, version).await
+    }
+}

@@ -1,0 +1,105 @@
+//! What kills a budget that is lent twice, or not given back as it was taken: law 9.
+
+use windlass_core::{CallId, CallObserved, CallStarted, Fact, Limits, Recorded};
+use windlass_testkit::laws::law_09_limits_hold;
+
+use super::log;
+
+/// Two agents beside each other, of which one comes back and one is lost.
+const TWO: &str = "open samples=6 agent=2\nsend hello\ncall put {}\ncall put {}\nend stop\n\
+                   done 0 took=1/5/0\nunknown 0\nend stop";
+/// One, under a limit of tokens.
+const TOKENS: &str = "open samples=6 tokens=5000 agent=2\nsend hello\ncall put {}\nend stop tokens=9\n\
+                      done 0 took=2/5/0\nend stop tokens=9";
+
+/// One of a program's calls, where a return may be asked for once more.
+const RETRIES: &str = "open program=5 samples=5 shape=1 agent=2\nsend hello\ncall run_program {}\n\
+                       end stop\nprogram 0 calls put {}\ndone 0 took=2/5/0";
+
+/// Whether law 9 finds what was done to a log, which it lets pass as it was.
+fn kills(script: &str, tamper: impl Fn(&mut Fact)) -> bool {
+    let mut log = log(script);
+    let held = |log: &[Recorded]| law_09_limits_hold::check(log, &Limits::default());
+    held(&log).unwrap();
+    log.iter_mut()
+        .for_each(|recorded| tamper(&mut recorded.fact));
+    held(&log).is_err()
+}
+
+fn started(script: &str, tamper: impl Fn(&mut CallStarted)) -> bool {
+    kills(script, |fact| {
+        if let Fact::CallStarted(fact) = fact {
+            tamper(fact);
+        }
+    })
+}
+
+fn observed(script: &str, tamper: impl Fn(&mut CallObserved)) -> bool {
+    kills(script, |fact| {
+        if let Fact::CallObserved(fact) = fact {
+            tamper(fact);
+        }
+    })
+}
+
+#[test]
+fn law_09_kills_lending_what_is_not_there() {
+    let lends = |samples: u32| started(TWO, |fact| fact.lent.as_mut().unwrap().samples = samples);
+    assert!(lends(3), "there are four to lend, to both");
+    assert!(lends(0));
+    assert!(started(TWO, |fact| fact.lent = None));
+    let tokens = |tokens: u64| started(TOKENS, |fact| fact.lent.as_mut().unwrap().tokens = tokens);
+    assert!(tokens(5_001));
+    assert!(tokens(0), "no limit, under one");
+    assert!(!tokens(4_000));
+}
+
+#[test]
+fn law_09_kills_taking_more_or_giving_back_what_nobody_knows_of() {
+    assert!(observed(TWO, |fact| fact.took = None));
+    assert!(observed(TOKENS, |fact| fact
+        .took
+        .as_mut()
+        .unwrap()
+        .samples = 3));
+    // All that the lost one was lent counts.
+    assert!(observed(TWO, |fact| fact.took.as_mut().unwrap().samples = 1));
+    // What was taken joins what the turn says that it spent.
+    assert!(observed(TOKENS, |fact| fact
+        .took
+        .as_mut()
+        .unwrap()
+        .samples = 1));
+}
+
+#[test]
+fn law_09_kills_lending_what_is_kept_for_retries() {
+    let lends = |samples: u32| {
+        started(RETRIES, |fact| {
+            if let Some(lent) = &mut fact.lent {
+                lent.samples = samples;
+            }
+        })
+    };
+    assert!(!lends(2), "one is spent, one concludes, one is for a retry");
+    assert!(lends(3));
+}
+
+#[test]
+fn law_09_kills_going_on_beside_what_is_lent() {
+    // Nobody hears of the agents any more, and the turn goes on without them.
+    let broken = |script: &str| {
+        let mut log = log(script);
+        for recorded in &mut log {
+            if let Fact::CallObserved(fact) = &mut recorded.fact {
+                (fact.call, fact.took) = (CallId(999), None);
+            }
+        }
+        let held = law_09_limits_hold::check(&log, &Limits::default());
+        held.unwrap_err().to_string()
+    };
+    let told = broken(TWO);
+    assert!(told.contains("6 samples of 6 are taken or lent"), "{told}");
+    let told = broken(&TWO.replace("samples=6", "samples=20"));
+    assert!(told.contains("settles a turn that has lent"), "{told}");
+}

@@ -1,0 +1,107 @@
+//! Why an input was refused, as it goes over the wire: each is written so for ever, and read back.
+
+use std::borrow::Cow;
+
+use windlass_core::{CallId, EffectKey, Misfit, Reject, Seq, TurnId};
+
+#[test]
+fn each_reject_keeps_its_wire_form() {
+    let call = CallId(3);
+    let started = Seq(4);
+    let misfit = Misfit {
+        at: Seq(9),
+        kind: Cow::Borrowed("TurnOpened"),
+        why: String::from("a turn is open already"),
+    };
+    let keys = [
+        (EffectKey::Sample { started }, r#"{"sample":{"started":4}}"#),
+        (
+            EffectKey::Call { call, started },
+            r#"{"call":{"call":3,"started":4}}"#,
+        ),
+        (
+            EffectKey::Hook {
+                hook: 1,
+                asked: started,
+            },
+            r#"{"hook":{"hook":1,"asked":4}}"#,
+        ),
+        (
+            EffectKey::Approval {
+                call,
+                asked: started,
+            },
+            r#"{"approval":{"call":3,"asked":4}}"#,
+        ),
+        (
+            EffectKey::Reconcile { call, started },
+            r#"{"reconcile":{"call":3,"started":4}}"#,
+        ),
+        (
+            EffectKey::Compact { started },
+            r#"{"compact":{"started":4}}"#,
+        ),
+    ];
+    for (key, text) in keys {
+        same(&Reject::Stale(key), &format!(r#"{{"stale":{text}}}"#));
+    }
+    let rejects = [
+        (Reject::Idle, r#""idle""#),
+        (Reject::OtherTurn(TurnId(5)), r#"{"other_turn":5}"#),
+        (Reject::NothingWaits, r#""nothing_waits""#),
+        (Reject::Stopping, r#""stopping""#),
+        (
+            Reject::QueueFull { waiting: 7 },
+            r#"{"queue_full":{"waiting":7}}"#,
+        ),
+        (Reject::Empty, r#""empty""#),
+        (Reject::Duplicate(Seq(2)), r#"{"duplicate":2}"#),
+        (Reject::NotSaid, r#""not_said""#),
+        (Reject::NotAsked(call), r#"{"not_asked":3}"#),
+        (Reject::OtherArguments(call), r#"{"other_arguments":3}"#),
+        (
+            Reject::ContextTooLarge { bytes: 2, limit: 1 },
+            r#"{"context_too_large":{"bytes":2,"limit":1}}"#,
+        ),
+        (Reject::NotRunning(call), r#"{"not_running":3}"#),
+        (Reject::OwnDeadline, r#""own_deadline""#),
+        (
+            Reject::TooManyParts { parts: 2, limit: 1 },
+            r#"{"too_many_parts":{"parts":2,"limit":1}}"#,
+        ),
+        (
+            Reject::TooManyImages {
+                images: 17,
+                limit: 16,
+            },
+            r#"{"too_many_images":{"images":17,"limit":16}}"#,
+        ),
+        (Reject::Foreign, r#""foreign""#),
+        (
+            Reject::Widens(Cow::Borrowed("wider limits")),
+            r#"{"widens":"wider limits"}"#,
+        ),
+        (Reject::NoGoal, r#""no_goal""#),
+        (
+            Reject::Defect(misfit),
+            r#"{"defect":{"at":9,"kind":"TurnOpened","why":"a turn is open already"}}"#,
+        ),
+    ];
+    for (reject, text) in &rejects {
+        same(reject, text);
+    }
+}
+
+fn same(reject: &Reject, text: &str) {
+    assert_eq!(serde_json::to_string(reject).ok().as_deref(), Some(text));
+    assert_eq!(
+        serde_json::from_str::<Reject>(text).ok().as_ref(),
+        Some(reject)
+    );
+}
+
+#[test]
+fn what_a_newer_engine_says_is_refused_by_name() {
+    let error = serde_json::from_str::<Reject>(r#""some_other""#).unwrap_err();
+    assert!(error.to_string().contains("some_other"), "{error}");
+}

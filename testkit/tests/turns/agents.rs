@@ -1,0 +1,363 @@
+//! Agents: what a turn lends a call, and what it counts when the call ends.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use expect_test::expect;
+use windlass_core::{
+    AgentSpec, CallId, Fact, Lent, Limits, Lineage, OpenSession, Reject, Session, ToolChoice,
+    child, evolve, opened,
+};
+use windlass_testkit::world::{Machine, Script, run};
+
+use super::check;
+
+#[test]
+fn a_budget_of_three_is_three_over_the_whole_tree() {
+    check(
+        r#"
+            open samples=3 agent=9
+            send hello
+            call put {"prompt":"look"}
+            call put {"prompt":"look there"}
+            end stop
+            done 0 took=1/40/0 found
+            end stop
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > call put {"prompt":"look"}
+               6 ItemAdded call put {"prompt":"look"}
+               7 CallDecided call 6 allow: the permissions allow it
+               8 CallStarted call 6 attempt 1, lent 1 samples
+                 run call 6@8
+            > call put {"prompt":"look there"}
+               9 ItemAdded call put {"prompt":"look there"}
+              10 CallDecided call 9 allow: the permissions allow it
+              11 CallObserved call 9 not_started: Not run: too little of the turn's budget is left to lend it to an agent. Do the work yourself, or conclude.
+            > end stop
+              12 SampleEnded stop
+            > done 0 took=1/40/0 found
+              13 CallObserved call 6 done: found, took 1 samples, 40 tokens
+              14 SampleStarted sample 2 attempt 1 because tool results
+                 run sample@14
+            > end stop
+              15 SampleEnded stop
+              16 TurnSettled no answer
+        "#]],
+    );
+}
+
+#[test]
+fn what_nobody_knows_of_is_taken_whole() {
+    check(
+        r#"
+            open samples=4 agent=2 restarts=0
+            send hello
+            call put {"prompt":"look"}
+            end stop
+            crash
+            end stop
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > call put {"prompt":"look"}
+               6 ItemAdded call put {"prompt":"look"}
+               7 CallDecided call 6 allow: the permissions allow it
+               8 CallStarted call 6 attempt 1, lent 2 samples
+                 run call 6@8
+            > end stop
+               9 SampleEnded stop
+            > crash
+                 the log ends at 9
+              10 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it., took 2 samples
+              11 SampleStarted sample 2 attempt 1 because tool results
+                 run sample@11
+            > end stop
+              12 SampleEnded stop
+              13 TurnSettled no answer
+        "#]],
+    );
+}
+
+#[test]
+fn a_call_that_is_taken_up_again_is_lent_the_same() {
+    check(
+        r#"
+            open samples=4 tokens=900 agent=2
+            send hello
+            call put {"prompt":"look"}
+            end stop tokens=100 out=20
+            crash
+            done 0 took=2/60/0 found
+            text done
+            end stop tokens=150 out=20
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside
+                 run sample@5
+            > call put {"prompt":"look"}
+               6 ItemAdded call put {"prompt":"look"}
+               7 CallDecided call 6 allow: the permissions allow it
+               8 CallStarted call 6 attempt 1, lent 2 samples, 670 tokens
+                 run call 6@8
+            > end stop tokens=100 out=20
+               9 SampleEnded stop, 120 tokens
+            > crash
+                 the log ends at 9
+              10 CallStarted call 6 attempt 2, lent 2 samples, 670 tokens
+                 run call 6@10
+            > done 0 took=2/60/0 found
+              11 CallObserved call 6 done: found, took 2 samples, 60 tokens
+              12 SampleStarted sample 2 attempt 1 because tool results, 133 tokens set aside
+                 run sample@12
+            > text done
+              13 ItemAdded text "done"
+            > end stop tokens=150 out=20
+              14 SampleEnded stop, 170 tokens
+              15 TurnSettled completed
+        "#]],
+    );
+}
+
+#[test]
+fn agents_that_run_beside_each_other_are_not_lent_the_same() {
+    check(
+        r#"
+            open samples=6 agent=3
+            send hello
+            call put {"prompt":"a"}
+            call put {"prompt":"b"}
+            end stop
+            done 1 took=1/0/0 b
+            done 0 took=3/0/0 a
+            call put {"prompt":"c"}
+            end stop
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > call put {"prompt":"a"}
+               6 ItemAdded call put {"prompt":"a"}
+               7 CallDecided call 6 allow: the permissions allow it
+               8 CallStarted call 6 attempt 1, lent 3 samples
+                 run call 6@8
+            > call put {"prompt":"b"}
+               9 ItemAdded call put {"prompt":"b"}
+              10 CallDecided call 9 allow: the permissions allow it
+              11 CallStarted call 9 attempt 1, lent 1 samples
+                 run call 9@11
+            > end stop
+              12 SampleEnded stop
+            > done 1 took=1/0/0 b
+              13 CallObserved call 9 done: b, took 1 samples
+            > done 0 took=3/0/0 a
+              14 CallObserved call 6 done: a, took 3 samples
+              15 SampleStarted sample 2 attempt 1 because tool results
+                 run sample@15
+            > call put {"prompt":"c"}
+              16 ItemAdded call put {"prompt":"c"}
+              17 CallDecided call 16 allow: the permissions allow it
+              18 CallObserved call 16 not_started: Not run: too little of the turn's budget is left to lend it to an agent. Do the work yourself, or conclude.
+            > end stop
+              19 SampleEnded stop
+              20 TurnSettled exhausted: samples
+        "#]],
+    );
+}
+
+#[test]
+fn a_call_that_was_to_stop_before_it_began_took_nothing() {
+    check(
+        r#"
+            open lazy samples=6 agent=3
+            send hello
+            call put {"prompt":"a"}
+            interrupt person enough
+            never 0
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > call put {"prompt":"a"}
+               6 ItemAdded call put {"prompt":"a"}
+               7 CallDecided call 6 allow: the permissions allow it
+               8 CallStarted call 6 attempt 1, lent 3 samples
+            > interrupt person
+               9 InterruptRequested by person: enough
+                 wind sample@5
+                 never call 6@8
+              10 CallObserved call 6 not_started: Not run: the turn was asked to stop before this call began., took 0 samples
+            > never 0
+        "#]],
+    );
+}
+
+#[test]
+fn a_dry_run_lends_nothing() {
+    check(
+        r#"
+            open samples=6 agent=3
+            send dry hello
+            call put {"prompt":"a"}
+            end stop
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send dry hello
+               2 InputQueued "hello", dry run
+               3 TurnOpened because opened by input 2, dry run
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > call put {"prompt":"a"}
+               6 ItemAdded call put {"prompt":"a"}
+               7 CallDecided call 6 allow: the permissions allow it
+               8 CallStarted call 6 attempt 1, plan
+                 run call 6@8
+            > end stop
+               9 SampleEnded stop
+        "#]],
+    );
+}
+
+/// A session in which the agent of call 6 runs.
+fn parent() -> Session {
+    let script = "open samples=5 agent=3\nsend hello\ncall put {}\nend stop";
+    let script: Script = script.parse().unwrap();
+    run(Machine::CORE, &script).unwrap().session().clone()
+}
+
+fn agent(tools: &[&str]) -> AgentSpec {
+    AgentSpec {
+        instructions: "Look.".into(),
+        tools: tools.iter().map(|&tool| tool.into()).collect(),
+        samples: 3,
+        tokens: 0,
+        cost_micros: 0,
+        when_parent_ends: windlass_core::WhenParentEnds::Stop,
+    }
+}
+
+fn opening(parent: &Session, agent: &AgentSpec) -> OpenSession {
+    let turn = parent.turn().unwrap();
+    let lent = turn.calls()[0].lent.unwrap();
+    OpenSession {
+        owner: (*turn.scope).clone(),
+        workspace: None,
+        settings: agent.settings(turn, &lent),
+        lineage: Lineage::Root,
+    }
+}
+
+#[test]
+fn a_child_has_what_its_call_was_lent_and_of_the_tools_those_that_are_named() {
+    let parent = parent();
+    let mut wider = opening(&parent, &agent(&["read", "nowhere"]));
+    let names: Vec<_> = wider.settings.tools.iter().map(|tool| &tool.name).collect();
+    assert_eq!(names, ["read"]);
+    assert_eq!(wider.settings.instructions, "Look.");
+    assert_eq!(wider.settings.options.choice, ToolChoice::Auto);
+    wider.settings.limits = Limits::default();
+    let opened = child(&parent, CallId(6), wider).unwrap();
+    assert_eq!(opened.settings.limits.samples, 3);
+}
+
+#[test]
+fn a_child_with_more_than_its_parent_is_refused() {
+    let parent = parent();
+    let widens = |change: fn(&mut OpenSession)| {
+        let mut opening = opening(&parent, &agent(&["read", "write"]));
+        change(&mut opening);
+        let refused = child(&parent, CallId(6), opening);
+        assert!(matches!(refused, Err(Reject::Widens(_))), "{refused:?}");
+    };
+    widens(|opening| {
+        let mut tool = opening.settings.tools[0].clone();
+        tool.name = "other".into();
+        opening.settings.tools.push(tool);
+    });
+    widens(|opening| opening.settings.tools[0].agent = Some(Box::new(agent(&[]))));
+}
+
+/// What is wrong with a log whose fact of this kind was changed.
+fn changed(kind: &str, change: impl Fn(&mut Fact)) -> Option<String> {
+    let script = "open samples=5 tokens=900 agent=3\nsend hello\ncall put {}\nend stop tokens=9\n\
+                  done 0 took=2/9/0";
+    let script: Script = script.parse().unwrap();
+    let world = run(Machine::CORE, &script).unwrap();
+    let mut session = opened(&world.log()[0]).unwrap();
+    for recorded in &world.log()[1..] {
+        let mut recorded = (*recorded).clone();
+        if recorded.fact.kind() == kind {
+            change(&mut recorded.fact);
+        }
+        match evolve(session, &recorded) {
+            Ok(next) => session = next,
+            Err(misfit) => return Some(misfit.why),
+        }
+    }
+    None
+}
+
+#[test]
+fn what_is_lent_beyond_what_is_left_is_no_log() {
+    let lend = |change: fn(&mut Lent)| {
+        changed("CallStarted", |fact| {
+            if let Fact::CallStarted(fact) = fact {
+                change(fact.lent.as_mut().unwrap());
+            }
+        })
+    };
+    assert_eq!(lend(|_| ()), None);
+    assert_eq!(
+        lend(|lent| lent.samples = 1),
+        Some("it took more samples than it was lent".into())
+    );
+    let more = Some("more is lent than the turn has left".into());
+    assert_eq!(lend(|lent| lent.samples = 4), more);
+    assert_eq!(lend(|lent| lent.samples = 0), more);
+    assert_eq!(lend(|lent| lent.tokens = 901), more);
+    assert_eq!(lend(|lent| lent.tokens = 0), more);
+    let nothing = changed("CallStarted", |fact| {
+        if let Fact::CallStarted(fact) = fact {
+            fact.lent = None;
+        }
+    });
+    assert_eq!(
+        nothing,
+        Some("an agent is lent a budget, and nothing else is".into())
+    );
+    let kept = changed("CallObserved", |fact| {
+        if let Fact::CallObserved(fact) = fact {
+            fact.took = None;
+        }
+    });
+    assert_eq!(kept, Some("what is lent is taken or given back".into()));
+}

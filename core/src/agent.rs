@@ -6,12 +6,15 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fact::Lineage;
+use crate::goal::GOAL_TOOL;
 use crate::limits::Limits;
 use crate::options::{RequestOptions, ToolChoice};
-use crate::session::{CallState, Turn};
+use crate::session::{CallState, Session, Turn};
 use crate::settings::{Settings, ToolSpec};
 
 /// That a tool is an agent: a session of its own, opened for each call of it.
@@ -66,6 +69,10 @@ pub struct Lent {
     /// Money, in millionths; 0 means no limit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cost_micros: u64,
+    /// Wall-clock time in milliseconds, which the turn had left when the call started; 0 means no
+    /// limit. Who waits beside it spends the same time, so none of it is ever taken or given back.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub turn_ms: u64,
 }
 
 /// What calls took of what they were lent, over all that they opened.
@@ -111,7 +118,7 @@ impl AgentSpec {
 }
 
 impl Lent {
-    /// All of it: what counts as taken where nobody knows what was.
+    /// All of it but the time: what counts as taken where nobody knows what was.
     #[must_use]
     pub fn all(&self) -> Took {
         Took {
@@ -128,6 +135,7 @@ impl Lent {
             samples: self.samples,
             tokens: self.tokens,
             cost_micros: self.cost_micros,
+            turn_ms: self.turn_ms,
             ..*turn
         };
         turn.within(&most)
@@ -152,11 +160,101 @@ impl Took {
     }
 }
 
+/// An agent that is to have a tool which nobody can give it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stranger<'a> {
+    /// The agent.
+    pub agent: &'a str,
+    /// The tool.
+    pub tool: &'a str,
+    /// The agent of this one that the tool is named for, if it is not named for itself.
+    pub through: Option<&'a str>,
+}
+
+impl fmt::Display for Stranger<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { agent, tool, .. } = self;
+        match self.through {
+            None => write!(
+                f,
+                "the agent `{agent}` is to have the tool `{tool}`, and there is none of that name"
+            ),
+            Some(through) => write!(
+                f,
+                "the agent `{agent}` has the agent `{through}`, which is to have the tool `{tool}`, \
+                 and has of its tools only those that `{agent}` has: name it for `{agent}` too"
+            ),
+        }
+    }
+}
+
+/// The first agent among the tools of a session that is to have a tool which is not there, or whose
+/// agents are to have one that it does not have itself. A child has a part of its parent's tools, so
+/// where nothing is found, nothing is missing in the whole tree.
+#[must_use]
+pub fn stranger(tools: &[ToolSpec]) -> Option<Stranger<'_>> {
+    let find = |name: &str| tools.iter().find(|tool| tool.name == name);
+    for tool in tools {
+        let Some(agent) = &tool.agent else {
+            continue;
+        };
+        for name in &agent.tools {
+            let Some(found) = find(name) else {
+                return Some(Stranger {
+                    agent: &tool.name,
+                    tool: name,
+                    through: None,
+                });
+            };
+            let mut below = found.agent.iter().flat_map(|below| &below.tools);
+            if let Some(lacking) = below.find(|below| !agent.tools.contains(below)) {
+                return Some(Stranger {
+                    agent: &tool.name,
+                    tool: lacking,
+                    through: Some(&found.name),
+                });
+            }
+        }
+    }
+    None
+}
+
+impl Session {
+    /// Of the tools that a process has, those that this session may be given: for the child of
+    /// another session's call the ones that it has by name, for any other all of them.
+    #[must_use]
+    pub fn offered(&self, mut tools: Vec<ToolSpec>) -> Vec<ToolSpec> {
+        tools.retain(|tool| self.may_have(tool));
+        tools
+    }
+
+    /// Whether it may be given a tool. The one by which a model says that the goal is met is
+    /// nobody's own: it comes and goes with the goal.
+    pub(crate) fn may_have(&self, tool: &ToolSpec) -> bool {
+        match *self.lineage {
+            Lineage::Child { .. } => {
+                tool.name == GOAL_TOOL || self.settings.tool(&tool.name).is_some()
+            }
+            Lineage::Root | Lineage::Fork { .. } => true,
+        }
+    }
+}
+
 impl Turn {
     /// The agent that a call runs, if it runs one.
     #[must_use]
     pub fn agent(&self, call: &CallState) -> Option<&AgentSpec> {
         self.settings.tool(&call.tool)?.agent.as_deref()
+    }
+
+    /// The longest that one run of a call may take, in milliseconds, where it were `timeout_ms`
+    /// for a tool. People may be asked about what an agent does, so what is lent a budget has as long
+    /// as is declared for it; 0 means no limit but the turn's own.
+    pub(crate) fn run_ms(&self, call: &CallState, lent: Option<Lent>, timeout_ms: u64) -> u64 {
+        match (lent, self.settings.tool(&call.tool)) {
+            (Some(_), Some(agent)) => agent.timeout_ms.unwrap_or(0),
+            (Some(_) | None, _) => timeout_ms,
+        }
     }
 
     /// All that calls which run are lent.

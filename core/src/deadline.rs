@@ -59,6 +59,14 @@ pub(crate) fn limit(turn: &Turn) -> Option<Timestamp> {
     (counts && turn_ms > 0).then(|| turn.opened_at.plus_ms(turn_ms))
 }
 
+/// Milliseconds that a turn has left; `None` where its time is not limited.
+pub(crate) fn left_ms(turn: &Turn, at: Timestamp) -> Option<u64> {
+    let turn_ms = turn.limits.turn_ms;
+    let left = || turn.opened_at.plus_ms(turn_ms).since_ms(at);
+    // A clock that was set back gives no more than there was.
+    (turn_ms > 0).then(|| left().min(turn_ms))
+}
+
 fn answer(call: &CallState) -> Option<Timestamp> {
     match &call.progress {
         Progress::Asking {

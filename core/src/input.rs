@@ -256,7 +256,8 @@ pub enum ProgramNews {
 /// Whether settings may allow more than those before them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Widening {
-    /// They may not.
+    /// They may not. Of the child of another session's call they may not have a tool either that it
+    /// does not have by name.
     Refused,
     /// Somebody means it.
     Meant,

@@ -60,7 +60,7 @@ mod stream;
 mod time;
 mod usage;
 
-pub use agent::{AgentSpec, Lent, Took, WhenParentEnds};
+pub use agent::{AgentSpec, Lent, Stranger, Took, WhenParentEnds, stranger};
 pub use asked::{Asked, FailedAttempt, Lowered, LoweredBecause, LoweredPart, Lowering, Sent};
 pub use assemble::{Assembled, Assembler, Caps, Overflow};
 pub use because::Because;

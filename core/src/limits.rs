@@ -46,7 +46,8 @@ pub struct Limits {
     pub idle_ms: u64,
     /// A whole attempt.
     pub sample_ms: u64,
-    /// One run of a tool that names no timeout of its own, and the most it may name.
+    /// One run of a tool that names no timeout of its own, and the most it may name. Agents have
+    /// as long as is declared for them, and else as long as their turn.
     pub call_ms: u64,
     /// From telling an effect to stop until it counts as stopped.
     pub grace_ms: u64,

@@ -107,7 +107,8 @@ pub struct ToolSpec {
     pub effect: EffectClass,
     /// Whether it may run beside other calls.
     pub concurrency: Concurrency,
-    /// The longest one run may take in milliseconds; `None` means the limit's default.
+    /// The longest one run may take in milliseconds; `None` means the limit's default, and for an
+    /// agent as long as the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// Whether the tool can say what became of a call whose process ended.

@@ -164,6 +164,12 @@ impl FaultyStore {
         facts.into_iter().map(Arc::unwrap_or_clone).collect()
     }
 
+    /// Forgets a session, as a store does that was copied or restored without it, or that was told
+    /// to erase it.
+    pub fn lose(&self, session: &SessionId) {
+        self.disk().logs.remove(session);
+    }
+
     fn disk(&self) -> MutexGuard<'_, Disk> {
         self.disk.lock().unwrap_or_else(PoisonError::into_inner)
     }

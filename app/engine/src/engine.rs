@@ -341,7 +341,7 @@ impl Engine {
             }
             Start::Existing => return Err(StartError::Unknown(slot.id.clone())),
             Start::New(opening) | Start::Either(opening) => {
-                self.runs(&opening.settings)?;
+                self.opens(&opening)?;
                 let first = open(Stamped {
                     at: self.inner.ports.clock.now(),
                     entropy: self.inner.ports.clock.entropy(),

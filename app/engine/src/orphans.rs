@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 use windlass_core::{
-    CallId, Fact, Input, Interrupter, Item, Lineage, Recorded, Scope, Seq, Session, SessionId,
-    Settings, StopWhen, TurnId, WhenParentEnds,
+    CallId, Fact, Input, Interrupter, Lineage, Recorded, Scope, Seq, Session, SessionId, Settings,
+    StopWhen, TurnId, WhenParentEnds,
 };
 use windlass_ports::{LogStore, SessionFilter, StoreError, StoreErrorKind};
 
@@ -17,6 +17,7 @@ use crate::driver::Command;
 use crate::engine::{Engine, Inner};
 use crate::error::StartError;
 use crate::event::Event;
+use crate::sent_out::name;
 use crate::slot::Link;
 
 /// How long it waits before it asks again what a store could not say.
@@ -117,10 +118,10 @@ impl Errand {
             Some(_) | None => None,
         };
         let settings = settings.as_ref().and_then(configured);
-        let Some((name, settings)) = called(&brought.fact).zip(settings) else {
+        let Some((tool, settings)) = name(&brought).zip(settings) else {
             return Ok(true);
         };
-        let agent = settings.tool(name).and_then(|tool| tool.agent.as_deref());
+        let agent = settings.tool(tool).and_then(|tool| tool.agent.as_deref());
         Ok(agent.is_some_and(|agent| agent.when_parent_ends == WhenParentEnds::Stop))
     }
 
@@ -142,19 +143,6 @@ impl Errand {
     fn ends(&self, recorded: &Recorded) -> bool {
         matches!(&recorded.fact, Fact::CallObserved(fact) if fact.call == self.call)
     }
-}
-
-/// What a call calls.
-fn called(fact: &Fact) -> Option<&str> {
-    if let Fact::ProgramCalled(called) = fact {
-        return Some(&called.item.name);
-    }
-    if let Fact::ItemAdded(added) = fact
-        && let Item::Call(call) = &added.item
-    {
-        return Some(&call.name);
-    }
-    None
 }
 
 /// The settings that a fact holds.

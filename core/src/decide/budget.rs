@@ -3,6 +3,7 @@
 use super::Plan;
 use crate::agent::{AgentSpec, Lent};
 use crate::compaction::Shown;
+use crate::deadline::left_ms;
 use crate::fact::Reserved;
 use crate::outcome::LimitKind;
 use crate::session::{Session, Stage, Turn};
@@ -153,10 +154,12 @@ pub(super) fn lend(plan: &Plan, turn: &Turn, agent: &AgentSpec) -> Option<Lent> 
         next.cost_micros,
     ];
     let samples = left.min(agent.samples);
-    (samples > 0).then_some(())?;
+    let time = left_ms(turn, plan.at);
+    (samples > 0 && time != Some(0)).then_some(())?;
     Some(Lent {
         samples,
         tokens: share(limits.tokens, agent.tokens, tokens)?,
         cost_micros: share(limits.cost_micros, agent.cost_micros, money)?,
+        turn_ms: time.unwrap_or(0),
     })
 }

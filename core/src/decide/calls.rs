@@ -266,13 +266,14 @@ fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
                      the work yourself, or conclude.";
         return Some(observed(call, ObservationStatus::NotStarted, words.into()));
     }
+    let lent = lent.flatten();
     Some(Fact::CallStarted(CallStarted {
         call: call.id,
         attempt: 1,
         idempotency_key: idempotency_key(plan, call.id),
-        timeout_ms: *timeout_ms,
+        timeout_ms: turn.run_ms(call, lent, *timeout_ms),
         plan: planned,
-        lent: lent.flatten(),
+        lent,
     }))
 }
 
@@ -329,7 +330,7 @@ pub(super) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
             call: id,
             attempt: attempt.saturating_add(1),
             idempotency_key: idempotency_key(plan, id),
-            timeout_ms: *timeout_ms,
+            timeout_ms: turn.run_ms(call, call.lent, *timeout_ms),
             plan: only_plan,
             lent: call.lent,
         })

@@ -140,10 +140,7 @@ fn on_configure(
     if *plan.session.settings == settings {
         return Ok(());
     }
-    match (
-        widening,
-        widening::widens(&plan.session.settings, &settings),
-    ) {
+    match (widening, widening::of(&plan.session, &settings)) {
         (Widening::Refused, Some(what)) => return Err(Reject::Widens(Cow::Borrowed(what))),
         (Widening::Refused, None) | (Widening::Meant, _) => {}
     }

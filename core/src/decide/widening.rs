@@ -1,7 +1,17 @@
 //! Widening: whether settings would allow more than those before them.
 
 use crate::rule::{Rule, RuleVerdict};
+use crate::session::Session;
 use crate::settings::{Mode, Permissions, Settings, ToolSpec};
+
+/// What the new settings would allow a session that its own do not, in words. Whoever sent out the
+/// child of a call has said which tools it has: a further one is wider, too.
+pub(super) fn of(session: &Session, new: &Settings) -> Option<&'static str> {
+    if !new.tools.iter().all(|tool| session.may_have(tool)) {
+        return Some("a tool that the session which sent this one out did not give it");
+    }
+    widens(&session.settings, new)
+}
 
 /// What the new settings would allow that the old ones do not, in words.
 pub(super) fn widens(old: &Settings, new: &Settings) -> Option<&'static str> {

@@ -7,6 +7,7 @@ use crate::because::Because;
 use crate::call::{ObservationStatus, Verdict};
 use crate::compaction::Shown;
 use crate::context;
+use crate::deadline::left_ms;
 use crate::digest::Digest;
 use crate::error::Misfit;
 use crate::fact::{
@@ -222,6 +223,7 @@ fn lend(
 ) -> Result<(), Misfit> {
     let (out, limits) = (turn.lent(), turn.limits);
     let (samples, tokens, cost) = (turn.samples(), turn.tokens(), turn.cost_micros());
+    let time = left_ms(turn, recorded.ts);
     let settings = turn.settings.clone();
     let call = call_of(turn, recorded, fact.call)?;
     let tool = settings.tool(&call.tool);
@@ -241,8 +243,10 @@ fn lend(
         let taken = taken[0].saturating_add(taken[1]);
         limit == 0 || (lent > 0 && taken.saturating_add(lent) <= limit)
     };
+    // An older engine lent no time: then the limits of the turn were the child's.
     if lent.samples == 0
         || lent.samples > left
+        || time.is_some_and(|time| lent.turn_ms > time)
         || !fits(limits.tokens, [tokens, out.tokens], lent.tokens)
         || !fits(
             limits.cost_micros,

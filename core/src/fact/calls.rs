@@ -90,7 +90,8 @@ pub struct CallStarted {
     pub attempt: u32,
     /// The key under which a repeat of this call has no second effect; the same in each run.
     pub idempotency_key: String,
-    /// The longest the run may take, in milliseconds.
+    /// The longest the run may take, in milliseconds; of an agent, for which nothing is declared, it
+    /// is 0, and only the turn's own time limits it.
     pub timeout_ms: u64,
     /// Whether the tool is only to say what it would do.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]

@@ -32,9 +32,15 @@ pub use covers::labels;
 pub use files::{AddError, ReadError, add, folder, read};
 pub use reckon::{facts, make};
 
+/// People may be asked about what an agent does.
+const AGENTS_TAKE_LONGER: &str = "the longest run of a tool does not bound an agent's";
+
 /// Where today's engine decides otherwise than the one that wrote a golden log, on purpose: the
 /// log, the position, and why.
 pub const MEANT: &[(&str, u64, &str)] = &[
+    ("agents_are_lent_a_budget", 8, AGENTS_TAKE_LONGER),
+    ("agents_are_lent_a_budget", 13, AGENTS_TAKE_LONGER),
+    ("agents_are_lent_a_budget", 18, AGENTS_TAKE_LONGER),
     (
         "compaction_with_hooks",
         13,

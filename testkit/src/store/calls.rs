@@ -46,6 +46,7 @@ pub(super) fn call_with(text: &str) -> [Fact; 6] {
                 samples: u32::MAX,
                 tokens: u64::MAX,
                 cost_micros: u64::MAX,
+                turn_ms: u64::MAX,
             }),
         }),
         Fact::ReconcileStarted(ReconcileStarted {

@@ -114,7 +114,13 @@ fn essentials(recorded: &Recorded) -> String {
         Fact::CallStarted(fact) => {
             let plan = if fact.plan { ", plan" } else { "" };
             let lent = fact.lent.as_ref();
-            let lent = lent.map_or_else(String::new, |lent| budget(", lent ", lent.all()));
+            let lent = lent.map_or_else(String::new, |lent| {
+                let time = match lent.turn_ms {
+                    0 => String::new(),
+                    ms => format!(", {ms} ms"),
+                };
+                budget(", lent ", lent.all()) + &time
+            });
             format!(" call {} attempt {}{plan}{lent}", fact.call, fact.attempt)
         }
         Fact::ReconcileStarted(fact) => format!(" call {} attempt {}", fact.call, fact.attempt),

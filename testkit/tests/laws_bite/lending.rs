@@ -12,6 +12,10 @@ const TWO: &str = "open samples=6 agent=2\nsend hello\ncall put {}\ncall put {}\
 const TOKENS: &str = "open samples=6 tokens=5000 agent=2\nsend hello\ncall put {}\nend stop tokens=9\n\
                       done 0 took=2/5/0\nend stop tokens=9";
 
+/// One, in a turn of limited time of which a third is over.
+const TIME: &str = "open samples=6 turn_ms=900 agent=2\nsend hello\nwait 300\ncall put {}\nend stop\n\
+                    done 0 took=2/5/0\nend stop";
+
 /// One of a program's calls, where a return may be asked for once more.
 const RETRIES: &str = "open program=5 samples=5 shape=1 agent=2\nsend hello\ncall run_program {}\n\
                        end stop\nprogram 0 calls put {}\ndone 0 took=2/5/0";
@@ -52,6 +56,17 @@ fn law_09_kills_lending_what_is_not_there() {
     assert!(tokens(5_001));
     assert!(tokens(0), "no limit, under one");
     assert!(!tokens(4_000));
+}
+
+#[test]
+fn law_09_kills_lending_time_that_is_over() {
+    let lends = |ms: u64| started(TIME, |fact| fact.lent.as_mut().unwrap().turn_ms = ms);
+    assert!(lends(601));
+    assert!(lends(0), "no limit, under one");
+    assert!(!lends(600));
+    // People may be asked about what an agent does: the longest run of a tool is nothing to it.
+    let runs = |ms: u64| started(TIME, |fact| fact.timeout_ms = ms);
+    assert!(!runs(u64::MAX));
 }
 
 #[test]

@@ -4,8 +4,9 @@
 
 use expect_test::expect;
 use windlass_core::{
-    AgentSpec, CallId, Fact, Lent, Limits, Lineage, OpenSession, Reject, Session, ToolChoice,
-    child, evolve, opened,
+    AgentSpec, CallId, Concurrency, Draft, EffectClass, Fact, GOAL_TOOL, Input, Lent, Limits,
+    Lineage, OpenSession, Reject, Seq, Session, SessionId, Settings, Stamped, Timestamp,
+    ToolChoice, ToolSpec, Widening, child, decide, evolve, open, opened, stranger,
 };
 use windlass_testkit::world::{Machine, Script, run};
 
@@ -247,6 +248,45 @@ fn a_dry_run_lends_nothing() {
     );
 }
 
+#[test]
+fn an_agent_is_lent_the_time_that_its_turn_has_left() {
+    check(
+        r#"
+            open samples=6 turn_ms=1000 agent=2
+            send hello
+            wait 300
+            call put {"prompt":"a"}
+            end stop
+            done 0 took=1/0/0
+            end stop
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > wait 300
+            > call put {"prompt":"a"}
+               6 ItemAdded call put {"prompt":"a"}
+               7 CallDecided call 6 allow: the permissions allow it
+               8 CallStarted call 6 attempt 1, lent 2 samples, 700 ms
+                 run call 6@8
+            > end stop
+               9 SampleEnded stop
+            > done 0 took=1/0/0
+              10 CallObserved call 6 done: , took 1 samples
+              11 SampleStarted sample 2 attempt 1 because tool results
+                 run sample@11
+            > end stop
+              12 SampleEnded stop
+              13 TurnSettled no answer
+        "#]],
+    );
+}
+
 /// A session in which the agent of call 6 runs.
 fn parent() -> Session {
     let script = "open samples=5 agent=3\nsend hello\ncall put {}\nend stop";
@@ -306,10 +346,113 @@ fn a_child_with_more_than_its_parent_is_refused() {
     widens(|opening| opening.settings.tools[0].agent = Some(Box::new(agent(&[]))));
 }
 
+#[test]
+fn a_child_has_no_more_time_than_its_call_was_lent() {
+    let turn = |ms: u64| Limits {
+        turn_ms: ms,
+        ..Limits::default()
+    };
+    let lent = |turn_ms: u64| Lent {
+        samples: 1,
+        tokens: 0,
+        cost_micros: 0,
+        turn_ms,
+    };
+    assert_eq!(lent(700).limits(&turn(1_000)).turn_ms, 700);
+    assert_eq!(lent(700).limits(&turn(0)).turn_ms, 700);
+    // As a log of an older engine has it.
+    assert_eq!(lent(0).limits(&turn(1_000)).turn_ms, 1_000);
+}
+
+fn plain(name: &str) -> ToolSpec {
+    ToolSpec {
+        name: name.into(),
+        description: "Plain.".into(),
+        parameters: r#"{"type":"object"}"#.into(),
+        effect: EffectClass::ReadOnly,
+        concurrency: Concurrency::Parallel,
+        timeout_ms: None,
+        reconciles: false,
+        agent: None,
+    }
+}
+
+/// What becomes of other settings for the child that call 6 sent out, with the tool `read`.
+fn configures(change: impl Fn(&mut Settings), widening: Widening) -> Result<Vec<Draft>, Reject> {
+    let parent = parent();
+    let opening = child(&parent, CallId(6), opening(&parent, &agent(&["read"]))).unwrap();
+    let mut settings = opening.settings.clone();
+    let input = |input| Stamped {
+        at: Timestamp(2_000_000),
+        entropy: 0,
+        input,
+    };
+    let first = open(Stamped {
+        at: Timestamp(2_000_000),
+        entropy: 0,
+        input: opening,
+    });
+    let session = opened(&first.number(&SessionId::new("child").unwrap(), Seq(1))).unwrap();
+    change(&mut settings);
+    let configure = Input::Configure {
+        scope: (*session.owner).clone(),
+        settings,
+        widening,
+    };
+    decide(&session, &Limits::default(), input(configure))
+}
+
+#[test]
+fn a_child_gets_no_further_tool_unless_somebody_means_it() {
+    let all = parent().settings.tools.clone();
+    let refused = configures(
+        |settings| settings.tools.clone_from(&all),
+        Widening::Refused,
+    );
+    assert!(matches!(refused, Err(Reject::Widens(_))), "{refused:?}");
+    let meant = configures(|settings| settings.tools.clone_from(&all), Widening::Meant);
+    assert_eq!(meant.unwrap().len(), 1);
+    let wider = configures(|settings| settings.limits.samples = 99, Widening::Refused);
+    assert!(matches!(wider, Err(Reject::Widens(_))), "{wider:?}");
+    // What it has may be told otherwise, and the goal's tool is nobody's own.
+    let told = configures(
+        |settings| {
+            settings.tools[0].description = "Reads.".into();
+            settings.tools.push(plain(GOAL_TOOL));
+        },
+        Widening::Refused,
+    );
+    assert_eq!(told.unwrap().len(), 1);
+    // A session that nobody sent out is given what there is.
+    let parent = parent();
+    assert_eq!(parent.offered(all.clone()), all);
+}
+
+#[test]
+fn what_agents_are_to_have_is_there_for_them() {
+    let named = |name: &str, tools: &[&str]| ToolSpec {
+        agent: Some(Box::new(agent(tools))),
+        ..plain(name)
+    };
+    let read = plain("read");
+    let whole = [
+        named("a", &["b", "read", "a"]),
+        named("b", &["read"]),
+        read.clone(),
+    ];
+    assert_eq!(stranger(&whole), None);
+    let unknown = [named("a", &["nowhere"]), read.clone()];
+    let told = stranger(&unknown).unwrap().to_string();
+    assert!(told.contains("`a`") && told.contains("`nowhere`"), "{told}");
+    let below = [named("a", &["b"]), named("b", &["read"]), read];
+    let told = stranger(&below).unwrap().to_string();
+    assert!(told.ends_with("name it for `a` too"), "{told}");
+}
+
 /// What is wrong with a log whose fact of this kind was changed.
 fn changed(kind: &str, change: impl Fn(&mut Fact)) -> Option<String> {
-    let script = "open samples=5 tokens=900 agent=3\nsend hello\ncall put {}\nend stop tokens=9\n\
-                  done 0 took=2/9/0";
+    let script = "open samples=5 tokens=900 turn_ms=900 agent=3\nsend hello\nwait 300\ncall put {}\n\
+                  end stop tokens=9\ndone 0 took=2/9/0";
     let script: Script = script.parse().unwrap();
     let world = run(Machine::CORE, &script).unwrap();
     let mut session = opened(&world.log()[0]).unwrap();
@@ -345,6 +488,10 @@ fn what_is_lent_beyond_what_is_left_is_no_log() {
     assert_eq!(lend(|lent| lent.samples = 0), more);
     assert_eq!(lend(|lent| lent.tokens = 901), more);
     assert_eq!(lend(|lent| lent.tokens = 0), more);
+    assert_eq!(lend(|lent| lent.turn_ms = 601), more);
+    assert_eq!(lend(|lent| lent.turn_ms = 600), None);
+    // As an older engine wrote it.
+    assert_eq!(lend(|lent| lent.turn_ms = 0), None);
     let nothing = changed("CallStarted", |fact| {
         if let Fact::CallStarted(fact) = fact {
             fact.lent = None;

@@ -25,6 +25,7 @@ impl Driver {
         agent: AgentSpec,
     ) -> Option<()> {
         let turn = self.session.turn()?;
+        let call = turn.calls().iter().find(|call| call.id == fact.call)?;
         let engine = self.slot.engine()?;
         let mut settings = (*turn.settings).clone();
         if let Some(lent) = &fact.lent {
@@ -46,6 +47,7 @@ impl Driver {
             opening: child(&self.session, fact.call, opening),
             attempt: fact.attempt,
             dry_run: turn.dry_run,
+            read_only: call.is_read_only(),
             timeout_ms: fact.timeout_ms,
             grace_ms: turn.limits.grace_ms,
             engine,

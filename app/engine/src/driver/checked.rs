@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Answer, CallId, ContextPart, Edit, Input, Settings};
+use windlass_core::{Answer, CallId, ContextPart, Edit, Input, Lineage, Settings, stranger};
 
 use super::Driver;
 use crate::arguments::Checker;
@@ -75,6 +75,11 @@ impl Driver {
     fn usable(&self, settings: &Settings) -> Result<(), SendError> {
         let settings = Arc::new(settings.clone());
         Checker::new(&settings).map_err(SendError::Settings)?;
+        let other = settings.tools != self.session.settings.tools;
+        let child = matches!(*self.session.lineage, Lineage::Child { .. });
+        if let Some(stranger) = stranger(&settings.tools).filter(|_| other && !child) {
+            return Err(SendError::Settings(stranger.to_string()));
+        }
         if let Some(what) = program::lacking(&settings, &self.ports.programs) {
             return Err(SendError::Settings(format!("{what} is not here")));
         }

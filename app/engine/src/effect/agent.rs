@@ -46,6 +46,9 @@ pub(crate) struct AgentEffect {
     pub(crate) attempt: u32,
     pub(crate) idempotency_key: String,
     pub(crate) dry_run: bool,
+    /// Whether all that it may do changes nothing, so that it may be done once more.
+    pub(crate) read_only: bool,
+    /// 0 where only the turn's own time limits it.
     pub(crate) timeout_ms: u64,
     pub(crate) grace_ms: u64,
     pub(crate) engine: Engine,
@@ -62,6 +65,9 @@ enum Lost {
     Before(String),
     /// Nobody knows how far it came.
     After(String),
+    /// It was sent out by an earlier run, and there is no log of it: it may never have begun, or
+    /// have done all that it was to do.
+    Gone,
 }
 
 /// Why it is stopped.
@@ -115,7 +121,7 @@ impl AgentEffect {
         let stopped = tokio::select! {
             ended = &mut work => return Some(self.told(ended, lent, None)),
             () = wind.cancelled() => Stopped::Turn,
-            () = sleep(Duration::from_millis(self.timeout_ms)) => Stopped::Late,
+            () = self.late() => Stopped::Late,
         };
         if !voice.is_heard() {
             return None;
@@ -154,6 +160,14 @@ impl AgentEffect {
             .then(|| self.told(ended, lent, Some(stopped)))
     }
 
+    /// Waits until its own time is over, if it has one.
+    async fn late(&self) {
+        match self.timeout_ms {
+            0 => std::future::pending().await,
+            ms => sleep(Duration::from_millis(ms)).await,
+        }
+    }
+
     /// Opens the child, or finds it; says what it is to do, or finds it said; waits for the end.
     async fn work(
         &self,
@@ -175,6 +189,10 @@ impl AgentEffect {
 
     /// Sees to it that the child is on record. A session of this name that is another one's is left
     /// alone.
+    ///
+    /// An earlier run put it there before it did anything. If it is not there any more, or never
+    /// was, nothing says which of the two it is: its log may have been left behind where this one
+    /// was copied, restored or imported from, with all that it did. So it is not sent out anew.
     async fn exists(&self, opening: OpenSession, halt: &CancelSignal) -> Result<(), Lost> {
         let before = |why: &dyn std::fmt::Display| {
             let words = format!("the agent's session {} cannot be opened: {why}", self.child);
@@ -190,6 +208,9 @@ impl AgentEffect {
                         true => Ok(()),
                         false => Err(before(&"its name is taken by another session")),
                     };
+                }
+                Err(StartError::Unknown(_)) if self.attempt > 1 && !self.read_only => {
+                    return Err(Lost::Gone);
                 }
                 Err(StartError::Unknown(_)) => {}
                 Err(error) => return Err(before(&error)),
@@ -324,6 +345,16 @@ impl AgentEffect {
                 let words = format!(
                     "Unknown: {why}. The agent's session {child} may go on; what it was lent counts \
                      as taken."
+                );
+                let observation = Observation::new(ObservationStatus::Unknown, words);
+                (observation, lent.all())
+            }
+            Err(Lost::Gone) => {
+                let words = format!(
+                    "Unknown: the process that ran this call ended, and there is no log of the \
+                     agent's session {child} here, so it was not sent out again. It may have done \
+                     all of its work, a part of it or nothing; check before you repeat it. What it \
+                     was lent counts as taken."
                 );
                 let observation = Observation::new(ObservationStatus::Unknown, words);
                 (observation, lent.all())

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use windlass_core::{OpenSession, Seq, SessionId, Settings, Stamped, open, opened};
+use windlass_core::{
+    Lineage, OpenSession, Seq, SessionId, Settings, Stamped, open, opened, stranger,
+};
 use windlass_ports::{Claimed, StoreError, StoreErrorKind};
 
 use super::Engine;
@@ -43,9 +45,22 @@ impl Engine {
         }
     }
 
+    /// Whether a session can be opened with these settings at all. Whoever sends out a child gives it
+    /// a part of what was looked at there.
+    pub(super) fn opens(&self, opening: &OpenSession) -> Result<(), StartError> {
+        let lacking = match opening.lineage {
+            Lineage::Root => stranger(&opening.settings.tools),
+            Lineage::Fork { .. } | Lineage::Child { .. } => None,
+        };
+        match lacking {
+            Some(stranger) => Err(StartError::Settings(stranger.to_string())),
+            None => self.runs(&opening.settings),
+        }
+    }
+
     async fn create_whole(&self, id: &SessionId, opening: OpenSession) -> Result<(), StartError> {
         Checker::new(&Arc::new(opening.settings.clone())).map_err(StartError::Settings)?;
-        self.runs(&opening.settings)?;
+        self.opens(&opening)?;
         loop {
             let slot = self.inner.slot(id);
             let _gate = slot.gate.lock().await;

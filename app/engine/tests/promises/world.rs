@@ -189,6 +189,18 @@ impl World {
         Self::of(self.store.reopen(), self.cast.clone())
     }
 
+    /// The same process with another model.
+    pub(crate) fn played_by(self, provider: impl Provider + 'static) -> Self {
+        let provider: Arc<dyn Provider> = Arc::new(provider);
+        Self::of(
+            self.store,
+            Cast {
+                provider,
+                ..self.cast
+            },
+        )
+    }
+
     pub(crate) fn start(&self) -> Start {
         let mut settings = Settings {
             provider: "scripted".into(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use windlass_core::{
-    CallId, CallObserved, CallStarted, Lent, Limits, ObservationStatus, Recorded, Took,
+    CallId, CallObserved, CallStarted, Lent, Limits, ObservationStatus, Recorded, Timestamp, Took,
 };
 
 use crate::laws::{Broken, Held, hold};
@@ -11,6 +11,16 @@ use crate::laws::{Broken, Held, hold};
 /// What calls that run are lent.
 #[derive(Default)]
 pub(super) struct Lending(BTreeMap<CallId, Lent>);
+
+/// What there is to lend of.
+pub(super) struct Bounds<'a> {
+    /// The turn's limits.
+    pub(super) limits: &'a Limits,
+    /// Samples that are for retries alone.
+    pub(super) kept: u32,
+    /// When the turn's time is over, if it is limited.
+    pub(super) until: Option<Timestamp>,
+}
 
 impl Lending {
     /// What is spent of a turn's budget and what is lent of it, together.
@@ -38,17 +48,17 @@ impl Lending {
     }
 
     /// An agent is lent what is there, beside what others are lent, a sample for the turn, and those
-    /// that are `kept` for retries; and is lent the same when it is taken up again. Nothing else is
+    /// that are kept for retries; no more time than the turn has; and is lent the same when it is taken up again. Nothing else is
     /// lent anything. `agent` says of one whether this is its first run.
     pub(super) fn starts(
         &mut self,
         recorded: &Recorded,
         fact: &CallStarted,
-        (limits, kept): (&Limits, u32),
+        bounds: &Bounds<'_>,
         spent: Took,
         agent: Option<bool>,
     ) -> Held {
-        let seq = recorded.seq;
+        let (seq, limits, kept) = (recorded.seq, bounds.limits, bounds.kept);
         hold(9, agent.is_some() == fact.lent.is_some(), || {
             format!("{seq} lends {:?}, and agents alone are lent to", fact.lent)
         })?;
@@ -78,6 +88,11 @@ impl Lending {
                 format!("{seq} lends {lent} {what}, and {taken} of {limit} are taken or lent")
             })?;
         }
+        let time = bounds.until.map(|until| until.since_ms(recorded.ts));
+        let fits = time.is_none_or(|left| (1..=left).contains(&lent.turn_ms));
+        hold(9, fits, || {
+            format!("{seq} lends {} ms, and {time:?} are left", lent.turn_ms)
+        })?;
         let all = u64::from(out.samples) + samples + u64::from(kept) + 1;
         hold(9, samples > 0 && all <= u64::from(limits.samples), || {
             let (taken, limit) = (out.samples, limits.samples);

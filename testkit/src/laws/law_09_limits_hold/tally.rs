@@ -10,7 +10,7 @@ use windlass_core::{
 
 mod settling;
 
-use super::lending::Lending;
+use super::lending::{Bounds, Lending};
 use super::over;
 use crate::laws::{Held, hold, reading};
 
@@ -425,7 +425,9 @@ impl Tally {
     fn call(&mut self, log: &[Recorded], recorded: &Recorded, fact: &CallStarted) -> Held {
         self.begins(recorded)?;
         let (id, limits) = (fact.call, self.limits);
-        over(recorded, "ms for a call", fact.timeout_ms, limits.call_ms)?;
+        if fact.lent.is_none() {
+            over(recorded, "ms for a call", fact.timeout_ms, limits.call_ms)?;
+        }
         let of_sample = self.calls();
         let runs = self.runs.entry(id).or_default();
         *runs += 1;
@@ -446,8 +448,13 @@ impl Tally {
         let tool = reading::tool(log, id).map(|(_, _, tool)| tool);
         let agent = tool.is_some_and(|tool| tool.agent.is_some()) && !fact.plan;
         let (whole, agent) = (self.spent.whole(), agent.then_some(first));
-        let bounds = (&limits, self.kept_for_retries());
-        self.lending.starts(recorded, fact, bounds, whole, agent)?;
+        let until = (limits.turn_ms > 0).then(|| self.opened_at.plus_ms(limits.turn_ms));
+        let bounds = Bounds {
+            limits: &limits,
+            kept: self.kept_for_retries(),
+            until,
+        };
+        self.lending.starts(recorded, fact, &bounds, whole, agent)?;
         let class = tool.map_or(Concurrency::Exclusive, |tool| tool.concurrency);
         self.running.insert(id, class);
         let running = self.running.len() as u64;

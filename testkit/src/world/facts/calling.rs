@@ -147,12 +147,14 @@ fn reconcile_started() -> impl Strategy<Value = Fact> {
 }
 
 fn call_started() -> impl Strategy<Value = Fact> {
-    let numbers = (any::<u32>(), number(), number());
-    let lent = prop::option::of(numbers.prop_map(|(samples, tokens, cost_micros)| Lent {
+    let numbers = (any::<u32>(), number(), number(), number());
+    let lent = numbers.prop_map(|(samples, tokens, cost_micros, turn_ms)| Lent {
         samples,
         tokens,
         cost_micros,
-    }));
+        turn_ms,
+    });
+    let lent = prop::option::of(lent);
     let whole = (
         number(),
         any::<u32>(),

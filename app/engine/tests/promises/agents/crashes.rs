@@ -99,6 +99,95 @@ async fn an_agent_that_a_crash_cut_off_goes_on() {
     assert_eq!(writes.runs().len(), 1, "and wrote once");
 }
 
+/// A turn whose process ends while its agent works, which has written once. Answers the next process,
+/// which has all logs.
+async fn cut_off(effect: EffectClass) -> (World, ScriptedTools) {
+    let writes = ScriptedTools::new([ScriptedTool::new("write", effect).says("ok")]);
+    let cut = Arc::new(AtomicBool::new(true));
+    let still = cut.clone();
+    let (provider, _) = model(move |session, nth| match (session, nth) {
+        ("s", 0) => send_out(),
+        ("s", _) => say("done"),
+        (_, 0 | 2) => call("write", json!({})),
+        _ if still.load(Ordering::SeqCst) => stall(),
+        _ => say("written"),
+    });
+    let first = world(
+        FaultyStore::new(),
+        provider,
+        writes.clone(),
+        agent(&["write"], 4),
+        9,
+    );
+    let first = first.tuned(move |settings| {
+        settings.tools.push(ToolSpec {
+            effect: effect.min(EffectClass::Idempotent),
+            ..scout(agent(&["write"], 4))
+        });
+    });
+    let conversation = first.open("s").await;
+    conversation.send(hello()).await.unwrap();
+    until(|| count(&first.store.log(&id(CHILD)), "SampleStarted") == 2).await;
+    cut.store(false, Ordering::SeqCst);
+    (first.next_process(), writes)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_whose_log_was_left_behind_is_not_sent_out_again() {
+    let (second, writes) = cut_off(EffectClass::Effectful).await;
+    second.store.lose(&id(CHILD));
+    let conversation = second.open("s").await;
+    until(|| outcome(&second.store.log(&id("s"))).is_some()).await;
+    drop(conversation);
+    assert_eq!(writes.runs().len(), 1, "nothing is done a second time");
+    assert_eq!(second.store.log(&id(CHILD)), []);
+    let log = second.log();
+    assert_eq!(outcome(&log), Some(Outcome::Completed));
+    let (observation, took) = observed(&log).remove(0);
+    assert_eq!((observation.status, took), (ObservationStatus::Unknown, 4));
+    let words = &observation.output;
+    assert!(
+        words.contains("no log of the agent's session s.6"),
+        "{words}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_changes_nothing_is_sent_out_again() {
+    let (second, reads) = cut_off(EffectClass::ReadOnly).await;
+    second.store.lose(&id(CHILD));
+    let conversation = second.open("s").await;
+    until(|| outcome(&second.store.log(&id("s"))).is_some()).await;
+    drop(conversation);
+    assert_eq!(reads.runs().len(), 2);
+    let (observation, took) = observed(&second.log()).remove(0);
+    assert_eq!((observation.status, took), (ObservationStatus::Done, 2));
+    assert_eq!(observation.output, "written");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_is_stopped_once_the_log_of_its_turn_is_gone() {
+    let (second, _) = cut_off(EffectClass::Effectful).await;
+    let cut = Gate::new();
+    let held = cut.clone();
+    let (provider, _) = model(move |_, _| say("written").end_after(&held));
+    let second = second.played_by(provider);
+    let (name, user) = (id(CHILD), me());
+    let opening = second.engine.open(&name, &user, windlass::Start::Existing);
+    let child = opening.await.unwrap();
+    soon(cut.reached()).await;
+    assert_eq!(outcome(&second.store.log(&id(CHILD))), None);
+    // Nobody drives the session that sent it out, and now nobody can.
+    second.store.lose(&id("s"));
+    until(|| outcome(&second.store.log(&id(CHILD))).is_some()).await;
+    let ended = outcome(&second.store.log(&id(CHILD)));
+    assert!(
+        matches!(ended, Some(Outcome::Interrupted { .. })),
+        "{ended:?}"
+    );
+    drop((child, cut));
+}
+
 /// A turn that is interrupted, and whose process ends before its agent has heard of it. Answers how
 /// the agent ended that another process takes up.
 async fn interrupted_before_a_crash(policy: WhenParentEnds) -> Option<Outcome> {

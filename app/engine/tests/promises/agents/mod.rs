@@ -1,8 +1,11 @@
 //! Agents: a call that a session of its own runs, within what the turn lends it.
 
+mod budget;
 mod crashes;
 mod ending;
+mod given;
 mod planning;
+mod time;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -319,32 +322,6 @@ async fn a_person_answers_for_an_agent_in_the_agents_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_takes_too_long_is_stopped() {
-    let (provider, _) = model(|session, nth| match (session, nth) {
-        ("s", 0) => send_out(),
-        ("s", _) => say("done"),
-        _ => stall(),
-    });
-    let world = world(FaultyStore::new(), provider, looks(), agent(&[], 4), 9);
-    let world = world.limited(Limits {
-        call_ms: 2_000,
-        first_byte_ms: 30_000,
-        ..limits()
-    });
-    let (report, _) = world.turn().await;
-    assert_eq!(report.outcome, Outcome::Completed);
-    let (observation, took) = observed(&world.log()).remove(0);
-    assert_eq!((observation.status, took), (ObservationStatus::Failed, 1));
-    assert!(
-        observation.output.contains("longer than its limit"),
-        "{}",
-        observation.output
-    );
-    let ended = outcome(&world.store.log(&id(CHILD)));
-    assert!(matches!(ended, Some(Outcome::Interrupted { .. })));
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_session_that_has_the_name_of_an_agent_is_left_alone() {
     let (provider, _) = model(|session, nth| match (session, nth) {
         ("s", 0) => send_out(),
@@ -359,33 +336,6 @@ async fn a_session_that_has_the_name_of_an_agent_is_left_alone() {
     let (observation, took) = observed(&world.log()).remove(0);
     assert_eq!((observation.status, took), (ObservationStatus::Failed, 0));
     assert_eq!(world.store.log(&id(CHILD)), before);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_agent_that_cannot_be_one_is_refused_with_its_settings() {
-    let refused = |change: fn(&mut ToolSpec)| async move {
-        let (provider, _) = model(|_, _| say("never"));
-        let writes = ScriptedTools::new([ScriptedTool::new("write", EffectClass::Effectful)]);
-        let world = World::over(FaultyStore::new(), Arc::new(provider), Arc::new(writes));
-        let world = world.tuned(move |settings| {
-            let mut spec = scout(agent(&["write"], 4));
-            change(&mut spec);
-            settings.tools.push(spec);
-        });
-        let opened = world.engine.open(&id("s"), &me(), world.start()).await;
-        match opened.map(|_| ()) {
-            Err(StartError::Settings(why)) => why,
-            other => panic!("{other:?}"),
-        }
-    };
-    let why = refused(|spec| spec.parameters = r#"{"type":"object"}"#.into()).await;
-    assert!(why.contains("prompt"), "{why}");
-    let why = refused(|spec| spec.effect = EffectClass::Effectful).await;
-    assert!(why.contains("idempotent"), "{why}");
-    let why = refused(|spec| spec.effect = EffectClass::ReadOnly).await;
-    assert!(why.contains("changes something"), "{why}");
-    let why = refused(|spec| spec.agent.as_mut().unwrap().samples = 0).await;
-    assert!(why.contains("no sample"), "{why}");
 }
 
 #[test]

@@ -1,0 +1,131 @@
+//! Time: how long an agent has, and what of it outlives its call.
+
+use windlass::core::Timestamp;
+
+use super::*;
+
+/// A world whose one agent may run for so long.
+fn timed(world: World, agent: AgentSpec, timeout_ms: Option<u64>) -> World {
+    world.tuned(move |settings| {
+        settings.tools.push(ToolSpec {
+            timeout_ms,
+            ..scout(agent.clone())
+        });
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_takes_too_long_is_stopped() {
+    let (provider, _) = model(|session, nth| match (session, nth) {
+        ("s", 0) => send_out(),
+        ("s", _) => say("done"),
+        _ => stall(),
+    });
+    let world = world(FaultyStore::new(), provider, looks(), agent(&[], 4), 9);
+    let world = world.limited(Limits {
+        first_byte_ms: 30_000,
+        ..limits()
+    });
+    let world = timed(world, agent(&[], 4), Some(2_000));
+    let (report, _) = world.turn().await;
+    assert_eq!(report.outcome, Outcome::Completed);
+    let (observation, took) = observed(&world.log()).remove(0);
+    assert_eq!((observation.status, took), (ObservationStatus::Failed, 1));
+    assert!(
+        observation.output.contains("longer than its limit"),
+        "{}",
+        observation.output
+    );
+    let ended = outcome(&world.store.log(&id(CHILD)));
+    assert!(matches!(ended, Some(Outcome::Interrupted { .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_has_as_long_as_its_turn_where_nothing_else_is_declared() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let (provider, _) = model(move |session, nth| match (session, nth) {
+        ("s", 0) => send_out(),
+        ("s", _) => say("done"),
+        _ => say("found").end_after(&held),
+    });
+    let world = world(FaultyStore::new(), provider, looks(), agent(&[], 4), 9);
+    // Much longer than a tool may take: its model is slow, or somebody is asked.
+    let world = world.limited(Limits {
+        call_ms: 2_000,
+        idle_ms: 60_000,
+        sample_ms: 60_000,
+        ..limits()
+    });
+    let conversation = world.open("s").await;
+    let input = conversation.send(hello()).await.unwrap();
+    soon(gate.reached()).await;
+    tokio::time::sleep(ms(20_000)).await;
+    gate.open();
+    let report = soon(conversation.await_input(input)).await.unwrap();
+    assert_eq!(report.outcome, Outcome::Completed);
+    let (observation, _) = observed(&world.log()).remove(0);
+    assert_eq!(
+        (observation.status, observation.output.as_str()),
+        (ObservationStatus::Done, "found")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_detached_agent_has_the_time_that_its_turn_had_left() {
+    let (provider, _) = model(|session, nth| match (session, nth) {
+        ("s", 0) => call("look", json!({})),
+        ("s", 1) => send_out(),
+        ("s", _) => say("done"),
+        _ => stall(),
+    });
+    let slow = Gate::new();
+    let looks = ScriptedTools::new([ScriptedTool::new("look", EffectClass::ReadOnly)
+        .says("a tree")
+        .after(&slow)]);
+    let detached = AgentSpec {
+        when_parent_ends: WhenParentEnds::Detach,
+        ..agent(&[], 4)
+    };
+    let world = world(FaultyStore::new(), provider, looks, detached.clone(), 9);
+    let world = world.limited(Limits {
+        turn_ms: 10_000,
+        call_ms: 60_000,
+        idle_ms: 60_000,
+        first_byte_ms: 60_000,
+        sample_ms: 60_000,
+        ..limits()
+    });
+    let world = timed(world, detached, Some(1_000));
+    let conversation = world.open("s").await;
+    let input = conversation.send(hello()).await.unwrap();
+    soon(slow.reached()).await;
+    tokio::time::sleep(ms(4_000)).await;
+    slow.open();
+    let report = soon(conversation.await_input(input)).await.unwrap();
+    assert_eq!(report.outcome, Outcome::Completed);
+    let log = world.log();
+    let opened_at = at(&log, "TurnOpened");
+    let lent = log.iter().find_map(|one| match &one.fact {
+        Fact::CallStarted(started) => Some((started.lent?.turn_ms, one.ts, started)),
+        _ => None,
+    });
+    let (lent, started, fact) = lent.unwrap();
+    assert_eq!(lent, opened_at.plus_ms(10_000).since_ms(started));
+    assert!(lent <= 6_000, "{lent}");
+    let name = agent_session(&fact.idempotency_key).unwrap();
+    until(|| outcome(&world.store.log(&name)).is_some()).await;
+    let child = world.store.log(&name);
+    let exhausted = Outcome::Exhausted {
+        limit: windlass::core::LimitKind::WallClock,
+    };
+    assert_eq!(outcome(&child), Some(exhausted));
+    let ran = at(&child, "TurnSettled").since_ms(at(&child, "TurnOpened"));
+    assert!((lent..10_000).contains(&ran), "{ran} ms of {lent}");
+}
+
+/// When the first fact of a kind was written.
+fn at(log: &[Recorded], kind: &str) -> Timestamp {
+    let found = log.iter().find(|one| one.fact.kind() == kind);
+    found.unwrap().ts
+}

@@ -372,6 +372,12 @@ impl Reader<'_> {
             return self.number(start);
         }
         let word = self.word();
+        // A point with digits after it: nothing else is called so.
+        let point = word.trim_start_matches(['-', '+']).strip_prefix('.');
+        if digit(point.and_then(|digits| digits.chars().next())) {
+            let word = word.to_owned();
+            return Err(self.no_number(start, &word));
+        }
         match word {
             "nil" => Ok(FormKind::Nil),
             "true" => Ok(FormKind::Bool(true)),

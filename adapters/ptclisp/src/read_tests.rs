@@ -62,10 +62,54 @@ fn nesting_is_bounded() {
 }
 
 #[test]
-fn a_ratio_is_a_number_and_a_symbol() {
-    let text = forms("1/2");
-    assert_eq!(text.forms.len(), 2);
-    assert_eq!(text.forms[1].as_sym(), Some("/2"));
+fn a_number_that_is_not_written_so_is_told_with_how_to_write_it() {
+    for (source, word, column, instead) in [
+        ("(inc .5)", ".5", 6, "Write 0.5."),
+        ("[-.25]", "-.25", 2, "Write -0.25."),
+        ("(inc 1.)", "1.", 6, "Write 1.0."),
+        ("{:a 0x1F}", "0x1F", 5, "Write 31."),
+        ("(let [n -1_000] n)", "-1_000", 9, "Write -1000."),
+        ("1_000.5", "1_000.5", 1, "Write 1000.5."),
+        ("[1/2]", "1/2", 2, "Write (/ 1 2)."),
+        ("(f 1N)", "1N", 4, "Write 1."),
+        ("(f 1.5M)", "1.5M", 4, "Write 1.5."),
+        (
+            "1.2.3",
+            "1.2.3",
+            1,
+            "Write an integer as 1000 and any other number as 0.5 or 1e3.",
+        ),
+        (
+            "5kg",
+            "5kg",
+            1,
+            "Write an integer as 1000 and any other number as 0.5 or 1e3.",
+        ),
+    ] {
+        let fault = fault(source);
+        assert_eq!(fault.class, Class::UnboundVar, "{source}");
+        assert_eq!(
+            fault.message,
+            format!("{word} is not how a number is written")
+        );
+        assert_eq!(fault.hint.as_deref(), Some(instead), "{source}");
+        assert_eq!(
+            fault.position,
+            Some(Position { line: 1, column }),
+            "{source}"
+        );
+    }
+}
+
+#[test]
+fn what_only_looks_like_such_a_number_is_read() {
+    for (source, forms_there) in [
+        ("1 -1 +1 1.5 -1.5e3 1E-2", 6),
+        ("[1[2]3] 1\"a\" {1:a}", 4),
+        (". .. .length -. a.5 x1 ... .-", 8),
+    ] {
+        assert_eq!(forms(source).forms.len(), forms_there, "{source}");
+    }
 }
 
 #[test]

@@ -23,7 +23,7 @@ impl Analyzer<'_> {
                 if guarded {
                     ends.push(this.emit(Op::IfNil(slot, 0), step.at));
                 }
-                let call = threaded(step, &hidden, last);
+                let call = this.threaded(step, &hidden, last)?;
                 this.expr(&call, false)?;
                 this.emit(Op::Store(slot), step.at);
             }
@@ -51,7 +51,7 @@ impl Analyzer<'_> {
                 let [test, step] = clause else { continue };
                 this.expr(test, false)?;
                 let next = this.emit(Op::IfFalse(0), test.at);
-                let call = threaded(step, &hidden, last);
+                let call = this.threaded(step, &hidden, last)?;
                 this.expr(&call, false)?;
                 this.emit(Op::Store(slot), step.at);
                 this.land(next);
@@ -81,6 +81,24 @@ impl Analyzer<'_> {
             Ok(())
         })
     }
+
+    /// A step as a call with the value as its first or last argument.
+    fn threaded(&mut self, step: &Form, hidden: &str, last: bool) -> Result<Form, Fault> {
+        let mut forms = match &step.kind {
+            FormKind::List(forms) if !forms.is_empty() => forms.clone(),
+            _ => vec![step.clone()],
+        };
+        let place = if last { forms.len() } else { 1 };
+        if let Some(head) = forms[0].as_sym()
+            && !self.is_local(head)
+            && let Some((why, instead)) = no_step(head, place - 1)
+        {
+            let fault = Fault::new(Class::InvalidThread, why);
+            return Err(fault.hint(instead).at(step.at));
+        }
+        forms.insert(place, Form::symbol(step.at, hidden));
+        Ok(Form::new(step.at, FormKind::List(forms)))
+    }
 }
 
 /// The fault of a threading form that is not whole.
@@ -88,17 +106,23 @@ fn thread(at: u32, message: &str) -> Done {
     Err(Fault::new(Class::InvalidThread, message).at(at))
 }
 
-/// A step as a call with the value as its first or last argument.
-fn threaded(step: &Form, hidden: &str, last: bool) -> Form {
-    let value = Form::symbol(step.at, hidden);
-    let forms = match &step.kind {
-        FormKind::List(forms) if !forms.is_empty() => {
-            let mut forms = forms.clone();
-            let place = if last { forms.len() } else { 1 };
-            forms.insert(place, value);
-            forms
-        }
-        _ => vec![step.clone(), value],
-    };
-    Form::new(step.at, FormKind::List(forms))
+/// Why a form of this name makes no step where so many forms stand before the value, and what to write
+/// instead. After its parameters the value is a function's body, and after its name a definition's value.
+fn no_step(name: &str, before: usize) -> Option<(&'static str, &'static str)> {
+    let name = name.strip_prefix("clojure.core/").unwrap_or(name);
+    match name.strip_prefix("core/").unwrap_or(name) {
+        "fn" if before != 1 => Some((
+            "fn as a step makes a function and does not call it",
+            "Put it into parentheses of its own, so that it is called: ((fn [x] ...)).",
+        )),
+        "quote" => Some((
+            "quote as a step takes the name of the value, not the value",
+            "Leave it out.",
+        )),
+        "def" | "defonce" | "defn" | "defn-" if before == 0 => Some((
+            "a definition as a step has no name: the value stands in its place",
+            "Define the whole: (def name (-> ...)).",
+        )),
+        _ => None,
+    }
 }

@@ -299,10 +299,11 @@ fn update_all(
 }
 
 pub(super) const NATIVES: &[Native] = &[
-    flow("map", 2, ANY, |ctx, args| {
+    // One collection, or up to three side by side.
+    flow("map", 2, 4, |ctx, args| {
         map_all(ctx, "map", Kind::Map, &args)
     }),
-    flow("mapv", 2, ANY, |ctx, args| {
+    flow("mapv", 2, 4, |ctx, args| {
         map_all(ctx, "mapv", Kind::Map, &args)
     }),
     flow("mapcat", 2, 2, mapcat),

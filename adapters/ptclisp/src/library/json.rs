@@ -28,8 +28,10 @@ fn parse_string(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
 }
 
 fn parse_lines(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
-    let Value::Str(text) = &args[0] else {
-        return misfit("json/parse-lines", args);
+    let text = match &args[0] {
+        Value::Str(text) => text,
+        Value::Nil => return Ok(Value::Nil),
+        _ => return misfit("json/parse-lines", args),
     };
     let mut all = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {

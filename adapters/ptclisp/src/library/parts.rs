@@ -187,6 +187,46 @@ fn zip(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     ctx.vec(all)
 }
 
+/// All choices of so many items, in the order of the collection.
+fn combinations(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
+    let size = integer("combinations", 2, &args[1])?;
+    let items = seq(ctx, "combinations", 1, &args[0])?;
+    let size = match usize::try_from(size) {
+        Ok(size) if size <= items.len() => size,
+        _ => return ctx.vec(Vec::new()),
+    };
+    ctx.room(choices(items.len(), size).saturating_mul(size + 1))?;
+    let (mut all, mut places) = (Vec::new(), (0..size).collect::<Vec<usize>>());
+    loop {
+        ctx.take(1)?;
+        let choice = places.iter().map(|place| items[*place].clone());
+        all.push(ctx.vec(choice.collect())?);
+        ctx.room(all.len())?;
+        // The last place that can go on; those after it follow it closely.
+        let last = |at: &usize| items.len() - size + at;
+        let Some(at) = (0..size).rev().find(|at| places[*at] < last(at)) else {
+            return ctx.vec(all);
+        };
+        let next = places[at] + 1;
+        for (place, next) in places[at..].iter_mut().zip(next..) {
+            *place = next;
+        }
+    }
+}
+
+/// How many choices of so many there are, of at least as many.
+fn choices(of: usize, size: usize) -> usize {
+    let mut count: u128 = 1;
+    for taken in 0..size.min(of - size) {
+        // What was chosen before this one divides evenly.
+        count = count * (of - taken) as u128 / (taken + 1) as u128;
+        if count > usize::MAX as u128 {
+            return usize::MAX;
+        }
+    }
+    count as usize
+}
+
 fn flatten(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     if !matches!(args[0], Value::Nil | Value::Vec(_)) {
         return misfit("flatten", args);
@@ -331,6 +371,7 @@ pub(super) const NATIVES: &[Native] = &[
     pure("interleave", 0, ANY, interleave),
     pure("interpose", 2, 2, interpose),
     pure("zip", 2, 2, zip),
+    pure("combinations", 2, 2, combinations),
     pure("flatten", 1, 1, flatten),
     pure("distinct", 1, 1, distinct),
     pure("dedupe", 1, 1, dedupe),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::callable::Native;
 use crate::context::Context;
 use crate::fault::{Class, Fault, Halt, misfit};
-use crate::library::access::find;
+use crate::library::access::{entry, find, integer, seq};
 use crate::library::pure;
 use crate::matcher::Match;
 use crate::pattern::Pattern;
@@ -37,21 +37,28 @@ fn first(ctx: &mut Context, pattern: &Pattern, text: &str) -> Result<Option<Matc
     Ok(found)
 }
 
+/// The last group that took part in a match; 0 is all of it.
+fn last_group(found: &Match) -> usize {
+    let mut groups = (0..found.groups()).rev();
+    let last = groups.find(|group| found.group(*group).is_some());
+    last.unwrap_or(0)
+}
+
+/// The text of a group, empty where it did not take part.
+fn part<'a>(text: &'a str, found: &Match, group: usize) -> &'a str {
+    found.group(group).map_or("", |(from, to)| &text[from..to])
+}
+
 /// A match: the text of it, or with its groups where there are any. A group that did not take part is
 /// empty before one that did, and left out after the last that did.
 fn found(ctx: &mut Context, text: &str, found: &Match) -> Result<Value, Halt> {
-    let part = |group| found.group(group).map_or("", |(from, to)| &text[from..to]);
-    let groups = found.groups();
-    let last = (0..groups)
-        .rev()
-        .find(|group| found.group(*group).is_some());
-    let last = last.unwrap_or(0);
+    let last = last_group(found);
     if last == 0 {
-        return ctx.text(part(0));
+        return ctx.text(part(text, found, 0));
     }
     let mut groups = Vec::new();
     for group in 0..=last {
-        groups.push(ctx.text(part(group))?);
+        groups.push(ctx.text(part(text, found, group))?);
     }
     ctx.vec(groups)
 }
@@ -166,7 +173,7 @@ fn split(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
             Err(Fault::new(Class::Type, message).hint(hint).into())
         }
         Value::Str(separator) if separator.is_empty() => {
-            let items = crate::library::access::seq(ctx, "split", 1, &args[0])?;
+            let items = seq(ctx, "split", 1, &args[0])?;
             ctx.vec(items)
         }
         Value::Str(separator) => {
@@ -201,33 +208,42 @@ fn replace(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
             replaced.push_str(&text[start..]);
             ctx.text(replaced)
         }
-        [Value::Map(changes), Value::Vec(items)] => {
-            let mut all = Vec::with_capacity(items.items.len());
-            for item in &items.items {
+        [Value::Map(changes), collection] => {
+            let mut items = seq(ctx, "replace", 2, collection)?;
+            for item in &mut items {
                 ctx.walk_deep(item)?;
-                let new = find(changes, item).map(|(_, new)| new.clone());
-                all.push(new.unwrap_or_else(|| item.clone()));
+                if let Some((_, new)) = find(changes, item) {
+                    *item = new.clone();
+                }
             }
-            ctx.vec(all)
+            ctx.vec(items)
         }
-        [changes @ Value::Vec(_), Value::Vec(items)] => {
-            let entry = |item: &Value| crate::library::access::entry(changes, item);
-            let all = items.items.iter();
-            let all = all
-                .map(|item| entry(item).unwrap_or_else(|| item.clone()))
-                .collect();
-            ctx.vec(all)
+        [changes @ Value::Vec(_), collection] => {
+            let mut items = seq(ctx, "replace", 2, collection)?;
+            for item in &mut items {
+                if let Some(new) = entry(changes, item) {
+                    *item = new;
+                }
+            }
+            ctx.vec(items)
         }
         _ => misfit("replace", args),
     }
 }
 
-/// The first group of a match, or all of it where there is no group.
+/// The text of a group of the first match: of the first group where none is named, of all of it for 0.
+/// An expression that has no such group finds nothing, and so does a group that did not take part, unless
+/// one after it did: then it is empty, as in `re-find`.
 fn extracted(ctx: &mut Context, name: &str, args: &[Value]) -> Result<Option<String>, Halt> {
     let (pattern, text) = both(ctx, name, args)?;
-    let captures = first(ctx, &pattern, &text)?;
-    let group = captures.and_then(|captures| captures.group(1).or_else(|| captures.group(0)));
-    Ok(group.map(|(from, to)| text[from..to].to_owned()))
+    let group = args.get(2).map_or(Ok(1), |group| integer(name, 3, group))?;
+    let (Some(captures), Ok(group)) = (first(ctx, &pattern, &text)?, usize::try_from(group)) else {
+        return Ok(None);
+    };
+    if group > last_group(&captures) {
+        return Ok(None);
+    }
+    Ok(Some(part(&text, &captures, group).to_owned()))
 }
 
 fn extract(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
@@ -238,9 +254,9 @@ fn extract(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
 }
 
 fn extract_int(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
-    let text = extracted(ctx, "extract_int", args)?;
+    let text = extracted(ctx, "extract-int", args)?;
     let parsed = text.and_then(|text| text.parse::<i64>().ok());
-    let default = || args.get(2).cloned().unwrap_or_default();
+    let default = || args.get(3).cloned().unwrap_or_default();
     Ok(parsed.map_or_else(default, Value::Int))
 }
 
@@ -252,6 +268,6 @@ pub(super) const NATIVES: &[Native] = &[
     pure("re-split", 2, 2, re_split),
     pure("split", 2, 2, split),
     pure("replace", 2, 3, replace),
-    pure("extract", 2, 2, extract),
-    pure("extract-int", 2, 3, extract_int),
+    pure("extract", 2, 3, extract),
+    pure("extract-int", 2, 4, extract_int),
 ];

@@ -131,9 +131,20 @@ impl Frame for Sorting {
     }
 }
 
-/// What a comparator that the language has comes to, so that texts can be sorted by `>` too.
+/// Whether it is a direction, `:asc` or `:desc`, and which: true is down.
+fn direction(by: &Value) -> Option<bool> {
+    match by {
+        Value::Kw(name) if **name == *"asc" => Some(false),
+        Value::Kw(name) if **name == *"desc" => Some(true),
+        _ => None,
+    }
+}
+
+/// What a comparator that the language has comes to, so that texts can be sorted by `>` too; also a
+/// direction.
 fn known(by: &Value) -> Option<bool> {
     match by {
+        Value::Kw(_) => direction(by),
         Value::Native(native) => match native.name {
             "<" | "<=" | "compare" => Some(false),
             ">" | ">=" => Some(true),
@@ -238,17 +249,22 @@ fn sort_by(ctx: &mut Context, mut args: Vec<Value>) -> Result<Next, Halt> {
     let collection = args.pop().unwrap_or_default();
     let by = args.pop().unwrap_or_default();
     let key = args.pop().unwrap_or_default();
-    if collection.is_function() && !by.is_function() {
+    let orders = |value: &Value| value.is_function() || direction(value).is_some();
+    if orders(&collection) && !orders(&by) {
         let (key, by) = (show::brief(&key), show::brief(&collection));
         let message =
             "sort-by expects (key, comparator, collection) but got (key, collection, comparator)";
         let fault = Fault::new(Class::Type, message);
-        let hint = format!("Try: (sort-by {key} > collection), with {by} as the comparator.");
+        let hint = match direction(&collection) {
+            Some(_) => format!("Try: (sort-by {key} {by} collection)."),
+            None => format!("Try: (sort-by {key} > collection), with {by} as the comparator."),
+        };
         return Err(fault.hint(hint).into());
     }
-    if !by.is_function() {
-        let kind = by.kind();
-        return type_error(format!("sort-by: arg 2 expected comparator, got {kind}"));
+    if !orders(&by) {
+        let message = format!("sort-by: arg 2 expected comparator, got {}", by.kind());
+        let hint = "A comparator is a function such as >, or :asc or :desc.";
+        return Err(Fault::new(Class::Type, message).hint(hint).into());
     }
     let key = key_function(ctx, "sort-by", &key)?;
     let items = seq(ctx, "sort-by", 3, &collection)?;

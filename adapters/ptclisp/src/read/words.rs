@@ -2,9 +2,9 @@
 
 use num_bigint::BigInt;
 
-use crate::fault::Fault;
+use crate::fault::{Class, Fault};
 use crate::form::FormKind;
-use crate::read::Reader;
+use crate::read::{Reader, is_word};
 
 impl Reader<'_> {
     pub(super) fn string(&mut self) -> Result<Box<str>, Fault> {
@@ -122,6 +122,9 @@ impl Reader<'_> {
             }
         }
         self.at = end;
+        if let Some(fault) = self.misspelt(start) {
+            return Err(fault);
+        }
         let text = &self.source[start..end];
         if !whole {
             let float = text.parse().ok();
@@ -136,5 +139,57 @@ impl Reader<'_> {
         BigInt::parse_bytes(text.as_bytes(), 10)
             .map(FormKind::Int)
             .ok_or_else(|| self.fault(start, format!("'{text}' is no number")))
+    }
+
+    /// What is wrong with a number that goes on with what no number has: `1.`, `0x1F`, `1_000`, `1/2`.
+    fn misspelt(&self, start: usize) -> Option<Fault> {
+        let next = self.peek()?;
+        if !next.is_alphanumeric() && !matches!(next, '_' | '.' | '/') {
+            return None;
+        }
+        let rest = &self.source[start..];
+        let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+        Some(self.no_number(start, &rest[..end]))
+    }
+
+    /// A word that is meant as a number: what it would be as one.
+    pub(super) fn no_number(&self, start: usize, word: &str) -> Fault {
+        let hint = match meant(word) {
+            Some(meant) => format!("Write {meant}."),
+            None => "Write an integer as 1000 and any other number as 0.5 or 1e3.".to_owned(),
+        };
+        let message = format!("{word} is not how a number is written");
+        // As a name that stands for nothing, which the language takes what follows the digits for.
+        let fault = Fault::new(Class::UnboundVar, message).hint(hint);
+        fault.at(start as u32).placed(self.source)
+    }
+}
+
+/// How the number that a word means is written.
+fn meant(word: &str) -> Option<String> {
+    let (sign, digits) = match word.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", word.strip_prefix('+').unwrap_or(word)),
+    };
+    let number = |text: &str| {
+        let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+        let all = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        (all(whole) && all(part)).then(|| format!("{sign}{text}"))
+    };
+    if let Some(hex) = digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
+        let value = u64::from_str_radix(hex, 16).ok()?;
+        return Some(format!("{sign}{value}"));
+    }
+    if let Some((over, under)) = digits.split_once('/') {
+        return Some(format!("(/ {} {under})", number(over)?)).filter(|_| number(under).is_some());
+    }
+    let plain = digits.replace('_', "");
+    let plain = plain.strip_suffix(['N', 'M']).unwrap_or(&plain);
+    if plain.starts_with('.') {
+        return number(&format!("0{plain}"));
+    }
+    match plain.strip_suffix('.') {
+        Some(whole) => number(&format!("{whole}.0")),
+        None => number(plain),
     }
 }

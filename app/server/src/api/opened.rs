@@ -2,7 +2,7 @@
 //! today.
 
 use windlass::Reached;
-use windlass::core::{Scope, Session, SessionId, Widening};
+use windlass::core::{Lineage, Scope, Session, SessionId, Widening};
 
 use super::failure;
 use crate::app::App;
@@ -29,10 +29,16 @@ pub(crate) async fn open(
     let state = reached.state().await;
     let state = state.map_err(|error| failure::start(&error))?;
     let today = caller.tenant.house.today(&state.settings);
-    let today = today.map_err(|refusal| failure::refused(&refusal))?;
+    let mut today = today.map_err(|refusal| failure::refused(&refusal))?;
+    // Whoever sent an agent out said what it has, and the configuration is no person who says more.
+    today.tools = state.offered(today.tools);
+    let widening = match &*state.lineage {
+        Lineage::Child { .. } => Widening::Refused,
+        Lineage::Root | Lineage::Fork { .. } => Widening::Meant,
+    };
     if today != *state.settings {
         let scope = Scope::system("the server's configuration");
-        let changed = reached.configure(today, scope, Widening::Meant, None).await;
+        let changed = reached.configure(today, scope, widening, None).await;
         changed.map_err(|error| failure::send(&error))?;
     }
     Ok((reached, state))

@@ -1,7 +1,7 @@
 //! Turns: sent once however often they are asked for, waited for, stopped, gone on with.
 
 use serde_json::{Value, json};
-use windlass::core::EffectClass;
+use windlass::core::{CallId, EffectClass, Lineage, SessionId};
 use windlass_server::windlass;
 use windlass_testkit::Gate;
 use windlass_testkit::provider::{call, say, stall};
@@ -393,4 +393,70 @@ async fn each_cycle_of_a_turn_has_a_snapshot() {
         let answer = server.get(&path).send().await;
         assert_eq!(answer.problem(), problem(status, code), "{path}");
     }
+}
+
+/// Whichever way somebody speaks to it, and whatever the configuration says by then.
+#[tokio::test]
+async fn an_agents_session_is_given_no_further_tool() {
+    let tools = || {
+        [
+            ScriptedTool::new("read", EffectClass::ReadOnly),
+            ScriptedTool::new("write", EffectClass::Effectful),
+        ]
+    };
+    let world = World::new([say("one"), say("two")], tools());
+    let server = world.serve().await;
+    let child = SessionId::new("parent.6").unwrap();
+    let lineage = || Lineage::Child {
+        of: SessionId::new("parent").unwrap(),
+        call: CallId(6),
+    };
+    let keeps = |settings: &mut windlass::core::Settings| {
+        settings.tools.retain(|tool| tool.name == "read");
+    };
+    world.open_as(&server, &child, lineage(), keeps).await;
+    server.turn("parent.6", "look").await;
+    let changes = async || {
+        let all = facts(&server, "parent.6").await;
+        let changed = all.into_iter();
+        let changed = changed.filter(|fact| fact["kind"] == "SettingsChanged");
+        changed.collect::<Vec<_>>()
+    };
+    assert_eq!(changes().await, Vec::<Value>::new());
+    world.today.lock().unwrap().instructions = "Be briefer.".into();
+    let said = server.post(
+        "/sessions/parent.6/inputs",
+        &json!({"text": "look again", "delivery": "follow_up"}),
+    );
+    said.send().await.is(202);
+    let changed = changes().await;
+    assert_eq!(changed.len(), 1);
+    let settings = &changed[0]["body"]["settings"];
+    assert_eq!(settings["instructions"], "Be briefer.");
+    let given = settings["tools"].as_array().unwrap();
+    let names: Vec<_> = given.iter().map(|tool| &tool["name"]).collect();
+    assert_eq!(names, ["read"]);
+    // Nobody means that what it has may do more now.
+    let other = SessionId::new("parent.9").unwrap();
+    let lighter = |settings: &mut windlass::core::Settings| {
+        keeps(settings);
+        settings.tools[0].effect = EffectClass::Effectful;
+    };
+    world.open_as(&server, &other, lineage(), lighter).await;
+    let asked = server.post("/sessions/parent.9/turns", &json!({"text": "look"}));
+    assert_eq!(asked.send().await.problem(), problem(422, "refused"));
+    // A session of one's own is given what there is.
+    let own = SessionId::new("own").unwrap();
+    world.open_as(&server, &own, Lineage::Root, keeps).await;
+    server
+        .post("/sessions/own/turns", &json!({"text": "look"}))
+        .send()
+        .await
+        .is(202);
+    let all = facts(&server, "own").await;
+    let changed = all.iter().find(|fact| fact["kind"] == "SettingsChanged");
+    let given = changed.unwrap()["body"]["settings"]["tools"]
+        .as_array()
+        .unwrap();
+    assert_eq!(given.len(), 2);
 }

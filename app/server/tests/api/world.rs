@@ -96,16 +96,29 @@ impl World {
 
     /// Opens a session of this id for the first tenant.
     pub(crate) async fn open_named(&self, server: &Running, id: &SessionId) {
+        self.open_as(server, id, Lineage::Root, |_| ()).await;
+    }
+
+    /// Opens a session of this id and lineage for the first tenant, with its settings changed.
+    pub(crate) async fn open_as(
+        &self,
+        server: &Running,
+        id: &SessionId,
+        lineage: Lineage,
+        change: impl FnOnce(&mut Settings),
+    ) {
         let house = TestHouse {
             tools: self.tools.clone(),
             today: self.today.clone(),
         };
         let owner = grant("acme", "ann", Rights::ALL).scope;
+        let mut settings = house.fresh(&Wish::default()).unwrap();
+        change(&mut settings);
         let opening = OpenSession {
             owner: owner.clone(),
             workspace: None,
-            settings: house.fresh(&Wish::default()).unwrap(),
-            lineage: Lineage::Root,
+            settings,
+            lineage,
         };
         let start = Start::New(Box::new(opening));
         let conversation = server.engines[0].open(id, &owner, start).await.unwrap();
@@ -319,6 +332,7 @@ impl House for TestHouse {
         }
         Ok(Settings {
             instructions: today.instructions.clone(),
+            tools: self.tools.tools(),
             ..recorded.clone()
         })
     }

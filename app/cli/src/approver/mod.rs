@@ -8,13 +8,14 @@ mod question;
 mod terminal;
 
 use std::io;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::sync::Mutex;
 use windlass::core::Scope;
-use windlass::ports::{Approval, ApprovalRequest, Approved, Approver, ApproverError};
+use windlass::ports::{Approval, ApprovalRequest, Approved, Approver, ApproverError, LogStore};
 
-use question::{Reply, edited, reply, shown};
+use question::{Asker, Reply, edited, reply, shown};
 use terminal::Terminal;
 
 /// The keys, in words.
@@ -26,6 +27,8 @@ pub(crate) struct AtTerminal {
     me: Scope,
     /// What calls may do, in words.
     posture: String,
+    /// The logs that name the agents that ask; `None` where one session is watched, and no other.
+    logs: Option<Arc<dyn LogStore>>,
     /// Opened by the first question.
     terminal: Mutex<Option<Terminal>>,
 }
@@ -36,7 +39,34 @@ impl AtTerminal {
         Self {
             me,
             posture,
+            logs: None,
             terminal: Mutex::new(None),
+        }
+    }
+
+    /// The same, with agents called by the names that these logs have for them.
+    pub(crate) fn naming_agents(self, logs: Arc<dyn LogStore>) -> Self {
+        Self {
+            logs: Some(logs),
+            ..self
+        }
+    }
+
+    /// Who wants to make the call.
+    async fn asker(&self, request: &ApprovalRequest) -> Asker {
+        let Some(logs) = &self.logs else {
+            return Asker::Model;
+        };
+        match windlass::agent_of(logs.as_ref(), &request.session).await {
+            Ok(None) => Asker::Model,
+            Ok(Some(sent)) => Asker::Agent {
+                name: sent.agent,
+                session: sent.session,
+            },
+            Err(_) => Asker::Agent {
+                name: String::new(),
+                session: request.session.clone(),
+            },
         }
     }
 
@@ -68,7 +98,7 @@ impl AtTerminal {
     ) -> io::Result<Approved> {
         // Nothing that was typed before the question was seen answers it.
         terminal.forget();
-        let mut words = shown(request, &self.posture);
+        let mut words = shown(request, &self.asker(request).await, &self.posture);
         words.push_str(KEYS);
         loop {
             match reply(&terminal.ask(words).await?) {

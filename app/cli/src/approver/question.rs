@@ -1,5 +1,8 @@
 //! Questions: what a person is shown of a call, and what their words mean. Pure.
 
+use std::fmt;
+
+use windlass::core::SessionId;
 use windlass::ports::ApprovalRequest;
 
 use crate::present::visible;
@@ -23,14 +26,42 @@ pub(super) enum Reply {
     Nothing,
 }
 
+/// Who wants to make a call.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Asker {
+    /// The model of the session that the person speaks to.
+    Model,
+    /// That of an agent which was sent out. Several may ask, one question after the other.
+    Agent {
+        /// Its name; empty where nobody knows it.
+        name: String,
+        session: SessionId,
+    },
+}
+
+impl fmt::Display for Asker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Model => write!(f, "The model"),
+            Self::Agent { name, session } if name.is_empty() => {
+                write!(f, "The agent of session {session}")
+            }
+            Self::Agent { name, session } => {
+                let name = visible(name).replace('\n', "\\n");
+                write!(f, "The agent {name} (session {session})")
+            }
+        }
+    }
+}
+
 /// The question.
-pub(super) fn shown(request: &ApprovalRequest, posture: &str) -> String {
+pub(super) fn shown(request: &ApprovalRequest, asker: &Asker, posture: &str) -> String {
     let again = match request.attempt {
         1 => "",
         _ => " (asked again)",
     };
     format!(
-        "\n? The model wants to call {} ({posture}){again}:\n{}\n",
+        "\n? {asker} wants to call {} ({posture}){again}:\n{}\n",
         visible(&request.name).replace('\n', "\\n"),
         arguments(&request.arguments)
     )

@@ -264,6 +264,9 @@ pub(crate) struct Erase {
     /// The session's id.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
+    /// Erase the sessions of its agents, and of theirs, with it.
+    #[arg(long)]
+    pub(crate) with_agents: bool,
     /// Yes, for good.
     #[arg(long)]
     pub(crate) yes: bool,

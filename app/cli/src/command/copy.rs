@@ -4,7 +4,7 @@ use windlass::core::SessionId;
 use windlass::ports::SessionFilter;
 use windlass::{Copied, CopyError, Keeper};
 
-use super::closed;
+use super::{closed, remark};
 use crate::args::Copy;
 use crate::exit::{Exit, Failure};
 use crate::present::{complain, line, tell};
@@ -29,6 +29,8 @@ pub(super) async fn copy(args: Copy) -> Result<Exit, Failure> {
     for session in &args.session {
         one(&source, &target, session, &mut failed).await?;
     }
+    let carry = |agent: &SessionId| format!("name {agent} too, or no session to copy all");
+    remark::on_agents_left_behind(source.store.as_ref(), &args.session, carry).await;
     let mut after: Option<SessionId> = None;
     while args.session.is_empty() {
         let listed = source

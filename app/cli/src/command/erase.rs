@@ -1,18 +1,14 @@
-//! `windlass erase`: a session's log, what is kept beside it, its snapshot.
+//! `windlass erase`: a session's log, what is kept beside it, its snapshot; those of its agents where
+//! that is asked for.
 
-use windlass::agent_session;
-use windlass::core::{Fact, Seq, SessionId};
-use windlass::ports::LogStore;
+use windlass::core::{Seq, SessionId};
+use windlass::{SentOut, agents_of};
 
+use super::remark::NAMED;
 use crate::args::Erase;
 use crate::exit::{Exit, Failure};
-use crate::present::tell;
-use crate::wiring::Site;
-
-/// How many facts are read at a time.
-const PAGE: usize = 1_000;
-/// How many sessions of agents are named.
-const NAMED: usize = 100;
+use crate::present::{tell, visible};
+use crate::wiring::{Opened, Site};
 
 pub(super) async fn erase(args: Erase) -> Result<Exit, Failure> {
     let site = Site::new(&args.place)?;
@@ -35,11 +31,44 @@ pub(super) async fn erase(args: Erase) -> Result<Exit, Failure> {
         );
         return Err(Failure::usage(words));
     }
-    let agents = agents(opened.store.as_ref(), id).await;
+    let agents = agents_of(opened.store.as_ref(), id).await;
+    for (log, error) in agents.unread {
+        // A damaged log is erased like any other.
+        tell(&format!(
+            "  which agents session {log} sent out is not known to its end: {error}"
+        ));
+    }
+    if args.with_agents {
+        // Those that were sent out first, so that what is left is still named by a log.
+        for SentOut { session, agent, .. } in &agents.sessions {
+            one(&opened, session).await?;
+            tell(&visible(&format!(
+                "  session {session} of its agent {agent} is erased"
+            )));
+        }
+    }
+    one(&opened, id).await?;
+    tell(&format!("session {id} is erased"));
+    let left = match args.with_agents {
+        true => &[],
+        false => agents.sessions.as_slice(),
+    };
+    for SentOut { session, .. } in left.iter().take(NAMED) {
+        tell(&format!(
+            "  session {session} of one of its agents is still there: erase it too"
+        ));
+    }
+    if left.len() > NAMED {
+        tell(&format!("  and {} more", left.len() - NAMED));
+    }
+    Ok(Exit::Completed)
+}
+
+/// Erases one session.
+async fn one(opened: &Opened, id: &SessionId) -> Result<(), Failure> {
     let claim = opened.store.claim(id).await?;
     // First what the log names: erased the other way round, nothing would say that it is there.
-    let beside = opened.blobs.erase(id).await;
-    let erased = match beside {
+    let erased = match opened.blobs.erase(id).await {
         Ok(()) => opened
             .store
             .erase(id, claim.epoch)
@@ -49,57 +78,9 @@ pub(super) async fn erase(args: Erase) -> Result<Exit, Failure> {
     };
     if let Err(mut failure) = erased {
         opened.store.release(id, claim.epoch).await?;
-        failure
-            .message
-            .push_str(". It is not erased: erase it again");
+        let more = format!(". Session {id} is not erased: erase it again");
+        failure.message.push_str(&more);
         return Err(failure);
     }
-    tell(&format!("session {id} is erased"));
-    let mut left = 0;
-    for agent in agents {
-        // One that was erased before is not there.
-        let there = opened.store.read(&agent, Seq::ZERO, 1).await;
-        if there.is_ok_and(|facts| !facts.is_empty()) {
-            left += 1;
-            if left <= NAMED {
-                tell(&format!(
-                    "  session {agent} of one of its agents is still there: erase it too"
-                ));
-            }
-        }
-    }
-    if left > NAMED {
-        tell(&format!("  and {} more", left - NAMED));
-    }
-    Ok(Exit::Completed)
-}
-
-/// The sessions of the agents that a session sent out, as far as its log can be read.
-async fn agents(store: &dyn LogStore, id: &SessionId) -> Vec<SessionId> {
-    let mut agents = Vec::new();
-    let mut after = Seq::ZERO;
-    loop {
-        let facts = match store.read(id, after, PAGE).await {
-            Ok(facts) => facts,
-            // A damaged log is erased like any other.
-            Err(error) => {
-                tell(&format!(
-                    "  which agents it sent out is not known from {after} on: {error}"
-                ));
-                return agents;
-            }
-        };
-        for fact in &facts {
-            after = fact.seq;
-            if let Fact::CallStarted(started) = &fact.fact
-                && started.lent.is_some()
-                && started.attempt == 1
-            {
-                agents.extend(agent_session(&started.idempotency_key));
-            }
-        }
-        if facts.len() < PAGE {
-            return agents;
-        }
-    }
+    Ok(())
 }

@@ -1,9 +1,11 @@
 //! `windlass export`: a session's log, whole or not at all, and its outputs where they are asked for.
 
-use windlass::core::Seq;
+use std::slice;
+
+use windlass::core::{Seq, SessionId};
 
 use super::outputs::Names;
-use super::{closed, log};
+use super::{closed, log, remark};
 use crate::args::Export;
 use crate::exit::{Exit, Failure};
 use crate::present::{line, tell};
@@ -27,6 +29,8 @@ pub(super) async fn export(args: Export) -> Result<Exit, Failure> {
             line(&log::text(&fact)?).map_err(closed)?;
         }
     }
+    let carry = |agent: &SessionId| format!("windlass export {agent}");
+    remark::on_agents_left_behind(store.as_ref(), slice::from_ref(&args.session), carry).await;
     if args.with_outputs {
         let missing = names.print(opened.blobs.as_ref(), &args.session).await?;
         if missing > 0 {

@@ -2,11 +2,15 @@
 
 use std::path::Path;
 
-use windlass::core::{EffectClass, Fact, GOAL_TOOL, Phase, Seq, Session, Settings};
+use windlass::SentOut;
+use windlass::core::{EffectClass, Fact, GOAL_TOOL, Phase, Seq, Session, SessionId, Settings};
 use windlass::ports::LogStore;
 
 use crate::exit::Failure;
-use crate::present::tell;
+use crate::present::{tell, visible};
+
+/// How many sessions of agents are named.
+pub(super) const NAMED: usize = 100;
 
 /// Refuses to go on with an unfinished turn whose tools are gone: each call to one would fail for
 /// good, and the turn with them. Whoever names a tools file has decided.
@@ -128,6 +132,56 @@ pub(super) async fn on_changes(
         tell("  the unfinished turn keeps its settings; what you changed counts from the next on");
     }
     Ok(())
+}
+
+/// Says which agents are cut short by the end of the process: those that outlive their calls.
+pub(super) async fn on_unfinished_agents(store: &dyn LogStore, session: &SessionId) {
+    match windlass::unfinished_agents(store, session).await {
+        Ok(agents) => {
+            for SentOut { session, agent, .. } in agents {
+                tell(&visible(&format!(
+                    "  session {session} of agent {agent} is unfinished: windlass resume {session}"
+                )));
+            }
+        }
+        Err(error) => tell(&format!(
+            "  whether agents of it are unfinished is not known: {error}"
+        )),
+    }
+}
+
+/// Says which sessions of agents are not where these were written to, and how they come there.
+pub(super) async fn on_agents_left_behind(
+    store: &dyn LogStore,
+    sessions: &[SessionId],
+    how: impl Fn(&SessionId) -> String,
+) {
+    let mut left = Vec::new();
+    for session in sessions {
+        let agents = windlass::agents_of(store, session).await;
+        for (log, error) in agents.unread {
+            tell(&format!(
+                "  which agents session {log} sent out is not known: {error}"
+            ));
+        }
+        left.extend(agents.sessions);
+    }
+    left.retain(|sent| !sessions.contains(&sent.session));
+    for SentOut { session, agent, .. } in left.iter().take(NAMED) {
+        let how = how(session);
+        tell(&visible(&format!(
+            "  session {session} of its agent {agent} is not in it: {how}"
+        )));
+    }
+    if left.len() > NAMED {
+        tell(&format!("  and {} more", left.len() - NAMED));
+    }
+    if !left.is_empty() {
+        tell(
+            "  a call that is open goes on only where the session of its agent is, too; elsewhere \
+             what became of it is told as unknown",
+        );
+    }
 }
 
 async fn opened_in(store: &dyn LogStore, session: &Session) -> Result<Option<String>, Failure> {

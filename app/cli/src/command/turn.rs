@@ -129,6 +129,9 @@ async fn attempt(
     let exit = follow.run(prompt, &mut signals, present).await;
     // Let go in any case, so that the next command finds the session free.
     close(&conversation, &mut signals, &exit).await;
+    if rig.settings.tools.iter().any(|tool| tool.agent.is_some()) {
+        remark::on_unfinished_agents(store.as_ref(), id).await;
+    }
     if let Some(why) = rig.unrecorded() {
         complain(&format!(
             "the recording is not complete: {why}. A replay of it will end with a miss"
@@ -231,10 +234,15 @@ fn rig(task: &Task, site: &Site, kept: Opened, recorded: Option<&Session>) -> Re
     // Hooks are declared for all tools there may be: what is there to be met comes and goes.
     let known = wiring::with_goal(toolbox.tools());
     let hooks = wiring::hooks(task.shape.hooks.as_deref(), &known)?;
+    let there = match has_goal(task, recorded) {
+        true => known,
+        false => toolbox.tools(),
+    };
     let offered = Offered {
-        tools: match has_goal(task, recorded) {
-            true => known,
-            false => toolbox.tools(),
+        // An agent's session has no more than it was sent out with.
+        tools: match recorded {
+            Some(session) => session.offered(there),
+            None => there,
         },
         hooks: hooks.hooks(),
         redaction: hooks.redaction(),
@@ -247,7 +255,8 @@ fn rig(task: &Task, site: &Site, kept: Opened, recorded: Option<&Session>) -> Re
     // A question that was open comes from the turn that is open.
     let asks = recorded.and_then(Session::turn);
     let posture = posture(asks.map_or(&settings, |turn| &turn.settings));
-    let approver = Arc::new(AtTerminal::new(super::me(), posture));
+    let approver = AtTerminal::new(super::me(), posture).naming_agents(kept.store.clone());
+    let approver = Arc::new(approver);
     Ok(wiring::rig(kept, chosen, own, approver, settings))
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass::Toolbox;
-use windlass::core::ToolSpec;
+use windlass::core::stranger;
 use windlass::ports::ToolExecutor as _;
 use windlass_localfs::{CommandTools, LocalFs, LocalFsConfig};
 
@@ -39,22 +39,11 @@ pub(crate) fn toolbox(workspace: &Path, file: Option<&Path>) -> Result<Toolbox, 
     let specs = toolbox.tools();
     match stranger(&specs) {
         None => Ok(toolbox),
-        Some((agent, tool)) => Err(Failure::usage(format!(
-            "cannot use the tools file `{}`: the agent `{agent}` is to have the tool `{tool}`, and \
-             there is none of that name",
+        Some(stranger) => Err(Failure::usage(format!(
+            "cannot use the tools file `{}`: {stranger}",
             file.display()
         ))),
     }
-}
-
-/// An agent with the name of a tool that is not there.
-fn stranger(specs: &[ToolSpec]) -> Option<(&str, &str)> {
-    let known = |name: &str| specs.iter().any(|spec| spec.name == name);
-    specs.iter().find_map(|spec| {
-        let mut names = spec.agent.as_ref()?.tools.iter();
-        let name = names.find(|name| !known(name))?;
-        Some((spec.name.as_str(), name.as_str()))
-    })
 }
 
 /// A file of the folder `windlass` in the user's configuration folder (XDG Base Directory).

@@ -37,7 +37,9 @@ pub trait LogStore: Send + Sync + 'static {
     /// Becomes the one writer of a session, new or existing. The claim lasts until
     /// [`release`](Self::release), until a later claim, or until the process dies.
     ///
-    /// A log's torn tail is cut off here.
+    /// A log's torn tail is cut off here. A claim that ended with an error, or whose caller went away,
+    /// is none: where the place may have granted it, the store gives it back as [`release`](Self::release)
+    /// does.
     ///
     /// # Errors
     /// `Locked` when another process holds it, `Corrupt` when its log is, `Io`, `Full`,
@@ -46,8 +48,12 @@ pub trait LogStore: Send + Sync + 'static {
 
     /// Gives a claim back. A claim that is no longer the latest changes nothing.
     ///
+    /// Whatever it answers, the claim is over for this store object. Where the place could not be told,
+    /// the store tells it again of itself, for as long as it is there: within two seconds of when the
+    /// place would take it, or once it is asked for free sessions. Until then others are refused.
+    ///
     /// # Errors
-    /// `Io`.
+    /// `Io`, `ReadOnly`, `Unavailable`: others do not have the session yet.
     async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError>;
 
     /// Appends facts after position `after`, which must be the log's last. They carry the

@@ -3,13 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use windlass_core::SessionId;
 use windlass_ports::{InboxErrorKind, StoreErrorKind};
-use windlass_testkit::faulty::FaultyStore;
+use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 use windlass_testkit::inbox::{InboxFixture, Opened};
-use windlass_testkit::nodes::{InboxFault, InboxOperation, Nodes};
+use windlass_testkit::nodes::{self, Disturbance, InboxFault, InboxOperation, Nodes};
 
 struct Place {
     nodes: Nodes,
@@ -91,4 +92,36 @@ async fn an_inbox_fails_where_the_script_says_so() {
     assert_eq!(look().await.unwrap_err().kind, InboxErrorKind::Unavailable);
     assert!(look().await.is_ok());
     assert_eq!(nodes.asked(InboxOperation::Letters), 3);
+}
+
+/// Releases fail for as long as it says so.
+#[derive(Clone, Default)]
+struct Releases(Arc<AtomicBool>);
+
+#[async_trait::async_trait]
+impl Disturbance for Releases {
+    async fn begin(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    async fn end(&self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_could_not_be_given_back_is_free_later() {
+    let fails = Releases::default();
+    let failing = fails.clone();
+    let logs = FaultyStore::responding(move |operation, _| match operation {
+        Operation::Release if failing.0.load(Ordering::SeqCst) => {
+            vec![Fault::Fail(StoreErrorKind::Unavailable)]
+        }
+        _ => Vec::new(),
+    });
+    let nodes = Nodes::over(Arc::new(logs));
+    let (one, other) = (nodes.node().store(), nodes.node().store());
+    nodes::what_could_not_be_given_back_is_free_later(&*one, &*other, &fails)
+        .await
+        .unwrap();
 }

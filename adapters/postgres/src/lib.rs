@@ -15,6 +15,7 @@ mod presence;
 mod read;
 mod record;
 mod relay;
+mod returns;
 mod schema;
 mod slots;
 mod snapshots;

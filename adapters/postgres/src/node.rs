@@ -101,7 +101,8 @@ impl Node {
             return;
         };
         let sql = "update SCHEMA.leases set until = clock_timestamp() + \
-                   ttl_ms * interval '1 millisecond' where epoch = $1 returning 1";
+                   ttl_ms * interval '1 millisecond' \
+                   where epoch = $1 and until > clock_timestamp() returning 1";
         let doing = "renewing this node's lease";
         let params = &[(&epoch as _, Type::INT8)];
         match self.database.rows(doing, sql, params).await {

@@ -55,6 +55,11 @@ impl Slots {
         (*known == epoch).then(|| Arc::clone(slot))
     }
 
+    /// The epoch of the latest claim that is known.
+    pub(crate) fn known(&self, session: &SessionId) -> Option<Epoch> {
+        self.slots().get(session).map(|(epoch, _)| *epoch)
+    }
+
     /// Forgets a claim.
     pub(crate) fn forget(&self, session: &SessionId, epoch: Epoch) {
         let mut slots = self.slots();

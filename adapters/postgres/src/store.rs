@@ -26,12 +26,15 @@ use crate::mail::{self, Mail};
 use crate::node::{self, Node};
 use crate::presence::{self, Channels, Presence};
 use crate::relay::{self, Live, PostgresRelay};
+use crate::returns::{self, Returns};
 use crate::slots::{Slot, Slots};
 use crate::tails::Tails;
 use crate::{read, record, schema, snapshots, tls};
 
 /// The largest fact.
 const MAX_FACT_BYTES: usize = 16 * 1024 * 1024;
+/// How often claims are given back that could not be given back before.
+const GIVE_BACK: Duration = Duration::from_secs(1);
 /// How often a claim begins anew because this node's lease was over, or another node just left.
 const CLAIMS: u32 = 5;
 
@@ -51,6 +54,7 @@ pub(crate) struct Shared {
     pub(crate) database: Arc<Database>,
     pub(crate) node: Arc<Node>,
     pub(crate) slots: Slots,
+    pub(crate) returns: Returns,
     pub(crate) tails: Arc<Tails>,
     pub(crate) mail: Arc<Mail>,
     pub(crate) live: Arc<Live>,
@@ -77,6 +81,7 @@ impl PostgresStore {
             node: Node::start(&database, name, config.lease_ms),
             database,
             slots: Slots::default(),
+            returns: Returns::default(),
             tails: Arc::default(),
             mail: Arc::default(),
             live: Arc::new(Live::new(&told.unique, config.linger_ms)),
@@ -87,6 +92,7 @@ impl PostgresStore {
         let poll = Duration::from_millis(config.poll_ms);
         tokio::spawn(presence::tell(weak(), tails()));
         tokio::spawn(presence::ask(weak(), tails(), poll));
+        tokio::spawn(returns::give_back(weak(), GIVE_BACK));
         let channels = Channels::of(&config.schema);
         let (mail, live) = (|| Arc::clone(&shared.mail), || Arc::clone(&shared.live));
         tokio::spawn(mail::tell(weak(), mail(), channels.mail));
@@ -170,7 +176,9 @@ impl PostgresStore {
             (&&genesis.0[..] as _, Type::BYTEA),
         ];
         let doing = format!("claiming session {session}");
+        let asking = self.shared().returns.telling(session, None, owner);
         let rows = self.database().rows(&doing, SQL, params).await?;
+        asking.done();
         let place = &self.database().place;
         let broken = |after, what: &str| corrupt(place, session, after, what);
         let Some(row) = rows.first() else {
@@ -320,9 +328,12 @@ impl LogStore for PostgresStore {
             (&epoch.0.cast_signed() as _, Type::INT8),
             (&owner as _, Type::INT8),
         ];
+        // Over for this store object, whatever becomes of the word to the server.
+        self.shared().slots.forget(session, epoch);
+        let telling = self.shared().returns.telling(session, Some(epoch), owner);
         let sql = "select SCHEMA.release($1, $2, $3)";
         self.database().rows(&doing, sql, params).await?;
-        self.shared().slots.forget(session, epoch);
+        telling.done();
         Ok(())
     }
 

@@ -3,9 +3,10 @@
 
 mod inbox;
 mod relay;
+mod returned;
 mod store;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use windlass_ports::{Inbox, InboxErrorKind, LogStore};
 
 use crate::gate::Gate;
 pub use relay::NoRelay;
+pub use returned::{Disturbance, what_could_not_be_given_back_is_free_later};
 
 use inbox::{Letters, NodeInbox};
 use store::NodeStore;
@@ -81,6 +83,8 @@ struct Shared {
 struct Kept {
     nodes: u64,
     held: BTreeMap<SessionId, Held>,
+    /// Claims that are over for their node, and of which the place has not been told.
+    over: BTreeSet<Epoch>,
     /// When what a node holds is over; none while it is there.
     lapsing: BTreeMap<u64, Instant>,
     letters: Letters,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::time::sleep;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
     Claimed, Fencing, LogStore, SessionFilter, SessionHead, Snapshot, StoreCapabilities,
@@ -11,6 +12,9 @@ use windlass_ports::{
 };
 
 use super::{Held, Node};
+
+/// How long after a release that failed it is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 pub(super) struct NodeStore(pub(super) Node);
 
@@ -27,6 +31,7 @@ impl NodeStore {
         if held.is_some_and(|held| held.epoch == epoch) {
             kept.held.remove(session);
         }
+        kept.over.remove(&epoch);
     }
 }
 
@@ -62,8 +67,29 @@ impl LogStore for NodeStore {
 
     async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
         let logs = self.logs().await;
-        self.let_go(session, epoch);
-        logs.release(session, epoch).await
+        let holder = self.0.place.shared.kept().holder(session);
+        if holder.is_none_or(|held| held.epoch != epoch) {
+            return logs.release(session, epoch).await;
+        }
+        self.0.place.shared.kept().over.insert(epoch);
+        let released = logs.release(session, epoch).await;
+        match &released {
+            Ok(()) => self.let_go(session, epoch),
+            // As the port says: it is told again until the place takes it.
+            Err(_) => {
+                let (again, session) = (Self(self.0.clone()), session.clone());
+                tokio::spawn(async move {
+                    loop {
+                        sleep(AGAIN).await;
+                        let logs = again.logs().await;
+                        if logs.release(&session, epoch).await.is_ok() {
+                            return again.let_go(&session, epoch);
+                        }
+                    }
+                });
+            }
+        }
+        released
     }
 
     async fn append(
@@ -75,7 +101,8 @@ impl LogStore for NodeStore {
     ) -> Result<(), StoreError> {
         let logs = self.logs().await;
         let holder = self.0.place.shared.kept().holder(session);
-        if holder.is_none_or(|held| held.epoch != epoch) {
+        let over = self.0.place.shared.kept().over.contains(&epoch);
+        if over || holder.is_none_or(|held| held.epoch != epoch) {
             let context = format!("appending to {session}: the claim is over");
             return Err(StoreError::new(StoreErrorKind::NotClaimed, context));
         }

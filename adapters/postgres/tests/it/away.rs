@@ -9,7 +9,7 @@ use windlass_postgres::{PostgresConfig, PostgresStore};
 use windlass_testkit::store::numbered_facts;
 
 use crate::common::{Place, own};
-use crate::proxy::{Faults, start};
+use crate::proxy::{Faults, open_by};
 use crate::run;
 
 fn id(name: &str) -> SessionId {
@@ -79,12 +79,8 @@ fn a_server_that_stays_away_is_unavailable_and_nothing_is_lost() {
 fn an_append_whose_answer_is_lost_is_kept_once() {
     let Some(place) = Place::new() else { return };
     run(async {
-        let faults = Arc::new(Faults::default());
-        let (head, at) = place.url.split_once('@').unwrap();
-        let (server, rest) = at.split_once('/').unwrap();
-        let port = start(server.to_owned(), faults.clone()).await;
-        let schema = &place.schema;
-        let store = open(&format!("{head}@127.0.0.1:{port}/{rest}?schema={schema}")).await;
+        let faults = Arc::new(Faults::of(b".keep("));
+        let store = open_by(&place, &faults, "").await;
         let id = id("s");
         let epoch = store.claim(&id).await.unwrap().epoch;
         let mut after = Seq::ZERO;

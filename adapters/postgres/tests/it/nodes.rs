@@ -1,13 +1,17 @@
 //! Several nodes over one database: one of them writes a session, and a lease decides which.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use windlass_core::{Seq, SessionId};
 use windlass_ports::{LeaseErrorKind, Leases, LogStore, SessionFilter, StoreErrorKind};
 use windlass_postgres::PostgresStore;
+use windlass_testkit::nodes::{Disturbance, what_could_not_be_given_back_is_free_later};
 use windlass_testkit::store::numbered_facts;
 
 use crate::common::Place;
+use crate::proxy::{Faults, open_by};
 use crate::run;
 
 fn id(name: &str) -> SessionId {
@@ -193,5 +197,78 @@ fn leases_of_the_port_do_not_meet_those_of_nodes() {
         let facts = numbered_facts(&id("s"), Seq::ZERO, 1);
         let epoch = a.claim(&id("s")).await.unwrap().epoch;
         a.append(&id("s"), epoch, Seq::ZERO, &facts).await.unwrap();
+    });
+}
+
+/// The server takes no release, and everything else.
+struct NoReleases<'a>(&'a Place);
+
+#[async_trait::async_trait]
+impl Disturbance for NoReleases<'_> {
+    async fn begin(&self) {
+        let sql = "alter function SCHEMA.release(text, bigint, bigint) rename to taken_away";
+        self.0.run(sql).await;
+    }
+
+    async fn end(&self) {
+        let sql = "alter function SCHEMA.taken_away(text, bigint, bigint) rename to release";
+        self.0.run(sql).await;
+    }
+}
+
+#[test]
+fn what_could_not_be_given_back_is_free_before_the_lease_is_over() {
+    let Some(place) = Place::new() else { return };
+    run(async {
+        let a = place.open_with("&node=a&lease_ms=3600000").await;
+        let b = place.open_with("&node=b").await;
+        what_could_not_be_given_back_is_free_later(&a, &b, &NoReleases(&place))
+            .await
+            .unwrap();
+    });
+}
+
+#[test]
+fn a_claim_whose_answer_was_lost_is_given_back() {
+    let Some(place) = Place::new() else { return };
+    run(async {
+        let (id, faults) = (id("s"), Arc::new(Faults::of(b".claim(")));
+        let b = place.open_with("&node=b").await;
+        let epoch = b.claim(&id).await.unwrap().epoch;
+        let facts = numbered_facts(&id, Seq::ZERO, 2);
+        b.append(&id, epoch, Seq::ZERO, &facts).await.unwrap();
+        LogStore::release(&b, &id, epoch).await.unwrap();
+        let options = "&node=a&lease_ms=3600000&patience_ms=300";
+        let a = open_by(&place, &faults, options).await;
+        faults.losing.store(usize::MAX, Ordering::SeqCst);
+        let error = a.claim(&id).await.unwrap_err();
+        assert_eq!(error.kind, StoreErrorKind::Unavailable, "{error}");
+        assert!(faults.lost.load(Ordering::SeqCst) > 0);
+        assert_eq!(free(&b).await, [""; 0], "the server gave it to the node");
+        faults.losing.store(0, Ordering::SeqCst);
+        while free(&b).await.is_empty() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        b.claim(&id).await.unwrap();
+    });
+}
+
+#[test]
+fn a_lease_that_was_over_is_not_renewed() {
+    let Some(place) = Place::new() else { return };
+    run(async {
+        let a = place.open_with("&node=a&lease_ms=1500").await;
+        let b = place.open_with("&node=b").await;
+        let id = id("s");
+        let epoch = a.claim(&id).await.unwrap().epoch;
+        let facts = numbered_facts(&id, Seq::ZERO, 2);
+        a.append(&id, epoch, Seq::ZERO, &facts).await.unwrap();
+        place.run(OVER).await;
+        // Beyond the next renewal.
+        tokio::time::sleep(Duration::from_millis(1_200)).await;
+        assert_eq!(free(&b).await, ["s"]);
+        let facts = numbered_facts(&id, Seq(2), 1);
+        let error = a.append(&id, epoch, Seq(2), &facts).await.unwrap_err();
+        assert_eq!(error.kind, StoreErrorKind::NotClaimed, "{error}");
     });
 }

@@ -6,6 +6,7 @@ mod ending;
 mod given;
 mod planning;
 mod time;
+mod walk;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};

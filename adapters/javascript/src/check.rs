@@ -5,9 +5,9 @@ use std::thread;
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
-    AssignmentTarget, BigIntLiteral, BindingIdentifier, BindingPattern, ComputedMemberExpression,
-    Expression, IdentifierReference, ImportExpression, ImportMeta, ModuleDeclaration,
-    PropertyDefinition, PropertyKey, StaticMemberExpression, VariableDeclarator,
+    AssignmentTarget, BigIntLiteral, BindingIdentifier, BindingPattern, CallExpression,
+    ComputedMemberExpression, Expression, IdentifierReference, ImportExpression, ImportMeta,
+    ModuleDeclaration, PropertyDefinition, PropertyKey, StaticMemberExpression, VariableDeclarator,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::{ParseOptions, Parser};
@@ -24,6 +24,13 @@ const STACK: usize = 512 << 20;
 
 /// What a program is given by name.
 pub(crate) const GIVEN: [&str; 6] = ["tools", "data", "memory", "print", "console", "fail"];
+
+/// Those of them that a program may not declare at its top: what it sets on `memory` would not last, and
+/// which tools it calls could not be seen.
+const KEPT: [&str; 2] = ["tools", "memory"];
+
+/// What `console` has.
+const CONSOLE: [&str; 5] = ["log", "info", "warn", "error", "debug"];
 
 /// What begins the names of the wrapper.
 pub(crate) const OWN: &str = "__windlass";
@@ -122,7 +129,7 @@ fn within(source: &str, tools: &[Arc<str>], rounds: u32) -> Result<Counted, Prog
         let fault = hinted(
             "parse_error",
             wrong.message.to_string(),
-            "Correct it at that place.",
+            "Correct it at that place. Programs are JavaScript, without types.",
         );
         return Err(at(fault, source, place.unwrap_or(0) as usize));
     }
@@ -164,15 +171,19 @@ impl Names<'_> {
         }
     }
 
-    /// Names that a program may not declare at its top, as they would hide what it is given.
+    /// Names that a program may not declare at its top.
     fn declared(&mut self) {
-        for name in GIVEN {
+        for name in KEPT {
             let found = self.scoping.get_root_binding(name.into());
             if let Some(symbol) = found {
                 let span = self.scoping.symbol_span(symbol);
                 self.refuse(span, || {
                     let words = format!("{name} is there already and cannot be declared");
-                    hinted("parse_error", words, "Take another name.")
+                    let hint = match name {
+                        "memory" => "Set keys of it, as in memory.seen = 1, or take another name.",
+                        _ => "Take another name.",
+                    };
+                    hinted("parse_error", words, hint)
                 });
             }
         }
@@ -202,8 +213,13 @@ impl Names<'_> {
 
     /// Whether an expression is what the program is given as `tools`.
     fn are_tools(&self, expression: &Expression<'_>) -> bool {
+        self.is_given(expression, "tools")
+    }
+
+    /// Whether an expression is what the program is given by this name.
+    fn is_given(&self, expression: &Expression<'_>, given: &str) -> bool {
         if let Expression::Identifier(name) = expression.get_inner_expression() {
-            return name.name == "tools" && self.is_global(name);
+            return name.name == given && self.is_global(name);
         }
         false
     }
@@ -275,6 +291,8 @@ impl<'a> Visit<'a> for Names<'_> {
             self.refuse(it.span, || {
                 let hint = if written {
                     "Declare it with let or const; set a key of memory to keep something."
+                } else if name == "Date" {
+                    "There is no clock and no calendar: compare dates as ISO texts."
                 } else {
                     "Declare it, or use tools, data, memory, print, fail and the language's library; \
                      there is no clock, timer, network or file."
@@ -289,6 +307,31 @@ impl<'a> Visit<'a> for Names<'_> {
             self.tool(it.property.name.as_str(), it.property.span);
         }
         walk::walk_static_member_expression(self, it);
+    }
+
+    fn visit_call_expression(&mut self, it: &CallExpression<'a>) {
+        if let Expression::StaticMemberExpression(member) = &it.callee {
+            let name = member.property.name.as_str();
+            if self.is_given(&member.object, "console") && !CONSOLE.contains(&name) {
+                self.refuse(member.property.span, || {
+                    hinted(
+                        "unbound_var",
+                        format!("console has no {name}"),
+                        "Print with console.log.",
+                    )
+                });
+            }
+            if self.is_given(&member.object, "Math") && name == "random" {
+                self.refuse(member.property.span, || {
+                    hinted(
+                        "unbound_var",
+                        "there is no Math.random".to_owned(),
+                        "Programs have no randomness: the same program must come to the same again.",
+                    )
+                });
+            }
+        }
+        walk::walk_call_expression(self, it);
     }
 
     fn visit_computed_member_expression(&mut self, it: &ComputedMemberExpression<'a>) {

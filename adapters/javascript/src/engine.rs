@@ -27,6 +27,9 @@ const MOST_AT_ONCE: f64 = 5e7;
 /// What telling how a program ended may take, beside what the program may have.
 const ENDING: usize = 1 << 20;
 
+/// The name of what a call that failed throws. Its `tool` is what was called.
+const TOOL_ERROR: &str = "ToolError";
+
 /// The name of what was thrown and is no error.
 pub(crate) const NO_ERROR: &str = "NoError";
 
@@ -47,7 +50,7 @@ fn wrapped(source: &str) -> String {
     format!(
         "(function (tools, data, memory, print, console, fail, {OWN}_end, {OWN}) {{ \"use strict\"; \
          let {OWN}_last, {OWN}_k, {OWN}_n = 0; return async function () {{\n{source}\n;\
-         return {OWN}_end({OWN}_last);\n}}; }})"
+         return {OWN}_end(await {OWN}_last);\n}}; }})"
     )
 }
 
@@ -133,7 +136,12 @@ fn told<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> Thrown {
         }
         text(&value)
     };
-    let (name, message) = (key("name"), key("message"));
+    let (name, mut message) = (key("name"), key("message"));
+    if name.as_deref() == Some(TOOL_ERROR)
+        && let (Some(tool), Some(words)) = (key("tool"), &message)
+    {
+        message = Some(format!("{tool} failed: {words}"));
+    }
     if !object.is_error() && name.is_none() && message.is_none() {
         let shown = host(ctx).and_then(|host| {
             let show: Function<'_> = host.get("shown")?;

@@ -16,10 +16,10 @@ the body of an async function:
   with another program.
 - `print(...)` or `console.log(...)` shows you something.
 - What you set on `memory`, for example `memory.seen = [1, 2]`, is there in your next programs, as JSON.
-  Other names do not last. `data` has the inputs.
-- Results, memory and arguments are JSON values.
-- There is no clock, no randomness, no timer, no network, no file, no module, no `eval`, and no big
-  integer. Every name must be declared. Steps, memory, depth, calls and prints are limited.
+  Other names do not last. `data` has the inputs. `tools` and `memory` cannot be declared anew.
+- Results, memory and arguments are JSON values; of a `Map` its entries are told, of a `Set` its values.
+- There is no clock, no `Date`, no randomness, no timer, no network, no file, no module, no `eval`, and
+  no big integer. Every name must be declared. Steps, memory, depth, calls and prints are limited.
 ";
 
 /// The guide to the language and these tools.

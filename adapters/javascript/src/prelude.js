@@ -99,7 +99,32 @@
   const { join, includes } = Array.prototype;
   const { log2: Math_log2 } = Math;
   const { toJSON: none } = Object.prototype;
-  const write = (whole) => {
+  const { forEach: eachEntry } = Map.prototype;
+  const { forEach: eachValue } = Set.prototype;
+  const [mapProto, setProto] = [Map.prototype, Set.prototype];
+  // What is said of a map, a set or an error, of which JSON has nothing: a map is an object where its keys
+  // are texts, and else a list of pairs; a set is a list; an error is its words.
+  const told = (value) => {
+    if (isError(value)) return sized(value.name + ": " + value.message);
+    const inSet = within(setProto, sizeOfSet, value);
+    const inMap = inSet === undefined ? within(mapProto, sizeOf, value) : undefined;
+    if (inSet === undefined && inMap === undefined) return value;
+    charge(2 + 2 * (inSet ?? inMap));
+    const list = [];
+    if (inSet !== undefined) {
+      apply(eachValue, value, [(one) => { list[list.length] = one; }]);
+      return list;
+    }
+    const object = { __proto__: null };
+    let texts = true;
+    apply(eachEntry, value, [(one, key) => {
+      list[list.length] = [key, one];
+      if (typeof key === "string") object[key] = one;
+      else texts = false;
+    }]);
+    return texts ? object : list;
+  };
+  const write = (whole, plain) => {
     const parts = [];
     let count = 0;
     const say = (text) => {
@@ -125,6 +150,10 @@
       }
       if (depth >= 120) {
         throw named("TooDeep", "a value is nested deeper than 120, or within itself");
+      }
+      if (!plain) {
+        const said = told(value);
+        if (said !== value) return go(said, key, depth + 1);
       }
       if (isArray(value)) {
         say("[");
@@ -153,10 +182,16 @@
     const text = write(value);
     return text === undefined ? "null" : text;
   };
+  // The name of a function, behind a space. Its text is not shown: it is run with counters in it.
+  const called = (value) => {
+    const name = getOwnPropertyDescriptor(value, "name");
+    return name !== undefined && typeof name.value === "string" && name.value !== "" ? " " + name.value : "";
+  };
   const shown = (value) => {
     if (typeof value === "string") return value;
     if (value instanceof BaseError) return value.name + ": " + value.message;
     if (typeof value === "symbol") return "a symbol";
+    if (typeof value === "function") return "[function" + called(value) + "]";
     const text = write(value);
     return text === undefined ? Text(value) : text;
   };
@@ -248,14 +283,19 @@
     }
     return (all > 256 ? 2 + all / 16 : 2) + given.length / 4;
   };
+  // How many a map or a set has; undefined where it is none, and only inherits from one.
+  const within = (kind, count, value) => {
+    if (!apply(isPrototypeOf, kind, [value])) return undefined;
+    try {
+      return apply(count, value, []);
+    } catch {
+      return undefined;
+    }
+  };
   const many = (value) => {
     for (const [kind, count] of kinds) {
-      if (!apply(isPrototypeOf, kind, [value])) continue;
-      try {
-        return apply(count, value, []);
-      } catch {
-        // It is no such thing, and only inherits from one.
-      }
+      const length = within(kind, count, value);
+      if (length !== undefined) return length;
     }
     return 0;
   };
@@ -434,7 +474,7 @@
   wrapped(JSON, "parse", paid((self, [value]) => 20 + size(value) / 2));
   own_(JSON, "stringify", { stringify(value, replacer, space) {
     charge(5);
-    const text = write(value);
+    const text = write(value, true);
     if (text === undefined || (replacer === undefined && space === undefined)) return text;
     return stringify(parse(text), replacer, space);
   } }.stringify);
@@ -676,6 +716,13 @@
     }
   }
 
+  // What a function is made of is not shown either.
+  own_(getPrototypeOf(function () {}), "toString", { toString() {
+    if (typeof this !== "function") throw new TypeError("a function is needed here");
+    charge(2);
+    return "function" + called(this) + "() { [code] }";
+  } }.toString);
+
   // Tools.
   const settle = { __proto__: null };
   const own = { __proto__: null };
@@ -690,7 +737,7 @@
         const text = written(object);
         const id = call(name, text);
         if (id === undefined) end();
-        settle[id] = { __proto__: null, resolve, reject };
+        settle[id] = { __proto__: null, name, resolve, reject };
       });
     };
   }
@@ -738,9 +785,13 @@
       apply(then, main, [done, broken]);
     },
     give(id, good, text) {
-      const { resolve, reject } = settle[id];
+      const { name, resolve, reject } = settle[id];
       delete settle[id];
-      if (!good) return reject(named("ToolError", text));
+      if (!good) {
+        const error = named("ToolError", text);
+        own_(error, "tool", name);
+        return reject(error);
+      }
       let value = text;
       try {
         const read = parse(text);

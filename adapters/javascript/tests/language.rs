@@ -53,6 +53,48 @@ fn fault(source: &str) -> ProgramFault {
 fn programs_come_to_what_they_mean() {
     for (source, meant) in [
         ("1 + 1", "2"),
+        (
+            "async function main() { return (await tools.look({ a: 1 })).a; }\nmain();",
+            "1",
+        ),
+        ("(async () => 'b')();", "\"b\""),
+        ("tools.look({ a: 2 });", "{\"a\":2}"),
+        ("tools.look({ a: 2 }).then(told => told.a)", "2"),
+        ("({ then(settle) { settle(3); } })", "3"),
+        (
+            "new Map([['a', 1], ['b', new Map()]])",
+            "{\"a\":1,\"b\":{}}",
+        ),
+        (
+            "new Map([[1, 'a'], ['1', 'b']])",
+            "[[1,\"a\"],[\"1\",\"b\"]]",
+        ),
+        (
+            "({ a: new Set([1, 2]), b: [new TypeError('no')] })",
+            "{\"a\":[1,2],\"b\":[\"TypeError: no\"]}",
+        ),
+        (
+            "class M extends Map { get size() { return 7; } }\nnew M([['a', 1]])",
+            "{\"a\":1}",
+        ),
+        ("Object.create(Map.prototype)", "{}"),
+        (
+            "JSON.stringify({ a: new Set([1]), b: new Map() })",
+            "\"{\\\"a\\\":{},\\\"b\\\":{}}\"",
+        ),
+        ("const data = await tools.look({ n: 4 });\ndata.n", "4"),
+        (
+            "let fail = 0, print = 1;\nconst { console } = { console: 2 };\n[fail, print, console]",
+            "[0,1,2]",
+        ),
+        (
+            "String(function named() { return 1; })",
+            "\"function named() { [code] }\"",
+        ),
+        (
+            "try { await tools['a-b']({}); } catch (e) { e.tool + ' ' + e.message }",
+            "null",
+        ),
         ("let s = ''\nfor (const c of 'abc') s += c\ns", "\"abc\""),
         ("let n = 0\nwhile (n < 10) n++\nn", "10"),
         ("let n = 0; do n += 2; while (n < 9); n", "10"),
@@ -263,7 +305,51 @@ fn faults_say_what_and_where() {
             "Mine: so",
         ),
         ("x;\nlet x = 1;", "unbound_var", 1, 0, "x"),
-        ("await tools['a-b']({});", "tool_error", 0, 0, "no"),
+        ("const memory = {};", "parse_error", 1, 7, "memory is there"),
+        ("const tools = {};", "parse_error", 1, 7, "tools is there"),
+        (
+            "console.table([1]);",
+            "unbound_var",
+            1,
+            9,
+            "console has no table",
+        ),
+        ("Math.random();", "unbound_var", 1, 6, "Math.random"),
+        (
+            "Promise.reject(new Error('so'))",
+            "runtime_error",
+            0,
+            0,
+            "so",
+        ),
+        (
+            "new Promise(() => {})",
+            "runtime_error",
+            0,
+            0,
+            "nothing settles",
+        ),
+        (
+            "const m = new Map();\nm.set('m', m);\nm",
+            "depth_exceeded",
+            0,
+            0,
+            "nested deeper",
+        ),
+        (
+            "(() => { const e = new Error(); Object.defineProperty(e, 'message', { get() { throw new Error('trap'); } }); return [e]; })()",
+            "runtime_error",
+            0,
+            0,
+            "trap",
+        ),
+        (
+            "await tools['a-b']({});",
+            "tool_error",
+            0,
+            0,
+            "a-b failed: no",
+        ),
         ("await tools['n' + 1]({});", "unknown_tool", 1, 0, "n1"),
         (
             "await tools.look(7);",
@@ -313,12 +399,12 @@ fn what_fails_and_is_not_looked_at_is_a_fault() {
         (
             "tools['a-b']({}); return 1;",
             "tool_error",
-            "nothing awaited it: no",
+            "nothing awaited it: a-b failed: no",
         ),
         (
             "const p = tools['a-b']({}); await tools.look({}); return 1;",
             "tool_error",
-            "nothing awaited it: no",
+            "nothing awaited it: a-b failed: no",
         ),
         (
             "const f = async () => { null.x; }; f(); return 1;",
@@ -416,4 +502,6 @@ fn prints_are_texts_and_json() {
         done.prints,
         ["a 1 {\"b\":[2]} null undefined", "Error: x", "c", "d"]
     );
+    let (_, done) = run("print(new Map([['a', new Set([1])]]), () => 1, function f() {});");
+    assert_eq!(done.prints, ["{\"a\":[1]} [function] [function f]"]);
 }

@@ -64,8 +64,8 @@ pub use provider::{
 };
 pub use socket::{WireOpened, WireSocket};
 pub use store::{
-    Claimed, Durability, Fencing, LogStore, Repair, Snapshot, StoreCapabilities, StoreError,
-    StoreErrorKind, StoreRetry, Verified,
+    Claimed, Durability, Fencing, LogStore, MAX_APPEND_BYTES, MAX_FACT_BYTES, Repair, Snapshot,
+    StoreCapabilities, StoreError, StoreErrorKind, StoreRetry, Verified,
 };
 pub use summary::{SessionFilter, SessionHead, Summary};
 pub use tools::{

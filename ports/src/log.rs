@@ -1,4 +1,4 @@
-//! A log as a stream: facts one after another, with a bounded part of them in memory.
+//! A log as a stream: facts one after another, with a page of them in memory.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use windlass_core::{Recorded, Seq, SessionId};
 use crate::store::{LogStore, StoreError};
 
 /// How many facts are asked for at a time.
-const PAGE: usize = 512;
+const PAGE: usize = 128;
 
-/// Reads a session's log from a position on, oldest fact first.
+/// Reads a session's log from a position on, oldest fact first. After an error it goes on where it was.
 pub struct Log {
     store: Arc<dyn LogStore>,
     session: SessionId,
@@ -33,6 +33,12 @@ impl Log {
             page: VecDeque::new(),
             ended: false,
         }
+    }
+
+    /// Whose log it is.
+    #[must_use]
+    pub fn session(&self) -> &SessionId {
+        &self.session
     }
 
     /// The position of the fact that was given last, or where it began.

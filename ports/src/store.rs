@@ -10,6 +10,14 @@ use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use crate::chain::Link;
 use crate::summary::{SessionFilter, SessionHead};
 
+/// The largest fact in bytes of its text form: one bound for all stores, so that a log that one of
+/// them took is one that any other takes. A store reads what was written under another bound.
+pub const MAX_FACT_BYTES: usize = 16 * 1024 * 1024;
+
+/// Bytes of the text forms of an append that every store takes; it may refuse more as `TooLarge`.
+/// Whoever appends much cuts it into parts.
+pub const MAX_APPEND_BYTES: usize = 64 * 1024 * 1024;
+
 /// Keeps logs.
 ///
 /// Laws:
@@ -65,7 +73,8 @@ pub trait LogStore: Send + Sync + 'static {
     /// # Errors
     /// `Conflict` when `after` is not the log's last position, `NotClaimed` when the epoch is not
     /// that of the latest claim, `Invalid` when the facts are empty, of another session or not
-    /// numbered on, `TooLarge`, `Full`, `Unavailable`, `Io`.
+    /// numbered on, `TooLarge` when a fact has more than [`MAX_FACT_BYTES`], or all together more than
+    /// the store takes, which is [`MAX_APPEND_BYTES`] at the least, `Full`, `Unavailable`, `Io`.
     async fn append(
         &self,
         session: &SessionId,
@@ -169,7 +178,7 @@ pub trait LogStore: Send + Sync + 'static {
 pub struct StoreCapabilities {
     /// What an acknowledged append survives.
     pub durability: Durability,
-    /// The largest fact in bytes of its text form.
+    /// The largest fact that is appended, in bytes of its text form: [`MAX_FACT_BYTES`].
     pub max_fact_bytes: usize,
     /// Which writers a claim fences off.
     pub fencing: Fencing,

@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use windlass_core::{Recorded, Seq, SessionId};
-use windlass_ports::{Link, StoreError, StoreErrorKind, codec};
-
-/// The most bytes of the text forms of one append together.
-pub const MOST_BATCH_BYTES: usize = 64 * 1024 * 1024;
+use windlass_ports::{Link, MAX_APPEND_BYTES, MAX_FACT_BYTES, StoreError, StoreErrorKind, codec};
 
 /// Facts that may be appended, with their text forms. There is at least one.
 #[derive(Debug, Clone)]
@@ -24,8 +21,8 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Takes facts that are to stand after position `after`, each of at most `most` bytes. `place`
-    /// names the store, for what is said of an error.
+    /// Takes facts that are to stand after position `after`, each of at most [`MAX_FACT_BYTES`] and
+    /// together of at most [`MAX_APPEND_BYTES`]. `place` names the store, for what is said of an error.
     ///
     /// # Errors
     /// `Invalid` when there is none, or one is of another session or not numbered on; `TooLarge`.
@@ -34,7 +31,6 @@ impl Batch {
         session: &SessionId,
         after: Seq,
         facts: &[Arc<Recorded>],
-        most: usize,
     ) -> Result<Self, StoreError> {
         let refused = |kind, what: String| {
             let context = format!("appending to session {session} in {place}: {what}");
@@ -59,17 +55,17 @@ impl Batch {
             last = fact.seq.0;
             let text = codec::encode(fact);
             let text = text.map_err(|error| invalid(format!("position {last}: {error}")))?;
-            if text.len() > most {
+            if text.len() > MAX_FACT_BYTES {
                 return Err(too_large(format!(
-                    "the fact at position {last} has {} bytes and at most {most} are taken; cut \
-                     what it carries",
+                    "the fact at position {last} has {} bytes and at most {MAX_FACT_BYTES} are \
+                     taken; cut what it carries",
                     text.len()
                 )));
             }
             bytes = bytes.saturating_add(text.len());
-            if bytes > MOST_BATCH_BYTES {
+            if bytes > MAX_APPEND_BYTES {
                 return Err(too_large(format!(
-                    "its facts have more than {MOST_BATCH_BYTES} bytes together; append them in \
+                    "its facts have more than {MAX_APPEND_BYTES} bytes together; append them in \
                      parts"
                 )));
             }

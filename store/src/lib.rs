@@ -15,6 +15,6 @@ mod watch;
 
 pub use air::{Air, HELD, Told};
 pub use backlog::Backlog;
-pub use batch::{Batch, MOST_BATCH_BYTES};
+pub use batch::Batch;
 pub use medium::{End, Medium, Unit};
 pub use pipeline::{Bounds, Pipeline, Wake};

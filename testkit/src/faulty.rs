@@ -9,14 +9,11 @@ use async_trait::async_trait;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::codec::{self, CodecError};
 use windlass_ports::{
-    Claimed, Durability, Fencing, Link, LogStore, SessionFilter, SessionHead, StoreCapabilities,
-    StoreError, StoreErrorKind, Summary, Verified,
+    Claimed, Durability, Fencing, Link, LogStore, MAX_APPEND_BYTES, MAX_FACT_BYTES, SessionFilter,
+    SessionHead, StoreCapabilities, StoreError, StoreErrorKind, Summary, Verified,
 };
 
 use crate::gate::Gate;
-
-/// The largest fact that it takes.
-const MAX_FACT_BYTES: usize = 4 * 1024 * 1024;
 
 /// A log store in memory that fails where a script says so, and otherwise keeps every promise of
 /// the port. Clones are the same store.
@@ -306,6 +303,9 @@ impl Disk {
             }
             kept.push(Arc::new(codec::decode(&text).map_err(unread)?));
             bytes += text.len() as u64;
+        }
+        if bytes > MAX_APPEND_BYTES as u64 {
+            return refused(StoreErrorKind::TooLarge, "its facts are too large together");
         }
         if kept.is_empty() {
             return refused(StoreErrorKind::Invalid, "it holds no fact");

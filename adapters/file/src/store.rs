@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Durability, Fencing, LogStore, SessionFilter, SessionHead, Snapshot,
+    Claimed, Durability, Fencing, LogStore, MAX_FACT_BYTES, SessionFilter, SessionHead, Snapshot,
     StoreCapabilities, StoreError, StoreErrorKind, Verified,
 };
 use windlass_store::{Batch, Bounds, Pipeline};
@@ -23,8 +23,6 @@ use crate::shelf::Shelf;
 use crate::upkeep::Upkeep;
 use crate::{error, snapshots};
 
-/// The largest fact in bytes of its text form.
-const MAX_FACT_BYTES: usize = 32 * 1024 * 1024;
 /// How often the files are looked at for what other processes append, in milliseconds.
 const POLL_MS: u64 = 100;
 
@@ -151,7 +149,7 @@ impl LogStore for FileStore {
         after: Seq,
         facts: &[Arc<Recorded>],
     ) -> Result<(), StoreError> {
-        let batch = Batch::new(&self.place, session, after, facts, MAX_FACT_BYTES)?;
+        let batch = Batch::new(&self.place, session, after, facts)?;
         self.pipeline.append(batch, epoch).await
     }
 
@@ -240,3 +238,6 @@ impl LogStore for FileStore {
             .await
     }
 }
+
+#[cfg(test)]
+mod tests;

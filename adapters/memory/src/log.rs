@@ -5,10 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
-use windlass_ports::{Link, Snapshot, StoreError, StoreErrorKind, Summary};
-
-/// The largest fact in bytes of its text form.
-pub(crate) const MAX_FACT_BYTES: usize = 16 * 1024 * 1024;
+use windlass_ports::{Link, MAX_FACT_BYTES, Snapshot, StoreError, StoreErrorKind, Summary};
 
 /// A session that is claimed, has facts, or both.
 #[derive(Debug, Default)]

@@ -9,14 +9,12 @@ use async_trait::async_trait;
 use tokio::time::timeout;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Durability, Fencing, LogStore, SessionFilter, SessionHead, Snapshot,
+    Claimed, Durability, Fencing, LogStore, MAX_FACT_BYTES, SessionFilter, SessionHead, Snapshot,
     StoreCapabilities, StoreError, StoreErrorKind, Summary, Verified,
 };
 
 use crate::inbox::{Letters, MemoryInbox};
-use crate::log::{
-    Claim, Log, MAX_FACT_BYTES, check_numbers, conflict, full, link, measure, not_claimed,
-};
+use crate::log::{Claim, Log, check_numbers, conflict, full, link, measure, not_claimed};
 use crate::relay::{MemoryRelay, Nodes};
 
 const MAX_SNAPSHOT_BYTES: usize = 64 * 1024 * 1024;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Fencing, Link, LogStore, SessionFilter, SessionHead, Snapshot, StoreCapabilities,
-    StoreError, Verified,
+    Claimed, Fencing, Link, LogStore, MAX_FACT_BYTES, SessionFilter, SessionHead, Snapshot,
+    StoreCapabilities, StoreError, Verified,
 };
 use windlass_store::End;
 
@@ -27,9 +27,6 @@ use crate::relay::NatsRelay;
 use crate::server::{Server, Stored};
 use crate::trouble::bad_head;
 use crate::vigil::Vigil;
-
-/// The largest fact in bytes of its text form.
-const MAX_FACT_BYTES: usize = 16 * 1024 * 1024;
 
 /// The most bytes of a snapshot.
 pub(crate) const MAX_SNAPSHOT_BYTES: usize = 16 * 1024 * 1024;
@@ -278,8 +275,7 @@ impl LogStore for NatsStore {
         after: Seq,
         facts: &[Arc<Recorded>],
     ) -> Result<(), StoreError> {
-        let most = self.capabilities.max_fact_bytes;
-        let batch = windlass_store::Batch::new(&self.shown, session, after, facts, most)?;
+        let batch = windlass_store::Batch::new(&self.shown, session, after, facts)?;
         self.keep(&batch, epoch).await
     }
 

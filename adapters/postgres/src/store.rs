@@ -10,8 +10,8 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Durability, Fencing, Link, LogStore, SessionFilter, SessionHead, Snapshot,
-    StoreCapabilities, StoreError, StoreErrorKind, Summary, Verified,
+    Claimed, Durability, Fencing, Link, LogStore, MAX_FACT_BYTES, SessionFilter, SessionHead,
+    Snapshot, StoreCapabilities, StoreError, StoreErrorKind, Summary, Verified,
 };
 use windlass_store::{Batch, End};
 
@@ -31,8 +31,6 @@ use crate::slots::{Slot, Slots};
 use crate::tails::Tails;
 use crate::{read, record, schema, snapshots, tls};
 
-/// The largest fact.
-const MAX_FACT_BYTES: usize = 16 * 1024 * 1024;
 /// How often claims are given back that could not be given back before.
 const GIVE_BACK: Duration = Duration::from_secs(1);
 /// How often a claim begins anew because this node's lease was over, or another node just left.
@@ -349,7 +347,7 @@ impl LogStore for PostgresStore {
         let Some(slot) = self.shared().slots.of(session, epoch) else {
             return Err(refused());
         };
-        let batch = Batch::new(place, session, after, facts, MAX_FACT_BYTES)?;
+        let batch = Batch::new(place, session, after, facts)?;
         let mut slot = slot.lock_owned().await;
         if slot.end_at(after).is_none() {
             let end = self.end(session, &slot).await?;

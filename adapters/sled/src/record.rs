@@ -9,16 +9,13 @@
 //! bytes in place of what all stores begin it with. What it wrote is read and gone on with.
 
 use windlass_core::{Seq, SessionId};
-use windlass_ports::{Link, Summary};
+use windlass_ports::{Link, MAX_FACT_BYTES, Summary};
 
 use crate::note;
 
 /// A leaf of the database has up to 18 rows and must stay below a quarter of a segment
 /// (2 MiB), else it is moved to a file of its own, which nobody syncs.
 pub(crate) const CHUNK: usize = 64 * 1024;
-
-/// The largest fact in its text form.
-pub(crate) const MAX_FACT_BYTES: usize = 16 * 1024 * 1024;
 
 /// The row that names the store. No session's key begins with a zero byte.
 pub(crate) const STORE_KEY: &[u8] = b"\0store";

@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Durability, Fencing, LogStore, SessionFilter, SessionHead, Snapshot,
+    Claimed, Durability, Fencing, LogStore, MAX_FACT_BYTES, SessionFilter, SessionHead, Snapshot,
     StoreCapabilities, StoreError, StoreErrorKind, StoreRetry, Verified,
 };
 use windlass_store::{Batch, Bounds, Pipeline};
@@ -22,7 +22,6 @@ use crate::medium::Database;
 use crate::open::{self, Mode};
 use crate::pool::{self, Job};
 use crate::read::{Cursor, Stretch, decode, head_of, sessions, stretch};
-use crate::record::MAX_FACT_BYTES;
 use crate::shared::Shared;
 use crate::snapshot;
 use crate::watchdog::message;
@@ -211,7 +210,7 @@ impl LogStore for SledStore {
         after: Seq,
         facts: &[Arc<Recorded>],
     ) -> Result<(), StoreError> {
-        let batch = Batch::new(&self.place, session, after, facts, MAX_FACT_BYTES)?;
+        let batch = Batch::new(&self.place, session, after, facts)?;
         self.pipeline()?.append(batch, epoch).await
     }
 

@@ -1,17 +1,21 @@
 //! Copy: a session from one store to another, with what is kept beside its log.
 //!
 //! Facts are copied byte for byte in their text form, so both logs have one chain. What a fact names is
-//! copied before it. A copy that was cut short goes on where the target stands.
+//! copied before it. A copy that was cut short goes on where the target stands. Both stores' own checks
+//! must tell the chain of what was read.
 
 use std::sync::Arc;
 
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
-use windlass_ports::{BlobError, Blobs, Link, LogStore, StoreError, StoreErrorKind, codec};
+use windlass_ports::{
+    BlobError, Blobs, Link, Log, LogStore, StoreError, StoreErrorKind, Verified, codec,
+};
 
 use crate::beside::{Beside, NotBrought, Place};
+use crate::parts::Parts;
 
-/// Facts that are copied at a time.
-pub(crate) const PAGE: usize = 512;
+/// Facts whose names are remembered as looked for.
+const LOOKED: u64 = 512;
 
 /// A store, and what is kept beside its logs.
 #[derive(Clone)]
@@ -67,6 +71,19 @@ pub enum CopyError {
         /// How they differ.
         what: String,
     },
+    /// The target has all of this session, and more. It is left alone.
+    #[error(
+        "session {session} is further on in the target: it has {there} facts there, and the first \
+         {here} are all that is to copy. Nothing was copied; to have the rest here, copy the other way"
+    )]
+    Further {
+        /// The session.
+        session: SessionId,
+        /// The last position of the source.
+        here: Seq,
+        /// The last position of the target.
+        there: Seq,
+    },
     /// What is kept beside a log could not be copied.
     #[error("session {session}, what is kept as {sha256}: {error}")]
     Blob {
@@ -76,6 +93,17 @@ pub enum CopyError {
         sha256: String,
         /// What went wrong.
         error: BlobError,
+    },
+    /// What was read of the source is not what its own check of that log tells.
+    #[error(
+        "session {session}: what was read of it is not what its store verifies: {what}. Do not use the \
+         copy, and report this as a defect of the store that it is copied from"
+    )]
+    Misread {
+        /// The session.
+        session: SessionId,
+        /// How they differ.
+        what: String,
     },
     /// What the target reads is not what was written to it.
     #[error(
@@ -94,10 +122,13 @@ pub enum CopyError {
 ///
 /// The source is claimed meanwhile. Where it cannot be, because it is being written or cannot be written
 /// to, what is there is copied, and [`Copied::unclaimed`] says so. The target is claimed, and its log must
-/// be how this one begins. At the end the target's log is verified as a whole.
+/// be how this one begins. Both logs are verified as a whole by their stores, and must tell the chain of
+/// what was copied. Of a source that is damaged the part before the damage is copied, and the damage is
+/// the error.
 ///
 /// # Errors
-/// [`CopyError`]: a store that fails, another session of that id, a log that does not verify.
+/// [`CopyError`]: a store that fails, another session of that id or one that is further on, a log that
+/// does not verify.
 pub async fn copy(from: &Keeper, to: &Keeper, session: &SessionId) -> Result<Copied, CopyError> {
     // A claim would begin a session that is not there.
     let first = from.store.read(session, Seq::ZERO, 1).await;
@@ -149,6 +180,26 @@ async fn claimed(
     session: &SessionId,
     unclaimed: Option<String>,
 ) -> Result<Copied, CopyError> {
+    // Before the copy: one that is being written goes on growing.
+    let source = from.store.verify(session).await;
+    let (until, source) = match source {
+        Ok(source) => (source.last, Ok(source)),
+        Err(error) => match error.kind {
+            StoreErrorKind::Corrupt { after, .. } => (after, Err(error)),
+            StoreErrorKind::Unknown
+            | StoreErrorKind::Locked
+            | StoreErrorKind::NotClaimed
+            | StoreErrorKind::Conflict { .. }
+            | StoreErrorKind::Invalid
+            | StoreErrorKind::TooLarge
+            | StoreErrorKind::Newer
+            | StoreErrorKind::Full
+            | StoreErrorKind::ReadOnly
+            | StoreErrorKind::Unsupported
+            | StoreErrorKind::Unavailable
+            | StoreErrorKind::Io => return Err(CopyError::Source(error)),
+        },
+    };
     let claim = to.store.claim(session).await.map_err(CopyError::Target)?;
     let mut copying = Copying {
         from,
@@ -156,7 +207,9 @@ async fn claimed(
         session,
         epoch: claim.epoch,
         there: claim.last,
+        until,
         beside: Beside::new(from.beside(session), to.beside(session)),
+        parts: Parts::default(),
         copied: Copied {
             last: Seq::ZERO,
             facts: 0,
@@ -166,7 +219,7 @@ async fn claimed(
             unclaimed,
         },
     };
-    let copied = copying.run().await;
+    let copied = copying.run(source).await;
     let_go(to, session, claim.epoch).await;
     copied.map(|()| Copied {
         blobs: copying.beside.written,
@@ -183,25 +236,42 @@ struct Copying<'a> {
     epoch: Epoch,
     /// The last position that the target had.
     there: Seq,
+    /// The last position that is copied: the source's last, or the last one before its damage.
+    until: Seq,
     beside: Beside<'a>,
+    parts: Parts,
     copied: Copied,
 }
 
 impl Copying<'_> {
-    async fn run(&mut self) -> Result<(), CopyError> {
-        self.begun().await?;
-        loop {
-            let facts = self.read(self.copied.last).await?;
-            if facts.is_empty() {
-                break;
+    async fn run(&mut self, source: Result<Verified, StoreError>) -> Result<(), CopyError> {
+        match (self.begun().await, &source) {
+            (Ok(()), _) => {}
+            // That it has more than stands before the damage is not what is wrong.
+            (Err(CopyError::Further { .. }), Err(_)) => {
+                return source.map(|_| ()).map_err(CopyError::Source);
             }
-            self.page(&facts).await?;
+            (Err(error), _) => return Err(error),
         }
-        let chain = self.verified().await?;
-        if chain != self.copied.chain {
+        let mut log = read(self.from, self.session, self.until);
+        while let Some(fact) = log.next().await.map_err(CopyError::Source)? {
+            self.take(fact).await?;
+        }
+        let rest = self.parts.rest();
+        self.append(&rest).await?;
+        let source = source.map_err(CopyError::Source)?;
+        let (last, chain) = (self.copied.last, self.copied.chain);
+        if (source.last, source.chain) != (last, chain) {
+            return Err(CopyError::Misread {
+                session: self.session.clone(),
+                what: differ((source.last, source.chain), (last, chain)),
+            });
+        }
+        let target = self.verified().await?;
+        if (target.last, target.chain) != (last, chain) {
             return Err(CopyError::Differs {
                 session: self.session.clone(),
-                what: format!("its chain is {chain}, and was {}", self.copied.chain),
+                what: differ((target.last, target.chain), (last, chain)),
             });
         }
         Ok(())
@@ -212,35 +282,38 @@ impl Copying<'_> {
         if self.there == Seq::ZERO {
             return Ok(());
         }
-        let (mut chain, mut last) = (self.copied.chain, Seq::ZERO);
-        while last < self.there {
-            let facts = self.read(last).await?;
-            let Some(end) = facts.last().map(|fact| fact.seq) else {
-                let what = format!("it has {} facts, and there are {last} to copy", self.there);
-                return Err(self.another(what));
+        let both = self.there.min(self.until);
+        let (here, chain) = self.chain(self.from, both, CopyError::Source).await?;
+        if here == self.there {
+            return match self.verified().await?.chain == chain {
+                true => Ok(()),
+                false => Err(self.another(here)),
             };
-            for fact in &facts {
-                chain = chain.then(&self.text(fact)?);
-            }
-            last = end;
         }
-        if self.verified().await? != chain {
-            return Err(self.another(format!("the first {last} facts are not the same")));
+        let (_, begins) = self.chain(self.to, here, CopyError::Target).await?;
+        if begins != chain {
+            return Err(self.another(here));
         }
-        Ok(())
+        Err(CopyError::Further {
+            session: self.session.clone(),
+            here,
+            there: self.there,
+        })
     }
 
-    /// The next facts of the source. A page ends where the target's log did, so that all of it is there
-    /// or all of it is new.
-    async fn read(&self, after: Seq) -> Result<Vec<Arc<Recorded>>, CopyError> {
-        let left = self.there.0.saturating_sub(after.0);
-        let limit = match usize::try_from(left) {
-            Ok(0) | Err(_) => PAGE,
-            Ok(left) => left.min(PAGE),
-        };
-        let facts = self.from.store.read(self.session, after, limit).await;
-        let facts = facts.map_err(CopyError::Source)?.into_iter();
-        Ok(facts.map(Arc::new).collect())
+    /// The last link of the first facts of a log, and the position of the last of them.
+    async fn chain(
+        &self,
+        keeper: &Keeper,
+        until: Seq,
+        whose: fn(StoreError) -> CopyError,
+    ) -> Result<(Seq, Link), CopyError> {
+        let mut log = read(keeper, self.session, until);
+        let mut chain = Link::genesis(self.session);
+        while let Some(fact) = log.next().await.map_err(whose)? {
+            chain = chain.then(&self.text(&fact)?);
+        }
+        Ok((log.position(), chain))
     }
 
     fn text(&self, fact: &Recorded) -> Result<Vec<u8>, CopyError> {
@@ -250,38 +323,57 @@ impl Copying<'_> {
         })
     }
 
-    async fn verified(&self) -> Result<Link, CopyError> {
+    async fn verified(&self) -> Result<Verified, CopyError> {
         let verified = self.to.store.verify(self.session).await;
-        Ok(verified.map_err(CopyError::Target)?.chain)
+        verified.map_err(CopyError::Target)
     }
 
-    fn another(&self, what: String) -> CopyError {
+    fn another(&self, both: Seq) -> CopyError {
         CopyError::Another {
             session: self.session.clone(),
-            what,
+            what: format!("the first {both} facts are not the same"),
         }
     }
 
-    async fn page(&mut self, facts: &[Arc<Recorded>]) -> Result<(), CopyError> {
-        let mut chain = self.copied.chain;
-        self.beside.page();
-        for fact in facts {
-            chain = chain.then(&self.text(fact)?);
-            let brought = self.beside.bring(&fact.fact).await;
-            brought.map_err(|NotBrought { sha256, error }| CopyError::Blob {
-                session: self.session.clone(),
-                sha256,
-                error,
-            })?;
+    /// Takes the next fact, and what it names.
+    async fn take(&mut self, fact: Recorded) -> Result<(), CopyError> {
+        let text = self.text(&fact)?;
+        if fact.seq.0.is_multiple_of(LOOKED) {
+            self.beside.page();
         }
-        let last = facts.last().map_or(self.copied.last, |fact| fact.seq);
-        if last > self.there {
-            let after = self.copied.last;
-            let append = self.to.store.append(self.session, self.epoch, after, facts);
-            append.await.map_err(CopyError::Target)?;
-            self.copied.facts = self.copied.facts.saturating_add(facts.len() as u64);
+        let brought = self.beside.bring(&fact.fact).await;
+        brought.map_err(|NotBrought { sha256, error }| CopyError::Blob {
+            session: self.session.clone(),
+            sha256,
+            error,
+        })?;
+        (self.copied.chain, self.copied.last) = (self.copied.chain.then(&text), fact.seq);
+        if fact.seq <= self.there {
+            return Ok(());
         }
-        (self.copied.chain, self.copied.last) = (chain, last);
+        let part = self.parts.push(Arc::new(fact), text.len());
+        self.append(&part).await
+    }
+
+    async fn append(&mut self, part: &[Arc<Recorded>]) -> Result<(), CopyError> {
+        let Some(first) = part.first() else {
+            return Ok(());
+        };
+        let after = Seq(first.seq.0.saturating_sub(1));
+        let append = self.to.store.append(self.session, self.epoch, after, part);
+        append.await.map_err(CopyError::Target)?;
+        self.copied.facts = self.copied.facts.saturating_add(part.len() as u64);
         Ok(())
     }
+}
+
+/// The first facts of a log.
+fn read(keeper: &Keeper, session: &SessionId, until: Seq) -> Log {
+    let most = usize::try_from(until.0).unwrap_or(usize::MAX);
+    Log::read(keeper.store.clone(), session.clone(), Seq::ZERO, most)
+}
+
+/// What a store tells of a log, and what was read.
+fn differ((last, chain): (Seq, Link), (read, was): (Seq, Link)) -> String {
+    format!("{last} facts with the chain {chain}, and {read} with {was} were read")
 }

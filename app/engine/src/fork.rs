@@ -16,12 +16,13 @@ use windlass_core::{
 use windlass_ports::{BlobError, LogStore, StoreError, StoreErrorKind, codec};
 
 use crate::beside::{Beside, NotBrought};
-use crate::copy::{Keeper, PAGE, let_go};
+use crate::copy::{Keeper, let_go};
+use crate::parts::Parts;
 pub(crate) use engine::whole;
 use survey::{Survey, survey};
 
-/// The most bytes of facts, in their text form, that are appended at a time, unless one fact has more.
-const BATCH: usize = 8 * 1024 * 1024;
+/// How many facts are read at a time.
+const PAGE: usize = 128;
 
 /// A session that was forked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -329,7 +330,7 @@ impl Writing<'_> {
             };
         }
         self.begun().await?;
-        let mut last = Seq::ZERO;
+        let (mut last, mut parts) = (Seq::ZERO, Parts::default());
         while last < self.asked.at {
             let facts = self.facts(last).await?;
             let Some(end) = facts.last().map(|fact| fact.seq) else {
@@ -340,8 +341,6 @@ impl Writing<'_> {
                 return Err(StoreError::new(StoreErrorKind::Unknown, context).into());
             };
             self.beside.page();
-            let mut batch = Vec::new();
-            let mut bytes = 0_usize;
             for fact in facts {
                 let brought = self.beside.bring(&fact.fact).await;
                 brought.map_err(|NotBrought { sha256, error }| ForkError::Blob {
@@ -353,17 +352,12 @@ impl Writing<'_> {
                     continue;
                 }
                 let size = text(&fact)?.len();
-                if bytes.saturating_add(size) > BATCH {
-                    self.append(core::mem::take(&mut batch)).await?;
-                    bytes = 0;
-                }
-                bytes = bytes.saturating_add(size);
-                batch.push(Arc::new(fact));
+                let cut = parts.push(Arc::new(fact), size);
+                self.append(cut).await?;
             }
-            self.append(batch).await?;
             last = end;
         }
-        Ok(())
+        self.append(parts.rest()).await
     }
 
     /// What is there must be how the fork begins.

@@ -4,14 +4,22 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::panic, reason = "a test fails by panicking")]
 
+mod copying {
+    pub(crate) mod lying;
+}
+
 use std::sync::Arc;
 
+use copying::lying::Lying;
 use windlass::core::{Kept, Recorded, Seq, SessionId};
-use windlass::ports::{BlobErrorKind, Blobs, Link, NoBlobs, StoreErrorKind, codec};
+use windlass::ports::{
+    BlobErrorKind, Blobs, Link, LogStore as _, MAX_APPEND_BYTES, NoBlobs, StoreErrorKind, codec,
+};
 use windlass::{CopyError, Keeper, copy};
 use windlass_testkit::blobs::HeldBlobs;
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 use windlass_testkit::golden;
+use windlass_testkit::store::fact_of_size;
 
 fn id() -> SessionId {
     SessionId::new("s").unwrap()
@@ -233,4 +241,87 @@ async fn an_output_that_is_not_what_was_kept_is_not_copied() {
         matches!(refused, Err(CopyError::Blob { .. })),
         "{refused:?}"
     );
+}
+
+/// Facts that are too much for one append, though each may stand in a log.
+#[tokio::test]
+async fn a_log_of_large_facts_is_copied_in_parts_that_a_store_takes() {
+    const LARGE: usize = MAX_APPEND_BYTES / 5 + 1;
+    let blobs = HeldBlobs::new(1 << 20);
+    let (source, target) = (FaultyStore::new(), FaultyStore::new());
+    let from = keeper(&source, &blobs, &[]).await;
+    let to = keeper(&target, &blobs, &[]).await;
+    let mut claim = source.claim(&id()).await.unwrap();
+    while claim.last < Seq(5) {
+        let fact = fact_of_size(&id(), claim.last, LARGE).unwrap();
+        let (id, facts) = (id(), [fact]);
+        let appended = source.append(&id, claim.epoch, claim.last, &facts);
+        appended.await.unwrap();
+        claim.last = claim.last.next();
+    }
+    source.release(&id(), claim.epoch).await.unwrap();
+    let copied = copy(&from, &to, &id()).await.unwrap();
+    assert_eq!((copied.facts, copied.last), (5, Seq(5)));
+    assert_eq!(source.log(&id()), target.log(&id()));
+}
+
+#[tokio::test]
+async fn a_target_that_is_further_on_is_told_as_that() {
+    let blobs = HeldBlobs::new(1 << 20);
+    let facts = log("a_goal_is_met", &[]);
+    let from = keeper(&FaultyStore::new(), &blobs, &facts[..7]).await;
+    let target = FaultyStore::new();
+    let to = keeper(&target, &blobs, &facts).await;
+    let refused = copy(&from, &to, &id()).await.unwrap_err();
+    let CopyError::Further { here, there, .. } = &refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!((*here, *there), (Seq(7), Seq(facts.len() as u64)));
+    assert!(refused.to_string().contains("copy the other way"));
+    assert_eq!(texts(&target).len(), facts.len());
+    assert!(!target.claimed(&id()));
+}
+
+#[tokio::test]
+async fn what_was_read_is_held_against_what_the_source_verifies() {
+    let blobs = HeldBlobs::new(1 << 20);
+    let facts = log("a_goal_is_met", &[]);
+    let source = FaultyStore::new();
+    keeper(&source, &blobs, &facts).await;
+    let from = Keeper {
+        store: Arc::new(Lying::another_chain(source)),
+        blobs: Arc::new(blobs.clone()),
+    };
+    let to = keeper(&FaultyStore::new(), &blobs, &[]).await;
+    let refused = copy(&from, &to, &id()).await;
+    assert!(
+        matches!(refused, Err(CopyError::Misread { .. })),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
+async fn of_a_damaged_log_the_part_before_the_damage_is_copied_and_the_damage_told() {
+    let blobs = HeldBlobs::new(1 << 20);
+    let facts = log("a_goal_is_met", &[]);
+    let source = FaultyStore::new();
+    keeper(&source, &blobs, &facts).await;
+    let from = Keeper {
+        store: Arc::new(Lying::damaged_after(source, Seq(5))),
+        blobs: Arc::new(blobs.clone()),
+    };
+    let target = FaultyStore::new();
+    let to = keeper(&target, &blobs, &[]).await;
+    for _ in 0..2 {
+        let refused = copy(&from, &to, &id()).await;
+        let Err(CopyError::Source(error)) = refused else {
+            panic!("{refused:?}");
+        };
+        let damage = StoreErrorKind::Corrupt {
+            after: Seq(5),
+            offset: None,
+        };
+        assert_eq!(error.kind, damage);
+        assert_eq!(texts(&target).len(), 5);
+    }
 }

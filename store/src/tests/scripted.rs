@@ -223,7 +223,7 @@ pub(super) fn batch(session: &SessionId, after: u64, count: u64) -> Batch {
 }
 
 pub(super) fn batch_of(session: &SessionId, after: u64, facts: &[Arc<Recorded>]) -> Batch {
-    Batch::new("the scripted store", session, Seq(after), facts, 1 << 20).unwrap()
+    Batch::new("the scripted store", session, Seq(after), facts).unwrap()
 }
 
 pub(super) fn kind(answer: Result<(), StoreError>) -> Option<StoreErrorKind> {

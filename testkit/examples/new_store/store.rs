@@ -13,12 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Durability, Fencing, Link, LogStore, Repair, SessionFilter, SessionHead,
-    StoreCapabilities, StoreError, StoreErrorKind, Summary, Verified, codec,
+    Claimed, Durability, Fencing, Link, LogStore, MAX_FACT_BYTES, Repair, SessionFilter,
+    SessionHead, StoreCapabilities, StoreError, StoreErrorKind, Summary, Verified, codec,
 };
-
-/// The largest fact that it takes, in bytes of its text form.
-const MAX_FACT_BYTES: usize = 16 * 1024 * 1024;
 
 /// What can be wrong with it on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use windlass_core::{Epoch, Recorded, Seq};
-use windlass_ports::StoreErrorKind;
+use windlass_ports::{MAX_FACT_BYTES, StoreErrorKind};
 
 use super::StoreFixture;
 use super::facts::{fact_of_size, numbered_facts, sample_facts, saying};
@@ -187,9 +187,9 @@ pub fn a_fact_that_is_too_large_is_refused(at: &dyn StoreFixture) -> Checked {
         let store = at.open().await;
         let max = store.capabilities().max_fact_bytes;
         ensure!(
-            (4 * 1024 * 1024..=256 * 1024 * 1024).contains(&max),
-            "the store declares that a fact may have {max} bytes: less than 4 MiB is too little \
-             for a model's answer, more than 256 MiB is no bound"
+            max == MAX_FACT_BYTES,
+            "the store declares that a fact may have {max} bytes, and all take {MAX_FACT_BYTES}: a \
+             log could not be copied between it and the others"
         );
         let mut writer = Writer::new(&store, "s").await?;
         writer.append(writer.next(1)).await?;

@@ -114,8 +114,8 @@ impl From<CopyError> for Failure {
     fn from(error: CopyError) -> Self {
         match error {
             CopyError::Source(error) | CopyError::Target(error) => error.into(),
-            CopyError::Another { .. } => Self::usage(error.to_string()),
-            CopyError::Blob { .. } | CopyError::Differs { .. } => {
+            CopyError::Another { .. } | CopyError::Further { .. } => Self::usage(error.to_string()),
+            CopyError::Blob { .. } | CopyError::Misread { .. } | CopyError::Differs { .. } => {
                 Self::new(Exit::Store, error.to_string())
             }
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use windlass_core::{Lineage, Recorded, Scope, Seq, Session, opened};
 use windlass_ports::LogStore;
 
+use super::PAGE;
 use super::{ForkAt, ForkError, first, text};
-use crate::copy::PAGE;
 
 /// A log that may be forked as it is asked.
 pub(super) struct Survey {

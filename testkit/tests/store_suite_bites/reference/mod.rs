@@ -17,11 +17,10 @@ pub(crate) use place::Place;
 use tokio::sync::Notify;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Durability, Fencing, Link, LogStore, SessionFilter, SessionHead, Snapshot,
-    StoreCapabilities, StoreError, StoreErrorKind, Verified, codec,
+    Claimed, Durability, Fencing, Link, LogStore, MAX_FACT_BYTES, SessionFilter, SessionHead,
+    Snapshot, StoreCapabilities, StoreError, StoreErrorKind, Verified, codec,
 };
 
-const MAX_FACT_BYTES: usize = 4 * 1024 * 1024;
 const MAX_SNAPSHOT_BYTES: usize = 64 * 1024;
 
 #[derive(Default)]

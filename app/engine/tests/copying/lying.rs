@@ -1,0 +1,102 @@
+//! A store whose own check of a log tells something else than the log says.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use windlass::core::{Epoch, Recorded, Seq, SessionId};
+use windlass::ports::{
+    Claimed, Link, LogStore, SessionFilter, SessionHead, StoreCapabilities, StoreError,
+    StoreErrorKind, Verified,
+};
+use windlass_testkit::faulty::FaultyStore;
+
+pub(crate) struct Lying {
+    store: FaultyStore,
+    /// After which position its logs are damaged.
+    damaged: Option<Seq>,
+}
+
+impl Lying {
+    pub(crate) fn another_chain(store: FaultyStore) -> Self {
+        Self {
+            store,
+            damaged: None,
+        }
+    }
+
+    /// What stands behind this position does not read.
+    pub(crate) fn damaged_after(store: FaultyStore, after: Seq) -> Self {
+        Self {
+            store,
+            damaged: Some(after),
+        }
+    }
+}
+
+fn damage(after: Seq) -> StoreError {
+    let kind = StoreErrorKind::Corrupt {
+        after,
+        offset: None,
+    };
+    StoreError::new(kind, "damaged")
+}
+
+#[async_trait]
+impl LogStore for Lying {
+    fn capabilities(&self) -> StoreCapabilities {
+        self.store.capabilities()
+    }
+
+    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
+        self.store.claim(session).await
+    }
+
+    async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        self.store.release(session, epoch).await
+    }
+
+    async fn append(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        after: Seq,
+        facts: &[Arc<Recorded>],
+    ) -> Result<(), StoreError> {
+        self.store.append(session, epoch, after, facts).await
+    }
+
+    async fn read(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, StoreError> {
+        let facts = self.store.read(session, after, limit).await?;
+        match self.damaged {
+            Some(stands) if facts.last().is_some_and(|last| last.seq > stands) => {
+                Err(damage(stands))
+            }
+            Some(_) | None => Ok(facts),
+        }
+    }
+
+    async fn sessions(
+        &self,
+        filter: &SessionFilter,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> Result<Vec<SessionHead>, StoreError> {
+        self.store.sessions(filter, after, limit).await
+    }
+
+    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
+        if let Some(after) = self.damaged {
+            return Err(damage(after));
+        }
+        let verified = self.store.verify(session).await?;
+        Ok(Verified {
+            chain: Link::genesis(session),
+            ..verified
+        })
+    }
+}

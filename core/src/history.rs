@@ -29,6 +29,7 @@ use crate::render::PromptItem;
 
 mod entering;
 mod fitting;
+mod held;
 mod programs;
 
 pub use programs::MadeCall;

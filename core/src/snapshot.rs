@@ -9,12 +9,14 @@ use crate::history::History;
 use crate::record::Recorded;
 use crate::settings::Settings;
 
+mod messages;
 mod open;
 mod source;
 mod turn;
 
+pub use messages::CycleMessages;
 use open::Open;
-pub use turn::{Cycle, CycleCall, CycleMessages, TurnSnapshot};
+pub use turn::{Cycle, CycleCall, TurnSnapshot};
 
 /// Folds a log, fact by fact, into a snapshot a cycle.
 ///
@@ -94,6 +96,12 @@ impl TurnSnapshots {
         Some(open.over(self.history.memory()))
     }
 
+    /// About how many bytes of text it holds, for whoever keeps it beside others. Reads all of it.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.history.bytes()
+    }
+
     fn set(&mut self, settings: &Settings) {
         self.programs = settings.options.program.is_some();
     }
@@ -116,11 +124,7 @@ impl TurnSnapshots {
         }
         let before = self.close();
         let items = self.history.items();
-        let messages = CycleMessages {
-            count: items.len(),
-            same: self.shown,
-            added: items.iter_from(self.shown).cloned().collect(),
-        };
+        let messages = CycleMessages::new(items.clone(), self.shown);
         self.shown = items.len();
         self.open = Open::new(recorded, fact, messages, self.frozen);
         before

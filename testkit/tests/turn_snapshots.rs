@@ -80,10 +80,12 @@ fn tell_what_was_shown(log: &[Recorded], all: &[&TurnSnapshot]) -> TestCaseResul
     let mut shown: Vec<PromptItem> = Vec::new();
     for (one, started) in all.iter().zip(started) {
         let messages = &one.cycle().messages;
-        prop_assert!(messages.same <= shown.len());
-        shown.truncate(messages.same);
-        shown.extend(messages.added.iter().cloned());
-        prop_assert_eq!(shown.len(), messages.count);
+        prop_assert!(messages.same() <= shown.len());
+        shown.truncate(messages.same());
+        shown.extend(messages.added().cloned());
+        prop_assert_eq!(shown.len(), messages.count());
+        let whole = messages.clone().whole();
+        prop_assert!(whole.same() == 0 && whole.added().eq(&shown));
         let prompt = Prompt {
             settings: settings.clone(),
             items: shown.iter().cloned().collect(),

@@ -5,8 +5,9 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use super::messages::CycleMessages;
 use super::source::source;
-use super::turn::{Cycle, CycleCall, CycleMessages, TurnSnapshot};
+use super::turn::{Cycle, CycleCall, TurnSnapshot};
 use crate::because::Because;
 use crate::call::{Observation, ObservationStatus};
 use crate::fact::{Fact, ProgramRun, SampleCut, SampleStarted, Stands};

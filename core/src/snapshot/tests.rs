@@ -371,9 +371,17 @@ fn messages_are_told_once() {
     let told: Vec<_> = log.made.iter().map(|made| &made.cycle().messages).collect();
     let told: Vec<_> = told
         .iter()
-        .map(|all| (all.count, all.same, all.added.len()))
+        .map(|all| (all.count(), all.same(), all.added().count()))
         .collect();
     assert_eq!(told, [(0, 0, 0), (1, 0, 1), (2, 1, 1)]);
+    let last = log.made.last().cloned().map(TurnSnapshot::whole).unwrap();
+    let all = &last.cycle().messages;
+    assert_eq!((all.count(), all.same(), all.added().count()), (2, 0, 2));
+    assert!(
+        log.fold.bytes() >= 15,
+        "three answers of five bytes: {}",
+        log.fold.bytes()
+    );
 }
 
 /// What the compiler does not see: within its own file, where its fields are no secret, a snapshot is

@@ -6,11 +6,12 @@ use alloc::vec::Vec;
 
 use serde::{Serialize, Serializer};
 
+use super::messages::CycleMessages;
 use crate::call::{Observation, ObservationStatus};
 use crate::id::{CallId, TurnId};
 use crate::item::CallItem;
 use crate::program::{ProgramEnd, ProgramFault, SampleKind};
-use crate::render::{PromptItem, output};
+use crate::render::output;
 use crate::time::Timestamp;
 use crate::usage::Usage;
 
@@ -98,21 +99,6 @@ pub struct Cycle {
     pub usage: Option<Usage>,
 }
 
-/// A conversation, told by what is new in it since the snapshot before, in the same session: so a
-/// session's snapshots together are as long as its conversation, and not as long as its square.
-///
-/// The whole is the first `same` items of what the snapshot before was shown, and then `added`. After
-/// a compaction `same` is 0, as in the first snapshot of a session.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct CycleMessages {
-    /// How many items the model was shown.
-    pub count: usize,
-    /// How many of them, from the first on, the snapshot before was shown too.
-    pub same: usize,
-    /// The rest.
-    pub added: Vec<PromptItem>,
-}
-
 /// A call of a cycle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CycleCall {
@@ -167,6 +153,14 @@ impl TurnSnapshot {
     #[must_use]
     pub fn why(&self) -> Option<&ProgramFault> {
         self.failure.as_ref()
+    }
+
+    /// The same, with the whole conversation that the model was shown told in it, so that it is
+    /// understood without the snapshot before it.
+    #[must_use]
+    pub fn whole(mut self) -> Self {
+        self.cycle.messages = self.cycle.messages.whole();
+        self
     }
 
     /// Every call that was made in the cycle, the program itself among them.

@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::server::Server;
 use common::{Place, lines};
 
 #[test]
@@ -56,6 +57,18 @@ fn each_cycle_is_told_with_its_calls_and_a_cut_log_leaves_one_unfinished() {
     assert_eq!(open[1]["failure"]["class"], "unfinished");
     assert_eq!(open[1]["tool_calls"][0]["status"], serde_json::Value::Null);
     assert_eq!(open.len(), 2);
+
+    // A server tells the same, in the same words.
+    let server = Server::start(&place, &[]);
+    let path = "/v1/sessions/s/turns?snapshots=true";
+    let (status, told) = server.get(server.token(), path, "");
+    assert_eq!(
+        (status, &told["next"]),
+        (200, &serde_json::Value::Null),
+        "{told}"
+    );
+    assert_eq!(told["snapshots"].as_array().unwrap()[..], open[..1]);
+    assert_eq!(told["open"], open[1]);
 }
 
 #[test]

@@ -208,7 +208,8 @@ fn elsewhere() -> Problem {
     Problem::new(Code::HeldElsewhere, detail)
 }
 
-fn damaged(error: &dyn std::fmt::Display) -> Problem {
+/// A log that cannot be read, or does not fit together.
+pub(super) fn damaged(error: &dyn std::fmt::Display) -> Problem {
     tracing::error!(%error, "a log is damaged");
     let detail = "the session's log is damaged: whoever runs the server can repair it";
     Problem::new(Code::Damaged, detail)

@@ -5,6 +5,7 @@ mod control;
 mod describe;
 pub(crate) mod failure;
 mod flight;
+mod folds;
 mod forks;
 mod health;
 mod history;

@@ -53,6 +53,41 @@ impl Span {
     }
 }
 
+/// Which turns are wanted, and what of them.
+#[derive(Debug, Clone, Copy, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Turning {
+    /// Whether the snapshots of their cycles are wanted, and not how the turns stand.
+    #[serde(default)]
+    #[param(default = false)]
+    snapshots: bool,
+    /// Begins after this position; the log's first is 1.
+    #[serde(default)]
+    #[param(default = 0)]
+    after: u64,
+    /// At most so many turns, or snapshots; fewer may come although there are more.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u64>,
+}
+
+impl Turning {
+    /// Whether snapshots are wanted.
+    pub(crate) fn snapshots(&self) -> bool {
+        self.snapshots
+    }
+
+    /// The position that it begins after.
+    pub(crate) fn after(&self) -> Seq {
+        Seq(self.after)
+    }
+
+    /// How many, within the bound.
+    pub(crate) fn limit(&self, most: usize) -> Result<usize, Problem> {
+        limit(self.limit, most)
+    }
+}
+
 /// Which cycles of a turn are wanted.
 #[derive(Debug, Clone, Copy, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]

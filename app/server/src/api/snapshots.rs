@@ -1,4 +1,4 @@
-//! Snapshots: what each cycle of a turn came to, in pages.
+//! Snapshots: what each cycle came to, of a turn or of all of a session's, in pages.
 
 use std::sync::Arc;
 
@@ -6,11 +6,12 @@ use axum::extract::State;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
-use windlass::core::{Fact, Recorded, Seq, TurnId, TurnSnapshots};
+use windlass::core::{Fact, Recorded, Seq, TurnId, TurnSnapshot};
 
-use super::describe::answers::NoTurn;
+use super::describe::answers::{Conflict, NoTurn};
 use super::describe::snapshot::SnapshotShape;
 use super::failure;
+use super::folds::Fold;
 use super::query::{Cycles, Params};
 use super::seen::{Numbered, Read, Seen};
 use super::turns::no_turn;
@@ -18,20 +19,76 @@ use crate::app::App;
 use crate::json::Json;
 use crate::problem::Problem;
 
-/// Facts that one read brings.
+/// Facts that the first read of a page brings: a page may be one cycle. Each later one brings twice as
+/// many as that before it, up to a most.
+const FEWEST: usize = 16;
 const PAGE: usize = 256;
 /// Bytes of texts after which a page ends, whatever its limit says. Its last snapshot may go beyond.
 const BYTES: usize = 4 * 1024 * 1024;
 
-/// Snapshots of cycles, oldest first.
+/// Snapshots of cycles, oldest first. The first of a page tells the whole conversation that the model was
+/// shown (`same` is 0), each other one what is new in it.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Snapshots {
     /// Those of this page. One is there once its cycle is over, and never changes.
     #[schema(value_type = Vec<SnapshotShape>)]
     snapshots: Vec<Box<RawValue>>,
+    /// The cycle that is open, on a page that comes to the end of the log: as far as it came, so it
+    /// changes until it is over. No cursor counts it.
+    #[schema(required, value_type = Option<SnapshotShape>)]
+    open: Option<Box<RawValue>>,
     /// What `after` is for the next page; null where no more are there yet.
     #[schema(required)]
-    next: Option<u32>,
+    next: Option<u64>,
+}
+
+/// Which snapshots are wanted.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Wanted {
+    /// Those of a session whose cycles were over after this position.
+    Session { after: Seq },
+    /// Those of a turn, after this cycle.
+    Turn { turn: TurnId, after: u32 },
+}
+
+impl Wanted {
+    /// Whether a fold has made none of these yet.
+    fn are_ahead_of(self, fold: &Fold) -> bool {
+        let Some(told) = fold.told() else { return true };
+        match self {
+            Self::Session { after } => told.at <= after,
+            Self::Turn { turn, after } => (told.turn, told.number) <= (turn, after),
+        }
+    }
+
+    /// The cursor of a snapshot that was made with the fact at this position, where it is wanted.
+    fn cursor(self, made: &TurnSnapshot, at: Seq) -> Option<u64> {
+        let cycle = made.cycle();
+        match self {
+            Self::Session { after } => (at > after).then_some(at.0),
+            Self::Turn { turn, after } => {
+                (cycle.turn == turn && cycle.number > after).then_some(cycle.number.into())
+            }
+        }
+    }
+
+    /// Whether no more come after this fact.
+    fn end_with(self, fact: &Recorded) -> bool {
+        match self {
+            Self::Session { .. } => false,
+            Self::Turn { turn, .. } => {
+                matches!(fact.fact, Fact::TurnSettled(_)) && fact.turn == Some(turn)
+            }
+        }
+    }
+
+    /// Whether this cycle, which is open, is one of these.
+    fn has(self, open: &TurnSnapshot) -> bool {
+        match self {
+            Self::Session { .. } => true,
+            Self::Turn { turn, after } => open.cycle().turn == turn && open.cycle().number > after,
+        }
+    }
 }
 
 /// Reads what each cycle of a turn came to.
@@ -46,7 +103,7 @@ pub(crate) struct Snapshots {
     ),
     responses(
         (status = 200, description = "A page of them.", body = Snapshots),
-        NoTurn,
+        NoTurn, Conflict,
     )
 )]
 pub(crate) async fn page(
@@ -61,44 +118,97 @@ pub(crate) async fn page(
     if !opened.first().is_some_and(opens) {
         return Err(no_turn());
     }
-    let turn = TurnId(turn);
-    // What a model was shown comes from all that was said before.
-    let (mut fold, mut after) = (TurnSnapshots::default(), Seq::ZERO);
-    let (mut snapshots, mut bytes, mut next) = (Vec::new(), 0_usize, None);
-    loop {
-        let facts = read(&seen, after, PAGE).await?;
-        let ends = facts.len() < PAGE;
+    let wanted = Wanted::Turn {
+        turn: TurnId(turn),
+        after: cycles.after(),
+    };
+    tell(&app, &seen, wanted, most).await.map(Json)
+}
+
+/// Reads a page of the snapshots that are wanted: on from where one ended lately, or, as what a model was
+/// shown comes from all that was said before, from the beginning of the log.
+pub(super) async fn tell(
+    app: &App,
+    seen: &Seen<Read>,
+    wanted: Wanted,
+    most: usize,
+) -> Result<Snapshots, Problem> {
+    let _folding = app.views.folding().await;
+    let mut fold = begin(app, seen, wanted).await?;
+    let mut page = Page::default();
+    let mut limit = FEWEST;
+    let next = 'page: loop {
+        let facts = read(seen, fold.at(), limit).await?;
+        let ends = facts.len() < limit;
+        limit = limit.saturating_mul(2).min(PAGE);
         for fact in facts {
-            after = fact.seq;
-            let made = fold
-                .apply(&fact)
-                .map_err(|misfit| failure::defect(&misfit))?;
-            let wanted = made
-                .filter(|made| made.cycle().turn == turn && made.cycle().number > cycles.after());
-            if let Some(snapshot) = wanted {
-                if snapshots.len() >= most || bytes >= BYTES {
-                    return Ok(Json(Snapshots { snapshots, next }));
+            let made = fold.take(&fact);
+            let made = made.map_err(|misfit| failure::damaged(&misfit))?;
+            let cursor = made.as_ref().and_then(|made| wanted.cursor(made, fact.seq));
+            if let (Some(made), Some(cursor)) = (made, cursor) {
+                page.push(made)?;
+                if page.snapshots.len() >= most || page.bytes >= BYTES {
+                    break 'page Some(cursor);
                 }
-                next = Some(snapshot.cycle().number);
-                let text = serde_json::value::to_raw_value(&snapshot);
-                let text = text.map_err(|error| failure::defect(&error))?;
-                bytes = bytes.saturating_add(text.get().len());
-                snapshots.push(text);
             }
-            let settled = matches!(fact.fact, Fact::TurnSettled(_)) && fact.turn == Some(turn);
-            if settled {
-                return Ok(Json(Snapshots {
-                    snapshots,
-                    next: None,
-                }));
+            if wanted.end_with(&fact) {
+                break 'page None;
             }
         }
         if ends {
-            return Ok(Json(Snapshots {
-                snapshots,
-                next: None,
-            }));
+            let open = fold.open().filter(|open| wanted.has(open));
+            page.open = open.map(|open| page.text(open)).transpose()?;
+            break 'page None;
         }
+    };
+    app.views
+        .folds
+        .keep(&seen.caller.tenant.name, &seen.first, fold);
+    Ok(Snapshots {
+        snapshots: page.snapshots,
+        open: page.open,
+        next,
+    })
+}
+
+/// A fold that was kept and has not come to what is wanted, or one that has read nothing.
+async fn begin(app: &App, seen: &Seen<Read>, wanted: Wanted) -> Result<Fold, Problem> {
+    let tenant = &seen.caller.tenant.name;
+    let ahead = |fold: &Fold| wanted.are_ahead_of(fold);
+    let Some(kept) = app.views.folds.find(tenant, &seen.first, ahead) else {
+        return Ok(Fold::new());
+    };
+    // A log that was cut back by hand does not have that fact any more, or another one there.
+    let there = read(seen, Seq(kept.at().0.saturating_sub(1)), 1).await?;
+    match there.first().is_some_and(|fact| kept.is_at(fact)) {
+        true => Ok(kept),
+        false => Ok(Fold::new()),
+    }
+}
+
+/// A page in the making.
+#[derive(Default)]
+struct Page {
+    snapshots: Vec<Box<RawValue>>,
+    open: Option<Box<RawValue>>,
+    bytes: usize,
+}
+
+impl Page {
+    fn push(&mut self, made: TurnSnapshot) -> Result<(), Problem> {
+        let text = self.text(made)?;
+        self.bytes = self.bytes.saturating_add(text.get().len());
+        self.snapshots.push(text);
+        Ok(())
+    }
+
+    /// A snapshot after those that are there. Before the first of a page its reader has none.
+    fn text(&self, made: TurnSnapshot) -> Result<Box<RawValue>, Problem> {
+        let made = match self.snapshots.is_empty() {
+            true => made.whole(),
+            false => made,
+        };
+        serde_json::value::to_raw_value(&made).map_err(|error| failure::defect(&error))
     }
 }
 

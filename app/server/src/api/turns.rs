@@ -12,13 +12,14 @@ use windlass::core::{Because, Fact, InputId, Outcome, Recorded, Seq, Spent, Time
 use windlass::ports::LogStore;
 use windlass::{Event, TurnFold};
 
-use super::describe::answers::{BadCursor, NoSession, NoTurn};
+use super::describe::answers::{BadCursor, Conflict, NoSession, NoTurn};
 use super::describe::shapes::{OutcomeShape, SpentShape};
 use super::failure;
 use super::history::is_position;
 use super::prefer::Wait;
-use super::query::{Params, Span};
+use super::query::{Params, Turning};
 use super::seen::{Numbered, Read, Seen};
+use super::snapshots::{Snapshots, Wanted, tell};
 use crate::app::App;
 use crate::json::Json;
 use crate::problem::{Code, Problem};
@@ -131,30 +132,55 @@ impl Folding {
     }
 }
 
-/// Lists turns.
+/// What is told of turns.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+#[schema(as = TurnListing)]
+pub(crate) enum Listing {
+    /// How they stand.
+    Turns(Turns),
+    /// What their cycles came to: where `snapshots` is true.
+    Snapshots(Snapshots),
+}
+
+/// Lists turns: how they stand, or what each of their cycles came to.
 #[utoipa::path(
     get,
     path = "/sessions/{id}/turns",
     tag = "turns",
-    params(("id" = String, Path, description = "The session."), Span),
+    params(("id" = String, Path, description = "The session."), Turning),
     responses(
-        (status = 200, description = "A page of them.", body = Turns),
-        NoSession, BadCursor,
+        (status = 200, description = "A page of them.", body = Listing),
+        NoSession, BadCursor, Conflict,
     )
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     seen: Seen<Read>,
-    Params(span): Params<Span>,
-) -> Result<Json<Turns>, Problem> {
-    let (limit, mut after) = (span.limit(app.bounds.page)?, span.after());
+    Params(wanted): Params<Turning>,
+) -> Result<Json<Listing>, Problem> {
+    let (limit, after) = (wanted.limit(app.bounds.page)?, wanted.after());
     let store = seen.caller.tenant.store.as_ref();
     let at = read(store, &seen, Seq(after.0.saturating_sub(1)), 1).await?;
     is_position(after, at.first().map(|fact| fact.seq))?;
+    let told = match wanted.snapshots() {
+        true => Listing::Snapshots(tell(&app, &seen, Wanted::Session { after }, limit).await?),
+        false => Listing::Turns(states(store, &seen, after, limit).await?),
+    };
+    Ok(Json(told))
+}
+
+/// A page of how turns stand.
+async fn states(
+    store: &dyn LogStore,
+    seen: &Seen<Read>,
+    mut after: Seq,
+    limit: usize,
+) -> Result<Turns, Problem> {
     let (mut turns, mut bytes) = (Vec::new(), 0_usize);
     let mut open: Option<Folding> = None;
     loop {
-        let facts = read(store, &seen, after, PAGE).await?;
+        let facts = read(store, seen, after, PAGE).await?;
         let ends = facts.len() < PAGE;
         for fact in facts {
             after = fact.seq;
@@ -169,12 +195,12 @@ pub(crate) async fn list(
             let next = Some(Seq(turn.turn.0));
             turns.push(turn);
             if turns.len() >= limit || bytes >= BYTES {
-                return Ok(Json(Turns { turns, next }));
+                return Ok(Turns { turns, next });
             }
         }
         if ends {
             turns.extend(open.map(|open| open.turn));
-            return Ok(Json(Turns { turns, next: None }));
+            return Ok(Turns { turns, next: None });
         }
     }
 }

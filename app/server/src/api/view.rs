@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use utoipa::ToSchema;
 use windlass::core::{Fact, Hold, Lineage, Mode, Permissions, Recorded, Seq, SessionId, Timestamp};
 use windlass::ports::{LogStore, StoreErrorKind, Summary};
@@ -12,6 +12,7 @@ use windlass::{Loaded, StartError};
 use super::approvals::{self, Approval};
 use super::describe::shapes::{LineageShape, ModeShape, PermissionsShape};
 use super::failure;
+use super::folds::Folds;
 use super::recent::Recent;
 use super::seen::opened;
 use crate::problem::Problem;
@@ -111,6 +112,8 @@ pub(crate) struct Whole {
 pub(crate) struct Views {
     views: Recent<Kept>,
     titles: Recent<(Timestamp, Arc<str>)>,
+    /// How far snapshots were read.
+    pub(super) folds: Folds,
     folding: Semaphore,
 }
 
@@ -119,6 +122,7 @@ impl Default for Views {
         Self {
             views: Recent::default(),
             titles: Recent::default(),
+            folds: Folds::default(),
             folding: Semaphore::new(FOLDING),
         }
     }
@@ -205,10 +209,15 @@ impl Views {
         }))
     }
 
+    /// Waits for its turn to fold a log; the turn is over when this is dropped.
+    pub(super) async fn folding(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.folding.acquire().await.ok()
+    }
+
     /// What a session's log folds to.
     pub(crate) async fn load(&self, tenant: &Tenant, id: &SessionId) -> Result<Loaded, StartError> {
-        // It is never closed.
-        let _folding = self.folding.acquire().await;
+        let _folding = self.folding().await;
         windlass::load(tenant.store.as_ref(), id, PAGE).await
     }
 

@@ -10,10 +10,12 @@
 mod agui;
 mod approvals;
 mod client;
+mod counting;
 mod description;
 mod forks;
 mod nodes;
 mod schemathesis;
 mod sessions;
+mod snapshots;
 mod turns;
 mod world;

@@ -16,7 +16,7 @@ use windlass::core::{
 };
 use windlass::ports::{
     Approval, ApprovalRequest, Approver, ApproverError, Blobs, Clock, LogStore, NoHooks, Ports,
-    ToolExecutor,
+    Programs, ToolExecutor,
 };
 use windlass::{Config, Engine, Load, Peers, Start};
 use windlass_memory::{MemoryBlobs, MemoryStore};
@@ -26,6 +26,7 @@ use windlass_server::{
 };
 use windlass_testkit::clock::ManualClock;
 use windlass_testkit::nodes::{NoRelay, Node};
+use windlass_testkit::programs::ScriptedRuntime;
 use windlass_testkit::provider::{ScriptedProvider, Step};
 use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
 
@@ -44,6 +45,8 @@ pub(crate) struct World {
     /// How many sessions a node drives, and how long it waits for others.
     pub(crate) most: usize,
     pub(crate) reach_ms: u64,
+    /// How its sessions ask the model.
+    pub(crate) options: RequestOptions,
     tools: Arc<dyn ToolExecutor>,
     clock: Arc<dyn Clock>,
     pub(crate) today: Arc<Mutex<Today>>,
@@ -79,6 +82,7 @@ impl World {
             },
             most: 100,
             reach_ms: 30_000,
+            options: RequestOptions::default(),
             tools: Arc::new(ScriptedTools::new(tools)),
             clock: Arc::new(ManualClock::new(windlass::core::Timestamp(NOW), 7)),
             today: Arc::new(Mutex::new(Today {
@@ -107,10 +111,7 @@ impl World {
         lineage: Lineage,
         change: impl FnOnce(&mut Settings),
     ) {
-        let house = TestHouse {
-            tools: self.tools.clone(),
-            today: self.today.clone(),
-        };
+        let house = self.house();
         let owner = grant("acme", "ann", Rights::ALL).scope;
         let mut settings = house.fresh(&Wish::default()).unwrap();
         change(&mut settings);
@@ -135,7 +136,7 @@ impl World {
             hooks: Arc::new(NoHooks),
             approver: Arc::new(Elsewhere),
             clock: self.clock.clone(),
-            programs: windlass::ports::Programs::none(),
+            programs: Programs::none().with(Arc::new(ScriptedRuntime)),
         };
         let config = Config {
             reach_ms: self.reach_ms,
@@ -160,6 +161,14 @@ impl World {
         engine
     }
 
+    fn house(&self) -> TestHouse {
+        TestHouse {
+            tools: self.tools.clone(),
+            options: self.options.clone(),
+            today: self.today.clone(),
+        }
+    }
+
     fn store_of(&self, node: Option<&Node>) -> Arc<dyn LogStore> {
         node.map_or_else(|| self.store.clone(), Node::store)
     }
@@ -177,10 +186,7 @@ impl World {
             store: self.store_of(node),
             blobs: self.blobs.clone(),
             workspace: None,
-            house: Arc::new(TestHouse {
-                tools: self.tools.clone(),
-                today: self.today.clone(),
-            }),
+            house: Arc::new(self.house()),
         };
         let tenants: Vec<_> = ["acme", "other"].map(tenant).into();
         let engines = tenants.iter().map(|tenant| tenant.engine.clone()).collect();
@@ -295,6 +301,7 @@ impl Approver for Elsewhere {
 
 struct TestHouse {
     tools: Arc<dyn ToolExecutor>,
+    options: RequestOptions,
     today: Arc<Mutex<Today>>,
 }
 
@@ -321,7 +328,7 @@ impl House for TestHouse {
             effort: None,
             redaction: None,
             base_url: None,
-            options: RequestOptions::default(),
+            options: self.options.clone(),
         })
     }
 

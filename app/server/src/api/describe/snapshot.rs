@@ -163,7 +163,7 @@ pub(crate) enum StatusShape {
 }
 
 /// A conversation, told by what is new in it: the first `same` items of what the snapshot before in the
-/// session was shown, and then `added`. After a compaction `same` is 0.
+/// session was shown, and then `added`. After a compaction `same` is 0, and so it is in the first of a page.
 #[derive(ToSchema)]
 #[schema(as = CycleMessages)]
 pub(crate) struct MessagesShape {

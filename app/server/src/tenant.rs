@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use windlass::Engine;
-use windlass::core::{ContextPart, Limits, Mode, Permissions, Settings};
+use windlass::core::{ContextPart, Limits, Mode, Permissions, ProgramTransport, Settings};
 use windlass::ports::{Blobs, LogStore};
 
-use crate::api::{LimitsShape, ModeShape, PermissionsShape};
+use crate::api::{LimitsShape, ModeShape, PermissionsShape, TransportShape};
 use crate::object;
 
 /// Whose sessions a server runs.
@@ -72,6 +72,12 @@ pub struct Wish {
     pub permissions: Option<Permissions>,
     /// One of the models that are offered.
     pub model: Option<String>,
+    /// The runtime of the programs that the model writes instead of one call after the other: one of
+    /// those that are offered.
+    pub program: Option<String>,
+    /// How a program is handed over. Only of a session whose model writes programs.
+    #[schema(value_type = Option<TransportShape>)]
+    pub program_transport: Option<ProgramTransport>,
     /// Limits of each turn: the tighter of these and the tenant's count.
     #[schema(value_type = Option<LimitsShape>)]
     #[serde(deserialize_with = "object::numbers")]

@@ -31,7 +31,7 @@ pub(crate) use agents::agents;
 pub(crate) use goal::with_goal;
 pub(crate) use hooks::hooks;
 pub(crate) use place::{Opened, Site, StoreUrl};
-pub(crate) use programs::runtimes;
+pub(crate) use programs::{runtime, runtimes};
 pub(crate) use provider::{Chosen, choose, reach};
 pub(crate) use serve::{Composed, Reload, compose, fresh_token};
 pub(crate) use settings::{Offered, changed, fresh, widening};

@@ -25,6 +25,18 @@ pub(crate) fn runtimes() -> Programs {
         .with(Arc::new(JavaScript))
 }
 
+/// A runtime that there is, by its name.
+pub(crate) fn runtime(name: &str) -> Result<String, String> {
+    let runtimes = runtimes();
+    match runtimes.get(name) {
+        Some(_) => Ok(name.to_owned()),
+        None => Err(format!(
+            "{name:?} is no runtime; there are: {}",
+            runtimes.names().join(", ")
+        )),
+    }
+}
+
 /// Changes how programs are written to what the command says.
 pub(super) fn set(program: &mut Option<ProgramMode>, shape: &Shape) -> Result<(), Failure> {
     if shape.no_program {

@@ -126,8 +126,7 @@ fn with(mut settings: Settings, shape: &Shape) -> Result<Settings, Failure> {
     settings.window.strategy = shape.compaction.unwrap_or(settings.window.strategy);
     settings.price = shape.price.or(settings.price);
     answer::set(&mut settings.options.answer, shape)?;
-    programs::set(&mut settings.options.program, shape)?;
-    programs::guide(&mut settings);
+    write_programs(&mut settings, shape)?;
     limits(&mut settings.limits, shape);
     if settings.limits.cost_micros > 0 && settings.price.is_none() {
         return Err(Failure::usage(
@@ -136,6 +135,13 @@ fn with(mut settings: Settings, shape: &Shape) -> Result<Settings, Failure> {
         ));
     }
     Ok(settings)
+}
+
+/// Changes how programs are written to what is said, and tells the model of it.
+pub(super) fn write_programs(settings: &mut Settings, shape: &Shape) -> Result<(), Failure> {
+    programs::set(&mut settings.options.program, shape)?;
+    programs::guide(settings);
+    Ok(())
 }
 
 fn limits(limits: &mut Limits, shape: &Shape) {

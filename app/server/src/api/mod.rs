@@ -31,7 +31,7 @@ use utoipa_axum::routes;
 
 pub(crate) use self::approvals::{Decision, Word, decide};
 pub(crate) use self::describe::answers;
-pub(crate) use self::describe::shapes::{LimitsShape, ModeShape, PermissionsShape};
+pub(crate) use self::describe::shapes::{LimitsShape, ModeShape, PermissionsShape, TransportShape};
 pub(crate) use self::inputs::{accept, images};
 pub(crate) use self::seen::{Read, Run, Seen};
 pub(crate) use self::view::Views;

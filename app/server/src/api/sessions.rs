@@ -145,7 +145,16 @@ fn is_same(before: &Settings, wish: &Wish, wanted: &Settings) -> bool {
             .model
             .as_ref()
             .is_none_or(|model| *model == before.model)
+        && is_same_program(before, wish)
         && wish.limits.is_none_or(|_| wanted.limits == before.limits)
+}
+
+fn is_same_program(before: &Settings, wish: &Wish) -> bool {
+    let program = before.options.program.as_ref();
+    let (runtime, way) = (&wish.program, wish.program_transport);
+    let is = |wanted: &String| program.is_some_and(|program| program.runtime == *wanted);
+    runtime.as_ref().is_none_or(is)
+        && way.is_none_or(|way| program.is_some_and(|program| program.transport == way))
 }
 
 /// A new id: sortable by time, and random.

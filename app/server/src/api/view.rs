@@ -48,7 +48,7 @@ pub(crate) enum State {
     "id": "01k8q3v5w2x9n4c7d1f6g0h2jk", "state": "asking", "last": 41, "changed": 1_790_000_000_000_u64,
     "title": "List the files.", "waiting": 0, "held": false, "asking": 1, "turn": 12,
     "provider": "demo", "model": "demo", "mode": "build", "permissions": "ask",
-    "lineage": {"from": "root"},
+    "program": null, "lineage": {"from": "root"},
 }))]
 pub(crate) struct View {
     /// Its id.
@@ -89,6 +89,9 @@ pub(crate) struct View {
     /// What its calls may do.
     #[schema(required, value_type = Option<PermissionsShape>)]
     pub(crate) permissions: Option<Permissions>,
+    /// The runtime of the programs that its model writes; null where it writes none.
+    #[schema(required)]
+    pub(crate) program: Option<String>,
     /// Where it comes from.
     #[schema(required, value_type = Option<LineageShape>)]
     pub(crate) lineage: Option<Lineage>,
@@ -205,6 +208,7 @@ impl Views {
             model: None,
             mode: None,
             permissions: None,
+            program: None,
             lineage: opened(&first).map(|opened| opened.lineage.clone()),
         }))
     }
@@ -326,6 +330,7 @@ fn view(loaded: &Loaded, asking: usize, changed: Timestamp, title: Option<Arc<st
         (Some(_), 0) => State::Running,
         (Some(_), _) => State::Asking,
     };
+    let program = session.settings.options.program.as_ref();
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     View {
         id: session.id.clone(),
@@ -341,6 +346,7 @@ fn view(loaded: &Loaded, asking: usize, changed: Timestamp, title: Option<Arc<st
         model: Some(session.settings.model.clone()),
         mode: Some(session.settings.mode),
         permissions: Some(session.settings.permissions),
+        program: program.map(|program| program.runtime.clone()),
         lineage: Some(Lineage::clone(&session.lineage)),
     }
 }
@@ -389,6 +395,7 @@ fn damaged(error: &StartError, first: &Recorded) -> Result<Whole, Problem> {
         model: None,
         mode: None,
         permissions: None,
+        program: None,
         lineage: opened(first).map(|opened| opened.lineage.clone()),
     };
     let approvals = Vec::new();

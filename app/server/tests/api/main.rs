@@ -14,6 +14,7 @@ mod counting;
 mod description;
 mod forks;
 mod nodes;
+mod programs;
 mod schemathesis;
 mod sessions;
 mod snapshots;

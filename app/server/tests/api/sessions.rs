@@ -22,7 +22,8 @@ async fn a_session_is_opened_with_what_narrows_it() {
         json!({
             "id": id, "state": "idle", "last": 1, "changed": 1_790_000_000_000_u64, "title": null,
             "waiting": 0, "held": false, "asking": 0, "turn": null, "provider": "scripted",
-            "model": "n", "mode": "plan", "permissions": "read_only", "lineage": {"from": "root"},
+            "model": "n", "mode": "plan", "permissions": "read_only",
+            "program": null, "lineage": {"from": "root"},
         })
     );
     let again = server.get(&format!("/sessions/{id}")).send().await;

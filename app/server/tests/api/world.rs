@@ -11,8 +11,8 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use windlass::core::{
-    Limits, Lineage, Mode, OpenSession, Permissions, RequestOptions, Scope, SessionId, Settings,
-    Window,
+    Limits, Lineage, Mode, OpenSession, Permissions, ProgramMode, RequestOptions, Scope, SessionId,
+    Settings, Window,
 };
 use windlass::ports::{
     Approval, ApprovalRequest, Approver, ApproverError, Blobs, Clock, LogStore, NoHooks, Ports,
@@ -26,7 +26,7 @@ use windlass_server::{
 };
 use windlass_testkit::clock::ManualClock;
 use windlass_testkit::nodes::{NoRelay, Node};
-use windlass_testkit::programs::ScriptedRuntime;
+use windlass_testkit::programs::{SCRIPTED, ScriptedRuntime};
 use windlass_testkit::provider::{ScriptedProvider, Step};
 use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
 
@@ -312,6 +312,18 @@ impl House for TestHouse {
             return Err(Refusal(format!("the model {model:?} is not offered")));
         }
         let today = self.today.lock().unwrap();
+        let mut options = self.options.clone();
+        if let Some(runtime) = &wish.program {
+            if runtime != SCRIPTED {
+                return Err(Refusal(format!("the runtime {runtime:?} is not offered")));
+            }
+            options.program = Some(ProgramMode {
+                runtime: runtime.clone(),
+                transport: wish.program_transport.unwrap_or_default(),
+                limits: Default::default(),
+                data: None,
+            });
+        }
         Ok(Settings {
             provider: "scripted".into(),
             model,
@@ -328,7 +340,7 @@ impl House for TestHouse {
             effort: None,
             redaction: None,
             base_url: None,
-            options: self.options.clone(),
+            options,
         })
     }
 

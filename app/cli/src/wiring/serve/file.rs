@@ -12,12 +12,13 @@ use serde::Deserialize;
 use windlass::core::Scope;
 use windlass_server::{Bounds, Grant, Quota, Right, Rights, TokenHash};
 
+use super::house::Offers;
 use crate::args::{
     Pattern, Shape, amount, duration, mode, pattern, permissions, price, strategy, transport,
 };
 use crate::exit::Failure;
 use crate::wiring::node::live_config;
-use crate::wiring::runtimes;
+use crate::wiring::runtime;
 
 /// The most bytes of the file.
 const MOST: u64 = 4 * 1024 * 1024;
@@ -64,7 +65,10 @@ pub(super) struct Entry {
     model: Option<String>,
     /// Other models that a session may be opened with.
     #[serde(default)]
-    pub(super) models: Vec<String>,
+    models: Vec<String>,
+    /// Other runtimes that a session may be opened with to write programs.
+    #[serde(default)]
+    programs: Vec<String>,
     /// As `--mode`.
     mode: Option<String>,
     /// As `--permissions`.
@@ -171,9 +175,8 @@ impl File {
                     "two tenants are named {name:?}: a name is one's own"
                 ));
             }
-            tenant
-                .shape()
-                .map_err(|why| format!("the tenant {name}: {why}"))?;
+            let fits = tenant.shape().and_then(|_| tenant.offers());
+            fits.map_err(|why| format!("the tenant {name}: {why}"))?;
         }
         for host in &self.hosts {
             let fit =
@@ -257,6 +260,16 @@ impl Entry {
         }
     }
 
+    /// What a session may be opened with beside what is usual.
+    pub(super) fn offers(&self) -> Result<Offers, String> {
+        let programs = self.programs.iter().map(|name| runtime(name));
+        let programs: Result<_, _> = programs.collect();
+        Ok(Offers {
+            models: self.models.clone(),
+            programs: programs.map_err(|why| format!("programs: {why}"))?,
+        })
+    }
+
     /// The same in the words of the command.
     pub(super) fn shape(&self) -> Result<Shape, String> {
         if self.max_samples == Some(0) || self.max_tokens == Some(0) || self.window == Some(0) {
@@ -326,17 +339,6 @@ fn is_name(name: &str) -> Result<(), String> {
         true => Ok(()),
         false => Err(format!(
             "{name:?} is no name of a tenant: up to 64 letters, digits, - _ and . may be in it"
-        )),
-    }
-}
-
-fn runtime(name: &str) -> Result<String, String> {
-    let runtimes = runtimes();
-    match runtimes.get(name) {
-        Some(_) => Ok(name.to_owned()),
-        None => Err(format!(
-            "{name:?} is no runtime; there are: {}",
-            runtimes.names().join(", ")
         )),
     }
 }

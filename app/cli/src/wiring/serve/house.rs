@@ -13,12 +13,22 @@ use crate::wiring::goal::with_goal;
 use crate::wiring::provider::Chosen;
 use crate::wiring::settings::{self, Offered};
 
+/// What a session may be opened with beside what is usual.
+pub(super) struct Offers {
+    /// Models.
+    pub(super) models: Vec<String>,
+    /// Runtimes of programs.
+    pub(super) programs: Vec<String>,
+}
+
 /// What a tenant's sessions are run with, as its configuration says.
 pub(super) struct Configured {
     /// Those of a new session that nobody has wishes for.
     usual: Settings,
     /// The models that are offered; the first is the usual one.
     models: Vec<String>,
+    /// The runtimes that are offered for programs.
+    programs: Vec<String>,
     /// Whether the window is the model's own, as far as it is known.
     own_window: bool,
     /// Its provider, and the demo's server that must live as long.
@@ -30,20 +40,18 @@ pub(super) struct Configured {
 impl Configured {
     pub(super) fn new(
         shape: &Shape,
-        models: &[String],
+        offers: Offers,
         chosen: Chosen,
         offered: Offered,
     ) -> Result<Self, Failure> {
         let usual = settings::fresh(shape, &chosen, offered)?;
-        let mut all = vec![usual.model.clone()];
-        for model in models {
-            if !all.contains(model) {
-                all.push(model.clone());
-            }
-        }
+        let program = usual.options.program.as_ref();
+        let program = program.map(|program| program.runtime.clone());
+        let models = [usual.model.clone()].into_iter().chain(offers.models);
         Ok(Self {
+            models: once_each(models),
+            programs: once_each(program.into_iter().chain(offers.programs)),
             usual,
-            models: all,
             own_window: shape.window.is_none(),
             chosen,
             agents: None,
@@ -77,6 +85,33 @@ impl Configured {
     }
 }
 
+impl Configured {
+    /// The model writes programs as is wished, by the rule of the command.
+    fn programs(&self, settings: &mut Settings, wish: &Wish) -> Result<(), Refusal> {
+        let wanted = wish.program.as_ref();
+        if let Some(runtime) = wanted.filter(|runtime| !self.programs.contains(runtime)) {
+            let offered = match self.programs.is_empty() {
+                true => "no model writes programs here".to_owned(),
+                false => format!("there are: {}", self.programs.join(", ")),
+            };
+            let words = format!("the runtime {runtime:?} is not offered; {offered}");
+            return Err(Refusal(words));
+        }
+        let none = wanted.is_none() && settings.options.program.is_none();
+        if none && wish.program_transport.is_some() {
+            let words = "program_transport needs a model that writes programs: name its runtime in \
+                         program";
+            return Err(Refusal(words.to_owned()));
+        }
+        let said = Shape {
+            program: wanted.cloned(),
+            program_transport: wish.program_transport,
+            ..Shape::default()
+        };
+        settings::write_programs(settings, &said).map_err(|failure| Refusal(failure.message))
+    }
+}
+
 impl House for Configured {
     fn fresh(&self, wish: &Wish) -> Result<Settings, Refusal> {
         let mut settings = self.usual.clone();
@@ -97,6 +132,7 @@ impl House for Configured {
             }
             settings.permissions = permissions;
         }
+        self.programs(&mut settings, wish)?;
         if let Some(limits) = &wish.limits {
             settings.limits = limits.within(&settings.limits);
             if settings.limits.cost_micros > 0 && settings.price.is_none() {
@@ -135,6 +171,16 @@ impl House for Configured {
     fn context(&self) -> Vec<ContextPart> {
         self.agents.as_deref().map(agents).unwrap_or_default()
     }
+}
+
+fn once_each(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut each = Vec::new();
+    for name in names {
+        if !each.contains(&name) {
+            each.push(name);
+        }
+    }
+    each
 }
 
 fn freedom(permissions: Permissions) -> u8 {

@@ -23,9 +23,11 @@ use crate::args::{Serve, Shape};
 use crate::exit::{Exit, Failure};
 use crate::wiring::node::{Node, Shared, live_config};
 use crate::wiring::place::{Site, StoreUrl};
+use crate::wiring::runtimes;
 use crate::wiring::tools::configured;
 
 use file::File;
+use house::Offers;
 pub(crate) use recovery::Recovery;
 pub(crate) use reload::Reload;
 use tenant::Workspace;
@@ -218,7 +220,12 @@ fn tenants(args: &Serve, file: &File, site: &Site, kept: &Kept) -> Result<Vec<Te
             folder: site.workspace.clone(),
             agents: !args.no_agents,
         };
-        let local = tenant::tenant(LOCAL, place, &args.shape, &[], kept)?;
+        // Whoever starts it is all that it has for clients: any runtime is theirs.
+        let offers = Offers {
+            models: Vec::new(),
+            programs: runtimes().names().iter().map(ToString::to_string).collect(),
+        };
+        let local = tenant::tenant(LOCAL, place, &args.shape, offers, kept)?;
         return Ok(vec![local]);
     }
     // The variable is for commands that name no model.
@@ -247,7 +254,8 @@ fn tenants(args: &Serve, file: &File, site: &Site, kept: &Kept) -> Result<Vec<Te
             agents: entry.agents.unwrap_or(true) && !args.no_agents,
         };
         let shape = entry.shape().map_err(Failure::usage).map_err(named)?;
-        tenant::tenant(&entry.name, place, &shape, &entry.models, kept).map_err(named)
+        let offers = entry.offers().map_err(Failure::usage).map_err(named)?;
+        tenant::tenant(&entry.name, place, &shape, offers, kept).map_err(named)
     });
     tenants.collect()
 }

@@ -9,7 +9,7 @@ use windlass::{Config, Engine, Peers};
 use windlass_server::Tenant;
 
 use super::Kept;
-use super::house::Configured;
+use super::house::{Configured, Offers};
 use crate::args::Shape;
 use crate::exit::Failure;
 use crate::wiring::goal::with_goal;
@@ -28,7 +28,7 @@ pub(super) fn tenant(
     name: &str,
     workspace: Workspace,
     shape: &Shape,
-    models: &[String],
+    offers: Offers,
     kept: &Kept,
 ) -> Result<Tenant, Failure> {
     let chosen = wiring::choose(shape, &Over::Network, None)?;
@@ -43,7 +43,7 @@ pub(super) fn tenant(
     };
     let provider = chosen.port.clone();
     let shown = workspace.folder.display().to_string();
-    let house = Configured::new(shape, models, chosen, offered)?.told(workspace);
+    let house = Configured::new(shape, offers, chosen, offered)?.told(workspace);
     let ports = Ports {
         provider,
         store: kept.store.clone(),

@@ -28,6 +28,16 @@ pub(crate) enum PermissionsShape {
     ReadOnly,
 }
 
+/// How a model hands over a program.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case", as = ProgramTransport)]
+pub(crate) enum TransportShape {
+    /// By a call, of the only tool that it is offered.
+    Call,
+    /// In the text of its answer. It is offered no tool.
+    Text,
+}
+
 /// When an input is meant to be heard.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case", as = Delivery)]

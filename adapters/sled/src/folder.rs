@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -100,7 +100,7 @@ impl Folder {
     ///
     /// The lock is the kernel's and ends with the process.
     pub(crate) fn lock(&self) -> Result<File, StoreError> {
-        let path = self.dir.join("lock");
+        let path = self.lock_file();
         let mut options = OpenOptions::new();
         options
             .read(true)
@@ -154,23 +154,24 @@ impl Folder {
         Ok(())
     }
 
-    /// Syncs every file and folder of a database and the folders above it, and makes the files
-    /// their owner's alone.
+    /// Syncs every file and folder of a database and the folders above it, up to the root of the
+    /// filesystem, and makes the files their owner's alone.
     pub(crate) fn sync(&self, database: &Path) -> Result<(), StoreError> {
         let blobs = database.join("blobs");
         for path in files(database)?.into_iter().chain(files(&blobs)?) {
             sync_file(&path).map_err(|error| io_error("syncing", &path, error))?;
         }
-        let parent = self
-            .dir
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty());
-        let parent = parent.unwrap_or(Path::new("."));
-        for path in [&*blobs, database, &*self.dir, parent] {
+        for path in [&*blobs, database, &*self.dir] {
             let synced = File::open(path).and_then(|dir| dir.sync_all());
             synced.map_err(|error| io_error("syncing the folder", path, error))?;
         }
-        Ok(())
+        sync_above(&self.dir)
+            .map_err(|error| io_error("syncing the folders above", &self.dir, error))
+    }
+
+    /// The file that is locked while the store is open.
+    pub(crate) fn lock_file(&self) -> PathBuf {
+        self.dir.join("lock")
     }
 
     fn locked(&self, path: &Path) -> StoreError {
@@ -188,6 +189,58 @@ impl Folder {
             ),
         )
     }
+}
+
+/// Checks that a file which is open stands at its path.
+///
+/// Somebody may have removed or moved the folder, or the file in it, and what is written to it is
+/// lost then.
+pub(crate) fn check_there(file: &File, path: &Path) -> Result<(), StoreError> {
+    let stands = || -> io::Result<bool> {
+        let open = file.metadata()?;
+        match fs::symlink_metadata(path) {
+            Ok(found) => Ok((found.dev(), found.ino()) == (open.dev(), open.ino())),
+            Err(error) if is_absent(&error) => Ok(false),
+            Err(error) => Err(error),
+        }
+    };
+    if stands().map_err(|error| io_error("looking at", path, error))? {
+        return Ok(());
+    }
+    Err(StoreError::new(
+        StoreErrorKind::Io,
+        format!(
+            "{} was removed, or something else was put in its place, while the store was open, so \
+             nothing that is written can be found again: put back what stood there, or name \
+             another folder, and open the store again",
+            path.display()
+        ),
+    ))
+}
+
+/// Whether an error says that there is nothing under a name.
+fn is_absent(error: &io::Error) -> bool {
+    let kind = error.kind();
+    kind == io::ErrorKind::NotFound || kind == io::ErrorKind::NotADirectory
+}
+
+/// Makes the name of a folder durable, and those of the folders above it.
+///
+/// Who created these, and whether that process lived to sync them, is not known, so all of the
+/// filesystem's are synced. A parent that this user may not open was there before.
+fn sync_above(folder: &Path) -> io::Result<()> {
+    let folder = fs::canonicalize(folder)?;
+    let device = fs::metadata(&folder)?.dev();
+    for parent in folder.ancestors().skip(1) {
+        let Ok(folder) = File::open(parent) else {
+            break;
+        };
+        if folder.metadata()?.dev() != device {
+            break;
+        }
+        folder.sync_all()?;
+    }
+    Ok(())
 }
 
 fn create(dir: &Path) -> Result<(), StoreError> {

@@ -48,6 +48,13 @@ impl Database {
         done
     }
 
+    /// Checks that what is written can be found again. Where it cannot, the store has ended.
+    fn check_there(&mut self) -> Result<(), StoreError> {
+        let there = self.shared.check_there();
+        let there = there.and_then(|()| self.witness.check_there());
+        self.ending(there)
+    }
+
     fn witness(&mut self, statements: &[Statement]) -> Result<(), StoreError> {
         let heads = self.shared.heads();
         if !self.witness.overgrown(heads.len()) {
@@ -66,6 +73,7 @@ impl Database {
 
 impl Medium for Database {
     fn admit(&mut self, session: &SessionId) -> Result<(End, Option<Repair>), StoreError> {
+        self.check_there()?;
         let shared = self.shared.clone();
         let mut heads = shared.heads();
         let mut head = heads.admit(&shared.db, &shared.dir, session)?;
@@ -134,7 +142,8 @@ impl Medium for Database {
             });
         }
         drop(heads);
-        self.witness(&statements)
+        self.witness(&statements)?;
+        self.check_there()
     }
 
     fn erase(&mut self, session: &SessionId) -> Result<(), StoreError> {

@@ -118,7 +118,7 @@ fn assemble(
         db,
         data,
         heads: Mutex::new(heads),
-        _lock: lock,
+        lock,
     };
     Ok((shared, witness))
 }

@@ -17,7 +17,7 @@ use windlass_core::{Seq, SessionId};
 use windlass_ports::{Link, StoreError};
 
 use crate::error::{corrupt_store, io_error};
-use crate::folder::Folder;
+use crate::folder::{Folder, check_there};
 use crate::statement::{ENTRY, Statement, StoreId, decode, encode};
 
 const MAGIC: &[u8; 16] = b"windlass-sled-1\n";
@@ -198,6 +198,11 @@ impl Witness {
         self.bytes += entries.len() as u64;
         self.written.get_or_insert_with(Instant::now);
         Ok(())
+    }
+
+    /// Checks that it stands where it is looked for.
+    pub(crate) fn check_there(&self) -> Result<(), StoreError> {
+        check_there(&self.file, &self.folder.witness())
     }
 
     /// Whether it has grown so much that it is time to write it anew.

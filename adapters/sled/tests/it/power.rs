@@ -23,6 +23,8 @@ const SESSIONS: usize = 5;
 /// Appends of each session each time the store is open.
 const APPENDS: usize = 10;
 const SEED: u64 = 7;
+/// The store, in folders that it makes.
+const STORE: &str = "in/folders/store";
 
 /// The fact at a position: small, and in one session some larger than a row of the database.
 fn fact(session: &SessionId, seq: Seq) -> Arc<Recorded> {
@@ -50,7 +52,7 @@ fn writer() {
         .build()
         .unwrap();
     for _ in 0..2 {
-        let store = Arc::new(SledStore::open(place.join("root/store")).unwrap());
+        let store = Arc::new(SledStore::open(place.join("root").join(STORE)).unwrap());
         runtime.block_on(async {
             let mut writers = JoinSet::new();
             for number in 0..SESSIONS {
@@ -128,7 +130,7 @@ async fn check(image: &Image, written: &Written, folder: &Path) -> Result<(), St
         let last: u64 = last.parse().unwrap();
         acknowledged.insert(SessionId::new(session).unwrap(), Seq(last));
     }
-    let store = SledStore::open(folder.join("store")).map_err(|error| error.to_string())?;
+    let store = SledStore::open(folder.join(STORE)).map_err(|error| error.to_string())?;
     for number in 0..SESSIONS {
         let session = SessionId::new(&format!("s{number}")).unwrap();
         let at_least = acknowledged.get(&session).copied().unwrap_or(Seq::ZERO);

@@ -159,3 +159,33 @@ fn kept(place: &Path) -> u64 {
     let text = fs::read_to_string(place.with_extension("kept")).unwrap();
     text.parse().unwrap()
 }
+
+#[tokio::test]
+async fn a_store_whose_files_were_removed_takes_no_appends() {
+    for gone in ["", "lock", "witness", "db", "db/db"] {
+        let own = tempfile::tempdir().unwrap();
+        let place = own.path().join("store");
+        let store = SledStore::open(place.clone()).unwrap();
+        let epoch = store.claim(&session()).await.unwrap().epoch;
+        let append = async |after: u64| {
+            let facts = numbered_facts(&session(), Seq(after), 1);
+            store.append(&session(), epoch, Seq(after), &facts).await
+        };
+        append(0).await.unwrap();
+        let path = place.join(gone);
+        match path.is_dir() {
+            true => fs::remove_dir_all(&path).unwrap(),
+            // Something else in its place is not it.
+            false => {
+                let bytes = fs::read(&path).unwrap();
+                fs::rename(&path, own.path().join("aside")).unwrap();
+                fs::write(&path, bytes).unwrap();
+            }
+        }
+        let refused = append(1).await.unwrap_err();
+        assert_eq!(refused.kind, StoreErrorKind::Io, "{gone}: {refused}");
+        let another = SessionId::new("another").unwrap();
+        let refused = store.claim(&another).await.unwrap_err();
+        assert_eq!(refused.kind, StoreErrorKind::Io, "{gone}: {refused}");
+    }
+}

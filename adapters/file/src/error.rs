@@ -68,6 +68,19 @@ pub(crate) fn busy_lane(folder: &Path) -> StoreError {
     )
 }
 
+/// What a store object writes to is not in its place any more.
+pub(crate) fn removed(path: &Path) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Io,
+        format!(
+            "{} was removed, or something else was put in its place, while the store was open, so \
+             nothing that is written can be found again: put back what stood there, or name \
+             another folder, and open the store again",
+            path.display()
+        ),
+    )
+}
+
 pub(crate) fn unknown(session: &SessionId, path: &Path) -> StoreError {
     StoreError::new(
         StoreErrorKind::Unknown,

@@ -1,10 +1,12 @@
 //! The writer of a lane: appends groups of units to the lane's last segment, each group with one
 //! write and one sync, and begins the next segment when one is full.
 
+mod segment;
+mod settling;
+
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -12,20 +14,20 @@ use windlass_core::Seq;
 use windlass_ports::StoreError;
 use windlass_store::{End, Unit};
 
-use crate::disk::{Disk, LogFile, read_full_at, write_all_at};
+use crate::disk::{Disk, write_all_at};
 use crate::error;
 use crate::format::{self, Draft, FIRST, Group, Key, MOST_SERIES, Opening, Place, segment_head};
 use crate::index;
 use crate::map::{Added, Map, Torn, UnitAt};
-use crate::places::{self, MOST_LANES};
-use crate::scan::{Ending, Refused, scan};
+use crate::places::{self, Identity, MOST_LANES};
 use crate::shelf::Shelf;
+
+pub(crate) use settling::settle;
+
+use segment::{Lock, Segment};
 
 /// From how many bytes on a segment is sealed.
 pub(crate) const SEGMENT: u64 = 32 * 1024 * 1024;
-/// Room that is prepared ahead at least, and at most.
-const LEAST_AHEAD: u64 = 64 * 1024;
-const MOST_AHEAD: u64 = 8 * 1024 * 1024;
 /// A group of more bytes changes the file's length so seldom a byte that no room is prepared for it.
 const LARGE_GROUP: u64 = 2 * 1024 * 1024;
 
@@ -35,7 +37,7 @@ pub(crate) struct Writer {
     disk: Arc<dyn Disk>,
     lane: u16,
     /// It keeps other processes from the lane.
-    _lock: File,
+    lock: Lock,
     segment: Option<Segment>,
     /// The number that the next segment will have.
     next: u32,
@@ -48,19 +50,8 @@ pub(crate) struct Writer {
     /// The number of the next group.
     series: u8,
     most: u64,
-}
-
-/// The segment that is appended to.
-struct Segment {
-    place: Place,
-    path: PathBuf,
-    file: Box<dyn LogFile>,
-    /// Where what is durable ends.
-    end: u64,
-    /// Where the prepared room ends; everything from `end` to here is zeros.
-    room_end: u64,
-    /// Whether nobody knows what stands behind `end`.
-    unsettled: bool,
+    /// Whether what it writes to was found to be gone from its place.
+    gone: bool,
 }
 
 /// A unit to be written, and where its session's log ended before.
@@ -101,11 +92,20 @@ impl Writer {
         places::create(&folder).map_err(at)?;
         let numbers = shelf.places().list_segments(lane).map_err(at)?;
         let last = numbers.last().copied();
+        if last.is_some() {
+            // Whoever began the last segment may have died before its name was durable.
+            shelf.places().sync_lane(lane).map_err(at)?;
+        }
+        let lock = Lock {
+            identity: Identity::of(&lock).map_err(at)?,
+            path: shelf.places().lane_lock(lane),
+            _file: lock,
+        };
         let mut writer = Self {
             shelf,
             disk,
             lane,
-            _lock: lock,
+            lock,
             segment: None,
             next: last.map_or(1, |last| last.saturating_add(1)),
             lasts: HashMap::new(),
@@ -114,6 +114,7 @@ impl Writer {
             indexing: None,
             series: 0,
             most,
+            gone: false,
         };
         let (map, torn) = match last {
             Some(number) => writer.recover(number)?,
@@ -132,6 +133,7 @@ impl Writer {
         let path = self.shelf.places().segment(place);
         let at = |error| error::from_io(error, "claiming", &path);
         let file = places::open_to_write(&path, false).map_err(at)?;
+        let identity = Identity::of(&file).map_err(at)?;
         let file = self.disk.take(file, &path);
         let mut map = Map::empty(place, 0);
         let settled = settle(&*file, &mut map, &path)?;
@@ -149,6 +151,7 @@ impl Writer {
             end: map.end,
             room_end: file.len().map_err(at)?.max(map.end),
             path,
+            identity,
             file,
             unsettled: false,
         });
@@ -178,12 +181,41 @@ impl Writer {
             .is_some_and(|segment| segment.unsettled)
     }
 
+    /// Whether what it writes to was found to be gone: nothing can be written any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    /// Checks that the lock and the segment stand where they are looked for.
+    ///
+    /// Somebody may have removed or moved the folder, or a file in it. What is written is lost
+    /// then, or in nobody's log; and without the lock the segment may be another process's.
+    pub(crate) fn check_there(&mut self) -> Result<(), StoreError> {
+        let segment = self.segment.as_ref();
+        let segment = segment.map(|segment| (segment.identity, &segment.path));
+        for (identity, path) in [Some((self.lock.identity, &self.lock.path)), segment]
+            .into_iter()
+            .flatten()
+        {
+            let stands = identity.stands_at(path);
+            if !stands.map_err(|error| error::from_io(error, "looking at", path))? {
+                self.gone = true;
+                return Err(error::removed(path));
+            }
+        }
+        Ok(())
+    }
+
     /// Takes back what an append left that failed.
     ///
     /// After a sync that failed the system may believe that what it could not write is on the disk
     /// (see "fsyncgate"). So the group is cut off, and counts for nothing.
     pub(crate) fn settle(&mut self) -> Result<(), StoreError> {
-        let Some(segment) = self.segment.as_mut().filter(|segment| segment.unsettled) else {
+        if !self.is_unsettled() {
+            return Ok(());
+        }
+        self.check_there()?;
+        let Some(segment) = self.segment.as_mut() else {
             return Ok(());
         };
         let cut = segment
@@ -201,6 +233,7 @@ impl Writer {
     /// Appends units as one group; durable when it returns.
     pub(crate) fn append(&mut self, units: &[Appended<'_>]) -> Result<(), StoreError> {
         self.settle()?;
+        self.check_there()?;
         let bytes: u64 = units
             .iter()
             .map(|unit| unit.unit.batch.bytes as u64 + 128)
@@ -323,8 +356,14 @@ impl Writer {
             segment.unsettled = true;
             return Err(error::from_io(cause, "making durable", &segment.path));
         }
-        segment.end = end;
-        Ok(())
+        let there = self.check_there();
+        if let Some(segment) = self.segment.as_mut() {
+            match there {
+                Ok(()) => segment.end = end,
+                Err(_) => segment.unsettled = true,
+            }
+        }
+        there
     }
 
     /// Seals the segment at hand.
@@ -379,23 +418,25 @@ impl Writer {
         };
         let path = self.shelf.places().segment(place);
         let begun = (|| {
-            let file = self.disk.take(places::open_to_write(&path, true)?, &path);
+            let file = places::open_to_write(&path, true)?;
+            let identity = Identity::of(&file)?;
+            let file = self.disk.take(file, &path);
             // An attempt before may have left something, of which nothing was acknowledged.
             file.set_len(0)?;
             write_all_at(&*file, &segment_head(place), 0)?;
             file.sync()?;
-            self.shelf
-                .places()
-                .sync(&self.shelf.places().lane(self.lane))?;
-            Ok(file)
+            self.shelf.places().sync_lane(self.lane)?;
+            Ok((identity, file))
         })();
-        let file = begun.map_err(|error: io::Error| error::from_io(error, "beginning", &path))?;
+        let (identity, file) =
+            begun.map_err(|error: io::Error| error::from_io(error, "beginning", &path))?;
         self.next = self.next.saturating_add(1);
         self.lasts.clear();
         self.shelf.set_own(Map::empty(place, FIRST));
         self.segment = Some(Segment {
             place,
             path,
+            identity,
             file,
             end: FIRST,
             room_end: FIRST,
@@ -410,7 +451,9 @@ impl Drop for Writer {
     fn drop(&mut self) {
         let _ = self.settle();
         self.finish_indexing();
-        let Some(segment) = &self.segment else {
+        // What is gone from its place may be another's by now.
+        let there = self.check_there();
+        let Some(segment) = self.segment.as_ref().filter(|_| there.is_ok()) else {
             return;
         };
         if segment.unsettled {
@@ -427,73 +470,5 @@ impl Drop for Writer {
             let path = segment.path.display();
             tracing::debug!(%path, %error, "a segment was left with room behind its end");
         }
-    }
-}
-
-impl Segment {
-    /// Fills the file with zeros some way ahead, so that the syncs of the next appends find blocks
-    /// that are allocated and need no change of the file's metadata. Answers whether it could.
-    ///
-    /// It is a matter of speed alone: when it fails, as on a full disk, the log goes on without.
-    fn prepare(&mut self, end: u64, most: u64) -> bool {
-        let ahead = (end / 4).clamp(LEAST_AHEAD, MOST_AHEAD) / 4096 * 4096;
-        let room_end = ((end / 4096 + 1) * 4096 + ahead).min(most.max(end));
-        let zeros = vec![0; usize::try_from(room_end - end).unwrap_or_default()];
-        if write_all_at(&*self.file, &zeros, end).is_err() {
-            self.room_end = end;
-            // What of the zeros was written holds nothing, whether it can be cut or not.
-            let _ = self.file.set_len(end);
-            return false;
-        }
-        self.room_end = room_end;
-        true
-    }
-}
-
-/// Makes durable what a lane's last segment holds, and removes what it does not count. Answers
-/// nothing where the segment is damaged, and is left as it is.
-///
-/// The last group may be in the system's memory alone: its writer may have died before the sync, or
-/// the sync may have failed. Writing it again makes the next sync tell the truth about it.
-pub(crate) fn settle(
-    file: &dyn LogFile,
-    map: &mut Map,
-    path: &std::path::Path,
-) -> Result<Option<Option<Torn>>, StoreError> {
-    let at = |error| error::from_io(error, "claiming", path);
-    scan(file, map, Ending::Open).map_err(|refused| of_refused(refused, path))?;
-    if !map.damages.is_empty() {
-        return Ok(None);
-    }
-    if map.end < FIRST {
-        file.set_len(0).map_err(at)?;
-        write_all_at(file, &segment_head(map.place), 0).map_err(at)?;
-        file.sync().map_err(at)?;
-        map.end = FIRST;
-        map.group = FIRST;
-        return Ok(Some(None));
-    }
-    let torn = map.torn.take();
-    if let Some(torn) = &torn {
-        tracing::warn!(
-            path = %path.display(), bytes = torn.bytes, sessions = torn.parts.len(),
-            "the remains of appends that were never acknowledged were cut off"
-        );
-        file.set_len(map.end).map_err(at)?;
-    }
-    let size = usize::try_from(map.end - map.group).unwrap_or_default();
-    let mut group = vec![0; size];
-    if read_full_at(file, &mut group, map.group).map_err(at)? != size {
-        return Err(at(io::ErrorKind::UnexpectedEof.into()));
-    }
-    write_all_at(file, &group, map.group).map_err(at)?;
-    file.sync().map_err(at)?;
-    Ok(Some(torn))
-}
-
-fn of_refused(refused: Refused, path: &std::path::Path) -> StoreError {
-    match refused {
-        Refused::Io(error) => error::from_io(error, "checking", path),
-        Refused::Newer(format) => error::newer(path, format),
     }
 }

@@ -22,9 +22,13 @@ use crate::places::Places;
 pub(crate) const FILES: u64 = 16;
 
 /// How long a lock that another holds is waited for.
-const PATIENCE: Duration = Duration::from_millis(500);
+///
+/// A process that is killed while it starts another leaves a fork of itself, which holds the lock
+/// until it has become the other program. Whoever restarts at once must not be told that it is
+/// locked, so it is waited for a little.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(500);
 /// Between two looks at it.
-const PAUSE: Duration = Duration::from_millis(5);
+pub(crate) const PAUSE: Duration = Duration::from_millis(5);
 
 /// The locks that a store object holds.
 #[derive(Debug, Default)]
@@ -35,11 +39,7 @@ pub(crate) struct Locks {
 }
 
 impl Locks {
-    /// Takes the lock of a session. Answers whether it is ours now.
-    ///
-    /// A process that is killed while it starts another leaves a fork of itself, which holds the
-    /// lock until it has become the other program. Whoever restarts at once must not be told that
-    /// it is locked, so it is waited for a little.
+    /// Takes the lock of a session, and waits a little for it. Answers whether it is ours now.
     pub(crate) fn take(&mut self, places: &Places, key: Key) -> io::Result<bool> {
         self.take_within(places, key, PATIENCE)
     }

@@ -1,6 +1,7 @@
 //! The medium of the pipeline: admits sessions by their locks, and keeps groups of units in a lane.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::locks::Locks;
 use crate::log::Log;
 use crate::map::Map;
 use crate::old::takeover::Old;
-use crate::places;
+use crate::places::{self, Places};
 use crate::shelf::{Shelf, Standing};
 use crate::upkeep::Upkeep;
 
@@ -246,15 +247,24 @@ impl FileMedium {
         writer.ok_or_else(|| error::busy_lane(&self.shelf.places().lane(lane)))
     }
 
-    /// Takes a session's lock.
+    /// Takes a session's lock, and waits a little for it.
     pub(crate) fn lock(&mut self, session: &SessionId, key: Key) -> Result<(), StoreError> {
+        self.lock_by(session, key, Locks::take)
+    }
+
+    fn lock_by(
+        &mut self,
+        session: &SessionId,
+        key: Key,
+        take: fn(&mut Locks, &Places, Key) -> io::Result<bool>,
+    ) -> Result<(), StoreError> {
         let places = self.shelf.places();
         let at = |error| {
             let doing = format!("claiming session {session} in");
             error::from_io(error, &doing, places.root())
         };
         places.create().map_err(at)?;
-        match self.locks.take(places, key).map_err(at)? {
+        match take(&mut self.locks, places, key).map_err(at)? {
             true => Ok(()),
             false => Err(error::locked(session, places.root())),
         }
@@ -264,9 +274,11 @@ impl FileMedium {
 impl Medium for FileMedium {
     fn admit(&mut self, session: &SessionId) -> Result<(End, Option<Repair>), StoreError> {
         let key = Key::of(session);
+        self.check_there()?;
         let held = self.admitted.remove(session).is_some();
         if !held {
-            self.lock(session, key)?;
+            // Whoever asks waits for a lock that another holds; here all appends would.
+            self.lock_by(session, key, Locks::try_take)?;
         }
         let (end, cut) = match self.find(session, key) {
             Ok(found) => found,
@@ -321,6 +333,7 @@ impl Medium for FileMedium {
     }
 
     fn erase(&mut self, session: &SessionId) -> Result<(), StoreError> {
+        self.check_there()?;
         self.settle()?;
         let key = Key::of(session);
         erasing::begin(self.shelf.places(), session)?;
@@ -329,7 +342,12 @@ impl Medium for FileMedium {
         Ok(())
     }
 
+    fn is_over(&self) -> bool {
+        self.writer.as_ref().is_some_and(Writer::is_gone)
+    }
+
     fn rest(&mut self) -> Result<Option<Duration>, StoreError> {
+        self.check_there()?;
         self.settle()?;
         let Some(writer) = &self.writer else {
             return Ok(None);
@@ -343,6 +361,11 @@ impl Medium for FileMedium {
 }
 
 impl FileMedium {
+    /// Checks that what is written to stands where it is looked for.
+    fn check_there(&mut self) -> Result<(), StoreError> {
+        self.writer.as_mut().map_or(Ok(()), Writer::check_there)
+    }
+
     /// Gives a session's lock back, as soon as what the disk holds of it is known.
     fn give_back(&mut self, key: Key) {
         let settled = self.settle();

@@ -84,13 +84,16 @@ impl Places {
         create(&self.locks())
     }
 
-    /// Makes the entries of a folder durable, and, the first time, those of the folders above.
-    pub(crate) fn sync(&self, folder: &Path) -> io::Result<()> {
-        File::open(folder)?.sync_all()?;
+    /// Makes the names in a lane's folder durable, and that of the folder.
+    ///
+    /// A lane may come to be at any time, so the folder of the lanes is synced each time; what
+    /// stands above it, the first time.
+    pub(crate) fn sync_lane(&self, lane: u16) -> io::Result<()> {
+        File::open(self.lane(lane))?.sync_all()?;
+        File::open(self.lanes())?.sync_all()?;
         if self.synced.load(Ordering::SeqCst) {
             return Ok(());
         }
-        File::open(self.lanes())?.sync_all()?;
         sync_above(&self.root)?;
         self.synced.store(true, Ordering::SeqCst);
         Ok(())
@@ -101,9 +104,14 @@ impl Places {
         open_to_write(&self.locks().join(name), true)
     }
 
+    /// What a process locks that writes to a lane.
+    pub(crate) fn lane_lock(&self, lane: u16) -> PathBuf {
+        self.locks().join(format!("lane-{lane:04x}"))
+    }
+
     /// Takes a lane, if no process has it.
     pub(crate) fn lock_lane(&self, lane: u16) -> io::Result<Option<File>> {
-        let file = self.open_lock(&format!("lane-{lane:04x}"))?;
+        let file = open_to_write(&self.lane_lock(lane), true)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(file)),
             Err(Errno::WOULDBLOCK) => Ok(None),
@@ -143,6 +151,42 @@ impl Places {
         ids.sort_unstable();
         Ok(ids)
     }
+}
+
+/// Which file one is that is open, whatever its name is by now. As long as it is open, there is no
+/// other that is the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Identity {
+    device: u64,
+    number: u64,
+}
+
+impl Identity {
+    pub(crate) fn of(file: &File) -> io::Result<Self> {
+        file.metadata().map(|found| Self::told(&found))
+    }
+
+    fn told(found: &fs::Metadata) -> Self {
+        Self {
+            device: found.dev(),
+            number: found.ino(),
+        }
+    }
+
+    /// Whether it is what a path leads to.
+    pub(crate) fn stands_at(self, path: &Path) -> io::Result<bool> {
+        match fs::symlink_metadata(path) {
+            Ok(found) => Ok(Self::told(&found) == self),
+            Err(error) if is_absent(&error) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Whether an error says that there is nothing under a name.
+fn is_absent(error: &io::Error) -> bool {
+    let kind = error.kind();
+    kind == io::ErrorKind::NotFound || kind == io::ErrorKind::NotADirectory
 }
 
 /// Numbers what this process writes under a name that is not yet its own.

@@ -1,5 +1,8 @@
 //! Tests of a loss of power: what was not synced is dropped, torn and reordered, sector by sector, in
-//! a thousand images of the disk; what was acknowledged is there in each.
+//! a thousand images of the disk; what was acknowledged is there in each. Here of what is in
+//! segments alone, which needs no other program; names and folders are in [`folder`].
+
+mod folder;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -15,6 +18,7 @@ use windlass_testkit::store::{fact_of_size, numbered_facts};
 use crate::FileStore;
 use crate::disk::{Disk, LogFile, RealDisk};
 
+/// The images of each test.
 const IMAGES: u64 = 1_000;
 const SECTOR: u64 = 512;
 /// Small, so that there are many segments.

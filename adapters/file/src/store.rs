@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::time::Instant;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{
     Claimed, Durability, Fencing, LogStore, MAX_FACT_BYTES, SessionFilter, SessionHead, Snapshot,
@@ -16,6 +17,7 @@ use windlass_store::{Batch, Bounds, Pipeline};
 use crate::beat::Beat;
 use crate::disk::{Disk, RealDisk};
 use crate::lane::SEGMENT;
+use crate::locks::{PATIENCE, PAUSE};
 use crate::medium::FileMedium;
 use crate::places::Places;
 use crate::reader::Reader;
@@ -35,6 +37,8 @@ pub struct FileStore {
     reader: Arc<Reader>,
     beat: Arc<Beat>,
     place: String,
+    /// How long a claim waits for a session that another process has.
+    patience: Duration,
 }
 
 impl std::fmt::Debug for FileStore {
@@ -101,7 +105,14 @@ impl FileStore {
             pipeline,
             reader,
             place,
+            patience: PATIENCE,
         })
+    }
+
+    /// The same store, whose claims wait longer, or not as long.
+    #[cfg(test)]
+    pub(crate) fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     #[cfg(test)]
@@ -135,7 +146,18 @@ impl LogStore for FileStore {
     }
 
     async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
-        self.pipeline.claim(session).await
+        let begun = Instant::now();
+        loop {
+            match self.pipeline.claim(session).await {
+                // It is waited for here, since what waits in the pipeline keeps all appends up.
+                Err(error)
+                    if error.kind == StoreErrorKind::Locked && begun.elapsed() < self.patience =>
+                {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                claimed => return claimed,
+            }
+        }
     }
 
     async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
@@ -239,5 +261,7 @@ impl LogStore for FileStore {
     }
 }
 
+#[cfg(test)]
+mod surroundings;
 #[cfg(test)]
 mod tests;

@@ -330,8 +330,7 @@ impl<'a> Piece<'a> {
         }
         write_all_at(&*file, &buffer, written).map_err(at)?;
         file.sync().map_err(at)?;
-        let folder = places.lane(COLD);
-        let named = fs::rename(&part, &path).and_then(|()| places.sync(&folder));
+        let named = fs::rename(&part, &path).and_then(|()| places.sync_lane(COLD));
         named.map_err(at)?;
         if let Err(error) = index::write(places, &map) {
             tracing::debug!(%error, "a segment has no index for now");
@@ -459,4 +458,4 @@ pub(crate) fn hold_cold(places: &Places) -> std::io::Result<File> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -23,7 +23,7 @@ struct Bench {
 }
 
 /// Facts of a session in which nothing is open: number `after` and the `count` that follow.
-fn settled(id: &SessionId, after: u64, count: u64) -> Vec<Arc<Recorded>> {
+pub(crate) fn settled(id: &SessionId, after: u64, count: u64) -> Vec<Arc<Recorded>> {
     let quiet = |fact: &Fact| {
         !matches!(
             fact,

@@ -1,0 +1,336 @@
+//! Tests of a loss of power over all of a store's folder: the calls of a process that writes, gathers,
+//! erases and cuts off are recorded, and every image that a disk may hold at moments of it is opened:
+//! names and folders that were not synced are there or not, like anything that was written.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use windlass_core::{Recorded, Seq, SessionId};
+use windlass_ports::{LogStore, StoreErrorKind};
+use windlass_testkit::power::{Image, Recording, record};
+
+use super::{IMAGES, SEGMENT, quick};
+use crate::disk::RealDisk;
+use crate::faults::{Faults, FaultyDisk};
+use crate::lane::Writer;
+use crate::places::Places;
+use crate::shelf::Shelf;
+use crate::upkeep::tests::settled;
+use crate::upkeep::{Kept, Piece};
+use crate::{FileStore, Upkeep};
+
+const PLACE: &str = "WINDLASS_FILE_TEST_PLACE";
+/// The store, in folders that it makes.
+const STORE: &str = "in/folders/store";
+/// The images of a recording without some syncs, until one is seen to have lost something.
+const UNSYNCED: usize = 300;
+const SEED: u64 = 7;
+
+/// The session that goes on in a segment that was begun by a process that did not live to sync it.
+const FIRST: &str = "first";
+const SESSIONS: [&str; 7] = [FIRST, "g1", "g2", "g3", OTHER, ERASED, CUT];
+/// Those that are written together.
+const GATHERED: [&str; 3] = ["g1", "g2", "g3"];
+/// Of another process, which has a lane of its own.
+const OTHER: &str = "other";
+const ERASED: &str = "erased";
+const ERASED_LAST: u64 = 12;
+const CUT: &str = "cut";
+/// Where it is cut off.
+const CUT_AT: u64 = 7;
+
+fn id(name: &str) -> SessionId {
+    SessionId::new(name).unwrap()
+}
+
+/// What the child works with.
+struct Child {
+    dir: PathBuf,
+    journal: fs::File,
+}
+
+impl Child {
+    fn at(place: &Path) -> Self {
+        let mut journal = OpenOptions::new();
+        journal.create(true).append(true);
+        Self {
+            dir: place.join("root").join(STORE),
+            journal: journal.open(place.join("journal")).unwrap(),
+        }
+    }
+
+    fn say(&self, words: &str) {
+        let line = format!("{words}\n");
+        (&self.journal).write_all(line.as_bytes()).unwrap();
+    }
+
+    fn open(&self) -> FileStore {
+        FileStore::on(Arc::new(RealDisk), self.dir.clone(), SEGMENT).unwrap()
+    }
+
+    /// Appends so many facts, so many at a time, and says what was acknowledged.
+    async fn write(&self, store: &FileStore, name: &str, count: u64, step: u64) {
+        let id = id(name);
+        let claimed = store.claim(&id).await.unwrap();
+        let first = claimed.last.0;
+        for after in (first..first + count).step_by(usize::try_from(step).unwrap()) {
+            let facts = settled(&id, after, step);
+            let appended = store.append(&id, claimed.epoch, Seq(after), &facts).await;
+            appended.unwrap();
+            self.say(&format!("has {name} {}", after + step));
+        }
+        store.release(&id, claimed.epoch).await.unwrap();
+    }
+
+    /// A process begins a segment, and does not live to make its name durable.
+    async fn die_beginning(&self) {
+        let faults = Faults::none();
+        let disk = Arc::new(FaultyDisk(faults.clone()));
+        let store = FileStore::on(disk, self.dir.clone(), SEGMENT).unwrap();
+        let epoch = store.claim(&id(FIRST)).await.unwrap().epoch;
+        faults.sync_fails_in.store(0, Ordering::SeqCst);
+        let facts = settled(&id(FIRST), 0, 1);
+        let appended = store.append(&id(FIRST), epoch, Seq::ZERO, &facts).await;
+        appended.unwrap_err();
+    }
+
+    /// Writes what has settled together and removes what is left over, beside a lane that is held.
+    fn keep_up(&self) {
+        let shelf = Arc::new(Shelf::new(Arc::new(Places::new(self.dir.clone()))));
+        let (writer, _) = Writer::take(shelf.clone(), Arc::new(RealDisk), SEGMENT).unwrap();
+        let upkeep = Upkeep {
+            gather_after: Some(Duration::ZERO),
+            erase_after: None,
+        };
+        let mut all = Kept::default();
+        loop {
+            let piece = Piece::new(&shelf, &RealDisk, upkeep, Some(writer.lane()), SEGMENT);
+            let piece = piece.run().unwrap();
+            all.gathered += piece.gathered;
+            all.removed += piece.removed;
+            if piece == Kept::default() {
+                break;
+            }
+        }
+        assert!(all.gathered >= 3 && all.removed >= 2, "{all:?}");
+    }
+
+    async fn work(&self) {
+        self.die_beginning().await;
+        self.write(&self.open(), FIRST, 8, 1).await;
+        {
+            let (store, other) = (self.open(), self.open());
+            let [g1, g2, g3] = GATHERED;
+            tokio::join!(
+                self.write(&store, g1, 24, 4),
+                self.write(&store, g2, 24, 4),
+                self.write(&store, g3, 24, 4),
+                self.write(&store, ERASED, ERASED_LAST, 4),
+                self.write(&store, CUT, 10, 5),
+                self.write(&other, OTHER, 6, 1),
+            );
+        }
+        self.keep_up();
+        {
+            let store = self.open();
+            self.write(&store, OTHER, 2, 1).await;
+            let epoch = store.claim(&id(ERASED)).await.unwrap().epoch;
+            self.say(&format!("erasing {ERASED} 0"));
+            store.erase(&id(ERASED), epoch).await.unwrap();
+            self.say(&format!("erased {ERASED} 0"));
+            self.write(&store, GATHERED[0], 4, 1).await;
+        }
+        self.say(&format!("cutting {CUT} {CUT_AT}"));
+        FileStore::truncate(&self.dir, &id(CUT), Seq(CUT_AT)).unwrap();
+        self.say(&format!("was-cut {CUT} {CUT_AT}"));
+        self.write(&self.open(), FIRST, 4, 1).await;
+        self.write(&self.open(), CUT, 2, 1).await;
+    }
+}
+
+/// The child.
+#[tokio::test]
+async fn writer() {
+    if let Some(place) = std::env::var_os(PLACE) {
+        Child::at(Path::new(&place)).work().await;
+    }
+}
+
+/// What the child does, recorded; `None`, and it says so, where that cannot be.
+fn recorded(place: &Path) -> Option<Recording> {
+    fs::create_dir(place.join("root")).unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let only = ["--exact", "power::folder::writer"];
+    command.args(only).args(["--nocapture", "--test-threads=1"]);
+    command.env(PLACE, place);
+    match record(&command, &place.join("root"), &place.join("journal")).unwrap() {
+        Ok(recording) => Some(recording),
+        Err(absent) => {
+            // What a test that is skipped says.
+            let _ = writeln!(std::io::stderr(), "skipped: {absent}");
+            None
+        }
+    }
+}
+
+/// What was said of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Said {
+    Has(u64),
+    Erasing,
+    Erased,
+    Cutting,
+    WasCut,
+}
+
+fn said(image: &Image) -> BTreeMap<String, Said> {
+    let mut said = BTreeMap::new();
+    for line in std::str::from_utf8(&image.acknowledged).unwrap().lines() {
+        let mut words = line.split(' ');
+        let (what, name) = (words.next().unwrap(), words.next().unwrap());
+        let number = words.next().unwrap().parse().unwrap();
+        let says = match what {
+            "has" => Said::Has(number),
+            "erasing" => Said::Erasing,
+            "erased" => Said::Erased,
+            "cutting" => Said::Cutting,
+            "was-cut" => Said::WasCut,
+            other => panic!("the journal says {other}"),
+        };
+        said.insert(name.to_owned(), says);
+    }
+    said
+}
+
+/// The facts of each session, more than are written.
+struct Written(BTreeMap<&'static str, Vec<Arc<Recorded>>>);
+
+impl Written {
+    fn new() -> Self {
+        let all = SESSIONS.map(|name| (name, settled(&id(name), 0, 40)));
+        Self(all.into_iter().collect())
+    }
+
+    /// Where a session's log ends, which holds what was written; 0 where there is none.
+    async fn last(&self, store: &FileStore, name: &str, limit: usize) -> Result<u64, String> {
+        match store.read(&id(name), Seq::ZERO, limit).await {
+            Ok(read) => {
+                let written = self.0[name].iter().take(read.len());
+                match read.iter().eq(written.map(AsRef::as_ref)) {
+                    true => Ok(read.len() as u64),
+                    false => Err(format!("{name} does not hold what was written")),
+                }
+            }
+            Err(error) if error.kind == StoreErrorKind::Unknown => Ok(0),
+            Err(error) => Err(format!("{name}: {error}")),
+        }
+    }
+
+    /// The fact that follows.
+    fn next(&self, name: &str, after: Seq) -> &[Arc<Recorded>] {
+        let at = usize::try_from(after.0).unwrap();
+        &self.0[name][at..=at]
+    }
+}
+
+/// Opens an image, and says what is wrong with it.
+async fn check(image: &Image, written: &Written, folder: &Path) -> Result<(), String> {
+    image.write_to(folder).unwrap();
+    let dir = folder.join(STORE);
+    let said = said(image);
+    let open = || FileStore::on(Arc::new(RealDisk), dir.clone(), SEGMENT).unwrap();
+    let mut store = open();
+    for name in SESSIONS {
+        let says = said.get(name).copied().unwrap_or(Said::Has(0));
+        if says == Said::Cutting {
+            // Whoever began goes on with it, and what is kept can be read all the while.
+            let kept = usize::try_from(CUT_AT).unwrap();
+            let kept = written.last(&store, name, kept).await?;
+            drop(store);
+            let cut = FileStore::truncate(&dir, &id(name), Seq(CUT_AT));
+            cut.map_err(|error| format!("cutting {name}, of which {kept} are there: {error}"))?;
+            store = open();
+        }
+        let last = written.last(&store, name, usize::MAX).await?;
+        let right = match says {
+            Said::Has(least) => last >= least,
+            Said::Erasing => last == 0 || last == ERASED_LAST,
+            Said::Erased => last == 0,
+            Said::Cutting => last == CUT_AT,
+            // What follows may be there already.
+            Said::WasCut => (CUT_AT..=CUT_AT + 1).contains(&last),
+        };
+        if !right {
+            return Err(format!("{name} ends at {last}, and it was said: {says:?}"));
+        }
+    }
+    // It can be gone on with.
+    for name in [FIRST, CUT] {
+        let (id, wrong) = (id(name), |error| format!("going on with {name}: {error}"));
+        let claimed = store.claim(&id).await.map_err(wrong)?;
+        let more = written.next(name, claimed.last);
+        let appended = store.append(&id, claimed.epoch, claimed.last, more);
+        appended.await.map_err(wrong)?;
+        written.last(&store, name, usize::MAX).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn nothing_acknowledged_is_lost_with_the_power() {
+    let own = quick();
+    let Some(recording) = recorded(own.path()) else {
+        return;
+    };
+    let written = Written::new();
+    let mut acknowledged = 0;
+    for (number, image) in recording.images(SEED, IMAGES as usize).enumerate() {
+        let image = image.unwrap();
+        let folder = own.path().join("image");
+        if let Err(wrong) = check(&image, &written, &folder).await {
+            let step = image.step;
+            panic!("image {number} of seed {SEED}, after step {step}: {wrong}");
+        }
+        acknowledged += u64::from(!image.acknowledged.is_empty());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+    assert!(
+        acknowledged > IMAGES / 2,
+        "only {acknowledged} images say anything"
+    );
+}
+
+/// The test can fail: without the syncs of folders, and without those of segments, something that was
+/// acknowledged is lost.
+#[tokio::test]
+async fn without_syncs_something_is_lost() {
+    let own = quick();
+    let written = Written::new();
+    for sync in ["fsync", "fdatasync"] {
+        let place = own.path().join(sync);
+        fs::create_dir(&place).unwrap();
+        let Some(recording) = recorded(&place) else {
+            return;
+        };
+        let recording = recording.without(sync);
+        let mut lost = None;
+        for image in recording.images(SEED, UNSYNCED) {
+            let folder = place.join("image");
+            lost = check(&image.unwrap(), &written, &folder).await.err();
+            if lost.is_some() {
+                break;
+            }
+            fs::remove_dir_all(&folder).unwrap();
+        }
+        assert!(
+            lost.is_some(),
+            "{UNSYNCED} images without {sync} lost nothing"
+        );
+    }
+}

@@ -1,7 +1,9 @@
 //! Scores the crate against recorded behaviour: `score FOLDER [--failing GROUP]`.
 //!
-//! The folder holds `cases.jsonl`, `sessions.jsonl`, `response_extract.jsonl` and `signatures.jsonl`; a
-//! file that is not there is said to be missing.
+//! The folder holds `cases.jsonl`, `sessions.jsonl`, `response_extract.jsonl` and `signatures.jsonl`. It
+//! exits with 1 where none of them is there, where one cannot be read, and where a group is short of what is
+//! promised of any recordings; each is said on standard error. A file that is not there is said to be
+//! missing. Whole turns are not its business.
 
 #![allow(
     clippy::print_stdout,
@@ -36,12 +38,22 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     };
     let board = judge::folder(Path::new(&folder));
-    for (file, why) in &board.missing {
-        println!("{file}: not scored: {why}");
-    }
     if let Some(group) = failing {
         board.print_failing(&group);
     }
     board.print();
-    ExitCode::SUCCESS
+    println!(
+        "Whole turns are tested with the command: cargo test -p windlass-cli --test recorded_turns"
+    );
+    for (file, why) in &board.missing {
+        eprintln!("{file}: not scored: {why}");
+    }
+    let faults = board.faults();
+    for fault in &faults {
+        eprintln!("{fault}");
+    }
+    match faults.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
 }

@@ -8,6 +8,7 @@ use crate::compaction::{Part, Shown};
 use crate::digest::Digest;
 use crate::image::Image;
 use crate::item::Item;
+use crate::program::Fate;
 use crate::render::PromptItem;
 
 fn part(kind: &[u8], texts: &[&str]) -> Part {
@@ -130,6 +131,22 @@ pub(crate) fn observation(observation: &Observation, edited: Option<Part>) -> Pa
     result
 }
 
+/// A call of a program, as it is named to the model.
+pub(crate) fn told_call(line: &str) -> Part {
+    part(b"told", &[line])
+}
+
+/// Calls of a program that the model is told of.
+pub(crate) fn told(calls: impl Iterator<Item = (Part, Fate)>, more: u32) -> Part {
+    calls.fold(
+        part(b"calls", &[&format!("{more}")]),
+        |told, (call, fate)| Part {
+            digest: told.digest.digest(call.digest).part(fate.name().as_bytes()),
+            bytes: told.bytes.saturating_add(call.bytes),
+        },
+    )
+}
+
 /// One item of a prompt: the same as of the facts that it comes from.
 pub(crate) fn prompt_item(shown: &PromptItem) -> Part {
     match shown {
@@ -145,6 +162,11 @@ pub(crate) fn prompt_item(shown: &PromptItem) -> Part {
             edited: changed,
             ..
         } => observation(inner, changed.as_deref().map(edited)),
+        PromptItem::Told { calls } => {
+            let named = calls.calls.iter();
+            let named = named.map(|one| (told_call(&one.call), one.fate));
+            told(named, calls.more)
+        }
     }
 }
 

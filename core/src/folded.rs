@@ -17,7 +17,7 @@ use crate::session::{Session, Stage};
 ///
 /// It is raised with every change to what a log folds to, or to how that is written: what an older
 /// engine kept then counts as not there. `testkit/golden/snapshots` tells when it must be.
-pub const FOLD_VERSION: u32 = 3;
+pub const FOLD_VERSION: u32 = 4;
 
 /// A session and its history: what a log folds to.
 ///
@@ -82,7 +82,10 @@ impl TryFrom<Raw> for Folded {
         history.fits(session.next)?;
         let stage = session.turn().map(|turn| &turn.stage);
         let out = match stage {
-            Some(Stage::Executing(executing)) => executing.calls.len(),
+            Some(Stage::Executing(executing)) => {
+                let told = usize::from(executing.told.is_some());
+                executing.calls.len().saturating_add(told)
+            }
             Some(
                 Stage::Opening(_)
                 | Stage::Ready(_)

@@ -19,11 +19,15 @@ use crate::chain::Chain;
 use crate::compact;
 use crate::context;
 use crate::error::Misfit;
-use crate::fact::{ContextInjected, ContextPart, ContextSource, Fact, HookDecided, Lasting};
+use crate::fact::{
+    CallObserved, CallStarted, ContextInjected, ContextPart, ContextSource, Fact, HookDecided,
+    Lasting,
+};
 use crate::hook::{Edit, HookAt, HookPoint};
 use crate::id::{CallId, InputId, Seq, TurnId};
 use crate::image::Image;
 use crate::item::{CallItem, Item};
+use crate::program::Telling;
 use crate::record::Recorded;
 use crate::render::PromptItem;
 
@@ -136,6 +140,12 @@ struct Outstanding {
     /// The arguments that somebody put in the place of the model's.
     edited: Option<Arc<str>>,
     observation: Option<Arc<Observation>>,
+    /// Whether a run of it has begun that does more than to say what it would do.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    began: bool,
+    /// Of a program: which of its calls the model is told of with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tells: Option<Telling>,
     /// The program that makes it, if one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     program: Option<CallId>,
@@ -209,7 +219,8 @@ impl History {
                     | PromptItem::Image { .. }
                     | PromptItem::Context { .. }
                     | PromptItem::Reasoning { .. }
-                    | PromptItem::Result { .. } => {}
+                    | PromptItem::Result { .. }
+                    | PromptItem::Told { .. } => {}
                 }
             }
         }
@@ -303,7 +314,8 @@ impl History {
                 self.called(recorded.seq, fact.program, &fact.item);
             }
             Fact::ProgramRun(fact) => self.ran(recorded, fact)?,
-            Fact::CallObserved(fact) => self.observe(recorded, fact.call, &fact.observation)?,
+            Fact::CallStarted(fact) => self.started(recorded, fact)?,
+            Fact::CallObserved(fact) => self.observe(recorded, fact)?,
             Fact::TurnSettled(_) => {
                 self.forget();
                 // What lasts may still be injected, in a later turn.
@@ -323,7 +335,6 @@ impl History {
             | Fact::CompactionFailed(_)
             | Fact::CallDecided(_)
             | Fact::ApprovalAsked(_)
-            | Fact::CallStarted(_)
             | Fact::ReconcileStarted(_)
             | Fact::InterruptRequested(_) => {}
         }
@@ -433,18 +444,22 @@ impl History {
         Ok(())
     }
 
-    fn observe(
-        &mut self,
-        recorded: &Recorded,
-        id: CallId,
-        observation: &Arc<Observation>,
-    ) -> Result<(), Misfit> {
-        let call = self.calls.iter_mut().rfind(|call| call.id == id);
+    /// A dry run of a call changes nothing.
+    fn started(&mut self, recorded: &Recorded, fact: &CallStarted) -> Result<(), Misfit> {
+        let call = self.calls.iter_mut().rfind(|call| call.id == fact.call);
+        let call = call.ok_or_else(|| misfit(recorded, "no such call is out"))?;
+        call.began |= !fact.plan;
+        Ok(())
+    }
+
+    fn observe(&mut self, recorded: &Recorded, fact: &CallObserved) -> Result<(), Misfit> {
+        let call = self.calls.iter_mut().rfind(|call| call.id == fact.call);
         let call = call.ok_or_else(|| misfit(recorded, "no such call is out"))?;
         if call.observation.is_some() {
             return Err(misfit(recorded, "the call has its observation already"));
         }
-        call.observation = Some(observation.clone());
+        call.observation = Some(fact.observation.clone());
+        call.tells = fact.tells.clone();
         self.enter_if_whole(recorded);
         Ok(())
     }

@@ -105,8 +105,8 @@ pub use options::{AnswerShape, RequestOptions, ToolChoice};
 pub use outcome::{Interrupter, LimitKind, Outcome};
 pub use owed::owed;
 pub use program::{
-    Made, PROGRAM_TOOL, ProgramEnd, ProgramFault, ProgramLimits, ProgramMode, ProgramOutcome,
-    ProgramTransport, SampleKind, feedback, program_tool,
+    Fate, Made, PROGRAM_TOOL, ProgramEnd, ProgramFault, ProgramLimits, ProgramMode, ProgramOutcome,
+    ProgramTransport, SampleKind, Telling, ToldCall, ToldCalls, feedback, program_tool,
 };
 pub use record::{DecodeKind, Draft, FACT_VERSION, Recorded};
 pub use rehearse::{
@@ -116,9 +116,9 @@ pub use render::{Prompt, PromptItem, output, render, tool_choice};
 pub use rule::{ArgumentPattern, Rule, RuleVerdict};
 pub use scope::Scope;
 pub use session::{
-    AfterCalls, Backoff, CallState, Compacting, Concluding, Delivery, Executing, Fitness, Hold,
-    Measured, Opening, Pending, Phase, Progress, Question, Queued, QueuedPart, Ready, Said,
-    Sampling, Session, Spent, Stage, Stop, Then, Turn,
+    AfterCalls, Backoff, CallState, Change, Changes, Compacting, Concluding, Delivery, Executing,
+    Fitness, Hold, Measured, Opening, Pending, Phase, Progress, Question, Queued, QueuedPart,
+    Ready, Said, Sampling, Session, Spent, Stage, Stop, Then, Turn,
 };
 pub use settings::{Concurrency, EffectClass, Mode, Permissions, Settings, ToolSpec};
 pub use snapshot::{Cycle, CycleCall, CycleMessages, TurnSnapshot, TurnSnapshots};

@@ -206,6 +206,7 @@ mod tests {
             parent: None,
             spoken: false,
             ended: false,
+            line: None,
         }
     }
 

@@ -10,11 +10,16 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::limits::Limits;
 use crate::settings::{Concurrency, EffectClass, Settings, ToolSpec};
 
 mod feedback;
+mod frame;
+mod told;
 
 pub use feedback::{Made, feedback};
+pub use told::{Fate, Telling, ToldCall, ToldCalls};
+pub(crate) use told::{call_line, leave_out};
 
 /// The tool by which a model hands over a program. It is never run by an executor.
 pub const PROGRAM_TOOL: &str = "run_program";
@@ -63,6 +68,17 @@ impl Settings {
         };
         asked.options.answer = None;
         Arc::new(asked)
+    }
+}
+
+impl Settings {
+    /// Samples for work that a turn of programs with these limits may have, the last of which calls no
+    /// tools: those that retries of a rejected return may take are set aside for them.
+    #[must_use]
+    pub fn work_samples(&self, limits: &Limits) -> u32 {
+        let answer = self.options.answer.as_ref();
+        let retries = answer.map_or(0, |answer| answer.retries);
+        limits.samples.saturating_sub(retries).max(1)
     }
 }
 

@@ -15,6 +15,7 @@ use crate::id::Seq;
 use crate::image::Image;
 use crate::item::{CallItem, ReasoningItem};
 use crate::options::ToolChoice;
+use crate::program::ToldCalls;
 use crate::session::Turn;
 use crate::settings::Settings;
 
@@ -85,6 +86,12 @@ pub enum PromptItem {
         observation: Arc<Observation>,
         /// The arguments that the call ran with, where somebody changed them.
         edited: Option<Arc<str>>,
+    },
+    /// What became of the calls of a program that did not come to its end. Follows the results of
+    /// its sample, and is said as context is: its text is [`ToldCalls::text`].
+    Told {
+        /// The calls.
+        calls: Arc<ToldCalls>,
     },
 }
 

@@ -44,6 +44,7 @@ fn bytes(item: &PromptItem) -> u64 {
         PromptItem::Reasoning { item, .. } => item.text.len(),
         PromptItem::Call { call, .. } => call.name.len() + call.arguments.len(),
         PromptItem::Result { observation, .. } => observation.output.len(),
+        PromptItem::Told { calls } => calls.text().len(),
     };
     bytes as u64
 }

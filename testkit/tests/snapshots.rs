@@ -118,11 +118,12 @@ fn words(value: &mut Value) -> Vec<&mut String> {
     match value {
         Value::Object(fields) => fields
             .iter_mut()
-            .filter(|(name, _)| !["provider_id", "id", "status"].contains(&name.as_str()))
+            .filter(|(name, _)| !["provider_id", "id", "status", "fate"].contains(&name.as_str()))
             .flat_map(|(_, value)| words(value))
             .collect(),
         Value::String(text) => vec![text],
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => Vec::new(),
+        Value::Array(values) => values.iter_mut().flat_map(words).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
     }
 }
 

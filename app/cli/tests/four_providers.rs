@@ -285,6 +285,7 @@ fn what_is_remembered(log: &[Recorded]) {
         PromptItem::Reasoning { .. } => 'r',
         PromptItem::Call { .. } => 'f',
         PromptItem::Result { .. } => 'o',
+        PromptItem::Told { .. } => 'd',
     };
     let kinds: String = history.items().iter().map(kind).collect();
     assert_eq!(kinds, "urtffoort".repeat(4));

@@ -149,7 +149,8 @@ fn clear(item: &PromptItem) -> PromptItem {
         | PromptItem::Text { .. }
         | PromptItem::Refusal { .. }
         | PromptItem::Reasoning { .. }
-        | PromptItem::Call { .. } => item.clone(),
+        | PromptItem::Call { .. }
+        | PromptItem::Told { .. } => item.clone(),
     }
 }
 

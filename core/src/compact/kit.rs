@@ -153,6 +153,7 @@ impl Talk {
                 call: CallId(call.0),
                 observation: Arc::new(observation),
                 took: None,
+                tells: None,
             }));
         }
     }
@@ -230,6 +231,7 @@ pub(super) fn line(item: &PromptItem) -> String {
         PromptItem::Result {
             id, observation, ..
         } => format!("result {id}: {}", observation.output),
+        PromptItem::Told { calls } => format!("told: {}", calls.text()),
     };
     text.chars().take(60).collect()
 }
@@ -280,7 +282,8 @@ pub(super) fn follows_grammar<'a>(items: impl Iterator<Item = &'a PromptItem>) -
             | PromptItem::Context { .. }
             | PromptItem::Text { .. }
             | PromptItem::Refusal { .. }
-            | PromptItem::Reasoning { .. } => {
+            | PromptItem::Reasoning { .. }
+            | PromptItem::Told { .. } => {
                 if !open.is_empty() {
                     return false;
                 }

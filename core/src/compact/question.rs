@@ -163,6 +163,7 @@ fn said(stretch: &Stretch<'_>, items: &Chain<PromptItem>, brief: bool) -> String
             edited,
             ..
         } => Some(result(observation, edited.as_deref(), brief)),
+        PromptItem::Told { calls } => Some(calls.words()),
     });
     lines.collect::<Vec<_>>().join("\n")
 }

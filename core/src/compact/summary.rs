@@ -231,7 +231,8 @@ pub(super) fn words(item: &PromptItem) -> &str {
         PromptItem::Image { .. }
         | PromptItem::Reasoning { .. }
         | PromptItem::Call { .. }
-        | PromptItem::Result { .. } => "",
+        | PromptItem::Result { .. }
+        | PromptItem::Told { .. } => "",
     }
 }
 
@@ -249,7 +250,8 @@ fn called(item: &PromptItem) -> Option<&str> {
         | PromptItem::Text { .. }
         | PromptItem::Refusal { .. }
         | PromptItem::Reasoning { .. }
-        | PromptItem::Result { .. } => None,
+        | PromptItem::Result { .. }
+        | PromptItem::Told { .. } => None,
     }
 }
 

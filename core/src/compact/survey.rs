@@ -148,6 +148,7 @@ fn gain(item: &PromptItem) -> Option<u64> {
         | PromptItem::Text { .. }
         | PromptItem::Refusal { .. }
         | PromptItem::Reasoning { .. }
-        | PromptItem::Call { .. } => None,
+        | PromptItem::Call { .. }
+        | PromptItem::Told { .. } => None,
     }
 }

@@ -25,7 +25,8 @@ fn outputs(talk: &Talk) -> Vec<usize> {
         | PromptItem::Text { .. }
         | PromptItem::Refusal { .. }
         | PromptItem::Reasoning { .. }
-        | PromptItem::Call { .. } => None,
+        | PromptItem::Call { .. }
+        | PromptItem::Told { .. } => None,
     });
     results.collect()
 }

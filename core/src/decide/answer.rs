@@ -162,6 +162,7 @@ fn observe(
         call: id,
         observation: Arc::new(observation),
         took,
+        tells: None,
     }))
 }
 

@@ -55,7 +55,7 @@ fn about_answer(turn: &Turn) -> At<'_> {
 /// What is to be said of one call without running it.
 fn settle_or_decide(plan: &Plan, turn: &Turn, call: &CallState, answer: &Word) -> Option<Fact> {
     if call.ended && matches!(call.progress, Progress::Running { .. }) {
-        return Some(programs::untold(call));
+        return Some(programs::untold(turn, call));
     }
     match (&call.progress, &turn.stop) {
         (Progress::Done { ran: true, .. }, None) => {
@@ -312,7 +312,7 @@ pub(super) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
                 plan: false,
                 lent: None,
             }),
-            false => programs::given_up(id),
+            false => programs::given_up(turn, id),
         });
     }
     let Fitness::Fit {
@@ -382,6 +382,7 @@ fn unknown_now(call: &CallState) -> Fact {
         call: call.id,
         observation: Arc::new(unknown()),
         took: call.lent.map(|lent| lent.all()),
+        tells: None,
     })
 }
 
@@ -435,5 +436,6 @@ fn observed(call: &CallState, status: ObservationStatus, words: String) -> Fact 
         call: call.id,
         observation: Arc::new(Observation::new(status, words)),
         took: call.lent.map(|lent| lent.all()),
+        tells: None,
     })
 }

@@ -16,7 +16,7 @@ use crate::id::CallId;
 use crate::input::ProgramNews;
 use crate::item::CallItem;
 use crate::program::{ProgramOutcome, SampleKind};
-use crate::session::{CallState, Progress, Turn};
+use crate::session::{CallState, Progress, Stage, Turn};
 
 pub(super) fn on_programmed(
     plan: &mut Plan,
@@ -39,7 +39,9 @@ fn call(plan: &mut Plan, program: CallId, calls: Vec<CallItem>) -> Result<(), Re
     if calls.is_empty() {
         let words = "Stopped: its runtime said that it waits, and for nothing. This is a defect of the \
                      runtime.";
-        return plan.push(observed(program, ObservationStatus::Failed, words));
+        let turn = plan.session.turn();
+        let fact = turn.map(|turn| wordless(turn, program, ObservationStatus::Failed, words));
+        return fact.map_or(Ok(()), |fact| plan.push(fact));
     }
     for item in calls {
         plan.push(Fact::ProgramCalled(ProgramCalled {
@@ -78,6 +80,7 @@ fn end(
         call: program,
         observation: Arc::new(observation),
         took: None,
+        tells: None,
     }))
 }
 
@@ -114,29 +117,42 @@ pub(super) fn stopped(turn: &Turn, call: &CallState) -> Option<Fact> {
     }
     let words = "Stopped: the turn was asked to stop while this program ran. The calls that it had \
                  made are not undone.";
-    Some(observed(call.id, ObservationStatus::Aborted, words))
+    Some(wordless(turn, call.id, ObservationStatus::Aborted, words))
 }
 
 /// A program that ended, and whose log ends there: what the model was to be told of it was lost with
 /// its process. A store that appends what is decided at once as a whole never shows this.
-pub(super) fn untold(call: &CallState) -> Fact {
+pub(super) fn untold(turn: &Turn, call: &CallState) -> Fact {
     let words = "The program ended, and the process ended before it was told with what. The calls that \
                  it had made are not undone.";
-    observed(call.id, ObservationStatus::Unknown, words)
+    wordless(turn, call.id, ObservationStatus::Unknown, words)
 }
 
 /// A program whose process ended too often.
-pub(super) fn given_up(call: CallId) -> Fact {
+pub(super) fn given_up(turn: &Turn, call: CallId) -> Fact {
     let words = "Stopped: the process that ran this program ended. The calls that it had made are not \
                  undone.";
-    observed(call, ObservationStatus::Aborted, words)
+    wordless(turn, call, ObservationStatus::Aborted, words)
 }
 
-fn observed(call: CallId, status: ObservationStatus, words: &str) -> Fact {
+/// What is said for a program that has no word of its own. The model is told which of its calls
+/// change something, and what became of them: the history has their words.
+fn wordless(turn: &Turn, call: CallId, status: ObservationStatus, words: &str) -> Fact {
+    let tells = match &turn.stage {
+        Stage::Executing(executing) => executing.changes.telling(),
+        Stage::Opening(_)
+        | Stage::Ready(_)
+        | Stage::Compacting(_)
+        | Stage::Sampling(_)
+        | Stage::Backoff(_)
+        | Stage::Concluding(_)
+        | Stage::Ending(_) => None,
+    };
     Fact::CallObserved(CallObserved {
         call,
         observation: Arc::new(Observation::new(status, words)),
         took: None,
+        tells,
     })
 }
 

@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 
+use super::sample::told_call;
 use super::{misfit, programs, turn_of};
 use crate::because::Because;
 use crate::call::{ObservationStatus, Verdict};
@@ -19,11 +20,12 @@ use crate::hook::{Edit, HookAt};
 use crate::id::{CallId, Seq};
 use crate::item::StopReason;
 use crate::outcome::{LimitKind, Outcome};
+use crate::program::Fate;
 use crate::record::Recorded;
 use crate::rule::RuleVerdict;
 use crate::session::{
-    AfterCalls, CallState, Concluding, Fitness, Progress, Question, Ready, Said, Session, Stage,
-    Turn,
+    AfterCalls, CallState, Change, Concluding, Fitness, Progress, Question, Ready, Said, Session,
+    Stage, Turn,
 };
 use crate::settings::{EffectClass, Settings};
 
@@ -132,6 +134,9 @@ pub(super) fn edit(
     let call = call_of(turn, recorded, id)?;
     call.arguments = Digest::EMPTY.part(edit.text.as_bytes());
     call.edited = Some(context::edited(&edit.text));
+    if call.line.is_some() {
+        call.line = Some(told_call(&call.tool, &edit.text));
+    }
     call.ruled = ruled(&settings, &edit.rules);
     if let Some(fault) = &edit.fault {
         call.fitness = Fitness::Unfit {
@@ -326,11 +331,46 @@ pub(super) fn on_observed(
     };
     call.progress = Progress::Done { observation, ran };
     call.gates.open = None;
+    let change = call.line.map(|line| Change {
+        call: fact.call,
+        line,
+        fate: Fate::of(ran, Some(fact.observation.status)),
+    });
+    tell(turn, recorded, fact, change)?;
     turn.spent.agents = turn.spent.agents.and(fact.took.unwrap_or_default());
     if let (true, Some(state)) = (goal, &mut session.goal) {
         state.standing = Standing::Met { call: fact.call };
     }
     leave_if_done(session);
+    Ok(())
+}
+
+/// A call of a program that changes something is one that the model may have to be told of. With the
+/// observation of a program it is told of none or all of them.
+fn tell(
+    turn: &mut Turn,
+    recorded: &Recorded,
+    fact: &CallObserved,
+    change: Option<Change>,
+) -> Result<(), Misfit> {
+    let Stage::Executing(executing) = &mut turn.stage else {
+        return match (&fact.tells, change) {
+            (None, None) => Ok(()),
+            (_, _) => Err(misfit(recorded, "no program has made calls")),
+        };
+    };
+    if let Some(change) = change {
+        executing.changes.add(change);
+    }
+    if fact.tells.is_none() {
+        return Ok(());
+    }
+    let mut calls = executing.calls.iter();
+    let program = calls.any(|call| call.id == fact.call && call.is_program());
+    if !program || fact.tells != executing.changes.telling() {
+        return Err(misfit(recorded, "it tells of other calls than were made"));
+    }
+    executing.told = Some(executing.changes.told());
     Ok(())
 }
 
@@ -361,7 +401,10 @@ pub(super) fn leave_if_done(session: &mut Session) {
             false => shown = shown.with(observation),
         }
     }
-    shown = spoken.into_iter().fold(shown, Shown::with);
+    shown = spoken
+        .into_iter()
+        .chain(executing.told)
+        .fold(shown, Shown::with);
     let contexts = executing.calls.iter().flat_map(|call| &call.contexts);
     let contexts = contexts.chain(&executing.contexts);
     let contexts: alloc::vec::Vec<_> = contexts.copied().collect();

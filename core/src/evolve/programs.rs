@@ -184,7 +184,7 @@ impl Turn {
     /// Samples for work that a turn of programs may have: those that retries of a rejected return may
     /// take are set aside for them.
     pub(crate) fn work(&self) -> u32 {
-        self.limits.samples.saturating_sub(self.returns()).max(1)
+        self.settings.work_samples(&self.limits)
     }
 
     /// Samples that only retries of a rejected return may still take.

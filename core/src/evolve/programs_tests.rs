@@ -132,6 +132,7 @@ fn after(then: AfterCalls, end: ProgramEnd, fault: Option<&str>) -> Stage {
         call: program,
         observation: Arc::new(Observation::new(ObservationStatus::Done, "seen")),
         took: None,
+        tells: None,
     });
     for fact in [run, seen] {
         let recorded = Recorded {

@@ -22,12 +22,13 @@ use crate::id::{CallId, Seq};
 use crate::item::{CallItem, Item, StopReason};
 use crate::nonempty::NonEmpty;
 use crate::outcome::Outcome;
-use crate::program::{PROGRAM_TOOL, SampleKind};
+use crate::program::{PROGRAM_TOOL, SampleKind, call_line};
 use crate::record::Recorded;
 use crate::session::{
-    AfterCalls, Backoff, CallState, Concluding, Executing, Fitness, Measured, Progress, Ready,
-    Said, Sampling, Session, Stage, Turn,
+    AfterCalls, Backoff, CallState, Changes, Concluding, Executing, Fitness, Measured, Progress,
+    Ready, Said, Sampling, Session, Stage, Turn,
 };
+use crate::settings::EffectClass;
 
 pub(super) fn on_started(
     session: &mut Session,
@@ -166,7 +167,24 @@ pub(super) fn called(turn: &Turn, seq: Seq, program: CallId, call: &CallItem) ->
     } else {
         fitness(turn, call)
     };
-    state(turn, seq, call, fitness, Some(program))
+    let line = match &fitness {
+        Fitness::Fit {
+            effect: EffectClass::Idempotent | EffectClass::Effectful,
+            ..
+        } if !turn.dry_run => Some(told_call(&call.name, &call.arguments)),
+        Fitness::Fit { .. } | Fitness::Goal | Fitness::Program { .. } | Fitness::Unfit { .. } => {
+            None
+        }
+    };
+    CallState {
+        line,
+        ..state(turn, seq, call, fitness, Some(program))
+    }
+}
+
+/// How a call of a program is named to the model, in numbers.
+pub(super) fn told_call(tool: &str, arguments: &str) -> Part {
+    context::told_call(&call_line(tool, arguments))
 }
 
 fn state(
@@ -190,6 +208,7 @@ fn state(
         progress: Progress::Proposed,
         spoken: call.spoken,
         ended: false,
+        line: None,
         parent,
     }
 }
@@ -286,6 +305,8 @@ pub(super) fn on_ended(
             then: AfterCalls::Ask,
             kind,
             made: 0,
+            changes: Changes::default(),
+            told: None,
             contexts: Vec::new(),
         }),
         None if fact.stop == StopReason::Unfinished => {
@@ -379,6 +400,8 @@ fn through(turn: &mut Turn, mut sampling: Sampling, fact: &SampleCut, item: Seq)
             },
             kind: sampling.kind,
             made: 0,
+            changes: Changes::default(),
+            told: None,
             contexts: Vec::new(),
         });
     }

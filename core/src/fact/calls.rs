@@ -10,6 +10,7 @@ use crate::call::{Observation, Verdict};
 use crate::digest::Digest;
 use crate::hook::Edit;
 use crate::id::CallId;
+use crate::program::Telling;
 use crate::scope::Scope;
 use crate::time::Timestamp;
 
@@ -127,4 +128,8 @@ pub struct CallObserved {
     /// What it took of what it was lent, if it was lent something: all of it, where nobody knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took: Option<Took>,
+    /// Of a program that did not come to its own word: which of its calls the model is told of
+    /// besides, in their order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tells: Option<Telling>,
 }

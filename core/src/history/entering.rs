@@ -21,6 +21,8 @@ impl History {
                 call: call.clone(),
                 edited: None,
                 observation: None,
+                began: false,
+                tells: None,
                 program: None,
             });
         }
@@ -72,6 +74,7 @@ impl History {
             self.begin(recorded, UnitKind::Sample);
         }
         let mut ids = Vec::new();
+        let told = self.told();
         self.calls.retain(|call| call.program.is_none());
         for (seq, item) in core::mem::take(&mut self.arriving) {
             let entry = match item {
@@ -110,7 +113,7 @@ impl History {
                 }
             }
         }
-        for item in spoken {
+        for item in spoken.into_iter().chain(told) {
             self.items.push(item);
         }
     }
@@ -125,7 +128,8 @@ impl History {
             | PromptItem::Text { .. }
             | PromptItem::Refusal { .. }
             | PromptItem::Reasoning { .. }
-            | PromptItem::Result { .. } => None,
+            | PromptItem::Result { .. }
+            | PromptItem::Told { .. } => None,
         });
         self.ids = ids.collect();
     }

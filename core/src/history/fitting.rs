@@ -42,7 +42,8 @@ impl History {
             | PromptItem::Context { .. }
             | PromptItem::Text { .. }
             | PromptItem::Refusal { .. }
-            | PromptItem::Reasoning { .. } => true,
+            | PromptItem::Reasoning { .. }
+            | PromptItem::Told { .. } => true,
         };
         let calls = |item: &&PromptItem| matches!(item, PromptItem::Call { .. });
         let count = self.items.iter().filter(calls).count();

@@ -9,7 +9,9 @@ use crate::error::Misfit;
 use crate::fact::ProgramRun;
 use crate::id::{CallId, Seq};
 use crate::item::CallItem;
+use crate::program::{Fate, ToldCall, ToldCalls, call_line};
 use crate::record::Recorded;
+use crate::render::PromptItem;
 
 /// A call that a program has made, as a replay of it needs it; or a program, with what it came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub struct MadeCall {
     pub call: Arc<CallItem>,
     /// The arguments that somebody put in the place of the program's.
     pub edited: Option<Arc<str>>,
+    /// Whether a run of it has begun that does more than to say what it would do.
+    pub began: bool,
     /// What became of it, once it is known.
     pub observation: Option<Arc<Observation>>,
 }
@@ -30,6 +34,7 @@ impl Outstanding {
             id: self.id,
             call: self.call.clone(),
             edited: self.edited.clone(),
+            began: self.began,
             observation: self.observation.clone(),
         }
     }
@@ -71,8 +76,30 @@ impl History {
             call: call.clone(),
             edited: None,
             observation: None,
+            began: false,
+            tells: None,
             program: Some(program),
         });
+    }
+
+    /// What the model is told of the calls of a program that did not come to its own word.
+    pub(super) fn told(&self) -> Option<PromptItem> {
+        let tells = self.calls.iter().find_map(|call| call.tells.as_ref())?;
+        let named = tells.calls.iter().filter_map(|id| {
+            let call = self.calls.iter().find(|call| call.id == *id)?;
+            let arguments = call.edited.as_deref();
+            let arguments = arguments.unwrap_or(&call.call.arguments);
+            let status = call.observation.as_ref().map(|seen| seen.status);
+            Some(ToldCall {
+                call: call_line(&call.call.name, arguments).into(),
+                fate: Fate::of(call.began, status),
+            })
+        });
+        let calls = Arc::new(ToldCalls {
+            calls: named.collect(),
+            more: tells.more,
+        });
+        Some(PromptItem::Told { calls })
     }
 
     pub(super) fn ran(&mut self, recorded: &Recorded, fact: &ProgramRun) -> Result<(), Misfit> {

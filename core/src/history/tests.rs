@@ -106,6 +106,7 @@ fn called(mut history: History, seq: u64, provider_id: &str) -> History {
             call: CallId(seq),
             observation: Arc::new(Observation::new(ObservationStatus::Done, "done")),
             took: None,
+            tells: None,
         }),
     ];
     for (seq, fact) in (seq..).zip(facts) {

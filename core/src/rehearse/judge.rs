@@ -139,7 +139,15 @@ impl Judge<'_> {
             let silent = recovered.drafts.as_ref().is_ok_and(Vec::is_empty);
             return Ok((silent && next.ts < last.ts).then_some(late));
         }
-        if self.try_(&session, rest, &Input::Tick).same == 0 {
+        // What a program came to is told with its end: what the engine says later is for one that lost
+        // its own word.
+        let untold = match (&last.fact, &next.fact) {
+            (Fact::ProgramRun(run), Fact::CallObserved(seen)) => {
+                run.program == seen.call && is_own(&next.fact)
+            }
+            (_, _) => false,
+        };
+        if untold || self.try_(&session, rest, &Input::Tick).same == 0 {
             return Ok(Some(Judgement::CutShort { facts: kept }));
         }
         // No process need have ended for this one. At the same moment it is the same decision.

@@ -49,6 +49,9 @@ pub struct CallState {
     /// Whether it is a program that has ended, and what the model is told of it comes next.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub ended: bool,
+    /// How it is named to the model, in numbers, where a program makes it and it changes something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<Part>,
     /// The program that makes it, if one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<CallId>,

@@ -24,8 +24,8 @@ use crate::settings::Settings;
 
 pub use call::{CallState, Fitness, Progress, Question};
 pub use stage::{
-    AfterCalls, Backoff, Compacting, Concluding, Executing, Opening, Ready, Said, Sampling, Stage,
-    Then,
+    AfterCalls, Backoff, Change, Changes, Compacting, Concluding, Executing, Opening, Ready, Said,
+    Sampling, Stage, Then,
 };
 pub use turn::{Pending, Spent, Stop, Turn};
 

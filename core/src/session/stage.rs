@@ -9,13 +9,14 @@ use super::call::CallState;
 use super::turn::Pending;
 use crate::because::Because;
 use crate::compaction::{Part, Shown};
+use crate::context;
 use crate::fact::Reserved;
 use crate::hook::Trigger;
-use crate::id::{InputId, Seq};
+use crate::id::{CallId, InputId, Seq};
 use crate::item::StopReason;
 use crate::nonempty::NonEmpty;
 use crate::outcome::Outcome;
-use crate::program::SampleKind;
+use crate::program::{Fate, SampleKind, Telling, leave_out};
 use crate::time::Timestamp;
 
 /// Where an open turn stands.
@@ -185,9 +186,69 @@ pub struct Executing {
     /// The calls that its program has made.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub made: u32,
+    /// Those of them that change something and are over.
+    #[serde(default, skip_serializing_if = "Changes::is_empty")]
+    pub changes: Changes,
+    /// What the model is told of those besides, in numbers, where their program did not come to its
+    /// own word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<Part>,
     /// Context that hooks gave about those, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contexts: Vec<Pending>,
+}
+
+/// The calls of a program that change something and are over, as far as they are named to the model.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Changes {
+    /// Those that are named, in their order.
+    pub calls: Vec<Change>,
+    /// How many more there are, in the middle of these.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: u32,
+}
+
+/// A call of a program that changes something and is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// The call.
+    pub call: CallId,
+    /// How it is named, in numbers.
+    pub line: Part,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+impl Changes {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// One more is over. The order in which they end does not show.
+    pub(crate) fn add(&mut self, change: Change) {
+        let at = self.calls.partition_point(|one| one.call < change.call);
+        self.calls.insert(at, change);
+        leave_out(&mut self.calls, &mut self.more);
+    }
+
+    /// Which of them the model is told of; `None` where there are none.
+    #[must_use]
+    pub fn telling(&self) -> Option<Telling> {
+        (!self.is_empty()).then(|| Telling {
+            calls: self.calls.iter().map(|one| one.call).collect(),
+            more: self.more,
+        })
+    }
+
+    /// What it is told of them, in numbers.
+    pub(crate) fn told(&self) -> Part {
+        let named = self.calls.iter().map(|one| (one.line, one.fate));
+        context::told(named, self.more)
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]

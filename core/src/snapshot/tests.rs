@@ -146,6 +146,7 @@ impl Log {
             call,
             observation,
             took: None,
+            tells: None,
         }));
     }
 

@@ -26,6 +26,8 @@ fn one(lines: &mut Lines, name: &str, call: &CallState, history: &History) {
         progress: far,
         spoken,
         ended,
+        // Of its tool and its arguments, and in the prompt where it is told.
+        line: _,
         parent,
     } = call;
     lines.put(name, &(id, tool));

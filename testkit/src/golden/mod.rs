@@ -47,6 +47,11 @@ pub const MEANT: &[(&str, u64, &str)] = &[
         "the frames of what waits count, so a little less is to be left",
     ),
     (
+        "programs_come_to_results",
+        78,
+        "of a program that is stopped the model is told which of its calls change something",
+    ),
+    (
         "random_world_5",
         9,
         "what was set aside for a summary that was cut off counts as spent",

@@ -34,6 +34,7 @@ fn one(lines: &mut Lines, name: &str, item: &PromptItem) {
         PromptItem::User { text } => put("user", text),
         PromptItem::Image { image } => lines.put(&format!("{name}.image"), image),
         PromptItem::Context { text } => put("context", text),
+        PromptItem::Told { calls } => put("told", &calls.text()),
         PromptItem::Text { sample, text } => {
             put("text", text);
             lines.put(&format!("{name}.sample"), sample);

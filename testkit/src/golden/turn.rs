@@ -129,6 +129,9 @@ fn stage(lines: &mut Lines, stage: &Stage, history: &History) {
             then,
             kind: what,
             made,
+            // Of the calls that were made, and in the prompt where they are told.
+            changes: _,
+            told,
             contexts,
         }) => {
             lines.put("stage", &"executing");
@@ -143,6 +146,9 @@ fn stage(lines: &mut Lines, stage: &Stage, history: &History) {
             kind(lines, *what);
             if *made > 0 {
                 lines.put("stage.made", made);
+            }
+            if let Some(told) = told {
+                state::part(lines, "stage.told", told);
             }
             state::pending(lines, "stage.made_context", contexts.iter());
             calls::lines(lines, out.as_slice(), history);

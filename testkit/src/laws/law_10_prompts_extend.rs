@@ -181,7 +181,8 @@ impl Requests {
             | PromptItem::Refusal { .. }
             | PromptItem::Reasoning { .. }
             | PromptItem::Call { .. }
-            | PromptItem::Result { .. } => false,
+            | PromptItem::Result { .. }
+            | PromptItem::Told { .. } => false,
         };
         let mut items = prompt.items.iter();
         for wanted in &self.current {
@@ -200,7 +201,8 @@ impl Requests {
             | PromptItem::Refusal { .. }
             | PromptItem::Reasoning { .. }
             | PromptItem::Call { .. }
-            | PromptItem::Result { .. } => false,
+            | PromptItem::Result { .. }
+            | PromptItem::Told { .. } => false,
         };
         hold(10, prompt.items.iter().any(says), || {
             format!("the request of {at} does not hold the goal {goal:?}")
@@ -239,7 +241,7 @@ impl Grammar {
                 self.users.push(text.clone());
                 self.between(at, item)
             }
-            PromptItem::Image { .. } | PromptItem::Context { .. } => {
+            PromptItem::Image { .. } | PromptItem::Context { .. } | PromptItem::Told { .. } => {
                 self.sample = None;
                 self.between(at, item)
             }

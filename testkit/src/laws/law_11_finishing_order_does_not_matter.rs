@@ -2,13 +2,14 @@
 //!
 //! Where two observations stand side by side in a log, the log with the two exchanged leads to
 //! the same history and to the same digest of what the model is shown. That is so while the sample
-//! still streams, too. What hooks say of the calls of one answer comes after its results, in the
+//! still streams, too. A program and a call that it makes are no such pair: what is said of the program
+//! may tell what became of the call, and comes after it. What hooks say of the calls of one answer comes after its results, in the
 //! order of the calls, whichever of them spoke first.
 //!
 //! It kills: results, or the words of hooks, that are shown in the order in which they came.
 
 use windlass_core::{
-    CallId, ContextSource, Draft, Fact, History, HookAt, Misfit, Recorded, Session,
+    CallId, ContextSource, Draft, Fact, History, HookAt, Misfit, Recorded, Seq, Session,
 };
 
 use super::{Held, broken, hold, reading};
@@ -27,7 +28,9 @@ pub fn check(machine: &Machine, log: &[Recorded]) -> Held {
     let mut history = History::default();
     for pair in rest.windows(2) {
         let [one, other] = pair else { continue };
-        if let (Fact::CallObserved(_), Fact::CallObserved(_)) = (&one.fact, &other.fact) {
+        if let (Fact::CallObserved(call), Fact::CallObserved(after)) = (&one.fact, &other.fact)
+            && program(log, call.call) != Some(after.call)
+        {
             let as_is = fold(machine, &session, &history, pair).map_err(misfit)?;
             let exchanged = [exchange(one, other), exchange(other, one)];
             let turned = fold(machine, &session, &history, &exchanged).map_err(misfit)?;
@@ -39,6 +42,14 @@ pub fn check(machine: &Machine, log: &[Recorded]) -> Held {
         (machine.remember)(&mut history, one).map_err(misfit)?;
     }
     contexts_in_call_order(log)
+}
+
+/// The program that makes this call, if one does.
+fn program(log: &[Recorded], call: CallId) -> Option<CallId> {
+    let Fact::ProgramCalled(fact) = &reading::at(log, Seq(call.0))?.fact else {
+        return None;
+    };
+    Some(fact.program)
 }
 
 /// Checks that between two samples the words of hooks about calls come in the order of the calls.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use windlass_core::{
     ApprovalAnswered, ApprovalAsked, CallDecided, CallId, CallObserved, CallStarted, Decider,
-    Digest, Fact, Kept, Lent, Observation, ObservationStatus, ReconcileStarted, Timestamp, Took,
-    Verdict,
+    Digest, Fact, Kept, Lent, Observation, ObservationStatus, ReconcileStarted, Telling, Timestamp,
+    Took, Verdict,
 };
 
 use super::facts::{edit, principal};
@@ -69,6 +69,10 @@ pub(super) fn call_with(text: &str) -> [Fact; 6] {
                 samples: u32::MAX,
                 tokens: u64::MAX,
                 cost_micros: u64::MAX,
+            }),
+            tells: Some(Telling {
+                calls: vec![call],
+                more: u32::MAX,
             }),
         }),
     ]

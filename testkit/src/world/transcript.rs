@@ -1,10 +1,10 @@
 //! Transcripts: what happened in a simulated world, for people to read.
 
 use windlass_core::{
-    Because, CallDecided, Compacted, ContextSource, Decider, Delivery, Edit, EffectKey, Fact,
-    GoalEnd, HookAt, HookDecided, InputQueued, Interrupter, Item, Observation, Outcome, ProgramEnd,
-    ProgramOutcome, Recorded, Reserved, SampleCut, SampleKind, Scope, Stands, StopReason, StopWhen,
-    Took, Usage, Verdict,
+    Because, CallDecided, CallId, Compacted, ContextSource, Decider, Delivery, Edit, EffectKey,
+    Fact, GoalEnd, HookAt, HookDecided, InputQueued, Interrupter, Item, Observation, Outcome,
+    ProgramEnd, ProgramOutcome, Recorded, Reserved, SampleCut, SampleKind, Scope, Stands,
+    StopReason, StopWhen, Telling, Took, Usage, Verdict,
 };
 
 use super::words::{short, spell};
@@ -127,7 +127,9 @@ fn essentials(recorded: &Recorded) -> String {
         Fact::CallObserved(fact) => {
             let took = fact.took;
             let took = took.map_or_else(String::new, |took| budget(", took ", took));
-            format!(" call {} {}{took}", fact.call, observed(&fact.observation))
+            let tells = fact.tells.as_ref().map_or_else(String::new, telling);
+            let seen = observed(&fact.observation);
+            format!(" call {} {seen}{took}{tells}", fact.call)
         }
         Fact::ProgramCalled(fact) => {
             let (name, arguments) = (&fact.item.name, &fact.item.arguments);
@@ -343,6 +345,16 @@ fn stop(stop: &StopReason) -> String {
         | StopReason::ContentFilter
         | StopReason::Unfinished => spell(stop),
     }
+}
+
+/// The calls of a program that its model is told of.
+fn telling(tells: &Telling) -> String {
+    let calls: Vec<String> = tells.calls.iter().map(CallId::to_string).collect();
+    let more = match tells.more {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(", tells {}{more}", calls.join(" "))
 }
 
 fn observed(observation: &Observation) -> String {

@@ -44,6 +44,9 @@ fn add(item: &PromptItem, sample: &mut Option<Seq>, messages: &mut Vec<Value>, f
         PromptItem::Context { text } => {
             messages.push(json!({ "role": "system", "content": text }));
         }
+        PromptItem::Told { calls } => {
+            messages.push(json!({ "role": "system", "content": calls.text() }));
+        }
         PromptItem::Text { sample: by, text } | PromptItem::Refusal { sample: by, text } => {
             let said = of_sample(*by, sample, messages);
             let before = said["content"].as_str().unwrap_or_default();

@@ -340,7 +340,7 @@ fn an_interrupt_winds_down_what_a_program_has_called_and_ends_it() {
               17 CallObserved call 10 aborted: stopped
             > aborted 0 stopped
               18 CallObserved call 11 aborted: stopped
-              19 CallObserved call 6 aborted: Stopped: the turn was asked to stop while this program ran. The calls that it had made are not undone.
+              19 CallObserved call 6 aborted: Stopped: the turn was asked to stop while this program ran. The calls that it had made are not undone., tells 10 11
               20 TurnSettled interrupted by person
         "#]],
     );

@@ -59,7 +59,10 @@ fn the_last_sample_for_work_says_so_and_its_program_calls_nothing() {
                  run call 14@19
             > program 0 value fault=odd 2
               20 ProgramRun program 14 return 2, fault: odd
-              21 CallObserved call 14 failed: What the program returned cannot be used. odd
+              21 CallObserved call 14 failed: What the program returned cannot be used:
+            <data>
+            odd
+            </data>
             It returned:
             <data>
             2
@@ -122,7 +125,10 @@ fn a_return_that_does_not_fit_is_asked_for_again_from_a_budget_of_its_own() {
                  run call 6@9
             > program 0 return fault=odd keeps=m 1
               10 ProgramRun program 6 return 1, fault: odd
-              11 CallObserved call 6 failed: What the program returned cannot be used. odd
+              11 CallObserved call 6 failed: What the program returned cannot be used:
+            <data>
+            odd
+            </data>
             It returned:
             <data>
             1
@@ -148,7 +154,10 @@ fn a_return_that_does_not_fit_is_asked_for_again_from_a_budget_of_its_own() {
                  run call 13@20
             > program 0 return fault=still_odd 2
               21 ProgramRun program 13 return 2, fault: still_odd
-              22 CallObserved call 13 failed: What the program returned cannot be used. still_odd
+              22 CallObserved call 13 failed: What the program returned cannot be used:
+            <data>
+            still_odd
+            </data>
             It returned:
             <data>
             2

@@ -246,3 +246,130 @@ fn an_interrupt_while_a_program_is_written_runs_none_of_it() {
         "#]],
     );
 }
+
+#[test]
+fn a_program_that_is_stopped_tells_of_what_its_calls_have_changed_and_so_does_the_next_request() {
+    check(
+        r#"
+            open program=5
+            send hello
+            call run_program {"source":"x"}
+            end stop
+            program 0 calls write {"n":1} & read {} & write {"n":2}
+            done 0 ok
+            done 0 ok
+            done 0 ok
+            interrupt person
+            send go on
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > call run_program {"source":"x"}
+               6 ItemAdded call run_program {"source":"x"}
+               7 CallDecided call 6 allow: the tool is read-only
+            > end stop
+               8 SampleEnded stop
+               9 CallStarted call 6 attempt 1
+                 run call 6@9
+            > program 0 calls write {"n":1} & read {} & write {"n":2}
+              10 ProgramCalled program 6: write {"n":1}
+              11 ProgramCalled program 6: read {}
+              12 ProgramCalled program 6: write {"n":2}
+              13 CallDecided call 10 allow: the permissions allow it
+              14 CallDecided call 11 allow: the tool is read-only
+              15 CallDecided call 12 allow: the permissions allow it
+              16 CallStarted call 10 attempt 1
+              17 CallStarted call 11 attempt 1
+              18 CallStarted call 12 attempt 1
+                 run call 11@17
+                 run call 10@16
+                 run call 12@18
+            > done 0 ok
+              19 CallObserved call 10 done: ok
+            > done 0 ok
+              20 CallObserved call 11 done: ok
+            > done 0 ok
+              21 CallObserved call 12 done: ok
+                 run call 6@21
+            > interrupt person
+              22 InterruptRequested by person: enough
+              23 CallObserved call 6 aborted: Stopped: the turn was asked to stop while this program ran. The calls that it had made are not undone., tells 10 12
+              24 TurnSettled interrupted by person
+            > send go on
+              25 InputQueued "go on"
+              26 TurnOpened because opened by input 25
+              27 InputAccepted input 25
+              28 SampleStarted sample 1 attempt 1 because opened by input 25
+                 run sample@28
+        "#]],
+    );
+}
+
+#[test]
+fn a_spoken_program_that_is_stopped_tells_of_it_too() {
+    check(
+        r#"
+            open program=5
+            send hello
+            text I do it so.
+            spoken x
+            end stop
+            program 0 calls write {"n":1}
+            done 0 ok
+            program 0 calls write {"n":2}
+            interrupt person
+            wait 5000
+            send go on
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > text I do it so.
+               6 ItemAdded text "I do it so."
+            > spoken x
+               7 ItemAdded call run_program x, spoken
+               8 CallDecided call 7 allow: the tool is read-only
+            > end stop
+               9 SampleEnded stop
+              10 CallStarted call 7 attempt 1
+                 run call 7@10
+            > program 0 calls write {"n":1}
+              11 ProgramCalled program 7: write {"n":1}
+              12 CallDecided call 11 allow: the permissions allow it
+              13 CallStarted call 11 attempt 1
+                 run call 11@13
+            > done 0 ok
+              14 CallObserved call 11 done: ok
+                 run call 7@14
+            > program 0 calls write {"n":2}
+              15 ProgramCalled program 7: write {"n":2}
+              16 CallDecided call 15 allow: the permissions allow it
+              17 CallStarted call 15 attempt 1
+                 run call 15@17
+            > interrupt person
+              18 InterruptRequested by person: enough
+                 wind call 15@17
+            > wait 5000
+              19 CallObserved call 15 unknown: Unknown: the turn was asked to stop and this call did not end in time. It may have taken effect or not; check before you repeat it.
+              20 CallObserved call 7 aborted: Stopped: the turn was asked to stop while this program ran. The calls that it had made are not undone., tells 11 15
+              21 TurnSettled interrupted by person
+            > send go on
+              22 InputQueued "go on"
+              23 TurnOpened because opened by input 22
+              24 InputAccepted input 22
+              25 SampleStarted sample 1 attempt 1 because opened by input 22
+                 run sample@25
+        "#]],
+    );
+}

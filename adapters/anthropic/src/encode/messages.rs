@@ -144,12 +144,8 @@ impl Page<'_> {
                 self.heard(&words(BLANK), before)
             }
             PromptItem::User { text } => self.heard(&words(text), before),
-            PromptItem::Context { text } => {
-                // There is no place for what nobody said but among the user's words.
-                self.report
-                    .downgraded(LoweredPart::Context, LoweredBecause::NoPlace);
-                self.heard(&words(text), before)
-            }
+            PromptItem::Context { text } => self.context(text, before),
+            PromptItem::Told { calls } => self.context(&calls.text(), before),
             PromptItem::Image { image } => self.image(image, before),
             PromptItem::Result {
                 id,
@@ -165,6 +161,13 @@ impl Page<'_> {
             PromptItem::Reasoning { sample, item } => self.reasoning(*sample, item),
             PromptItem::Call { sample, id, call } => self.call(*sample, id, call),
         }
+    }
+
+    /// There is no place for what nobody said but among the user's words.
+    fn context(&mut self, text: &str, before: usize) -> Result<(), ProviderError> {
+        self.report
+            .downgraded(LoweredPart::Context, LoweredBecause::NoPlace);
+        self.heard(&words(text), before)
     }
 
     /// Closes the list of messages.

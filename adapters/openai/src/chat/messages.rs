@@ -184,18 +184,8 @@ impl<'a> Writing<'a, '_> {
                 let words = self.picture(image);
                 self.spoken(at, words)
             }
-            PromptItem::Context { text } if self.quirks.context == ContextRole::User => {
-                self.flush(at, Next::User)?;
-                let (what, why) = (LoweredPart::Context, LoweredBecause::NoPlace);
-                self.report.downgraded(what, why);
-                self.spoken(at, Words::Text(Cow::Borrowed(text)))
-            }
-            PromptItem::Context { text } => {
-                self.flush(at, Next::Other)?;
-                plain(self.quirks.context.name(), text, self.out)?;
-                self.close(at + 1);
-                Ok(())
-            }
+            PromptItem::Context { text } => self.context(at, Cow::Borrowed(text)),
+            PromptItem::Told { calls } => self.context(at, Cow::Owned(calls.text())),
             PromptItem::Text { sample, text } => {
                 self.said(at, *sample)?;
                 self.said.text(text);
@@ -248,6 +238,20 @@ impl<'a> Writing<'a, '_> {
         if self.quirks.user_turns == UserTurns::Each {
             self.flush(at + 1, Next::Other)?;
         }
+        Ok(())
+    }
+
+    /// What nobody said, where the server has a place for it.
+    fn context(&mut self, at: usize, text: Cow<'a, str>) -> Result<(), ProviderError> {
+        if self.quirks.context == ContextRole::User {
+            self.flush(at, Next::User)?;
+            let (what, why) = (LoweredPart::Context, LoweredBecause::NoPlace);
+            self.report.downgraded(what, why);
+            return self.spoken(at, Words::Text(text));
+        }
+        self.flush(at, Next::Other)?;
+        plain(self.quirks.context.name(), &text, self.out)?;
+        self.close(at + 1);
         Ok(())
     }
 

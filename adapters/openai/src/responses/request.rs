@@ -253,7 +253,8 @@ fn sample(item: &PromptItem) -> Option<Seq> {
         PromptItem::User { .. }
         | PromptItem::Image { .. }
         | PromptItem::Context { .. }
-        | PromptItem::Result { .. } => None,
+        | PromptItem::Result { .. }
+        | PromptItem::Told { .. } => None,
     }
 }
 
@@ -274,13 +275,8 @@ fn write_item(
                 message("user", &no_picture(image), out)
             }
         },
-        PromptItem::Context { text } => {
-            let role = quirks.responses_context;
-            if role == ContextRole::User {
-                report.downgraded(LoweredPart::Context, LoweredBecause::NoPlace);
-            }
-            message(role.name(), text, out)
-        }
+        PromptItem::Context { text } => context(text, quirks, report, out),
+        PromptItem::Told { calls } => context(&calls.text(), quirks, report, out),
         PromptItem::Text { text, .. } => message("assistant", text, out),
         PromptItem::Refusal { text, .. } => {
             report.downgraded(LoweredPart::Refusal, LoweredBecause::NoPlace);
@@ -317,6 +313,19 @@ fn write_item(
             write(out, &output)
         }
     }
+}
+
+fn context(
+    text: &str,
+    quirks: &Quirks,
+    report: &mut Report,
+    out: &mut Vec<u8>,
+) -> Result<(), ProviderError> {
+    let role = quirks.responses_context;
+    if role == ContextRole::User {
+        report.downgraded(LoweredPart::Context, LoweredBecause::NoPlace);
+    }
+    message(role.name(), text, out)
 }
 
 fn picture(image: &Image, data: &str, out: &mut Vec<u8>) -> Result<(), ProviderError> {

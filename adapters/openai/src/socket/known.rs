@@ -72,7 +72,8 @@ fn is(item: &PromptItem, said: &Item) -> bool {
             | PromptItem::Refusal { .. }
             | PromptItem::Reasoning { .. }
             | PromptItem::Call { .. }
-            | PromptItem::Result { .. },
+            | PromptItem::Result { .. }
+            | PromptItem::Told { .. },
             Item::Text { .. } | Item::Refusal { .. } | Item::Reasoning(_) | Item::Call(_),
         ) => false,
     }

@@ -158,6 +158,7 @@ fn news(request: &SampleRequest) -> String {
     let told = items[from..].iter().map(|item| match item {
         PromptItem::User { text } | PromptItem::Context { text } => text.to_string(),
         PromptItem::Result { observation, .. } => observation.output.to_string(),
+        PromptItem::Told { calls } => calls.text(),
         _ => String::new(),
     });
     told.collect::<Vec<_>>().join("\n")

@@ -132,7 +132,8 @@ impl Driver {
                 | PromptItem::Text { .. }
                 | PromptItem::Refusal { .. }
                 | PromptItem::Reasoning { .. }
-                | PromptItem::Result { .. } => None,
+                | PromptItem::Result { .. }
+                | PromptItem::Told { .. } => None,
             });
             let found: Vec<_> = found.collect();
             let latest = found.last().map(|(sample, _, _)| *sample);
@@ -158,7 +159,8 @@ impl Driver {
                 | PromptItem::Refusal { .. }
                 | PromptItem::Reasoning { .. }
                 | PromptItem::Call { .. }
-                | PromptItem::Result { .. } => None,
+                | PromptItem::Result { .. }
+                | PromptItem::Told { .. } => None,
             });
             let (observation, edited) = result?;
             return Some(HookSubject::Call {

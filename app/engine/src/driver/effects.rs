@@ -132,7 +132,7 @@ impl Driver {
             }
             News::Lost(key) => {
                 tracing::error!(session = %self.session.id, ?key, "an adapter panicked");
-                let input = lost(&self.session, key);
+                let input = lost(&self.session, &self.history, key);
                 self.hear(key, input)
             }
         }

@@ -1,8 +1,8 @@
 //! Lost: what is said for an effect that panicked before its last word.
 
 use windlass_core::{
-    CallId, EffectClass, EffectKey, FailureKind, Fitness, Input, Observation, ObservationStatus,
-    Progress, Retry, SampleFailure, SampleNews, Session,
+    CallId, EffectClass, EffectKey, FailureKind, Fitness, History, Input, Observation,
+    ObservationStatus, Progress, Retry, SampleFailure, SampleNews, Session,
 };
 
 use super::ask::settings;
@@ -30,7 +30,7 @@ pub(super) fn class(session: &Session, id: CallId) -> Option<EffectClass> {
 }
 
 /// What is said for an effect that panicked.
-pub(super) fn lost(session: &Session, key: EffectKey) -> Input {
+pub(super) fn lost(session: &Session, history: &History, key: EffectKey) -> Input {
     match key {
         EffectKey::Sample { .. } => {
             let message =
@@ -47,7 +47,7 @@ pub(super) fn lost(session: &Session, key: EffectKey) -> Input {
         }
         EffectKey::Call { call, .. } if step_ms(session, call).is_some() => Input::Programmed {
             key,
-            news: panicked(),
+            news: panicked(settings(session), &history.made(call, 0)),
         },
         EffectKey::Call { call, .. } => {
             let observation = match class(session, call) {

@@ -253,11 +253,12 @@ async fn answers(
     Ok(answers)
 }
 
-/// What is said for an effect that panicked itself.
-pub(crate) fn panicked() -> ProgramNews {
+/// What is said for an effect that panicked itself, of a program that has made these calls.
+pub(crate) fn panicked(settings: &Settings, record: &[MadeCall]) -> ProgramNews {
     let words = "what runs the program panicked: this is a defect";
     let outcome = outcome(of(ProgramFault::new(EngineFault::Panicked.class(), words)));
-    let told = feedback(&outcome, None, None, &[]);
+    let calls: Vec<Made> = record.iter().map(|call| made(settings, call)).collect();
+    let told = feedback(&outcome, None, None, &calls);
     ProgramNews::Ended {
         outcome: Box::new(outcome),
         fault: None,
@@ -296,6 +297,7 @@ fn made(settings: &Settings, call: &MadeCall) -> Made {
     Made {
         effect: settings.tool(&item.name).map(|tool| tool.effect),
         call: item,
+        began: call.began,
         status: call.observation.as_ref().map(|seen| seen.status),
     }
 }

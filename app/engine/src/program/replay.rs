@@ -122,6 +122,7 @@ mod tests {
                 spoken: false,
             }),
             edited: None,
+            began: false,
             observation: None,
         };
         names.iter().map(made).collect()

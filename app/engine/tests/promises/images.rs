@@ -31,7 +31,8 @@ fn reads() -> Arc<ScriptedProvider> {
             | PromptItem::Refusal { .. }
             | PromptItem::Reasoning { .. }
             | PromptItem::Call { .. }
-            | PromptItem::Result { .. } => None,
+            | PromptItem::Result { .. }
+            | PromptItem::Told { .. } => None,
         });
         let read = |image: Arc<Image>| {
             let reading = request.kept.read(&image.sha256, image.bytes);

@@ -203,7 +203,8 @@ fn last_words(items: &[PromptItem]) -> Option<String> {
         | PromptItem::Refusal { .. }
         | PromptItem::Reasoning { .. }
         | PromptItem::Call { .. }
-        | PromptItem::Result { .. } => None,
+        | PromptItem::Result { .. }
+        | PromptItem::Told { .. } => None,
     });
     words.map(ToString::to_string)
 }

@@ -7,7 +7,7 @@ use proptest::sample::select;
 use windlass_core::{
     ApprovalAnswered, ApprovalAsked, CallDecided, CallId, CallObserved, CallStarted, Decider, Fact,
     Kept, Lent, Observation, ObservationStatus, ProgramCalled, ProgramEnd, ProgramFault,
-    ProgramOutcome, ProgramRun, ReconcileStarted, Timestamp, Took, Verdict,
+    ProgramOutcome, ProgramRun, ReconcileStarted, Telling, Timestamp, Took, Verdict,
 };
 
 use super::call_item;
@@ -197,6 +197,11 @@ fn call_observed() -> impl Strategy<Value = Fact> {
     let kept = (text(), number()).prop_map(|(sha256, bytes)| Kept { sha256, bytes });
     let sizes = (number(), number());
     let took = prop::option::of(took());
+    let telling = (
+        prop::collection::vec(number().prop_map(CallId), 0..3),
+        0..3_u32,
+    );
+    let telling = telling.prop_map(|(calls, more)| Telling { calls, more });
     let whole = (
         number(),
         status,
@@ -204,9 +209,10 @@ fn call_observed() -> impl Strategy<Value = Fact> {
         sizes,
         prop::option::of(kept),
         took,
+        prop::option::of(telling),
     );
     whole.prop_map(
-        |(call, status, output, (output_bytes, omitted_bytes), kept, took)| {
+        |(call, status, output, (output_bytes, omitted_bytes), kept, took, tells)| {
             Fact::CallObserved(CallObserved {
                 call: CallId(call),
                 observation: Arc::new(Observation {
@@ -217,6 +223,7 @@ fn call_observed() -> impl Strategy<Value = Fact> {
                     kept,
                 }),
                 took,
+                tells,
             })
         },
     )

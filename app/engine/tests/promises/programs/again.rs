@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use windlass::core::{
-    CallId, EffectClass, Fact, Folded, ObservationStatus, Outcome, ProgramFault, Recorded, Seq,
-    ToolSpec,
+    CallId, EffectClass, Fact, Folded, ObservationStatus, Outcome, ProgramFault, PromptItem,
+    Recorded, ToolSpec,
 };
-use windlass::ports::{LogStore, PreparedProgram, ProgramRuntime, ProgramWorld, Programs};
+use windlass::ports::{PreparedProgram, ProgramRuntime, ProgramWorld, Programs};
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::programs::{SCRIPTED, ScriptedRuntime};
@@ -50,14 +50,6 @@ impl ProgramRuntime for Newer {
 
 /// A stage over a store that holds these facts of session `s`.
 async fn after(facts: &[Recorded], pay: &CounterTool) -> Stage {
-    let store = FaultyStore::new();
-    let claim = store.claim(&id("s")).await.unwrap();
-    let facts: Vec<_> = facts.iter().cloned().map(Arc::new).collect();
-    store
-        .append(&id("s"), claim.epoch, Seq::ZERO, &facts)
-        .await
-        .unwrap();
-    store.release(&id("s"), claim.epoch).await.unwrap();
     let provider = ScriptedProvider::responding(|request| match request.prompt.items.len() {
         1 => run(PAYS),
         _ => say("so be it"),
@@ -68,11 +60,12 @@ async fn after(facts: &[Recorded], pay: &CounterTool) -> Stage {
         tools: Arc::new(tools.clone()),
         ..Cast::new([], [])
     };
-    Stage {
-        world: World::of(store, cast).tuned(mode),
+    let stage = Stage {
+        world: World::of(FaultyStore::new(), cast).tuned(mode),
         provider,
         tools,
-    }
+    };
+    stage.after(facts).await
 }
 
 /// The calls of programs that have begun.
@@ -215,6 +208,52 @@ async fn a_replay_that_makes_other_calls_is_a_fault_and_the_model_is_told_what_s
         "- pay {\"n\":3}: done",
     ] {
         assert!(told.contains(there), "{told}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_program_whose_processes_end_too_often_the_model_is_told_which_calls_are_done() {
+    let pay = CounterTool::new("pay", EffectClass::Effectful);
+    let whole = stage([run(PAYS)], [pay.tool(), look()]);
+    whole.world.turn().await;
+    let log = whole.world.log();
+    let opened = log
+        .iter()
+        .find(|one| matches!(one.fact, Fact::TurnOpened(_)));
+    let turn = windlass::core::TurnId(opened.unwrap().seq.0);
+    let last = log
+        .iter()
+        .rposition(|one| matches!(one.fact, Fact::ProgramRun(_)))
+        .unwrap();
+    // Before it said what it came to, and after that, before its model was told.
+    for (upto, restarts) in [(last, 0), (last + 1, 100)] {
+        let pay = CounterTool::new("pay", EffectClass::Effectful);
+        let mut facts = log[..upto].to_vec();
+        for recorded in &mut facts {
+            match &mut recorded.fact {
+                Fact::TurnOpened(fact) => fact.limits.restarts = restarts,
+                Fact::ProgramRun(fact) => {
+                    Arc::make_mut(&mut fact.outcome).end = value("1");
+                }
+                _ => {}
+            }
+        }
+        let stage = after(&facts, &pay).await;
+        let conversation = stage.world.open("s").await;
+        let report = soon(conversation.await_turn(turn)).await.unwrap();
+        assert_eq!(report.answer, "so be it");
+        assert_eq!(stage.runs(), [""; 0]);
+        let prompts = stage.provider.prompts();
+        let told = prompts[0].items.iter().find_map(|item| match item {
+            PromptItem::Told { calls } => Some(calls.text()),
+            _ => None,
+        });
+        let told = told.unwrap_or_else(|| panic!("after {upto} facts nothing is told"));
+        for n in 1..=3 {
+            let line = format!("- pay {{\"n\":{n}}}: done\n");
+            assert!(told.contains(&line), "{told}");
+        }
+        assert!(!told.contains("- look"), "{told}");
     }
 }
 

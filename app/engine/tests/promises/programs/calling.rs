@@ -5,12 +5,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::json;
 use windlass::core::{
-    EffectClass, HookPoint, Interrupter, Observation, ObservationStatus, Outcome, Permissions,
-    StopWhen, ToolSpec,
+    EffectClass, Fact, Folded, HookPoint, Interrupter, Observation, ObservationStatus, Outcome,
+    Permissions, PromptItem, StopWhen, ToolSpec, TurnId,
 };
 use windlass::ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
 use windlass_testkit::Gate;
-use windlass_testkit::approver::{ScriptedApprover, allow, deny};
+use windlass_testkit::approver::{ScriptedApprover, allow, allow_with, deny};
 use windlass_testkit::blobs::HeldBlobs;
 use windlass_testkit::hooks::{ScriptedHook, ScriptedHooks, edit};
 use windlass_testkit::provider::{call, say};
@@ -20,7 +20,16 @@ use super::{acting, class, returned, run, stage, value};
 use crate::world::{Cast, hello, me, soon, until};
 
 fn look() -> ScriptedTool {
-    ScriptedTool::new("look", EffectClass::ReadOnly).runs(|call, _| {
+    seeing(EffectClass::ReadOnly)
+}
+
+/// One that people are asked about.
+fn effectful_look() -> ScriptedTool {
+    seeing(EffectClass::Effectful)
+}
+
+fn seeing(effect: EffectClass) -> ScriptedTool {
+    ScriptedTool::new("look", effect).runs(|call, _| {
         let words = format!("{{\"saw\":{}}}", call.arguments);
         Ok(Observation::new(ObservationStatus::Done, words))
     })
@@ -122,23 +131,61 @@ async fn a_denied_call_that_a_program_does_not_expect_fails_it_and_the_model_is_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hook_may_edit_a_call_inside_a_program_and_the_run_goes_on_also_in_another_process() {
-    let hook = ScriptedHook::new("fix", HookPoint::BeforeTool)
-        .only(["look"])
-        .says(edit("{\"n\":9}"));
-    let hooks = ScriptedHooks::new([hook]);
-    let source = "call look {\"n\":1}\ncall look {\"n\":2}\nreturn $LAST";
-    let stage = acting([run(source)], [look()], |cast| cast.hooks(&hooks));
-    stage.world.turn().await;
-    assert_eq!(stage.runs(), ["look {\"n\":9}", "look {\"n\":9}"]);
-    assert_eq!(stage.ends(), [returned(r#"{"saw":{"n":9}}"#)]);
-    // What the program asked for stays on record as it was.
-    let asked: Vec<_> = stage
-        .made()
-        .into_iter()
-        .map(|(_, asked, _)| asked)
-        .collect();
-    assert_eq!(asked, ["{\"n\":1}", "{\"n\":2}"]);
+async fn an_edit_of_a_call_inside_a_program_stands_and_the_run_goes_on_also_in_another_process() {
+    let source =
+        "call look {\"n\":1}\nlet a = $LAST\ncall look {\"n\":2}\nreturn [\"$a\",\"$LAST\"]";
+    let ends = [returned(r#"[{"saw":{"n":9}},{"saw":{"n":9}}]"#)];
+    for by_a_person in [false, true] {
+        let cast = |cast: Cast| match by_a_person {
+            true => cast.approver(ScriptedApprover::answering(|_| allow_with("{\"n\":9}"))),
+            false => {
+                let hook = ScriptedHook::new("fix", HookPoint::BeforeTool)
+                    .only(["look"])
+                    .says(edit("{\"n\":9}"));
+                cast.hooks(&ScriptedHooks::new([hook]))
+            }
+        };
+        let look = || match by_a_person {
+            true => effectful_look(),
+            false => look(),
+        };
+        let tune = move |settings: &mut windlass::core::Settings| {
+            if by_a_person {
+                settings.permissions = Permissions::Ask;
+            }
+        };
+        let whole = acting([run(source)], [look()], cast).tuned(tune);
+        whole.world.turn().await;
+        assert_eq!(whole.runs(), ["look {\"n\":9}"; 2]);
+        assert_eq!(whole.ends(), ends);
+        // What the program asked for stays on record as it was.
+        let asked: Vec<_> = whole
+            .made()
+            .into_iter()
+            .map(|(_, asked, _)| asked)
+            .collect();
+        assert_eq!(asked, ["{\"n\":1}", "{\"n\":2}"]);
+
+        // Its process ends once the first call is over: the second one is made in another.
+        let log = whole.world.log();
+        let first = log
+            .iter()
+            .position(|one| matches!(one.fact, Fact::CallObserved(_)));
+        let next = acting([], [look()], cast).tuned(tune);
+        let next = next.after(&log[..=first.unwrap()]).await;
+        let conversation = next.world.open("s").await;
+        let turn = log
+            .iter()
+            .find(|one| matches!(one.fact, Fact::TurnOpened(_)));
+        let turn = TurnId(turn.unwrap().seq.0);
+        soon(conversation.await_turn(turn)).await.unwrap();
+        assert_eq!(
+            next.runs(),
+            ["look {\"n\":9}"],
+            "the first one is not run again"
+        );
+        assert_eq!(next.ends(), ends);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -149,6 +196,69 @@ async fn arguments_that_do_not_fit_are_the_programs_to_mend() {
     assert_eq!(stage.ends(), [returned("\"mended\"")]);
     assert_eq!(stage.made()[0].2, ObservationStatus::Failed);
     assert_eq!(stage.runs(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_failed_program_only_calls_that_began_are_said_to_have_changed_something() {
+    let count = CounterTool::new("pay", EffectClass::Effectful);
+    let pay = count.tool().taking(r#"{"type":"object","required":["n"]}"#);
+    let script = [run("call pay {\"n\":1}\ncall pay {}"), say("so be it")];
+    let stage = acting(script, [pay], |cast| cast);
+    stage.world.turn().await;
+    assert_eq!(count.total(), 1);
+    let told = &stage.told()[0];
+    assert!(told.contains("- pay {\"n\":1}: done"), "{told}");
+    assert!(!told.contains("- pay {}"), "{told}");
+
+    // Nothing began, so there is nothing that is not to be repeated.
+    let count = CounterTool::new("pay", EffectClass::Effectful);
+    let pay = count.tool().taking(r#"{"type":"object","required":["n"]}"#);
+    let stage = acting([run("call pay {}"), say("so be it")], [pay], |cast| cast);
+    stage.world.turn().await;
+    let told = &stage.told()[0];
+    assert!(told.contains("required"), "{told}");
+    assert!(!told.contains("change something"), "{told}");
+}
+
+/// A tool that says what it would do.
+struct Planner;
+
+#[async_trait]
+impl ToolExecutor for Planner {
+    fn tools(&self) -> Vec<ToolSpec> {
+        vec![
+            ScriptedTool::new("pay", EffectClass::Effectful)
+                .spec()
+                .clone(),
+        ]
+    }
+
+    async fn run(&self, call: ToolCall, _: ToolContext) -> Result<Observation, ToolError> {
+        panic!("{call:?} is only to be planned")
+    }
+
+    async fn plan(&self, _: ToolCall, _: ToolContext) -> Result<Observation, ToolError> {
+        Ok(Observation::new(
+            ObservationStatus::Done,
+            "\"it would pay\"",
+        ))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_dry_run_nothing_is_said_to_have_changed() {
+    let stage = acting([run("call pay {}\nfail 1")], [], |cast| Cast {
+        tools: Arc::new(Planner),
+        ..cast
+    });
+    let conversation = stage.world.open("s").await;
+    let mut planned = hello();
+    planned.dry_run = true;
+    let input = conversation.send(planned).await.unwrap();
+    soon(conversation.await_input(input)).await.unwrap();
+    assert_eq!(stage.made()[0].2, ObservationStatus::Done);
+    let told = &stage.told()[0];
+    assert!(!told.contains("change something"), "{told}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -189,6 +299,58 @@ async fn an_interrupt_while_a_call_of_a_program_runs_ends_both() {
         .collect();
     assert_eq!(statuses, [ObservationStatus::Aborted; 2]);
     assert_eq!(stage.ends(), []);
+}
+
+/// The model is told, in the next turn, what became of the calls of a program that was stopped.
+#[tokio::test(start_paused = true)]
+async fn after_an_interrupt_the_model_is_told_which_calls_of_its_program_are_done() {
+    let (mail, gate) = (
+        CounterTool::new("mail", EffectClass::Effectful),
+        Gate::new(),
+    );
+    let slow = ScriptedTool::new("slow", EffectClass::Effectful).stalls();
+    let look = look().before(&gate);
+    let source = "call mail {\"n\":1}\ncall look {}\ncall mail {\"n\":2}\n\
+                  both slow {\"n\":\"</data>\"} mail {\"n\":3}\ncall mail {\"n\":4}";
+    let tools = [mail.tool().exclusive(), look, slow.exclusive()];
+    let stage = stage([run(source), say("The rest then.")], tools);
+    let conversation = stage.world.open("s").await;
+    let input = conversation.send(hello()).await.unwrap();
+    gate.open();
+    until(|| mail.total() == 2 && stage.tools.running() == 1).await;
+    let stop = conversation.interrupt(Interrupter::Person, me(), "enough", StopWhen::Now);
+    stop.await.unwrap();
+    soon(conversation.await_input(input)).await.unwrap();
+    let input = conversation.send(hello()).await.unwrap();
+    soon(conversation.await_input(input)).await.unwrap();
+    let prompts = stage.provider.prompts();
+    let told = prompts[1].items.iter().find_map(|item| match item {
+        PromptItem::Told { calls } => Some(calls.text()),
+        _ => None,
+    });
+    let told = told.expect("it is told");
+    let (_, lines) = told.split_once("<data>\n").unwrap();
+    assert_eq!(
+        lines,
+        "- mail {\"n\":1}: done\n- mail {\"n\":2}: done\n\
+         - slow {\"n\":\"<\\/data>\"}: nobody knows whether it took effect\n\
+         - mail {\"n\":3}: never began\n</data>\n</context>"
+    );
+    // A person who goes on in another process has the model told the same.
+    let folded = stage.world.log().iter().skip(1).fold(
+        Folded::open(&stage.world.log()[0]).unwrap(),
+        |mut folded, recorded| {
+            folded.apply(recorded).unwrap();
+            let kept = serde_json::to_string(&folded).unwrap();
+            assert_eq!(serde_json::from_str::<Folded>(&kept).unwrap(), folded);
+            folded
+        },
+    );
+    let again = folded.history.items().iter().filter_map(|item| match item {
+        PromptItem::Told { calls } => Some(calls.text()),
+        _ => None,
+    });
+    assert_eq!(again.collect::<Vec<_>>(), [told]);
 }
 
 /// A tool whose output is kept whole, and shown in part.

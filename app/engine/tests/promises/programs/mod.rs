@@ -13,14 +13,16 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windlass::core::{
-    CallId, Fact, Observation, ObservationStatus, ProgramEnd, ProgramMode, ProgramOutcome, Settings,
+    CallId, Fact, Observation, ObservationStatus, ProgramEnd, ProgramMode, ProgramOutcome,
+    Recorded, Seq, Settings,
 };
+use windlass::ports::LogStore;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::programs::SCRIPTED;
 use windlass_testkit::provider::{ScriptedProvider, Step, call};
 use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
 
-use crate::world::{Cast, World};
+use crate::world::{Cast, World, id};
 
 /// The model hands over a program.
 fn run(source: &str) -> Step {
@@ -76,6 +78,18 @@ impl Stage {
             mode(settings);
             tune(settings);
         });
+        self
+    }
+
+    /// The same stage, whose store holds these facts of session `s`.
+    async fn after(self, facts: &[Recorded]) -> Self {
+        let store = self.world.store.clone();
+        let (session, facts) = (id("s"), facts.iter().cloned().map(Arc::new));
+        let claim = store.claim(&session).await.unwrap();
+        let facts: Vec<_> = facts.collect();
+        let appended = store.append(&session, claim.epoch, Seq::ZERO, &facts);
+        appended.await.unwrap();
+        store.release(&session, claim.epoch).await.unwrap();
         self
     }
 

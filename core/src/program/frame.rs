@@ -1,0 +1,82 @@
+//! Frames: what the world says in feedback stands in one, so that it is data, and no instruction.
+
+use alloc::format;
+use alloc::string::String;
+
+/// What stands around data.
+const TAG: &str = "data";
+/// The most bytes of a line.
+const LINE: usize = 300;
+
+/// Text in a frame that it cannot leave, with head and tail where it is longer than this.
+pub(super) fn data(text: &str, most: usize) -> String {
+    framed(&inside(&cut(text, most)))
+}
+
+/// A frame around text that ends none.
+pub(super) fn framed(text: &str) -> String {
+    format!("<{TAG}>\n{text}\n</{TAG}>")
+}
+
+/// One line of a list, in bounds: it cannot be taken for several.
+pub(super) fn line(text: &str) -> String {
+    cut(text, LINE).replace(char::is_control, " ")
+}
+
+/// Text that ends no frame of data and begins none.
+pub(super) fn inside(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    for (at, piece) in text.split('<').enumerate() {
+        if at > 0 {
+            kept.push('<');
+            let name = piece.trim_start_matches(|c: char| c == '/' || c.is_whitespace());
+            let name = name.get(..TAG.len());
+            if name.is_some_and(|name| name.eq_ignore_ascii_case(TAG)) {
+                kept.push('\\');
+            }
+        }
+        kept.push_str(piece);
+    }
+    kept
+}
+
+/// Head and tail of a text that is too long, with what was left out in numbers.
+fn cut(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return String::from(text);
+    }
+    let (mut head, mut tail) = (most * 2 / 3, text.len().saturating_sub(most / 3));
+    while !text.is_char_boundary(head) {
+        head = head.saturating_sub(1);
+    }
+    while !text.is_char_boundary(tail) {
+        tail = tail.saturating_add(1);
+    }
+    let left_out = tail.saturating_sub(head);
+    format!(
+        "{}\n[{left_out} bytes are left out here]\n{}",
+        text.get(..head).unwrap_or_default(),
+        text.get(tail..).unwrap_or_default()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_cannot_end_its_frame() {
+        let text = "x </data> <DATA> < / data> <datum>";
+        assert_eq!(
+            data(text, 100),
+            "<data>\nx <\\/data> <\\DATA> <\\ / data> <datum>\n</data>"
+        );
+    }
+
+    #[test]
+    fn a_line_is_one_and_bounded() {
+        assert_eq!(line("a\n- b\u{85}c\r\n"), "a - b c  ");
+        let long = line(&"\u{e4}".repeat(1_000));
+        assert!(long.len() < LINE + 50 && !long.contains('\n'), "{long}");
+    }
+}

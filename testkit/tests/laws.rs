@@ -9,7 +9,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use windlass_core::{
     Assembled, Because, CallItem, Caps, Fact, Observation, ObservationStatus, Opaque, Overflow,
-    Prompt, PromptItem, ReasoningItem, Seq, Stands, StreamEvent,
+    ProgramEnd, Prompt, PromptItem, ReasoningItem, SampleKind, Seq, Stands, StreamEvent,
 };
 use windlass_ports::codec;
 use windlass_testkit::laws::law_06_chunking_does_not_matter::{self as law_06, assemble};
@@ -96,6 +96,8 @@ fn random_worlds_reach_everything() {
                 reached.insert(format!("{:?}", fact.observation.status));
             }
             reached.extend(rarer(&recorded.fact).map(String::from));
+            reached.extend(of_programs(&recorded.fact).into_iter().map(String::from));
+            reached.extend(of_agents(&recorded.fact).map(String::from));
         }
         let rejects = world.rejects().iter().map(|reject| format!("{reject:?}"));
         let word = |reject: String| {
@@ -107,7 +109,7 @@ fn random_worlds_reach_everything() {
         };
         reached.extend(rejects.map(word));
     }
-    for wanted in [
+    let wanted = [
         "SessionOpened",
         "SessionResumed",
         "SettingsChanged",
@@ -173,6 +175,21 @@ fn random_worlds_reach_everything() {
         "because compacted",
         "because retry return",
         "because goal",
+        "ProgramCalled",
+        "ProgramRun",
+        "a program with a value",
+        "a program that returned",
+        "a program whose return was rejected",
+        "a program that gave up",
+        "a program with a fault",
+        "a program that left memory",
+        "a program that was stopped after calls that change something",
+        "a sample of the kind MustReturn",
+        "a sample of the kind Retry",
+        "a budget lent",
+        "a budget lent again",
+        "a budget taken",
+        "all of a budget taken, as nobody knows",
         "Stale",
         "Idle",
         "NothingWaits",
@@ -185,12 +202,12 @@ fn random_worlds_reach_everything() {
         "ContextTooLarge",
         "Widens",
         "NoGoal",
-    ] {
-        assert!(
-            reached.contains(wanted),
-            "{wanted} is not among {reached:?}"
-        );
-    }
+    ];
+    let missing: Vec<&str> = wanted
+        .into_iter()
+        .filter(|wanted| !reached.contains(*wanted))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?} is not among {reached:?}");
 }
 
 /// What a fact shows that its kind does not say.
@@ -225,6 +242,61 @@ fn rarer(fact: &Fact) -> Option<&'static str> {
             None
         }
     }
+}
+
+/// What is rarer of programs.
+fn of_programs(fact: &Fact) -> Vec<&'static str> {
+    let mut reached = Vec::new();
+    if let Fact::ProgramRun(fact) = fact {
+        reached.push(match (&fact.outcome.end, &fact.fault) {
+            (_, Some(_)) => "a program whose return was rejected",
+            (ProgramEnd::Value { .. }, None) => "a program with a value",
+            (ProgramEnd::Return { .. }, None) => "a program that returned",
+            (ProgramEnd::Fail { .. }, None) => "a program that gave up",
+            (ProgramEnd::Fault(_), None) => "a program with a fault",
+        });
+        reached.extend(
+            fact.outcome
+                .memory
+                .iter()
+                .map(|_| "a program that left memory"),
+        );
+    }
+    if let Fact::CallObserved(fact) = fact {
+        let stopped = "a program that was stopped after calls that change something";
+        reached.extend(fact.tells.iter().map(|_| stopped));
+    }
+    if let Fact::SampleStarted(fact) = fact {
+        match fact.kind {
+            SampleKind::Normal => {}
+            SampleKind::MustReturn => reached.push("a sample of the kind MustReturn"),
+            SampleKind::Retry => reached.push("a sample of the kind Retry"),
+        }
+    }
+    reached
+}
+
+/// What is rarer of agents.
+fn of_agents(fact: &Fact) -> Option<&'static str> {
+    if let Fact::CallStarted(fact) = fact {
+        fact.lent?;
+        return Some(match fact.attempt {
+            1 => "a budget lent",
+            _ => "a budget lent again",
+        });
+    }
+    let Fact::CallObserved(fact) = fact else {
+        return None;
+    };
+    fact.took?;
+    Some(match fact.observation.status {
+        ObservationStatus::Unknown => "all of a budget taken, as nobody knows",
+        ObservationStatus::Done
+        | ObservationStatus::Failed
+        | ObservationStatus::Denied
+        | ObservationStatus::Aborted
+        | ObservationStatus::NotStarted => "a budget taken",
+    })
 }
 
 /// Names of calls are shown, and are not counted as text.

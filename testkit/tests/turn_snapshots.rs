@@ -147,7 +147,7 @@ fn random_worlds_reach_both_ends() {
     let mut runner = TestRunner::deterministic();
     let strategy = random::script(60);
     let mut reached = BTreeSet::new();
-    for _ in 0..256 {
+    for _ in 0..1_024 {
         let script = strategy.new_tree(&mut runner).unwrap().current();
         let world = world::run(Machine::CORE, &script).unwrap();
         let (made, open) = snapshots(world.log());
@@ -157,9 +157,20 @@ fn random_worlds_reach_both_ends() {
             if one.cycle().attempts > 1 {
                 reached.insert(String::from("again"));
             }
+            if one
+                .cycle()
+                .tool_calls
+                .iter()
+                .any(|call| call.program.is_some())
+            {
+                reached.insert(String::from("a call of a program"));
+            }
+            if one.cycle().memory.is_some() {
+                reached.insert(String::from("memory"));
+            }
         }
     }
-    for wanted in [
+    let wanted = [
         "success",
         "misshapen",
         "unfinished",
@@ -169,11 +180,18 @@ fn random_worlds_reach_both_ends() {
         "content_filter",
         "cancelled",
         "Normal",
+        "MustReturn",
+        "Retry",
         "again",
-    ] {
-        assert!(
-            reached.contains(wanted),
-            "{wanted} is not among {reached:?}"
-        );
-    }
+        "a call of a program",
+        "memory",
+        "fail",
+        "simulated",
+        "rejected",
+    ];
+    let missing: Vec<&str> = wanted
+        .into_iter()
+        .filter(|wanted| !reached.contains(*wanted))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?} is not among {reached:?}");
 }

@@ -12,7 +12,7 @@ use windlass_core::{
     StopReason, StopWhen, Took, Widening,
 };
 
-use super::posture::{RECONCILES, TOOLS};
+use super::posture::{AGENT, RECONCILES, TOOLS};
 use super::programs::{ProgramEndWord, ProgramWord};
 use super::script::{Compacted, Cost, Script, Step, Word};
 
@@ -52,22 +52,22 @@ fn phrase() -> impl Strategy<Value = Vec<Step>> {
     };
     let compacted = || Step::Compacted(Compacted::Sketched(String::new()));
     prop_oneof![
-        (words(), hook()).prop_map(move |(text, hook)| vec![Step::Text(text), end(), hook]),
-        words().prop_map(move |text| {
+        1 => (words(), hook()).prop_map(move |(text, hook)| vec![Step::Text(text), end(), hook]),
+        1 => words().prop_map(move |text| {
             let text = || Step::Text(text.clone());
             vec![text(), end(), deny(), text(), end(), deny()]
         }),
-        words().prop_map(move |text| vec![Step::Refusal(text), end()]),
-        (words(), words()).prop_map(move |(first, next)| {
+        1 => words().prop_map(move |text| vec![Step::Refusal(text), end()]),
+        1 => (words(), words()).prop_map(move |(first, next)| {
             let (first, next) = (Step::Text(first), Step::Text(next));
             vec![first, misshapen(), next, misshapen()]
         }),
-        (long(), long()).prop_map(move |(said, answer)| {
+        1 => (long(), long()).prop_map(move |(said, answer)| {
             vec![Step::send(&said), Step::Text(answer), end(), compacted()]
         }),
-        Just(vec![overflow, compacted()]),
-        deployed().prop_map(|call| vec![call, Step::Sync, crash_at_once()]),
-        (call(), word()).prop_map(|(call, word)| {
+        1 => Just(vec![overflow, compacted()]),
+        1 => deployed().prop_map(|call| vec![call, Step::Sync, crash_at_once()]),
+        1 => (call(), word()).prop_map(|(call, word)| {
             let (nth, about) = (0, Some(String::from("other")));
             let other = Step::Answer {
                 nth,
@@ -77,9 +77,90 @@ fn phrase() -> impl Strategy<Value = Vec<Step>> {
             let word = Some(word);
             vec![call, other, Step::Asked { nth, word }]
         }),
-        (words(), partial())
+        1 => (words(), partial())
             .prop_map(|(text, partial)| { vec![steer(text), Step::Yielded(partial)] }),
+        4 => (program_end(), program_end()).prop_map(move |(first, next)| {
+            let written = [written(), end(), called(), done(0), first, written(), end()];
+            written.into_iter().chain([next]).collect()
+        }),
+        2 => prop::bool::ANY.prop_map(move |ends| {
+            let over = if ends { done(0) } else { Step::Sync };
+            vec![
+                written(),
+                end(),
+                called(),
+                over,
+                enough(),
+                Step::Wait(2_000),
+            ]
+        }),
+        2 => Just(vec![lent(), Step::Sync, crash_at_once()]),
+        2 => Just(vec![lent(), end(), enough(), Step::Wait(20_000)]),
+        1 => Just(vec![
+            written(),
+            end(),
+            rejected(),
+            written(),
+            end(),
+            rejected()
+        ]),
     ]
+}
+
+/// A program, in an answer that goes on.
+fn written() -> Step {
+    Step::Call {
+        tool: PROGRAM_TOOL.to_owned(),
+        id: String::new(),
+        fault: None,
+        arguments: String::from("{}"),
+    }
+}
+
+/// It makes a call that changes something.
+fn called() -> Step {
+    let call = (String::from("write"), String::from("{}"));
+    Step::Program {
+        nth: 0,
+        word: ProgramWord::Calls(vec![call]),
+    }
+}
+
+/// It returns what does not fit.
+fn rejected() -> Step {
+    let word = ProgramWord::Ends {
+        end: ProgramEndWord::Return,
+        fault: Some(String::from("odd")),
+        keeps: None,
+        value: String::from("1"),
+    };
+    Step::Program { nth: 0, word }
+}
+
+fn done(nth: usize) -> Step {
+    Step::Finish {
+        status: ObservationStatus::Done,
+        nth,
+        took: None,
+        output: String::from("ok"),
+    }
+}
+
+/// A call of the tool that is an agent, where one is.
+fn lent() -> Step {
+    Step::Call {
+        tool: AGENT.to_owned(),
+        id: String::new(),
+        fault: None,
+        arguments: String::from("{}"),
+    }
+}
+
+fn enough() -> Step {
+    Step::Interrupt {
+        by: Interrupter::Person,
+        when: StopWhen::Now,
+    }
 }
 
 /// A call that its tool can say of what became of it.
@@ -275,6 +356,13 @@ fn program() -> impl Strategy<Value = Step> {
     let tool = prop_oneof![12 => select(known), 1 => Just("absent")];
     let call = (tool.prop_map(str::to_owned), arguments());
     let calls = prop::collection::vec(call, 1..4).prop_map(ProgramWord::Calls);
+    let calls = (0..2_usize, calls).prop_map(|(nth, word)| Step::Program { nth, word });
+    let spoken = Just(Step::Spoken(String::from("x")));
+    prop_oneof![5 => calls, 3 => program_end(), 1 => spoken]
+}
+
+/// How a program ends.
+fn program_end() -> impl Strategy<Value = Step> {
     let end = select(ProgramEndWord::ALL.to_vec());
     let fault = prop::option::weighted(0.2, Just(String::from("odd")));
     let keeps = prop::option::weighted(0.5, Just(String::from("m")));
@@ -284,9 +372,7 @@ fn program() -> impl Strategy<Value = Step> {
         keeps,
         value: String::from("1"),
     });
-    let word = prop_oneof![3 => calls, 2 => ends];
-    let said = (0..2_usize, word).prop_map(|(nth, word)| Step::Program { nth, word });
-    prop_oneof![8 => said, 1 => Just(Step::Spoken(String::from("x")))]
+    (0..2_usize, ends).prop_map(|(nth, word)| Step::Program { nth, word })
 }
 
 fn arguments() -> impl Strategy<Value = String> {

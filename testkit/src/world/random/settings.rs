@@ -210,9 +210,9 @@ fn agent() -> impl Strategy<Value = Option<u32>> {
     prop_oneof![3 => Just(None), 1 => (0..4_u32).prop_map(Some)]
 }
 
-/// In a quarter of the sessions the model writes programs.
+/// In a third of the sessions the model writes programs.
 fn program() -> impl Strategy<Value = Option<u32>> {
-    prop_oneof![3 => Just(None), 1 => (0..5_u32).prop_map(Some)]
+    prop_oneof![2 => Just(None), 1 => (0..5_u32).prop_map(Some)]
 }
 
 /// A quarter of the sessions ask for answers of a shape.

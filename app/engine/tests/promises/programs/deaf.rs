@@ -133,7 +133,7 @@ fn deaf(script: impl IntoIterator<Item = Step>) -> (Stage, Deaf, LetGo) {
 
 /// What comes, while time passes: it does not by itself while a thread computes. No program that ends
 /// may compute meanwhile, since it would be raced by time.
-async fn passing<T>(future: impl Future<Output = T>) -> T {
+pub(super) async fn passing<T>(future: impl Future<Output = T>) -> T {
     let mut future = std::pin::pin!(future);
     for _ in 0..100_000 {
         for _ in 0..50 {

@@ -41,14 +41,14 @@ fn a_turn_is_shown_as_if_it_ran_here_and_its_envelopes_are_those_of_the_export()
     ));
     assert_eq!(printed.code, 0, "{}", printed.err);
     server.stop("TERM");
-    let exported = place.run(&["export", &session]).out;
+    let log = place.run(&["log", &session]).out;
     let facts: String = printed
         .out
         .lines()
         .filter(|line| !line.contains("\"seq\":null"))
         .map(|line| format!("{line}\n"))
         .collect();
-    assert!(exported.starts_with(&facts), "{facts}\n{exported}");
+    assert!(log.starts_with(&facts), "{facts}\n{log}");
     assert_eq!(lines(&facts).last().unwrap()["kind"], "TurnSettled");
 }
 

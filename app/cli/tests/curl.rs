@@ -107,7 +107,7 @@ fn curl_is_all_that_a_client_needs() {
     client.post(&server, &turns, r#"{"text":"and again"}"#);
     client.follow(&server, &session, |client, _| client.settled == 2);
     assert_eq!(server.stop("TERM").code, 0);
-    let exported = place.run(&["export", &session]);
-    assert_eq!(exported.code, 0, "{}", exported.err);
-    assert_eq!(client.told, exported.out);
+    let log = place.run(&["log", &session]);
+    assert_eq!(log.code, 0, "{}", log.err);
+    assert_eq!(client.told, log.out);
 }

@@ -160,7 +160,11 @@ fn an_export_takes_its_outputs_along_where_it_is_told_to() {
     ok(place.run(&["run", LONG, "--session", "s", "--store", "file:here"]));
     let plain = ok(place.run(&["export", "s", "--store", "file:here"])).out;
     let whole = ok(place.run(&["export", "s", "--with-outputs", "--store", "file:here"])).out;
-    assert!(whole.starts_with(&plain) && whole.len() > plain.len() + 500_000);
+    let facts = log(&place, "s", "file:here");
+    assert!(plain.starts_with(r#"{"export":1,"session":"s","facts":"#));
+    assert!(plain.ends_with(&format!("\"}}\n{facts}")));
+    assert!(whole.contains(&format!("\"outputs\":1}}\n{facts}{{\"output\"")));
+    assert!(whole.len() > plain.len() + 500_000);
     let import = |text: &str, store: &str| {
         fs::write(place.file("it.jsonl"), text).unwrap();
         place.run(&["import", "it.jsonl", "--store", store])
@@ -168,7 +172,7 @@ fn an_export_takes_its_outputs_along_where_it_is_told_to() {
     ok(import(&whole, "sled:whole"));
     let verified = ok(place.run(&["verify", "s", "--store", "sled:whole"])).out;
     assert!(verified.contains("1 long output in order"), "{verified}");
-    assert_eq!(log(&place, "s", "sled:whole"), plain);
+    assert_eq!(log(&place, "s", "sled:whole"), facts);
     // What was imported without is completed by an import with.
     ok(import(&plain, "file:later"));
     let verified = ok(place.run(&["verify", "s", "--store", "file:later"])).out;
@@ -192,6 +196,144 @@ fn an_export_takes_its_outputs_along_where_it_is_told_to() {
     ok(import(&whole, "file:later"));
     let verified = ok(place.run(&["verify", "s", "--store", "file:later"])).out;
     assert!(verified.contains("1 long output in order"), "{verified}");
+}
+
+/// Whatever is changed in an export, nothing of it is written.
+#[test]
+fn an_import_is_what_was_exported_or_nothing_is_written() {
+    let place = Place::new();
+    ok(place.run(&["run", "say hello", "--session", "s", "--store", "file:here"]));
+    let exported = ok(place.run(&["export", "s", "--store", "file:here"])).out;
+    let lines: Vec<&str> = exported.lines().collect();
+    let import = |text: &str, store: &str| {
+        fs::write(place.file("it.jsonl"), text).unwrap();
+        place.run(&["import", "it.jsonl", "--store", store])
+    };
+    // A time that nothing else of the log depends on, so it fits together as well as before.
+    let (_, ts) = lines[1].split_once(r#""ts":"#).unwrap();
+    let ts = &ts[..13];
+    let time: u64 = ts.parse().unwrap();
+    let changed = exported.replacen(ts, &(time - 1).to_string(), 1);
+    let spaced = exported.replacen(r#""body":{"#, r#""body": {"#, 1);
+    let cut = lines[..lines.len() - 1].join("\n");
+    let (facts, newer) = (lines[1..].join("\n"), exported.replacen(":1,", ":2,", 1));
+    let other = exported.replacen(r#""session":"s""#, r#""session":"t""#, 1);
+    let headless = facts.replacen(r#""body":{"#, r#""body": {"#, 1);
+    for (text, says) in [
+        (&changed, "is not what was exported"),
+        (&spaced, "another form"),
+        (&cut, "is not what was exported"),
+        (&other, "is not what was exported"),
+        (&newer, "version 2"),
+        (&headless, "another form"),
+    ] {
+        assert!(*text != exported && *text != facts);
+        let refused = import(text, "file:there");
+        assert_eq!(refused.code, 2, "{says}: {}", refused.err);
+        assert!(refused.err.contains(says), "{says}: {}", refused.err);
+        assert!(
+            refused.err.contains("Nothing was written"),
+            "{}",
+            refused.err
+        );
+        assert!(!place.file("there").exists(), "{says}");
+    }
+    // Without its first line, as earlier versions wrote it, it is read, and what that means is said.
+    let older = ok(import(&facts, "file:older"));
+    assert!(older.err.contains("says no chain"), "{}", older.err);
+    let whole = ok(import(&exported, "file:whole"));
+    assert!(!whole.err.contains("says no chain"), "{}", whole.err);
+    let one = chain(&place, "s", "file:here");
+    assert!(whole.err.contains(&one), "{}", whole.err);
+    for store in ["file:older", "file:whole"] {
+        assert_eq!(chain(&place, "s", store), one, "{store}");
+    }
+}
+
+/// What comes through a pipe can be read once.
+#[test]
+fn what_comes_through_a_pipe_is_checked_whole_too() {
+    use std::io::Write as _;
+    use std::process::Stdio;
+    let place = Place::new();
+    ok(place.run(&["run", LONG, "--session", "s", "--store", "file:here"]));
+    let exported = ok(place.run(&["export", "s", "--with-outputs", "--store", "file:here"])).out;
+    let import = |text: &str| {
+        let mut command = place.command(&["import", "--store", "sled:there"]);
+        command.stdin(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        // It may be refused before all of it is read.
+        let _ = input.write_all(text.as_bytes());
+        drop(input);
+        common::done(child.wait_with_output().unwrap())
+    };
+    let settled = exported.find("TurnSettled").unwrap();
+    let cut = &exported[..exported[..settled].rfind('\n').unwrap()];
+    let refused = import(cut);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    assert!(
+        refused.err.contains("is not what was exported"),
+        "{}",
+        refused.err
+    );
+    assert!(!place.file("there").exists());
+    ok(import(&exported));
+    let again = ["export", "s", "--with-outputs", "--store", "sled:there"];
+    assert_eq!(ok(place.run(&again)).out, exported);
+}
+
+/// An image of an input is held to its name as a long output is.
+#[test]
+fn an_image_that_is_not_what_was_kept_is_found() {
+    use std::sync::Arc;
+    use windlass::core::{Fact, Image, ImageMedia};
+    use windlass::ports::{Blobs as _, LogStore as _, codec};
+    use windlass_file::{FileBlobs, FileStore};
+    let place = Place::new();
+    ok(place.run(&["run", "hello", "--session", "s", "--store", "file:here"]));
+    let mut facts = Vec::new();
+    for line in log(&place, "s", "file:here").lines() {
+        facts.push(codec::decode(line.as_bytes()).unwrap());
+        if matches!(facts.last().unwrap().fact, Fact::InputQueued(_)) {
+            break;
+        }
+    }
+    let folder = place.file("there");
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let name = runtime.block_on(async {
+        let store = FileStore::open(folder.clone()).unwrap();
+        let blobs = FileBlobs::new(folder.clone());
+        let id = facts[0].session.clone();
+        let mut writer = blobs.begin(&id).await.unwrap();
+        writer.write(b"not really an image").await.unwrap();
+        let kept = writer.finish().await.unwrap();
+        for sha256 in [kept.sha256.clone(), "0".repeat(64)] {
+            let Fact::InputQueued(queued) = &mut facts.last_mut().unwrap().fact else {
+                panic!("it is the input");
+            };
+            queued.images.push(Image {
+                media: ImageMedia::Png,
+                sha256,
+                bytes: kept.bytes,
+            });
+        }
+        let facts: Vec<_> = facts.into_iter().map(Arc::new).collect();
+        let claim = store.claim(&id).await.unwrap();
+        let appended = store.append(&id, claim.epoch, claim.last, &facts).await;
+        appended.unwrap();
+        store.release(&id, claim.epoch).await.unwrap();
+        kept.sha256
+    });
+    let verified = ok(place.run(&["verify", "s", "--store", "file:there"])).out;
+    let told = ", 1 image in order, 1 image is not in this store";
+    assert!(verified.contains(told), "{verified}");
+    let file = folder.join("blobs/s").join(name);
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[0] ^= 1;
+    fs::write(&file, bytes).unwrap();
+    let damaged = place.run(&["verify", "s", "--store", "file:there"]);
+    assert_eq!(damaged.code, 5, "{} {}", damaged.out, damaged.err);
 }
 
 #[test]

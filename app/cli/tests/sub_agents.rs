@@ -326,9 +326,9 @@ fn a_killed_agent_goes_on_and_does_nothing_twice() {
 
 /// The log of session `s` as it was when its process died.
 fn log_until_open(place: &Place) -> String {
-    let exported = place.run(&["export", "s"]);
-    assert_eq!(exported.code, 0, "{}", exported.err);
-    let lines = exported.out.split_inclusive('\n');
+    let log = place.run(&["log", "s"]);
+    assert_eq!(log.code, 0, "{}", log.err);
+    let lines = log.out.split_inclusive('\n');
     lines
         .take_while(|line| !line.contains("\"attempt\":2"))
         .collect()

@@ -215,11 +215,8 @@ fn export_and_import_keep_every_byte_on_every_store() {
         let resumed = place.run(&["resume", "s", "hello again", "--store", store]);
         assert_eq!(resumed.code, 0, "{}", resumed.err);
     }
-    let torn: String = exported
-        .lines()
-        .skip(1)
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let torn = exported.lines().enumerate().filter(|(at, _)| *at != 1);
+    let torn: String = torn.map(|(_, line)| format!("{line}\n")).collect();
     std::fs::write(place.file("torn.jsonl"), torn).unwrap();
     let refused = place.run(&["import", "torn.jsonl", "--store", "file:third"]);
     assert_eq!(refused.code, 2, "{}", refused.err);

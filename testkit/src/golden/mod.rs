@@ -1,7 +1,7 @@
 //! Golden logs: logs that every later version must read, fold and render as the one that wrote
 //! them did.
 //!
-//! A golden log is two files. `NAME.jsonl` is the log as `windlass export` writes it. `NAME.digest`
+//! A golden log is two files. `NAME.jsonl` is the log as `windlass log` writes it. `NAME.digest`
 //! says, for each of its positions, what the line is, what the log folds to there, and, where the
 //! model was asked, what it was shown. All of it is worked out again and compared line by line, so
 //! a divergence is named by the first position that has it. Both files are written once and for

@@ -153,7 +153,7 @@ fn worlds(count: u64) -> anyhow::Result<bool> {
 fn add(folder: &Path, name: &str, file: &Path) -> anyhow::Result<Golden> {
     let text = fs::read(file).with_context(|| format!("reading {}", file.display()))?;
     if text.trim_ascii_start().starts_with(b"{") {
-        return Ok(golden::add(folder, name, &text, "an engine's log")?);
+        return Ok(golden::add(folder, name, facts(&text), "an engine's log")?);
     }
     let script: Script = String::from_utf8(text)
         .context("a script is text")?
@@ -166,4 +166,14 @@ fn add(folder: &Path, name: &str, file: &Path) -> anyhow::Result<Golden> {
         log.push(b'\n');
     }
     Ok(golden::add(folder, name, &log, "a simulated world")?)
+}
+
+/// What follows the first line of an export, which says what it is.
+fn facts(export: &[u8]) -> &[u8] {
+    if !export.starts_with(b"{\"export\":") {
+        return export;
+    }
+    let end = export.iter().position(|byte| *byte == b'\n');
+    end.and_then(|end| export.get(end + 1..))
+        .unwrap_or_default()
 }

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use windlass::core::{Seq, SessionId};
-use windlass::ports::{LogStore, codec};
+use windlass::core::{Recorded, Seq};
+use windlass::ports::{self, LogStore, codec};
 
 use super::closed;
 use crate::args::Log;
@@ -13,56 +13,59 @@ use crate::present::line;
 use crate::signals::Signals;
 use crate::wiring::Site;
 
-/// How often a log that another process writes is looked at.
+/// How often a log is looked at in a store that does not tell when it grows.
 const LOOK: Duration = Duration::from_millis(100);
-/// How many facts are read at a time.
-const PAGE: usize = 1_000;
+/// How long a store is waited for at a time. A session that was erased meanwhile is noticed then.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What is done with each fact.
+type Each<'a> = dyn FnMut(&Recorded) -> Result<(), Failure> + Send + 'a;
 
 pub(super) async fn log(args: Log) -> Result<Exit, Failure> {
     let store = Site::new(&args.place)?.open_to_read().await?.store;
-    let after = Seq(args.after);
+    let mut facts = ports::Log::read(store.clone(), args.session, Seq(args.after), usize::MAX);
+    let mut print = |fact: &Recorded| line(&text(fact)?).map_err(closed);
     if !args.follow {
         // No signal is listened to: each ends the process at once, as for any program that prints.
-        print(store.as_ref(), &args.session, after).await?;
+        all(&mut facts, &mut print).await?;
         return Ok(Exit::Completed);
     }
     let (mut signals, _again) = Signals::listen()?;
     tokio::select! {
-        never = follow(store.as_ref(), &args.session, after) => match never? {},
+        never = follow(store.as_ref(), &mut facts, &mut print) => match never? {},
         came = signals.next() => Ok(came.exit),
     }
 }
 
-/// Prints what the log holds after `after`, and answers the last position.
-async fn print(store: &dyn LogStore, session: &SessionId, after: Seq) -> Result<Seq, Failure> {
-    let mut after = after;
-    loop {
-        let facts = store.read(session, after, PAGE).await?;
-        for fact in &facts {
-            line(&text(fact)?).map_err(closed)?;
-            after = fact.seq;
-        }
-        if facts.is_empty() {
-            return Ok(after);
-        }
+/// Gives what the log holds from here on.
+async fn all(facts: &mut ports::Log, each: &mut Each<'_>) -> Result<(), Failure> {
+    while let Some(fact) = facts.next().await? {
+        each(&fact)?;
     }
+    Ok(())
 }
 
-/// Prints for ever.
+/// Gives what the log holds, and what is appended to it, for ever.
 async fn follow(
     store: &dyn LogStore,
-    session: &SessionId,
-    after: Seq,
+    facts: &mut ports::Log,
+    each: &mut Each<'_>,
 ) -> Result<Infallible, Failure> {
-    let mut after = after;
+    let tails = store.capabilities().tail.is_some();
     loop {
-        after = print(store, session, after).await?;
-        tokio::time::sleep(LOOK).await;
+        all(facts, each).await?;
+        match tails {
+            true => {
+                let tail = store.tail(facts.session(), facts.position(), PATIENCE);
+                tail.await?;
+            }
+            false => tokio::time::sleep(LOOK).await,
+        }
     }
 }
 
 /// An envelope as text, byte for byte as it is stored.
-pub(super) fn text(fact: &windlass::core::Recorded) -> Result<String, Failure> {
+pub(super) fn text(fact: &Recorded) -> Result<String, Failure> {
     let malformed = |error: &dyn std::fmt::Display| {
         Failure::new(
             Exit::Failed,
@@ -72,3 +75,6 @@ pub(super) fn text(fact: &windlass::core::Recorded) -> Result<String, Failure> {
     let bytes = codec::encode(fact).map_err(|error| malformed(&error))?;
     String::from_utf8(bytes).map_err(|error| malformed(&error))
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,7 @@ mod follow;
 mod fork;
 mod import;
 mod ledger;
+mod lines;
 mod log;
 mod output;
 mod outputs;
@@ -23,6 +24,7 @@ mod sessions;
 mod show;
 mod turn;
 mod verify;
+mod whole;
 
 use windlass::core::Scope;
 

@@ -42,22 +42,38 @@ impl Names {
             .extend(named.map(|(sha256, bytes)| (sha256.to_owned(), bytes)));
     }
 
-    /// Prints all that is there, and answers how many are not.
+    pub(super) fn count(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    /// Those that are kept.
+    pub(super) async fn there(
+        &self,
+        blobs: &dyn Blobs,
+        session: &SessionId,
+    ) -> Result<Self, Failure> {
+        let mut there = BTreeSet::new();
+        for (sha256, bytes) in &self.0 {
+            match blobs.read(session, sha256, 0, 1).await {
+                Ok(_) => {
+                    there.insert((sha256.clone(), *bytes));
+                }
+                Err(error) if error.kind == BlobErrorKind::NotFound => {}
+                Err(error) => return Err(Failure::new(Exit::Store, error.to_string())),
+            }
+        }
+        Ok(Self(there))
+    }
+
+    /// Prints all of them, each once it is verified.
     pub(super) async fn print(
         &self,
         blobs: &dyn Blobs,
         session: &SessionId,
-    ) -> Result<u64, Failure> {
-        let mut missing = 0_u64;
+    ) -> Result<(), Failure> {
         for (sha256, _) in &self.0 {
-            let kept = match blobs.verify(session, sha256).await {
-                Ok(kept) => kept,
-                Err(error) if error.kind == BlobErrorKind::NotFound => {
-                    missing = missing.saturating_add(1);
-                    continue;
-                }
-                Err(error) => return Err(Failure::new(Exit::Store, error.to_string())),
-            };
+            let kept = blobs.verify(session, sha256).await;
+            let kept = kept.map_err(|error| Failure::new(Exit::Store, error.to_string()))?;
             let mut at = 0;
             loop {
                 let part = blobs.read(session, sha256, at, PART).await;
@@ -76,7 +92,7 @@ impl Names {
                 }
             }
         }
-        Ok(missing)
+        Ok(())
     }
 
     fn has(&self, sha256: &str) -> bool {

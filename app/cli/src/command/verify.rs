@@ -1,7 +1,9 @@
 //! `windlass verify`: are logs what was written, and do they fit together?
 
+use std::sync::Arc;
+
 use windlass::core::{Fact, Seq, SessionId};
-use windlass::ports::{BlobErrorKind, Blobs, LogStore, SessionFilter};
+use windlass::ports::{BlobErrorKind, Blobs, Log, LogStore, SessionFilter};
 
 use super::closed;
 use crate::args::Verify;
@@ -16,7 +18,7 @@ pub(super) async fn verify(args: Verify) -> Result<Exit, Failure> {
     let site = Site::new(&args.place)?;
     let Opened { store, blobs, .. } = site.open_to_read().await?;
     if let Some(id) = &args.session {
-        line(&check(store.as_ref(), blobs.as_ref(), id).await?).map_err(closed)?;
+        line(&check(&store, blobs.as_ref(), id).await?).map_err(closed)?;
         return Ok(Exit::Completed);
     }
     let mut after: Option<SessionId> = None;
@@ -26,7 +28,7 @@ pub(super) async fn verify(args: Verify) -> Result<Exit, Failure> {
             .sessions(SessionFilter::ALL, after.as_ref(), PAGE)
             .await?;
         for head in &heads {
-            match check(store.as_ref(), blobs.as_ref(), &head.id).await {
+            match check(&store, blobs.as_ref(), &head.id).await {
                 Ok(words) => line(&words).map_err(closed)?,
                 Err(failure) => {
                     bad += 1;
@@ -51,10 +53,14 @@ pub(super) async fn verify(args: Verify) -> Result<Exit, Failure> {
 }
 
 /// Checks one session: the store's own checks, whether its facts fold, whether a snapshot is what they
-/// fold to, and whether the outputs that they name are what was kept.
-async fn check(store: &dyn LogStore, blobs: &dyn Blobs, id: &SessionId) -> Result<String, Failure> {
+/// fold to, and whether the outputs and images that they name are what was kept.
+async fn check(
+    store: &Arc<dyn LogStore>,
+    blobs: &dyn Blobs,
+    id: &SessionId,
+) -> Result<String, Failure> {
     let verified = store.verify(id).await?;
-    let audited = windlass::audit(store, id, PAGE).await?;
+    let audited = windlass::audit(store.as_ref(), id, PAGE).await?;
     let last = audited.loaded.last();
     if last < verified.last {
         let words = format!(
@@ -81,55 +87,61 @@ async fn check(store: &dyn LogStore, blobs: &dyn Blobs, id: &SessionId) -> Resul
         bytes => format!(", {bytes} bytes of an append that was never acknowledged"),
     };
     let chain = format!(", chain {}", verified.chain);
-    let outputs = outputs(store, blobs, id).await?;
+    let outputs = outputs(store.clone(), blobs, id).await?;
     Ok(format!(
         "{id}: {last} facts in order{torn}{chain}{snapshot}{outputs}"
     ))
 }
 
-/// Checks the outputs that are kept beside a log. They stay behind where a log is exported.
+/// Checks what is kept beside a log: long outputs, and images of inputs.
 async fn outputs(
-    store: &dyn LogStore,
+    store: Arc<dyn LogStore>,
     blobs: &dyn Blobs,
     id: &SessionId,
 ) -> Result<String, Failure> {
-    let (mut whole, mut missing) = (0_u64, 0_u64);
-    let mut after = Seq::ZERO;
-    loop {
-        let facts = store.read(id, after, PAGE).await?;
-        for fact in &facts {
-            after = fact.seq;
-            let Fact::CallObserved(observed) = &fact.fact else {
-                continue;
-            };
-            let Some(kept) = &observed.observation.kept else {
-                continue;
-            };
-            match blobs.verify(id, &kept.sha256).await {
-                Ok(found) if found == *kept => whole += 1,
-                Err(error) if error.kind == BlobErrorKind::NotFound => missing += 1,
+    let (mut outputs, mut images) = (Beside::default(), Beside::default());
+    let mut facts = Log::read(store, id.clone(), Seq::ZERO, usize::MAX);
+    while let Some(fact) = facts.next().await? {
+        let (beside, what) = match matches!(fact.fact, Fact::InputQueued(_)) {
+            true => (&mut images, "image"),
+            false => (&mut outputs, "output"),
+        };
+        for (sha256, bytes) in windlass::named(&fact.fact) {
+            match blobs.verify(id, sha256).await {
+                Ok(found) if found.bytes == bytes => beside.whole += 1,
+                Err(error) if error.kind == BlobErrorKind::NotFound => beside.missing += 1,
                 Ok(found) => {
                     let words = format!(
-                        "session {id}: the output of call {} has {} bytes, {} were kept",
-                        observed.call, found.bytes, kept.bytes
+                        "session {id}, fact {}: the {what} {sha256} has {} bytes, {bytes} were kept",
+                        fact.seq, found.bytes
                     );
                     return Err(Failure::new(Exit::Store, words));
                 }
                 Err(error) => return Err(Failure::new(Exit::Store, error.to_string())),
             }
         }
-        if facts.len() < PAGE {
-            break;
+    }
+    Ok(outputs.words("long output") + &images.words("image"))
+}
+
+/// How many of a kind are as they were kept, and how many are not there.
+#[derive(Debug, Default)]
+struct Beside {
+    whole: u64,
+    missing: u64,
+}
+
+impl Beside {
+    fn words(&self, one: &str) -> String {
+        let whole = match self.whole {
+            0 => String::new(),
+            1 => format!(", 1 {one} in order"),
+            many => format!(", {many} {one}s in order"),
+        };
+        match self.missing {
+            0 => whole,
+            1 => format!("{whole}, 1 {one} is not in this store"),
+            many => format!("{whole}, {many} {one}s are not in this store"),
         }
     }
-    let outputs = match whole {
-        0 => String::new(),
-        1 => ", 1 long output in order".to_owned(),
-        many => format!(", {many} long outputs in order"),
-    };
-    Ok(match missing {
-        0 => outputs,
-        1 => format!("{outputs}, 1 long output is not in this store"),
-        many => format!("{outputs}, {many} long outputs are not in this store"),
-    })
 }

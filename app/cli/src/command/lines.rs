@@ -1,0 +1,154 @@
+//! Lines: what an import reads, one at a time, and its facts once more.
+//!
+//! An import is checked whole before any of it is written, and none of its facts is held meanwhile: a file
+//! is read twice, and what comes through a pipe is kept in a file without a name until it is over.
+
+use std::collections::hash_map::RandomState;
+use std::fs::{self, File, OpenOptions};
+use std::hash::BuildHasher as _;
+use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::{outputs, whole};
+use crate::exit::{Exit, Failure};
+
+/// The longest line, in bytes.
+const LONGEST: u64 = 64 * 1024 * 1024;
+
+/// The lines of an import.
+pub(super) struct Lines {
+    input: Box<dyn BufRead + Send>,
+    line: Vec<u8>,
+    number: u64,
+}
+
+/// Where facts are read once more.
+pub(super) enum Again {
+    File(PathBuf),
+    Pipe(BufWriter<File>),
+}
+
+/// Opens what is imported.
+pub(super) fn open(path: Option<&Path>) -> Result<(Lines, Again), Failure> {
+    let Some(path) = path else {
+        return Ok((
+            Lines::new(Box::new(BufReader::new(io::stdin()))),
+            Again::pipe()?,
+        ));
+    };
+    let unreadable = |error| Failure::usage(format!("{} cannot be read: {error}", path.display()));
+    let file = File::open(path).map_err(unreadable)?;
+    let again = match file.metadata().map_err(unreadable)?.is_file() {
+        true => Again::File(path.to_owned()),
+        false => Again::pipe()?,
+    };
+    Ok((Lines::new(Box::new(BufReader::new(file))), again))
+}
+
+impl Lines {
+    fn new(input: Box<dyn BufRead + Send>) -> Self {
+        Self {
+            input,
+            line: Vec::new(),
+            number: 0,
+        }
+    }
+
+    /// Goes to the next line that is not empty; false at the end.
+    pub(super) fn next(&mut self) -> Result<bool, String> {
+        loop {
+            self.line.clear();
+            self.number = self.number.saturating_add(1);
+            let mut one = self.input.by_ref().take(LONGEST);
+            let read = one.read_until(b'\n', &mut self.line);
+            let read = read.map_err(|error| error.to_string())?;
+            if read == 0 {
+                return Ok(false);
+            }
+            if self.line.last() != Some(&b'\n') && read as u64 == LONGEST {
+                return Err(format!("it is longer than {LONGEST} bytes"));
+            }
+            if !self.text().is_empty() {
+                return Ok(true);
+            }
+        }
+    }
+
+    pub(super) fn text(&self) -> &[u8] {
+        self.line.trim_ascii()
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether this line says what is exported.
+    pub(super) fn is_head(&self) -> bool {
+        self.text().starts_with(whole::BEGINS)
+    }
+
+    /// Whether this line is of an output, and not a fact.
+    pub(super) fn is_outputs(&self) -> bool {
+        self.text().starts_with(outputs::BEGINS)
+    }
+
+    pub(super) fn wrong(&self, why: &dyn std::fmt::Display) -> Failure {
+        Failure::usage(format!(
+            "line {} of the import: {why}. Nothing was written",
+            self.number
+        ))
+    }
+}
+
+impl Again {
+    fn pipe() -> Result<Self, Failure> {
+        Ok(Self::Pipe(BufWriter::new(
+            unnamed().map_err(|error| kept_no(&error))?,
+        )))
+    }
+
+    /// Keeps a line of a fact.
+    pub(super) fn keep(&mut self, text: &[u8]) -> Result<(), Failure> {
+        let Self::Pipe(file) = self else {
+            return Ok(());
+        };
+        let kept = file.write_all(text).and_then(|()| file.write_all(b"\n"));
+        kept.map_err(|error| kept_no(&error))
+    }
+
+    /// The lines once more; what is in front of the first fact is there again where it is a file.
+    pub(super) fn lines(self) -> Result<Lines, Failure> {
+        let read = || match self {
+            Self::File(path) => File::open(path),
+            Self::Pipe(file) => {
+                let mut file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+                file.seek(SeekFrom::Start(0))?;
+                Ok(file)
+            }
+        };
+        let file = read().map_err(|error| kept_no(&error))?;
+        Ok(Lines::new(Box::new(BufReader::new(file))))
+    }
+}
+
+fn kept_no(error: &io::Error) -> Failure {
+    let words = format!(
+        "the import cannot be kept until it is checked: {error}. Nothing was written: make room in {}, \
+         or import from a file",
+        std::env::temp_dir().display()
+    );
+    Failure::new(Exit::Failed, words)
+}
+
+/// A file that only this process sees, and that goes with it.
+fn unnamed() -> io::Result<File> {
+    let random = RandomState::new().hash_one(std::process::id());
+    let name = format!("windlass-import-{}-{random:016x}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true).mode(0o600);
+    let file = options.open(&path)?;
+    fs::remove_file(&path)?;
+    Ok(file)
+}

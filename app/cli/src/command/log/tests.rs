@@ -1,0 +1,140 @@
+//! A log that is followed: the store says when there is more, where it can; it is looked at otherwise.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use windlass::core::{Epoch, SessionId};
+use windlass::ports::{
+    Claimed, SessionFilter, SessionHead, StoreCapabilities, StoreError, Verified,
+};
+use windlass_memory::MemoryStore;
+use windlass_testkit::store::numbered_facts;
+
+use super::*;
+
+/// A store in memory that counts how often it is read, and tells of growth or does not.
+struct Counting {
+    store: MemoryStore,
+    tails: bool,
+    reads: Mutex<usize>,
+}
+
+#[async_trait]
+impl LogStore for Counting {
+    fn capabilities(&self) -> StoreCapabilities {
+        let capabilities = self.store.capabilities();
+        StoreCapabilities {
+            tail: capabilities.tail.filter(|_| self.tails),
+            ..capabilities
+        }
+    }
+
+    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
+        self.store.claim(session).await
+    }
+
+    async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        self.store.release(session, epoch).await
+    }
+
+    async fn append(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        after: Seq,
+        facts: &[Arc<Recorded>],
+    ) -> Result<(), StoreError> {
+        self.store.append(session, epoch, after, facts).await
+    }
+
+    async fn read(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, StoreError> {
+        *self.reads.lock().unwrap() += 1;
+        self.store.read(session, after, limit).await
+    }
+
+    async fn sessions(
+        &self,
+        filter: &SessionFilter,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> Result<Vec<SessionHead>, StoreError> {
+        self.store.sessions(filter, after, limit).await
+    }
+
+    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
+        self.store.verify(session).await
+    }
+
+    async fn tail(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        patience: Duration,
+    ) -> Result<Seq, StoreError> {
+        assert!(self.tails, "it is asked for what it does not declare");
+        self.store.tail(session, after, patience).await
+    }
+}
+
+/// Follows a log that grows, then stands still for a minute: the positions that came, and how often the
+/// store was read.
+async fn followed(tails: bool) -> (Vec<u64>, usize) {
+    let store = Arc::new(Counting {
+        store: MemoryStore::new(),
+        tails,
+        reads: Mutex::new(0),
+    });
+    let id = SessionId::new("s").unwrap();
+    let epoch = store.claim(&id).await.unwrap().epoch;
+    let mut last = Seq::ZERO;
+    let mut grow = async |count: u64| {
+        let facts = numbered_facts(&id, last, count);
+        store.append(&id, epoch, last, &facts).await.unwrap();
+        last = last.plus(count);
+        // Long enough for a look, and no moment of the clock on the wall.
+        tokio::time::sleep(Duration::from_secs(60)).await;
+    };
+    grow(200).await;
+    let (told, mut seen) = tokio::sync::mpsc::unbounded_channel();
+    let following = {
+        let (store, id) = (store.clone(), id.clone());
+        tokio::spawn(async move {
+            let mut facts = ports::Log::read(store.clone(), id, Seq::ZERO, usize::MAX);
+            let mut each = |fact: &Recorded| {
+                told.send(fact.seq.0).unwrap();
+                Ok(())
+            };
+            follow(store.as_ref(), &mut facts, &mut each).await
+        })
+    };
+    grow(1).await;
+    grow(3).await;
+    assert!(!following.is_finished());
+    following.abort();
+    let mut came = Vec::new();
+    while let Ok(seq) = seen.try_recv() {
+        came.push(seq);
+    }
+    let reads = *store.reads.lock().unwrap();
+    (came, reads)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_tells_of_growth_is_waited_for() {
+    let (came, reads) = followed(true).await;
+    assert!(came.into_iter().eq(1..=204));
+    // Three minutes: each time that it grew, and each time that the patience was over.
+    assert!(reads < 30, "{reads} reads");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_does_not_tell_is_looked_at() {
+    let (came, reads) = followed(false).await;
+    assert!(came.into_iter().eq(1..=204));
+    assert!(reads > 1_000, "{reads} reads");
+}

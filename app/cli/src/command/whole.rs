@@ -1,0 +1,109 @@
+//! Whole: a log that is checked fact by fact, and the first line of an export, which says what it is.
+//!
+//! An export begins with `{"export":1,"session":ID,"facts":COUNT,"chain":LINK}`, and says `"outputs"`
+//! where lines of these follow its facts. Exports of earlier versions begin with their first fact.
+
+use serde::{Deserialize, Serialize};
+use windlass::core::{Folded, Misfit, Recorded, Seq, SessionId};
+use windlass::ports::Link;
+
+use crate::exit::{Exit, Failure};
+
+/// How the first line of an export begins.
+pub(super) const BEGINS: &[u8] = b"{\"export\":";
+/// The version of what is exported.
+const VERSION: u32 = 1;
+
+/// What an export says that it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Head {
+    export: u32,
+    pub(super) session: SessionId,
+    /// How many facts follow.
+    pub(super) facts: u64,
+    /// The last link of the chain over them.
+    chain: String,
+    /// How many outputs and images follow these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) outputs: Option<u64>,
+}
+
+impl Head {
+    pub(super) fn of(whole: &Whole, outputs: Option<u64>) -> Self {
+        Self {
+            export: VERSION,
+            session: whole.folded.session.id.clone(),
+            facts: whole.last().0,
+            chain: whole.chain.to_string(),
+            outputs,
+        }
+    }
+
+    /// Reads the first line of an export. `Err` holds what is wrong with it.
+    pub(super) fn read(text: &[u8]) -> Result<Self, String> {
+        let head: Self = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        match head.export {
+            VERSION => Ok(head),
+            newer => Err(format!(
+                "it is an export of version {newer}, and this engine reads version {VERSION}: use a \
+                 newer one"
+            )),
+        }
+    }
+
+    pub(super) fn text(&self) -> Result<String, Failure> {
+        serde_json::to_string(self)
+            .map_err(|error| Failure::new(Exit::Failed, format!("the export's head: {error}")))
+    }
+
+    /// What is not as it says of a log; nothing where all is.
+    pub(super) fn differs(&self, whole: &Whole) -> Option<String> {
+        let (id, last) = (&whole.folded.session.id, whole.last());
+        if (&self.session, self.facts, &*self.chain) == (id, last.0, &*whole.chain.to_string()) {
+            return None;
+        }
+        Some(format!(
+            "its first line says {} facts of session {} with the chain {}, and there are {last} of {id} \
+             with {}",
+            self.facts, self.session, self.chain, whole.chain
+        ))
+    }
+}
+
+/// A log so far: what its facts fold to, and the chain over their text forms.
+#[derive(Debug)]
+pub(super) struct Whole {
+    pub(super) folded: Folded,
+    pub(super) chain: Link,
+}
+
+impl Whole {
+    /// Begins with the first fact.
+    ///
+    /// # Errors
+    /// When it opens no session.
+    pub(super) fn open(first: &Recorded, text: &[u8]) -> Result<Self, Misfit> {
+        Ok(Self {
+            folded: Folded::open(first)?,
+            chain: Link::genesis(&first.session).then(text),
+        })
+    }
+
+    /// Takes the fact that follows, with its text form.
+    ///
+    /// # Errors
+    /// When it does not fit.
+    pub(super) fn take(&mut self, fact: &Recorded, text: &[u8]) -> Result<(), Misfit> {
+        self.chain = self.chain.then(text);
+        self.folded.apply(fact)
+    }
+
+    pub(super) fn id(&self) -> &SessionId {
+        &self.folded.session.id
+    }
+
+    pub(super) fn last(&self) -> Seq {
+        self.folded.last()
+    }
+}

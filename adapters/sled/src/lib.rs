@@ -14,6 +14,8 @@ mod note;
 mod old_version;
 mod open;
 mod pool;
+#[cfg(test)]
+mod raw_rows;
 mod read;
 mod record;
 mod scan;

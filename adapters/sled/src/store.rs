@@ -109,6 +109,12 @@ impl SledStore {
         })
     }
 
+    /// The database, to be changed behind the store's back.
+    #[cfg(test)]
+    pub(crate) fn database(&self) -> Option<sled::Db> {
+        self.shared.upgrade().map(|shared| shared.db.clone())
+    }
+
     fn pipeline(&self) -> Result<&Pipeline, StoreError> {
         let closed = || self.silent("writing", "closed");
         self.pipeline.as_ref().ok_or_else(closed)

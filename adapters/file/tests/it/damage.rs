@@ -30,8 +30,12 @@ struct Log {
 impl Log {
     /// Writes a log of batches of these sizes, then gives it back.
     async fn written(counts: &[u64]) -> Self {
+        Self::of("s", counts).await
+    }
+
+    async fn of(name: &str, counts: &[u64]) -> Self {
         let dir = TempDir::new().unwrap();
-        let id = SessionId::new("s").unwrap();
+        let id = SessionId::new(name).unwrap();
         let store = open(dir.path());
         let epoch = store.claim(&id).await.unwrap().epoch;
         let (mut facts, mut ends) = (Vec::new(), Vec::new());
@@ -437,6 +441,39 @@ async fn records_dropped_moved_repeated_or_replaced_are_damage() {
         bytes.extend(order.iter().flat_map(|n| unit(*n)));
         let error = log.with(&bytes).claim(&log.id).await.unwrap_err();
         place(&error);
+    }
+}
+
+/// Another session's record where one of this session stood, at the same place of the same segment and with
+/// the same position: each checksum of it is right there.
+#[tokio::test]
+async fn another_sessions_record_in_the_place_of_one_is_damage() {
+    let log = Log::written(&[1, 1, 1, 1]).await;
+    let other = Log::of("t", &[1, 1, 1, 1]).await;
+    assert_eq!(log.ends, other.ends);
+    let starts = [&[FIRST], &log.ends[..]].concat();
+    for put in 0..4 {
+        let (start, end) = (starts[put], starts[put + 1]);
+        let mut bytes = log.bytes.clone();
+        bytes[start..end].copy_from_slice(&other.bytes[start..end]);
+        let store = log.with(&bytes);
+        if put == 3 {
+            // The last one: it is the end of this log that is gone, which the file cannot tell from an end.
+            log.expect(&store, 3).await;
+        } else {
+            let read = store.read(&log.id, Seq::ZERO, 9).await.unwrap_err();
+            assert_eq!(place(&read).0, Seq(put as u64), "{put}: {read}");
+            let claimed = store.claim(&log.id).await.unwrap_err();
+            assert_eq!(place(&claimed), place(&read), "{put}");
+        }
+        // Nor does it make a log of the other one, unless it is how that one begins.
+        let foreign = store.read(&other.id, Seq::ZERO, 9).await;
+        match put {
+            0 => assert_eq!(foreign.unwrap().len(), 1),
+            _ => {
+                foreign.unwrap_err();
+            }
+        }
     }
 }
 

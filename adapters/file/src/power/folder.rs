@@ -40,7 +40,7 @@ const GATHERED: [&str; 3] = ["g1", "g2", "g3"];
 /// Of another process, which has a lane of its own.
 const OTHER: &str = "other";
 const ERASED: &str = "erased";
-const ERASED_LAST: u64 = 12;
+const ERASED_LAST: u64 = 24;
 const CUT: &str = "cut";
 /// Where it is cut off.
 const CUT_AT: u64 = 7;
@@ -121,6 +121,15 @@ impl Child {
         assert!(all.gathered >= 3 && all.removed >= 2, "{all:?}");
     }
 
+    /// Erases a session that stands in several segments.
+    async fn erase(&self) {
+        let store = self.open();
+        let epoch = store.claim(&id(ERASED)).await.unwrap().epoch;
+        self.say(&format!("erasing {ERASED} 0"));
+        store.erase(&id(ERASED), epoch).await.unwrap();
+        self.say(&format!("erased {ERASED} 0"));
+    }
+
     async fn work(&self) {
         self.die_beginning().await;
         self.write(&self.open(), FIRST, 8, 1).await;
@@ -136,14 +145,11 @@ impl Child {
                 self.write(&other, OTHER, 6, 1),
             );
         }
+        self.erase().await;
         self.keep_up();
         {
             let store = self.open();
             self.write(&store, OTHER, 2, 1).await;
-            let epoch = store.claim(&id(ERASED)).await.unwrap().epoch;
-            self.say(&format!("erasing {ERASED} 0"));
-            store.erase(&id(ERASED), epoch).await.unwrap();
-            self.say(&format!("erased {ERASED} 0"));
             self.write(&store, GATHERED[0], 4, 1).await;
         }
         self.say(&format!("cutting {CUT} {CUT_AT}"));

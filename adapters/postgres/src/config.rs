@@ -8,6 +8,9 @@ use tokio_postgres::config::{Host, SslMode};
 use url::form_urlencoded;
 use windlass_ports::{Durability, StoreError, StoreErrorKind};
 
+/// The least time that one answer is waited for where nothing is said: also one who has no patience is to
+/// be answered once.
+const LEAST_ANSWER: Duration = Duration::from_secs(3);
 /// The longest name of a schema that PostgreSQL keeps.
 const SCHEMA_BYTES: usize = 63;
 /// The longest name of a node.
@@ -28,7 +31,7 @@ pub struct PostgresConfig {
     pub(crate) durability: Durability,
     pub(crate) root_cert: Option<PathBuf>,
     pub(crate) patience: Duration,
-    pub(crate) answer: Duration,
+    pub(crate) answer: Option<Duration>,
     pub(crate) blob_bytes: u64,
     pub(crate) replies_ms: u64,
     pub(crate) linger_ms: u64,
@@ -54,7 +57,7 @@ impl PostgresConfig {
     /// | option | meaning |
     /// |---|---|
     /// | `schema=windlass` | the schema that the tables are in |
-    /// | `pool=8` | the most connections, without the one that listens |
+    /// | `pool=8` | the most connections, without the one that listens and the one that the lease is renewed by |
     /// | `writers=2` | how many groups of appends are under way at once |
     /// | `prepared=no` | `yes` has appends sent as a prepared statement, which is faster: where no pooler stands between, or one that keeps such statements apart |
     /// | `node=NAME` | the name of this node; a random one when left out |
@@ -64,7 +67,7 @@ impl PostgresConfig {
     /// | `durability=power` | `process` where the server does not sync |
     /// | `sslrootcert=FILE` | certificates to trust, instead of the system's |
     /// | `patience_ms=15000` | how long a server that is away is waited for |
-    /// | `answer_ms=30000` | how long one answer is waited for |
+    /// | `answer_ms` | how long one answer is waited for before it is asked for by another connection; a third of `patience_ms` when left out, and 3 s at least |
     /// | `blob_bytes=67108864` | the most bytes that are kept of a blob |
     /// | `replies_ms=600000` | for how long the inbox keeps a reply at least |
     /// | `linger_ms=15000` | for how long a session counts as heard live after the last one who heard it; the same on all nodes |
@@ -113,7 +116,7 @@ impl PostgresConfig {
             durability: Durability::Power,
             root_cert: None,
             patience: Duration::from_secs(15),
-            answer: Duration::from_secs(30),
+            answer: None,
             blob_bytes: 64 * 1024 * 1024,
             replies_ms: 600_000,
             linger_ms: 15_000,
@@ -168,13 +171,26 @@ impl PostgresConfig {
             }
             "sslrootcert" => self.root_cert = Some(PathBuf::from(value)),
             "patience_ms" => self.patience = Duration::from_millis(number()?.min(3_600_000)),
-            "answer_ms" => self.answer = Duration::from_millis(number()?.clamp(10, 3_600_000)),
+            "answer_ms" => {
+                self.answer = Some(Duration::from_millis(number()?.clamp(10, 3_600_000)));
+            }
             "blob_bytes" => self.blob_bytes = number()?,
             "replies_ms" => self.replies_ms = number()?.clamp(500, 86_400_000),
             "linger_ms" => self.linger_ms = number()?.clamp(300, 600_000),
             _ => return Err(wrong()),
         }
         Ok(())
+    }
+
+    /// How long one answer is waited for: so that there is time to ask again by another connection.
+    pub(crate) fn answer(&self) -> Duration {
+        let usual = (self.patience / 3).max(LEAST_ANSWER);
+        self.answer.unwrap_or(usual)
+    }
+
+    /// How long the answer to a renewal is waited for: so that two fit between this renewal and the next.
+    pub(crate) fn renewal(&self) -> Duration {
+        Duration::from_millis((self.lease_ms / 6).max(50))
     }
 
     /// The store in words, for errors: without a password.
@@ -254,6 +270,16 @@ fn server(url: &str, what: &str) -> Result<tokio_postgres::Config, StoreError> {
     if config.get_connect_timeout().is_none() {
         config.connect_timeout(Duration::from_secs(5));
     }
+    // The client's own two hours would leave a connection that is gone standing for as long.
+    if !url.contains("keepalives_idle=") {
+        config.keepalives_idle(Duration::from_secs(15));
+    }
+    if config.get_keepalives_interval().is_none() {
+        config.keepalives_interval(Duration::from_secs(5));
+    }
+    if config.get_keepalives_retries().is_none() {
+        config.keepalives_retries(3);
+    }
     if config.get_tcp_user_timeout().is_none() {
         config.tcp_user_timeout(Duration::from_secs(30));
     }
@@ -280,6 +306,8 @@ mod tests {
         let timeout = config.server.get_connect_timeout();
         assert_eq!(timeout, Some(&Duration::from_secs(7)));
         assert_eq!(config.server.get_ssl_mode(), SslMode::Require);
+        assert_eq!(config.server.get_keepalives_idle(), Duration::from_secs(15));
+        assert_eq!(config.answer(), Duration::from_secs(5));
         assert!(matches!(config.listen, Listen::At(_)));
         let place = "the PostgreSQL store at h port 1, database db, schema s_1";
         assert_eq!(config.place(), place);

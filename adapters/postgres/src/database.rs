@@ -33,6 +33,9 @@ pub(crate) struct Database {
     pub(crate) schema: String,
     patience: Duration,
     answer: Duration,
+    /// Connections that only renewals go by, so that none waits behind what hangs; and how long one waits.
+    renewals: Pool,
+    renewal: Duration,
     prepared: bool,
 }
 
@@ -61,28 +64,34 @@ impl Database {
             recycling_method: RecyclingMethod::Fast,
         };
         let tls = tls::connector(config)?;
-        let manager = Manager::from_config(config.server.clone(), tls, recycling);
-        let timeouts = Timeouts {
-            wait: Some(config.answer),
-            create: Some(config.answer),
-            recycle: Some(config.answer),
-        };
-        let pool = Pool::builder(manager)
-            .max_size(config.pool)
-            .runtime(Runtime::Tokio1)
-            .timeouts(timeouts)
-            .build();
+        let manager =
+            || Manager::from_config(config.server.clone(), tls.clone(), recycling.clone());
         let place = config.place();
-        let pool = pool.map_err(|error| {
-            let context = format!("making the connections of {place} ready: {error}");
-            StoreError::new(StoreErrorKind::Io, context)
-        })?;
+        let pool = |manager: Manager, size: usize, answer: Duration| {
+            let timeouts = Timeouts {
+                wait: Some(answer),
+                create: Some(answer),
+                recycle: Some(answer),
+            };
+            let pool = Pool::builder(manager)
+                .max_size(size)
+                .runtime(Runtime::Tokio1)
+                .timeouts(timeouts)
+                .build();
+            pool.map_err(|error| {
+                let context = format!("making the connections of {place} ready: {error}");
+                StoreError::new(StoreErrorKind::Io, context)
+            })
+        };
+        let (answer, renewal) = (config.answer(), config.renewal());
         Ok(Self {
-            pool,
+            pool: pool(manager(), config.pool, answer)?,
+            renewals: pool(manager(), 1, renewal)?,
             place,
             schema: config.schema.clone(),
             patience: config.patience,
-            answer: config.answer,
+            answer,
+            renewal,
             prepared: config.prepared,
         })
     }
@@ -118,7 +127,8 @@ impl Database {
         let mut wait = FIRST_WAIT;
         let mut tried_before = false;
         loop {
-            let lost = match self.attempt(sent, doing, &sql, params).await {
+            let by = (&self.pool, self.answer);
+            let lost = match self.attempt(by, sent, doing, &sql, params).await {
                 Ok(rows) => return Ok(Answer { rows, tried_before }),
                 Err(Attempt::Failed(error)) => return Err(error),
                 Err(Attempt::Lost { error, sent }) => {
@@ -171,26 +181,48 @@ impl Database {
         Ok(self.ask_as(sent, doing, sql, params).await?.rows)
     }
 
+    /// Asks for what is worth nothing once it is late: briefly, by a connection that nothing else goes by,
+    /// and once more by a new one where that one is lost.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub(crate) async fn renewed(
+        &self,
+        doing: &str,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, StoreError> {
+        let sql = self.sql(sql);
+        let by = (&self.renewals, self.renewal);
+        let asked = self.attempt(by, Sent::Unnamed, doing, &sql, params).await;
+        let asked = match asked {
+            Err(Attempt::Lost { .. }) => self.attempt(by, Sent::Unnamed, doing, &sql, params).await,
+            asked => asked,
+        };
+        asked.map_err(|(Attempt::Failed(error) | Attempt::Lost { error, .. })| error)
+    }
+
     /// A connection, for what takes several statements.
     ///
     /// # Errors
     /// As [`ask`](Self::ask), without another try.
     pub(crate) async fn connection(&self, doing: &str) -> Result<Object, StoreError> {
         let got = self.pool.get().await;
-        got.map_err(|error| match self.refused(doing, error) {
+        got.map_err(|error| match self.refused(doing, self.answer, error) {
             Attempt::Failed(error) | Attempt::Lost { error, .. } => error,
         })
     }
 
     async fn attempt(
         &self,
+        (pool, answer): (&Pool, Duration),
         sent: Sent,
         doing: &str,
         sql: &str,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, Attempt> {
-        let got = self.pool.get().await;
-        let client = got.map_err(|error| self.refused(doing, error))?;
+        let got = pool.get().await;
+        let client = got.map_err(|error| self.refused(doing, answer, error))?;
         let asking = async {
             if sent == Sent::Unnamed {
                 return client.query_typed(sql, params).await;
@@ -200,11 +232,12 @@ impl Database {
             let values: Vec<&(dyn ToSql + Sync)> = params.iter().map(|(value, _)| *value).collect();
             client.query(&statement, &values).await
         };
-        let asked = tokio::time::timeout(self.answer, asking).await;
+        let asked = tokio::time::timeout(answer, asking).await;
         let Ok(asked) = asked else {
-            // Its answer may come yet: nobody else is to get it.
+            // Its answer may come yet: nobody else is to get it. Those at rest may be as silent.
             drop(Object::take(client));
-            return Err(self.silent(doing, true));
+            pool.retain(|_, _| false);
+            return Err(self.silent(doing, answer, true));
         };
         asked.map_err(|error| {
             let Meaning { passing, .. } = meaning(&error);
@@ -220,7 +253,7 @@ impl Database {
     }
 
     /// Why there is no connection.
-    fn refused(&self, doing: &str, error: PoolError) -> Attempt {
+    fn refused(&self, doing: &str, answer: Duration, error: PoolError) -> Attempt {
         match error {
             PoolError::Backend(error) => {
                 let Meaning { passing, .. } = meaning(&error);
@@ -230,7 +263,7 @@ impl Database {
                     false => Attempt::Failed(error),
                 }
             }
-            PoolError::Timeout(_) => self.silent(doing, false),
+            PoolError::Timeout(_) => self.silent(doing, answer, false),
             PoolError::Closed => {
                 let context = format!("{doing} in {}: the store is closed", self.place);
                 Attempt::Failed(StoreError::new(StoreErrorKind::Unavailable, context))
@@ -242,11 +275,11 @@ impl Database {
         }
     }
 
-    fn silent(&self, doing: &str, sent: bool) -> Attempt {
+    fn silent(&self, doing: &str, answer: Duration, sent: bool) -> Attempt {
         let context = format!(
             "{doing} in {}: no answer within {} ms; {}",
             self.place,
-            self.answer.as_millis(),
+            answer.as_millis(),
             AWAY.remedy
         );
         let error = StoreError::new(StoreErrorKind::Unavailable, context);

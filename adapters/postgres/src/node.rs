@@ -96,25 +96,30 @@ impl Node {
         }
     }
 
-    async fn renew(&self) {
+    /// Tells whether there is one that is to be renewed again soon, as it was not this time.
+    async fn renew(&self) -> bool {
         let Some(epoch) = *self.lease.lock().await else {
-            return;
+            return false;
         };
         let sql = "update SCHEMA.leases set until = clock_timestamp() + \
                    ttl_ms * interval '1 millisecond' \
                    where epoch = $1 and until > clock_timestamp() returning 1";
         let doing = "renewing this node's lease";
         let params = &[(&epoch as _, Type::INT8)];
-        match self.database.rows(doing, sql, params).await {
+        match self.database.renewed(doing, sql, params).await {
             Ok(rows) if rows.is_empty() => {
                 tracing::error!(
                     node = self.name,
                     "this node's lease was lost, and its claims"
                 );
                 self.forget(epoch).await;
+                false
             }
-            Ok(_) => {}
-            Err(error) => tracing::warn!(node = self.name, %error, "the lease was not renewed"),
+            Ok(_) => false,
+            Err(error) => {
+                tracing::warn!(node = self.name, %error, "the lease was not renewed");
+                true
+            }
         }
     }
 
@@ -135,10 +140,14 @@ impl Node {
 
 /// Renews the lease until there is no node any more.
 async fn renew(node: Weak<Node>, every: Duration) {
+    let mut wait = every;
     loop {
-        tokio::time::sleep(every).await;
+        tokio::time::sleep(wait).await;
         let Some(node) = node.upgrade() else { return };
-        node.renew().await;
+        wait = match node.renew().await {
+            true => every / 6,
+            false => every,
+        };
     }
 }
 

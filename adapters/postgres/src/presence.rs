@@ -1,8 +1,9 @@
 //! The tasks beside the store: telling others, hearing them, and asking beneath.
 
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 use tokio_postgres::AsyncMessage;
@@ -12,12 +13,18 @@ use windlass_core::SessionId;
 use windlass_ports::StoreError;
 
 use crate::bundle::Assembly;
+use crate::error::words;
 use crate::group::seq;
 use crate::node::Leaving;
 use crate::store::Shared;
 
-/// The longest wait before listening is tried again.
+/// The first wait before listening is tried again, and the longest.
+const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// How often the connection that listens is asked whether it is there, and how long its answers are
+/// waited for.
+const PING: Duration = Duration::from_secs(3);
+const ANSWER: Duration = Duration::from_secs(5);
 /// The time between one notification and the next: what grows meanwhile is told in one.
 const PACE: Duration = Duration::from_millis(5);
 /// The most sessions that are asked for in one statement.
@@ -137,11 +144,14 @@ pub(crate) async fn listen(
     server: tokio_postgres::Config,
     tls: MakeRustlsConnect,
 ) {
-    let mut wait = Duration::from_millis(100);
+    let mut wait = FIRST_WAIT;
     loop {
-        match hear(&shared, &server, tls.clone()).await {
-            Ok(()) => wait = Duration::from_millis(100),
-            Err(error) => tracing::debug!(%error, "listening to other nodes"),
+        let stood = AtomicBool::new(false);
+        if let Err(error) = hear(&shared, &server, tls.clone(), &stood).await {
+            tracing::debug!(error, "listening to other nodes");
+        }
+        if stood.into_inner() {
+            wait = FIRST_WAIT;
         }
         if shared.upgrade().is_none() {
             return;
@@ -151,12 +161,14 @@ pub(crate) async fn listen(
     }
 }
 
-/// Hears until the connection ends, or the store object is gone.
+/// Hears until the connection ends or says nothing any more, or the store object is gone; tells whether
+/// it ever listened.
 async fn hear(
     shared: &Weak<Shared>,
     server: &tokio_postgres::Config,
     tls: MakeRustlsConnect,
-) -> Result<(), tokio_postgres::Error> {
+    stood: &AtomicBool,
+) -> Result<(), String> {
     let Some(strong) = shared.upgrade() else {
         return Ok(());
     };
@@ -164,11 +176,12 @@ async fn hear(
     let (tails, own) = (Arc::clone(&strong.tails), strong.unique.clone());
     let (mail, live) = (Arc::clone(&strong.mail), Arc::clone(&strong.live));
     drop(strong);
-    let (client, mut connection) = server.connect(tls).await?;
+    let (client, mut connection) = answered(server.connect(tls)).await?;
     let mut assembly = Assembly::default();
     let driven = async {
         while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
-            if let AsyncMessage::Notification(notification) = message? {
+            let message = message.map_err(|error| words(&error))?;
+            if let AsyncMessage::Notification(notification) = message {
                 let (channel, notice) = (notification.channel(), notification.payload());
                 if channel == channels.live {
                     if let Some((node, all)) = assembly.take(notice) {
@@ -196,12 +209,14 @@ async fn hear(
             ..
         } = &channels;
         let all = format!("listen {logs}; listen {m}; listen {hears}");
-        client.batch_execute(&all).await?;
+        answered(client.batch_execute(&all)).await?;
+        stood.store(true, Ordering::SeqCst);
         // What was told before this moment was not heard.
         tails.hear("", &own);
         mail.hear_all();
         live.air.lost();
         let mut listens = false;
+        let mut answers = Instant::now();
         // The connection lives as long as its client does.
         loop {
             // What streams is listened to only while somebody hears.
@@ -209,8 +224,13 @@ async fn hear(
             if hears != listens {
                 let word = if hears { "listen" } else { "unlisten" };
                 let sql = format!("{word} {}", channels.live);
-                client.batch_execute(&sql).await?;
+                answered(client.batch_execute(&sql)).await?;
                 listens = hears;
+            }
+            // One that is gone without a word would be listened to for hours.
+            if answers.elapsed() >= PING {
+                answered(client.batch_execute("select 'listening'")).await?;
+                answers = Instant::now();
             }
             if listens {
                 live.listens();
@@ -225,5 +245,15 @@ async fn hear(
     tokio::select! {
         ended = driven => ended,
         ended = listening => ended,
+    }
+}
+
+/// What the connection that listens answers in time.
+async fn answered<T>(
+    asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
+) -> Result<T, String> {
+    match tokio::time::timeout(ANSWER, asked).await {
+        Ok(answer) => answer.map_err(|error| words(&error)),
+        Err(_) => Err(format!("no answer within {} s", ANSWER.as_secs())),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use windlass_core::{Seq, SessionId};
 use windlass_ports::{LogStore, StoreErrorKind};
@@ -138,5 +139,49 @@ fn one_append_that_the_server_refuses_does_not_fail_the_others() {
             }
         }
         assert_eq!(kept, 39);
+    });
+}
+
+#[test]
+fn a_connection_that_goes_silent_costs_an_append_a_third_of_the_patience() {
+    let Some(place) = Place::new() else { return };
+    run(async {
+        let faults = Arc::new(Faults::of(b".keep("));
+        let store = open_by(
+            &place,
+            &faults,
+            // It is the only one.
+            "&pool=1&listen=never&poll_ms=3600000&patience_ms=9000&lease_ms=600000",
+        )
+        .await;
+        let id = id("s");
+        let epoch = store.claim(&id).await.unwrap().epoch;
+        let facts = numbered_facts(&id, Seq::ZERO, 1);
+        store.append(&id, epoch, Seq::ZERO, &facts).await.unwrap();
+        faults.silencing.store(1, Ordering::SeqCst);
+        let facts = numbered_facts(&id, Seq(1), 1);
+        store.append(&id, epoch, Seq(1), &facts).await.unwrap();
+        assert_eq!(faults.silent.load(Ordering::SeqCst), 1);
+        assert_eq!(store.verify(&id).await.unwrap().last, Seq(2));
+    });
+}
+
+#[test]
+fn a_connection_that_goes_silent_does_not_cost_the_lease() {
+    let Some(place) = Place::new() else { return };
+    run(async {
+        let faults = Arc::new(Faults::of(b".leases set until"));
+        let a = open_by(&place, &faults, "&node=a&lease_ms=6000").await;
+        let b = place.open_with("&node=b").await;
+        let id = id("s");
+        a.claim(&id).await.unwrap();
+        faults.silencing.store(1, Ordering::SeqCst);
+        let until = Instant::now() + Duration::from_secs(12);
+        while Instant::now() < until {
+            let error = b.claim(&id).await.unwrap_err();
+            assert_eq!(error.kind, StoreErrorKind::Locked, "{error}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        assert_eq!(faults.silent.load(Ordering::SeqCst), 1);
     });
 }

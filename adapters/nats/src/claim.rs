@@ -56,10 +56,14 @@ impl NatsStore {
             let epoch = self.next_epoch(before);
             let head = Head::new(Kind::Claim, epoch.0, &self.node.name, &end);
             *held = None;
+            let telling = self.returns.telling(session);
             let marked = self.mark(session, &head, seq).await;
             let seq = match marked {
                 Ok(seq) => seq,
-                Err(Trouble::Moved) => continue,
+                Err(Trouble::Moved) => {
+                    telling.done();
+                    continue;
+                }
                 Err(trouble) => return Err(trouble.in_store(&doing)),
             };
             if end.last == Seq::ZERO && last.is_some() {
@@ -79,6 +83,7 @@ impl NatsStore {
                 last_append: None,
                 sure: true,
             });
+            telling.done();
             return Ok(Claimed {
                 epoch,
                 last,
@@ -132,19 +137,24 @@ impl NatsStore {
             return Ok(());
         };
         let doing = self.about("giving back", session);
+        let telling = self.returns.telling(session);
         for _ in 0..ATTEMPTS {
             if !given.sure {
                 // An append ended without an answer: it may have come to stand.
                 match self.look(session, &mut given).await {
                     Ok(()) => {}
                     // Another has it already.
-                    Err(error) if error.kind == StoreErrorKind::NotClaimed => return Ok(()),
+                    Err(error) if error.kind == StoreErrorKind::NotClaimed => {
+                        telling.done();
+                        return Ok(());
+                    }
                     Err(error) => return Err(error),
                 }
             }
             let head = Head::new(Kind::Release, epoch.0, &self.node.name, &given.end);
             match self.mark(session, &head, given.seq).await {
                 Ok(_) => {
+                    telling.done();
                     let summary = given.end.summary.as_ref();
                     if summary.is_some_and(windlass_ports::Summary::is_open) {
                         self.tell_freed(session).await;

@@ -252,6 +252,18 @@ impl NatsConfig {
         Duration::from_millis(self.timeout_ms)
     }
 
+    /// How often a server that says nothing is asked whether it is there. One that leaves two of these
+    /// unanswered is left for another, before the node's lease is over.
+    pub(crate) fn ping(&self) -> Duration {
+        Duration::from_millis((self.lease_ms / 5).clamp(1_000, 10_000))
+    }
+
+    /// How long a new connection may take, before another server is tried.
+    pub(crate) fn connecting(&self) -> Duration {
+        let of_lease = Duration::from_millis((self.lease_ms / 4).max(2_000));
+        (self.timeout() / 2).min(of_lease)
+    }
+
     /// The server and the place, for what is said of an error.
     pub(crate) fn shown(&self) -> String {
         let server = self.servers.first().map_or("nats://", String::as_str);

@@ -19,6 +19,7 @@ mod open;
 mod post;
 mod read;
 mod relay;
+mod returns;
 mod server;
 mod snapshot;
 mod store;

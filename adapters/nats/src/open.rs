@@ -47,7 +47,8 @@ pub(crate) async fn connect(config: &NatsConfig, login: &Login) -> Result<Server
     let invalid = |what: &str| failed(StoreErrorKind::Invalid, what);
     let mut options = ConnectOptions::new()
         .name("windlass")
-        .connection_timeout(config.timeout() / 2)
+        .connection_timeout(config.connecting())
+        .ping_interval(config.ping())
         .request_timeout(Some(config.timeout() / 3))
         .reconnect_delay_callback(|attempt| {
             let doubled = 1_u64 << attempt.min(8);

@@ -24,6 +24,7 @@ use crate::look::Together;
 use crate::node::Node;
 use crate::open;
 use crate::relay::NatsRelay;
+use crate::returns::Returns;
 use crate::server::{Server, Stored};
 use crate::trouble::bad_head;
 use crate::vigil::Vigil;
@@ -53,6 +54,7 @@ pub struct NatsStore {
     epochs: AtomicU64,
     spots: Mutex<BTreeMap<SessionId, Spot>>,
     pub(crate) vigil: Arc<Vigil>,
+    pub(crate) returns: Returns,
     pub(crate) together: Together,
 }
 
@@ -124,6 +126,7 @@ impl NatsStore {
             epochs: AtomicU64::new(0),
             spots: Mutex::default(),
             vigil: Arc::default(),
+            returns: Returns::default(),
             together: Together::default(),
         })
     }

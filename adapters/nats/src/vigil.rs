@@ -110,6 +110,7 @@ impl NatsStore {
         limit: usize,
     ) -> Result<Vec<SessionHead>, StoreError> {
         self.vigil.begin(&self.server).await;
+        self.give_back_late().await;
         // Whoever asks while a list is made has what is known so far.
         if let Ok(_listing) = self.vigil.listing.try_lock()
             && self.vigil.heard().is_due()

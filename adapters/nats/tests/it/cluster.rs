@@ -1,5 +1,7 @@
 //! Three servers: one of them ends, and nothing that was acknowledged is lost or refused for long.
 
+use std::time::{Duration, Instant};
+
 use windlass_core::{Epoch, Seq};
 use windlass_nats::{Erasing, NatsConfig, NatsStore};
 use windlass_ports::{Durability, LogStore, StoreErrorKind};
@@ -61,4 +63,43 @@ async fn the_end_of_one_server_of_three_is_lived_through() {
         }
         servers.start_again(node).unwrap();
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_of_three_that_goes_silent_is_left_for_another() {
+    drop(own_server());
+    let mut servers = NatsServer::start_with(3, "sync_interval: always", "").unwrap();
+    let place = Place::on(servers.url());
+    let config = NatsConfig {
+        replicas: Some(3),
+        servers: (0..3).map(|node| servers.url_of(node)).collect(),
+        ..place.config("&lease_ms=5000")
+    };
+    let store = NatsStore::open(&config).await.unwrap();
+    let id = session("s");
+    let epoch = store.claim(&id).await.unwrap().epoch;
+    let first = facts(&id, 0, 1);
+    store.append(&id, epoch, Seq(0), &first).await.unwrap();
+    // The one that the store has its connection to stands still, as a machine without power does.
+    let node = connected(&servers);
+    servers.pause(node).unwrap();
+    let began = Instant::now();
+    let next = facts(&id, 1, 1);
+    while let Err(error) = store.append(&id, epoch, Seq(1), &next).await {
+        assert_eq!(error.kind, StoreErrorKind::Unavailable, "{error}");
+        assert!(began.elapsed() < Duration::from_secs(60), "{error}");
+    }
+    servers.wake(node).unwrap();
+    holds(&store, &id, 2).await;
+}
+
+/// Which of the servers this process has a connection to.
+fn connected(servers: &NatsServer) -> usize {
+    let connections = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
+    let to = |port: &u16| {
+        // The remote address, and that the connection stands.
+        let remote = format!(" 0100007F:{port:04X} 01 ");
+        connections.contains(&remote)
+    };
+    servers.ports().iter().position(to).unwrap()
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use windlass_core::Seq;
 use windlass_nats::{NatsConfig, NatsStore};
 use windlass_ports::{Leases, LogStore, SessionFilter, StoreErrorKind};
+use windlass_testkit::nodes::{Disturbance, what_could_not_be_given_back_is_free_later};
 
 use crate::common::Place;
 use crate::proxy::{Proxy, Way};
@@ -203,4 +204,32 @@ async fn a_log_is_followed_from_another_node() {
         appended.unwrap();
         assert_eq!(told.unwrap(), Seq(last + 1));
     }
+}
+
+/// The way to the server is cut.
+#[async_trait::async_trait]
+impl Disturbance for Proxy {
+    async fn begin(&self) {
+        self.set(Way::Cut);
+    }
+
+    async fn end(&self) {
+        self.break_all();
+    }
+}
+
+#[tokio::test]
+async fn what_could_not_be_given_back_is_free_before_the_lease_is_over() {
+    let server = own_server();
+    let place = Place::on(server.url());
+    let two = place.store_with("&node=two&claim_wait_ms=50").await;
+    let proxy = Proxy::to(server.ports()[0]).await;
+    let config = NatsConfig {
+        servers: vec![proxy.url.clone()],
+        ..place.config("&node=one&lease_ms=600000&timeout_ms=1500")
+    };
+    let one = NatsStore::open(&config).await.unwrap();
+    what_could_not_be_given_back_is_free_later(&one, &two, &proxy)
+        .await
+        .unwrap();
 }

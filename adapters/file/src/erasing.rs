@@ -11,11 +11,12 @@ use std::path::PathBuf;
 use windlass_core::{Seq, SessionId};
 use windlass_ports::StoreError;
 
-use crate::disk::{Disk, LogFile, read_full_at, write_all_at};
+use crate::disk::{Disk, LogFile, write_all_at};
 use crate::error;
-use crate::format::{self, FIRST, HEAD, Key, Place};
+use crate::format::{self, HEAD, Key, Place};
 use crate::map::Damage;
 use crate::places::{self, Places};
+use crate::remains::each_unit;
 use crate::upkeep::hold_cold;
 
 /// How much is overwritten at once.
@@ -132,25 +133,12 @@ fn units(
     key: Key,
     after: Seq,
 ) -> io::Result<Vec<(u64, [u8; 4], u32)>> {
-    let len = file.len()?;
-    let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
-    let read = read_full_at(file, &mut bytes, 0)?;
-    bytes.truncate(read);
-    let written = bytes.iter().rposition(|byte| *byte != 0).unwrap_or(0);
     let mut found = Vec::new();
-    let mut at = FIRST as usize;
-    while at <= written {
-        let rest = bytes.get(at..).unwrap_or_default();
-        let Some(head) = format::read_head(place, at as u64, rest) else {
-            // Damage: go on at the next unit.
-            at += 4;
-            continue;
-        };
+    each_unit(file, place, &mut |offset, head, _| {
         if head.key == key && head.last() > after {
-            found.push((at as u64, head.erased_word(), head.len));
+            found.push((offset, head.erased_word(), head.len));
         }
-        at += head.len as usize;
-    }
+    })?;
     Ok(found)
 }
 

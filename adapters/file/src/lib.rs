@@ -23,6 +23,7 @@ mod places;
 #[cfg(test)]
 mod power;
 mod reader;
+mod remains;
 mod scan;
 mod shelf;
 mod snapshots;
@@ -32,5 +33,7 @@ mod upkeep;
 mod window;
 
 pub use blobs::{BlobLimits, FileBlobs};
+pub use remains::Remains;
 pub use store::FileStore;
+pub use truncate::Cut;
 pub use upkeep::{Kept, Upkeep};

@@ -143,6 +143,16 @@ impl Places {
         Ok(numbers)
     }
 
+    /// All segments, lane by lane.
+    pub(crate) fn list_all(&self) -> io::Result<Vec<Place>> {
+        let mut all = Vec::new();
+        for lane in self.list_lanes()? {
+            let numbers = self.list_segments(lane)?.into_iter();
+            all.extend(numbers.map(|number| Place { lane, number }));
+        }
+        Ok(all)
+    }
+
     /// The sessions that have a log of the first format, in the order of their ids.
     pub(crate) fn list_old(&self) -> io::Result<Vec<SessionId>> {
         let names = names(&self.old_logs())?;

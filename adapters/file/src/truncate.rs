@@ -1,5 +1,6 @@
 //! Cutting a log off at a position, offline: what a person decides to lose so that the rest goes on.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,13 +9,14 @@ use windlass_ports::{Repair, StoreError, StoreErrorKind, Summary};
 use windlass_store::{Batch, End, Unit};
 
 use crate::disk::RealDisk;
-use crate::format::{Key, Place};
+use crate::format::Key;
 use crate::lane::{Appended, SEGMENT};
 use crate::log::Log;
 use crate::medium::FileMedium;
 use crate::old::takeover::Old;
 use crate::places::Places;
-use crate::shelf::Shelf;
+use crate::remains::{Behind, Remains};
+use crate::shelf::{Shelf, Standing};
 use crate::store::FileStore;
 use crate::upkeep::Upkeep;
 use crate::{erasing, error, snapshots};
@@ -25,49 +27,111 @@ const NONE: Upkeep = Upkeep {
     erase_after: None,
 };
 
-impl FileStore {
-    /// Cuts a session's log off behind position `at`, for good: a damaged log ends there and goes on,
-    /// a sound one is shorter. What is cut off is overwritten. No other process may hold the session,
-    /// and nobody may write to the store meanwhile.
-    ///
-    /// # Errors
-    /// `Locked` when a process holds the session, `Unknown` when there is none, `Invalid` when `at` is
-    /// 0 (erase it instead) or the log cannot be read up to it, `Full`, `ReadOnly`, `Io`.
-    pub fn truncate(dir: &Path, session: &SessionId, at: Seq) -> Result<Repair, StoreError> {
-        let shelf = Arc::new(Shelf::new(Arc::new(Places::new(dir.to_owned()))));
-        let medium = FileMedium::new(shelf.clone(), Arc::new(RealDisk), SEGMENT, NONE);
-        let log = Log {
-            shelf: &shelf,
-            session,
-        };
-        Truncation { medium, log }.run(at)
+/// A session's log that is about to be cut off: no other process can have the session as long as this
+/// is there, and nothing is changed until it is [finished](Self::finish).
+pub struct Cut {
+    medium: FileMedium,
+    shelf: Arc<Shelf>,
+    session: SessionId,
+    at: Seq,
+}
+
+impl std::fmt::Debug for Cut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cut")
+            .field("session", &self.session)
+            .field("at", &self.at)
+            .finish_non_exhaustive()
     }
 }
 
-struct Truncation<'a> {
-    medium: FileMedium,
-    log: Log<'a>,
+impl FileStore {
+    /// Begins to cut a session's log off behind position `at`, for good: a damaged log ends there and
+    /// goes on, a sound one is shorter. No other process may hold the session, and nobody may write
+    /// to the store meanwhile.
+    ///
+    /// # Errors
+    /// `Locked` when a process holds the session, `Unknown` when there is none, `Invalid` when `at` is
+    /// 0 (erase it instead) or the log cannot be read up to it, `ReadOnly`, `Io`.
+    pub fn cut(dir: &Path, session: &SessionId, at: Seq) -> Result<Cut, StoreError> {
+        let shelf = Arc::new(Shelf::new(Arc::new(Places::new(dir.to_owned()))));
+        let mut cut = Cut {
+            medium: FileMedium::new(shelf.clone(), Arc::new(RealDisk), SEGMENT, NONE),
+            shelf,
+            session: session.clone(),
+            at,
+        };
+        cut.begin()?;
+        Ok(cut)
+    }
 }
 
-impl Truncation<'_> {
-    fn run(&mut self, at: Seq) -> Result<Repair, StoreError> {
-        let session = self.log.session;
-        let places = self.log.shelf.places();
-        if at == Seq::ZERO {
+impl Cut {
+    fn begin(&mut self) -> Result<(), StoreError> {
+        if self.at == Seq::ZERO {
             return Err(self.invalid("nothing would be left: erase the session instead"));
         }
+        self.medium.lock(&self.session, Key::of(&self.session))?;
+        let places = self.shelf.places();
+        if erasing::is_begun(places, &self.session) {
+            return Err(error::unknown(&self.session, places.root()));
+        }
+        let standing = self.shelf.standing(&self.session)?;
+        let Some(old) = Old::open(places, &self.session)? else {
+            if standing.parts.is_empty() && standing.damages.is_empty() {
+                return Err(error::unknown(&self.session, places.root()));
+            }
+            self.up_to(&standing)?;
+            return Ok(());
+        };
+        let (end, _) = old.hand_over(self.at, self.at, &mut |_, _| Ok(()))?;
+        if end.last < self.at {
+            return Err(self.unreadable(end.last));
+        }
+        Ok(())
+    }
+
+    /// The log up to the position, checked from its beginning.
+    fn up_to(&self, standing: &Standing) -> Result<UpTo, StoreError> {
+        let log = Log {
+            shelf: &self.shelf,
+            session: &self.session,
+        };
+        let read = log.units_to(standing, self.at)?;
+        match read.last == self.at {
+            true => Ok(read),
+            false => Err(self.unreadable(read.last)),
+        }
+    }
+
+    /// Hands over all that the cut takes away, unit by unit, whatever stands between: what is to be
+    /// saved before it is finished. `take` answers whether it wants more.
+    ///
+    /// # Errors
+    /// `Newer`, `Io`.
+    pub fn behind(
+        &self,
+        take: &mut dyn FnMut(Remains<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let behind = Behind {
+            shelf: &self.shelf,
+            session: &self.session,
+            after: self.at,
+        };
+        behind.hand_over(take)
+    }
+
+    /// Cuts the log off. What stood behind is overwritten.
+    ///
+    /// # Errors
+    /// `Full`, `ReadOnly`, `Io`; the log is then as it was, or cut off in part: cut it off again.
+    pub fn finish(mut self) -> Result<Repair, StoreError> {
+        let (session, shelf, at) = (self.session.clone(), self.shelf.clone(), self.at);
+        let (session, places) = (&session, shelf.places());
         let key = Key::of(session);
-        self.medium.lock(session, key)?;
-        if erasing::is_begun(places, session) {
-            return Err(error::unknown(session, places.root()));
-        }
         self.medium.take_over_to(session, key, at)?;
-        let standing = self.log.shelf.standing(session)?;
-        let read = self.log.units_to(&standing, at)?;
-        if read.last != at {
-            let what = format!("its log cannot be read farther than {}", read.last);
-            return Err(self.invalid(&what));
-        }
+        let standing = shelf.standing(session)?;
+        let read = self.up_to(&standing)?;
         let mut lanes: Vec<u16> = standing
             .damages
             .iter()
@@ -80,7 +144,7 @@ impl Truncation<'_> {
         // The unit that ends with the position is written anew: behind the cut, where it is a part of
         // one that is erased; behind damage, so that nothing of this log can stand there.
         self.medium.keep_in_lanes(session, key, &lanes, &read)?;
-        let cut_bytes = self.erase(key, at)?;
+        let cut_bytes = self.erase(key)?;
         let path = places.snapshot(session);
         snapshots::remove(places, session)
             .map_err(|error| error::from_io(error, "removing", &path))?;
@@ -91,20 +155,17 @@ impl Truncation<'_> {
     }
 
     /// Erases what stands behind the position, wherever it does.
-    fn erase(&self, key: Key, at: Seq) -> Result<u64, StoreError> {
-        let places = self.log.shelf.places();
+    fn erase(&self, key: Key) -> Result<u64, StoreError> {
+        let places = self.shelf.places();
         let folder = places.lanes();
         let failed = |error| error::from_io(error, "cutting a log off in", &folder);
         let mut bytes = 0;
-        for lane in places.list_lanes().map_err(failed)? {
-            for number in places.list_segments(lane).map_err(failed)? {
-                let place = Place { lane, number };
-                bytes += erasing::erase(places, &RealDisk, place, key, at).map_err(failed)?;
-            }
+        for place in places.list_all().map_err(failed)? {
+            bytes += erasing::erase(places, &RealDisk, place, key, self.at).map_err(failed)?;
         }
-        for (place, damage) in self.log.shelf.standing(self.log.session)?.damages {
+        for (place, damage) in self.shelf.standing(&self.session)?.damages {
             if damage.half.is_some() {
-                let blanked = erasing::blank(places, &RealDisk, place, key, &damage, at);
+                let blanked = erasing::blank(places, &RealDisk, place, key, &damage, self.at);
                 bytes += blanked.map_err(failed)?;
             }
         }
@@ -112,8 +173,15 @@ impl Truncation<'_> {
         Ok(bytes)
     }
 
+    fn unreadable(&self, last: Seq) -> StoreError {
+        self.invalid(&match last {
+            Seq::ZERO => "nothing of it can be read: erase the session instead".to_owned(),
+            last => format!("it can be read up to position {last} and not farther: name that"),
+        })
+    }
+
     fn invalid(&self, what: &str) -> StoreError {
-        let context = format!("cutting off the log of {}: {what}", self.log.session);
+        let context = format!("cutting off the log of {}: {what}", self.session);
         StoreError::new(StoreErrorKind::Invalid, context)
     }
 }

@@ -8,6 +8,7 @@
 mod common;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use common::{Done, Place, count, lines};
 use windlass_testkit::nats::URL as NATS;
@@ -394,6 +395,54 @@ fn a_log_is_cut_off_where_a_person_says_and_what_is_cut_off_is_saved() {
     let cut = fs::read_to_string(place.file(&saved)).unwrap();
     assert_eq!(format!("{first}{cut}"), whole);
     assert_eq!(lines(&cut).len() + kept, whole.lines().count());
+    ok(place.run(&["resume", "s", "and once more"]));
+    ok(place.run(&["verify", "s"]));
+}
+
+/// The place of a text in the one segment of the store in the workspace, changed by one bit.
+fn hurt(place: &Place, text: &str) {
+    let segment = place.file(".windlass/lanes/0000/00000001.seg");
+    let mut bytes = fs::read(&segment).unwrap();
+    let found = bytes
+        .windows(text.len())
+        .position(|at| at == text.as_bytes());
+    bytes[found.unwrap() + text.len() / 2] ^= 1;
+    fs::write(segment, bytes).unwrap();
+}
+
+#[test]
+fn a_damaged_log_is_repaired_and_all_that_is_sound_behind_the_damage_is_saved() {
+    let place = Place::new();
+    ok(place.run(&["run", "hello", "--session", "s"]));
+    ok(place.run(&["resume", "s", "hello again"]));
+    let whole = ok(place.run(&["log", "s"])).out;
+    let facts: Vec<&str> = whole.lines().collect();
+    // The last fact that is a unit of its own, so that others stand behind it.
+    let bad = facts.len() / 2;
+    hurt(&place, facts[bad]);
+    let refused = place.run(&["verify", "s"]);
+    assert_eq!(refused.code, 5, "{}", refused.err);
+    let (_, after) = refused.err.split_once("after position ").unwrap();
+    let at: usize = after.split(':').next().unwrap().parse().unwrap();
+    assert!(at > 0 && at <= bad, "{}", refused.err);
+    let number = at.to_string();
+    let done = ok(place.run(&["repair", "s", "--truncate-at", &number]));
+    assert_eq!(ok(place.run(&["log", "s"])).out.lines().count(), at);
+    // All behind the damaged unit is there, in its order, and that unit as bytes.
+    let saved = fs::read_to_string(place.file(&format!("s-after-{at}.jsonl"))).unwrap();
+    let behind = facts
+        .iter()
+        .position(|fact| Some(*fact) == saved.lines().next());
+    assert!(behind.is_some_and(|behind| behind > bad), "{saved}");
+    assert!(saved.lines().eq(facts[behind.unwrap()..].iter().copied()));
+    let damaged = place.file(&format!("s-after-{at}.jsonl.damaged"));
+    let lines = lines(&fs::read_to_string(&damaged).unwrap());
+    assert_eq!(lines[0]["file"], "lanes/0000/00000001.seg");
+    assert!(done.err.contains(".damaged"), "{}", done.err);
+    for file in [place.file(&format!("s-after-{at}.jsonl")), damaged] {
+        let mode = fs::metadata(file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
     ok(place.run(&["resume", "s", "and once more"]));
     ok(place.run(&["verify", "s"]));
 }

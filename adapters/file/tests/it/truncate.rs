@@ -1,12 +1,13 @@
 //! Cutting a log off at a position, sound or damaged; nothing else is touched.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use tempfile::TempDir;
 use windlass_core::{Seq, SessionId};
-use windlass_file::{FileStore, fuzzing};
-use windlass_ports::{Link, LogStore, StoreErrorKind, codec};
+use windlass_file::{Cut, FileStore, Remains, fuzzing};
+use windlass_ports::{Link, LogStore, Repair, StoreError, StoreErrorKind, codec};
 use windlass_testkit::store::numbered_facts;
 
 fn id(name: &str) -> SessionId {
@@ -15,6 +16,29 @@ fn id(name: &str) -> SessionId {
 
 fn open(dir: &Path) -> FileStore {
     FileStore::open(dir.to_owned()).unwrap()
+}
+
+fn truncate(dir: &Path, id: &SessionId, at: Seq) -> Result<Repair, StoreError> {
+    FileStore::cut(dir, id, at)?.finish()
+}
+
+/// The positions of the facts that a cut takes away, in the order in which they are handed over, and
+/// the files and offsets of what is damaged, with how many bytes.
+fn behind(cut: &Cut) -> (Vec<u64>, Vec<(String, u64, usize)>) {
+    let (mut facts, mut damaged) = (Vec::new(), Vec::new());
+    cut.behind(&mut |remains| {
+        match remains {
+            Remains::Fact(text) => facts.push(codec::decode(text).unwrap().seq.0),
+            Remains::Damaged {
+                file,
+                offset,
+                bytes,
+            } => damaged.push((file.to_owned(), offset, bytes.len())),
+        }
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    (facts, damaged)
 }
 
 /// Two sessions, in turns, in units of 1, 2 and 3 facts.
@@ -54,7 +78,7 @@ async fn a_sound_log_is_cut_off_at_any_position() {
     for at in 1..=6 {
         let dir = TempDir::new().unwrap();
         written(dir.path()).await;
-        let cut = FileStore::truncate(dir.path(), &id("s"), Seq(at)).unwrap();
+        let cut = truncate(dir.path(), &id("s"), Seq(at)).unwrap();
         assert_eq!(cut.kept, Seq(at));
         assert_eq!(cut.cut_bytes > 0, at < 6, "at {at}");
         expect(dir.path(), "s", at).await;
@@ -88,17 +112,17 @@ async fn a_damaged_log_is_cut_off_before_the_damage() {
         drop(store);
         let (name, after) = hurt.unwrap();
         if after == Seq::ZERO {
-            let error = FileStore::truncate(dir.path(), &id(name), Seq(1)).unwrap_err();
+            let error = truncate(dir.path(), &id(name), Seq(1)).unwrap_err();
             assert_eq!(error.kind, StoreErrorKind::Invalid, "byte {byte}: {error}");
             continue;
         }
-        let beyond = FileStore::truncate(dir.path(), &id(name), after.next()).unwrap_err();
+        let beyond = truncate(dir.path(), &id(name), after.next()).unwrap_err();
         assert_eq!(
             beyond.kind,
             StoreErrorKind::Invalid,
             "byte {byte}: {beyond}"
         );
-        let cut = FileStore::truncate(dir.path(), &id(name), after);
+        let cut = truncate(dir.path(), &id(name), after);
         cut.unwrap_or_else(|error| panic!("byte {byte}: {error}"));
         expect(dir.path(), name, after.0).await;
         let other = if name == "s" { "other" } else { "s" };
@@ -121,7 +145,7 @@ async fn a_stretch_that_was_overwritten_is_settled_session_by_session() {
         let StoreErrorKind::Corrupt { after, .. } = error.kind else {
             panic!("{error}");
         };
-        FileStore::truncate(dir.path(), &id(name), after).unwrap();
+        truncate(dir.path(), &id(name), after).unwrap();
         expect(dir.path(), name, after.0).await;
     }
 }
@@ -142,7 +166,12 @@ async fn an_old_log_is_cut_off_as_it_is_taken_over() {
         }
         fs::create_dir_all(dir.path().join("sessions")).unwrap();
         fs::write(dir.path().join("sessions/s.log"), &bytes).unwrap();
-        FileStore::truncate(dir.path(), &id("s"), Seq(at)).unwrap();
+        let cut = FileStore::cut(dir.path(), &id("s"), Seq(at)).unwrap();
+        let (saved, raw) = behind(&cut);
+        let readable = if damaged { 5 } else { 6 };
+        assert_eq!(saved, (at + 1..=readable).collect::<Vec<_>>(), "at {at}");
+        assert_eq!(raw.len(), usize::from(damaged));
+        cut.finish().unwrap();
         expect(dir.path(), "s", at).await;
     }
 }
@@ -152,16 +181,60 @@ async fn what_cannot_be_cut_off_is_refused() {
     let dir = TempDir::new().unwrap();
     written(dir.path()).await;
     let kind = |session, at| {
-        FileStore::truncate(dir.path(), &id(session), Seq(at))
+        truncate(dir.path(), &id(session), Seq(at))
             .unwrap_err()
             .kind
     };
     assert_eq!(kind("s", 0), StoreErrorKind::Invalid);
     assert_eq!(kind("s", 7), StoreErrorKind::Invalid);
-    assert_eq!(kind("nobody", 1), StoreErrorKind::Invalid);
+    assert_eq!(kind("nobody", 1), StoreErrorKind::Unknown);
     let store = open(dir.path());
     store.claim(&id("s")).await.unwrap();
     assert_eq!(kind("s", 1), StoreErrorKind::Locked);
     drop(store);
     expect(dir.path(), "s", 6).await;
+}
+
+/// What stands behind damage is as sound as what stands before, although no read follows the log to
+/// it: it can be saved, and so can the bytes that are damaged, before anything is overwritten.
+#[tokio::test]
+async fn what_stands_behind_damage_is_handed_over_before_it_goes() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    let (id, facts) = (id("s"), numbered_facts(&id("s"), Seq::ZERO, 10));
+    let claimed = store.claim(&id).await.unwrap();
+    for (after, fact) in (0..).zip(&facts) {
+        let one = std::slice::from_ref(fact);
+        let appended = store.append(&id, claimed.epoch, Seq(after), one).await;
+        appended.unwrap();
+    }
+    drop(store);
+    let segment = dir.path().join("lanes/0000/00000001.seg");
+    let mut bytes = fs::read(&segment).unwrap();
+    let third = codec::encode(&facts[2]).unwrap();
+    let found = bytes.windows(third.len()).position(|at| at == third);
+    let at = found.unwrap();
+    bytes[at + 10] ^= 1;
+    fs::write(&segment, &bytes).unwrap();
+
+    let cut = FileStore::cut(dir.path(), &id, Seq(2)).unwrap();
+    let held = open(dir.path()).claim(&id).await.unwrap_err();
+    assert_eq!(held.kind, StoreErrorKind::Locked, "it is held meanwhile");
+    let (saved, damaged) = behind(&cut);
+    assert_eq!(saved, (4..=10).collect::<Vec<_>>());
+    let [(file, offset, len)] = damaged.as_slice() else {
+        panic!("{damaged:?}");
+    };
+    assert_eq!(file, "lanes/0000/00000001.seg");
+    let unit = *offset as usize..*offset as usize + len;
+    assert!(unit.contains(&at) && unit.contains(&(at + third.len())));
+    assert_eq!(fs::read(&segment).unwrap(), bytes, "nothing is changed yet");
+
+    cut.finish().unwrap();
+    let left = fs::read(&segment).unwrap();
+    for fact in &facts[2..] {
+        let text = codec::encode(fact).unwrap();
+        assert!(!left.windows(text.len()).any(|at| at == text));
+    }
+    expect(dir.path(), "s", 2).await;
 }

@@ -19,6 +19,7 @@ mod remark;
 mod repair;
 mod replay;
 mod run;
+mod saving;
 mod serve;
 mod sessions;
 mod show;

@@ -7,6 +7,7 @@ use rustix::io::Errno;
 use windlass_core::{Seq, SessionId};
 use windlass_ports::{StoreError, StoreErrorKind};
 
+use crate::lost::Stretch;
 use crate::old::scan::Damage;
 
 /// Classes an error of the operating system.
@@ -131,6 +132,24 @@ pub(crate) fn corrupt(
          what stands before can be read; take the rest from a copy, or cut it off \
          with repair --truncate-at",
         path.display()
+    );
+    StoreError::new(kind, context)
+}
+
+/// A session may have had facts where nobody can say whose the damaged bytes were.
+pub(crate) fn stretch(session: &SessionId, path: &Path, after: Seq, at: &Stretch) -> StoreError {
+    let kind = StoreErrorKind::Corrupt {
+        after,
+        offset: Some(at.at.offset),
+    };
+    let context = format!(
+        "{} is damaged at byte {}: {}; whose the bytes were cannot be told, so the log of {session} \
+         may go on there after position {after}; take the segment from a copy, or accept the loss \
+         with repair --lost {}",
+        path.display(),
+        at.at.offset,
+        at.what,
+        at.at
     );
     StoreError::new(kind, context)
 }

@@ -16,6 +16,7 @@ mod keeper;
 mod lane;
 mod locks;
 mod log;
+mod lost;
 mod map;
 mod medium;
 mod old;
@@ -33,6 +34,7 @@ mod upkeep;
 mod window;
 
 pub use blobs::{BlobLimits, FileBlobs};
+pub use lost::{Loss, NoStretch, Stretch, StretchAt};
 pub use remains::Remains;
 pub use store::FileStore;
 pub use truncate::Cut;

@@ -12,6 +12,7 @@ use windlass_store::End;
 use crate::disk::read_full_at;
 use crate::error;
 use crate::format::{self, HEAD, Key, Place};
+use crate::lost::Stretch;
 use crate::map::{Damage, UnitAt};
 use crate::places;
 use crate::shelf::{Part, Shelf, Standing};
@@ -116,6 +117,11 @@ impl Log<'_> {
                 .any(|part| part.stretch.last <= last && goes_on(part))
         };
         if let Some((place, damage)) = standing.damages.iter().find(behind) {
+            if damage.half.is_none() {
+                let stretch = Stretch::of(*place, damage);
+                let path = self.shelf.path(*place);
+                return Err(error::stretch(self.session, &path, last, &stretch));
+            }
             return Err(self.corrupt(*place, last, damage.offset, &damage.what));
         }
         let gap = standing

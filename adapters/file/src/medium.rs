@@ -10,7 +10,7 @@ use windlass_ports::{Repair, StoreError};
 use windlass_store::{End, Medium, Unit};
 
 use crate::disk::Disk;
-use crate::erasing;
+use crate::erasing::{self, Search};
 use crate::error;
 use crate::format::{Key, Place};
 use crate::keeper::Keeper;
@@ -104,7 +104,7 @@ impl FileMedium {
         self.settle()?;
         self.notice_erasures()?;
         if erasing::is_begun(shelf.places(), session) {
-            self.finish_erasing(session, key)?;
+            self.finish_erasing(session, key, Search::Whole)?;
         }
         let log = Log {
             shelf: &shelf,
@@ -206,12 +206,18 @@ impl FileMedium {
         Ok(())
     }
 
-    fn finish_erasing(&mut self, session: &SessionId, key: Key) -> Result<(), StoreError> {
+    fn finish_erasing(
+        &mut self,
+        session: &SessionId,
+        key: Key,
+        search: Search,
+    ) -> Result<(), StoreError> {
         if let Some(writer) = self.writer.as_mut() {
             writer.settle()?;
             writer.finish_indexing();
         }
-        let done = erasing::finish(self.shelf.places(), &*self.disk, session);
+        let one = std::slice::from_ref(session);
+        let done = erasing::finish(self.shelf.places(), &*self.disk, one, search);
         self.shelf.forget_all()?;
         self.shelf.with_own(|map| map.tracks.remove(&key));
         if let Some(writer) = self.writer.as_mut() {
@@ -336,8 +342,8 @@ impl Medium for FileMedium {
         self.check_there()?;
         self.settle()?;
         let key = Key::of(session);
-        erasing::begin(self.shelf.places(), session)?;
-        self.finish_erasing(session, key)?;
+        let search = erasing::begin(self.shelf.places(), session)?;
+        self.finish_erasing(session, key, search)?;
         self.let_go(session);
         Ok(())
     }

@@ -62,11 +62,24 @@ impl Places {
 
     /// What says that a session is being erased.
     pub(crate) fn erasing(&self, session: &SessionId) -> PathBuf {
-        self.root.join("erasing").join(session.as_str())
+        self.erasings().join(session.as_str())
+    }
+
+    fn erasings(&self) -> PathBuf {
+        self.root.join("erasing")
     }
 
     pub(crate) fn snapshot(&self, session: &SessionId) -> PathBuf {
-        self.root.join("snapshots").join(format!("{session}.snap"))
+        self.snapshots().join(format!("{session}.snap"))
+    }
+
+    pub(crate) fn snapshots(&self) -> PathBuf {
+        self.root.join("snapshots")
+    }
+
+    /// The long outputs of a session.
+    pub(crate) fn blobs(&self, session: &SessionId) -> PathBuf {
+        self.root.join("blobs").join(session.as_str())
     }
 
     /// The log of a session as the first format had it.
@@ -76,6 +89,13 @@ impl Places {
 
     pub(crate) fn old_logs(&self) -> PathBuf {
         self.root.join("sessions")
+    }
+
+    /// The sessions that are being erased.
+    pub(crate) fn list_erasings(&self) -> io::Result<Vec<SessionId>> {
+        let names = names(&self.erasings())?;
+        let names = names.iter().filter(|name| part_of(name).is_none());
+        Ok(names.filter_map(|id| SessionId::new(id).ok()).collect())
     }
 
     /// Creates the folders where they are missing, each for the owner alone.
@@ -203,7 +223,7 @@ fn is_absent(error: &io::Error) -> bool {
 static PARTS: AtomicU64 = AtomicU64::new(1);
 
 /// The names in a folder; none where there is no folder.
-fn names(folder: &Path) -> io::Result<Vec<String>> {
+pub(crate) fn names(folder: &Path) -> io::Result<Vec<String>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -247,6 +267,16 @@ pub(crate) fn open_to_write(path: &Path, create: bool) -> io::Result<File> {
         .open(path)?;
     regular(&file)?;
     Ok(file)
+}
+
+/// The name that a file was to get that [`put`] began to write.
+pub(crate) fn part_of(name: &str) -> Option<&str> {
+    let (name, writer) = name.strip_suffix(".part")?.rsplit_once('.')?;
+    let (process, number) = writer.split_once('-')?;
+    let numbers = [process, number]
+        .iter()
+        .all(|part| part.parse::<u64>().is_ok());
+    numbers.then_some(name)
 }
 
 /// Writes a file under its name as a whole or not at all. It is durable only where it is synced.

@@ -24,8 +24,8 @@ use crate::shelf::looks::{collect, grew, list, list_entry, of_map, place_parts, 
 
 /// How often, and after which pause, what looks damaged is looked at again. Another process may
 /// be in the middle of a write; one write takes far less than these together.
-const LOOKS: u32 = 4;
-const PAUSE: Duration = Duration::from_millis(1);
+pub(crate) const LOOKS: u32 = 4;
+pub(crate) const PAUSE: Duration = Duration::from_millis(1);
 
 /// Which segments there are, and what is known of them.
 #[derive(Debug)]

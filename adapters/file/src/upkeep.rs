@@ -15,6 +15,7 @@ use windlass_core::{SessionId, Timestamp};
 use windlass_ports::{Link, StoreError};
 
 use crate::disk::{Disk, RealDisk, write_all_at};
+use crate::erasing::Search;
 use crate::format::{self, Draft, FIRST, Group, Key, MOST_SERIES, Opening, Place, segment_head};
 use crate::lane::SEGMENT;
 use crate::locks::Locks;
@@ -27,6 +28,8 @@ use crate::{erasing, error, index};
 
 /// About how many bytes of facts a unit of a settled session has.
 const UNIT: usize = 256 * 1024;
+/// The most sessions that are erased at once: as many are kept from others meanwhile.
+const MOST_ERASED: usize = 256;
 /// Logs of more bytes stay where they are.
 const MOST_LOG: u64 = 512 * 1024 * 1024;
 
@@ -122,10 +125,10 @@ impl<'a> Piece<'a> {
             return Ok(Kept::default());
         }
         let at = |error| error::from_io(error, "keeping up", places.root());
-        let mut kept = Kept::default();
-        if self.upkeep.erase_after.is_some() {
-            kept.erased = self.erase()?;
-        }
+        let mut kept = Kept {
+            erased: self.erase()?,
+            ..Kept::default()
+        };
         if self.upkeep.gather_after.is_none() {
             return Ok(kept);
         }
@@ -133,7 +136,10 @@ impl<'a> Piece<'a> {
         let Some(_cold) = places.lock_lane(COLD).map_err(at)? else {
             return Ok(kept);
         };
-        self.sweep().map_err(at)?;
+        let cold = places.lane(COLD);
+        places::create(&cold)
+            .and_then(|()| erasing::sweep(places))
+            .map_err(at)?;
         // Lanes are kept from others as long as their segments are judged.
         let mut held = Vec::new();
         for lane in places.list_lanes().map_err(at)? {
@@ -157,47 +163,77 @@ impl<'a> Piece<'a> {
         Ok(kept)
     }
 
-    /// Removes what an earlier attempt left that was never finished.
-    fn sweep(&self) -> std::io::Result<()> {
-        let folder = self.shelf.places().lane(COLD);
-        places::create(&folder)?;
-        for entry in fs::read_dir(folder)? {
-            let path = entry?.path();
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "part")
-            {
-                fs::remove_file(path)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Erases the settled sessions whose time has come.
+    /// Erases settled sessions whose time has come, with one pass over the segments.
     fn erase(&self) -> Result<u64, StoreError> {
         let places = self.shelf.places();
         let mut locks = Locks::default();
-        let mut erased = 0;
-        for (id, _) in self.settled(self.upkeep.erase_after)? {
-            let key = Key::of(&id);
-            let at = |error| error::from_io(error, "erasing a session in", places.root());
+        let mut due = Vec::new();
+        let begun = self.begin_erasing(&mut locks, &mut due);
+        let done = begun.and_then(|search| match due.is_empty() {
+            true => Ok(()),
+            false => erasing::finish(places, self.disk, &due, search).map(|_| ()),
+        });
+        for id in &due {
+            locks.give_back(Key::of(id));
+        }
+        done?;
+        if !due.is_empty() {
+            self.shelf.forget_all()?;
+        }
+        Ok(due.len() as u64)
+    }
+
+    /// Locks sessions whose time has come, and those whose erasing was cut short, and says that they
+    /// are being erased.
+    fn begin_erasing(
+        &self,
+        locks: &mut Locks,
+        due: &mut Vec<SessionId>,
+    ) -> Result<Search, StoreError> {
+        let places = self.shelf.places();
+        let at = |error| error::from_io(error, "erasing a session in", places.root());
+        let mut sessions = places.list_erasings().map_err(at)?;
+        if self.upkeep.erase_after.is_some() {
+            sessions.extend(self.settled(self.upkeep.erase_after)?.into_keys());
+        }
+        sessions.sort_unstable();
+        sessions.dedup();
+        let mut search = Search::Indexed;
+        for id in sessions {
+            if due.len() == MOST_ERASED {
+                break;
+            }
             // One that is claimed stays.
+            let key = Key::of(&id);
             if !locks.try_take(places, key).map_err(at)? {
                 continue;
             }
-            // It may have gone on before it was locked.
-            let standing = self.shelf.standing(&id)?;
-            let done = match self.has_settled(&id, &standing, self.upkeep.erase_after) {
-                true => erasing::begin(places, &id)
-                    .and_then(|()| erasing::finish(places, self.disk, &id)),
-                false => Ok(()),
-            };
-            locks.give_back(key);
-            done?;
-            self.shelf.forget_all()?;
-            erased += 1;
+            match self.begin_erasing_one(&id) {
+                Ok(Some(how)) => {
+                    search = search.max(how);
+                    due.push(id);
+                }
+                Ok(None) => locks.give_back(key),
+                Err(error) => {
+                    locks.give_back(key);
+                    return Err(error);
+                }
+            }
         }
-        Ok(erased)
+        Ok(search)
+    }
+
+    /// Says that a session is being erased whose lock is held, if its time has come indeed.
+    fn begin_erasing_one(&self, id: &SessionId) -> Result<Option<Search>, StoreError> {
+        let places = self.shelf.places();
+        if !erasing::is_begun(places, id) {
+            // It may have gone on before it was locked.
+            let standing = self.shelf.standing(id)?;
+            if !self.has_settled(id, &standing, self.upkeep.erase_after) {
+                return Ok(None);
+            }
+        }
+        erasing::begin(places, id).map(Some)
     }
 
     /// The sessions that have settled for so long.

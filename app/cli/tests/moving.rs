@@ -447,6 +447,95 @@ fn a_damaged_log_is_repaired_and_all_that_is_sound_behind_the_damage_is_saved() 
     ok(place.run(&["verify", "s"]));
 }
 
+/// The only unit of a session is overwritten, as if it had never been there.
+#[test]
+fn a_session_that_damage_hides_is_told_and_its_loss_can_be_accepted() {
+    let place = Place::new();
+    ok(place.run(&["run", "hello", "--session", "a"]));
+    let segment = place.file(".windlass/lanes/0000/00000001.seg");
+    let from = usize::try_from(fs::metadata(&segment).unwrap().len()).unwrap();
+    ok(place.run(&["run", "hello", "--session", "x"]));
+    let to = usize::try_from(fs::metadata(&segment).unwrap().len()).unwrap();
+    ok(place.run(&["resume", "a", "hello again"]));
+    let mut bytes = fs::read(&segment).unwrap();
+    bytes[from..to].fill(b'#');
+    fs::write(&segment, bytes).unwrap();
+
+    let name = format!("0000/00000001@{from}");
+    for words in [
+        vec!["verify"],
+        vec!["copy", "--from", "file:.windlass", "--to", "file:there"],
+    ] {
+        let told = place.run(&words);
+        assert_eq!(told.code, 5, "{words:?}: {}", told.err);
+        assert!(told.out.contains("a: "), "{}", told.out);
+        let what_to_do = format!("repair --lost {name}");
+        assert!(told.err.contains(&what_to_do), "{}", told.err);
+    }
+    // Nobody can say that this name had no facts there.
+    let refused = place.run(&["run", "hello", "--session", "new"]);
+    assert_eq!(refused.code, 5, "{}", refused.err);
+    for wrong in [
+        &["repair", "--lost", "0000/00000001@64"][..],
+        &["repair", "--lost", "here"],
+        &["repair", "a", "--lost", &name],
+        &["repair"],
+    ] {
+        assert_ne!(place.run(wrong).code, 0, "{wrong:?}");
+    }
+    let done = ok(place.run(&["repair", "--lost", &name, "--save", "lost"]));
+    assert!(done.err.contains("lost.damaged"), "{}", done.err);
+    let saved = lines(&fs::read_to_string(place.file("lost.damaged")).unwrap());
+    assert_eq!(saved[0]["at"], from);
+    let all = "IyMj".repeat((to - from) / 3);
+    assert!(saved[0]["base64"].as_str().unwrap().starts_with(&all));
+    ok(place.run(&["verify"]));
+    for session in ["new", "x"] {
+        ok(place.run(&["run", "hello", "--session", session]));
+    }
+    ok(place.run(&["verify"]));
+}
+
+#[test]
+fn a_session_that_is_damaged_from_its_beginning_is_erased() {
+    let place = Place::new();
+    ok(place.run(&["run", LONG, "--session", "s"]));
+    ok(place.run(&["run", "hello", "--session", "other"]));
+    let log = ok(place.run(&["log", "s"])).out;
+    hurt(&place, log.lines().next().unwrap());
+    let repair = place.run(&["repair", "s", "--truncate-at", "1"]);
+    assert_eq!(repair.code, 5, "{}", repair.err);
+    assert!(repair.err.contains("erase"), "{}", repair.err);
+    assert_eq!(place.run(&["erase", "s"]).code, 2);
+    ok(place.run(&["erase", "s", "--yes"]));
+    assert!(!place.file(".windlass/blobs/s").exists());
+    assert_eq!(place.run(&["log", "s"]).code, 2);
+    assert_eq!(place.run(&["erase", "s", "--yes"]).code, 2);
+    let verified = ok(place.run(&["verify"])).out;
+    assert!(verified.starts_with("other: "), "{verified}");
+    ok(place.run(&["run", "hello", "--session", "s"]));
+}
+
+#[test]
+fn settled_sessions_that_are_old_enough_are_erased_with_their_outputs() {
+    let place = Place::new();
+    for session in ["a", "b"] {
+        ok(place.run(&["run", LONG, "--session", session]));
+    }
+    let done = ok(place.run(&["compact", "--erase-after", "90days"]));
+    assert!(done.err.contains("erased: 0"), "{}", done.err);
+    assert_eq!(ok(place.run(&["sessions"])).out.lines().count(), 2);
+    assert_eq!(place.run(&["compact", "--erase-after", "old"]).code, 2);
+    let done = ok(place.run(&["compact", "--erase-after", "0s"]));
+    assert!(done.err.contains("erased: 2"), "{}", done.err);
+    assert_eq!(ok(place.run(&["sessions"])).out, "");
+    for session in ["a", "b"] {
+        assert!(!place.file(".windlass/blobs").join(session).exists());
+    }
+    let elsewhere = place.run(&["compact", "--store", "file:nowhere"]);
+    assert_eq!(elsewhere.code, 2, "{}", elsewhere.err);
+}
+
 #[test]
 fn no_password_of_a_store_is_ever_shown() {
     let place = Place::new();

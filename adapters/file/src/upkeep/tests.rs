@@ -196,7 +196,8 @@ async fn an_attempt_that_was_cut_short_changes_nothing() {
     // Before the new segment has its name.
     let shelf = Shelf::new(Arc::new(Places::new(bench.dir.path().to_owned())));
     let piece = Piece::new(&shelf, &RealDisk, AT_ONCE, None, SMALL);
-    piece.sweep().unwrap();
+    places::create(&shelf.places().lane(COLD)).unwrap();
+    erasing::sweep(shelf.places()).unwrap();
     let numbers = shelf.places().list_segments(0).unwrap();
     let sealed: Vec<_> = numbers[..numbers.len() - 1]
         .iter()

@@ -7,7 +7,9 @@
 )]
 
 mod damage;
+mod erasing;
 mod locked;
+mod lost;
 mod old;
 mod read_only;
 mod room;

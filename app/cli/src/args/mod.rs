@@ -5,14 +5,16 @@ mod serve;
 mod shape;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use windlass::core::SessionId;
+use windlass_file::StretchAt;
 
-use parse::session;
 pub(crate) use parse::{
     Pattern, amount, duration, mode, pattern, permissions, price, strategy, transport,
 };
+use parse::{age, session};
 pub(crate) use serve::Serve;
 pub(crate) use shape::{Asked, Place, Shape, Taping};
 
@@ -56,10 +58,14 @@ pub(crate) enum Command {
     Copy(Copy),
     /// Go on from a point of a session's log in a new session; the old one stays as it is.
     Fork(Fork),
-    /// Cut a damaged log off where it is still whole, for good: only in a store of the kind file.
+    /// Cut a damaged log off where it is still whole, or give up what is damaged and nobody's, for good:
+    /// only in a store of the kind file.
     Repair(Repair),
     /// Erase a session: its log, its outputs, its snapshot.
     Erase(Erase),
+    /// Write settled sessions together and free the room of what they leave: only in a store of the kind
+    /// file.
+    Compact(Compact),
     /// Check this machine, the workspace, the store and the provider.
     Doctor(Doctor),
     /// Watch a session of a server, and answer its questions, in this terminal.
@@ -246,12 +252,22 @@ pub(crate) struct Fork {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Repair {
     /// The session's id.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
+    #[arg(value_parser = session, requires = "truncate_at", required_unless_present = "lost")]
+    pub(crate) session: Option<SessionId>,
     /// The position that the log is to end at; `windlass verify` names the last one that stands.
-    #[arg(long, value_name = "SEQ", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) truncate_at: u64,
-    /// Where to save what is cut off, as far as it can be read [default: SESSION-after-SEQ.jsonl].
+    #[arg(
+        long,
+        value_name = "SEQ",
+        value_parser = clap::value_parser!(u64).range(1..),
+        requires = "session"
+    )]
+    pub(crate) truncate_at: Option<u64>,
+    /// Accept that a damaged stretch is lost of which nobody can say whose it was; `windlass verify`
+    /// names it.
+    #[arg(long, value_name = "LANE/SEGMENT@OFFSET", conflicts_with = "session")]
+    pub(crate) lost: Option<StretchAt>,
+    /// Where to save what is taken away, as far as it can be read [default: SESSION-after-SEQ.jsonl, or
+    /// LANE-SEGMENT-OFFSET]. What is damaged goes into a file beside it that ends in .damaged.
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
     #[command(flatten)]
@@ -270,6 +286,17 @@ pub(crate) struct Erase {
     /// Yes, for good.
     #[arg(long)]
     pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// `windlass compact`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Compact {
+    /// Erase settled sessions that were last changed so long ago, for example 90days; for good
+    /// [default: none].
+    #[arg(long, value_name = "DUR", value_parser = age)]
+    pub(crate) erase_after: Option<Duration>,
     #[command(flatten)]
     pub(crate) place: Place,
 }

@@ -159,6 +159,12 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     Ok(duration)
 }
 
+/// Parses how old something is.
+pub(crate) fn age(text: &str) -> Result<Duration, String> {
+    let parsed = humantime::parse_duration(text);
+    parsed.map_err(|error| format!("not a duration such as 12h or 90days: {error}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,7 @@ use windlass::core::SessionId;
 use windlass::ports::SessionFilter;
 use windlass::{Copied, CopyError, Keeper};
 
-use super::{closed, remark};
+use super::{closed, damage, remark};
 use crate::args::Copy;
 use crate::exit::{Exit, Failure};
 use crate::present::{complain, line, tell};
@@ -45,6 +45,19 @@ pub(super) async fn copy(args: Copy) -> Result<Exit, Failure> {
         }
         let Some(last) = heads.last() else { break };
         after = Some(last.id.clone());
+    }
+    // Where no session is named, what is damaged may hide some.
+    let stretches = match args.session.is_empty() {
+        true => damage::complaints(&from).await?,
+        false => 0,
+    };
+    if stretches > 0 {
+        let sessions = match failed.len() {
+            0 => "all sessions that are listed were copied".to_owned(),
+            1 => "1 session was not copied".to_owned(),
+            many => format!("{many} sessions were not copied"),
+        };
+        return Err(damage::verdict(sessions, stretches));
     }
     match failed.as_slice() {
         [] => Ok(Exit::Completed),

@@ -1,14 +1,18 @@
 //! `windlass erase`: a session's log, what is kept beside it, its snapshot; those of its agents where
 //! that is asked for.
 
+use std::path::PathBuf;
+
 use windlass::core::{Seq, SessionId};
+use windlass::ports::{StoreError, StoreErrorKind};
 use windlass::{SentOut, agents_of};
+use windlass_file::FileStore;
 
 use super::remark::NAMED;
 use crate::args::Erase;
 use crate::exit::{Exit, Failure};
 use crate::present::{tell, visible};
-use crate::wiring::{Opened, Site};
+use crate::wiring::{Opened, Site, StoreUrl};
 
 pub(super) async fn erase(args: Erase) -> Result<Exit, Failure> {
     let site = Site::new(&args.place)?;
@@ -22,8 +26,11 @@ pub(super) async fn erase(args: Erase) -> Result<Exit, Failure> {
         );
         return Err(Failure::new(Exit::Store, words));
     }
-    // A claim would begin a session that is not there.
-    opened.store.read(id, Seq::ZERO, 1).await?;
+    // A claim would begin a session that is not there. One that is damaged is there.
+    match opened.store.read(id, Seq::ZERO, 1).await {
+        Err(error) if !is_damage(&error) => return Err(error.into()),
+        Ok(_) | Err(_) => {}
+    }
     if !args.yes {
         let words = format!(
             "session {id} in {} would be gone for good, with its log and its outputs: say --yes",
@@ -33,7 +40,7 @@ pub(super) async fn erase(args: Erase) -> Result<Exit, Failure> {
     }
     let agents = agents_of(opened.store.as_ref(), id).await;
     for (log, error) in agents.unread {
-        // A damaged log is erased like any other.
+        // A damaged log is erased too.
         tell(&format!(
             "  which agents session {log} sent out is not known to its end: {error}"
         ));
@@ -41,13 +48,13 @@ pub(super) async fn erase(args: Erase) -> Result<Exit, Failure> {
     if args.with_agents {
         // Those that were sent out first, so that what is left is still named by a log.
         for SentOut { session, agent, .. } in &agents.sessions {
-            one(&opened, session).await?;
+            one(&site, &opened, session).await?;
             tell(&visible(&format!(
                 "  session {session} of its agent {agent} is erased"
             )));
         }
     }
-    one(&opened, id).await?;
+    one(&site, &opened, id).await?;
     tell(&format!("session {id} is erased"));
     let left = match args.with_agents {
         true => &[],
@@ -65,8 +72,14 @@ pub(super) async fn erase(args: Erase) -> Result<Exit, Failure> {
 }
 
 /// Erases one session.
-async fn one(opened: &Opened, id: &SessionId) -> Result<(), Failure> {
-    let claim = opened.store.claim(id).await?;
+async fn one(site: &Site, opened: &Opened, id: &SessionId) -> Result<(), Failure> {
+    let claim = match (opened.store.claim(id).await, &site.store) {
+        (Ok(claim), _) => claim,
+        (Err(error), StoreUrl::File(folder)) if is_damage(&error) => {
+            return damaged(folder.clone(), id.clone()).await;
+        }
+        (Err(error), _) => return Err(error.into()),
+    };
     // First what the log names: erased the other way round, nothing would say that it is there.
     let erased = match opened.blobs.erase(id).await {
         Ok(()) => opened
@@ -82,5 +95,22 @@ async fn one(opened: &Opened, id: &SessionId) -> Result<(), Failure> {
         failure.message.push_str(&more);
         return Err(failure);
     }
+    Ok(())
+}
+
+fn is_damage(error: &StoreError) -> bool {
+    matches!(error.kind, StoreErrorKind::Corrupt { .. })
+}
+
+/// Erases a session that cannot be claimed, because its log is damaged.
+async fn damaged(folder: PathBuf, id: SessionId) -> Result<(), Failure> {
+    let session = id.clone();
+    let erased =
+        tokio::task::spawn_blocking(move || FileStore::erase_offline(&folder, &session)).await;
+    erased.map_err(|error| Failure::new(Exit::Store, format!("erasing {id}: {error}")))??;
+    tell(&format!(
+        "  session {id} was damaged: `windlass verify` tells whether damage is left that does not \
+         say whose it was"
+    ));
     Ok(())
 }

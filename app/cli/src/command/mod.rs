@@ -1,8 +1,10 @@
 //! Commands, one a file.
 
 mod attach;
+mod compact;
 mod copy;
 mod cycles;
+mod damage;
 mod doctor;
 mod erase;
 mod export;
@@ -50,6 +52,7 @@ pub(crate) async fn run(args: Args, layer: Layer) -> Result<Exit, Failure> {
         Command::Fork(args) => fork::fork(args).await,
         Command::Repair(args) => repair::repair(args).await,
         Command::Erase(args) => erase::erase(args).await,
+        Command::Compact(args) => compact::compact(args).await,
         Command::Doctor(args) => doctor::doctor(args).await,
         Command::Attach(args) => attach::attach(args).await,
     }

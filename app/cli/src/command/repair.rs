@@ -1,10 +1,12 @@
-//! `windlass repair`: cuts a log off at a position, with what is cut off saved first.
+//! `windlass repair`: cuts a log off at a position, or gives up a damaged stretch that is nobody's, with
+//! what is taken away saved first.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use windlass::core::Seq;
-use windlass_file::FileStore;
+use windlass::core::{Seq, SessionId};
+use windlass::ports::StoreError;
+use windlass_file::{FileStore, Remains, StretchAt};
 
 use super::saving::Saving;
 use crate::args::Repair;
@@ -28,36 +30,27 @@ pub(super) async fn repair(args: Repair) -> Result<Exit, Failure> {
         return Err(Failure::usage(format!("there is no store {}", site.store)));
     }
     let folder = folder.clone();
-    let done = tokio::task::spawn_blocking(move || cut_off(&folder, &args)).await;
+    let work = move || match (&args.session, args.truncate_at, args.lost) {
+        (Some(id), Some(at), _) => cut_off(&folder, id, Seq(at), args.save.as_deref()),
+        (_, _, Some(at)) => give_up(&folder, at, args.save.as_deref()),
+        (_, _, None) => Err(Failure::usage(
+            "say what to repair: SESSION --truncate-at SEQ, or --lost LANE/SEGMENT@OFFSET",
+        )),
+    };
+    let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| Failure::new(Exit::Store, format!("repairing the store: {error}")))?
 }
 
 /// Cuts a log off; nobody else can have the session from before the saving until it is done.
-fn cut_off(folder: &Path, args: &Repair) -> Result<Exit, Failure> {
-    let (id, at) = (&args.session, Seq(args.truncate_at));
+fn cut_off(folder: &Path, id: &SessionId, at: Seq, save: Option<&Path>) -> Result<Exit, Failure> {
     let cut = FileStore::cut(folder, id, at)?;
-    let path = args.save.clone();
+    let path = save.map(Path::to_owned);
     let path = path.unwrap_or_else(|| PathBuf::from(format!("{id}-after-{at}.jsonl")));
     let mut saving = Saving::new(&path)?;
-    let mut failed = None;
-    let read = cut.behind(&mut |remains| match saving.take(&remains) {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(failure) => {
-            failed = Some(failure);
-            ControlFlow::Break(())
-        }
-    });
-    let saved = read
-        .map_err(Failure::from)
-        .and_then(|()| failed.map_or(Ok(()), Err))
-        .and_then(|()| saving.sync());
-    if let Err(failure) = saved {
-        saving.remove();
-        return Err(failure);
-    }
+    saved(&mut saving, |take| cut.behind(take))?;
     let done = cut.finish().map_err(|error| {
-        let mut failure = Failure::from(error);
         // It may be cut off in part: what was saved stays.
+        let mut failure = Failure::from(error);
         let words = format!(". What is to be cut off is in {}", path.display());
         failure.message.push_str(&words);
         failure
@@ -75,4 +68,48 @@ fn cut_off(folder: &Path, args: &Repair) -> Result<Exit, Failure> {
         tell(&format!("  {bytes} bytes that are damaged are in {shown}"));
     }
     Ok(Exit::Completed)
+}
+
+/// Gives up a stretch that is damaged and says no more whose it was.
+fn give_up(folder: &Path, at: StretchAt, save: Option<&Path>) -> Result<Exit, Failure> {
+    let loss = FileStore::lose(folder, at)?;
+    let path = save.map(Path::to_owned);
+    let path = path.unwrap_or_else(|| PathBuf::from(at.to_string().replace(['/', '@'], "-")));
+    let mut saving = Saving::of_bytes(&path);
+    saved(&mut saving, |take| loss.bytes(take))?;
+    loss.finish()?;
+    if let Some((path, bytes)) = saving.damaged() {
+        tell(&format!(
+            "what stood at {at} is given up, and its {bytes} bytes are in {}",
+            path.display()
+        ));
+    }
+    tell(
+        "  sessions of which that was all are gone, and others may have lost their last facts: \
+         windlass verify tells of those that have lost some in between",
+    );
+    Ok(Exit::Completed)
+}
+
+/// Saves all that is handed over, durably, or nothing.
+fn saved(
+    saving: &mut Saving,
+    hand_over: impl FnOnce(&mut dyn FnMut(Remains<'_>) -> ControlFlow<()>) -> Result<(), StoreError>,
+) -> Result<(), Failure> {
+    let mut failed = None;
+    let read = hand_over(&mut |remains| match saving.take(&remains) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(failure) => {
+            failed = Some(failure);
+            ControlFlow::Break(())
+        }
+    });
+    let saved = read
+        .map_err(Failure::from)
+        .and_then(|()| failed.map_or(Ok(()), Err))
+        .and_then(|()| saving.sync());
+    if saved.is_err() {
+        saving.remove();
+    }
+    saved
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windlass::core::{Fact, Seq, SessionId};
 use windlass::ports::{BlobErrorKind, Blobs, Log, LogStore, SessionFilter};
 
-use super::closed;
+use super::{closed, damage};
 use crate::args::Verify;
 use crate::exit::{Exit, Failure};
 use crate::present::{complain, line, tell};
@@ -42,14 +42,14 @@ pub(super) async fn verify(args: Verify) -> Result<Exit, Failure> {
         let Some(last) = heads.last() else { break };
         after = Some(last.id.clone());
     }
-    match bad {
-        0 => Ok(Exit::Completed),
-        1 => Err(Failure::new(Exit::Store, "1 session is not in order")),
-        bad => Err(Failure::new(
-            Exit::Store,
-            format!("{bad} sessions are not in order"),
-        )),
-    }
+    let stretches = damage::complaints(&site).await?;
+    let sessions = match bad {
+        0 if stretches == 0 => return Ok(Exit::Completed),
+        0 => String::new(),
+        1 => "1 session is not in order".to_owned(),
+        bad => format!("{bad} sessions are not in order"),
+    };
+    Err(damage::verdict(sessions, stretches))
 }
 
 /// Checks one session: the store's own checks, whether its facts fold, whether a snapshot is what they

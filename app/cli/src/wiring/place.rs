@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windlass::Keeper;
 use windlass::ports::{Blobs, LogStore, StoreError};
-use windlass_file::{FileBlobs, FileStore};
+use windlass_file::{FileBlobs, FileStore, Stretch};
 use windlass_memory::{MemoryBlobs, MemoryStore};
 use windlass_nats::{NatsConfig, NatsStore};
 use windlass_postgres::{PostgresConfig, PostgresStore};
@@ -107,6 +107,18 @@ impl Site {
             return Err(Failure::usage(format!("there is no store {}", self.store)));
         }
         self.open().await
+    }
+
+    /// Damage of the store that none of the sessions which are listed tells of.
+    pub(crate) async fn damage(&self) -> Result<Vec<Stretch>, Failure> {
+        let StoreUrl::File(folder) = self.store.clone() else {
+            return Ok(Vec::new());
+        };
+        let damage = tokio::task::spawn_blocking(move || FileStore::damage(&folder)).await;
+        let damage = damage.map_err(|error| {
+            Failure::new(Exit::Store, format!("looking through the store: {error}"))
+        })?;
+        Ok(damage?)
     }
 
     /// Opens the store.

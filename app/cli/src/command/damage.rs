@@ -1,0 +1,51 @@
+//! Damage of a store that none of its sessions tells of: whole sessions may be missing from a listing.
+
+use windlass_file::Stretch;
+
+use crate::exit::{Exit, Failure};
+use crate::present::complain;
+use crate::wiring::Site;
+
+/// Complains of each stretch, and answers how many there are.
+pub(super) async fn complaints(site: &Site) -> Result<u64, Failure> {
+    let damage = site.damage().await?;
+    for stretch in &damage {
+        complain(&words(stretch));
+    }
+    Ok(damage.len() as u64)
+}
+
+/// What is to be said at the end of a command that found things out of order.
+pub(super) fn verdict(sessions: String, stretches: u64) -> Failure {
+    let damaged = match stretches {
+        0 => None,
+        1 => Some("1 stretch of the store is damaged and is no known session's".to_owned()),
+        many => Some(format!(
+            "{many} stretches of the store are damaged and are no known session's"
+        )),
+    };
+    let parts = Some(sessions).filter(|words| !words.is_empty());
+    let parts: Vec<String> = parts.into_iter().chain(damaged).collect();
+    Failure::new(Exit::Store, parts.join("; "))
+}
+
+fn words(stretch: &Stretch) -> String {
+    let Stretch {
+        at,
+        bytes,
+        of_one,
+        what,
+    } = stretch;
+    let whose = match of_one {
+        true => "they were one session's whose name is gone, and it is not listed",
+        false => {
+            "nobody can say whose they were: whole sessions may be missing, and until that is settled \
+             no new one can be begun"
+        }
+    };
+    format!(
+        "{} is damaged: {bytes} bytes at {at} ({what}); {whose}. Take the file from a copy, or accept \
+         the loss with `windlass repair --lost {at}`, which saves the bytes first",
+        at.file()
+    )
+}

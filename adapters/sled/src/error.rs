@@ -8,7 +8,7 @@ use windlass_core::{Seq, SessionId};
 use windlass_ports::{StoreError, StoreErrorKind};
 
 pub(crate) const RESTORE: &str = "copy the folder away before anything else, then restore it \
-     from a backup; sessions and positions before the damage can still be exported";
+     from a backup; where the store still opens, what stands before the damage can be exported";
 
 /// Why a record could not be had.
 #[derive(Debug)]

@@ -210,7 +210,8 @@ fn witness_new(folder: &Folder, db: &Db) -> Result<(Witness, Heads), StoreError>
         let what = format!(
             "its witness {} is gone, so nobody can say whether the database is whole; restore \
              the witness from a backup, or, if you know the database to be whole, rebuild it \
-             with `SledStore::rebuild_witness`, which checks every log first",
+             with the library's `SledStore::rebuild_witness`, which checks every log first and \
+             which no command does",
             folder.witness().display()
         );
         return Err(corrupt_store(&folder.dir, &what));

@@ -68,7 +68,8 @@ impl Loaded {
             let what = format!(
                 "its witness {} is damaged, so nobody can say whether the database is whole; \
                  restore the witness from a backup, or, if you know the database to be whole, \
-                 rebuild it with `SledStore::rebuild_witness`, which checks every log first",
+                 rebuild it with the library's `SledStore::rebuild_witness`, which checks every \
+                 log first and which no command does",
                 path.display()
             );
             corrupt_store(&folder.dir, &what)

@@ -133,6 +133,10 @@ impl Driver {
         first: oneshot::Sender<Seq>,
         ack: Ack,
     ) -> Result<(), Ended> {
+        if let Some(crowded) = self.letters.crowded(&self.session, &input) {
+            let _ = ack.send(Acked::Refused(crowded));
+            return Ok(());
+        }
         match self.say(input)? {
             Ok(said) => {
                 let _ = first.send(said.first);

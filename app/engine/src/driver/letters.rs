@@ -3,31 +3,37 @@
 //!
 //! One thing at a time: the letters that wait are looked for and read; what they say is decided, in
 //! their order; once that is durable they are replied to, and looked for again, until there are none.
-//! A letter that is met again, as its reply did not come to stand, says what was said already: the
-//! core knows it by its key.
+//! A letter that is met again, as its reply did not come to stand, says what was said already: this
+//! driver has what became of it, and the next one has it from the core, which knows it by its key. So
+//! that no key is forgotten before, only so much is said under keys until replies stand.
 
-use std::collections::BTreeMap;
+mod post;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until, timeout};
-use windlass_core::{Input, Reject, Seq, SessionId, Stamped, decided};
+use tokio::time::{Instant, sleep_until};
+use windlass_core::{Input, Reject, Seq, Session, Stamped, decided};
 use windlass_ports::{
-    BlobErrorKind, Inbox, InboxError, InboxErrorKind, KeptReader, Letter, LetterId, StoreError,
-    StoreErrorKind,
+    InboxError, InboxErrorKind, KeptReader, LetterId, StoreError, StoreErrorKind,
 };
 
+use self::post::{Looked, Post, Read, Reply, look, reply};
 use super::command::SaidAt;
 use super::{Driver, Parts};
 use crate::error::{Ended, SendError};
 use crate::reach::keyed;
-use crate::reach::letter::{Answered, Became, Body, Note, Refusal};
+use crate::reach::letter::{Answered, Became, Note, Refusal};
 use crate::reach::said::Said;
 
-/// Letters that are taken at a time.
-const BATCH: usize = 64;
+/// Letters that are taken at a time: less than keys are remembered, so that there is room for what is
+/// said here until they are replied to.
+const BATCH: usize = Session::KEYS / 2;
+/// Interrupts and answers that may be said where nothing else may until letters are replied to.
+const RESERVED: usize = 8;
 /// Bytes of what is kept beside letters that are read at a time.
 const BATCH_BYTES: u64 = 16 * 1024 * 1024;
 /// How long the inbox has for an answer; less while others wait for the driver's first look.
@@ -51,17 +57,15 @@ pub(super) struct Letters {
     pause: Duration,
     /// How often what is kept beside letters could not be read.
     unread: BTreeMap<LetterId, u32>,
+    /// What became of letters whose replies do not stand yet.
+    unreplied: BTreeMap<LetterId, Unreplied>,
 }
 
-/// How letters are reached.
-#[derive(Clone)]
-struct Post {
-    inbox: Arc<dyn Inbox>,
-    kept: KeptReader,
-    session: SessionId,
-    epoch: windlass_core::Epoch,
-    /// The most bytes of what is kept beside one letter.
-    most: u64,
+/// What became of a letter.
+struct Unreplied {
+    /// Where what it said stands in the log, unless it was refused.
+    at: Option<Seq>,
+    bytes: Vec<u8>,
 }
 
 /// What is being done about letters.
@@ -75,27 +79,6 @@ enum Stage {
     Replying(Pin<Box<dyn Future<Output = Result<(), InboxError>> + Send>>),
     /// The inbox failed: nothing is asked of it until then.
     Pausing(Instant),
-}
-
-/// What a look found.
-pub(super) struct Looked {
-    letters: Vec<(LetterId, Read)>,
-}
-
-/// A letter that was read.
-enum Read {
-    /// It says this.
-    Said(Box<Note>, Said),
-    /// It cannot be acted upon.
-    Refused(Refusal),
-    /// What is kept beside it could not be read this time.
-    Failed(String),
-}
-
-/// What is replied to a letter.
-struct Reply {
-    letter: LetterId,
-    bytes: Vec<u8>,
 }
 
 /// What became of what was being done about letters.
@@ -124,7 +107,54 @@ impl Letters {
             stage: Stage::Idle,
             pause: PAUSE,
             unread: BTreeMap::new(),
+            unreplied: BTreeMap::new(),
         }
+    }
+
+    /// Whether something more may be said under a key, and all keys of letters without a reply are still
+    /// remembered after it and so many more.
+    fn leave_room(&self, session: &Session, more: usize) -> bool {
+        let Some(oldest) = self.unreplied.values().filter_map(|one| one.at).min() else {
+            return true;
+        };
+        let keys = session.keys.iter().map(|(_, seq)| *seq);
+        let since: BTreeSet<Seq> = keys.filter(|seq| *seq >= oldest).collect();
+        since.len() + more < Session::KEYS
+    }
+
+    /// Whether what is said here can be taken. It waits a moment while letters are replied to and too
+    /// much was said since; where their inbox fails, it is refused instead.
+    pub(super) fn let_others_speak(&self, session: &Session) -> bool {
+        match self.stage {
+            Stage::Decided(..) | Stage::Replying(_) => self.leave_room(session, RESERVED),
+            Stage::Idle | Stage::Looking(_) | Stage::Pausing(_) => true,
+        }
+    }
+
+    /// Why something cannot be said under a key for now, if so.
+    pub(super) fn crowded(&self, session: &Session, input: &Input) -> Option<SendError> {
+        let is_keyed = matches!(
+            input,
+            Input::Keyed { .. } | Input::Send { key: Some(_), .. }
+        );
+        if !is_keyed {
+            return None;
+        }
+        let cannot_wait =
+            |input: &Input| matches!(input, Input::Interrupt { .. } | Input::Answer { .. });
+        let more = if let Input::Keyed { input, .. } = input
+            && cannot_wait(input)
+        {
+            0
+        } else {
+            RESERVED
+        };
+        if self.leave_room(session, more) {
+            return None;
+        }
+        let context = "letters of other nodes cannot be replied to, and too much was said since";
+        let error = InboxError::new(InboxErrorKind::Unavailable, context);
+        Some(SendError::Inbox(Arc::new(error)))
     }
 
     /// There may be more.
@@ -221,6 +251,7 @@ impl Driver {
                 }
             }
             News::Replied(Ok(())) => {
+                self.letters.unreplied.clear();
                 match self.letters.unread.is_empty() {
                     true => {
                         self.letters.pause = PAUSE;
@@ -255,13 +286,26 @@ impl Driver {
     /// Decides what letters say, in their order.
     fn take_letters(&mut self, looked: Looked) -> Result<(), Ended> {
         if looked.letters.is_empty() {
+            self.letters.unreplied.clear();
             self.letters.pause = PAUSE;
             self.letters.unread.clear();
             return Ok(());
         }
+        // Those that are not there any more have their replies.
+        let waiting: BTreeSet<&LetterId> = looked.letters.iter().map(|(id, _)| id).collect();
+        self.letters.unreplied.retain(|id, _| waiting.contains(id));
         let mut replies = Vec::with_capacity(looked.letters.len());
         let mut failed = false;
         for (letter, read) in looked.letters {
+            if let Some(Unreplied { bytes, .. }) = self.letters.unreplied.get(&letter) {
+                let bytes = bytes.clone();
+                replies.push(Reply { letter, bytes });
+                continue;
+            }
+            if !self.letters.leave_room(&self.session, RESERVED) {
+                failed = true;
+                continue;
+            }
             let became = match read {
                 Read::Said(note, said) => self.decide_letter(*note, said)?,
                 Read::Refused(refusal) => Some(Became::Refused(refusal)),
@@ -271,8 +315,17 @@ impl Driver {
                 failed = true;
                 continue;
             };
+            let at = match &became {
+                Became::Accepted { first, .. } => Some(*first),
+                Became::Refused(_) => None,
+            };
             let bytes = Answered::new(became).write();
             let bytes = bytes.map_err(|error| Ended::Defect(format!("a reply: {error}")))?;
+            let unreplied = Unreplied {
+                at,
+                bytes: bytes.clone(),
+            };
+            self.letters.unreplied.insert(letter.clone(), unreplied);
             replies.push(Reply { letter, bytes });
         }
         if replies.is_empty() {
@@ -341,95 +394,5 @@ impl Driver {
         }
         self.letters.unread.remove(letter);
         Some(Became::Refused(Refusal::Unread(why)))
-    }
-}
-
-/// Takes the letters that wait, and reads them.
-async fn look(post: Post, patience: Duration) -> Result<Looked, InboxError> {
-    let Post {
-        inbox,
-        session,
-        epoch,
-        ..
-    } = &post;
-    let taken = in_time(patience, inbox.letters(session, *epoch, BATCH)).await?;
-    let mut letters = Vec::with_capacity(taken.len());
-    let mut room = BATCH_BYTES;
-    for Letter { id, bytes } in taken {
-        let note = match Note::read(&bytes) {
-            Ok(note) => note,
-            Err(not_read) => {
-                tracing::warn!(%session, letter = %id, why = not_read.0, "a letter is not read");
-                letters.push((id, Read::Refused(Refusal::Unread(not_read.0))));
-                continue;
-            }
-        };
-        if let Body::Kept(kept) = &note.body {
-            if kept.bytes > room && !letters.is_empty() {
-                // It comes with the next look.
-                break;
-            }
-            room = room.saturating_sub(kept.bytes);
-        }
-        letters.push((id, read(&post, note).await));
-    }
-    Ok(Looked { letters })
-}
-
-/// Reads what a letter says, where it is kept beside the log too.
-async fn read(post: &Post, note: Note) -> Read {
-    let unread = |why: String| Read::Refused(Refusal::Unread(why));
-    let kept = match &note.body {
-        Body::Here(said) => {
-            let said = said.clone();
-            return Read::Said(Box::new(note), said);
-        }
-        Body::Kept(kept) => kept,
-    };
-    if kept.bytes > post.most {
-        let bytes = usize::try_from(kept.bytes).unwrap_or(usize::MAX);
-        return Read::Refused(Refusal::TooLarge(bytes));
-    }
-    let reading = timeout(PATIENCE, post.kept.read(&kept.sha256, kept.bytes));
-    let bytes = match reading.await {
-        Ok(Ok(bytes)) => bytes,
-        Ok(Err(error)) => {
-            return match error.kind {
-                BlobErrorKind::NotFound | BlobErrorKind::Corrupt | BlobErrorKind::Off => {
-                    unread(error.to_string())
-                }
-                BlobErrorKind::Io | BlobErrorKind::Full => Read::Failed(error.to_string()),
-            };
-        }
-        Err(_over) => {
-            let why = "what it says is kept beside the log, and could not be read in time";
-            return Read::Failed(why.to_owned());
-        }
-    };
-    match serde_json::from_slice(&bytes) {
-        Ok(said) => Read::Said(Box::new(note), said),
-        Err(error) => unread(error.to_string()),
-    }
-}
-
-/// Gives replies, one after the other.
-async fn reply(post: Post, replies: Vec<Reply>) -> Result<(), InboxError> {
-    for Reply { letter, bytes } in replies {
-        let giving = post.inbox.reply(&post.session, post.epoch, &letter, &bytes);
-        in_time(PATIENCE, giving).await?;
-    }
-    Ok(())
-}
-
-async fn in_time<T>(
-    patience: Duration,
-    asking: impl Future<Output = Result<T, InboxError>>,
-) -> Result<T, InboxError> {
-    match timeout(patience, asking).await {
-        Ok(answer) => answer,
-        Err(_over) => {
-            let context = "the inbox did not answer in time";
-            Err(InboxError::new(InboxErrorKind::Unavailable, context))
-        }
     }
 }

@@ -206,7 +206,9 @@ impl Driver {
     async fn step(&mut self, mailbox: &mut mpsc::Receiver<Command>) -> Result<(), Ended> {
         let parting = self.parting.as_ref().map(Parting::until);
         let tick = deadline(&self.session).filter(|_| parting.is_none());
-        let listens = self.unsent.len() < BACKLOG && self.letters.were_looked_for();
+        let listens = self.unsent.len() < BACKLOG
+            && self.letters.were_looked_for()
+            && self.letters.let_others_speak(&self.session);
         tokio::select! {
             result = wrote(&mut self.writing) => self.on_wrote(result),
             news = self.effects.next() => self.on_news(news),

@@ -1,13 +1,16 @@
 //! Letters that are large, late or not to be read, and an inbox that fails.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use windlass::core::{Fact, InputId};
+use windlass::core::{Fact, Goal, InputId, Interrupter, Session, StopWhen};
 use windlass::ports::{InboxErrorKind, Letter, LetterId};
-use windlass::{SendError, StartError};
+use windlass::{SendError, StartError, Stop};
+use windlass_testkit::Gate;
 use windlass_testkit::nodes::{InboxFault, InboxOperation, Nodes};
-use windlass_testkit::provider::say;
+use windlass_testkit::provider::{say, stall};
 
 use crate::fleet::{Fleet, id, me, said, soon, until};
 
@@ -227,6 +230,79 @@ async fn an_inbox_that_fails_for_a_while_holds_no_session_up() {
     soon(reached.send(said("there"))).await.unwrap();
     assert_eq!(fleet.texts(), ["here", "there"]);
     until(|| fleet.place.waiting(&id("s")) == 0).await;
+}
+
+/// A letter whose replies fail until they are let through, and as much as can be said where it was taken.
+/// Whoever drives at the end has done it once.
+async fn said_beside_a_letter(dies: bool) {
+    let (began, replies) = (Gate::new(), Arc::new(AtomicBool::new(false)));
+    let (at, stand) = (began.clone(), replies.clone());
+    let fleet = Fleet::new([stall(), say("one"), say("two"), say("three")]);
+    let fleet = fleet.failing(move |operation, number| match (operation, number) {
+        (InboxOperation::Reply, 1) => vec![
+            InboxFault::Wait(at.clone()),
+            InboxFault::Fail(InboxErrorKind::Unavailable),
+        ],
+        (InboxOperation::Reply, _) if !stand.load(Ordering::Relaxed) => {
+            vec![InboxFault::Fail(InboxErrorKind::Unavailable)]
+        }
+        _ => Vec::new(),
+    });
+    let (one, other) = (fleet.member(), fleet.member());
+    let conversation = fleet.drives(&one).await;
+    soon(conversation.send(said("first"))).await.unwrap();
+    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    let sending = tokio::spawn(async move { reached.send(said("hello")).await });
+    began.reached().await;
+    began.open();
+    let here = soon(one.engine.reach(&id("s"), &me())).await.unwrap();
+    let (mut taken, mut refused) = (0, 0);
+    for number in 0..2 * Session::KEYS {
+        let goal = (number % 2 == 0).then(|| Goal {
+            text: "more".into(),
+            turns: 3,
+        });
+        match soon(here.set_goal(goal, me(), None)).await {
+            Ok(_) => taken += 1,
+            Err(SendError::Inbox(error)) => {
+                assert_eq!(error.kind, InboxErrorKind::Unavailable);
+                refused += 1;
+            }
+            told => panic!("{told:?}"),
+        }
+    }
+    assert_eq!(
+        (taken, refused),
+        (55, 73),
+        "room is kept for what cannot wait"
+    );
+    let stop = Stop {
+        by: Interrupter::Person,
+        reason: "enough",
+        when: StopWhen::Now,
+        turn: None,
+    };
+    soon(here.interrupt(stop, me(), None)).await.unwrap();
+    if dies {
+        one.node.cut();
+    }
+    replies.store(true, Ordering::Relaxed);
+    soon(sending).await.unwrap().unwrap();
+    until(|| fleet.place.waiting(&id("s")) == 0).await;
+    assert_eq!(fleet.texts(), ["first", "hello"]);
+    if !dies {
+        soon(here.set_goal(None, me(), None)).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_letter_without_a_reply_is_done_once_however_much_is_said_meanwhile() {
+    said_beside_a_letter(false).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_letter_without_a_reply_is_done_once_whoever_drives_next() {
+    said_beside_a_letter(true).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -197,3 +197,61 @@ fn a_step_that_would_take_the_value_for_a_name_is_refused() {
         ("(as-> 5 x ((fn [y] (+ x y)) x))", "10"),
     ]);
 }
+
+#[test]
+fn data_is_described_by_its_fields() {
+    give(&[
+        (
+            "(describe {:a 1 \"b\" \"x\"})",
+            "{:count 2 :key_types {\"keyword\" 1 \"string\" 1} :keys {\":a\" {:distinct_count 1 \
+             :examples [1] :range {:max 1 :min 1} :types {\"integer\" 1}} \"b\" {:distinct_count 1 \
+             :examples [\"x\"] :non_empty 1 :types {\"string\" 1}}} :type \"map\"}",
+        ),
+        (
+            "(describe [{\"n\" 1} {\"n\" \"\"} {\"n\" \"2.5\"} 7])",
+            "{:count 4 :item_types {\"integer\" 1 \"map\" 3} :key_types {\"string\" 3} :keys {\"n\" \
+             {:distinct_count 3 :examples [\"2.5\" \"\" 1] :non_empty 1 :pct 75.0 :present 3 \
+             :range {:max 2.5 :min 1} :types {\"integer\" 1 \"string\" 2}}} :scanned 4 :type \"vector\"}",
+        ),
+        (
+            "(describe [1 2 2])",
+            "{:count 3 :item_types {\"integer\" 3} :scanned 3 :type \"vector\"}",
+        ),
+        (
+            "(describe #{1 :a})",
+            "{:count 2 :item_types {\"integer\" 1 \"keyword\" 1} :scanned 2 :type \"set\"}",
+        ),
+        (
+            "(describe ##-Inf)",
+            "{:examples [##-Inf] :sample ##-Inf :type \"infinity\" :types {\"infinity\" 1}}",
+        ),
+        ("(:type (describe ##NaN))", "\"nan\""),
+        (
+            "(describe \"42\")",
+            "{:distinct_count 1 :examples [\"42\"] :non_empty 1 :range {:max 42.0 :min 42.0} \
+             :sample \"42\" :type \"string\" :types {\"string\" 1}}",
+        ),
+        (
+            "(get-in (describe [{:a [1 {:b 2}]}]) [:keys \":a\" :examples])",
+            "[\"[1 {:b 2}]\"]",
+        ),
+        (
+            "(keys (:keys (describe {:a 1 \":a\" 2})))",
+            "[\"keyword::a\" \"string::a\"]",
+        ),
+        (
+            "(get-in (describe [{:a 1} {:a 2}] {:sample 1}) [:keys \":a\" :examples])",
+            "[2]",
+        ),
+        (
+            "(count (:sample (describe (apply str (repeat 500 \"x\")))))",
+            "134",
+        ),
+        (
+            "(select-keys (get-in (describe (map (fn [n] {:n n}) (range 60))) [:keys \":n\"]) \
+             [:distinct_count :distinct_capped])",
+            "{:distinct_capped true :distinct_count 50}",
+        ),
+    ]);
+    refuse(Class::Type, &["(describe [] {:paths true})"]);
+}

@@ -6,6 +6,7 @@ mod arith;
 mod bits;
 mod choose;
 mod compare;
+mod describe;
 mod each;
 mod fold;
 mod format;
@@ -43,6 +44,7 @@ static TABLES: &[&[Native]] = &[
     bits::NATIVES,
     choose::NATIVES,
     compare::NATIVES,
+    describe::NATIVES,
     each::NATIVES,
     fold::NATIVES,
     format::NATIVES,

@@ -23,7 +23,7 @@ use crate::places::Places;
 use crate::shelf::Shelf;
 use crate::upkeep::tests::settled;
 use crate::upkeep::{Kept, Piece};
-use crate::{FileStore, Upkeep};
+use crate::{Cut, FileStore, Upkeep};
 
 const PLACE: &str = "WINDLASS_FILE_TEST_PLACE";
 /// The store, in folders that it makes.
@@ -153,7 +153,8 @@ impl Child {
             self.write(&store, GATHERED[0], 4, 1).await;
         }
         self.say(&format!("cutting {CUT} {CUT_AT}"));
-        FileStore::truncate(&self.dir, &id(CUT), Seq(CUT_AT)).unwrap();
+        let cut = FileStore::cut(&self.dir, &id(CUT), Seq(CUT_AT)).unwrap();
+        cut.finish().unwrap();
         self.say(&format!("was-cut {CUT} {CUT_AT}"));
         self.write(&self.open(), FIRST, 4, 1).await;
         self.write(&self.open(), CUT, 2, 1).await;
@@ -259,7 +260,8 @@ async fn check(image: &Image, written: &Written, folder: &Path) -> Result<(), St
             let kept = usize::try_from(CUT_AT).unwrap();
             let kept = written.last(&store, name, kept).await?;
             drop(store);
-            let cut = FileStore::truncate(&dir, &id(name), Seq(CUT_AT));
+            let cut = FileStore::cut(&dir, &id(name), Seq(CUT_AT));
+            let cut = cut.and_then(Cut::finish);
             cut.map_err(|error| format!("cutting {name}, of which {kept} are there: {error}"))?;
             store = open();
         }

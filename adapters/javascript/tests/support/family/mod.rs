@@ -4,10 +4,14 @@
 mod language;
 mod library;
 mod nested;
+mod values;
 
 /// The programs by name.
 pub(crate) fn family() -> Vec<(&'static str, String)> {
-    let written = library::HOSTILE.iter().chain(language::HOSTILE);
+    let written = library::HOSTILE
+        .iter()
+        .chain(language::HOSTILE)
+        .chain(values::HOSTILE);
     let mut all: Vec<_> = written
         .map(|(name, source)| (*name, (*source).to_owned()))
         .collect();

@@ -1,0 +1,170 @@
+//! What the session of an agent is opened with, and what it may get later.
+
+use windlass_core::{
+    AgentSpec, CallId, Concurrency, Draft, EffectClass, GOAL_TOOL, Input, Lent, Limits, Lineage,
+    OpenSession, Reject, Seq, Session, SessionId, Settings, Stamped, Timestamp, ToolChoice,
+    ToolSpec, Widening, child, decide, open, opened, stranger,
+};
+use windlass_testkit::world::{Machine, Script, run};
+
+/// A session in which the agent of call 6 runs.
+fn parent() -> Session {
+    let script = "open samples=5 agent=3\nsend hello\ncall put {}\nend stop";
+    let script: Script = script.parse().unwrap();
+    run(Machine::CORE, &script).unwrap().session().clone()
+}
+
+fn agent(tools: &[&str]) -> AgentSpec {
+    AgentSpec {
+        instructions: "Look.".into(),
+        tools: tools.iter().map(|&tool| tool.into()).collect(),
+        samples: 3,
+        tokens: 0,
+        cost_micros: 0,
+        when_parent_ends: windlass_core::WhenParentEnds::Stop,
+    }
+}
+
+fn opening(parent: &Session, agent: &AgentSpec) -> OpenSession {
+    let turn = parent.turn().unwrap();
+    let lent = turn.calls()[0].lent.unwrap();
+    OpenSession {
+        owner: (*turn.scope).clone(),
+        workspace: None,
+        settings: agent.settings(turn, &lent),
+        lineage: Lineage::Root,
+    }
+}
+
+#[test]
+fn a_child_has_what_its_call_was_lent_and_of_the_tools_those_that_are_named() {
+    let parent = parent();
+    let mut wider = opening(&parent, &agent(&["read", "nowhere"]));
+    let names: Vec<_> = wider.settings.tools.iter().map(|tool| &tool.name).collect();
+    assert_eq!(names, ["read"]);
+    assert_eq!(wider.settings.instructions, "Look.");
+    assert_eq!(wider.settings.options.choice, ToolChoice::Auto);
+    wider.settings.limits = Limits::default();
+    let opened = child(&parent, CallId(6), wider).unwrap();
+    assert_eq!(opened.settings.limits.samples, 3);
+}
+
+#[test]
+fn a_child_with_more_than_its_parent_is_refused() {
+    let parent = parent();
+    let widens = |change: fn(&mut OpenSession)| {
+        let mut opening = opening(&parent, &agent(&["read", "write"]));
+        change(&mut opening);
+        let refused = child(&parent, CallId(6), opening);
+        assert!(matches!(refused, Err(Reject::Widens(_))), "{refused:?}");
+    };
+    widens(|opening| {
+        let mut tool = opening.settings.tools[0].clone();
+        tool.name = "other".into();
+        opening.settings.tools.push(tool);
+    });
+    widens(|opening| opening.settings.tools[0].agent = Some(Box::new(agent(&[]))));
+}
+
+#[test]
+fn a_child_has_no_more_time_than_its_call_was_lent() {
+    let turn = |ms: u64| Limits {
+        turn_ms: ms,
+        ..Limits::default()
+    };
+    let lent = |turn_ms: u64| Lent {
+        samples: 1,
+        tokens: 0,
+        cost_micros: 0,
+        turn_ms,
+    };
+    assert_eq!(lent(700).limits(&turn(1_000)).turn_ms, 700);
+    assert_eq!(lent(700).limits(&turn(0)).turn_ms, 700);
+    // As a log of an older engine has it.
+    assert_eq!(lent(0).limits(&turn(1_000)).turn_ms, 1_000);
+}
+
+fn plain(name: &str) -> ToolSpec {
+    ToolSpec {
+        name: name.into(),
+        description: "Plain.".into(),
+        parameters: r#"{"type":"object"}"#.into(),
+        effect: EffectClass::ReadOnly,
+        concurrency: Concurrency::Parallel,
+        timeout_ms: None,
+        reconciles: false,
+        agent: None,
+    }
+}
+
+/// What becomes of other settings for the child that call 6 sent out, with the tool `read`.
+fn configures(change: impl Fn(&mut Settings), widening: Widening) -> Result<Vec<Draft>, Reject> {
+    let parent = parent();
+    let opening = child(&parent, CallId(6), opening(&parent, &agent(&["read"]))).unwrap();
+    let mut settings = opening.settings.clone();
+    let input = |input| Stamped {
+        at: Timestamp(2_000_000),
+        entropy: 0,
+        input,
+    };
+    let first = open(Stamped {
+        at: Timestamp(2_000_000),
+        entropy: 0,
+        input: opening,
+    });
+    let session = opened(&first.number(&SessionId::new("child").unwrap(), Seq(1))).unwrap();
+    change(&mut settings);
+    let configure = Input::Configure {
+        scope: (*session.owner).clone(),
+        settings,
+        widening,
+    };
+    decide(&session, &Limits::default(), input(configure))
+}
+
+#[test]
+fn a_child_gets_no_further_tool_unless_somebody_means_it() {
+    let all = parent().settings.tools.clone();
+    let refused = configures(
+        |settings| settings.tools.clone_from(&all),
+        Widening::Refused,
+    );
+    assert!(matches!(refused, Err(Reject::Widens(_))), "{refused:?}");
+    let meant = configures(|settings| settings.tools.clone_from(&all), Widening::Meant);
+    assert_eq!(meant.unwrap().len(), 1);
+    let wider = configures(|settings| settings.limits.samples = 99, Widening::Refused);
+    assert!(matches!(wider, Err(Reject::Widens(_))), "{wider:?}");
+    // What it has may be told otherwise, and the goal's tool is nobody's own.
+    let told = configures(
+        |settings| {
+            settings.tools[0].description = "Reads.".into();
+            settings.tools.push(plain(GOAL_TOOL));
+        },
+        Widening::Refused,
+    );
+    assert_eq!(told.unwrap().len(), 1);
+    // A session that nobody sent out is given what there is.
+    let parent = parent();
+    assert_eq!(parent.offered(all.clone()), all);
+}
+
+#[test]
+fn what_agents_are_to_have_is_there_for_them() {
+    let named = |name: &str, tools: &[&str]| ToolSpec {
+        agent: Some(Box::new(agent(tools))),
+        ..plain(name)
+    };
+    let read = plain("read");
+    let whole = [
+        named("a", &["b", "read", "a"]),
+        named("b", &["read"]),
+        read.clone(),
+    ];
+    assert_eq!(stranger(&whole), None);
+    let unknown = [named("a", &["nowhere"]), read.clone()];
+    let told = stranger(&unknown).unwrap().to_string();
+    assert!(told.contains("`a`") && told.contains("`nowhere`"), "{told}");
+    let below = [named("a", &["b"]), named("b", &["read"]), read];
+    let told = stranger(&below).unwrap().to_string();
+    assert!(told.ends_with("name it for `a` too"), "{told}");
+}

@@ -11,6 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use windlass::ports::Clock;
 
 use crate::access::{Access, Rates, Tickets, Uses};
+use crate::answering::Answering;
 use crate::bounds::Bounds;
 use crate::tenant::{Tenant, Tenants};
 use crate::{agui, api, guard, page, stream};
@@ -43,6 +44,8 @@ pub(crate) struct App {
     pub(crate) bodies: Semaphore,
     /// Where it listens, once it does: a name that it is called by.
     pub(crate) listening: OnceLock<SocketAddr>,
+    /// Whether the stores answer.
+    pub(crate) stores: Answering,
     /// Whether it is going away: nothing is begun any more.
     draining: watch::Sender<bool>,
 }
@@ -78,6 +81,7 @@ impl Server {
         let tenants: Tenants = tenants
             .map(|tenant| (tenant.name.clone(), Arc::new(tenant)))
             .collect();
+        let stores = Answering::new(tenants.values().map(|tenant| &tenant.store));
         let Bounds {
             tickets, ticket_ms, ..
         } = parts.bounds;
@@ -98,6 +102,7 @@ impl Server {
                 hosts: lower(parts.hosts),
                 origins: lower(parts.origins),
                 views: api::Views::default(),
+                stores,
                 draining: watch::Sender::new(false),
             }),
         }

@@ -2,6 +2,7 @@
 
 mod access;
 mod agui;
+mod answering;
 mod api;
 mod app;
 mod bounds;

@@ -48,5 +48,9 @@ pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Json<Health>, P
         let detail = "the server is going away: ask another one";
         return Err(Problem::new(Code::Draining, detail).retry_after(1));
     }
+    if !app.stores.answer().await {
+        let detail = "the store does not answer: ask another server";
+        return Err(Problem::new(Code::StoreAway, detail).retry_after(1));
+    }
     Ok(Json(OK))
 }

@@ -1,13 +1,16 @@
 //! Ends of streams: each says why, and heartbeats say that there is none.
 
+use std::time::Duration;
+
 use serde_json::json;
+use tokio::time::sleep;
 use windlass::ports::StoreErrorKind;
 use windlass_server::windlass;
 use windlass_testkit::Gate;
 use windlass_testkit::provider::say;
 
 use crate::client::{Answer, ask, facts, follow};
-use crate::world::{Running, TOKEN, World, halves, hello};
+use crate::world::{Running, TOKEN, World, halves, hello, soon};
 
 /// A stream that has told all there is.
 async fn at_rest(world: &World, server: &Running) -> Answer {
@@ -79,6 +82,36 @@ async fn an_error_of_the_store_ends_a_stream_with_what_it_means() {
         *world.unread.lock().unwrap() = Some(kind);
         ends_with(stream, reason).await;
     }
+}
+
+#[tokio::test]
+async fn a_server_whose_store_is_away_takes_no_work_until_it_is_back() {
+    let world = World::new([]);
+    let server = world.serve().await;
+    let ready = async || ask(server.address, "GET", "/v1/ready", None, &[]).await;
+    assert_eq!(ready().await.status, 200);
+    for (kind, status) in [
+        (Some(StoreErrorKind::Unavailable), 503),
+        (None, 200),
+        (Some(StoreErrorKind::Io), 503),
+        // It answers, whatever it says of one session.
+        (Some(StoreErrorKind::Unknown), 200),
+    ] {
+        *world.unread.lock().unwrap() = kind;
+        soon(async {
+            // What was found out is told again for a second.
+            while ready().await.status != status {
+                sleep(Duration::from_millis(50)).await;
+            }
+        })
+        .await;
+    }
+    *world.unread.lock().unwrap() = Some(StoreErrorKind::Io);
+    sleep(Duration::from_millis(1_100)).await;
+    let problem = ready().await.problem().await;
+    assert_eq!(problem, (503, "store_away".to_owned()));
+    let lives = ask(server.address, "GET", "/v1/health", None, &[]).await;
+    assert_eq!(lives.status, 200, "it lives all the same");
 }
 
 #[tokio::test]

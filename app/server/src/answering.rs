@@ -1,0 +1,68 @@
+//! Whether the stores answer, for those who ask whether the server takes work.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout};
+use windlass::core::{Seq, SessionId};
+use windlass::ports::{LogStore, StoreErrorKind};
+
+/// How long the stores together have for an answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long what was found out is told again: whoever asks needs no token.
+const LASTS: Duration = Duration::from_secs(1);
+
+/// A session that need not be there.
+const ASKED: &str = "ready";
+
+/// The stores of the tenants, each once, and how they were when they were asked last.
+pub(crate) struct Answering {
+    stores: Vec<Arc<dyn LogStore>>,
+    latest: Mutex<Option<(Instant, bool)>>,
+}
+
+impl Answering {
+    pub(crate) fn new<'s>(stores: impl Iterator<Item = &'s Arc<dyn LogStore>>) -> Self {
+        let mut each: Vec<Arc<dyn LogStore>> = Vec::new();
+        for store in stores {
+            if !each.iter().any(|other| Arc::ptr_eq(other, store)) {
+                each.push(store.clone());
+            }
+        }
+        Self {
+            stores: each,
+            latest: Mutex::new(None),
+        }
+    }
+
+    /// Whether all of them answer, now or within the second before. They are asked by one at a time.
+    pub(crate) async fn answer(&self) -> bool {
+        let mut latest = self.latest.lock().await;
+        if let Some((at, answered)) = *latest
+            && at.elapsed() < LASTS
+        {
+            return answered;
+        }
+        let answered = matches!(timeout(PATIENCE, self.ask()).await, Ok(true));
+        *latest = Some((Instant::now(), answered));
+        answered
+    }
+
+    async fn ask(&self) -> bool {
+        let Ok(session) = SessionId::new(ASKED) else {
+            return false;
+        };
+        for store in &self.stores {
+            let read = store.read(&session, Seq::ZERO, 1).await;
+            if let Err(error) = read
+                && matches!(error.kind, StoreErrorKind::Io | StoreErrorKind::Unavailable)
+            {
+                tracing::warn!(%error, "the store does not answer: this server takes no work");
+                return false;
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,190 @@
+//! Repairing, erasing and upkeep: what a person does about a store that is damaged or has grown.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "it is all test code, also what its tests share"
+)]
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use common::{Done, Place, lines};
+
+/// Asks the demo for an output that is too long to be shown.
+const LONG: &str = "run: seq 1 100000";
+
+fn ok(done: Done) -> Done {
+    assert_eq!(done.code, 0, "{}\n{}", done.out, done.err);
+    done
+}
+
+#[test]
+fn a_log_is_cut_off_where_a_person_says_and_what_is_cut_off_is_saved() {
+    let place = Place::new();
+    ok(place.run(&["run", "hello", "--session", "s"]));
+    let first = ok(place.run(&["log", "s"])).out;
+    ok(place.run(&["resume", "s", "hello again"]));
+    let whole = ok(place.run(&["log", "s"])).out;
+    let (kept, at) = (first.lines().count(), first.lines().count().to_string());
+    let repair = |more: &[&str]| {
+        let words = [&["repair", "s", "--truncate-at", &at][..], more].concat();
+        place.run(&words)
+    };
+    // Not onto a file that is there, not in another store, not what is not there.
+    fs::write(place.file("mine"), "mine").unwrap();
+    assert_eq!(repair(&["--save", "mine"]).code, 2);
+    assert_eq!(fs::read_to_string(place.file("mine")).unwrap(), "mine");
+    let nobody = place.run(&["repair", "t", "--truncate-at", "3"]);
+    assert_eq!(nobody.code, 2, "{}", nobody.err);
+    ok(place.run(&["copy", "--from", "file:.windlass", "--to", "sled:other"]));
+    assert_eq!(repair(&["--store", "sled:other"]).code, 2);
+    assert_eq!(ok(place.run(&["log", "s"])).out, whole);
+    let done = ok(repair(&[]));
+    let saved = format!("s-after-{at}.jsonl");
+    assert!(done.err.contains(&saved), "{}", done.err);
+    assert_eq!(ok(place.run(&["log", "s"])).out, first);
+    let cut = fs::read_to_string(place.file(&saved)).unwrap();
+    assert_eq!(format!("{first}{cut}"), whole);
+    assert_eq!(lines(&cut).len() + kept, whole.lines().count());
+    ok(place.run(&["resume", "s", "and once more"]));
+    ok(place.run(&["verify", "s"]));
+}
+
+/// The place of a text in the one segment of the store in the workspace, changed by one bit.
+fn hurt(place: &Place, text: &str) {
+    let segment = place.file(".windlass/lanes/0000/00000001.seg");
+    let mut bytes = fs::read(&segment).unwrap();
+    let found = bytes
+        .windows(text.len())
+        .position(|at| at == text.as_bytes());
+    bytes[found.unwrap() + text.len() / 2] ^= 1;
+    fs::write(segment, bytes).unwrap();
+}
+
+#[test]
+fn a_damaged_log_is_repaired_and_all_that_is_sound_behind_the_damage_is_saved() {
+    let place = Place::new();
+    ok(place.run(&["run", "hello", "--session", "s"]));
+    ok(place.run(&["resume", "s", "hello again"]));
+    let whole = ok(place.run(&["log", "s"])).out;
+    let facts: Vec<&str> = whole.lines().collect();
+    // The last fact that is a unit of its own, so that others stand behind it.
+    let bad = facts.len() / 2;
+    hurt(&place, facts[bad]);
+    let refused = place.run(&["verify", "s"]);
+    assert_eq!(refused.code, 5, "{}", refused.err);
+    let (_, after) = refused.err.split_once("after position ").unwrap();
+    let at: usize = after.split(':').next().unwrap().parse().unwrap();
+    assert!(at > 0 && at <= bad, "{}", refused.err);
+    let number = at.to_string();
+    let done = ok(place.run(&["repair", "s", "--truncate-at", &number]));
+    assert_eq!(ok(place.run(&["log", "s"])).out.lines().count(), at);
+    // All behind the damaged unit is there, in its order, and that unit as bytes.
+    let saved = fs::read_to_string(place.file(&format!("s-after-{at}.jsonl"))).unwrap();
+    let behind = facts
+        .iter()
+        .position(|fact| Some(*fact) == saved.lines().next());
+    assert!(behind.is_some_and(|behind| behind > bad), "{saved}");
+    assert!(saved.lines().eq(facts[behind.unwrap()..].iter().copied()));
+    let damaged = place.file(&format!("s-after-{at}.jsonl.damaged"));
+    let lines = lines(&fs::read_to_string(&damaged).unwrap());
+    assert_eq!(lines[0]["file"], "lanes/0000/00000001.seg");
+    assert!(done.err.contains(".damaged"), "{}", done.err);
+    for file in [place.file(&format!("s-after-{at}.jsonl")), damaged] {
+        let mode = fs::metadata(file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    ok(place.run(&["resume", "s", "and once more"]));
+    ok(place.run(&["verify", "s"]));
+}
+
+/// The only unit of a session is overwritten, as if it had never been there.
+#[test]
+fn a_session_that_damage_hides_is_told_and_its_loss_can_be_accepted() {
+    let place = Place::new();
+    ok(place.run(&["run", "hello", "--session", "a"]));
+    let segment = place.file(".windlass/lanes/0000/00000001.seg");
+    let from = usize::try_from(fs::metadata(&segment).unwrap().len()).unwrap();
+    ok(place.run(&["run", "hello", "--session", "x"]));
+    let to = usize::try_from(fs::metadata(&segment).unwrap().len()).unwrap();
+    ok(place.run(&["resume", "a", "hello again"]));
+    let mut bytes = fs::read(&segment).unwrap();
+    bytes[from..to].fill(b'#');
+    fs::write(&segment, bytes).unwrap();
+
+    let name = format!("0000/00000001@{from}");
+    for words in [
+        vec!["verify"],
+        vec!["copy", "--from", "file:.windlass", "--to", "file:there"],
+    ] {
+        let told = place.run(&words);
+        assert_eq!(told.code, 5, "{words:?}: {}", told.err);
+        assert!(told.out.contains("a: "), "{}", told.out);
+        let what_to_do = format!("repair --lost {name}");
+        assert!(told.err.contains(&what_to_do), "{}", told.err);
+    }
+    // Nobody can say that this name had no facts there.
+    let refused = place.run(&["run", "hello", "--session", "new"]);
+    assert_eq!(refused.code, 5, "{}", refused.err);
+    for wrong in [
+        &["repair", "--lost", "0000/00000001@64"][..],
+        &["repair", "--lost", "here"],
+        &["repair", "a", "--lost", &name],
+        &["repair"],
+    ] {
+        assert_ne!(place.run(wrong).code, 0, "{wrong:?}");
+    }
+    let done = ok(place.run(&["repair", "--lost", &name, "--save", "lost"]));
+    assert!(done.err.contains("lost.damaged"), "{}", done.err);
+    let saved = lines(&fs::read_to_string(place.file("lost.damaged")).unwrap());
+    assert_eq!(saved[0]["at"], from);
+    let all = "IyMj".repeat((to - from) / 3);
+    assert!(saved[0]["base64"].as_str().unwrap().starts_with(&all));
+    ok(place.run(&["verify"]));
+    for session in ["new", "x"] {
+        ok(place.run(&["run", "hello", "--session", session]));
+    }
+    ok(place.run(&["verify"]));
+}
+
+#[test]
+fn a_session_that_is_damaged_from_its_beginning_is_erased() {
+    let place = Place::new();
+    ok(place.run(&["run", LONG, "--session", "s"]));
+    ok(place.run(&["run", "hello", "--session", "other"]));
+    let log = ok(place.run(&["log", "s"])).out;
+    hurt(&place, log.lines().next().unwrap());
+    let repair = place.run(&["repair", "s", "--truncate-at", "1"]);
+    assert_eq!(repair.code, 5, "{}", repair.err);
+    assert!(repair.err.contains("erase"), "{}", repair.err);
+    assert_eq!(place.run(&["erase", "s"]).code, 2);
+    ok(place.run(&["erase", "s", "--yes"]));
+    assert!(!place.file(".windlass/blobs/s").exists());
+    assert_eq!(place.run(&["log", "s"]).code, 2);
+    assert_eq!(place.run(&["erase", "s", "--yes"]).code, 2);
+    let verified = ok(place.run(&["verify"])).out;
+    assert!(verified.starts_with("other: "), "{verified}");
+    ok(place.run(&["run", "hello", "--session", "s"]));
+}
+
+#[test]
+fn settled_sessions_that_are_old_enough_are_erased_with_their_outputs() {
+    let place = Place::new();
+    for session in ["a", "b"] {
+        ok(place.run(&["run", LONG, "--session", session]));
+    }
+    let done = ok(place.run(&["compact", "--erase-after", "90days"]));
+    assert!(done.err.contains("erased: 0"), "{}", done.err);
+    assert_eq!(ok(place.run(&["sessions"])).out.lines().count(), 2);
+    assert_eq!(place.run(&["compact", "--erase-after", "old"]).code, 2);
+    let done = ok(place.run(&["compact", "--erase-after", "0s"]));
+    assert!(done.err.contains("erased: 2"), "{}", done.err);
+    assert_eq!(ok(place.run(&["sessions"])).out, "");
+    for session in ["a", "b"] {
+        assert!(!place.file(".windlass/blobs").join(session).exists());
+    }
+    let elsewhere = place.run(&["compact", "--store", "file:nowhere"]);
+    assert_eq!(elsewhere.code, 2, "{}", elsewhere.err);
+}

@@ -159,8 +159,12 @@ fn a_connection_that_goes_silent_costs_an_append_a_third_of_the_patience() {
         let facts = numbered_facts(&id, Seq::ZERO, 1);
         store.append(&id, epoch, Seq::ZERO, &facts).await.unwrap();
         faults.silencing.store(1, Ordering::SeqCst);
-        let facts = numbered_facts(&id, Seq(1), 1);
+        let (began, facts) = (Instant::now(), numbered_facts(&id, Seq(1), 1));
         store.append(&id, epoch, Seq(1), &facts).await.unwrap();
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "it is asked again in time"
+        );
         assert_eq!(faults.silent.load(Ordering::SeqCst), 1);
         assert_eq!(store.verify(&id).await.unwrap().last, Seq(2));
     });

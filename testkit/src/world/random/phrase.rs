@@ -1,0 +1,178 @@
+//! Phrases: steps that mean more one after the other, so that what is rare is reached at all.
+
+use proptest::prelude::*;
+use windlass_core::{
+    Delivery, FailureKind, HookVerdict, Interrupter, ObservationStatus, PROGRAM_TOOL, Retry,
+    StopReason, StopWhen,
+};
+
+use super::super::posture::{AGENT, RECONCILES};
+use super::super::programs::{ProgramEndWord, ProgramWord};
+use super::super::script::{Compacted, Cost, Step};
+use super::{arguments, call, hook, long, partial, program_end, word, words};
+
+/// Steps that mean more one after the other.
+pub(super) fn phrase() -> impl Strategy<Value = Vec<Step>> {
+    let ended = |fault| Step::End {
+        stop: StopReason::Stop,
+        cost: Cost::default(),
+        fault,
+    };
+    let end = move || ended(None);
+    let misshapen = move || ended(Some(String::from("odd")));
+    let overflow = Step::Fail {
+        kind: FailureKind::ContextOverflow,
+        retry: Retry::Never,
+        cost: Cost::default(),
+        partial: String::new(),
+    };
+    let compacted = || Step::Compacted(Compacted::Sketched(String::new()));
+    prop_oneof![
+        1 => (words(), hook()).prop_map(move |(text, hook)| vec![Step::Text(text), end(), hook]),
+        1 => words().prop_map(move |text| {
+            let text = || Step::Text(text.clone());
+            vec![text(), end(), deny(), text(), end(), deny()]
+        }),
+        1 => words().prop_map(move |text| vec![Step::Refusal(text), end()]),
+        1 => (words(), words()).prop_map(move |(first, next)| {
+            let (first, next) = (Step::Text(first), Step::Text(next));
+            vec![first, misshapen(), next, misshapen()]
+        }),
+        1 => (long(), long()).prop_map(move |(said, answer)| {
+            vec![Step::send(&said), Step::Text(answer), end(), compacted()]
+        }),
+        1 => Just(vec![overflow, compacted()]),
+        1 => deployed().prop_map(|call| vec![call, Step::Sync, crash_at_once()]),
+        1 => (call(), word()).prop_map(|(call, word)| {
+            let (nth, about) = (0, Some(String::from("other")));
+            let other = Step::Answer {
+                nth,
+                about,
+                word: word.clone(),
+            };
+            let word = Some(word);
+            vec![call, other, Step::Asked { nth, word }]
+        }),
+        1 => (words(), partial())
+            .prop_map(|(text, partial)| { vec![steer(text), Step::Yielded(partial)] }),
+        4 => (program_end(), program_end()).prop_map(move |(first, next)| {
+            let written = [written(), end(), called(), done(0), first, written(), end()];
+            written.into_iter().chain([next]).collect()
+        }),
+        2 => prop::bool::ANY.prop_map(move |ends| {
+            let over = if ends { done(0) } else { Step::Sync };
+            vec![
+                written(),
+                end(),
+                called(),
+                over,
+                enough(),
+                Step::Wait(2_000),
+            ]
+        }),
+        2 => Just(vec![lent(), Step::Sync, crash_at_once()]),
+        2 => Just(vec![lent(), end(), enough(), Step::Wait(20_000)]),
+        1 => Just(vec![
+            written(),
+            end(),
+            rejected(),
+            written(),
+            end(),
+            rejected()
+        ]),
+    ]
+}
+
+/// A program, in an answer that goes on.
+fn written() -> Step {
+    Step::Call {
+        tool: PROGRAM_TOOL.to_owned(),
+        id: String::new(),
+        fault: None,
+        arguments: String::from("{}"),
+    }
+}
+
+/// It makes a call that changes something.
+fn called() -> Step {
+    let call = (String::from("write"), String::from("{}"));
+    Step::Program {
+        nth: 0,
+        word: ProgramWord::Calls(vec![call]),
+    }
+}
+
+/// It returns what does not fit.
+fn rejected() -> Step {
+    let word = ProgramWord::Ends {
+        end: ProgramEndWord::Return,
+        fault: Some(String::from("odd")),
+        keeps: None,
+        value: String::from("1"),
+    };
+    Step::Program { nth: 0, word }
+}
+
+fn done(nth: usize) -> Step {
+    Step::Finish {
+        status: ObservationStatus::Done,
+        nth,
+        took: None,
+        output: String::from("ok"),
+    }
+}
+
+/// A call of the tool that is an agent, where one is.
+fn lent() -> Step {
+    Step::Call {
+        tool: AGENT.to_owned(),
+        id: String::new(),
+        fault: None,
+        arguments: String::from("{}"),
+    }
+}
+
+fn enough() -> Step {
+    Step::Interrupt {
+        by: Interrupter::Person,
+        when: StopWhen::Now,
+    }
+}
+
+/// A call that its tool can say of what became of it.
+fn deployed() -> impl Strategy<Value = Step> {
+    arguments().prop_map(|arguments| Step::Call {
+        tool: RECONCILES.to_owned(),
+        id: String::new(),
+        fault: None,
+        arguments,
+    })
+}
+
+fn crash_at_once() -> Step {
+    Step::Crash {
+        lose: 0,
+        away_ms: 0,
+    }
+}
+
+fn deny() -> Step {
+    Step::Hook {
+        nth: 0,
+        verdict: HookVerdict::Deny,
+        edit: None,
+        context: None,
+        reason: String::new(),
+    }
+}
+
+fn steer(text: String) -> Step {
+    Step::Send {
+        delivery: Delivery::Steer,
+        key: None,
+        dry_run: false,
+        context: Vec::new(),
+        images: 0,
+        text,
+    }
+}

@@ -67,6 +67,57 @@ fn one_sample_does_what_takes_several_calls() {
 }
 
 #[test]
+fn where_one_sample_is_left_for_work_the_command_says_that_no_tool_is_called() {
+    let signature = ["--program", "ptclisp", "--answer-signature", "{n :int}"];
+    let few = "one sample for work (--max-samples 3, of which --answer-retries 2 are set aside";
+    for (more, said) in [
+        (&["--max-samples", "3"][..], Some(few)),
+        (&["--max-samples", "4"], None),
+        (&["--max-samples", "3", "--answer-retries", "1"], None),
+        (
+            &["--max-samples", "1", "--answer-retries", "0"],
+            Some("(--max-samples 1)"),
+        ),
+        (&["--max-samples", "3", "--answer-retries", "0"], None),
+    ] {
+        let place = Place::new();
+        let run = place.run(
+            &[
+                &["run", "How many?", "--session", "s"],
+                &signature[..],
+                more,
+            ]
+            .concat(),
+        );
+        assert_eq!(
+            run.err.contains("cannot call tools"),
+            said.is_some(),
+            "{more:?}: {}",
+            run.err
+        );
+        assert!(
+            said.is_none_or(|said| run.err.contains(said)),
+            "{more:?}: {}",
+            run.err
+        );
+        // It is as it says.
+        let kinds = place
+            .log("s")
+            .into_iter()
+            .filter(|fact| fact["kind"] == "SampleStarted");
+        let first = kinds
+            .map(|fact| fact["body"]["kind"].clone())
+            .next()
+            .unwrap();
+        assert_eq!(first == "must_return", said.is_some(), "{more:?}: {first}");
+    }
+    // Without programs each sample may call tools.
+    let place = Place::new();
+    let run = place.run(&["run", "How many?", "--max-samples", "1"]);
+    assert!(!run.err.contains("cannot call tools"), "{}", run.err);
+}
+
+#[test]
 fn every_plan_of_the_demo_is_a_program_that_runs() {
     for runtime in RUNTIMES {
         let place = Place::new();

@@ -7,10 +7,32 @@ use windlass::core::{EffectClass, Fact, GOAL_TOOL, Phase, Seq, Session, SessionI
 use windlass::ports::LogStore;
 
 use crate::exit::Failure;
-use crate::present::{tell, visible};
+use crate::present::{complain, tell, visible};
 
 /// How many sessions of agents are named.
 pub(super) const NAMED: usize = 100;
+
+/// Says so where programs are offered tools that none of them may call: the last sample for work
+/// calls none, and there is only one.
+pub(super) fn on_tools_that_no_program_calls(settings: &Settings) {
+    let limits = &settings.limits;
+    let offered = settings.options.program.is_some() && !settings.tools.is_empty();
+    if !offered || settings.work_samples(limits) > 1 {
+        return;
+    }
+    let aside = match &settings.options.answer {
+        Some(answer) if answer.retries > 0 => format!(
+            ", of which --answer-retries {} are set aside for an answer that does not fit",
+            answer.retries
+        ),
+        Some(_) | None => String::new(),
+    };
+    complain(&format!(
+        "a turn has one sample for work (--max-samples {}{aside}), and the program of the last one \
+         cannot call tools: none will be called. Allow more samples for that",
+        limits.samples
+    ));
+}
 
 /// Refuses to go on with an unfinished turn whose tools are gone: each call to one would fail for
 /// good, and the turn with them. Whoever names a tools file has decided.

@@ -111,6 +111,7 @@ async fn attempt(
     };
     let conversation = rig.engine.open(id, &super::me(), start).await?;
     announce(task, id, &rig, recorded.is_some());
+    remark::on_tools_that_no_program_calls(&rig.settings);
     if let Some(session) = &recorded {
         leave_no_agents(&rig, session).await;
         remark::on_changes(store.as_ref(), session, &rig.settings, &site.workspace).await?;

@@ -1,5 +1,7 @@
 //! What the session of an agent is opened with, and what it may get later.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use windlass_core::{
     AgentSpec, CallId, Concurrency, Draft, EffectClass, GOAL_TOOL, Input, Lent, Limits, Lineage,
     OpenSession, Reject, Seq, Session, SessionId, Settings, Stamped, Timestamp, ToolChoice,

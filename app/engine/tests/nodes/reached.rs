@@ -166,7 +166,7 @@ async fn what_the_driver_refuses_is_refused_in_its_words() {
     }
     let empty = soon(reached.send(said(""))).await;
     assert!(matches!(empty, Err(SendError::Rejected(Reject::Empty))));
-    let large = soon(reached.send(said(&"x".repeat(5 << 20)))).await;
+    let large = soon(reached.send(said(&"x".repeat(17 << 20)))).await;
     assert!(matches!(large, Err(SendError::TooLarge(_))), "{large:?}");
     let mut settings = fleet.settings();
     let tool = CounterTool::new("pay", EffectClass::Effectful).tool();

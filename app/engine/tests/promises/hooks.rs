@@ -226,7 +226,7 @@ async fn what_a_hook_says_is_bounded() {
     let (world, _, _) = around_a_call(at().says(deny("x".repeat(100_000))));
     world.turn().await;
     assert_eq!(decided(&world)[0].reason.len(), 4_096);
-    let hook = at().says(edit(&"x".repeat(5_000_000))).fails_open();
+    let hook = at().says(edit(&"x".repeat(17_000_000))).fails_open();
     let (world, _, runs) = around_a_call(hook);
     let (report, _) = world.turn().await;
     assert!(failure(&report).starts_with("Hook: hook loud: it said"));
@@ -237,7 +237,7 @@ async fn what_a_hook_says_is_bounded() {
         (HookVerdict::Overrun, &None)
     );
     assert!(
-        decided.reason.contains("5000000 bytes"),
+        decided.reason.contains("17000000 bytes"),
         "{}",
         decided.reason
     );

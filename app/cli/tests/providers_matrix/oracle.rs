@@ -1,6 +1,7 @@
 //! What a body lacks of a conversation, found by comparing the two: nothing here knows how an
 //! adapter decides.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
@@ -21,17 +22,21 @@ pub(crate) fn by_part(lowered: &[Lowered]) -> Counts {
     counts
 }
 
+/// What is said as context is: what nobody but the engine has to say.
+fn context(item: &PromptItem) -> Option<Cow<'_, str>> {
+    if let PromptItem::Context { text } = item {
+        return Some(Cow::Borrowed(text));
+    }
+    if let PromptItem::Told { calls } = item {
+        return Some(Cow::Owned(calls.text()));
+    }
+    None
+}
+
 /// What a body lacks, by part.
 pub(crate) fn lowered(place: &Place, items: &[PromptItem], body: &Value) -> Counts {
-    let contexts: Vec<&str> = items
-        .iter()
-        .filter_map(|item| {
-            if let PromptItem::Context { text } = item {
-                return Some(&**text);
-            }
-            None
-        })
-        .collect();
+    let contexts: Vec<Cow<'_, str>> = items.iter().filter_map(context).collect();
+    let contexts: Vec<&str> = contexts.iter().map(|text| &**text).collect();
     let seen = Seen::of(place.dialect, body, &contexts);
     let calls: Vec<(&str, &CallItem)> = items
         .iter()

@@ -58,17 +58,20 @@ fn each_cycle_is_told_with_its_calls_and_a_cut_log_leaves_one_unfinished() {
     assert_eq!(open[1]["tool_calls"][0]["status"], serde_json::Value::Null);
     assert_eq!(open.len(), 2);
 
-    // A server tells the same, in the same words.
+    // A server goes on with that turn, and tells the same in the same words.
     let server = Server::start(&place, &[]);
+    let turn = format!("/v1/sessions/s/turns/{}", cycles[0]["turn"]);
+    let (_, ended) = server.get(server.token(), &turn, "Prefer: wait=60\r\n");
+    assert_eq!(ended["state"], "settled", "{ended}");
     let path = "/v1/sessions/s/turns?snapshots=true";
     let (status, told) = server.get(server.token(), path, "");
-    assert_eq!(
-        (status, &told["next"]),
-        (200, &serde_json::Value::Null),
-        "{told}"
-    );
-    assert_eq!(told["snapshots"].as_array().unwrap()[..], open[..1]);
-    assert_eq!(told["open"], open[1]);
+    assert_eq!(status, 200, "{told}");
+    assert_eq!(server.stop("TERM").code, 0);
+    let after = lines(&place.run(&["show", "s", "--turns", "--json"]).out);
+    assert_eq!(after[0], cycles[0]);
+    assert!(after.len() > open.len(), "{after:?}");
+    let all = serde_json::json!({"snapshots": after, "open": null, "next": null});
+    assert_eq!(told, all);
 }
 
 #[test]

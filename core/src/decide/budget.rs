@@ -1,12 +1,10 @@
-//! Budgets: what a sample is expected to take, what stands against it, and what is lent.
+//! Budgets: what a sample is expected to take, and what stands against it.
 
 use super::Plan;
-use crate::agent::{AgentSpec, Lent};
 use crate::compaction::Shown;
-use crate::deadline::left_ms;
 use crate::fact::Reserved;
 use crate::outcome::LimitKind;
-use crate::session::{Session, Stage, Turn};
+use crate::session::{Session, Turn};
 use crate::usage::Usage;
 
 /// Bytes of text that a token has at least, on average. English has more than four; this errs on
@@ -24,33 +22,38 @@ pub(super) struct More {
     pub(super) items: u64,
 }
 
+impl More {
+    /// An estimate of its tokens, where nobody has measured it.
+    pub(super) fn tokens(self) -> u64 {
+        let text = self.bytes.div_ceil(BYTES_PER_TOKEN);
+        text.saturating_add(self.items.saturating_mul(TOKENS_PER_ITEM))
+    }
+}
+
 /// An estimate of the tokens of a request that shows so much more.
 ///
 /// Where the provider has measured an earlier request, this one is a longer form of it, since a
 /// compaction forgets the measure: only what came since is estimated. A request that is said to have
 /// had no tokens at all was not measured.
 pub(super) fn tokens(session: &Session, turn: &Turn, more: More) -> u64 {
-    let guess = |bytes: u64, items: u64| {
-        let text = bytes.div_ceil(BYTES_PER_TOKEN);
-        text.saturating_add(items.saturating_mul(TOKENS_PER_ITEM))
-    };
     let Shown { bytes, items, .. } = session.shown;
     match &session.measured {
         Some(measured) if measured.tokens > 0 => {
             let since = bytes.saturating_sub(measured.shown.bytes);
             let items = items.saturating_sub(measured.shown.items);
-            let more = guess(
-                since.saturating_add(more.bytes),
-                items.saturating_add(more.items),
-            );
-            measured.tokens.saturating_add(more)
+            let since = More {
+                bytes: since.saturating_add(more.bytes),
+                items: items.saturating_add(more.items),
+            };
+            measured.tokens.saturating_add(since.tokens())
         }
         Some(_) | None => {
             let all = bytes.saturating_add(turn.base_bytes);
-            guess(
-                all.saturating_add(more.bytes),
-                items.saturating_add(more.items),
-            )
+            let all = More {
+                bytes: all.saturating_add(more.bytes),
+                items: items.saturating_add(more.items),
+            };
+            all.tokens()
         }
     }
 }
@@ -79,7 +82,7 @@ pub(super) fn spent(turn: &Turn) -> Option<LimitKind> {
 /// What is set aside for the next sample, or the limit that leaves no room for it.
 pub(super) fn reserve(plan: &Plan, turn: &Turn) -> Result<Reserved, LimitKind> {
     let limits = &turn.limits;
-    let reserved = estimate(plan, turn);
+    let reserved = estimate(plan, turn, More::default());
     let over = |limit: u64, spent: u64, more: u64| limit > 0 && spent.saturating_add(more) > limit;
     if over(limits.tokens, turn.tokens(), reserved.tokens) {
         return Err(LimitKind::Tokens);
@@ -90,15 +93,15 @@ pub(super) fn reserve(plan: &Plan, turn: &Turn) -> Result<Reserved, LimitKind> {
     Ok(reserved)
 }
 
-/// What the next sample is expected to take of what is limited.
-fn estimate(plan: &Plan, turn: &Turn) -> Reserved {
+/// What the next sample is expected to take of what is limited, where its request shows so much more.
+pub(super) fn estimate(plan: &Plan, turn: &Turn, more: More) -> Reserved {
     let limits = &turn.limits;
     let mut reserved = Reserved::default();
     if limits.tokens == 0 && limits.cost_micros == 0 {
         return reserved;
     }
     let usage = Usage {
-        input: Some(tokens(&plan.session, turn, More::default())),
+        input: Some(tokens(&plan.session, turn, more)),
         output: Some(turn.settings.max_output_tokens.unwrap_or(0)),
         ..Usage::default()
     };
@@ -109,57 +112,4 @@ fn estimate(plan: &Plan, turn: &Turn) -> Reserved {
         reserved.cost_micros = turn.settings.price.map_or(0, |price| price.of(&usage));
     }
     reserved
-}
-
-/// What an agent is lent: as much as it may have of what the turn has left, beside what calls that
-/// run are lent and what the turn needs for a sample that concludes it. `None` where nothing is left.
-pub(super) fn lend(plan: &Plan, turn: &Turn, agent: &AgentSpec) -> Option<Lent> {
-    let next = estimate(plan, turn);
-    // The answer that brought the call may still stream: what is set aside for it is taken, too.
-    let streams = match &turn.stage {
-        Stage::Sampling(sampling) => sampling.reserved,
-        Stage::Opening(_)
-        | Stage::Ready(_)
-        | Stage::Compacting(_)
-        | Stage::Backoff(_)
-        | Stage::Executing(_)
-        | Stage::Concluding(_)
-        | Stage::Ending(_) => Reserved::default(),
-    };
-    let (limits, out) = (&turn.limits, turn.lent());
-    let taken = turn.samples().saturating_add(out.samples);
-    // One is for the model to conclude with, and those for retries are for nothing else.
-    let kept = turn.kept_for_retries().saturating_add(1);
-    let left = limits.samples.saturating_sub(taken).saturating_sub(kept);
-    let share = |limit: u64, declared: u64, taken: [u64; 4]| {
-        if limit == 0 {
-            return Some(declared);
-        }
-        let taken = taken
-            .iter()
-            .fold(0, |sum: u64, one| sum.saturating_add(*one));
-        let left = limit.saturating_sub(taken);
-        let most = if declared == 0 {
-            left
-        } else {
-            left.min(declared)
-        };
-        (most > 0).then_some(most)
-    };
-    let tokens = [turn.tokens(), out.tokens, streams.tokens, next.tokens];
-    let money = [
-        turn.cost_micros(),
-        out.cost_micros,
-        streams.cost_micros,
-        next.cost_micros,
-    ];
-    let samples = left.min(agent.samples);
-    let time = left_ms(turn, plan.at);
-    (samples > 0 && time != Some(0)).then_some(())?;
-    Some(Lent {
-        samples,
-        tokens: share(limits.tokens, agent.tokens, tokens)?,
-        cost_micros: share(limits.cost_micros, agent.cost_micros, money)?,
-        turn_ms: time.unwrap_or(0),
-    })
 }

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use super::hooks::{self, At};
-use super::{Plan, budget, policy, programs};
+use super::{Plan, lending, policy, programs};
 use crate::call::{Observation, ObservationStatus, Verdict};
 use crate::fact::{
     ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, Decider, Fact,
@@ -260,7 +260,7 @@ fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
     }
     let planned = planned(turn, call);
     let agent = turn.agent(call).filter(|_| !planned);
-    let lent = agent.map(|agent| budget::lend(plan, turn, agent));
+    let lent = agent.map(|agent| lending::lend(plan, turn, agent));
     if lent == Some(None) {
         let words = "Not run: too little of the turn's budget is left to lend it to an agent. Do \
                      the work yourself, or conclude.";

@@ -12,6 +12,7 @@ mod conclude;
 mod context;
 mod hooks;
 mod input;
+mod lending;
 mod policy;
 mod proceed;
 mod programs;

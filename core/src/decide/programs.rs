@@ -18,6 +18,10 @@ use crate::item::CallItem;
 use crate::program::{ProgramOutcome, SampleKind};
 use crate::session::{CallState, Progress, Stage, Turn};
 
+/// What the model is told before the last sample for work.
+pub(super) const LAST: &str = "This is the last program of this turn. It cannot call tools: a program \
+                               that names one is refused. Return the result now, with what is known.";
+
 pub(super) fn on_programmed(
     plan: &mut Plan,
     key: EffectKey,
@@ -161,10 +165,8 @@ pub(super) fn last_sample(turn: &Turn) -> Option<Fact> {
     if turn.told_last || turn.next_kind() != SampleKind::MustReturn {
         return None;
     }
-    let text = "This is the last program of this turn. It cannot call tools: a program that names one \
-                is refused. Return the result now, with what is known.";
     Some(Fact::ContextInjected(ContextInjected {
-        from: ContextSource::LastSample { text: text.into() },
+        from: ContextSource::LastSample { text: LAST.into() },
         lasting: Lasting::Turn,
     }))
 }

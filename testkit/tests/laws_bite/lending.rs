@@ -59,6 +59,27 @@ fn law_09_kills_lending_what_is_not_there() {
 }
 
 #[test]
+fn law_09_kills_lending_what_the_last_sample_takes() {
+    let tokens = |tokens: u64| started(TOKENS, |fact| fact.lent.as_mut().unwrap().tokens = tokens);
+    // 115 are set aside for the answer that streams, as many for the one that concludes, and an
+    // eighth of what is lent for what the agent says.
+    assert!(!tokens(4_240));
+    assert!(tokens(4_250));
+    // A retry takes them once more.
+    let script = RETRIES.replace("samples=5", "samples=5 tokens=5000");
+    let script = script.replace("end stop", "end stop tokens=200");
+    let tokens = |tokens: u64| {
+        started(&script, |fact| {
+            if let Some(lent) = &mut fact.lent {
+                lent.tokens = tokens;
+            }
+        })
+    };
+    assert!(!tokens(3_670));
+    assert!(tokens(3_690));
+}
+
+#[test]
 fn law_09_kills_lending_time_that_is_over() {
     let lends = |ms: u64| started(TIME, |fact| fact.lent.as_mut().unwrap().turn_ms = ms);
     assert!(lends(601));

@@ -112,13 +112,13 @@ fn a_call_that_is_taken_up_again_is_lent_the_same() {
             > call put {"prompt":"look"}
                6 ItemAdded call put {"prompt":"look"}
                7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1, lent 2 samples, 670 tokens
+               8 CallStarted call 6 attempt 1, lent 2 samples, 504 tokens
                  run call 6@8
             > end stop tokens=100 out=20
                9 SampleEnded stop, 120 tokens
             > crash
                  the log ends at 9
-              10 CallStarted call 6 attempt 2, lent 2 samples, 670 tokens
+              10 CallStarted call 6 attempt 2, lent 2 samples, 504 tokens
                  run call 6@10
             > done 0 took=2/60/0 found
               11 CallObserved call 6 done: found, took 2 samples, 60 tokens
@@ -129,6 +129,153 @@ fn a_call_that_is_taken_up_again_is_lent_the_same() {
             > end stop tokens=150 out=20
               14 SampleEnded stop, 170 tokens
               15 TurnSettled completed
+        "#]],
+    );
+}
+
+/// The agent takes all that it was lent, and says as much as it may.
+#[test]
+fn a_turn_can_say_what_its_agent_found_whatever_that_took() {
+    check(
+        r#"
+            open samples=4 tokens=900 agent=2
+            send hello
+            call put {"prompt":"look"}
+            end stop tokens=100 out=20
+            done 0 took=2/504/0 x*189
+            text done
+            end stop tokens=190 out=20
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside
+                 run sample@5
+            > call put {"prompt":"look"}
+               6 ItemAdded call put {"prompt":"look"}
+               7 CallDecided call 6 allow: the permissions allow it
+               8 CallStarted call 6 attempt 1, lent 2 samples, 504 tokens
+                 run call 6@8
+            > end stop tokens=100 out=20
+               9 SampleEnded stop, 120 tokens
+            > done 0 took=2/504/0 x*189
+              10 CallObserved call 6 done: x*189, took 2 samples, 504 tokens
+              11 SampleStarted sample 2 attempt 1 because tool results, 194 tokens set aside
+                 run sample@11
+            > text done
+              12 ItemAdded text "done"
+            > end stop tokens=190 out=20
+              13 SampleEnded stop, 210 tokens
+              14 TurnSettled completed
+        "#]],
+    );
+}
+
+#[test]
+fn the_last_program_has_the_tokens_that_it_needs() {
+    check(
+        r#"
+            open program=3 samples=3 tokens=1200 agent=2
+            send hello
+            call run_program {}
+            end stop tokens=100 out=20
+            program 0 calls put {"prompt":"look"}
+            done 0 took=1/698/0 x*261
+            program 0 value 1
+            call run_program {}
+            end stop tokens=200 out=20
+            program 0 return 1
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2, 99 tokens set aside
+                 run sample@5
+            > call run_program {}
+               6 ItemAdded call run_program {}
+               7 CallDecided call 6 allow: the tool is read-only
+            > end stop tokens=100 out=20
+               8 SampleEnded stop, 120 tokens
+               9 CallStarted call 6 attempt 1
+                 run call 6@9
+            > program 0 calls put {"prompt":"look"}
+              10 ProgramCalled program 6: put {"prompt":"look"}
+              11 CallDecided call 10 allow: the permissions allow it
+              12 CallStarted call 10 attempt 1, lent 1 samples, 698 tokens
+                 run call 10@12
+            > done 0 took=1/698/0 x*261
+              13 CallObserved call 10 done: x*261, took 1 samples, 698 tokens
+                 run call 6@13
+            > program 0 value 1
+              14 ProgramRun program 6 value 1
+              15 CallObserved call 6 done: The program ended with this value:
+            <data>
+            1
+            </data>
+              16 ContextInjected last sample: "This is the last program of this turn. It cannot call tools: a program that names one is refused. Return the result now, with what is known."
+              17 SampleStarted sample 2 attempt 1 because tool results, must return, 218 tokens set aside
+                 run sample@17
+            > call run_program {}
+              18 ItemAdded call run_program {}
+              19 CallDecided call 18 allow: the tool is read-only
+            > end stop tokens=200 out=20
+              20 SampleEnded stop, 220 tokens
+              21 CallStarted call 18 attempt 1
+                 run call 18@21
+            > program 0 return 1
+              22 ProgramRun program 18 return 1
+              23 CallObserved call 18 done: The program returned:
+            <data>
+            1
+            </data>
+              24 TurnSettled completed
+        "#]],
+    );
+}
+
+#[test]
+fn of_agents_beside_each_other_each_leaves_room_for_both_results() {
+    check(
+        r#"
+            open samples=9 tokens=9000 agent=2
+            send hello
+            call put {"prompt":"a"}
+            call put {"prompt":"b"}
+            end stop tokens=100 out=20
+            done 0 took=2/9000/0 a
+            call put {"prompt":"c"}
+            end stop
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside
+                 run sample@5
+            > call put {"prompt":"a"}
+               6 ItemAdded call put {"prompt":"a"}
+               7 CallDecided call 6 allow: the permissions allow it
+               8 CallStarted call 6 attempt 1, lent 2 samples, 7705 tokens
+                 run call 6@8
+            > call put {"prompt":"b"}
+               9 ItemAdded call put {"prompt":"b"}
+              10 CallDecided call 9 allow: the permissions allow it
+              11 CallObserved call 9 not_started: Not run: too little of the turn's budget is left to lend it to an agent. Do the work yourself, or conclude.
+            > end stop tokens=100 out=20
+              12 SampleEnded stop, 120 tokens
+            > done 0 took=2/9000/0 a
+              13 CallObserved call 6 done: a, took 2 samples, 9000 tokens
+              14 TurnSettled exhausted: tokens
+            > call put {"prompt":"c"}
+            > end stop
         "#]],
     );
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use windlass_core::{
-    CallId, CallObserved, CallStarted, Lent, Limits, ObservationStatus, Recorded, Timestamp, Took,
+    CallId, CallObserved, CallStarted, Lent, Limits, ObservationStatus, Recorded, Reserved,
+    Timestamp, Took,
 };
 
 use crate::laws::{Broken, Held, hold};
@@ -20,6 +21,38 @@ pub(super) struct Bounds<'a> {
     pub(super) kept: u32,
     /// When the turn's time is over, if it is limited.
     pub(super) until: Option<Timestamp>,
+    /// What the answer that streams is expected to take.
+    pub(super) streams: Reserved,
+    /// What each further sample takes at least, as far as the log tells.
+    pub(super) each: Reserved,
+    /// What an agent's result takes at most, if answers are limited.
+    pub(super) result: Option<Reserved>,
+}
+
+/// An agent's result takes so manieth of what it was lent, where nobody says how long an answer is.
+const RESULT: u64 = 8;
+
+impl Bounds<'_> {
+    /// The samples that the turn keeps to conclude with: one, and those for retries.
+    fn last(&self) -> u64 {
+        u64::from(self.kept) + 1
+    }
+
+    /// What is kept so that each of the last samples can show the result of an agent that is lent so
+    /// much.
+    fn for_result(&self, lent: u64, most: Option<u64>) -> u64 {
+        let result = most.map_or(lent / RESULT, |most| most.min(lent));
+        self.last().saturating_mul(result)
+    }
+}
+
+/// One of the sums that a turn is limited to.
+struct Sum {
+    what: &'static str,
+    limit: u64,
+    taken: u64,
+    each: u64,
+    result: Option<u64>,
 }
 
 impl Lending {
@@ -48,8 +81,9 @@ impl Lending {
     }
 
     /// An agent is lent what is there, beside what others are lent, a sample for the turn, and those
-    /// that are kept for retries; no more time than the turn has; and is lent the same when it is taken up again. Nothing else is
-    /// lent anything. `agent` says of one whether this is its first run.
+    /// that are kept for retries, with the tokens and the money that these take; no more time than the
+    /// turn has; and is lent the same when it is taken up again. Nothing else is lent anything. `agent`
+    /// says of one whether this is its first run.
     pub(super) fn starts(
         &mut self,
         recorded: &Recorded,
@@ -72,22 +106,23 @@ impl Lending {
         }
         let out = self.with(spent);
         let samples = u64::from(lent.samples);
-        let sums = [
-            ("tokens", limits.tokens, out.tokens, lent.tokens),
-            (
-                "money",
-                limits.cost_micros,
-                out.cost_micros,
-                lent.cost_micros,
-            ),
-        ];
-        for (what, limit, taken, lent) in sums {
-            // Of these, 0 is no limit.
-            let fits = limit == 0 || (lent > 0 && taken.saturating_add(lent) <= limit);
-            hold(9, fits, || {
-                format!("{seq} lends {lent} {what}, and {taken} of {limit} are taken or lent")
-            })?;
-        }
+        let tokens = Sum {
+            what: "tokens",
+            limit: limits.tokens,
+            taken: spent.tokens.saturating_add(bounds.streams.tokens),
+            each: bounds.each.tokens,
+            result: bounds.result.map(|most| most.tokens),
+        };
+        self.leaves(recorded, bounds, &tokens, lent.tokens, |lent| lent.tokens)?;
+        let money = Sum {
+            what: "money",
+            limit: limits.cost_micros,
+            taken: spent.cost_micros.saturating_add(bounds.streams.cost_micros),
+            each: bounds.each.cost_micros,
+            result: bounds.result.map(|most| most.cost_micros),
+        };
+        let of = |lent: &Lent| lent.cost_micros;
+        self.leaves(recorded, bounds, &money, lent.cost_micros, of)?;
         let time = bounds.until.map(|until| until.since_ms(recorded.ts));
         let fits = time.is_none_or(|left| (1..=left).contains(&lent.turn_ms));
         hold(9, fits, || {
@@ -103,6 +138,34 @@ impl Lending {
         })?;
         self.0.insert(fact.call, lent);
         Ok(())
+    }
+
+    /// A loan of tokens or money leaves the turn what its last samples take, each with the results
+    /// of the agents.
+    fn leaves(
+        &self,
+        recorded: &Recorded,
+        bounds: &Bounds<'_>,
+        sum: &Sum,
+        lent: u64,
+        of: fn(&Lent) -> u64,
+    ) -> Held {
+        let others = self.0.values().map(of);
+        let kept = bounds.last().saturating_mul(sum.each);
+        let all = others.chain([lent]).fold(kept, |all, lent| {
+            let result = bounds.for_result(lent, sum.result);
+            all.saturating_add(lent).saturating_add(result)
+        });
+        let (taken, limit) = (sum.taken, sum.limit);
+        // Of these, 0 is no limit.
+        let fits = limit == 0 || (lent > 0 && taken.saturating_add(all) <= limit);
+        hold(9, fits, || {
+            let (seq, what) = (recorded.seq, sum.what);
+            format!(
+                "{seq} lends {lent} {what}: of {limit} {taken} are taken, and all that is lent comes to \
+                 {all} with what the turn needs to conclude"
+            )
+        })
     }
 
     /// What was taken of what was lent: all of it where nobody knows.

@@ -9,7 +9,8 @@
 //! begun, and after a request to stop after the step no sample is. What agents are lent and what they
 //! took counts as the turn's own: samples, tokens and money are limited over the whole tree. After
 //! each fact what is lent and what is spent are together less samples than the limit, no loan takes
-//! what is kept for retries, and none is open when the turn settles. A turn whose last answer does not
+//! what is kept for retries, nor the tokens and the money that the last samples take with what agents
+//! say, and none is open when the turn settles. A turn whose last answer does not
 //! have its shape does not complete.
 //!
 //! It kills: a decision that counts one too far, or that does not look at a limit at all.

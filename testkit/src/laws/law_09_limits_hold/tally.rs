@@ -8,11 +8,13 @@ use windlass_core::{
     Settings, Spent, Stands, StopReason, StopWhen, Timestamp, Usage, Verdict,
 };
 
+mod next;
 mod settling;
 
 use super::lending::{Bounds, Lending};
 use super::over;
 use crate::laws::{Held, hold, reading};
+use next::Next;
 
 /// What a turn has taken.
 pub(super) struct Tally {
@@ -44,6 +46,8 @@ pub(super) struct Tally {
     observed: Vec<CallId>,
     /// What was set aside for the sample, or the summary, that is out or was last.
     reserved: Reserved,
+    /// What the next sample takes.
+    next: Next,
     /// Whether a compaction is out.
     compacts: bool,
     stopped: bool,
@@ -89,6 +93,7 @@ impl Tally {
             denied: false,
             observed: Vec::new(),
             reserved: Reserved::default(),
+            next: Next::new(settings),
             compacts: false,
             stopped: false,
             paused: false,
@@ -184,6 +189,7 @@ impl Tally {
                 self.streams = false;
                 self.spent.calls += self.calls();
                 self.pay(fact.usage, true);
+                self.next.measured(fact.usage);
                 self.length = fact.stop == StopReason::Length;
                 self.again = false;
                 self.answered();
@@ -366,6 +372,7 @@ impl Tally {
         self.denied = false;
         self.observed.clear();
         self.reserved = fact.reserved;
+        self.next.asked(fact.reserved);
         let limits = self.limits;
         self.reserve(recorded, fact)?;
         let again = self.again && fact.because == Because::Retry;
@@ -448,11 +455,13 @@ impl Tally {
         let tool = reading::tool(log, id).map(|(_, _, tool)| tool);
         let agent = tool.is_some_and(|tool| tool.agent.is_some()) && !fact.plan;
         let (whole, agent) = (self.spent.whole(), agent.then_some(first));
-        let until = (limits.turn_ms > 0).then(|| self.opened_at.plus_ms(limits.turn_ms));
         let bounds = Bounds {
             limits: &limits,
             kept: self.kept_for_retries(),
-            until,
+            until: (limits.turn_ms > 0).then(|| self.opened_at.plus_ms(limits.turn_ms)),
+            streams: self.streaming(),
+            each: self.next.least(),
+            result: self.next.told(),
         };
         self.lending.starts(recorded, fact, &bounds, whole, agent)?;
         let class = tool.map_or(Concurrency::Exclusive, |tool| tool.concurrency);

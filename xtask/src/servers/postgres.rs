@@ -59,13 +59,13 @@ fn apt(arguments: &[&str]) -> anyhow::Result<()> {
     step("install postgresql", &mut apt).context(MISSING)
 }
 
-/// Starts a server, unless the environment names one; answers its URL.
+/// Starts a server, unless the environment names one.
 ///
 /// # Errors
 /// When it does not start.
-pub(super) fn start(servers: &mut Servers) -> anyhow::Result<String> {
-    if let Ok(url) = env::var(URL) {
-        return Ok(url);
+pub(super) fn start(servers: &mut Servers) -> anyhow::Result<()> {
+    if env::var_os(URL).is_some() {
+        return Ok(());
     }
     let server = PostgresServer::start().context("starting PostgreSQL for the tests")?;
     say(format_args!(
@@ -73,8 +73,7 @@ pub(super) fn start(servers: &mut Servers) -> anyhow::Result<String> {
         server.port(),
         server.data().display()
     ));
-    let url = server.url();
-    servers.variables.push((URL, url.clone()));
+    servers.variables.push((URL, server.url()));
     servers.add(server);
-    Ok(url)
+    Ok(())
 }

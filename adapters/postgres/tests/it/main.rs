@@ -15,7 +15,6 @@ mod damage;
 mod letters;
 mod nodes;
 mod opening;
-mod pooler;
 mod prepared;
 mod proxy;
 mod secret;

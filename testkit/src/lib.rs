@@ -26,6 +26,7 @@ pub mod live;
 #[cfg(unix)]
 pub mod nats;
 pub mod nodes;
+pub mod pgbouncer;
 pub mod postgres;
 #[cfg(unix)]
 pub mod power;

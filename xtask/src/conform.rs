@@ -58,8 +58,13 @@ pub(crate) fn run(name: Option<&str>) -> anyhow::Result<()> {
         let mut command = nextest()?;
         servers.tell(&mut command);
         step(member.short(), command.arg("nextest").args(package))?;
-        let covered = covered.into_iter();
-        let lines = covered.map(|(place, cases)| format!("{}: {cases} of {place}", member.short()));
+        let lines = covered.into_iter().map(|(place, cases)| {
+            let skipped = match servers.has(around(&place)) {
+                true => "",
+                false => ": SKIPPED, as was said above",
+            };
+            format!("{short}: {cases} of {place}{skipped}")
+        });
         table.extend(lines);
     }
     say(format_args!("\nconform: cases that passed"));
@@ -169,6 +174,12 @@ fn place(path: &str) -> Option<String> {
     }
 }
 
+/// Where a suite runs, of what [`place`] says of it; empty for the adapter itself.
+fn around(place: &str) -> &str {
+    let (_, around) = place.split_once(" (").unwrap_or((place, ""));
+    around.trim_end_matches(')')
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -197,6 +208,8 @@ mod tests {
             ("provider_suite (chat)".to_owned(), 1),
         ];
         assert_eq!(covered, BTreeMap::from(expected));
+        let around: Vec<&str> = covered.keys().map(|place| around(place)).collect();
+        assert_eq!(around, ["", "chat"]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
+use tokio::sync::Notify;
 use tokio_postgres::AsyncMessage;
 use tokio_postgres::types::Type;
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -13,6 +14,7 @@ use windlass_core::SessionId;
 use windlass_ports::StoreError;
 
 use crate::bundle::Assembly;
+use crate::database::Database;
 use crate::error::words;
 use crate::group::seq;
 use crate::node::Leaving;
@@ -25,6 +27,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// waited for.
 const PING: Duration = Duration::from_secs(3);
 const ANSWER: Duration = Duration::from_secs(5);
+/// How long whoever listens anew waits for what it has told itself by another connection.
+const ECHO: Duration = Duration::from_secs(5);
 /// The time between one notification and the next: what grows meanwhile is told in one.
 const PACE: Duration = Duration::from_millis(5);
 /// The most sessions that are asked for in one statement.
@@ -62,6 +66,8 @@ pub(crate) struct Channels {
     pub(crate) hears: String,
     /// What streams.
     pub(crate) live: String,
+    /// Whether notifications come at all.
+    echo: String,
 }
 
 impl Channels {
@@ -71,17 +77,20 @@ impl Channels {
             mail: format!("{logs}_mail"),
             hears: format!("{logs}_hears"),
             live: format!("{logs}_live"),
+            echo: format!("{logs}_echo"),
             logs,
         }
     }
 }
+
+/// Tells a channel something, in a transaction whose sync nobody waits for.
+const NOTIFY: &str = "select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)";
 
 /// Tells others which logs grew: one notification at a time, for all that grew meanwhile. It is a
 /// transaction of its own, for one that notifies holds a lock of the whole server until it is synced.
 /// Nobody waits for that sync: a notification does not outlive the server in any case, and the appends
 /// of which it tells are durable.
 pub(crate) async fn tell(shared: Weak<Shared>, tails: Arc<crate::tails::Tails>) {
-    const SQL: &str = "select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)";
     loop {
         tails.to_tell.notified().await;
         let Some(shared) = shared.upgrade() else {
@@ -92,7 +101,7 @@ pub(crate) async fn tell(shared: Weak<Shared>, tails: Arc<crate::tails::Tails>) 
             let params = &[(&channel as _, Type::TEXT), (&notice as _, Type::TEXT)];
             let told = shared
                 .database
-                .rows("telling of an append", SQL, params)
+                .rows("telling of an append", NOTIFY, params)
                 .await;
             if let Err(error) = told {
                 tracing::debug!(%error, "others were not told of an append: they find it by asking");
@@ -145,13 +154,23 @@ pub(crate) async fn listen(
     tls: MakeRustlsConnect,
 ) {
     let mut wait = FIRST_WAIT;
+    let mut warned = false;
+    let mut heard = Heard::default();
     loop {
-        let stood = AtomicBool::new(false);
-        if let Err(error) = hear(&shared, &server, tls.clone(), &stood).await {
-            tracing::debug!(error, "listening to other nodes");
+        match hear(&shared, &server, tls.clone(), &heard).await {
+            Ok(()) => {}
+            Err(Deaf::Lost(error)) => tracing::debug!(error, "listening to other nodes"),
+            Err(Deaf::Pooled) => {
+                let place = shared.upgrade().map(|shared| shared.database.place.clone());
+                if let Some(place) = place.filter(|_| !warned) {
+                    tracing::warn!(place, "{POOLED}");
+                }
+                warned = true;
+            }
         }
-        if stood.into_inner() {
+        if std::mem::take(heard.anything.get_mut()) {
             wait = FIRST_WAIT;
+            warned = false;
         }
         if shared.upgrade().is_none() {
             return;
@@ -161,23 +180,53 @@ pub(crate) async fn listen(
     }
 }
 
-/// Hears until the connection ends or says nothing any more, or the store object is gone; tells whether
-/// it ever listened.
+/// What a connection has heard.
+#[derive(Default)]
+struct Heard {
+    /// Notifications came by it.
+    anything: AtomicBool,
+    /// What streams was listened to by it, or by the last one that was.
+    streams: AtomicBool,
+}
+
+/// Why nothing is heard.
+enum Deaf {
+    /// The connection could not be made, ended, or says nothing any more.
+    Lost(String),
+    /// It answers, and what is told does not come by it.
+    Pooled,
+}
+
+impl From<String> for Deaf {
+    fn from(error: String) -> Self {
+        Self::Lost(error)
+    }
+}
+
+/// What is said of such a connection.
+const POOLED: &str = "notifications do not come by the connection that listens: a pooler in \
+    transaction mode stands between, or the server is overloaded. What other nodes append is found by \
+    asking each poll_ms, and nothing streams between nodes over this server. Name the server itself \
+    with listen=URL, or say listen=never";
+
+/// Hears until the connection ends or says nothing any more, or the store object is gone.
 async fn hear(
     shared: &Weak<Shared>,
     server: &tokio_postgres::Config,
     tls: MakeRustlsConnect,
-    stood: &AtomicBool,
-) -> Result<(), String> {
+    heard: &Heard,
+) -> Result<(), Deaf> {
     let Some(strong) = shared.upgrade() else {
         return Ok(());
     };
     let channels = Channels::of(&strong.database.schema);
     let (tails, own) = (Arc::clone(&strong.tails), strong.unique.clone());
     let (mail, live) = (Arc::clone(&strong.mail), Arc::clone(&strong.live));
+    let database = Arc::clone(&strong.database);
     drop(strong);
     let (client, mut connection) = answered(server.connect(tls)).await?;
     let mut assembly = Assembly::default();
+    let echoed = Notify::new();
     let driven = async {
         while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
             let message = message.map_err(|error| words(&error))?;
@@ -191,6 +240,10 @@ async fn hear(
                     live.air.announced(notice);
                 } else if channel == channels.mail {
                     mail.hear(notice, &own);
+                } else if channel == channels.echo {
+                    if notice == own {
+                        echoed.notify_one();
+                    }
                 } else {
                     tails.hear(notice, &own);
                 }
@@ -206,15 +259,20 @@ async fn hear(
             logs,
             mail: m,
             hears,
+            echo,
             ..
         } = &channels;
-        let all = format!("listen {logs}; listen {m}; listen {hears}");
+        answered(client.batch_execute(&format!("listen {echo}"))).await?;
+        is_heard(&database, echo, &own, &echoed).await?;
+        heard.anything.store(true, Ordering::SeqCst);
+        let all = format!("unlisten {echo}; listen {logs}; listen {m}; listen {hears}");
         answered(client.batch_execute(&all)).await?;
-        stood.store(true, Ordering::SeqCst);
         // What was told before this moment was not heard.
         tails.hear("", &own);
         mail.hear_all();
-        live.air.lost();
+        if heard.streams.swap(false, Ordering::SeqCst) {
+            live.air.lost();
+        }
         let mut listens = false;
         let mut answers = Instant::now();
         // The connection lives as long as its client does.
@@ -226,6 +284,7 @@ async fn hear(
                 let sql = format!("{word} {}", channels.live);
                 answered(client.batch_execute(&sql)).await?;
                 listens = hears;
+                heard.streams.store(listens, Ordering::SeqCst);
             }
             // One that is gone without a word would be listened to for hours.
             if answers.elapsed() >= PING {
@@ -246,6 +305,23 @@ async fn hear(
         ended = driven => ended,
         ended = listening => ended,
     }
+}
+
+/// Sees that what is told by another connection comes. A pooler in transaction mode takes the word to
+/// listen and answers it, and then nothing comes: the session of the server that heard it is nobody's
+/// while nothing is asked, as here.
+async fn is_heard(
+    database: &Database,
+    channel: &String,
+    own: &String,
+    echoed: &Notify,
+) -> Result<(), Deaf> {
+    let doing = "looking whether notifications come";
+    let params = &[(channel as _, Type::TEXT), (own as _, Type::TEXT)];
+    let told = database.rows(doing, NOTIFY, params).await;
+    told.map_err(|error| error.to_string())?;
+    let heard = tokio::time::timeout(ECHO, echoed.notified()).await;
+    heard.map_err(|_| Deaf::Pooled)
 }
 
 /// What the connection that listens answers in time.

@@ -1,5 +1,6 @@
 //! Holds the PostgreSQL store to the promises of the log store port and of the leases port, and its
-//! blobs to those of the blobs port. Where there is no server each case says that it was skipped.
+//! blobs to those of the blobs port: at the server itself, and behind a pooler in transaction mode. Where
+//! there is no server or no pooler each case says that it was skipped.
 
 #![expect(clippy::unwrap_used, reason = "all of it is tests")]
 
@@ -103,14 +104,14 @@ impl LiveFixture for Place {
 
 /// As the kit's own macro, and says so where a case is skipped.
 macro_rules! where_there_is_a_server {
-    ([$name:ident, $kind:ident] $($case:ident,)*) => {
+    ([$at:ident, $name:ident, $kind:ident] $($case:ident,)*) => {
         mod $name {
             use super::*;
 
             $(
                 #[test]
                 fn $case() -> windlass_testkit::store::Checked {
-                    match Place::new() {
+                    match Place::$at() {
                         Some(place) => windlass_testkit::$kind::$case(&place),
                         None => Ok(()),
                     }
@@ -120,8 +121,22 @@ macro_rules! where_there_is_a_server {
     };
 }
 
-windlass_testkit::log_store_cases! { [where_there_is_a_server] log_store_suite, store }
-windlass_testkit::blob_cases! { [where_there_is_a_server] blob_suite, blobs }
-windlass_testkit::lease_cases! { [where_there_is_a_server] leases_suite, leases }
-windlass_testkit::inbox_cases! { [where_there_is_a_server] inbox_suite, inbox }
-windlass_testkit::live_cases! { [where_there_is_a_server] live_suite, live }
+macro_rules! all_suites {
+    ($at:ident) => {
+        windlass_testkit::log_store_cases! {
+            [where_there_is_a_server] $at, log_store_suite, store
+        }
+        windlass_testkit::blob_cases! { [where_there_is_a_server] $at, blob_suite, blobs }
+        windlass_testkit::lease_cases! { [where_there_is_a_server] $at, leases_suite, leases }
+        windlass_testkit::inbox_cases! { [where_there_is_a_server] $at, inbox_suite, inbox }
+        windlass_testkit::live_cases! { [where_there_is_a_server] $at, live_suite, live }
+    };
+}
+
+all_suites! { new }
+
+mod pooled {
+    use super::*;
+
+    all_suites! { pooled }
+}

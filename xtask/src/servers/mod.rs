@@ -4,6 +4,7 @@
 mod browser;
 mod nats;
 mod packages;
+mod pgbouncer;
 mod postgres;
 mod schemathesis;
 
@@ -15,6 +16,8 @@ use xtask::say::say;
 #[derive(Default)]
 pub(crate) struct Servers {
     variables: Vec<(&'static str, String)>,
+    /// Modules whose tests lack what they need, and skip.
+    without: Vec<&'static str>,
     /// Ended when they are dropped.
     running: Vec<Box<dyn std::any::Any>>,
 }
@@ -46,7 +49,10 @@ impl Servers {
         }
         if adapter.is_none_or(|adapter| adapter == "postgres") {
             match postgres::program() {
-                Ok(()) => postgres::start(&mut servers)?,
+                Ok(()) => {
+                    let server = postgres::start(&mut servers)?;
+                    servers.pool(&server)?;
+                }
                 Err(error) if adapter.is_some() => return Err(error),
                 Err(error) => say(format_args!("postgres: {error:#}; its tests say so too")),
             }
@@ -69,6 +75,26 @@ impl Servers {
         Ok(servers)
     }
 
+    /// Starts a pooler before a PostgreSQL server. Where there is none, what is held behind one is left out.
+    ///
+    /// # Errors
+    /// When it does not start.
+    fn pool(&mut self, server: &str) -> anyhow::Result<()> {
+        if let Err(error) = pgbouncer::program() {
+            say(format_args!(
+                "pgbouncer: {error:#}; the tests behind one are skipped, and say so too"
+            ));
+            self.without.push("pooled");
+            return Ok(());
+        }
+        pgbouncer::start(server, self)
+    }
+
+    /// Whether the tests in modules of this name have what they need.
+    pub(crate) fn has(&self, module: &str) -> bool {
+        !self.without.contains(&module)
+    }
+
     /// Tells a command of the servers.
     pub(crate) fn tell(&self, command: &mut Command) {
         for (name, value) in &self.variables {
@@ -88,6 +114,7 @@ impl Servers {
 pub(crate) fn fetch() -> anyhow::Result<()> {
     nats::program()?;
     postgres::program()?;
+    pgbouncer::program()?;
     browser::found()?;
     browser::agui(&mut Servers::default())?;
     schemathesis::found()?;

@@ -59,13 +59,13 @@ fn apt(arguments: &[&str]) -> anyhow::Result<()> {
     step("install postgresql", &mut apt).context(MISSING)
 }
 
-/// Starts a server, unless the environment names one.
+/// Starts a server, unless the environment names one; answers its URL.
 ///
 /// # Errors
 /// When it does not start.
-pub(super) fn start(servers: &mut Servers) -> anyhow::Result<()> {
-    if env::var_os(URL).is_some() {
-        return Ok(());
+pub(super) fn start(servers: &mut Servers) -> anyhow::Result<String> {
+    if let Ok(url) = env::var(URL) {
+        return Ok(url);
     }
     let server = PostgresServer::start().context("starting PostgreSQL for the tests")?;
     say(format_args!(
@@ -73,7 +73,8 @@ pub(super) fn start(servers: &mut Servers) -> anyhow::Result<()> {
         server.port(),
         server.data().display()
     ));
-    servers.variables.push((URL, server.url()));
+    let url = server.url();
+    servers.variables.push((URL, url.clone()));
     servers.add(server);
-    Ok(())
+    Ok(url)
 }

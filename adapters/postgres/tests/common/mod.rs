@@ -1,5 +1,5 @@
 //! A place in a PostgreSQL server: a schema of its own. The server is the one that the environment
-//! names, as `cargo xtask test` and `conform` do, or one of this process.
+//! names, as `cargo xtask test` and `conform` do, or one of this process; so is the pooler before it.
 
 #![allow(
     dead_code,
@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use tokio_postgres::NoTls;
 use windlass_postgres::{PostgresConfig, PostgresStore};
+use windlass_testkit::pgbouncer::{self, PgBouncer};
 use windlass_testkit::postgres::{MISSING, PostgresServer, URL};
 
 /// The address of a server; `None` where there is none, which is said.
@@ -29,6 +30,36 @@ pub(crate) fn server() -> Option<String> {
     Some(OWN.get_or_init(|| PostgresServer::start().unwrap()).url())
 }
 
+/// The address of a pooler in transaction mode before that server; `None` where there is none, which is
+/// said.
+pub(crate) fn pooler() -> Option<String> {
+    static OWN: OnceLock<PgBouncer> = OnceLock::new();
+    let server = server()?;
+    if let Ok(url) = std::env::var(pgbouncer::URL) {
+        return Some(url);
+    }
+    if PgBouncer::program().is_none() {
+        eprintln!("skipped: {}", pgbouncer::MISSING);
+        return None;
+    }
+    let own = OWN.get_or_init(|| PgBouncer::start(&server).unwrap());
+    Some(own.url())
+}
+
+/// A URL as the value of an option of another one.
+pub(crate) fn encoded(url: &str) -> String {
+    let mut encoded = String::new();
+    for letter in url.chars() {
+        match letter {
+            ':' | '/' | '@' | '?' | '=' | '&' | '%' => {
+                encoded.push_str(&format!("%{:02X}", u32::from(letter)));
+            }
+            letter => encoded.push(letter),
+        }
+    }
+    encoded
+}
+
 /// A server of one test alone; `None` where there is none, which is said.
 pub(crate) fn own() -> Option<PostgresServer> {
     if PostgresServer::programs().is_none() {
@@ -40,8 +71,11 @@ pub(crate) fn own() -> Option<PostgresServer> {
 
 /// A schema that is dropped with this.
 pub(crate) struct Place {
+    /// The server's own.
     pub(crate) url: String,
     pub(crate) schema: String,
+    /// By what stores are opened, where that is not the server itself.
+    pub(crate) pooler: Option<String>,
 }
 
 impl Place {
@@ -53,13 +87,32 @@ impl Place {
         Some(Self {
             url: server()?,
             schema,
+            pooler: None,
         })
     }
 
-    /// The store's URL with more options, each beginning with `&`.
+    /// The same behind a pooler in transaction mode; `None` where there is no server or no pooler.
+    pub(crate) fn pooled() -> Option<Self> {
+        let pooler = pooler()?;
+        let mut place = Self::new()?;
+        place.pooler = Some(pooler);
+        Some(place)
+    }
+
+    /// The store's URL with more options, each beginning with `&`. Behind a pooler the store is told of
+    /// the server itself, so that it listens there.
     pub(crate) fn with(&self, options: &str) -> String {
-        let Self { url, schema } = self;
-        format!("{url}?schema={schema}&pool=4{options}")
+        let Self { url, schema, .. } = self;
+        match &self.pooler {
+            None => format!("{url}?schema={schema}&pool=4{options}"),
+            Some(pooler) if options.contains("&listen=") => {
+                format!("{pooler}?schema={schema}&pool=4{options}")
+            }
+            Some(pooler) => {
+                let listen = encoded(url);
+                format!("{pooler}?schema={schema}&pool=4&listen={listen}{options}")
+            }
+        }
     }
 
     pub(crate) async fn open_with(&self, options: &str) -> PostgresStore {
@@ -99,6 +152,7 @@ impl Place {
         let copy = Self {
             url: self.url.clone(),
             schema: format!("{}_copy{number}", self.schema),
+            pooler: self.pooler.clone(),
         };
         drop(copy.store().await);
         let from = &self.schema;

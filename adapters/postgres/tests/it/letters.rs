@@ -102,6 +102,7 @@ fn who_hears_is_told_that_the_connection_was_lost() {
         let place = Place {
             url: server.url(),
             schema: "s".to_owned(),
+            pooler: None,
         };
         let options = "&linger_ms=600";
         let (tells, hears) = (

@@ -15,6 +15,7 @@ mod damage;
 mod letters;
 mod nodes;
 mod opening;
+mod pooler;
 mod prepared;
 mod proxy;
 mod secret;

@@ -110,6 +110,7 @@ fn a_server_that_will_not_do_is_refused_in_words() {
         let place = Place {
             url: server.url(),
             schema: "s".to_owned(),
+            pooler: None,
         };
         let with = |user: &str, database: &str| {
             let port = server.port();

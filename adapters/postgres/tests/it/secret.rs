@@ -42,6 +42,7 @@ fn a_certificate_is_checked() {
         let place = Place {
             url: server.url(),
             schema: "windlass".to_owned(),
+            pooler: None,
         };
         place.run("alter system set ssl = on").await;
         place.run("select pg_reload_conf()").await;

@@ -8,15 +8,15 @@ use windlass_core::{Seq, SessionId};
 use windlass_ports::LogStore;
 use windlass_testkit::store::numbered_facts;
 
-use crate::common::Place;
+use crate::common::{Place, encoded};
 use crate::proxy::{Faults, open_by};
 use crate::run;
 
 /// Longer than any test: what is waited for so long must come by another way.
-const NEVER: &str = "&poll_ms=3600000";
-const LONG: Duration = Duration::from_secs(60);
+pub(crate) const NEVER: &str = "&poll_ms=3600000";
+pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-async fn follows(place: &Place, listening: &str) {
+pub(crate) async fn follows(place: &Place, listening: &str) {
     let reader = Arc::new(place.open_with(listening).await);
     let writer = place.open_with(NEVER).await;
     let id = SessionId::new("s").unwrap();
@@ -50,7 +50,7 @@ fn without_listening_it_is_asked_for() {
 async fn deafened(place: &Place, name: &str, times: usize) -> Vec<Duration> {
     let ears = format!(
         "select pid::text from pg_stat_activity where application_name = '{name}' \
-         and query like '%listen%'"
+         and (query like 'unlisten%' or query like '%listening%')"
     );
     let mut came = Vec::new();
     for _ in 0..times {
@@ -73,12 +73,7 @@ fn whoever_could_listen_listens_again_at_once() {
     let Some(place) = Place::new() else { return };
     run(async {
         let name = format!("ears_{}", place.schema);
-        let url = format!("{}?application_name={name}", place.url);
-        let url = url.replace(':', "%3A").replace('/', "%2F");
-        let url = url
-            .replace('@', "%40")
-            .replace('?', "%3F")
-            .replace('=', "%3D");
+        let url = encoded(&format!("{}?application_name={name}", place.url));
         let _store = place.open_with(&format!("&listen={url}")).await;
         // The ninth wait of one that doubles would be 25 s.
         let came = deafened(&place, &name, 9).await;

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use async_nats::ConnectOptions;
 use async_nats::jetstream::stream::{
     Compression, Config, DiscardPolicy, Info, PersistenceMode, RetentionPolicy, StorageType,
 };
+use async_nats::{Client, ConnectOptions};
 use windlass_ports::{StoreError, StoreErrorKind};
 
 use crate::config::{Login, NatsConfig};
@@ -41,36 +41,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// `Unavailable`; `Invalid` where the server takes neither this user nor these certificates;
 /// `Unsupported` for a server that is too old or has no JetStream.
 pub(crate) async fn connect(config: &NatsConfig, login: &Login) -> Result<Server, StoreError> {
-    config.check()?;
     let shown = config.shown();
     let failed = |kind, what: &str| StoreError::new(kind, format!("connecting to {shown}: {what}"));
     let invalid = |what: &str| failed(StoreErrorKind::Invalid, what);
-    let mut options = ConnectOptions::new()
-        .name("windlass")
-        .connection_timeout(config.connecting())
-        .ping_interval(config.ping())
-        .request_timeout(Some(config.timeout() / 3))
-        .reconnect_delay_callback(|attempt| {
-            let doubled = 1_u64 << attempt.min(8);
-            Duration::from_millis(20 * doubled).min(LONGEST_PAUSE)
-        });
-    if let Some(path) = &config.root_certificates {
-        options = options.add_root_certificates(path.clone());
-    }
-    options = match login.clone() {
-        Login::None => options,
-        Login::Password { user, password } => options.user_and_password(user, password),
-        Login::Token(token) => options.token(token),
-        Login::File(path) => {
-            let read = options.credentials_file(&path).await;
-            read.map_err(|error| {
-                invalid(&format!(
-                    "the credentials in {} cannot be read: {error}; name a file that nsc wrote",
-                    path.display()
-                ))
-            })?
-        }
-    };
+    let options = options(config, login).await?;
     let client = options.connect(config.servers.as_slice()).await;
     let client = client.map_err(|error| {
         use async_nats::ConnectErrorKind as Kind;
@@ -94,12 +68,67 @@ pub(crate) async fn connect(config: &NatsConfig, login: &Login) -> Result<Server
             told.version, OLDEST.0, OLDEST.1
         )));
     }
-    let js = async_nats::jetstream::new(client.clone());
-    Ok(Server {
+    Ok(server(client, config))
+}
+
+/// The same for servers that are away: it is tried on and on, and what they are is not looked at.
+///
+/// # Errors
+/// `Invalid`.
+pub(crate) async fn connect_later(config: &NatsConfig) -> Result<Server, StoreError> {
+    let options = options(config, &config.login).await?;
+    let client = options.retry_on_initial_connect();
+    let client = client.connect(config.servers.as_slice()).await;
+    let client = client.map_err(|error| {
+        let context = format!("connecting to {}: {}", config.shown(), error.kind());
+        StoreError::new(StoreErrorKind::Invalid, context)
+    })?;
+    Ok(server(client, config))
+}
+
+fn server(client: Client, config: &NatsConfig) -> Server {
+    Server {
+        js: async_nats::jetstream::new(client.clone()),
         client,
-        js,
         names: Names::new(&config.place, config.shards.unwrap_or(USUAL_SHARDS)),
         patience: config.timeout(),
+    }
+}
+
+/// How it is connected.
+///
+/// # Errors
+/// `Invalid`.
+async fn options(config: &NatsConfig, login: &Login) -> Result<ConnectOptions, StoreError> {
+    config.check()?;
+    let mut options = ConnectOptions::new()
+        .name("windlass")
+        .connection_timeout(config.connecting())
+        .ping_interval(config.ping())
+        .request_timeout(Some(config.timeout() / 3))
+        .reconnect_delay_callback(|attempt| {
+            let doubled = 1_u64 << attempt.min(8);
+            Duration::from_millis(20 * doubled).min(LONGEST_PAUSE)
+        });
+    if let Some(path) = &config.root_certificates {
+        options = options.add_root_certificates(path.clone());
+    }
+    Ok(match login.clone() {
+        Login::None => options,
+        Login::Password { user, password } => options.user_and_password(user, password),
+        Login::Token(token) => options.token(token),
+        Login::File(path) => {
+            let read = options.credentials_file(&path).await;
+            read.map_err(|error| {
+                let context = format!(
+                    "connecting to {}: the credentials in {} cannot be read: {error}; name a file \
+                     that nsc wrote",
+                    config.shown(),
+                    path.display()
+                );
+                StoreError::new(StoreErrorKind::Invalid, context)
+            })?
+        }
     })
 }
 

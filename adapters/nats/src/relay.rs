@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use tokio::time::{MissedTickBehavior, interval};
 use windlass_core::SessionId;
-use windlass_ports::{Hearing, LiveCapabilities, LiveRelay, News, StoreError};
+use windlass_ports::{Hearing, LiveCapabilities, LiveRelay, News, StoreError, StoreErrorKind};
 use windlass_store::{Air, Backlog, HELD, Told};
 
 use crate::config::NatsConfig;
@@ -46,12 +46,19 @@ struct Shared {
 impl NatsRelay {
     /// A relay by a connection of its own, without a stream and without JetStream: for nodes whose
     /// logs are kept elsewhere. Of the configuration it takes the servers, the place, who connects,
-    /// and the times.
+    /// and the times. Where no server answers it is a relay all the same: nothing is heard, and what is
+    /// told is dropped, until one does.
     ///
     /// # Errors
-    /// As [`NatsStore::open`](crate::NatsStore::open), as far as it connects.
+    /// As [`NatsStore::open`](crate::NatsStore::open), as far as it connects, but `Unavailable`.
     pub async fn connect(config: &NatsConfig) -> Result<Self, StoreError> {
-        let server = open::connect(config, &config.login).await?;
+        let server = match open::connect(config, &config.login).await {
+            Err(error) if error.kind == StoreErrorKind::Unavailable => {
+                tracing::warn!(%error, "nothing streams to other nodes until a server answers");
+                open::connect_later(config).await?
+            }
+            connected => connected?,
+        };
         Ok(Self::new(server, config.linger_ms))
     }
 

@@ -8,9 +8,14 @@
     reason = "a test fails by panicking, and says what it skips"
 )]
 
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../drill/http.rs"]
+mod http;
 mod lossy;
 mod nodes;
 mod seen;
+mod served;
 
 use serde_json::json;
 use windlass::core::{EffectClass, Seq, StreamEvent};
@@ -155,6 +160,13 @@ async fn the_same_on_postgresql() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_same_on_nats() {
     if let Some(place) = Place::nats() {
+        everyone_sees_the_same(&place, 4).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_same_on_postgresql_with_nats_beside_it() {
+    if let Some(place) = Place::beside() {
         everyone_sees_the_same(&place, 4).await;
     }
 }

@@ -12,7 +12,7 @@ use windlass::ports::{
 };
 use windlass::{Config, Engine, Load, Peers, Send, Start};
 use windlass_memory::MemoryStore;
-use windlass_nats::{NatsConfig, NatsStore};
+use windlass_nats::{NatsConfig, NatsRelay, NatsStore};
 use windlass_postgres::{PostgresConfig, PostgresStore};
 use windlass_testkit::clock::ManualClock;
 use windlass_testkit::nats::NatsServer;
@@ -27,6 +27,11 @@ pub(crate) enum Place {
     Memory(Arc<MemoryStore>),
     Postgres(String),
     Nats(String),
+    /// Logs in PostgreSQL, and what streams over NATS.
+    Beside {
+        store: String,
+        live: String,
+    },
 }
 
 /// One process, as it were.
@@ -83,33 +88,20 @@ impl Place {
 
     /// A schema of its own; `None` where there is no server, which is said.
     pub(crate) fn postgres() -> Option<Self> {
-        static OWN: OnceLock<PostgresServer> = OnceLock::new();
-        let url = match std::env::var(windlass_testkit::postgres::URL) {
-            Ok(url) => url,
-            Err(_) if PostgresServer::programs().is_none() => {
-                eprintln!("skipped: {}", windlass_testkit::postgres::MISSING);
-                return None;
-            }
-            Err(_) => OWN.get_or_init(|| PostgresServer::start().unwrap()).url(),
-        };
-        Some(Self::Postgres(format!("{url}?schema={}&pool=4", name())))
+        postgres_url().map(Self::Postgres)
     }
 
     /// A place of its own; `None` where there is no server, which is said.
     pub(crate) fn nats() -> Option<Self> {
-        static OWN: OnceLock<NatsServer> = OnceLock::new();
-        let url = match std::env::var(windlass_testkit::nats::URL) {
-            Ok(url) => url,
-            Err(_) if NatsServer::program().is_none() => {
-                eprintln!("skipped: {}", windlass_testkit::nats::MISSING);
-                return None;
-            }
-            Err(_) => OWN.get_or_init(|| NatsServer::start().unwrap()).url(),
-        };
-        Some(Self::Nats(format!(
-            "{url}/{}?shards=2&replicas=1&erase=late",
-            name()
-        )))
+        nats_url().map(Self::Nats)
+    }
+
+    /// Both; `None` where one is missing, which is said.
+    pub(crate) fn beside() -> Option<Self> {
+        Some(Self::Beside {
+            store: format!("{}&listen=never&poll_ms=50", postgres_url()?),
+            live: nats_url()?,
+        })
     }
 
     pub(crate) async fn node(&self) -> Node {
@@ -124,6 +116,16 @@ impl Place {
                 let store = PostgresStore::connect(config).await.unwrap();
                 Node {
                     relay: Arc::new(store.relay().unwrap()),
+                    inbox: Arc::new(store.inbox()),
+                    store: Arc::new(store),
+                }
+            }
+            Self::Beside { store, live } => {
+                let config = PostgresConfig::parse(store).unwrap();
+                let store = PostgresStore::connect(config).await.unwrap();
+                let live = NatsConfig::parse(live).unwrap();
+                Node {
+                    relay: Arc::new(NatsRelay::connect(&live).await.unwrap()),
                     inbox: Arc::new(store.inbox()),
                     store: Arc::new(store),
                 }
@@ -147,6 +149,35 @@ impl Place {
         let relay = Arc::new(Lossy::new(node.relay, seed));
         Node { relay, ..node }
     }
+}
+
+/// A PostgreSQL store with a schema of its own; `None` where there is no server, which is said.
+pub(crate) fn postgres_url() -> Option<String> {
+    static OWN: OnceLock<PostgresServer> = OnceLock::new();
+    let url = match std::env::var(windlass_testkit::postgres::URL) {
+        Ok(url) => url,
+        Err(_) if PostgresServer::programs().is_none() => {
+            eprintln!("skipped: {}", windlass_testkit::postgres::MISSING);
+            return None;
+        }
+        Err(_) => OWN.get_or_init(|| PostgresServer::start().unwrap()).url(),
+    };
+    Some(format!("{url}?schema={}&pool=4", name()))
+}
+
+/// A NATS store with a place of its own; `None` where there is no server, which is said.
+fn nats_url() -> Option<String> {
+    static OWN: OnceLock<NatsServer> = OnceLock::new();
+    let url = match std::env::var(windlass_testkit::nats::URL) {
+        Ok(url) => url,
+        Err(_) if NatsServer::program().is_none() => {
+            eprintln!("skipped: {}", windlass_testkit::nats::MISSING);
+            return None;
+        }
+        Err(_) => OWN.get_or_init(|| NatsServer::start().unwrap()).url(),
+    };
+    let name = name();
+    Some(format!("{url}/{name}?shards=2&replicas=1&erase=late"))
 }
 
 fn name() -> String {

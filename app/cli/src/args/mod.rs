@@ -130,6 +130,9 @@ pub(crate) struct Export {
     /// Write the long outputs and the images too, behind the log.
     #[arg(long)]
     pub(crate) with_outputs: bool,
+    /// Write the sessions of its agents, and of theirs, in front of it.
+    #[arg(long)]
+    pub(crate) with_agents: bool,
     #[command(flatten)]
     pub(crate) place: Place,
 }

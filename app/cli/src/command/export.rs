@@ -1,6 +1,5 @@
-//! `windlass export`: a session's log, whole or not at all, and its outputs where they are asked for.
-
-use std::slice;
+//! `windlass export`: a session's log, whole or not at all; its outputs, and the sessions of its agents,
+//! where they are asked for.
 
 use windlass::StartError;
 use windlass::core::{Misfit, Seq, SessionId};
@@ -14,48 +13,125 @@ use crate::exit::{Exit, Failure};
 use crate::present::{line, tell};
 use crate::wiring::{Opened, Site};
 
-/// Checks the log before the first line, so that what comes out is a whole log: that it folds, and that
-/// its facts have the chain that the store verifies.
+/// A session that is exported.
+struct Member {
+    id: SessionId,
+    last: Seq,
+    chain: Link,
+    head: Head,
+    /// What its log names.
+    names: Names,
+    /// What is kept of that, where it is asked for.
+    there: Option<Names>,
+}
+
+/// Checks each log before the first line, so that what comes out is whole logs: that they fold, and that
+/// their facts have the chain that the store verifies.
 pub(super) async fn export(args: Export) -> Result<Exit, Failure> {
     let opened = Site::new(&args.place)?.open_to_read().await?;
-    let (whole, names) = check(&opened, &args.session).await?;
-    let blobs = opened.blobs.as_ref();
-    let there = match args.with_outputs {
-        true => Some(names.there(blobs, &args.session).await?),
+    let mut members = vec![member(&opened, &args.session, args.with_outputs).await?];
+    if args.with_agents {
+        with_agents(&opened, &args, &mut members).await?;
+    }
+    // Agents come first: once a session is there, so are those that it asks what became of its calls.
+    members.reverse();
+    let count = members.len() as u64;
+    if let Some(first) = members.first_mut() {
+        first.head.sessions = (count > 1).then_some(count);
+    }
+    for member in &members {
+        facts(&opened, member).await?;
+    }
+    let sessions: Vec<SessionId> = members.iter().map(|member| member.id.clone()).collect();
+    let carry = |agent: &SessionId| format!("windlass export {agent}, or this one --with-agents");
+    remark::on_agents_left_behind(opened.store.as_ref(), &sessions, carry).await;
+    for member in &members {
+        outputs(&opened, member).await?;
+    }
+    Ok(Exit::Completed)
+}
+
+/// Adds the sessions below those that are there, each behind the one that sent it out. A log that was read
+/// up to its end names no agent that was sent out later, so agents are looked for until no more are found.
+async fn with_agents(
+    opened: &Opened,
+    args: &Export,
+    members: &mut Vec<Member>,
+) -> Result<(), Failure> {
+    loop {
+        let agents = windlass::agents_of(opened.store.as_ref(), &args.session).await;
+        if let Some((log, error)) = agents.unread.into_iter().next() {
+            let mut failure = Failure::from(error);
+            failure.message = format!(
+                "which agents session {log} sent out is not known, so nothing is exported: {}",
+                failure.message
+            );
+            return Err(failure);
+        }
+        let mut more = false;
+        for sent in agents.sessions.into_iter().rev() {
+            if !members.iter().any(|member| member.id == sent.session) {
+                members.push(member(opened, &sent.session, args.with_outputs).await?);
+                more = true;
+            }
+        }
+        if !more {
+            return Ok(());
+        }
+    }
+}
+
+/// Checks the log of a session.
+async fn member(opened: &Opened, id: &SessionId, with_outputs: bool) -> Result<Member, Failure> {
+    let (whole, names) = check(opened, id).await?;
+    let there = match with_outputs {
+        true => Some(names.there(opened.blobs.as_ref(), id).await?),
         false => None,
     };
-    let outputs = there.as_ref().map(Names::count);
-    let head = Head::of(&whole, outputs);
-    line(&head.text()?).map_err(closed)?;
-    let (mut facts, mut chain) = (
-        read(&opened, &args.session, whole.last()),
-        Link::genesis(&args.session),
-    );
+    Ok(Member {
+        id: id.clone(),
+        last: whole.last(),
+        chain: whole.chain,
+        head: Head::of(&whole, there.as_ref().map(Names::count)),
+        names,
+        there,
+    })
+}
+
+/// Prints what a session is, and its facts.
+async fn facts(opened: &Opened, member: &Member) -> Result<(), Failure> {
+    line(&member.head.text()?).map_err(closed)?;
+    let mut facts = read(opened, &member.id, member.last);
+    let mut chain = Link::genesis(&member.id);
     while let Some(fact) = facts.next().await? {
         let text = log::text(&fact)?;
         chain = chain.then(text.as_bytes());
         line(&text).map_err(closed)?;
     }
-    if (facts.position(), chain) != (whole.last(), whole.chain) {
-        let words = format!(
-            "session {} was changed while it was exported: what came out is not whole",
-            args.session
-        );
-        return Err(Failure::new(Exit::Store, words));
+    if (facts.position(), chain) == (member.last, member.chain) {
+        return Ok(());
     }
-    let carry = |agent: &SessionId| format!("windlass export {agent}");
-    let sessions = slice::from_ref(&args.session);
-    remark::on_agents_left_behind(opened.store.as_ref(), sessions, carry).await;
-    if let Some(there) = &there {
-        there.print(blobs, &args.session).await?;
-        let missing = names.count().saturating_sub(there.count());
-        if missing > 0 {
-            tell(&format!(
-                "{missing} of the outputs and images that the log names are not in this store"
-            ));
-        }
+    let words = format!(
+        "session {} was changed while it was exported: what came out is not whole",
+        member.id
+    );
+    Err(Failure::new(Exit::Store, words))
+}
+
+/// Prints the outputs of a session, where they are asked for.
+async fn outputs(opened: &Opened, member: &Member) -> Result<(), Failure> {
+    let Some(there) = &member.there else {
+        return Ok(());
+    };
+    there.print(opened.blobs.as_ref(), &member.id).await?;
+    let missing = member.names.count().saturating_sub(there.count());
+    if missing > 0 {
+        tell(&format!(
+            "{missing} of the outputs and images that the log of {} names are not in this store",
+            member.id
+        ));
     }
-    Ok(Exit::Completed)
+    Ok(())
 }
 
 /// What the session's log holds, as far as the store verifies it: one that runs may grow meanwhile.

@@ -1,9 +1,10 @@
-//! `windlass import`: an exported log, checked whole before anything is written.
+//! `windlass import`: exported logs, checked whole before anything is written.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use windlass::Parts;
-use windlass::core::{Misfit, Recorded, Seq, SessionId};
+use windlass::core::{Recorded, Seq, SessionId};
 use windlass::ports::{Blobs, Claimed, Link, LogStore, Verified, codec};
 
 use super::lines::{self, Again, Lines};
@@ -17,81 +18,145 @@ use crate::wiring::Site;
 pub(super) async fn import(args: Import) -> Result<Exit, Failure> {
     let (mut lines, mut again) = lines::open(args.file.as_deref())?;
     let checked = check(&mut lines, &mut again)?;
-    if checked.head.is_none() {
+    if checked.members.iter().any(|member| member.head.is_none()) {
         tell(
             "this export says no chain, as those of earlier versions: that it fits together was checked, \
              and not that it is what was exported",
         );
     }
     let opened = Site::new(&args.place)?.open().await?;
-    let (store, id) = (opened.store.as_ref(), checked.whole.id());
-    let claim = store.claim(id).await?;
-    let epoch = claim.epoch;
-    let written = match write(store, &checked, claim, again).await {
+    let store = opened.store.as_ref();
+    let mut claims = Vec::new();
+    let written = match claim(store, &checked, &mut claims).await {
+        Ok(()) => write(store, &checked, &claims, again).await,
+        Err(failure) => Err(failure),
+    };
+    let written = match written {
         Ok(()) => outputs(&mut lines, opened.blobs.as_ref(), &checked).await,
         Err(failure) => Err(failure),
     };
-    store.release(id, epoch).await?;
-    let outputs = match written? {
-        0 => String::new(),
-        1 => ", 1 output".to_owned(),
-        many => format!(", {many} outputs"),
-    };
-    let Whole { chain, .. } = checked.whole;
-    tell(&format!(
-        "session {id}: {} facts imported{outputs}, chain {chain}",
-        checked.whole.last()
-    ));
+    let mut released = Ok(());
+    for (member, claim) in checked.members.iter().zip(&claims) {
+        released = released.and(store.release(&member.id, claim.epoch).await);
+    }
+    released?;
+    for (member, outputs) in checked.members.iter().zip(written?) {
+        let outputs = match outputs {
+            0 => String::new(),
+            1 => ", 1 output".to_owned(),
+            many => format!(", {many} outputs"),
+        };
+        tell(&format!(
+            "session {}: {} facts imported{outputs}, chain {}",
+            member.id, member.last, member.chain
+        ));
+    }
     Ok(Exit::Completed)
 }
 
 /// An import that was read up to the end of its facts.
 struct Checked {
-    head: Option<Head>,
-    whole: Whole,
-    names: Names,
+    /// Its sessions; those of agents before the one that sent them out.
+    members: Vec<Member>,
     /// Whether outputs follow.
     outputs: bool,
 }
 
-/// Reads the facts of an import: they must be a whole log, as `windlass export` wrote it.
+/// A session of an import whose log was read.
+struct Member {
+    id: SessionId,
+    last: Seq,
+    chain: Link,
+    head: Option<Head>,
+    names: Names,
+}
+
+/// A session of an import whose log is being read.
+#[derive(Default)]
+struct Reading {
+    head: Option<Head>,
+    whole: Option<Whole>,
+    names: Names,
+}
+
+impl Reading {
+    /// Takes the fact that follows.
+    fn take(&mut self, fact: &Recorded, text: &[u8]) -> Result<(), Failure> {
+        self.names.add(fact);
+        let taken = match &mut self.whole {
+            None => Whole::open(fact, text).map(|whole| self.whole = Some(whole)),
+            Some(whole) => whole.take(fact, text),
+        };
+        taken.map_err(|misfit| not_whole(&misfit))
+    }
+
+    /// Ends with the last fact: it must be what was exported.
+    fn end(self) -> Result<Member, Failure> {
+        let whole = self.whole.ok_or_else(|| not_whole(&"it is empty"))?;
+        if let Some(why) = self.head.as_ref().and_then(|head| head.differs(&whole)) {
+            return Err(not_exported(&why));
+        }
+        Ok(Member {
+            id: whole.id().clone(),
+            last: whole.last(),
+            chain: whole.chain,
+            head: self.head,
+            names: self.names,
+        })
+    }
+}
+
+/// Reads the facts of an import: they must be whole logs, as `windlass export` wrote them.
 fn check(lines: &mut Lines, again: &mut Again) -> Result<Checked, Failure> {
-    let not_whole = |why: &dyn std::fmt::Display| {
-        Failure::usage(format!(
-            "the import is not a whole log: {why}. Nothing was written"
-        ))
-    };
-    let misfit = |misfit: Misfit| not_whole(&misfit);
-    let (mut head, mut whole, mut names) = (None, None::<Whole>, Names::default());
+    let (mut members, mut reading) = (Vec::<Member>::new(), Reading::default());
+    let mut sessions = None;
     let outputs = loop {
         let more = lines.next().map_err(|why| lines.wrong(&why))?;
         if !more || lines.is_outputs() {
             break more;
         }
-        if lines.is_head() && head.is_none() && whole.is_none() {
-            head = Some(Head::read(lines.text()).map_err(|why| lines.wrong(&why))?);
+        let first = reading.head.is_none() && reading.whole.is_none();
+        let next = sessions.is_some() && reading.whole.is_some();
+        if lines.is_head() && (first || next) {
+            let head = Head::read(lines.text()).map_err(|why| lines.wrong(&why))?;
+            if first {
+                sessions = head.sessions;
+            } else {
+                members.push(std::mem::take(&mut reading).end()?);
+            }
+            reading.head = Some(head);
             continue;
         }
         let fact = fact(lines).map_err(|why| lines.wrong(&why))?;
         again.keep(lines.text())?;
-        names.add(&fact);
-        match &mut whole {
-            None => whole = Some(Whole::open(&fact, lines.text()).map_err(misfit)?),
-            Some(whole) => whole.take(&fact, lines.text()).map_err(misfit)?,
-        }
+        reading.take(&fact, lines.text())?;
     };
-    let whole = whole.ok_or_else(|| not_whole(&"it is empty"))?;
-    if let Some(why) = head.as_ref().and_then(|head| head.differs(&whole)) {
-        return Err(Failure::usage(format!(
-            "the import is not what was exported: {why}. Nothing was written"
+    members.push(reading.end()?);
+    let (said, there) = (sessions.unwrap_or(1), members.len() as u64);
+    if said != there {
+        let why = format!("its first line says {said} sessions, and there are {there}");
+        return Err(not_exported(&why));
+    }
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = members.iter().find(|member| !seen.insert(&member.id)) {
+        return Err(not_exported(&format!(
+            "session {} is in it twice",
+            twice.id
         )));
     }
-    Ok(Checked {
-        head,
-        whole,
-        names,
-        outputs,
-    })
+    Ok(Checked { members, outputs })
+}
+
+fn not_whole(why: &dyn std::fmt::Display) -> Failure {
+    Failure::usage(format!(
+        "the import is not a whole log: {why}. Nothing was written"
+    ))
+}
+
+fn not_exported(why: &dyn std::fmt::Display) -> Failure {
+    Failure::usage(format!(
+        "the import is not what was exported: {why}. Nothing was written"
+    ))
 }
 
 /// The fact of a line, which must be written as every store and every export writes it.
@@ -104,28 +169,58 @@ fn fact(lines: &Lines) -> Result<Recorded, String> {
     }
 }
 
-/// Writes what the store does not hold yet. An import that a full disk cut short goes on; a
-/// session that is there whole, or another one of that name, is left alone.
+/// Claims all sessions before any is written: one that is further on, and an import that is there
+/// whole, is left alone. Outputs of a log that is there whole may be missing yet.
+async fn claim(
+    store: &dyn LogStore,
+    checked: &Checked,
+    claims: &mut Vec<Claimed>,
+) -> Result<(), Failure> {
+    let (mut root, mut missing) = (None, false);
+    for member in &checked.members {
+        let claim = store.claim(&member.id).await?;
+        let held = claim.last;
+        claims.push(claim);
+        if held > member.last {
+            return Err(exists(&member.id));
+        }
+        root = Some(&member.id);
+        missing |= held < member.last;
+    }
+    match root {
+        Some(id) if !missing && !checked.outputs => Err(exists(id)),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Writes what the store does not hold yet. An import that a full disk cut short goes on; another
+/// session of the same name is left alone.
 async fn write(
     store: &dyn LogStore,
     checked: &Checked,
-    claim: Claimed,
+    claims: &[Claimed],
     again: Again,
 ) -> Result<(), Failure> {
-    let (id, last) = (checked.whole.id(), checked.whole.last());
-    let held = claim.last;
-    // Outputs of a log that is there whole may be missing yet.
-    let done = held > last || (held == last && !checked.outputs);
-    if done {
-        return Err(exists(id));
-    }
     let mut facts = again.lines()?;
+    for (member, claim) in checked.members.iter().zip(claims) {
+        write_one(store, member, claim, &mut facts).await?;
+    }
+    Ok(())
+}
+
+async fn write_one(
+    store: &dyn LogStore,
+    member: &Member,
+    claim: &Claimed,
+    facts: &mut Lines,
+) -> Result<(), Failure> {
+    let (id, last, held) = (&member.id, member.last, claim.last);
     let (mut link, mut parts) = (Link::genesis(id), Parts::default());
     let mut after = Seq::ZERO;
     while after < last {
         let fact = match facts.next() {
             Ok(true) if facts.is_head() => continue,
-            Ok(true) => fact(&facts).map_err(|_| changed())?,
+            Ok(true) => fact(facts).map_err(|_| changed())?,
             Ok(false) | Err(_) => return Err(changed()),
         };
         if fact.seq <= held {
@@ -138,13 +233,13 @@ async fn write(
         }
         after = fact.seq;
         let part = parts.push(Arc::new(fact), facts.text().len());
-        append(store, id, &claim, last, &part).await?;
+        append(store, id, claim, last, &part).await?;
     }
-    append(store, id, &claim, last, &parts.rest()).await?;
+    append(store, id, claim, last, &parts.rest()).await?;
     let Verified {
         last: there, chain, ..
     } = store.verify(id).await?;
-    if (there, chain) == (last, checked.whole.chain) {
+    if (there, chain) == (last, member.chain) {
         return Ok(());
     }
     Err(Failure::new(
@@ -153,7 +248,7 @@ async fn write(
             "session {id} was imported with {last} facts and the chain {}, and the store verifies {there} \
              with {chain}: the file was changed meanwhile, or that is a defect of the store. Do not use \
              the session",
-            checked.whole.chain
+            member.chain
         ),
     ))
 }
@@ -182,7 +277,7 @@ async fn append(
 
 fn exists(id: &SessionId) -> Failure {
     Failure::usage(format!(
-        "session {id} exists in this store already: nothing was written"
+        "session {id} exists in this store already: nothing of it was written"
     ))
 }
 
@@ -192,37 +287,61 @@ fn changed() -> Failure {
     Failure::new(Exit::Failed, words)
 }
 
-/// Writes the outputs that follow the facts, and answers how many.
-async fn outputs(lines: &mut Lines, blobs: &dyn Blobs, checked: &Checked) -> Result<u64, Failure> {
-    let mut taking = Taking {
-        blobs,
-        session: checked.whole.id(),
-        names: &checked.names,
-        open: None,
-        taken: 0,
-    };
-    let wrong = |number: u64, taken: u64, why: String| {
-        let words = format!(
-            "line {number} of the import: {why}. The facts and {taken} outputs were written: import \
-             again, with a whole file, to write the rest"
-        );
-        Failure::new(Exit::Store, words)
-    };
-    while !lines.text().is_empty() {
-        if let Err(why) = taking.take(lines.text()).await {
-            return Err(wrong(lines.number(), taking.taken, why));
+/// Writes the outputs that follow the facts, and answers how many each session has.
+async fn outputs(
+    lines: &mut Lines,
+    blobs: &dyn Blobs,
+    checked: &Checked,
+) -> Result<Vec<u64>, Failure> {
+    let (mut counts, mut before) = (Vec::new(), 0_u64);
+    for member in &checked.members {
+        let mut taking = Taking {
+            blobs,
+            session: &member.id,
+            names: &member.names,
+            open: None,
+            taken: 0,
+        };
+        let exported = member.head.as_ref().map(|head| head.outputs.unwrap_or(0));
+        let all = checked.members.len() == 1;
+        // One session takes all that follows; of several each takes its own.
+        while !lines.text().is_empty() && (all || exported > Some(taking.taken)) {
+            let written = before.saturating_add(taking.taken);
+            if let Err(why) = taking.take(lines.text()).await {
+                return Err(wrong(lines.number(), written, why));
+            }
+            if let Err(why) = lines.next() {
+                return Err(wrong(lines.number(), written, why));
+            }
         }
-        if let Err(why) = lines.next() {
-            return Err(wrong(lines.number(), taking.taken, why));
+        let written = before.saturating_add(taking.taken);
+        if let Err(why) = taking.end() {
+            return Err(wrong(lines.number(), written, why));
+        }
+        if let Some(exported) = exported.filter(|exported| *exported != taking.taken) {
+            let of = match all {
+                true => String::new(),
+                false => format!(" of session {}", member.id),
+            };
+            let why = format!("it ends, and {exported} outputs{of} were exported");
+            return Err(wrong(lines.number(), written, why));
+        }
+        before = written;
+        counts.push(taking.taken);
+    }
+    match lines.text() {
+        [] => Ok(counts),
+        _ => {
+            let why = "there are more outputs than were exported".to_owned();
+            Err(wrong(lines.number(), before, why))
         }
     }
-    if let Err(why) = taking.end() {
-        return Err(wrong(lines.number(), taking.taken, why));
-    }
-    let exported = checked.head.as_ref().map(|head| head.outputs.unwrap_or(0));
-    if let Some(exported) = exported.filter(|exported| *exported != taking.taken) {
-        let why = format!("it ends, and {exported} outputs were exported");
-        return Err(wrong(lines.number(), taking.taken, why));
-    }
-    Ok(taking.taken)
+}
+
+fn wrong(number: u64, taken: u64, why: String) -> Failure {
+    let words = format!(
+        "line {number} of the import: {why}. The facts and {taken} outputs were written: import again, \
+         with a whole file, to write the rest"
+    );
+    Failure::new(Exit::Store, words)
 }

@@ -1,7 +1,9 @@
 //! Whole: a log that is checked fact by fact, and the first line of an export, which says what it is.
 //!
 //! An export begins with `{"export":1,"session":ID,"facts":COUNT,"chain":LINK}`, and says `"outputs"`
-//! where lines of these follow its facts. Exports of earlier versions begin with their first fact.
+//! where lines of these follow its facts, and `"sessions"` where it is of more than one: then such a line
+//! and its facts follow for each of them, and the outputs of all after that, in the same order. Exports of
+//! earlier versions begin with their first fact.
 
 use serde::{Deserialize, Serialize};
 use windlass::core::{Folded, Misfit, Recorded, Seq, SessionId};
@@ -27,6 +29,9 @@ pub(super) struct Head {
     /// How many outputs and images follow these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) outputs: Option<u64>,
+    /// How many sessions are exported, with this one, where there are more; the first line says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) sessions: Option<u64>,
 }
 
 impl Head {
@@ -37,6 +42,7 @@ impl Head {
             facts: whole.last().0,
             chain: whole.chain.to_string(),
             outputs,
+            sessions: None,
         }
     }
 

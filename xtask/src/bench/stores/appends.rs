@@ -138,13 +138,18 @@ async fn appender(course: &Course) -> anyhow::Result<Arc<dyn Appender>> {
         (Kind::File, true) => Arc::new(bare_file::BareFile::start(dir)?),
         (Kind::Sled, false) => Arc::new(kit::sled(dir)?),
         (Kind::Sled, true) => Arc::new(bare_sled::BareSled::start(dir)?),
-        (Kind::Postgres, bare) => {
+        (Kind::Postgres | Kind::PostgresUnprepared, bare) => {
             let url = course.url.as_ref().context("no server is named")?;
             let schema = format!("bench_{}", std::process::id());
             match bare {
                 true => Arc::new(bare_postgres::BarePostgres::start(url, &schema).await?),
                 false => {
-                    Arc::new(kit::postgres(&format!("{url}?schema={schema}&prepared=yes")).await?)
+                    let prepared = match course.kind {
+                        Kind::PostgresUnprepared => "no",
+                        Kind::File | Kind::Sled | Kind::Postgres => "yes",
+                    };
+                    let url = format!("{url}?schema={schema}&prepared={prepared}");
+                    Arc::new(kit::postgres(&url).await?)
                 }
             }
         }

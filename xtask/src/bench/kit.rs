@@ -57,7 +57,9 @@ pub(crate) async fn store(kind: Kind, dir: &Path) -> anyhow::Result<Arc<dyn LogS
     let open = move || match kind {
         Kind::File => file(&dir),
         Kind::Sled => sled(&dir),
-        Kind::Postgres | Kind::PostgresUnprepared => anyhow::bail!("a server's store lies in no folder"),
+        Kind::Postgres | Kind::PostgresUnprepared => {
+            anyhow::bail!("a server's store lies in no folder")
+        }
     };
     tokio::task::spawn_blocking(open).await?
 }

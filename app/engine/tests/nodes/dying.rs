@@ -12,7 +12,7 @@ use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 use windlass_testkit::nodes::{InboxFault, InboxOperation, Nodes};
 use windlass_testkit::provider::{say, stall};
 
-use crate::fleet::{Fleet, id, me, said, soon, until};
+use crate::fleet::{Fleet, TAKEN_OVER, id, me, said, soon, until};
 
 #[tokio::test(start_paused = true)]
 async fn what_was_appended_before_the_driver_died_is_done_once_and_told_as_done() {
@@ -32,7 +32,7 @@ async fn what_was_appended_before_the_driver_died_is_done_once_and_told_as_done(
     assert_eq!(fleet.texts(), ["hello"], "it is durable");
     let began = Instant::now();
     let input = soon(sending).await.unwrap().unwrap();
-    assert!(began.elapsed() <= Nodes::LEASE + Duration::from_secs(2));
+    assert!(began.elapsed() <= TAKEN_OVER);
     assert_eq!((fleet.texts().len(), input), (1, queued(&fleet)));
     until(|| fleet.place.waiting(&id("s")) == 0).await;
     assert_eq!(fleet.texts(), ["hello"]);
@@ -59,7 +59,7 @@ async fn a_word_outlives_the_driver_that_never_took_it() {
     soon(reached.send(said("are you there?"))).await.unwrap();
     let took = began.elapsed();
     assert!(took >= Nodes::LEASE - Duration::from_secs(1), "{took:?}");
-    assert!(took <= Nodes::LEASE + Duration::from_secs(2), "{took:?}");
+    assert!(took <= TAKEN_OVER, "{took:?}");
     assert_eq!(fleet.texts(), ["hello", "are you there?"]);
 }
 
@@ -168,7 +168,7 @@ async fn nodes_that_take_up_sessions_hear_of_letters_for_those_that_they_drive()
     drop(reached);
     let began = Instant::now();
     until(|| fleet.texts().len() == 3).await;
-    assert!(began.elapsed() <= Nodes::LEASE + Duration::from_secs(2));
+    assert!(began.elapsed() <= TAKEN_OVER);
     assert_eq!(fleet.texts(), ["hello", "more", "last"]);
 }
 

@@ -19,6 +19,9 @@ use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
 
 use crate::clock::RuntimeClock;
 
+/// Within what time others go on with what a node drove: its lease and a second.
+pub(crate) const TAKEN_OVER: Duration = Nodes::LEASE.saturating_add(Duration::from_secs(1));
+
 /// What the nodes of a fleet share.
 #[derive(Clone)]
 pub(crate) struct Fleet {
@@ -115,7 +118,12 @@ impl Fleet {
 
     /// Another node, which drives up to 100 sessions and takes up what nobody drives.
     pub(crate) fn keeper(&self) -> Member {
-        let member = self.join(100);
+        self.keeper_of(100)
+    }
+
+    /// The same, which drives up to so many sessions.
+    pub(crate) fn keeper_of(&self, most: usize) -> Member {
+        let member = self.join(most);
         member.engine.keep(Takeover::default());
         member
     }

@@ -15,3 +15,4 @@ mod dying;
 mod fleet;
 mod posted;
 mod reached;
+mod taken_over;

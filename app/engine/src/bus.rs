@@ -57,20 +57,35 @@ impl Bus {
         bus
     }
 
-    /// Publishes facts that have become durable.
+    /// Publishes facts that have become durable, by the word of whoever speaks here.
     pub(crate) fn facts(&self, facts: &[Arc<Recorded>]) {
+        self.publish(facts, |shown, seq| shown.record(seq));
+    }
+
+    /// Publishes facts that were read in the log of a session that is driven here: of its driver, which
+    /// will say so itself, or of another writer. What is shown here they put on record in neither case:
+    /// another writer may have begun another run at the same position.
+    pub(crate) fn found(&self, facts: &[Arc<Recorded>]) {
+        self.publish(facts, |_, _| false);
+    }
+
+    /// Publishes facts, but for those that were published before. `records` notes a position, and tells
+    /// whether the run that speaks is on record by that.
+    fn publish(&self, facts: &[Arc<Recorded>], records: impl Fn(&mut Shown, Seq) -> bool) {
         let Some(last) = facts.last() else { return };
         let mut shown = self.shown();
         self.durable.fetch_max(last.seq.0, Ordering::SeqCst);
         let heard = self.events.receiver_count() > 0;
-        let mut began = None;
+        let (mut new, mut began) = (false, None);
         for fact in facts {
-            shown.durable(fact);
-            if heard {
-                let _ = self.events.send(Event::Fact(fact.clone().into()));
+            if shown.durable(fact) {
+                new = true;
+                if heard {
+                    let _ = self.events.send(Event::Fact(fact.clone().into()));
+                }
             }
             // What was said before that was on record.
-            if shown.speaks(fact.seq) {
+            if records(&mut shown, fact.seq) {
                 began = Some(fact.seq);
                 if let Some(said) = shown.said().filter(|_| heard) {
                     let _ = self.events.send(Event::Live(said));
@@ -80,7 +95,8 @@ impl Bus {
         if let Some(teller) = self.heard_by() {
             match began.is_some_and(|began| shown.speaks(began)) {
                 true => teller.say(last.seq, &shown, shown.begin()),
-                false => teller.durable(last.seq, &shown),
+                false if new => teller.durable(last.seq, &shown),
+                false => {}
             }
         }
     }

@@ -386,8 +386,11 @@ impl Hub {
         }
         // Before the events: whoever joins and then reads this position misses nothing.
         state.seen = state.seen.max(last.seq);
-        let State { join, bus, .. } = &mut *state;
+        let State {
+            join, bus, driven, ..
+        } = &mut *state;
         match (join, bus) {
+            (_, Some(bus)) if *driven => bus.found(facts),
             // One by one: what streamed before a fact is told before it.
             (Some(join), Some(bus)) => facts.iter().for_each(|fact| {
                 bus.facts(std::slice::from_ref(fact));

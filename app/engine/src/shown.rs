@@ -29,10 +29,12 @@ pub(crate) struct Speaker {
 /// What is shown and not durable.
 #[derive(Debug)]
 pub(crate) struct Shown {
-    /// The position up to which the log is durable.
+    /// The position up to which facts were published.
     durable: Seq,
-    /// A run whose beginning is not durable is not shown yet: where this node has lost the session, the
-    /// driver elsewhere may have another run there.
+    /// The position up to which they are on record by the word of whoever speaks here.
+    recorded: Seq,
+    /// A run whose beginning is not on record by that is not shown yet: where this node has lost the
+    /// session, the driver elsewhere may have another run there.
     sample: Option<Saying>,
     /// The last run that is known to be over: nothing of it is shown any more.
     over: Seq,
@@ -86,6 +88,7 @@ impl Shown {
     pub(crate) fn new(durable: Seq) -> Self {
         Self {
             durable,
+            recorded: durable,
             sample: None,
             over: Seq::ZERO,
             reports: BTreeMap::new(),
@@ -95,8 +98,19 @@ impl Shown {
 
     /// What is shown of the run that speaks.
     fn saying(&self) -> Option<&Saying> {
-        let on_record = |saying: &&Saying| saying.speaker.started <= self.durable;
+        let on_record = |saying: &&Saying| saying.speaker.started <= self.recorded;
         self.sample.as_ref().filter(on_record)
+    }
+
+    /// The position is on record by the word of whoever speaks here. Answers whether the run that speaks
+    /// begins there, and was not on record before.
+    pub(crate) fn record(&mut self, seq: Seq) -> bool {
+        if seq <= self.recorded {
+            return false;
+        }
+        self.recorded = seq;
+        self.told = None;
+        self.speaks(seq)
     }
 
     /// Whether this run speaks, and its beginning is durable.
@@ -158,7 +172,7 @@ impl Shown {
                 }
             }
         }
-        speaker.started <= self.durable
+        speaker.started <= self.recorded
     }
 
     /// A call reports.
@@ -171,9 +185,12 @@ impl Shown {
         }
     }
 
-    /// A fact is durable: what it says is shown no more.
-    pub(crate) fn durable(&mut self, recorded: &Recorded) {
-        self.durable = self.durable.max(recorded.seq);
+    /// A fact is durable: what it says is shown no more. Answers whether that is news.
+    pub(crate) fn durable(&mut self, recorded: &Recorded) -> bool {
+        if recorded.seq <= self.durable {
+            return false;
+        }
+        self.durable = recorded.seq;
         match &recorded.fact {
             Fact::ItemAdded(added) => {
                 if let Some(saying) = &mut self.sample
@@ -219,9 +236,10 @@ impl Shown {
             | Fact::ReconcileStarted(_)
             | Fact::ProgramCalled(_)
             | Fact::ProgramRun(_)
-            | Fact::InterruptRequested(_) => return,
+            | Fact::InterruptRequested(_) => return true,
         }
         self.told = None;
+        true
     }
 
     /// A run is over, and every one before it.

@@ -281,3 +281,59 @@ fn what_a_run_says_is_told_once_its_beginning_is_durable() {
         Some(vec![speaker().live(text("c"))])
     );
 }
+
+fn texts(events: &mut tokio::sync::broadcast::Receiver<Event>) -> Vec<String> {
+    let mut texts = Vec::new();
+    while let Ok(event) = events.try_recv() {
+        let Event::Live(all) = event else { continue };
+        texts.extend(all.iter().filter_map(|live| match &live.kind {
+            LiveKind::Delta {
+                delta: Delta::Text { text, .. },
+                ..
+            } => Some(text.clone()),
+            LiveKind::Delta { .. } | LiveKind::Progress { .. } => None,
+        }));
+    }
+    texts
+}
+
+#[test]
+fn what_was_published_is_not_published_again_when_it_is_read_in_the_log() {
+    let bus = Bus::new(8, Seq(2));
+    let mut events = bus.listen().events;
+    let text = Delta::Text {
+        slot: 0,
+        text: "a".to_owned(),
+    };
+    bus.say(&speaker(), vec![text], &[]);
+    let began = [recorded(3, Fact::SessionResumed(SessionResumed {}))];
+    bus.facts(&began);
+    assert_eq!(texts(&mut events), ["a"]);
+    bus.found(&began);
+    bus.facts(&began);
+    assert!(events.is_empty(), "nothing of it is told again");
+}
+
+#[test]
+fn a_run_is_put_on_record_by_its_driver_alone_whenever_it_begins_to_speak() {
+    let fact = |seq| recorded(seq, Fact::SessionResumed(SessionResumed {}));
+    let says = |bus: &Bus| {
+        let text = "a".to_owned();
+        bus.say(&speaker(), vec![Delta::Text { slot: 0, text }], &[]);
+    };
+    for speaks_first in [true, false] {
+        let bus = Bus::new(8, Seq(1));
+        let mut events = bus.listen().events;
+        if speaks_first {
+            says(&bus);
+        }
+        bus.found(&[fact(2), fact(3)]);
+        if !speaks_first {
+            says(&bus);
+        }
+        assert_eq!(texts(&mut events), Vec::<String>::new(), "whose is it?");
+        assert!(bus.listen().shown.is_none());
+        bus.facts(&[fact(2), fact(3)]);
+        assert_eq!(texts(&mut events), ["a"]);
+    }
+}

@@ -1,16 +1,18 @@
 //! Nodes that die, stand still or are moved away from while words are under way.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use serde_json::json;
 use tokio::time::Instant;
-use windlass::core::{Fact, InputId, Outcome};
-use windlass::{Ended, Event, StartError};
+use windlass::core::{Delta, EffectClass, Fact, InputId, Outcome, Seq};
+use windlass::{Ended, Event, LiveKind, StartError, Watch};
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 use windlass_testkit::nodes::{InboxFault, InboxOperation, Nodes};
-use windlass_testkit::provider::{say, stall};
+use windlass_testkit::provider::{ScriptedProvider, call, say, stall};
+use windlass_testkit::tools::ScriptedTool;
 
 use crate::fleet::{Fleet, TAKEN_OVER, id, me, said, soon, until};
 
@@ -86,6 +88,65 @@ async fn a_driver_that_stood_still_says_no_word_and_stops() {
     assert!(matches!(&*ended, Ended::Superseded(_)), "{ended:?}");
     until(|| fleet.count(|fact| matches!(fact, Fact::TurnSettled(_))) == 2).await;
     assert_eq!(fleet.texts(), ["hello", "more"]);
+}
+
+/// What a watch is told that streams, until the turn settles.
+async fn streamed(mut watch: Watch) -> String {
+    let mut streamed = String::new();
+    loop {
+        match soon(watch.next()).await.unwrap() {
+            Event::Fact(fact) if matches!(fact.fact, Fact::TurnSettled(_)) => return streamed,
+            Event::Fact(_) | Event::Lagged { .. } => {}
+            Event::Live(all) => {
+                for live in all.iter() {
+                    if let LiveKind::Delta {
+                        delta: Delta::Text { text, .. },
+                        ..
+                    } = &live.kind
+                    {
+                        streamed.push_str(text);
+                    }
+                }
+            }
+            Event::Ended(_) => panic!("a watch does not end"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_has_lost_a_session_shows_nothing_of_what_it_has_its_model_say() {
+    let (gate, ends) = (Gate::new(), Gate::new());
+    let count = ScriptedTool::new("count", EffectClass::Effectful).before(&gate);
+    let (taken, script) = (ends.clone(), Arc::new(AtomicUsize::new(0)));
+    let mut fleet = Fleet::with([], [count]);
+    fleet.provider =
+        ScriptedProvider::responding(move |_| match script.fetch_add(1, Ordering::SeqCst) {
+            0 => call("count", json!({})),
+            1 => say("there").end_after(&taken),
+            _ => say("nowhere"),
+        });
+    let (one, other) = (fleet.member(), fleet.keeper());
+    let conversation = fleet.drives(&one).await;
+    let watch = one.engine.watch(&id("s"), Some(Seq::ZERO));
+    let watching = tokio::spawn(streamed(watch));
+    soon(conversation.send(said("hello"))).await.unwrap();
+    until(|| fleet.tools.running() == 1).await;
+    one.node.cut();
+    until(|| fleet.provider.asked().len() == 2).await;
+    assert!(other.engine.nudge(&id("s")), "it was taken over");
+    one.node.mend();
+    // What is in the log by now has been read for who watches, beside a driver that knows of nothing.
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    one.node.cut();
+    gate.open();
+    // It has its call's result, and its model says something, where the log has another's run.
+    until(|| fleet.provider.asked().len() == 3).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    one.node.mend();
+    ends.open();
+    let streamed = soon(watching).await.unwrap();
+    assert_eq!(streamed, "", "no node tells others what streams here");
+    assert_eq!(fleet.tools.runs().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

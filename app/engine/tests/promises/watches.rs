@@ -2,14 +2,16 @@
 //! and an erasure.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
-use windlass::core::{Delta, Fact, InputId, Recorded, Scope, Seq};
+use windlass::core::{Delta, Fact, InputId, Recorded, Scope, Seq, StopReason, StreamEvent};
 use windlass::ports::{StoreErrorKind, codec};
 use windlass::{Event, LiveKind, StartError, Watch};
 use windlass_testkit::Gate;
-use windlass_testkit::faulty::{FaultyStore, Operation};
-use windlass_testkit::provider::{ScriptedProvider, say};
+use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
+use windlass_testkit::provider::{ScriptedProvider, Step, say};
 use windlass_testkit::tools::ScriptedTools;
 
 use crate::world::{World, hello, id, me, soon, until};
@@ -98,6 +100,61 @@ async fn a_watch_hears_a_driver_from_its_first_word_on() {
     assert_eq!(facts, world.log()[usize::try_from(before).unwrap()..]);
     // Its ring has eight places: what did not fit is told.
     assert!(text == "there" || lags > 0, "{text:?} and {lags} lags");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_streams_is_heard_once_though_its_log_was_being_read_as_the_driver_came() {
+    let (late, armed) = (Gate::new(), Arc::new(AtomicBool::new(false)));
+    let (holds, arm) = (late.clone(), armed.clone());
+    let store = FaultyStore::responding(move |operation, _| match operation {
+        Operation::Read if arm.swap(false, Ordering::SeqCst) => vec![Fault::Wait(holds.clone())],
+        _ => Vec::new(),
+    });
+    let ends = Gate::new();
+    let text = |text: &str| StreamEvent::Text {
+        slot: 0,
+        text: text.to_owned(),
+    };
+    let done = StreamEvent::Done {
+        slot: 0,
+        text: None,
+        opaque: None,
+    };
+    let reason = StopReason::Stop;
+    let halves = Step::default().batch([text("the")]).then_gate(&ends);
+    let halves = halves.batch([text("re"), done, StreamEvent::Finished { reason }]);
+    let script = [say("there"), halves];
+    let provider = Arc::new(ScriptedProvider::new(script));
+    let world = World::over(store, provider, Arc::new(ScriptedTools::new([])));
+    let world = world.configured(|config| config.page = 100);
+    turn(&world).await;
+    until(|| !world.store.claimed(&id("s"))).await;
+    let mut watch = world.engine.watch(&id("s"), Some(Seq(last(&world))));
+    let watching = tokio::spawn(async move {
+        let mut seen = up_to(&mut watch, 1).await;
+        while seen.0.iter().all(|one| one.fact.kind() != "TurnSettled") {
+            let more = up_to(&mut watch, 1).await;
+            seen.0.extend(more.0);
+            seen.1.push_str(&more.1);
+        }
+        seen
+    });
+    // Itself, and the one that follows the log: that one reads it next.
+    until(|| Handle::current().metrics().num_alive_tasks() == 2).await;
+    armed.store(true, Ordering::SeqCst);
+    soon(late.reached()).await;
+    let conversation = world.open("s").await;
+    conversation.send(hello()).await.unwrap();
+    soon(ends.reached()).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    // What is read now has all been published by the driver, which has its text shown.
+    late.open();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    ends.open();
+    let (facts, text, _) = soon(watching).await.unwrap();
+    assert_eq!(text, "there");
+    let log = world.log();
+    assert_eq!(facts, log[log.len() - facts.len()..]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -251,7 +308,7 @@ async fn whose_a_session_is_is_looked_up_from_its_first_fact_and_once() {
         "read once"
     );
     // After a minute, or once it was forgotten, it is read again.
-    tokio::time::sleep(std::time::Duration::from_secs(61)).await;
+    tokio::time::sleep(Duration::from_secs(61)).await;
     world.engine.look(&id("s"), &me()).await.unwrap();
     world.engine.forget(&id("s"));
     world.engine.look(&id("s"), &me()).await.unwrap();

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use windlass_core::{Epoch, SessionId};
-use windlass_ports::{Inbox, InboxErrorKind, LogStore};
+use windlass_ports::{Inbox, InboxErrorKind, LogStore, StoreError, StoreErrorKind};
 
 use crate::gate::Gate;
 pub use relay::NoRelay;
@@ -87,6 +87,8 @@ struct Kept {
     over: BTreeSet<Epoch>,
     /// When what a node holds is over; none while it is there.
     lapsing: BTreeMap<u64, Instant>,
+    /// How the logs fail all nodes.
+    outage: Option<StoreErrorKind>,
     letters: Letters,
     counts: BTreeMap<InboxOperation, usize>,
 }
@@ -144,6 +146,26 @@ impl Nodes {
         }
     }
 
+    /// The logs fail all nodes so from now on: those that take no writes are read, and others are not. No
+    /// node can renew what it holds, which is over after the lease. Inboxes are none of this.
+    pub fn fail(&self, how: StoreErrorKind) {
+        let mut kept = self.shared.kept();
+        let over = Instant::now() + Self::LEASE;
+        for node in 1..=kept.nodes {
+            kept.lapsing.entry(node).or_insert(over);
+        }
+        kept.outage = Some(how);
+    }
+
+    /// The logs are there again. What has lapsed meanwhile is nobody's.
+    pub fn heal(&self) {
+        let mut kept = self.shared.kept();
+        for node in 1..=kept.nodes {
+            kept.lapse(node);
+        }
+        kept.outage = None;
+    }
+
     /// How many letters wait in a session.
     #[must_use]
     pub fn waiting(&self, session: &SessionId) -> usize {
@@ -199,13 +221,7 @@ impl Node {
 
     /// It reaches the store again. What has lapsed meanwhile is not its own any more.
     pub fn mend(&self) {
-        let mut kept = self.place.shared.kept();
-        let lapsed = kept.lapsing.remove(&self.name);
-        if lapsed.is_some_and(|over| over <= Instant::now()) {
-            let name = self.name;
-            kept.held.retain(|_, held| held.node != name);
-        }
-        drop(kept);
+        self.place.shared.kept().lapse(self.name);
         self.cut.send_replace(false);
     }
 
@@ -225,6 +241,26 @@ impl Shared {
 }
 
 impl Kept {
+    /// A node is there again: what it holds is its own, unless it is over.
+    fn lapse(&mut self, node: u64) {
+        let lapsed = self.lapsing.remove(&node);
+        if lapsed.is_some_and(|over| over <= Instant::now()) {
+            self.held.retain(|_, held| held.node != node);
+        }
+    }
+
+    /// Whether the logs take writes of anybody, or answer at all where `reads`.
+    fn answers(&self, doing: &str, reads: bool) -> Result<(), StoreError> {
+        match &self.outage {
+            None => Ok(()),
+            Some(StoreErrorKind::ReadOnly | StoreErrorKind::Full) if reads => Ok(()),
+            Some(how) => {
+                let context = format!("{doing}: the test has the store fail so");
+                Err(StoreError::new(how.clone(), context))
+            }
+        }
+    }
+
     /// Who holds a session at this moment.
     fn holder(&self, session: &SessionId) -> Option<Held> {
         let held = self.held.get(session)?;

@@ -19,10 +19,22 @@ const AGAIN: Duration = Duration::from_secs(1);
 pub(super) struct NodeStore(pub(super) Node);
 
 impl NodeStore {
-    /// The place's logs, once this node reaches them.
-    async fn logs(&self) -> &dyn LogStore {
+    /// The place's logs, once this node reaches them, where they can be read.
+    async fn logs(&self) -> Result<&dyn LogStore, StoreError> {
         self.0.whole().await;
-        self.0.place.logs.as_ref()
+        self.0.place.shared.kept().answers("reading", true)?;
+        Ok(self.0.place.logs.as_ref())
+    }
+
+    /// The same where they take writes.
+    async fn taking(&self) -> Result<&dyn LogStore, StoreError> {
+        self.0.whole().await;
+        self.0.place.shared.kept().answers("writing", false)?;
+        Ok(self.0.place.logs.as_ref())
+    }
+
+    async fn released(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        self.taking().await?.release(session, epoch).await
     }
 
     fn let_go(&self, session: &SessionId, epoch: Epoch) {
@@ -44,8 +56,12 @@ impl LogStore for NodeStore {
         }
     }
 
+    async fn ready(&self) -> Result<(), StoreError> {
+        self.taking().await?.ready().await
+    }
+
     async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
-        let logs = self.logs().await;
+        let logs = self.taking().await?;
         let holder = self.0.place.shared.kept().holder(session);
         if holder.is_some_and(|held| held.node != self.0.name) {
             let context = format!("claiming {session}: another node of the test holds it");
@@ -66,13 +82,13 @@ impl LogStore for NodeStore {
     }
 
     async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
-        let logs = self.logs().await;
+        self.0.whole().await;
         let holder = self.0.place.shared.kept().holder(session);
         if holder.is_none_or(|held| held.epoch != epoch) {
-            return logs.release(session, epoch).await;
+            return self.taking().await?.release(session, epoch).await;
         }
         self.0.place.shared.kept().over.insert(epoch);
-        let released = logs.release(session, epoch).await;
+        let released = self.released(session, epoch).await;
         match &released {
             Ok(()) => self.let_go(session, epoch),
             // As the port says: it is told again until the place takes it.
@@ -81,8 +97,7 @@ impl LogStore for NodeStore {
                 tokio::spawn(async move {
                     loop {
                         sleep(AGAIN).await;
-                        let logs = again.logs().await;
-                        if logs.release(&session, epoch).await.is_ok() {
+                        if again.released(&session, epoch).await.is_ok() {
                             return again.let_go(&session, epoch);
                         }
                     }
@@ -99,7 +114,7 @@ impl LogStore for NodeStore {
         after: Seq,
         facts: &[Arc<Recorded>],
     ) -> Result<(), StoreError> {
-        let logs = self.logs().await;
+        let logs = self.taking().await?;
         let holder = self.0.place.shared.kept().holder(session);
         let over = self.0.place.shared.kept().over.contains(&epoch);
         if over || holder.is_none_or(|held| held.epoch != epoch) {
@@ -115,7 +130,7 @@ impl LogStore for NodeStore {
         after: Seq,
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError> {
-        self.logs().await.read(session, after, limit).await
+        self.logs().await?.read(session, after, limit).await
     }
 
     async fn sessions(
@@ -124,7 +139,7 @@ impl LogStore for NodeStore {
         after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionHead>, StoreError> {
-        let logs = self.logs().await;
+        let logs = self.logs().await?;
         if !filter.free {
             return logs.sessions(filter, after, limit).await;
         }
@@ -141,7 +156,7 @@ impl LogStore for NodeStore {
     }
 
     async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
-        self.logs().await.verify(session).await
+        self.logs().await?.verify(session).await
     }
 
     async fn tail(
@@ -150,11 +165,11 @@ impl LogStore for NodeStore {
         after: Seq,
         patience: Duration,
     ) -> Result<Seq, StoreError> {
-        self.logs().await.tail(session, after, patience).await
+        self.logs().await?.tail(session, after, patience).await
     }
 
     async fn erase(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
-        self.logs().await.erase(session, epoch).await?;
+        self.taking().await?.erase(session, epoch).await?;
         self.0.place.shared.kept().letters.erase(session);
         self.let_go(session, epoch);
         Ok(())
@@ -165,7 +180,8 @@ impl LogStore for NodeStore {
         session: &SessionId,
         snapshot: &Snapshot,
     ) -> Result<(), StoreError> {
-        self.logs().await.keep_snapshot(session, snapshot).await
+        let logs = self.taking().await?;
+        logs.keep_snapshot(session, snapshot).await
     }
 
     async fn snapshot(
@@ -173,6 +189,6 @@ impl LogStore for NodeStore {
         session: &SessionId,
         version: &str,
     ) -> Result<Option<Snapshot>, StoreError> {
-        self.logs().await.snapshot(session, version).await
+        self.logs().await?.snapshot(session, version).await
     }
 }

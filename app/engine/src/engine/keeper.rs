@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 use windlass_core::{Scope, SessionId};
-use windlass_ports::{Inbox, News, SessionFilter, SessionHead, StoreError};
+use windlass_ports::{Inbox, News, SessionFilter, SessionHead, StoreError, StoreRetry};
 
 use super::clocks::Clocks;
 use super::rests::{Rests, Telling};
@@ -76,7 +76,8 @@ impl Engine {
     ///
     /// Sessions whose tools, hooks or redaction are not here are left alone, as by
     /// [`Engine::recover`]. One that does not open, or does not stay, is tried again after a second,
-    /// and each time after twice as long, up to a minute. What is wrong with a session is told once,
+    /// and each time after twice as long, up to a minute; one that the store is not there for, or takes no
+    /// writes, each second. What is wrong with a session is told once,
     /// and at most 20 of these a minute; that the store cannot be asked, once a minute.
     ///
     /// A node that drives as many sessions as it may takes up none. A process that stood still notices
@@ -404,6 +405,10 @@ impl Keeper {
         };
         match &error {
             StartError::Lacking { .. } => self.rests.anothers(&session),
+            // That is no fault of the session: once the store takes it, it is to go on at once.
+            StartError::Store(error) if error.retry == StoreRetry::Later => {
+                self.rests.held(&session);
+            }
             StartError::Exists(_)
             | StartError::Unfinished { .. }
             | StartError::Corrupt(_)

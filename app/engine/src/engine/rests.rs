@@ -46,7 +46,7 @@ impl Rests {
         self.put(session, rest, tries.saturating_add(1));
     }
 
-    /// Another holds it: it rests for the shortest time.
+    /// Another holds it, or the store takes nothing now: it rests for the shortest time.
     pub(super) fn held(&mut self, session: &SessionId) {
         let tries = self.known(session).map_or(0, |rest| rest.tries);
         self.put(session, REST.0, tries);

@@ -18,6 +18,9 @@ pub const MAX_FACT_BYTES: usize = 16 * 1024 * 1024;
 /// Whoever appends much cuts it into parts.
 pub const MAX_APPEND_BYTES: usize = 64 * 1024 * 1024;
 
+/// A session that need not be there, for whoever asks whether a store reads.
+const NOBODY: &str = "ready";
+
 /// Keeps logs.
 ///
 /// Laws:
@@ -94,6 +97,34 @@ pub trait LogStore: Send + Sync + 'static {
         after: Seq,
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError>;
+
+    /// Whether the place answers and would take an append now, as far as that shows without one. It
+    /// changes nothing and needs no claim. Whoever decides which process gets work asks for it all the
+    /// time, so it costs no more than a small read. A store that cannot tell more tells by one.
+    ///
+    /// # Errors
+    /// `Unavailable`, `Io` when the place does not answer, `ReadOnly`, `Full` where it says that it takes
+    /// no appends.
+    async fn ready(&self) -> Result<(), StoreError> {
+        let Ok(session) = SessionId::new(NOBODY) else {
+            return Ok(());
+        };
+        match self.read(&session, Seq::ZERO, 1).await {
+            Err(error)
+                if matches!(
+                    error.kind,
+                    StoreErrorKind::Unavailable
+                        | StoreErrorKind::Io
+                        | StoreErrorKind::ReadOnly
+                        | StoreErrorKind::Full
+                ) =>
+            {
+                Err(error)
+            }
+            // It answers, whatever it says of one session.
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
 
     /// Up to `limit` of the sessions that a filter takes, in the order of their ids, after the
     /// session `after`. Fewer than `limit` means that there are no more.

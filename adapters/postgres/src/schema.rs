@@ -20,6 +20,10 @@ const TRIES: u32 = 5;
 /// The oldest server: 13 has `gen_random_uuid` of its own.
 const OLDEST: i32 = 130_000;
 
+/// What a server is told of that takes no writes.
+const READ_ONLY: &str = "the server takes no writes: it is a standby, or read-only by its settings; name \
+     the primary in the URL (several hosts and target_session_attrs=read-write find it)";
+
 /// What a server told at the beginning.
 pub(crate) struct Told {
     /// A name that nobody else has.
@@ -49,10 +53,7 @@ pub(crate) async fn look(database: &Database, durability: Durability) -> Result<
         return Err(refused(StoreErrorKind::Unsupported, what));
     }
     if row.get::<_, bool>(4) {
-        let what = "the server takes no writes: it is a standby, or read-only by its settings; \
-                    name the primary in the URL (several hosts and \
-                    target_session_attrs=read-write find it)";
-        return Err(refused(StoreErrorKind::ReadOnly, what.to_owned()));
+        return Err(refused(StoreErrorKind::ReadOnly, READ_ONLY.to_owned()));
     }
     if durability == Durability::Power {
         for (at, name) in [
@@ -70,6 +71,24 @@ pub(crate) async fn look(database: &Database, durability: Durability) -> Result<
         }
     }
     Ok(Told { unique: row.get(5) })
+}
+
+/// Asks the server whether it takes writes now: a primary that became a standby answers all the same.
+///
+/// # Errors
+/// `ReadOnly`, `Unavailable`, `Io`.
+pub(crate) async fn ready(database: &Database) -> Result<(), StoreError> {
+    const ASKED: &str =
+        "select pg_is_in_recovery() or current_setting('transaction_read_only') = 'on'";
+    let doing = "asking whether it takes writes";
+    let rows = database.rows(doing, ASKED, &[]).await?;
+    match rows.first().is_some_and(|row| row.get(0)) {
+        true => {
+            let context = format!("{doing} in {}: {READ_ONLY}", database.place);
+            Err(StoreError::new(StoreErrorKind::ReadOnly, context))
+        }
+        false => Ok(()),
+    }
 }
 
 /// Brings the schema to this version. Many nodes may do that at once: one does it, and the others

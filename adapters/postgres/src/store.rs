@@ -394,6 +394,10 @@ impl LogStore for PostgresStore {
         read::read(self.database(), session, after, limit).await
     }
 
+    async fn ready(&self) -> Result<(), StoreError> {
+        schema::ready(self.database()).await
+    }
+
     async fn sessions(
         &self,
         filter: &SessionFilter,

@@ -1,21 +1,17 @@
-//! Whether the stores answer, for those who ask whether the server takes work.
+//! Whether the stores answer and take appends, for those who ask whether the server takes work.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
-use windlass::core::{Seq, SessionId};
-use windlass::ports::{LogStore, StoreErrorKind};
+use windlass::ports::LogStore;
 
 /// How long the stores together have for an answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long what was found out is told again: whoever asks needs no token.
 const LASTS: Duration = Duration::from_secs(1);
-
-/// A session that need not be there.
-const ASKED: &str = "ready";
 
 /// The stores of the tenants, each once, and how they were when they were asked last.
 pub(crate) struct Answering {
@@ -37,7 +33,8 @@ impl Answering {
         }
     }
 
-    /// Whether all of them answer, now or within the second before. They are asked by one at a time.
+    /// Whether all of them take appends, now or within the second before. They are asked by one at a
+    /// time.
     pub(crate) async fn answer(&self) -> bool {
         let mut latest = self.latest.lock().await;
         if let Some((at, answered)) = *latest
@@ -51,15 +48,9 @@ impl Answering {
     }
 
     async fn ask(&self) -> bool {
-        let Ok(session) = SessionId::new(ASKED) else {
-            return false;
-        };
         for store in &self.stores {
-            let read = store.read(&session, Seq::ZERO, 1).await;
-            if let Err(error) = read
-                && matches!(error.kind, StoreErrorKind::Io | StoreErrorKind::Unavailable)
-            {
-                tracing::warn!(%error, "the store does not answer: this server takes no work");
+            if let Err(error) = store.ready().await {
+                tracing::warn!(%error, "the store takes no appends: this server takes no work");
                 return false;
             }
         }

@@ -49,6 +49,38 @@ fn a_server_that_comes_back_finds_the_store_waiting() {
 }
 
 #[test]
+fn a_server_that_takes_no_writes_for_a_while_is_not_ready_and_reads() {
+    let Some(mut server) = own() else { return };
+    run(async {
+        let store = open(&format!("{}?lease_ms=60000", server.url())).await;
+        let id = id("s");
+        let epoch = store.claim(&id).await.unwrap().epoch;
+        let facts = numbered_facts(&id, Seq::ZERO, 3);
+        store.append(&id, epoch, Seq::ZERO, &facts).await.unwrap();
+        store.ready().await.unwrap();
+        server.refuse_writes(true).unwrap();
+        // Its connections take that up when they come to it.
+        let error = loop {
+            if let Err(error) = store.ready().await {
+                break error;
+            }
+            tokio::task::yield_now().await;
+        };
+        assert_eq!(error.kind, StoreErrorKind::ReadOnly, "{error}");
+        assert_eq!(store.read(&id, Seq::ZERO, 10).await.unwrap().len(), 3);
+        server.refuse_writes(false).unwrap();
+        while let Err(error) = store.ready().await {
+            assert_eq!(error.kind, StoreErrorKind::ReadOnly, "{error}");
+            tokio::task::yield_now().await;
+        }
+        let more = numbered_facts(&id, Seq(3), 1);
+        while let Err(error) = store.append(&id, epoch, Seq(3), &more).await {
+            assert_eq!(error.kind, StoreErrorKind::ReadOnly, "{error}");
+        }
+    });
+}
+
+#[test]
 fn a_server_that_stays_away_is_unavailable_and_nothing_is_lost() {
     let Some(mut server) = own() else { return };
     run(async {

@@ -149,7 +149,8 @@ pub(crate) fn store(error: &StoreError) -> Problem {
         }
         StoreErrorKind::Full | StoreErrorKind::ReadOnly => {
             tracing::error!(%error, "the store takes no more");
-            let detail = "nothing was kept: whoever runs the server must make room";
+            let detail = "nothing was kept: whoever runs the server must have its store take writes, or \
+                          make room";
             Problem::new(Code::StoreFull, detail)
         }
         StoreErrorKind::Unavailable | StoreErrorKind::Io => {

@@ -39,7 +39,7 @@ pub(crate) async fn health() -> Json<Health> {
     security(()),
     responses(
         (status = 200, description = "It takes work.", body = Health),
-        (status = 503, description = "It is going away, or its store is.", body = ProblemBody,
+        (status = 503, description = "It is going away, or its store is away or takes no writes.", body = ProblemBody,
          content_type = "application/problem+json"),
     )
 )]
@@ -49,7 +49,7 @@ pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Json<Health>, P
         return Err(Problem::new(Code::Draining, detail).retry_after(1));
     }
     if !app.stores.answer().await {
-        let detail = "the store does not answer: ask another server";
+        let detail = "the store does not answer, or takes no writes: ask another server";
         return Err(Problem::new(Code::StoreAway, detail).retry_after(1));
     }
     Ok(Json(OK))

@@ -85,7 +85,7 @@ async fn an_error_of_the_store_ends_a_stream_with_what_it_means() {
 }
 
 #[tokio::test]
-async fn a_server_whose_store_is_away_takes_no_work_until_it_is_back() {
+async fn a_server_whose_store_is_away_or_takes_no_writes_takes_no_work_until_it_does() {
     let world = World::new([]);
     let server = world.serve().await;
     let ready = async || ask(server.address, "GET", "/v1/ready", None, &[]).await;
@@ -94,6 +94,8 @@ async fn a_server_whose_store_is_away_takes_no_work_until_it_is_back() {
         (Some(StoreErrorKind::Unavailable), 503),
         (None, 200),
         (Some(StoreErrorKind::Io), 503),
+        (None, 200),
+        (Some(StoreErrorKind::ReadOnly), 503),
         // It answers, whatever it says of one session.
         (Some(StoreErrorKind::Unknown), 200),
     ] {

@@ -38,6 +38,10 @@ up() {
         sleep 0.05
     done
 }
+set_read_only() {
+    echo "default_transaction_read_only = $1" >>data/postgresql.conf
+    kill -HUP "$server"
+}
 down() {
     kill "-$1" "$server" 2>/dev/null
     wait "$server" 2>/dev/null
@@ -50,6 +54,8 @@ while read -r order; do
         stop) down INT; say stopped ;;
         crash) down QUIT; say stopped ;;
         start) if up; then say ready; else say failed; fi ;;
+        refuse) set_read_only on; say refuses ;;
+        take) set_read_only off; say takes ;;
     esac
 done
 down INT
@@ -172,6 +178,17 @@ impl PostgresServer {
     /// When it does not start.
     pub fn start_again(&mut self) -> io::Result<()> {
         self.order("start", "ready")
+    }
+
+    /// Has it refuse writes on all connections, or take them again: a moment later, once they have heard.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn refuse_writes(&mut self, refuse: bool) -> io::Result<()> {
+        match refuse {
+            true => self.order("refuse", "refuses"),
+            false => self.order("take", "takes"),
+        }
     }
 
     fn order(&mut self, order: &str, answer: &str) -> io::Result<()> {

@@ -1,7 +1,6 @@
 //! The counter tools: each call writes down that it begins, waits at its gate, and writes down that it
 //! took effect. What they wrote is looked at from the outside.
 
-use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -121,15 +120,6 @@ impl Effects {
     /// Every run that took effect, in order.
     pub(crate) fn counted(&self) -> Vec<Run> {
         self.lines("counter")
-    }
-
-    /// The runs that wait at a gate, by node.
-    pub(crate) fn waiting(&self, gate: usize) -> BTreeMap<String, Vec<Run>> {
-        let mut waiting: BTreeMap<String, Vec<Run>> = BTreeMap::new();
-        for run in self.begun().into_iter().filter(|run| run.gate == gate) {
-            waiting.entry(run.node.clone()).or_default().push(run);
-        }
-        waiting
     }
 
     fn lines(&self, file: &str) -> Vec<Run> {

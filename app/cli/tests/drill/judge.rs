@@ -13,10 +13,8 @@ use crate::http::{Answer, ask};
 use crate::random::Random;
 use crate::sayer::Said;
 use crate::watcher::Told;
-use crate::world::World;
+use crate::world::{PATIENCE, World};
 
-/// How long the sessions may take to come to rest once nothing happens to nodes any more.
-const REST: Duration = Duration::from_secs(60);
 /// How long it waits before it looks again.
 const AGAIN: Duration = Duration::from_millis(100);
 
@@ -31,11 +29,15 @@ pub(crate) struct Found {
     /// Calls that took effect although the log does not know.
     unknown_done: usize,
     inputs: usize,
+    /// Texts of answers of which clients saw something before they were facts.
+    streamed: usize,
+    /// Those of them that they saw whole.
+    whole: usize,
 }
 
 /// Asks a node by chance until it answers with 200.
 async fn get(world: &World, random: &mut Random, path: &str) -> Value {
-    let end = Instant::now() + REST;
+    let end = Instant::now() + PATIENCE;
     loop {
         let node = *random.one(&world.nodes());
         let asked = ask(node, ("GET", path), &[], "").await;
@@ -50,7 +52,7 @@ async fn get(world: &World, random: &mut Random, path: &str) -> Value {
 /// Waits until nothing is left to do in these sessions, and tells where their logs end.
 pub(crate) async fn at_rest(world: &World, sessions: &[String]) -> BTreeMap<String, u64> {
     let mut random = Random::new(world.seed, 3_000);
-    let until = Instant::now() + REST;
+    let until = Instant::now() + PATIENCE;
     let mut ends = BTreeMap::new();
     for session in sessions {
         let path = format!("/v1/sessions/{session}");
@@ -99,7 +101,8 @@ pub(crate) struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    pub(crate) fn judge(&self) -> Found {
+    /// `least` is how many effects are known to be done at least.
+    pub(crate) fn judge(&self, least: usize) -> Found {
         let mut found = Found::default();
         let mut started = BTreeSet::new();
         for (session, lines) in &self.logs {
@@ -125,7 +128,24 @@ impl Judge<'_> {
             strangers.is_empty(),
             "took effect and were not begun: {strangers:?}"
         );
+        let done = found.observed.get("done").copied().unwrap_or_default();
+        assert!(done >= least, "{least} effects are to be done: {found:?}");
+        self.streams(&mut found);
         found
+    }
+
+    /// Clients saw text before it was a fact, and nothing of it twice.
+    fn streams(&self, found: &mut Found) {
+        for told in self.told {
+            let (session, twice) = (&told.session, &told.twice);
+            assert!(
+                twice.is_empty(),
+                "{session}: what streamed twice, and the text: {twice:?}"
+            );
+            found.streamed += told.streamed;
+            found.whole += told.whole;
+        }
+        assert!(found.streamed > 0, "no client saw text as it streamed");
     }
 
     /// Every turn settled, once, completed.

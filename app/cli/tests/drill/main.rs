@@ -1,7 +1,12 @@
 //! The failover drill: three processes of `windlass serve` on one store, fifty turns whose effects are in
-//! flight, and nodes that are killed, paused past their lease, cut off from the store and drained.
+//! flight, and nodes that are killed, paused past their lease, cut off from the store and drained; and a
+//! store that is away for all of them, and then takes no writes, for longer than their leases.
 //! Every turn settles once, each effect takes place at most once, and every client is told each fact
-//! once.
+//! once, and no text twice as it streams.
+//!
+//! No assertion is about the clock of the machine: a fault strikes when enough calls wait, and is over when
+//! others have gone on. How long that took is printed. That it is the lease and a second at most, the
+//! engine's own tests hold it to, on a clock that stands still.
 //!
 //! The faults come in an order, to nodes and at moments that follow from a seed, which is printed;
 //! `WINDLASS_DRILL_SEED` names another one.
@@ -21,6 +26,7 @@ mod common;
 
 mod effects;
 mod faults;
+mod fleet;
 mod http;
 mod judge;
 mod model;
@@ -37,10 +43,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
+use windlass_testkit::Gate;
 
 use common::Place;
 use effects::Effects;
-use faults::{Fault, Fleet};
+use faults::Fault;
+use fleet::Fleet;
 use judge::Judge;
 use node::Start;
 use random::{Random, seed};
@@ -54,8 +62,10 @@ const SESSIONS: usize = 50;
 const WATCHERS: u64 = 60;
 /// Inputs that are sent to nodes by chance at each fault.
 const LETTERS: u64 = 8;
-/// How long all of it may take.
-const BOUND: Duration = Duration::from_secs(240);
+/// How many sessions have begun their call at a gate, at least, when a node is struck.
+const ENOUGH: usize = 30;
+/// How long all of it may take: by then it never comes to its end.
+const BOUND: Duration = Duration::from_secs(540);
 
 #[test]
 fn every_turn_settles_once_on_postgres_whatever_happens_to_nodes() {
@@ -87,7 +97,8 @@ async fn drill(store: &Store) {
     std::fs::create_dir(place.file("work")).unwrap();
     let effects = Effects::new(&place.file("work"), gates);
     let world = Arc::new(World::new(seed, effects));
-    let model = model::start(gates);
+    let text = Gate::new();
+    let model = model::start(gates, &text);
     let start = Start {
         place: &place,
         store,
@@ -107,8 +118,10 @@ async fn drill(store: &Store) {
         let calls = gates * model::STEP;
         say(&mut saying, &world, session, "turn", calls, &mut mark);
     }
+    world.all_show_text().await;
+    text.open();
     for (at, fault) in faults.into_iter().enumerate() {
-        let least = 1 + random.below(SESSIONS * 4 / 5);
+        let least = ENOUGH + random.below(SESSIONS - ENOUGH + 1);
         let mut letters = Vec::new();
         for _ in 0..LETTERS {
             let delivery = *random.one(&["steer", "follow_up", "turn"]);
@@ -120,9 +133,13 @@ async fn drill(store: &Store) {
             }
         };
         let gate = at + 1;
-        fleet
-            .strike(fault, gate, &mut random, least, meanwhile)
-            .await;
+        match fault {
+            Fault::Node(blow) => {
+                let struck = fleet.strike(blow, gate, &mut random, least, meanwhile);
+                struck.await;
+            }
+            Fault::Store => fleet.outlast(gate, SESSIONS, meanwhile).await,
+        }
         world.effects.open(gate);
     }
     let said = saying.join_all().await;
@@ -155,14 +172,11 @@ async fn drill(store: &Store) {
         said: &said,
         told: &told,
     };
-    let found = judge.judge();
+    // Of three calls one waits where a fault may strike. Of the two beside it half at least are done.
+    let found = judge.judge(SESSIONS * gates);
     let connections: usize = told.iter().map(|told| told.connections).sum();
-    let streamed: usize = told.iter().map(|told| told.streamed).sum();
-    let whole: usize = told.iter().map(|told| told.whole).sum();
-    let twice: usize = told.iter().map(|told| told.twice).sum();
     println!(
-        "{found:?}; {} clients on {connections} connections, {whole} of {streamed} texts \
-         streamed whole, {twice} twice; {:.1} s",
+        "{found:?}; {} clients on {connections} connections; {:.1} s",
         told.len(),
         began.elapsed().as_secs_f64()
     );

@@ -2,26 +2,35 @@
 //! whichever node, is told the same.
 //!
 //! Each input says how many calls it is worth. The model makes them in order: of three one alone,
-//! which waits at a gate of the test, and then two at once, which wait at none.
+//! which waits at a gate of the test, and then two at once, which wait at none. The first answer of each
+//! session breaks off in the midst of its text until clients have seen some of it.
 
 use serde_json::{Value, json};
-use windlass_testkit::Answer;
 use windlass_testkit::http::{ModelServer, Reply, Request, Script};
+use windlass_testkit::{Answer, Gate};
 
 /// Calls between two gates.
 pub(crate) const STEP: usize = 3;
+/// After how many bytes of its body a first answer waits: some of its text is in them, and not all.
+const SOME: usize = 1_200;
 
 /// What an input says, so that the model makes so many calls; `mark` makes it one of its own.
 pub(crate) fn words(session: &str, calls: usize, mark: u64) -> String {
     format!("drill {session} {calls} {mark}")
 }
 
-/// A model that holds calls at this many gates.
-pub(crate) fn start(gates: usize) -> ModelServer {
-    ModelServer::start(Script::respond(move |request| reply(request, gates))).unwrap()
+/// Which of its session's calls waits at a gate.
+pub(crate) fn waits_at(gate: usize) -> usize {
+    (gate - 1) * STEP + 1
 }
 
-fn reply(request: &Request, gates: usize) -> Reply {
+/// A model that holds calls at this many gates, and the text of first answers at one.
+pub(crate) fn start(gates: usize, text: &Gate) -> ModelServer {
+    let text = text.clone();
+    ModelServer::start(Script::respond(move |request| reply(request, gates, &text))).unwrap()
+}
+
+fn reply(request: &Request, gates: usize, text: &Gate) -> Reply {
     let none = Vec::new();
     let messages = request.json.as_ref().and_then(|json| json.get("messages"));
     let messages = messages.and_then(Value::as_array).unwrap_or(&none);
@@ -56,7 +65,10 @@ fn reply(request: &Request, gates: usize) -> Reply {
         (1, 2..) => call(call(answer, made + 1, 0), made + 2, 0),
         (_, _) => call(answer, made + 1, 0),
     };
-    Reply::answer(answer)
+    match made {
+        0 => Reply::answer(answer).pause_after(SOME, text),
+        _ => Reply::answer(answer),
+    }
 }
 
 /// The text of a content: a string, or parts that have a `text` each.

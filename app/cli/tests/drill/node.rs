@@ -13,9 +13,7 @@ use crate::effects::Effects;
 use crate::http::TOKEN;
 use crate::proxy::Proxy;
 use crate::store::Store;
-
-/// How long a process may take to start, and to end when it is told to.
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::world::PATIENCE;
 
 /// How long a node that is told to end lets its effects run.
 pub(crate) const DRAIN_MS: u64 = 1_000;

@@ -9,10 +9,8 @@ use tokio::time::Instant;
 use crate::http::{Answer, ask};
 use crate::model::words;
 use crate::random::Random;
-use crate::world::World;
+use crate::world::{PATIENCE, World};
 
-/// How long it goes on asking.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// How long it waits before it asks again.
 const AGAIN: Duration = Duration::from_millis(100);
 
@@ -48,9 +46,10 @@ async fn said(world: &World, random: &mut Random, path: &str, key: &str, body: &
     }
 }
 
-/// Whether an answer says to ask again: any node answers for any session.
+/// Whether an answer says to ask again: any node answers for any session. A store that takes no writes is
+/// told as one that takes no more.
 fn again(answer: &Answer) -> bool {
-    matches!(answer.status, 429 | 503 | 504)
+    matches!(answer.status, 429 | 503 | 504 | 507)
 }
 
 /// Opens a session, and answers its id.

@@ -1,8 +1,7 @@
 //! The store that the nodes share: a server of this test alone, or the one that the environment names.
 
-use std::any::Any;
 use std::net::{SocketAddr, ToSocketAddrs as _};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use windlass::core::{Seq, SessionId};
 use windlass::ports::LogStore;
@@ -21,8 +20,17 @@ pub(crate) struct Store {
     pub(crate) server: SocketAddr,
     before: String,
     after: String,
-    /// Ended when it is dropped.
-    _running: Option<Box<dyn Any>>,
+    running: Running,
+}
+
+/// A server that is this test's own ends when it is dropped.
+enum Running {
+    Postgres(Mutex<PostgresServer>),
+    Nats {
+        _server: NatsServer,
+    },
+    /// It is another's.
+    Elsewhere,
 }
 
 /// What no other run on the same server is called.
@@ -38,9 +46,9 @@ impl Store {
             Some(_) => {
                 let server = PostgresServer::start().unwrap();
                 let url = server.url();
-                (Some(Box::new(server) as Box<dyn Any>), url)
+                (Running::Postgres(Mutex::new(server)), url)
             }
-            None => (None, named(postgres::URL, postgres::MISSING)?),
+            None => (Running::Elsewhere, named(postgres::URL, postgres::MISSING)?),
         };
         let options = format!(
             "?schema={}&lease_ms={LEASE_MS}&answer_ms=3000&patience_ms=3000&pool=4",
@@ -55,9 +63,9 @@ impl Store {
             Some(_) => {
                 let server = NatsServer::start().unwrap();
                 let url = server.url();
-                (Some(Box::new(server) as Box<dyn Any>), url)
+                (Running::Nats { _server: server }, url)
             }
-            None => (None, named(nats::URL, nats::MISSING)?),
+            None => (Running::Elsewhere, named(nats::URL, nats::MISSING)?),
         };
         let options = format!(
             "/{}?lease_ms={LEASE_MS}&timeout_ms=3000&shards=2&erase=late",
@@ -66,7 +74,7 @@ impl Store {
         Some(Self::at("NATS", &url, options, running))
     }
 
-    fn at(name: &'static str, url: &str, options: String, running: Option<Box<dyn Any>>) -> Self {
+    fn at(name: &'static str, url: &str, options: String, running: Running) -> Self {
         let (scheme, rest) = url.split_once("://").unwrap();
         let (user, rest) = rest.split_once('@').unwrap_or(("", rest));
         let (address, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -80,8 +88,26 @@ impl Store {
             server: address.to_socket_addrs().unwrap().next().unwrap(),
             before: format!("{scheme}://{user}{at}"),
             after: format!("{path}{options}"),
-            _running: running,
+            running,
         }
+    }
+
+    /// Whether it can be told to refuse writes: a PostgreSQL of this test's own.
+    pub(crate) fn takes_orders(&self) -> bool {
+        matches!(self.running, Running::Postgres(_))
+    }
+
+    /// Has it refuse writes, or take them again.
+    pub(crate) fn refuse_writes(&self, refuse: bool) {
+        let Running::Postgres(server) = &self.running else {
+            panic!("{} takes no orders", self.name);
+        };
+        server.lock().unwrap().refuse_writes(refuse).unwrap();
+    }
+
+    /// Whether a claim that outlived its node's lease may stand again, while nobody else has had it.
+    pub(crate) fn revives(&self) -> bool {
+        self.before.starts_with("nats:")
     }
 
     /// Opens it by a way of its own, to look at it.

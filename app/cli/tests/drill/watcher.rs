@@ -2,6 +2,7 @@
 //! connection ends or says nothing for too long.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,8 +30,8 @@ pub(crate) struct Told {
     pub(crate) streamed: usize,
     /// Those of them that streamed whole.
     pub(crate) whole: usize,
-    /// Those of them of which something streamed twice.
-    pub(crate) twice: usize,
+    /// Those of them of which something streamed twice: what streamed, and the text.
+    pub(crate) twice: Vec<(String, String)>,
     /// What has streamed on the connection that there is, by the sample that it belongs to.
     streams: BTreeMap<u64, String>,
 }
@@ -61,7 +62,7 @@ pub(crate) async fn watch(world: Arc<World>, session: String, which: u64) -> Tol
 }
 
 /// Takes up to so many facts from one connection.
-async fn follow(world: &World, told: &mut Told, node: std::net::SocketAddr, enough: usize) {
+async fn follow(world: &World, told: &mut Told, node: SocketAddr, enough: usize) {
     let path = format!("/v1/sessions/{}/events", told.session);
     let last = told.facts.len().to_string();
     let cursor = [("Last-Event-ID", last.as_str())];
@@ -85,7 +86,7 @@ async fn follow(world: &World, told: &mut Told, node: std::net::SocketAddr, enou
         while let Some(at) = buffer.windows(2).position(|pair| pair == b"\n\n") {
             let rest = buffer.split_off(at + 2);
             let event = String::from_utf8(std::mem::replace(&mut buffer, rest)).unwrap();
-            taken += usize::from(take(world, told, &event));
+            taken += usize::from(take(world, told, node, &event));
         }
         if taken >= enough {
             return;
@@ -93,8 +94,8 @@ async fn follow(world: &World, told: &mut Told, node: std::net::SocketAddr, enou
     }
 }
 
-/// Takes one event; whether it is a fact.
-fn take(world: &World, told: &mut Told, event: &str) -> bool {
+/// Takes one event of a node; whether it is a fact.
+fn take(world: &World, told: &mut Told, node: SocketAddr, event: &str) -> bool {
     let (mut id, mut kind, mut data) = (None, "", String::new());
     for line in event.lines() {
         match line.split_once(": ") {
@@ -109,7 +110,9 @@ fn take(world: &World, told: &mut Told, event: &str) -> bool {
     }
     let fact: Value = serde_json::from_str(&data).unwrap();
     if kind == "live" {
-        told.delta(&fact);
+        if told.delta(&fact) {
+            world.shows_text(node);
+        }
         return false;
     }
     let seq = fact["seq"].as_u64();
@@ -128,13 +131,15 @@ fn take(world: &World, told: &mut Told, event: &str) -> bool {
 }
 
 impl Told {
-    /// Takes a live event.
-    fn delta(&mut self, event: &Value) {
-        if event["kind"] == "TextDelta" {
-            let started = event["body"]["started"].as_u64().unwrap();
-            let text = event["body"]["text"].as_str().unwrap();
-            self.streams.entry(started).or_default().push_str(text);
+    /// Takes a live event; whether it is text.
+    fn delta(&mut self, event: &Value) -> bool {
+        if event["kind"] != "TextDelta" {
+            return false;
         }
+        let started = event["body"]["started"].as_u64().unwrap();
+        let text = event["body"]["text"].as_str().unwrap();
+        self.streams.entry(started).or_default().push_str(text);
+        true
     }
 
     /// Holds what has streamed against the text that it came to be: some of it may be missed.
@@ -149,7 +154,9 @@ impl Told {
             let once = streamed.chars().all(|c| rest.any(|other| other == c));
             self.streamed += 1;
             self.whole += usize::from(streamed == text);
-            self.twice += usize::from(!once);
+            if !once {
+                self.twice.push((streamed, text.to_owned()));
+            }
         }
     }
 }

@@ -27,6 +27,7 @@ pub mod live;
 pub mod nats;
 pub mod nodes;
 pub mod pgbouncer;
+mod port;
 pub mod postgres;
 #[cfg(unix)]
 pub mod power;
@@ -42,4 +43,5 @@ pub mod world;
 pub use answer::{Answer, MODEL, Part};
 pub use errors::Errors;
 pub use gate::Gate;
+pub use port::Port;
 pub use wait::within;

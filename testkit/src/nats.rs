@@ -6,12 +6,14 @@
 use std::env;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use super::port::Port;
 
 /// The variable that names a server for tests, as `nats://HOST:PORT`.
 pub const URL: &str = "WINDLASS_TEST_NATS";
@@ -30,10 +32,7 @@ pub const MISSING: &str = "there is no nats-server 2.15 or later on this machine
 pub const SYSTEM: (&str, &str) = ("system", "system");
 
 /// How long servers may take until JetStream answers.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// How often other ports are tried.
-const PORTS: u32 = 5;
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Keeps the servers for as long as its standard input is open.
 const KEEPER: &str = r#"
@@ -72,6 +71,7 @@ cd / && rm -rf "$folder"
 pub struct NatsServer {
     folder: PathBuf,
     ports: Vec<u16>,
+    _held: Vec<Port>,
     keeper: Child,
     orders: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
@@ -116,31 +116,24 @@ impl NatsServer {
     /// # Errors
     /// When the program is missing, or does not start; its log is in the words.
     pub fn start_with(nodes: usize, jetstream: &str, more: &str) -> io::Result<Self> {
-        let program = Self::program().ok_or_else(|| io::Error::other(MISSING))?;
-        let mut last = io::Error::other("no port was tried");
-        for _ in 0..PORTS {
-            match Self::start_once(&program, nodes, jetstream, more) {
-                Ok(server) => return Ok(server),
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
-    }
-
-    fn start_once(program: &Path, nodes: usize, jetstream: &str, more: &str) -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let program = Self::program().ok_or_else(|| io::Error::other(MISSING))?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("windlass-nats-{}-{number}", std::process::id());
         let folder = env::temp_dir().join(name);
         fs::create_dir(&folder)?;
-        let (ports, routes) = (ports(nodes)?, ports(nodes)?);
+        let held: Vec<Port> = (0..2 * nodes)
+            .map(|_| Port::take())
+            .collect::<io::Result<_>>()?;
+        let mut ports: Vec<u16> = held.iter().map(Port::number).collect();
+        let routes = ports.split_off(nodes);
         for (node, port) in ports.iter().enumerate() {
             let config = config(&folder, node, *port, &routes, jetstream, more);
             fs::write(folder.join(format!("{node}.conf")), config)?;
         }
         let mut keeper = Command::new("sh")
             .args(["-c", KEEPER, "keeper"])
-            .arg(program)
+            .arg(&program)
             .arg(&folder)
             .arg(nodes.to_string())
             .current_dir("/")
@@ -154,6 +147,7 @@ impl NatsServer {
         let mut server = Self {
             folder,
             ports,
+            _held: held,
             keeper,
             orders,
             answers: BufReader::new(answers),
@@ -273,16 +267,6 @@ impl Drop for NatsServer {
         let _ = self.keeper.wait();
         let _ = fs::remove_dir_all(&self.folder);
     }
-}
-
-/// Ports that are free a moment later but for bad luck; then others are tried.
-fn ports(count: usize) -> io::Result<Vec<u16>> {
-    let bound = (0..count).map(|_| TcpListener::bind("127.0.0.1:0"));
-    let bound: Vec<TcpListener> = bound.collect::<io::Result<_>>()?;
-    bound
-        .iter()
-        .map(|listener| Ok(listener.local_addr()?.port()))
-        .collect()
 }
 
 fn config(

@@ -7,12 +7,14 @@
 use std::env;
 use std::fs;
 use std::io::{self, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::net::TcpStream;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use super::port::Port;
 
 /// The variable that names a pooler for tests, in transaction mode before the server that
 /// `WINDLASS_TEST_POSTGRES` names, as a URL without options.
@@ -23,10 +25,7 @@ pub const MISSING: &str = "there is no PgBouncer on this machine: install it (De
      pgbouncer), or name one in transaction mode with WINDLASS_TEST_PGBOUNCER";
 
 /// How long it may take until it answers.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// How often another port is tried.
-const PORTS: u32 = 5;
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Keeps the pooler for as long as its standard input is open. It runs as nobody, for it refuses to
 /// run as root.
@@ -47,7 +46,7 @@ cd / && rm -rf "$folder"
 #[derive(Debug)]
 pub struct PgBouncer {
     folder: PathBuf,
-    port: u16,
+    port: Port,
     user: String,
     database: String,
     keeper: Child,
@@ -81,32 +80,21 @@ impl PgBouncer {
     /// When the program is missing, does not start, or the URL is not as simple as that; its log is in
     /// the words.
     pub fn start(server: &str) -> io::Result<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
         let program = Self::program().ok_or_else(|| io::Error::other(MISSING))?;
         let server = Server::of(server).ok_or_else(|| {
             io::Error::other("write the server as postgres://USER[:PASSWORD]@HOST:PORT/DATABASE")
         })?;
-        let mut last = io::Error::other("no port was tried");
-        for _ in 0..PORTS {
-            match Self::start_once(&program, &server) {
-                Ok(pooler) => return Ok(pooler),
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
-    }
-
-    fn start_once(program: &Path, server: &Server<'_>) -> io::Result<Self> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("windlass-pgbouncer-{}-{number}", std::process::id());
         let folder = env::temp_dir().join(name);
         fs::create_dir(&folder)?;
-        // Bound and let go: free a moment later but for bad luck, and then another one is tried.
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        fs::write(folder.join("pgbouncer.ini"), server.configuration(port))?;
+        let port = Port::take()?;
+        let configuration = server.configuration(port.number());
+        fs::write(folder.join("pgbouncer.ini"), configuration)?;
         let mut keeper = Command::new("sh")
             .args(["-c", KEEPER, "keeper"])
-            .arg(program)
+            .arg(&program)
             .arg(&folder)
             .current_dir("/")
             .stdin(Stdio::piped())
@@ -123,7 +111,7 @@ impl PgBouncer {
             orders,
         };
         let until = Instant::now() + PATIENCE;
-        while !answers(port).unwrap_or(false) {
+        while !answers(pooler.port.number()).unwrap_or(false) {
             let log = fs::read_to_string(pooler.folder.join("log")).unwrap_or_default();
             if Instant::now() > until || log.contains("FATAL") {
                 let words = format!("a PgBouncer for tests does not answer: {log}");
@@ -143,13 +131,13 @@ impl PgBouncer {
             database,
             ..
         } = self;
-        format!("postgres://{user}@127.0.0.1:{port}/{database}")
+        format!("postgres://{user}@127.0.0.1:{}/{database}", port.number())
     }
 
     /// Its port on 127.0.0.1.
     #[must_use]
     pub fn port(&self) -> u16 {
-        self.port
+        self.port.number()
     }
 }
 

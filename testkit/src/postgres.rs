@@ -6,10 +6,11 @@
 use std::env;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Write as _};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::port::Port;
 
 /// The variable that names a server for tests, as a URL without options.
 pub const URL: &str = "WINDLASS_TEST_POSTGRES";
@@ -17,9 +18,6 @@ pub const URL: &str = "WINDLASS_TEST_POSTGRES";
 /// What to do where the server's programs are missing.
 pub const MISSING: &str = "there is no PostgreSQL server on this machine: install its programs \
      (Debian: apt-get install postgresql), or name a server with WINDLASS_TEST_POSTGRES";
-
-/// How often another port is tried.
-const PORTS: u32 = 5;
 
 /// Keeps the server for as long as its standard input is open. It runs as the user who owns the
 /// folder, for the server refuses to run as root.
@@ -66,7 +64,7 @@ cd / && rm -rf "$folder"
 #[derive(Debug)]
 pub struct PostgresServer {
     folder: PathBuf,
-    port: u16,
+    port: Port,
     keeper: Child,
     orders: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
@@ -94,28 +92,16 @@ impl PostgresServer {
     /// # Errors
     /// When the programs are missing, or do not do it; its log is in the words.
     pub fn start() -> io::Result<Self> {
-        let programs = Self::programs().ok_or_else(|| io::Error::other(MISSING))?;
-        let mut last = io::Error::other("no port was tried");
-        for _ in 0..PORTS {
-            match Self::start_once(&programs) {
-                Ok(server) => return Ok(server),
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
-    }
-
-    fn start_once(programs: &Path) -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let programs = Self::programs().ok_or_else(|| io::Error::other(MISSING))?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("windlass-postgres-{}-{number}", std::process::id());
         let folder = env::temp_dir().join(name);
         fs::create_dir(&folder)?;
-        // Bound and let go: free a moment later but for bad luck, and then another one is tried.
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let port = Port::take()?;
         let mut command = Command::new("sh");
-        command.args(["-c", KEEPER, "keeper"]).arg(programs);
-        command.arg(&folder).arg(port.to_string());
+        command.args(["-c", KEEPER, "keeper"]).arg(&programs);
+        command.arg(&folder).arg(port.number().to_string());
         command.env_remove("PGOPTIONS").env("LC_ALL", "C");
         as_owner(&mut command, &folder)?;
         let mut keeper = command
@@ -141,13 +127,16 @@ impl PostgresServer {
     /// Its address, without options.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("postgres://windlass@127.0.0.1:{}/postgres", self.port)
+        format!(
+            "postgres://windlass@127.0.0.1:{}/postgres",
+            self.port.number()
+        )
     }
 
     /// Its port on 127.0.0.1.
     #[must_use]
     pub fn port(&self) -> u16 {
-        self.port
+        self.port.number()
     }
 
     /// The folder of its data.

@@ -15,8 +15,8 @@ use windlass_core::{
 use windlass_http::http_wire;
 use windlass_openai::{Api, OpenAi, OpenAiConfig};
 use windlass_ports::{Provider, ProviderError, SampleRequest, Streaming};
-use windlass_testkit::Gate;
 use windlass_testkit::http::{Cut, Ended, Framing, ModelServer, Reply, Request, Script};
+use windlass_testkit::{Gate, Port};
 use windlass_wire::SseCaps;
 
 /// A stream that ends with its connection, so that only its last event says that it is whole.
@@ -319,16 +319,11 @@ async fn a_redirect_is_not_followed() {
 
 #[tokio::test]
 async fn nobody_there_is_unavailable() {
-    let address = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    let error = ask(
-        &provider(Api::Chat, format!("http://{address}/v1")),
-        hello(),
-    )
-    .await
-    .unwrap_err();
+    let port = Port::take().unwrap();
+    let base_url = format!("http://127.0.0.1:{}/v1", port.number());
+    let error = ask(&provider(Api::Chat, base_url), hello())
+        .await
+        .unwrap_err();
     assert_eq!(
         (error.kind, error.retry),
         (FailureKind::Unavailable, Retry::Soon)

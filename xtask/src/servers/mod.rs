@@ -5,6 +5,13 @@ mod browser;
 mod nats;
 mod packages;
 mod pgbouncer;
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "a file of the test kit, of which the chores need a part"
+)]
+#[path = "../../../testkit/src/port.rs"]
+mod port;
 mod postgres;
 mod schemathesis;
 

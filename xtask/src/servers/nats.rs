@@ -20,6 +20,7 @@ use xtask::say::say;
 )]
 #[path = "../../../testkit/src/nats.rs"]
 mod server;
+use super::port;
 
 use server::{MISSING, NatsServer, REPLICAS, URL};
 

@@ -14,6 +14,7 @@ use xtask::say::say;
 )]
 #[path = "../../../testkit/src/pgbouncer.rs"]
 mod pooler;
+use super::port;
 
 use pooler::{MISSING, PgBouncer, URL};
 

@@ -17,6 +17,7 @@ use xtask::say::say;
 )]
 #[path = "../../../testkit/src/postgres.rs"]
 mod server;
+use super::port;
 
 use server::{MISSING, PostgresServer, URL};
 

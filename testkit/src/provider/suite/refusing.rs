@@ -2,7 +2,6 @@
 //! the key.
 
 use std::error::Error;
-use std::net::TcpListener;
 
 use serde_json::json;
 use windlass_core::{FailureKind, Retry};
@@ -12,6 +11,7 @@ use super::ProviderFixture;
 use super::talk::{KEY, Talk, classed, endpoint, hello, serve};
 use crate::answer::Answer;
 use crate::http::{Cut, Framing, Reply, Script};
+use crate::port::Port;
 use crate::store::{Checked, Violation, ensure, run};
 
 /// A refusal's class follows from its status, whatever its body is.
@@ -163,10 +163,10 @@ pub fn a_redirect_is_not_followed(fixture: &dyn ProviderFixture) -> Checked {
 /// # Errors
 /// A violation when it is not.
 pub fn nobody_there_is_unavailable(fixture: &dyn ProviderFixture) -> Checked {
-    let bound = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    let address = bound.map_err(|error| Violation::new(format!("no free port: {error}")))?;
+    let port = Port::take().map_err(|error| Violation::new(error.to_string()))?;
     run(async {
-        let provider = fixture.provider(&endpoint(format!("http://{address}/v1")));
+        let base_url = format!("http://127.0.0.1:{}/v1", port.number());
+        let provider = fixture.provider(&endpoint(base_url));
         let what = "a server that is not there";
         match provider.sample(hello()?).await {
             Ok(_) => Err(Violation::new(format!("{what} answers"))),

@@ -25,6 +25,13 @@ use crate::say::say;
     unreachable_pub,
     reason = "a file of the test kit, of which the measures need a part"
 )]
+#[path = "../../../../testkit/src/port.rs"]
+mod port;
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "a file of the test kit, of which the measures need a part"
+)]
 #[path = "../../../../testkit/src/postgres.rs"]
 mod postgres_server;
 

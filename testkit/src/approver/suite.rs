@@ -28,7 +28,7 @@ pub trait ApproverFixture: Send + Sync {
 
     /// How long a question that nobody needs the answer of may take to end.
     fn patience(&self) -> Duration {
-        Duration::from_secs(20)
+        Duration::from_secs(60)
     }
 }
 

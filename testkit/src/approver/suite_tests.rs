@@ -63,7 +63,7 @@ impl ApproverFixture for Fixture {
     fn patience(&self) -> Duration {
         // These hang, and the case is to find that.
         let hangs = [Fault::DeafToCancel, Fault::AnswersOnce].contains(&self.fault);
-        Duration::from_millis(if hangs { 300 } else { 20_000 })
+        Duration::from_millis(if hangs { 300 } else { 60_000 })
     }
 }
 

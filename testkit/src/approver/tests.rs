@@ -8,7 +8,7 @@ use windlass_ports::CancelSource;
 use super::*;
 use crate::wait::within;
 
-const LONG: Duration = Duration::from_secs(10);
+const LONG: Duration = Duration::from_secs(60);
 
 fn question(tool: &str, cancel: &CancelSource) -> ApprovalRequest {
     ApprovalRequest {

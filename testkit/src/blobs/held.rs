@@ -16,6 +16,7 @@ pub struct HeldBlobs {
     max_bytes: u64,
     full_after: Option<u64>,
     sticks_after: Option<u64>,
+    stuck: Gate,
     gate: Option<Gate>,
     kept: Held,
 }
@@ -30,6 +31,7 @@ impl HeldBlobs {
             max_bytes,
             full_after: None,
             sticks_after: None,
+            stuck: Gate::new(),
             gate: None,
             kept: Held::default(),
         }
@@ -54,6 +56,11 @@ impl HeldBlobs {
     pub fn finishing_at(mut self, gate: Gate) -> Self {
         self.gate = Some(gate);
         self
+    }
+
+    /// Waits until somebody waits for ever, as after [`sticks_after`](Self::sticks_after).
+    pub async fn stuck(&self) {
+        self.stuck.reached().await;
     }
 
     /// How many blobs there are.
@@ -158,7 +165,7 @@ impl BlobWriter for Writer {
     async fn write(&mut self, bytes: &[u8]) -> Result<(), BlobError> {
         let length = self.bytes.len() as u64 + bytes.len() as u64;
         if self.store.sticks_after.is_some_and(|most| length > most) {
-            std::future::pending::<()>().await;
+            self.store.stuck.pass().await;
         }
         let most = self.store.full_after.unwrap_or(u64::MAX);
         self.broken |= length > most;

@@ -46,7 +46,7 @@ pub trait HooksFixture: Send + Sync {
 
     /// How long a hook that has been told to stop, or is out of time, may take to end.
     fn patience(&self) -> Duration {
-        Duration::from_secs(20)
+        Duration::from_secs(60)
     }
 }
 

@@ -105,7 +105,7 @@ impl HooksFixture for Fixture {
     fn patience(&self) -> Duration {
         // These hang, and the case is to find that.
         let hangs = [Fault::DeafToCancel, Fault::NoDeadline].contains(&self.fault);
-        Duration::from_millis(if hangs { 400 } else { 20_000 })
+        Duration::from_millis(if hangs { 400 } else { 60_000 })
     }
 }
 

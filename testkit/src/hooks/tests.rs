@@ -10,7 +10,7 @@ use crate::clock::ManualClock;
 use crate::gate::Gate;
 use crate::wait::within;
 
-const LONG: Duration = Duration::from_secs(10);
+const LONG: Duration = Duration::from_secs(60);
 
 fn question(hook: &str) -> HookCall {
     HookCall {

@@ -12,7 +12,7 @@ use crate::answer::Answer;
 use crate::gate::Gate;
 use crate::wait::within;
 
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 
 fn ask(server: &ModelServer, path: &str, body: &Value) -> TcpStream {
     let mut socket = TcpStream::connect(server.addr()).unwrap();

@@ -11,22 +11,20 @@ use windlass_ports::{
 use super::{Checked, InboxFixture, Opened, Violation};
 use crate::store::ensure;
 
-/// What a machine that is slow may take beside what is declared.
-const SLACK: Duration = Duration::from_secs(5);
-
 /// Two nodes at one place.
 pub(super) struct Two {
     pub(super) one: Opened,
     pub(super) other: Opened,
     pub(super) declared: InboxCapabilities,
+    patience: Duration,
 }
 
 impl Two {
     pub(super) async fn open(at: &dyn InboxFixture) -> Result<Self, Violation> {
-        Self::of(at.open().await, at.open().await)
+        Self::of(at, at.open().await, at.open().await)
     }
 
-    pub(super) fn of(one: Opened, other: Opened) -> Result<Self, Violation> {
+    pub(super) fn of(at: &dyn InboxFixture, one: Opened, other: Opened) -> Result<Self, Violation> {
         let declared = one.inbox.capabilities();
         ensure!(
             other.inbox.capabilities() == declared,
@@ -56,6 +54,7 @@ impl Two {
             one,
             other,
             declared,
+            patience: at.patience(),
         })
     }
 
@@ -66,7 +65,7 @@ impl Two {
 
     /// Within what time something is told, with what a slow machine may take.
     pub(super) fn soon(&self) -> Duration {
-        Duration::from_millis(self.declared.told_ms) + SLACK
+        Duration::from_millis(self.declared.told_ms) + self.patience
     }
 }
 

@@ -17,6 +17,7 @@ mod replying;
 mod telling;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use windlass_ports::{Inbox, LogStore};
@@ -42,6 +43,12 @@ pub trait InboxFixture: Send + Sync {
     /// Lets at least so many milliseconds pass on the clock that replies are kept by. Where that is
     /// the clock of a server, this sleeps; a clock that is moved is moved by just so much.
     async fn pass(&self, ms: u64);
+
+    /// How long what must come may take beside what is declared: far longer than any takes, also on a
+    /// machine that does other work besides.
+    fn patience(&self) -> Duration {
+        Duration::from_secs(60)
+    }
 }
 
 /// What a node has open.

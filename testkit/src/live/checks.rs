@@ -9,8 +9,6 @@ use windlass_ports::{Heard, Hearing, LiveCapabilities, LiveRelay};
 use super::{Checked, LiveFixture, Violation};
 use crate::store::ensure;
 
-/// What a machine that is slow may take beside what is declared.
-const SLACK: Duration = Duration::from_secs(5);
 /// How long is waited for one message before it is told again.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -20,6 +18,7 @@ pub(super) struct Three {
     pub(super) hearer: Arc<dyn LiveRelay>,
     pub(super) third: Arc<dyn LiveRelay>,
     pub(super) declared: LiveCapabilities,
+    patience: Duration,
 }
 
 impl Three {
@@ -50,12 +49,13 @@ impl Three {
             hearer,
             third: at.open().await,
             declared,
+            patience: at.patience(),
         })
     }
 
     /// Within what time an announcement comes, or lapses, with what a slow machine may take.
     pub(super) fn soon(&self) -> Duration {
-        Duration::from_millis(self.declared.linger_ms) + SLACK
+        Duration::from_millis(self.declared.linger_ms) + self.patience
     }
 
     /// Waits until a session is heard, as this node knows it, or is not.

@@ -18,6 +18,7 @@ mod hearers;
 mod telling;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use windlass_ports::LiveRelay;
@@ -33,6 +34,12 @@ pub trait LiveFixture: Send + Sync {
     /// Opens a relay object of this place, independent of all others: as another process does.
     /// Several are open at the same time. It lingers for at most five seconds.
     async fn open(&self) -> Arc<dyn LiveRelay>;
+
+    /// How long what must come may take beside what is declared: far longer than any takes, also on a
+    /// machine that does other work besides.
+    fn patience(&self) -> Duration {
+        Duration::from_secs(60)
+    }
 }
 
 /// One case of the suite: holds a relay to one promise.

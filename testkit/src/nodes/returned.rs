@@ -11,7 +11,7 @@ use windlass_ports::{LogStore, SessionFilter, StoreErrorKind};
 use crate::store::{Checked, Violation, numbered_facts};
 
 /// How long after the place takes it again a claim is given back at most, with what a busy machine adds.
-const WITHIN: Duration = Duration::from_secs(10);
+const WITHIN: Duration = Duration::from_secs(60);
 /// How often it is looked.
 const LOOK: Duration = Duration::from_millis(50);
 

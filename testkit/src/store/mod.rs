@@ -35,6 +35,7 @@ mod worlds;
 mod writer;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use windlass_ports::{LogStore, StoreError};
@@ -89,6 +90,12 @@ pub trait StoreFixture: Send + Sync {
     /// [`Durability::Memory`]: windlass_ports::Durability::Memory
     async fn image(&self) -> Option<Arc<dyn LogStore>> {
         None
+    }
+
+    /// How long what must come at once, or within what is declared, may take besides: far longer than
+    /// any takes, also on a machine that does other work besides.
+    fn patience(&self) -> Duration {
+        Duration::from_secs(30)
     }
 }
 

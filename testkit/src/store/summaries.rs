@@ -17,8 +17,6 @@ use super::story::{Until, log_until, numbered, story, summary};
 use super::violation::{Checked, Violation, done, ensure, run};
 use super::writer::{Writer, session};
 
-/// Within what time a release shows in the listings of another store object.
-const TOLD: Duration = Duration::from_secs(1);
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -296,7 +294,8 @@ pub fn what_another_store_object_released_is_free(at: &dyn StoreFixture) -> Chec
         let log = log_until(&writer.id, Some("acme"), Until::Turning);
         writer.append(log).await?;
         done(store.release(&writer.id, writer.epoch).await, "releasing")?;
-        let until = Instant::now() + TOLD;
+        let told = at.patience();
+        let until = Instant::now() + told;
         loop {
             let heads = other.sessions(&filter, None, 10).await;
             let heads = done(heads, "listing free sessions")?;
@@ -305,7 +304,7 @@ pub fn what_another_store_object_released_is_free(at: &dyn StoreFixture) -> Chec
             }
             ensure!(
                 Instant::now() < until,
-                "a session that another store object released is not listed as free after {TOLD:?}"
+                "a session that another store object released is not listed as free after {told:?}"
             );
             sleep(LOOK).await;
         }

@@ -20,10 +20,8 @@ use super::StoreFixture;
 use super::violation::{Checked, Violation, done, ensure, refused, run, run_in_parallel};
 use super::writer::{Writer, session};
 
-/// How long a follower waits at most: far longer than [`LIMIT`].
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Within how long what must happen at once has happened, on a machine that has other things to do.
-const LIMIT: Duration = Duration::from_secs(5);
+/// How long a follower waits at most: far longer than a fixture's patience.
+const PATIENCE: Duration = Duration::from_secs(600);
 /// How long a wait that must go on is looked at.
 const MOMENT: Duration = Duration::from_millis(40);
 /// The longest time that may be declared, in milliseconds.
@@ -33,6 +31,8 @@ const MOST_MS: u64 = 30_000;
 struct Followed {
     writer: Writer,
     declared: Duration,
+    /// Within how long what must happen at once has happened.
+    limit: Duration,
 }
 
 impl Followed {
@@ -53,7 +53,11 @@ impl Followed {
              not following"
         );
         let declared = Duration::from_millis(declared);
-        Ok(Some(Self { writer, declared }))
+        Ok(Some(Self {
+            writer,
+            declared,
+            limit: at.patience(),
+        }))
     }
 
     async fn tail(&self, after: Seq, patience: Duration) -> Result<Seq, StoreError> {
@@ -70,10 +74,11 @@ pub fn a_tail_answers_at_once_where_the_log_goes_on(at: &dyn StoreFixture) -> Ch
         };
         for after in [0, 1, 2].map(Seq) {
             for patience in [Duration::ZERO, PATIENCE] {
-                let answer = timeout(LIMIT, followed.tail(after, patience)).await;
+                let limit = followed.limit;
+                let answer = timeout(limit, followed.tail(after, patience)).await;
                 let Ok(answer) = answer else {
                     return Err(Violation::new(format!(
-                        "a tail after {after} of a log that ends at 3 still waits after {LIMIT:?}"
+                        "a tail after {after} of a log that ends at 3 still waits after {limit:?}"
                     )));
                 };
                 let last = done(answer, &format!("following after {after}"))?;
@@ -91,9 +96,12 @@ pub fn a_tail_answers_at_once_where_the_log_goes_on(at: &dyn StoreFixture) -> Ch
 /// where many wait and some have gone; and not by one that does not go beyond it.
 pub fn a_tail_wakes_at_an_append(at: &dyn StoreFixture) -> Checked {
     run_in_parallel(async {
-        let Some(Followed { mut writer, .. }) = Followed::new(at).await? else {
+        let Some(followed) = Followed::new(at).await? else {
             return Ok(());
         };
+        let Followed {
+            mut writer, limit, ..
+        } = followed;
         for _ in 0..3 {
             let last = writer.last();
             let mut gone = followers(&writer.store, &writer.id, [last; 4]);
@@ -102,10 +110,10 @@ pub fn a_tail_wakes_at_an_append(at: &dyn StoreFixture) -> Checked {
             still_wait(&mut next, last).await?;
             gone.abort_all();
             writer.append(writer.next(1)).await?;
-            answer(&mut next, last, LIMIT).await?;
+            answer(&mut next, last, limit).await?;
             still_wait(&mut after_next, last.plus(1)).await?;
             writer.append(writer.next(2)).await?;
-            answer(&mut after_next, last.plus(1), LIMIT).await?;
+            answer(&mut after_next, last.plus(1), limit).await?;
         }
         writer.check().await
     })
@@ -118,6 +126,7 @@ pub fn a_tail_wakes_at_an_append_of_another_store_object(at: &dyn StoreFixture) 
         let Some(Followed {
             mut writer,
             declared,
+            limit,
         }) = Followed::new(at).await?
         else {
             return Ok(());
@@ -138,7 +147,7 @@ pub fn a_tail_wakes_at_an_append_of_another_store_object(at: &dyn StoreFixture) 
             let mut waiting = followers(&other, &writer.id, [last; 2]);
             still_wait(&mut waiting, last).await?;
             writer.append(writer.next(1)).await?;
-            answer(&mut waiting, last, declared + LIMIT).await?;
+            answer(&mut waiting, last, declared + limit).await?;
         }
         writer.check().await
     })
@@ -202,10 +211,11 @@ pub fn a_tail_answers_when_patience_is_over(at: &dyn StoreFixture) -> Checked {
         for after in [3, 4, u64::MAX].map(Seq) {
             for patience in [0, 1, 60].map(Duration::from_millis) {
                 let begun = Instant::now();
-                let answer = timeout(LIMIT, followed.tail(after, patience)).await;
+                let limit = followed.limit;
+                let answer = timeout(limit, followed.tail(after, patience)).await;
                 let Ok(answer) = answer else {
                     return Err(Violation::new(format!(
-                        "a tail with a patience of {patience:?} still waits after {LIMIT:?}"
+                        "a tail with a patience of {patience:?} still waits after {limit:?}"
                     )));
                 };
                 let last = done(answer, &format!("following after {after}"))?;
@@ -227,15 +237,15 @@ pub fn a_tail_answers_when_patience_is_over(at: &dyn StoreFixture) -> Checked {
 /// A session that does not exist is not followed.
 pub fn a_tail_of_no_session_is_unknown(at: &dyn StoreFixture) -> Checked {
     run(async {
-        let Some(Followed { writer, .. }) = Followed::new(at).await? else {
+        let Some(Followed { writer, limit, .. }) = Followed::new(at).await? else {
             return Ok(());
         };
         let claimed = Writer::new(&writer.store, "only-claimed").await?;
         for id in [session("never-seen")?, claimed.id] {
-            let tailed = timeout(LIMIT, writer.store.tail(&id, Seq::ZERO, MOMENT)).await;
+            let tailed = timeout(limit, writer.store.tail(&id, Seq::ZERO, MOMENT)).await;
             let Ok(tailed) = tailed else {
                 return Err(Violation::new(format!(
-                    "a tail of {id}, which does not exist, still waits after {LIMIT:?}"
+                    "a tail of {id}, which does not exist, still waits after {limit:?}"
                 )));
             };
             refused(

@@ -253,7 +253,7 @@ impl ToolFixture for Fixture {
         if hangs {
             Duration::from_millis(400)
         } else {
-            Duration::from_secs(20)
+            Duration::from_secs(60)
         }
     }
 }

@@ -2,6 +2,8 @@
 //! reason that it is meant to find. One that keeps them all passes.
 
 mod claims;
+#[path = "../support/meeting.rs"]
+mod meeting;
 mod reference;
 
 use reference::{Fault, Place};

@@ -17,6 +17,8 @@ use windlass_ports::{
 use windlass_testkit::clock::ManualClock;
 use windlass_testkit::inbox::{InboxFixture, Opened};
 
+use crate::meeting::Meeting;
+
 use crate::claims::Claims;
 
 const LETTER_BYTES: usize = 5_000;
@@ -70,6 +72,7 @@ pub(crate) struct Place {
 /// What all objects of a place have in common.
 pub(crate) struct Shared {
     pub(crate) fault: Option<Fault>,
+    racers: Meeting,
     kept: Mutex<Kept>,
 }
 
@@ -91,6 +94,7 @@ impl Place {
             clock: ManualClock::new(Timestamp(1_000_000), 1),
             openings: Mutex::default(),
             shared: Arc::new(Shared {
+                racers: Meeting::default(),
                 fault,
                 kept: Mutex::default(),
             }),
@@ -130,6 +134,26 @@ impl InboxFixture for Place {
 
     async fn pass(&self, ms: u64) {
         self.clock.advance(ms);
+    }
+
+    fn patience(&self) -> Duration {
+        // What these leave out is waited for in vain, and the case is to find that.
+        let hangs = [
+            Fault::WakesOnlyHere,
+            Fault::KeepsReplies,
+            Fault::TellsOnlyHere,
+            Fault::TellsOnce,
+            Fault::TellsTheReplied,
+        ];
+        if self
+            .shared
+            .fault
+            .is_some_and(|fault| hangs.contains(&fault))
+        {
+            Duration::from_millis(400)
+        } else {
+            Duration::from_secs(60)
+        }
     }
 }
 
@@ -251,9 +275,7 @@ impl Inbox for Reference {
             self.full(&kept, session)
         };
         if self.is(Fault::ChecksThenActs) {
-            for _ in 0..16 {
-                tokio::task::yield_now().await;
-            }
+            self.shared.racers.meet().await;
         }
         let mut kept = self.shared.kept();
         let known = |(name, known): &(String, Letter)| *name == of && known.id == letter.id;

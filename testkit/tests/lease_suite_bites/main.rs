@@ -1,6 +1,8 @@
 //! The leases suite bites: each of its cases fails on leases that break just its promise, and for the
 //! reason that it is meant to find. Leases that keep them all pass.
 
+#[path = "../support/meeting.rs"]
+mod meeting;
 mod reference;
 
 use reference::{Fault, Place};

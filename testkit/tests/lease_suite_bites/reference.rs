@@ -13,6 +13,8 @@ use windlass_ports::{
 use windlass_testkit::clock::ManualClock;
 use windlass_testkit::leases::LeasesFixture;
 
+use crate::meeting::Meeting;
+
 const LEAST_MS: u64 = 100;
 const MOST_MS: u64 = 60_000;
 const NAME_BYTES: usize = 64;
@@ -48,6 +50,7 @@ pub(crate) struct Place {
     fault: Option<Fault>,
     clock: ManualClock,
     kept: Arc<Mutex<Kept>>,
+    racers: Arc<Meeting>,
     openings: Mutex<u64>,
 }
 
@@ -69,6 +72,7 @@ impl Place {
             fault,
             clock: ManualClock::new(Timestamp(1_000_000), 1),
             kept: Arc::default(),
+            racers: Arc::default(),
             openings: Mutex::default(),
         }
     }
@@ -91,6 +95,7 @@ impl LeasesFixture for Place {
             fault: self.fault,
             clock: self.clock.clone(),
             kept,
+            racers: self.racers.clone(),
         })
     }
 
@@ -103,6 +108,7 @@ struct Reference {
     fault: Option<Fault>,
     clock: ManualClock,
     kept: Arc<Mutex<Kept>>,
+    racers: Arc<Meeting>,
 }
 
 impl Reference {
@@ -179,9 +185,7 @@ impl Leases for Reference {
             return Err(error(LeaseErrorKind::Held(holding)));
         }
         if self.is(Fault::ChecksThenActs) {
-            for _ in 0..16 {
-                tokio::task::yield_now().await;
-            }
+            self.racers.meet().await;
         }
         let mut kept = self.kept();
         // Another may have come between the look and the lock.

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -79,6 +80,21 @@ impl LiveFixture for Place {
             air: self.air.clone(),
             dropped: Arc::default(),
         })
+    }
+
+    fn patience(&self) -> Duration {
+        // What these leave out is waited for in vain, and the case is to find that.
+        let hangs = [
+            Fault::EndsAtNul,
+            Fault::AnnouncesTheFirst,
+            Fault::NeverLapses,
+            Fault::NeverEnds,
+        ];
+        if self.fault.is_some_and(|fault| hangs.contains(&fault)) {
+            Duration::from_millis(400)
+        } else {
+            Duration::from_secs(60)
+        }
     }
 }
 

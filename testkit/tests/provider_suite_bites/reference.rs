@@ -56,7 +56,7 @@ impl ProviderFixture for Making {
         if hangs.contains(&self.0) {
             Duration::from_millis(400)
         } else {
-            Duration::from_secs(20)
+            Duration::from_secs(60)
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The log store suite bites: each of its cases fails on a store that breaks just its promise,
 //! and for the reason that it is meant to find. A store that keeps them all passes.
 
+#[path = "../support/meeting.rs"]
+mod meeting;
 mod reference;
 
 use reference::{Fault, Place};
@@ -319,7 +321,7 @@ const BITES: &[(&str, Fault, &str)] = &[
     (
         "what_another_store_object_released_is_free",
         Fault::TakesReleasedElsewhereForHeld,
-        "is not listed as free after 1s",
+        "is not listed as free after 400ms",
     ),
     (
         "a_tail_answers_at_once_where_the_log_goes_on",
@@ -334,7 +336,7 @@ const BITES: &[(&str, Fault, &str)] = &[
     (
         "a_tail_wakes_at_an_append",
         Fault::WakesNobody,
-        "4 tails after 3 still wait 5s after an append behind it",
+        "4 tails after 3 still wait 400ms after an append behind it",
     ),
     (
         "a_tail_wakes_at_an_append",

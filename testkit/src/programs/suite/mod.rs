@@ -54,7 +54,7 @@ pub trait ProgramFixture: Send + Sync {
 
     /// How long any program may take, and how long one that was told to stop.
     fn patience(&self) -> Duration {
-        Duration::from_secs(60)
+        Duration::from_secs(240)
     }
 }
 

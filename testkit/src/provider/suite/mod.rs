@@ -45,7 +45,7 @@ pub trait ProviderFixture: Send + Sync {
     /// How long it may take to close the connection of a sample that nobody waits for any more,
     /// and samples that run at once to be under way.
     fn patience(&self) -> Duration {
-        Duration::from_secs(20)
+        Duration::from_secs(60)
     }
 }
 

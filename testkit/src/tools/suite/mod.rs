@@ -53,7 +53,7 @@ pub trait ToolFixture: Send + Sync {
 
     /// How long a run that has been told to stop, or is out of time, may take to end.
     fn patience(&self) -> Duration {
-        Duration::from_secs(20)
+        Duration::from_secs(60)
     }
 }
 

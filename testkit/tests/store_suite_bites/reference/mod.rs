@@ -21,6 +21,8 @@ use windlass_ports::{
     Snapshot, StoreCapabilities, StoreError, StoreErrorKind, Verified, codec,
 };
 
+use crate::meeting::Meeting;
+
 const MAX_SNAPSHOT_BYTES: usize = 64 * 1024;
 
 #[derive(Default)]
@@ -51,7 +53,7 @@ struct Log {
 struct Reference {
     fault: Option<Fault>,
     kept: Arc<Mutex<Kept>>,
-    under_way: AtomicUsize,
+    racers: Meeting,
     appending: Mutex<()>,
     /// Reads so far, counted while the log is locked.
     reads: AtomicUsize,
@@ -77,7 +79,7 @@ impl Reference {
         Self {
             fault,
             kept,
-            under_way: AtomicUsize::new(0),
+            racers: Meeting::default(),
             appending: Mutex::default(),
             reads: AtomicUsize::new(0),
             claims: AtomicU64::new(0),
@@ -210,14 +212,6 @@ impl Reference {
             tokio::task::yield_now().await;
         }
     }
-
-    /// Whether another append was under way when this one began.
-    async fn beside_another(&self) -> bool {
-        let beside = self.under_way.fetch_add(1, Ordering::SeqCst) > 0;
-        pause().await;
-        self.under_way.fetch_sub(1, Ordering::SeqCst);
-        beside
-    }
 }
 
 #[async_trait]
@@ -239,7 +233,7 @@ impl LogStore for Reference {
     async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
         let before = self.kept().epoch;
         if self.is(Fault::GivesAnEpochTwice) {
-            pause().await;
+            self.racers.meet().await;
         }
         let _alone = self.appending.lock().unwrap();
         let mut kept = self.kept();
@@ -299,12 +293,12 @@ impl LogStore for Reference {
             }
             Some(Fault::ChecksThenActs) => {
                 self.check(session, epoch, after, facts)?;
-                pause().await;
+                self.racers.meet().await;
                 self.write(session, facts);
             }
             Some(Fault::RecognisesAfterwards) => {
                 let recognised = self.recognises(session, epoch, after, facts);
-                pause().await;
+                self.racers.meet().await;
                 let _alone = self.appending.lock().unwrap();
                 if !recognised {
                     self.check(session, epoch, after, facts)?;
@@ -313,7 +307,7 @@ impl LogStore for Reference {
             }
             Some(Fault::LosesWhatComesAtOnce) => {
                 self.check(session, epoch, after, facts)?;
-                if !self.beside_another().await {
+                if !self.racers.meet().await {
                     self.write(session, facts);
                 }
             }
@@ -436,13 +430,6 @@ impl LogStore for Reference {
 impl Log {
     fn last(&self) -> Seq {
         Seq(self.facts.len() as u64)
-    }
-}
-
-/// Lets everything else that could run do so.
-async fn pause() {
-    for _ in 0..16 {
-        tokio::task::yield_now().await;
     }
 }
 

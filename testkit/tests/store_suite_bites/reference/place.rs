@@ -1,6 +1,7 @@
 //! Places of such stores, and the ways to open them.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::Notify;
@@ -73,6 +74,21 @@ impl StoreFixture for Place {
 
     async fn open_beside(&self) -> Result<Arc<dyn LogStore>, StoreError> {
         Ok(Arc::new(self.object()))
+    }
+
+    fn patience(&self) -> Duration {
+        // What these leave out is waited for in vain, and the case is to find that.
+        let hangs = [
+            Fault::TakesReleasedElsewhereForHeld,
+            Fault::TailsOnlyWhatIsNew,
+            Fault::WakesNobody,
+            Fault::WakesNoOtherObject,
+        ];
+        if self.fault.is_some_and(|fault| hangs.contains(&fault)) {
+            Duration::from_millis(400)
+        } else {
+            Duration::from_secs(30)
+        }
     }
 
     async fn image(&self) -> Option<Arc<dyn LogStore>> {

@@ -27,7 +27,7 @@ impl StoreFixture for Fixture {
     }
 
     async fn open_beside(&self) -> Result<Arc<dyn LogStore>, StoreError> {
-        let config = self.0.config("&claim_wait_ms=5000");
+        let config = self.0.config("&claim_wait_ms=60000");
         Ok(Arc::new(NatsStore::open(&config).await?))
     }
 
@@ -83,7 +83,7 @@ windlass_testkit::leases_suite!(Fixture(or_skip(Place::new())));
 #[async_trait::async_trait]
 impl InboxFixture for Fixture {
     async fn open(&self) -> Opened {
-        opened(self.0.store_with("&claim_wait_ms=5000").await)
+        opened(self.0.store_with("&claim_wait_ms=60000").await)
     }
 
     async fn open_brief(&self) -> Opened {

@@ -52,11 +52,13 @@ impl Place {
         Self { url, name }
     }
 
-    /// The configuration with more options, each beginning with `&`.
+    /// The configuration with more options, each beginning with `&`. Without them it waits for answers,
+    /// and its lease lasts, for longer than a machine that does other work besides stands still.
     pub(crate) fn config(&self, options: &str) -> NatsConfig {
         let Self { url, name } = self;
         let replicas = std::env::var(REPLICAS).unwrap_or_else(|_| String::from("1"));
-        let url = format!("{url}/{name}?shards=2&replicas={replicas}&erase=late{options}");
+        let usual = "timeout_ms=60000&lease_ms=60000";
+        let url = format!("{url}/{name}?shards=2&replicas={replicas}&erase=late&{usual}{options}");
         NatsConfig::parse(&url).unwrap()
     }
 

@@ -24,10 +24,11 @@ mod pieces;
 mod proxy;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use windlass_core::{Recorded, Seq, SessionId};
-use windlass_nats::NatsStore;
-use windlass_ports::LogStore;
+use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_nats::{NatsConfig, NatsStore};
+use windlass_ports::{Claimed, LogStore, StoreError, StoreErrorKind};
 use windlass_testkit::nats::{MISSING, NatsServer};
 use windlass_testkit::store::numbered_facts;
 
@@ -46,6 +47,56 @@ fn session(name: &str) -> SessionId {
 
 fn facts(id: &SessionId, after: u64, count: u64) -> Vec<Arc<Recorded>> {
     numbered_facts(id, Seq(after), count)
+}
+
+/// How long what comes at last is waited for.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Appends at a server that is away or slow at times: again for as long as it is told that it is.
+async fn appends(
+    store: &NatsStore,
+    id: &SessionId,
+    epoch: Epoch,
+    after: u64,
+    next: &[Arc<Recorded>],
+) -> Result<(), StoreError> {
+    let until = Instant::now() + LONG;
+    loop {
+        match store.append(id, epoch, Seq(after), next).await {
+            Err(error) if error.kind == StoreErrorKind::Unavailable && Instant::now() < until => {
+                tokio::task::yield_now().await;
+            }
+            ended => return ended,
+        }
+    }
+}
+
+/// Opens a store that has little patience, on a machine that may be slow.
+async fn opens(config: &NatsConfig) -> NatsStore {
+    let until = Instant::now() + LONG;
+    loop {
+        match NatsStore::open(config).await {
+            Ok(store) => return store,
+            Err(error) => {
+                assert_eq!(error.kind, StoreErrorKind::Unavailable, "{error}");
+                assert!(Instant::now() < until, "{error}");
+            }
+        }
+    }
+}
+
+/// Claims a session of a store that has little patience, on a machine that may be slow.
+async fn claims(store: &NatsStore, id: &SessionId) -> Claimed {
+    let until = Instant::now() + LONG;
+    loop {
+        match store.claim(id).await {
+            Ok(claimed) => return claimed,
+            Err(error) => {
+                assert_eq!(error.kind, StoreErrorKind::Unavailable, "{error}");
+                assert!(Instant::now() < until, "{error}");
+            }
+        }
+    }
 }
 
 /// Holds a log to being just these many numbered facts, in every way.

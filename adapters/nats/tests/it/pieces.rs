@@ -68,7 +68,7 @@ async fn pieces_without_the_last_are_cut_off_by_the_next_claim() {
     assert_eq!((verified.last, verified.torn_bytes), (Seq(4), 10));
     assert_eq!(store.read(&id, Seq::ZERO, 10).await.unwrap().len(), 4);
     drop(store);
-    let store = place.store_with("&claim_wait_ms=10000").await;
+    let store = place.store_with("&claim_wait_ms=60000").await;
     let claimed = store.claim(&id).await.unwrap();
     let repaired = claimed.repaired.unwrap();
     assert_eq!((repaired.kept, repaired.cut_bytes), (Seq(4), 10));

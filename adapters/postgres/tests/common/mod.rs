@@ -99,18 +99,20 @@ impl Place {
         Some(place)
     }
 
-    /// The store's URL with more options, each beginning with `&`. Behind a pooler the store is told of
-    /// the server itself, so that it listens there.
+    /// The store's URL with more options, each beginning with `&`. Without them it waits for answers,
+    /// and its lease lasts, for longer than a machine that does other work besides stands still. Behind a
+    /// pooler the store is told of the server itself, so that it listens there.
     pub(crate) fn with(&self, options: &str) -> String {
         let Self { url, schema, .. } = self;
+        let usual = "pool=4&patience_ms=90000&lease_ms=60000";
         match &self.pooler {
-            None => format!("{url}?schema={schema}&pool=4{options}"),
+            None => format!("{url}?schema={schema}&{usual}{options}"),
             Some(pooler) if options.contains("&listen=") => {
-                format!("{pooler}?schema={schema}&pool=4{options}")
+                format!("{pooler}?schema={schema}&{usual}{options}")
             }
             Some(pooler) => {
                 let listen = encoded(url);
-                format!("{pooler}?schema={schema}&pool=4&listen={listen}{options}")
+                format!("{pooler}?schema={schema}&{usual}&listen={listen}{options}")
             }
         }
     }
@@ -191,7 +193,7 @@ impl Drop for Place {
                 };
                 let driven = tokio::spawn(connection);
                 let sql =
-                    format!("set lock_timeout = '5s'; drop schema if exists {schema} cascade");
+                    format!("set lock_timeout = '30s'; drop schema if exists {schema} cascade");
                 if let Err(error) = client.batch_execute(&sql).await {
                     eprintln!("the schema {schema} stays: {error}");
                 }

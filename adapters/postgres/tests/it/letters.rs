@@ -8,11 +8,10 @@ use windlass_ports::{Heard, Inbox, Letter, LetterId, LiveRelay, LogStore, News};
 use windlass_postgres::PostgresStore;
 
 use crate::common::{Place, own};
-use crate::run;
+use crate::{LONG, run};
 
 /// Longer than any test: what is waited for so long must come by another way.
 const NEVER: &str = "&poll_ms=3600000";
-const LONG: Duration = Duration::from_secs(60);
 
 fn letter(id: &str) -> Letter {
     Letter {

@@ -22,6 +22,10 @@ mod secret;
 mod tailing;
 
 use std::future::Future;
+use std::time::Duration;
+
+/// How long what comes at last is waited for.
+const LONG: Duration = Duration::from_secs(120);
 
 /// Runs a test on several threads.
 fn run(test: impl Future<Output = ()>) {
@@ -29,6 +33,6 @@ fn run(test: impl Future<Output = ()>) {
         .worker_threads(2)
         .enable_all()
         .build();
-    let bounded = async { tokio::time::timeout(std::time::Duration::from_secs(120), test).await };
+    let bounded = async { tokio::time::timeout(3 * LONG, test).await };
     runtime.unwrap().block_on(bounded).unwrap();
 }

@@ -73,38 +73,54 @@ fn a_node_whose_lease_is_over_writes_nothing() {
     });
 }
 
+/// A node whose runtime has ended with it: nothing renews its lease, and nobody gives it back.
+fn dead(place: &Place, name: &str, lease_ms: u64) -> PostgresStore {
+    std::thread::scope(|scope| {
+        let lives = scope.spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                let options = format!("&node={name}&lease_ms={lease_ms}");
+                let store = place.open_with(&options).await;
+                store.claim(&id(name)).await.unwrap();
+                store
+            })
+        });
+        lives.join().unwrap()
+    })
+}
+
 #[test]
 fn a_lease_is_renewed_while_the_node_lives_and_ends_when_it_does_not() {
     let Some(place) = Place::new() else { return };
     run(async {
-        // This node's runtime is ended with it: nothing renews its lease, nobody gives it back.
-        let gone = std::thread::scope(|scope| {
-            let lives = scope.spawn(|| {
-                let runtime = tokio::runtime::Builder::new_current_thread()
-                    .enable_all()
-                    .build()
-                    .unwrap();
-                let store = runtime.block_on(async {
-                    let store = place.open_with("&node=gone&lease_ms=900").await;
-                    store.claim(&id("gone")).await.unwrap();
-                    store
-                });
-                drop(runtime);
-                store
-            });
-            lives.join().unwrap()
-        });
-        let lives = place.open_with("&node=lives&lease_ms=900").await;
+        let gone = [
+            dead(&place, "gone", 900),
+            dead(&place, "for-long", 3_600_000),
+        ];
+        let lives = place.open_with("&node=lives&lease_ms=9000").await;
         lives.claim(&id("lives")).await.unwrap();
+        const LEASE: &str =
+            "select epoch || ' ' || until from SCHEMA.leases where holder = 'lives'";
+        let [before] = place.texts(LEASE).await.try_into().unwrap();
         let other = place.open_with("&node=other").await;
-        // The one is held for as long as it takes the other to be free.
-        let mut waited = 0;
         while let Err(error) = other.claim(&id("gone")).await {
             assert_eq!(error.kind, StoreErrorKind::Locked, "{error}");
-            waited += 1;
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        assert!(waited > 0, "the lease was over at once");
+        let error = other.claim(&id("for-long")).await.unwrap_err();
+        assert_eq!(error.kind, StoreErrorKind::Locked, "{error}");
+        let renewed = loop {
+            let [lease] = place.texts(LEASE).await.try_into().unwrap();
+            if lease != before {
+                break lease;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        };
+        let epoch = |lease: &str| lease.split(' ').next().map(str::to_owned);
+        assert_eq!(epoch(&renewed), epoch(&before), "it is the same lease");
         let error = other.claim(&id("lives")).await.unwrap_err();
         assert_eq!(error.kind, StoreErrorKind::Locked, "{error}");
         drop(gone);
@@ -238,14 +254,18 @@ fn a_claim_whose_answer_was_lost_is_given_back() {
         let facts = numbered_facts(&id, Seq::ZERO, 2);
         b.append(&id, epoch, Seq::ZERO, &facts).await.unwrap();
         LogStore::release(&b, &id, epoch).await.unwrap();
-        let options = "&node=a&lease_ms=3600000&patience_ms=300";
+        let options = "&node=a&lease_ms=3600000&patience_ms=300&answer_ms=60000";
         let a = open_by(&place, &faults, options).await;
+        // It is not given back before it was seen that the server gave it.
+        let kept = NoReleases(&place);
+        kept.begin().await;
         faults.losing.store(usize::MAX, Ordering::SeqCst);
         let error = a.claim(&id).await.unwrap_err();
         assert_eq!(error.kind, StoreErrorKind::Unavailable, "{error}");
         assert!(faults.lost.load(Ordering::SeqCst) > 0);
         assert_eq!(free(&b).await, [""; 0], "the server gave it to the node");
         faults.losing.store(0, Ordering::SeqCst);
+        kept.end().await;
         while free(&b).await.is_empty() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -257,15 +277,23 @@ fn a_claim_whose_answer_was_lost_is_given_back() {
 fn a_lease_that_was_over_is_not_renewed() {
     let Some(place) = Place::new() else { return };
     run(async {
-        let a = place.open_with("&node=a&lease_ms=1500").await;
+        let a = place.open_with("&node=a&lease_ms=9000").await;
         let b = place.open_with("&node=b").await;
         let id = id("s");
         let epoch = a.claim(&id).await.unwrap().epoch;
         let facts = numbered_facts(&id, Seq::ZERO, 2);
         a.append(&id, epoch, Seq::ZERO, &facts).await.unwrap();
         place.run(OVER).await;
-        // Beyond the next renewal.
-        tokio::time::sleep(Duration::from_millis(1_200)).await;
+        let over = "select clock_timestamp()::text";
+        let [over] = place.texts(over).await.try_into().unwrap();
+        // Beyond the next renewal, which is the last that was asked by its connection.
+        let asked = format!(
+            "select 'asked' from pg_stat_activity where query like 'update SCHEMA.leases set until%' \
+             and pid <> pg_backend_pid() and state = 'idle' and query_start > '{over}'"
+        );
+        while place.texts(&asked).await.is_empty() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
         assert_eq!(free(&b).await, ["s"]);
         let facts = numbered_facts(&id, Seq(2), 1);
         let error = a.append(&id, epoch, Seq(2), &facts).await.unwrap_err();

@@ -114,7 +114,7 @@ fn a_server_that_will_not_do_is_refused_in_words() {
         };
         let with = |user: &str, database: &str| {
             let port = server.port();
-            format!("postgres://{user}@127.0.0.1:{port}/{database}?patience_ms=100")
+            format!("postgres://{user}@127.0.0.1:{port}/{database}?patience_ms=100&answer_ms=60000")
         };
         place
             .run(

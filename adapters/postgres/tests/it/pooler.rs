@@ -17,8 +17,8 @@ use windlass_testkit::pgbouncer::PgBouncer;
 use windlass_testkit::store::numbered_facts;
 
 use crate::common::{Place, encoded, own, pooler, server};
-use crate::run;
-use crate::tailing::{LONG, NEVER, follows};
+use crate::tailing::{NEVER, follows};
+use crate::{LONG, run};
 
 /// What else would be seen here of poolers is worth nothing if this one kept a session for whoever asks.
 #[test]

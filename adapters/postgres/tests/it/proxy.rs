@@ -55,7 +55,8 @@ pub(crate) async fn open_by(place: &Place, faults: &Arc<Faults>, options: &str) 
     let (server, rest) = at.split_once('/').unwrap();
     let port = start(server.to_owned(), faults.clone()).await;
     let schema = &place.schema;
-    let url = format!("{head}@127.0.0.1:{port}/{rest}?schema={schema}{options}");
+    let usual = "patience_ms=90000&lease_ms=60000";
+    let url = format!("{head}@127.0.0.1:{port}/{rest}?schema={schema}&{usual}{options}");
     let config = PostgresConfig::parse(&url).unwrap();
     PostgresStore::connect(config).await.unwrap()
 }

@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::bench::{Bench, entry};
-use crate::common::{Seen, context, context_with, dies, run};
+use crate::common::{Seen, context, context_with, dies, passes, run};
 use serde_json::{Value, json};
 use windlass_core::{Concurrency, EffectClass, ObservationStatus, WhenParentEnds};
 use windlass_localfs::CommandTools;
@@ -85,14 +86,20 @@ async fn a_command_need_not_read_its_arguments() {
     assert_eq!(seen.output.trim(), "4000011");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_time_limit_of_its_own_ends_it_with_its_children() {
     let bench = Bench::new();
     let tools = bench.tool(
         "sleep 60 & echo $! > pid; echo begun; wait",
         json!({"timeout_ms": 2_000}),
     );
-    let seen = run(&tools, "t", json!({}), context()).await.unwrap();
+    let begun = Arc::new(Seen::default());
+    let context = context_with(&CancelSource::new(), 60_000, begun.clone());
+    let (seen, ()) = tokio::join!(
+        run(&tools, "t", json!({}), context),
+        passes(begun.wait_for("begun"), Duration::from_secs(2))
+    );
+    let seen = seen.unwrap();
     assert_eq!(seen.status, ObservationStatus::Failed);
     assert!(
         seen.output

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -208,9 +208,11 @@ async fn a_folder_swapped_for_a_link_leads_nowhere() {
     world.put("real/secret", "inside");
     symlink(world.dir.path().join("outside"), world.path("link")).unwrap();
     let over = Arc::new(AtomicBool::new(false));
-    let swapper = swap(over.clone(), world.path("real"), world.path("link"));
-    let mut reads = 0;
-    for n in 0..2_000 {
+    let (swaps, swapper) = swap(over.clone(), world.path("real"), world.path("link"));
+    let (mut reads, mut n) = (0, 0);
+    // Also beyond that, where the machine had other things to do than to swap.
+    while n < 2_000 || reads == 0 || swaps.load(Ordering::SeqCst) <= 10 {
+        n += 1;
         let seen = world
             .call("read_file", json!({"path": "real/secret"}))
             .await;
@@ -222,8 +224,7 @@ async fn a_folder_swapped_for_a_link_leads_nowhere() {
         }
     }
     over.store(true, Ordering::SeqCst);
-    assert!(swapper.join().unwrap() > 10);
-    assert!(reads > 0);
+    swapper.join().unwrap();
     assert_eq!(
         fs::read_dir(world.dir.path().join("outside"))
             .unwrap()
@@ -239,11 +240,12 @@ async fn a_file_swapped_for_a_fifo_does_not_block() {
     world.put("file", "inside");
     world.done("shell", json!({"command": "mkfifo fifo"})).await;
     let over = Arc::new(AtomicBool::new(false));
-    let swapper = swap(over.clone(), world.path("file"), world.path("fifo"));
-    let mut reads = 0;
-    for _ in 0..20_000 {
+    let (swaps, swapper) = swap(over.clone(), world.path("file"), world.path("fifo"));
+    let (mut reads, mut n) = (0, 0);
+    while n < 20_000 || reads == 0 || swaps.load(Ordering::SeqCst) <= 10 {
+        n += 1;
         let read = world.call("read_file", json!({"path": "file"}));
-        let Ok(seen) = tokio::time::timeout(Duration::from_secs(20), read).await else {
+        let Ok(seen) = tokio::time::timeout(Duration::from_secs(60), read).await else {
             over.store(true, Ordering::SeqCst);
             swapper.join().unwrap();
             // Opened both ways, either lets a reader that waits go on.
@@ -258,18 +260,18 @@ async fn a_file_swapped_for_a_fifo_does_not_block() {
         reads += u32::from(seen.status == ObservationStatus::Done);
     }
     over.store(true, Ordering::SeqCst);
-    assert!(swapper.join().unwrap() > 10);
-    assert!(reads > 0);
+    swapper.join().unwrap();
 }
 
-/// Swaps two names until it is over.
-fn swap(over: Arc<AtomicBool>, one: PathBuf, other: PathBuf) -> JoinHandle<u64> {
-    std::thread::spawn(move || {
-        let mut swaps = 0;
+/// Swaps two names until it is over, and counts how often.
+fn swap(over: Arc<AtomicBool>, one: PathBuf, other: PathBuf) -> (Arc<AtomicU64>, JoinHandle<()>) {
+    let swaps = Arc::new(AtomicU64::new(0));
+    let count = swaps.clone();
+    let swapper = std::thread::spawn(move || {
         while !over.load(Ordering::SeqCst) {
             renameat_with(CWD, &one, CWD, &other, RenameFlags::EXCHANGE).unwrap();
-            swaps += 1;
+            count.fetch_add(1, Ordering::SeqCst);
         }
-        swaps
-    })
+    });
+    (swaps, swapper)
 }

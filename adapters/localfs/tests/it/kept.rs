@@ -2,16 +2,17 @@
 //! the rest of the output and nothing else.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
+use tokio::time::Instant;
 use windlass_core::{Kept, Observation, ObservationStatus};
 use windlass_localfs::{CommandTools, LocalFsConfig};
 use windlass_ports::{CancelSource, OutputKeeper, ToolContext};
 use windlass_testkit::Gate;
 use windlass_testkit::blobs::HeldBlobs;
 
-use crate::common::{Seen, World, context_with, run, session};
+use crate::common::{Seen, World, context_with, passes, run, session};
 
 const MANY: u64 = 1 << 30;
 /// 3 MB, no two lines alike.
@@ -23,7 +24,7 @@ const ENDLESS: &str = "seq 1000000 1374999; touch said; sleep 100";
 async fn said_all(world: &World) {
     let start = Instant::now();
     while !world.path("said").exists() {
-        assert!(start.elapsed() < Duration::from_secs(30));
+        assert!(start.elapsed() < Duration::from_secs(60));
         tokio::task::yield_now().await;
     }
 }
@@ -152,36 +153,36 @@ async fn where_nothing_is_kept_it_says_what_is_left_out() {
     assert!(seen.output.contains(" bytes omitted ...]"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_store_that_does_not_finish_holds_a_call_up_to_its_limit() {
     let world = World::new();
-    let blobs = HeldBlobs::new(MANY).finishing_at(Gate::new());
+    let gate = Gate::new();
+    let blobs = HeldBlobs::new(MANY).finishing_at(gate.clone());
     let context = keeping(&blobs, &CancelSource::new(), 4_000);
-    let start = Instant::now();
-    let seen = world.call_in("shell", json!({"command": FLOOD}), context);
-    let seen = seen.await;
-    assert!(start.elapsed() < Duration::from_secs(20));
+    let (seen, ()) = tokio::join!(
+        world.call_in("shell", json!({"command": FLOOD}), context),
+        passes(gate.reached(), Duration::from_secs(4))
+    );
     assert_eq!((seen.status, seen.kept), (ObservationStatus::Done, None));
     let words = " bytes omitted, and lost: they could not be kept in time ...]";
     assert!(seen.output.contains(words), "{}", seen.output);
     assert!(seen.output.ends_with("1374999\n"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_store_that_takes_no_more_holds_a_call_up_to_its_limit() {
     let world = World::new();
     let blobs = HeldBlobs::new(MANY).sticks_after(100_000);
     let context = keeping(&blobs, &CancelSource::new(), 1_000);
-    let start = Instant::now();
-    let seen = world
-        .call_in("shell", json!({"command": FLOOD}), context)
-        .await;
-    assert!(start.elapsed() < Duration::from_secs(10));
+    let (seen, ()) = tokio::join!(
+        world.call_in("shell", json!({"command": FLOOD}), context),
+        passes(blobs.stuck(), Duration::from_secs(1))
+    );
     assert_eq!((seen.status, seen.kept), (ObservationStatus::Failed, None));
     assert!(seen.output.contains("they could not be kept in time"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn to_be_cancelled_while_the_output_is_kept_ends_the_call_at_once() {
     let world = World::new();
     let gate = Gate::new();
@@ -189,13 +190,15 @@ async fn to_be_cancelled_while_the_output_is_kept_ends_the_call_at_once() {
     let cancel = CancelSource::new();
     let context = keeping(&blobs, &cancel, 3_600_000);
     let call = world.call_in("shell", json!({"command": FLOOD}), context);
+    // At the same moment by a clock that does not go on by itself.
     let stop = async {
-        gate.reached().await;
+        passes(gate.reached(), Duration::ZERO).await;
+        tokio::time::pause();
         cancel.cancel();
+        Instant::now()
     };
-    let start = Instant::now();
-    let (seen, ()) = tokio::join!(call, stop);
-    assert!(start.elapsed() < Duration::from_secs(10));
+    let (seen, cancelled) = tokio::join!(call, stop);
+    assert_eq!(cancelled.elapsed(), Duration::ZERO);
     assert_eq!((seen.status, seen.kept), (ObservationStatus::Done, None));
     assert!(seen.output.contains("they could not be kept in time"));
 }

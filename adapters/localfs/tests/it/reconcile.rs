@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use windlass_core::{Observation, ObservationStatus};
@@ -10,7 +11,7 @@ use windlass_localfs::CommandTools;
 use windlass_ports::{CancelSource, ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor};
 
 use crate::bench::Bench;
-use crate::common::{Seen, context, context_with, dies};
+use crate::common::{Seen, context, context_with, dies, passes};
 
 impl Bench {
     /// A tool that is never run here, with this to be asked what became of it.
@@ -98,12 +99,18 @@ async fn every_other_end_says_nothing() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_question_that_takes_too_long_says_nothing_and_leaves_nothing() {
     let bench = Bench::new();
     let script = "sleep 60 & echo $! > pid; echo deployed; wait";
     let tools = bench.reconciled_by(script, json!({"timeout_ms": 2_000}));
-    assert_eq!(ask(&tools, context()).await.unwrap(), None);
+    let begun = Arc::new(Seen::default());
+    let context = context_with(&CancelSource::new(), 60_000, begun.clone());
+    let (answer, ()) = tokio::join!(
+        ask(&tools, context),
+        passes(begun.wait_for("deployed"), Duration::from_secs(2))
+    );
+    assert_eq!(answer.unwrap(), None);
     dies(&fs::read_to_string(bench.workspace().join("pid")).unwrap());
 }
 

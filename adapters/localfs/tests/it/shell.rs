@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::common::{Seen, World, context, context_with, dies};
+use crate::common::{Seen, World, context, context_with, dies, passes};
 use serde_json::json;
 use windlass_core::ObservationStatus;
 use windlass_localfs::LocalFsConfig;
@@ -129,11 +129,16 @@ fn assert_dead(world: &World) {
     pids.lines().for_each(dies);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_time_limit_ends_the_whole_family() {
     let world = World::new();
     let arguments = json!({"command": FAMILY, "timeout_ms": 2_000});
-    let seen = world.call("shell", arguments).await;
+    let grown = Arc::new(Seen::default());
+    let context = context_with(&CancelSource::new(), 60_000, grown.clone());
+    let (seen, ()) = tokio::join!(
+        world.call_in("shell", arguments, context),
+        passes(grown.wait_for("grown"), Duration::from_secs(2))
+    );
     assert_eq!(seen.status, ObservationStatus::Failed);
     assert!(
         seen.output
@@ -271,14 +276,13 @@ async fn what_is_left_in_the_background_neither_hangs_nor_lives() {
 async fn what_leaves_the_group_does_not_hang_the_call() {
     let world = World::new();
     let command =
-        "setsid sh -c 'echo $$ > pid; sleep 60' & while [ ! -s pid ]; do :; done; echo ok";
-    let start = Instant::now();
+        "setsid sh -c 'echo $$ > pid; sleep 600' & while [ ! -s pid ]; do :; done; echo ok";
+    // Whoever waited for it would be out of time.
     let said = world.done("shell", json!({"command": command})).await;
     assert!(
         said.starts_with("ok\n[a background process was left running"),
         "{said}"
     );
-    assert!(start.elapsed() < Duration::from_secs(30));
     let pid: i32 = world.text("pid").trim().parse().unwrap();
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     rustix::process::kill_process_group(pid, rustix::process::Signal::KILL).unwrap();
@@ -301,9 +305,13 @@ async fn progress_is_bounded() {
     let seen = Arc::new(Seen::default());
     let context = context_with(&CancelSource::new(), 60_000, seen.clone());
     let flood = json!({"command": "yes | head -c 20000000"});
+    let start = Instant::now();
     world.call_in("shell", flood, context).await;
+    // One at first and then ten a second, however long the machine takes.
+    let most = 2 + start.elapsed().as_millis() / 100;
     let lines = seen.lines.lock().unwrap();
-    assert!(!lines.is_empty() && lines.len() < 300, "{}", lines.len());
+    let count = lines.len() as u128;
+    assert!((1..=most).contains(&count), "{count} of {most}");
     assert!(lines.iter().all(|line| line.len() <= 1_024));
 }
 
@@ -339,7 +347,7 @@ async fn many_at_once_leave_no_zombie() {
         }));
     }
     for (n, call) in running.into_iter().enumerate() {
-        let seen = tokio::time::timeout(Duration::from_secs(60), call)
+        let seen = tokio::time::timeout(Duration::from_secs(300), call)
             .await
             .unwrap()
             .unwrap();

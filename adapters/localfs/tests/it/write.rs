@@ -3,7 +3,8 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
 
 use crate::common::{Seen, World, context_with};
 use serde_json::json;
@@ -121,28 +122,32 @@ async fn readers_see_a_write_whole() {
     let size = 200_000;
     world.put("f", content(0).repeat(size));
     let over = Arc::new(AtomicBool::new(false));
-    let readers: Vec<_> = (0..2)
-        .map(|_| {
-            let (over, path) = (over.clone(), world.path("f"));
+    let reads = [AtomicU64::new(0), AtomicU64::new(0)].map(Arc::new);
+    let readers: Vec<_> = reads
+        .iter()
+        .map(|reads| {
+            let (over, path, reads) = (over.clone(), world.path("f"), reads.clone());
             std::thread::spawn(move || {
-                let mut reads = 0;
                 while !over.load(Ordering::SeqCst) {
                     let bytes = fs::read(&path).unwrap();
                     assert_eq!(bytes.len(), size);
                     assert!(bytes.iter().all(|byte| *byte == bytes[0]));
-                    reads += 1;
+                    reads.fetch_add(1, Ordering::SeqCst);
                 }
-                reads
             })
         })
         .collect();
-    for n in 0..60 {
+    // Each reads beside it, however late it begins; one that has failed reads no more.
+    let unread = |reads: &Arc<AtomicU64>| reads.load(Ordering::SeqCst) == 0;
+    let mut n = 0;
+    while n < 60 || (reads.iter().any(unread) && !readers.iter().any(JoinHandle::is_finished)) {
         let arguments = json!({"path": "f", "content": content(n).repeat(size)});
         world.done("write_file", arguments).await;
+        n += 1;
     }
     over.store(true, Ordering::SeqCst);
     for reader in readers {
-        assert!(reader.join().unwrap() > 0);
+        reader.join().unwrap();
     }
     assert_eq!(world.files(), ["f"]);
 }

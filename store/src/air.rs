@@ -365,7 +365,7 @@ mod tests {
     }
 
     async fn heard(hearing: &mut Hearing) -> String {
-        match tokio::time::timeout(Duration::from_secs(5), hearing.next()).await {
+        match tokio::time::timeout(Duration::from_secs(60), hearing.next()).await {
             Ok(Some(Heard::Told(message))) => String::from_utf8(message.to_vec()).unwrap(),
             other => format!("{other:?}"),
         }

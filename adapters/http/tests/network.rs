@@ -122,7 +122,7 @@ async fn ask(config: &HttpConfig, url: &str) -> Result<u16, WireError> {
         url: url.to_owned(),
         headers,
         body: None,
-        head_ms: 10_000,
+        head_ms: 60_000,
     };
     Ok(wire.send(request).await?.status)
 }

@@ -54,6 +54,21 @@ async fn no_append_waits_while_a_claim_waits_for_another_process() {
     }
 }
 
+/// What a killed process was just starting holds its lock for a moment longer.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lock_that_is_given_back_in_a_moment_is_waited_for() {
+    let dir = TempDir::new().unwrap();
+    let first = FileStore::open(dir.path().to_owned()).unwrap();
+    let second = FileStore::open(dir.path().to_owned()).unwrap();
+    let (second, id) = (second.with_patience(FOREVER), id("s"));
+    for _ in 0..20 {
+        let epoch = first.claim(&id).await.unwrap().epoch;
+        let (claimed, released) = tokio::join!(second.claim(&id), first.release(&id, epoch));
+        released.unwrap();
+        second.release(&id, claimed.unwrap().epoch).await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn a_claim_is_not_waited_for_without_end() {
     let dir = TempDir::new().unwrap();

@@ -130,20 +130,6 @@ async fn a_second_store_object_is_another_writer_too() {
     assert_eq!(first.claim(&id()).await.unwrap().last, Seq(1));
 }
 
-/// What a killed process was just starting holds its lock for a moment longer.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_lock_that_is_given_back_in_a_moment_is_waited_for() {
-    let dir = TempDir::new().unwrap();
-    let (first, second) = (open(dir.path()), open(dir.path()));
-    let id = id();
-    for _ in 0..20 {
-        let epoch = first.claim(&id).await.unwrap().epoch;
-        let (claimed, released) = tokio::join!(second.claim(&id), first.release(&id, epoch));
-        released.unwrap();
-        second.release(&id, claimed.unwrap().epoch).await.unwrap();
-    }
-}
-
 #[tokio::test]
 async fn files_are_the_owners_alone_and_a_claim_alone_leaves_no_segment() {
     let dir = TempDir::new().unwrap();

@@ -148,12 +148,23 @@ async fn an_answer_of_many_messages_is_too_large_too() {
     assert_eq!(server.requests().len(), 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_answer_that_does_not_begin_is_a_timeout_and_one_request() {
-    let server = ModelServer::start(Reply::say("too late").head_after(&Gate::new())).unwrap();
+    let gate = Gate::new();
+    let server = ModelServer::start(Reply::say("too late").head_after(&gate)).unwrap();
     let mut request = request("s", &[user("hi")]);
     request.limits.connect_ms = 300;
-    let error = ask(&provider(&server), request).await.unwrap_err();
+    // Time passes once the request is there: a clock that is paused goes on when nothing is to be done.
+    let awake = async {
+        tokio::select! {
+            biased;
+            () = gate.reached() => {}
+            () = async { loop { tokio::task::yield_now().await } } => {}
+        }
+    };
+    let openai = provider(&server);
+    let (asked, ()) = tokio::join!(ask(&openai, request), awake);
+    let error = asked.unwrap_err();
     assert_eq!(
         (error.kind, error.retry),
         (FailureKind::Timeout, Retry::Soon)

@@ -174,7 +174,7 @@ fn time_does_not_grow_faster_than_the_answer() {
             // It takes some milliseconds; quadratic time takes minutes.
             let took = begun.elapsed();
             assert!(
-                took < Duration::from_secs(5),
+                took < Duration::from_secs(60),
                 "{before:?} {part:?}: {took:?}"
             );
         }

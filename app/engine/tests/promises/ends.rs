@@ -148,9 +148,10 @@ fn a_runtime_that_goes_away_leaves_nobody_waiting() {
         .start_paused(true)
         .build()
         .unwrap();
-    let store = FaultyStore::new();
+    let (store, gate) = (FaultyStore::new(), Gate::new());
+    let asked = gate.clone();
     let (conversation, input, mut events) = theirs.block_on(async {
-        let gated = ScriptedProvider::responding(|_| say("late").head_after(&Gate::new()));
+        let gated = ScriptedProvider::responding(move |_| say("late").head_after(&asked));
         let world = World::over(
             store.clone(),
             Arc::new(gated),
@@ -158,10 +159,13 @@ fn a_runtime_that_goes_away_leaves_nobody_waiting() {
         );
         let conversation = world.open("s").await;
         let input = conversation.send(hello()).await.unwrap();
+        // The turn goes on meanwhile, up to there and no further.
+        gate.reached().await;
+        conversation.flush().await.unwrap();
         let events = conversation.subscribe(None);
         (conversation, input, events)
     });
-    theirs.shutdown_timeout(ms(10_000));
+    theirs.shutdown_timeout(ms(60_000));
     ours.block_on(async {
         let Event::Ended(ended) = soon(events.next()).await.unwrap() else {
             panic!("something was published")

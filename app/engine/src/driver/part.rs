@@ -43,6 +43,12 @@ impl Driver {
         match &mut self.parting {
             Some(parting) => parting.until = parting.until.min(until),
             None => {
+                tracing::debug!(
+                    session = %self.session.id,
+                    within_ms = within.as_millis(),
+                    reason,
+                    "the session is being let go"
+                );
                 self.parting = Some(Parting {
                     until,
                     reason,

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tokio::time::sleep;
 use windlass_core::{
     AgentSpec, EffectKey, Input, Lent, Observation, ObservationStatus, OpenSession, Outcome,
@@ -116,8 +117,8 @@ impl AgentEffect {
                 return Some(nothing(ObservationStatus::Failed, words));
             }
         };
-        let halt = CancelSource::new();
-        let mut work = std::pin::pin!(self.work(prompt, opening, halt.signal()));
+        let (halt, said) = (CancelSource::new(), Notify::new());
+        let mut work = std::pin::pin!(self.work(prompt, opening, halt.signal(), &said));
         let stopped = tokio::select! {
             ended = &mut work => return Some(self.told(ended, lent, None)),
             () = wind.cancelled() => Stopped::Turn,
@@ -126,7 +127,26 @@ impl AgentEffect {
         if !voice.is_heard() {
             return None;
         }
+        let grace = Duration::from_millis(self.grace_ms);
+        let late = |why: &str| Err(Lost::After(why.to_owned()));
         if self.agent.when_parent_ends == WhenParentEnds::Detach {
+            let given_up = async {
+                wind.cancelled().await;
+                sleep(grace.saturating_mul(2)).await;
+            };
+            // What has not been told what it is to do does not go on with it.
+            let untold = tokio::select! {
+                biased;
+                ended = &mut work => Some(ended),
+                () = said.notified() => None,
+                () = given_up => Some(late("it was not told in time what it is to do")),
+            };
+            if !voice.is_heard() {
+                return None;
+            }
+            if let Some(ended) = untold {
+                return Some(self.told(ended, lent, Some(stopped)));
+            }
             let status = match stopped {
                 Stopped::Turn => ObservationStatus::Aborted,
                 Stopped::Late => ObservationStatus::Failed,
@@ -142,18 +162,17 @@ impl AgentEffect {
         halt.cancel();
         // Of a turn that is to stop the core counts the grace itself, from when it was asked.
         let patience = match stopped {
-            Stopped::Turn => Duration::from_millis(self.grace_ms).saturating_mul(2),
-            Stopped::Late => Duration::from_millis(self.grace_ms),
+            Stopped::Turn => grace.saturating_mul(2),
+            Stopped::Late => grace,
         };
         let halting = async {
             agents::halt(&self.engine, &self.child, &self.idempotency_key).await;
             std::future::pending().await
         };
-        let late = || Err(Lost::After("it did not stop in time".to_owned()));
         let ended = tokio::select! {
             ended = &mut work => ended,
-            () = halting => late(),
-            () = sleep(patience) => late(),
+            () = halting => late("it did not stop in time"),
+            () = sleep(patience) => late("it did not stop in time"),
         };
         voice
             .is_heard()
@@ -174,13 +193,14 @@ impl AgentEffect {
         prompt: String,
         opening: OpenSession,
         halt: CancelSignal,
+        said: &Notify,
     ) -> Result<TurnReport, Lost> {
         self.exists(opening, &halt).await?;
         let child = &self.child;
         self.reports.report(&format!("in session {child}"));
         // From the beginning: an earlier run may have said it, and it may have ended since.
         let watching = self.follow();
-        let driving = self.drive(prompt, halt);
+        let driving = self.drive(prompt, halt, said);
         tokio::select! {
             report = watching => Ok(report),
             lost = driving => Err(lost),
@@ -232,7 +252,7 @@ impl AgentEffect {
 
     /// Says what the child is to do, once, and sees to it that somebody drives it. Ends only where
     /// that cannot be done.
-    async fn drive(&self, prompt: String, halt: CancelSignal) -> Lost {
+    async fn drive(&self, prompt: String, halt: CancelSignal, told: &Notify) -> Lost {
         let scope = match &self.opening {
             Ok(opening) => opening.owner.clone(),
             Err(reject) => return Lost::Before(reject.to_string()),
@@ -263,6 +283,7 @@ impl AgentEffect {
                     Ok(_)
                     | Err(SendError::Rejected(Reject::Duplicate(_)) | SendError::Waits { .. }) => {
                         said = true;
+                        told.notify_one();
                     }
                     Err(SendError::Ended(_)) => sleep(PAUSE).await,
                     Err(SendError::Rejected(reject)) => return self.unsaid(reject.to_string()),

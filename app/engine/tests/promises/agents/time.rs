@@ -124,6 +124,45 @@ async fn a_detached_agent_has_the_time_that_its_turn_had_left() {
     assert!((lent..10_000).contains(&ran), "{ran} ms of {lent}");
 }
 
+/// One that does not know what it is to do would not go on by itself.
+#[tokio::test(start_paused = true)]
+async fn a_detached_agent_whose_time_is_over_before_it_was_told_is_told_first() {
+    let (provider, _) = model(|session, nth| match (session, nth) {
+        ("s", 0) => send_out(),
+        ("s", _) => say("done"),
+        _ => say("found"),
+    });
+    let gate = Gate::new();
+    let held = gate.clone();
+    // It is claimed to be put on record, and then to be driven.
+    let store = FaultyStore::responding(move |operation, nth| match (operation, nth) {
+        (Operation::Claim, 2) => vec![Fault::Wait(held.clone())],
+        _ => Vec::new(),
+    });
+    let detached = AgentSpec {
+        when_parent_ends: WhenParentEnds::Detach,
+        ..agent(&[], 4)
+    };
+    let world = world(store, provider, looks(), detached.clone(), 9);
+    let world = timed(world, detached, Some(1_000));
+    let conversation = world.open("s").await;
+    let input = conversation.send(hello()).await.unwrap();
+    soon(gate.reached()).await;
+    let queued = || count(&world.store.log(&id(CHILD)), "InputQueued");
+    tokio::time::sleep(ms(5_000)).await;
+    assert_eq!((queued(), observed(&world.log()).len()), (0, 0));
+    gate.open();
+    let report = soon(conversation.await_input(input)).await.unwrap();
+    assert_eq!(report.outcome, Outcome::Completed);
+    let (observation, _) = observed(&world.log()).remove(0);
+    assert!(
+        observation.output.contains("goes on by itself"),
+        "{}",
+        observation.output
+    );
+    until(|| outcome(&world.store.log(&id(CHILD))) == Some(Outcome::Completed)).await;
+}
+
 /// When the first fact of a kind was written.
 fn at(log: &[Recorded], kind: &str) -> Timestamp {
     let found = log.iter().find(|one| one.fact.kind() == kind);

@@ -111,9 +111,12 @@ struct Client {
 impl Client {
     async fn run(mut self) {
         let over = loop {
+            // What has come is heard first: whoever has answered in time is there, however late it is
+            // looked. A client cannot have itself heard alone, as it may not say much.
             let done = tokio::select! {
-                told = self.following.next() => self.tell(told).await,
+                biased;
                 said = self.socket.recv() => self.hear(said),
+                told = self.following.next() => self.tell(told).await,
             };
             if let Err(over) = done {
                 break over;

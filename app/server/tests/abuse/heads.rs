@@ -1,8 +1,12 @@
 //! Heads of requests: too large, too many, too slow, not HTTP.
 
-use tokio::io::AsyncWriteExt as _;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::advance;
 use windlass_server::{Bounds, Quota};
 
+use crate::still::Still;
 use crate::world::{Running, read};
 
 #[tokio::test]
@@ -72,15 +76,26 @@ async fn a_head_that_does_not_come_is_not_waited_for() {
 
 #[tokio::test]
 async fn an_idle_connection_is_closed() {
-    let bounds = Bounds {
-        idle_ms: 200,
-        ..Bounds::default()
-    };
+    let _still = Still::new();
+    let bounds = Bounds::default();
     let server = Running::with(bounds, Quota::default()).await;
     let mut idle = server.connect().await;
     let request = format!("GET /v1/health HTTP/1.1\r\nHost: {}\r\n\r\n", server.at);
-    idle.write_all(request.as_bytes()).await.unwrap();
-    let answer = read(&mut idle).await;
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    assert_eq!(answer.matches("HTTP/1.1 ").count(), 1);
+    let mut answers = Vec::new();
+    for _ in 0..2 {
+        idle.write_all(request.as_bytes()).await.unwrap();
+        while !answers.ends_with(b"{\"status\":\"ok\"}") {
+            assert!(
+                idle.read_buf(&mut answers).await.unwrap() > 0,
+                "it is closed"
+            );
+        }
+        let answer = String::from_utf8(std::mem::take(&mut answers)).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        assert_eq!(answer.matches("HTTP/1.1 ").count(), 1);
+        // It is there for as long as it may be idle.
+        advance(Duration::from_millis(bounds.idle_ms - 1)).await;
+    }
+    advance(Duration::from_millis(bounds.idle_ms)).await;
+    assert_eq!(read(&mut idle).await, "");
 }

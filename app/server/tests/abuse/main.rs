@@ -12,4 +12,6 @@ mod connections;
 mod heads;
 mod origins;
 mod routes;
+#[path = "../common/still.rs"]
+mod still;
 mod world;

@@ -10,4 +10,6 @@ mod ends;
 mod events;
 mod falling;
 mod sockets;
+#[path = "../common/still.rs"]
+mod still;
 mod world;

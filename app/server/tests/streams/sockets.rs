@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::time::timeout;
+use tokio::time::advance;
 use windlass_testkit::provider::say;
 
 use crate::client::{Answer, ask, follow};
 use crate::falling::{flooded, flooding};
+use crate::still::Still;
 use crate::world::{TOKEN, World, soon};
 
 /// What asks for a WebSocket.
@@ -18,6 +19,9 @@ pub(crate) const UPGRADE: &[&str] = &[
     "Sec-WebSocket-Version: 13",
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
 ];
+
+/// Longer than any test takes.
+const NEVER_MS: u64 = 86_400_000;
 
 const TEXT: u8 = 1;
 const CLOSE: u8 = 8;
@@ -156,7 +160,8 @@ async fn a_socket_tells_what_the_stream_tells() {
 
 #[tokio::test]
 async fn what_a_client_sends_closes_its_socket() {
-    let world = World::new([say("there")]);
+    // All of it between two heartbeats.
+    let world = World::new([say("there")]).bounded(|bounds| bounds.heartbeat_ms = NEVER_MS);
     let server = world.serve().await;
     server.turn("s").await;
     let huge = vec![b'x'; 1 << 20];
@@ -180,15 +185,22 @@ async fn what_a_client_sends_closes_its_socket() {
 
 #[tokio::test]
 async fn a_socket_is_pinged_and_cut_when_nobody_answers() {
-    let world = World::new([say("there")]).bounded(|bounds| bounds.heartbeat_ms = 20);
+    let world = World::new([say("there")]);
+    // Timers go by whole milliseconds, and are never early.
+    let beat = Duration::from_millis(world.bounds.heartbeat_ms + 1);
     let server = world.serve().await;
     server.turn("s").await;
+    let _still = Still::new();
     let mut socket = Socket::open(server.address, "s", "?after=now").await;
-    for _ in 0..5 {
+    advance(beat).await;
+    // Each answer is there when it is looked for, and not before.
+    for _ in 0..20 {
         assert_eq!(socket.next().await, Some(Frame::Ping));
         socket.send(PONG, &[]).await;
+        advance(beat).await;
     }
-    while socket.next().await == Some(Frame::Ping) {}
+    assert_eq!(socket.next().await, Some(Frame::Ping));
+    advance(beat).await;
     assert_eq!(socket.next().await, None);
 }
 
@@ -225,7 +237,11 @@ async fn a_socket_that_falls_behind_is_told() {
 
 #[tokio::test]
 async fn a_socket_that_is_not_read_is_cut() {
-    let mut world = flooding().bounded(|bounds| bounds.stall_ms = 100);
+    // Not because a ping goes without an answer.
+    let mut world = flooding().bounded(|bounds| {
+        bounds.stall_ms = 100;
+        bounds.heartbeat_ms = NEVER_MS;
+    });
     world.quota.streams = 1;
     let server = world.serve().await;
     server.open("s").await.flush().await.unwrap();
@@ -234,7 +250,6 @@ async fn a_socket_that_is_not_read_is_cut() {
     let second = ask(server.address, "GET", path, Some(TOKEN), &[]).await;
     assert_eq!(second.status, 429, "there is room for one");
     flooded(&server).await;
-    // Long before a ping goes without an answer.
     let room = async {
         while ask(server.address, "GET", path, Some(TOKEN), &[])
             .await
@@ -244,8 +259,7 @@ async fn a_socket_that_is_not_read_is_cut() {
             tokio::task::yield_now().await;
         }
     };
-    let patience = Duration::from_millis(world.bounds.heartbeat_ms / 2);
-    timeout(patience, room).await.unwrap();
+    soon(room).await;
     drop(socket);
 }
 

@@ -172,7 +172,7 @@ async fn the_client_of_the_protocol_takes_what_it_is_told() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/api/scripts/agui.mjs");
     let mut command = Command::new("timeout");
     command
-        .args(["--kill-after=5", "60", &node, script])
+        .args(["--kill-after=5", "240", &node, script])
         .env("AGUI_MODULES", modules)
         .env(
             "AGUI_URL",

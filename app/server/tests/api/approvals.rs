@@ -27,19 +27,22 @@ async fn asked(server: &Running) -> (String, Vec<Value>) {
     (id.clone(), open(server, &id).await)
 }
 
-/// Waits until something is asked.
+/// Waits until an answer is whole, and each of its calls is asked about: nothing goes on then.
 pub(crate) async fn open(server: &Running, id: &str) -> Vec<Value> {
-    let path = format!("/sessions/{id}/approvals");
     loop {
-        let page = server.get(&path).send().await.is(200);
-        let approvals = page["approvals"].as_array().unwrap().clone();
-        if !approvals.is_empty() {
-            return approvals;
+        let all = facts(server, id).await;
+        let count = |kind: &str| all.iter().filter(|fact| fact["kind"] == kind).count();
+        let calls = all
+            .iter()
+            .filter(|fact| fact["body"]["item"]["type"] == "call");
+        if count("SampleEnded") == 1 && count("ApprovalAsked") == calls.count() {
+            break;
         }
-        let settled = facts(server, id).await;
-        let settled = settled.iter().any(|fact| fact["kind"] == "TurnSettled");
-        assert!(!settled, "the turn ended without a question");
+        assert_eq!(count("TurnSettled"), 0, "the turn ended without a question");
     }
+    let path = format!("/sessions/{id}/approvals");
+    let page = server.get(&path).send().await.is(200);
+    page["approvals"].as_array().unwrap().clone()
 }
 
 async fn settled(server: &Running, id: &str, approval: &Value) -> Value {

@@ -254,7 +254,7 @@ impl Running {
     /// Waits for a turn's end.
     pub(crate) async fn ended(&self, id: &str, turn: u64) -> Value {
         let path = format!("/sessions/{id}/turns/{turn}");
-        let asked = self.get(&path).header("Prefer", "wait=30").send().await;
+        let asked = self.get(&path).header("Prefer", "wait=60").send().await;
         let turn = asked.is(200);
         assert_eq!(turn["state"], "settled", "{turn}");
         turn

@@ -5,8 +5,8 @@ use serde_json::Value;
 /// The most steps that a prompt may ask for.
 const TIMES: usize = 1_000;
 
-/// The most words that are said slowly: with the pause between them they take less than a minute.
-const SLOW_WORDS: usize = 1_000;
+/// The most words that are said slowly: with the pause between them they take five minutes.
+const SLOW_WORDS: usize = 6_000;
 
 /// What a prompt asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -146,11 +146,11 @@ fn says_slowly_what_it_is_given() {
     let (calls, answer) = play("Slowly: run: one two", &ALL, |_, _| String::new());
     assert_eq!(calls, [] as [&str; 0]);
     assert!(answer.starts_with("run: one two (I am "), "{answer}");
-    let most = format!("slowly: {}", "word ".repeat(1_000));
+    let most = format!("slowly: {}", "word ".repeat(6_000));
     assert!(play(&most, &[], |_, _| String::new()).1.starts_with("word"));
     for unclear in [format!("{most} more"), "slowly:".into()] {
         let (_, answer) = play(&unclear, &[], |_, _| String::new());
-        assert!(answer.starts_with("I say between 1 and 1000 words"));
+        assert!(answer.starts_with("I say between 1 and 6000 words"));
     }
 }
 

@@ -5,9 +5,9 @@ import { assert, begin, ended, holds, reads, scenario, shot, speak } from "../..
 
 const ANSWER = ".turn .prose:not(.reasoning .prose)";
 
-/** An answer of fifty seconds, which is not heard to its end, and one of four, which is. */
+/** An answer that takes longer than the script may, and one of four seconds, which is heard to its end. */
 const words = (name, count) => Array.from({ length: count }, (_, at) => `${name}${at + 1}`).join(" ");
-const LONG = words("long", 1000);
+const LONG = words("long", 6000);
 const SHORT = words("short", 60);
 const HEARD = `${SHORT} (I am demo-script, a script and not a model: these were your own words.)`;
 

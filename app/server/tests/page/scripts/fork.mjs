@@ -16,7 +16,11 @@ await scenario([
     await ended(page, 2);
     assert.equal((await page.locator(".turn .prose").allTextContents()).at(-1), "The fork says something else.");
     await page.locator(`[data-session="${first}"]`).click();
+    // What the fork has, it has too, and no more.
+    await page.waitForFunction((id) => location.hash.includes(id), first);
+    await page.waitForFunction(() => !document.getElementById("chips").textContent.includes("fork of"));
+    await page.locator('#link[data-state="live"]').waitFor();
+    await page.waitForFunction(() => document.querySelectorAll(".turn").length === 1);
     await ended(page, 1);
-    assert.equal(await page.locator(".turn").count(), 1);
   }],
 ]);

@@ -117,6 +117,20 @@ export async function holds(page, selector, words) {
   }
 }
 
+/** The stretches that the page works at while something is done, in milliseconds, the longest last: by the
+ * clock of its thread, so that what the machine does besides does not count. */
+export async function stretches(page, act) {
+  const browser = page.context().browser();
+  await browser.startTracing(page, { categories: ["toplevel"] });
+  await act();
+  const { traceEvents } = JSON.parse(await browser.stopTracing());
+  const threads = traceEvents.filter(({ name, args }) => name === "thread_name" && args.name === "CrRendererMain");
+  const of_page = new Set(threads.map(({ pid, tid }) => `${pid} ${tid}`));
+  const tasks = traceEvents.filter(({ ph, pid, tid, tdur }) => ph === "X" && tdur !== undefined && of_page.has(`${pid} ${tid}`));
+  assert.ok(tasks.length > 0, "the page has worked");
+  return tasks.map(({ tdur }) => tdur / 1000).sort((one, other) => one - other);
+}
+
 /** What axe finds to mend. */
 export async function axe(page) {
   const source = readFileSync(join(WINDLASS_TEST_PLAYWRIGHT, "axe-core", "axe.min.js"), "utf8");

@@ -109,3 +109,18 @@ impl Heard {
         Came { name, by, exit }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_is_waited_for_after_a_signal_comes_to_less_than_two_seconds() {
+        let ms = |ms| Duration::from_millis(ms);
+        // What runs, the hooks that hear of the interrupt, those on the session's end.
+        let waited = ms(TURN_GRACE_MS) + ms(TURN_GRACE_MS) + GRACE;
+        assert!(waited < Duration::from_secs(2), "{waited:?}");
+        // A command is killed while what it has said can still be recorded.
+        assert!(ms(COMMAND_GRACE_MS) < ms(TURN_GRACE_MS));
+    }
+}

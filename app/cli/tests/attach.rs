@@ -64,7 +64,10 @@ fn a_question_is_answered_here_and_outlives_the_server_that_asked_it() {
         "--tools",
         &tools,
     ];
-    let mut server = Server::start(&place, &words);
+    // At an address of its own, so that nobody takes the port while no server is there.
+    let [_, a, b, c] = std::process::id().to_be_bytes();
+    let own = format!("127.{}.{b}.{c}:0", a | 128);
+    let mut server = Server::start_at(&own, &place, &words);
     let (at, session) = (server.at().to_string(), server.session());
     server.send(&session, r#"repeat 1: count {"n":1}"#);
     let url = format!("http://{at}");

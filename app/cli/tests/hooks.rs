@@ -16,7 +16,7 @@ fn hooks(place: &Place, event: &str, matcher: Option<&str>, script: &str) -> Str
     let command = place.file("hook.sh");
     fs::write(&command, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(&command, fs::Permissions::from_mode(0o755)).unwrap();
-    let hook = json!({"type": "command", "command": command, "timeout": 10});
+    let hook = json!({"type": "command", "command": command, "timeout": 120});
     let mut group = json!({"hooks": [hook]});
     if let Some(matcher) = matcher {
         group["matcher"] = matcher.into();

@@ -5,18 +5,23 @@
 
 mod common;
 
+use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use common::terminal::AtTerminal;
 use common::{Place, count, lines, signal};
+use rustix::fs::OFlags;
 use serde_json::{Value, json};
 use windlass_testkit::http::{ModelServer, Reply, Script};
 
-/// From the signal to the end of the process, whatever does not listen.
-const SOON: Duration = Duration::from_secs(2);
+/// From the signal to the end of the process: far less than anything here holds it that does not
+/// listen, and far more than it takes on any machine. How long each part of it may take is shown
+/// where time stands still, and that they come to two seconds, beside their constants.
+const SOON: Duration = Duration::from_secs(20);
 const SIGNALS: [(&str, i32, &str); 2] = [("INT", 130, "person"), ("TERM", 143, "shutdown")];
 
 /// A turn that runs until this kind of line has been printed.
@@ -56,6 +61,25 @@ fn hold(place: &Place, event: &str, pipe: &Path) {
     let hook = json!({"type": "command", "command": held, "timeout": 60});
     let hooks = json!({"hooks": {event: [{"hooks": [hook]}]}});
     std::fs::write(place.file("hooks.json"), hooks.to_string()).unwrap();
+}
+
+/// A FIFO, opened to read though nobody may ever write to it.
+fn reader(pipe: &Path) -> File {
+    let mut open = OpenOptions::new();
+    let open = open
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits() as i32)
+        .open(pipe);
+    open.unwrap()
+}
+
+/// All that was written to a FIFO. Ends only when nobody holds it any more.
+fn all_of(mut pipe: File) -> String {
+    let flags = rustix::fs::fcntl_getfl(&pipe).unwrap();
+    rustix::fs::fcntl_setfl(&pipe, flags - OFlags::NONBLOCK).unwrap();
+    let mut all = String::new();
+    pipe.read_to_string(&mut all).unwrap();
+    all
 }
 
 fn settled(last: &Value, by: &str) {
@@ -106,7 +130,7 @@ fn in_a_tool() {
         let prompt = "run: exec 3>alive; sleep 600 & echo up >&3; echo started; wait";
         let words = ["run", prompt, "--json", "--session", "s"];
         let reader = std::thread::spawn(|| {
-            let mut alive = BufReader::new(std::fs::File::open(pipe).unwrap());
+            let mut alive = BufReader::new(File::open(pipe).unwrap());
             let mut seen = String::new();
             alive.read_to_string(&mut seen).unwrap();
             seen
@@ -132,7 +156,7 @@ fn in_a_hook() {
         let words = [&words[..], &["--hooks", "hooks.json"]].concat();
         let child = reach(&place, &words, "HooksAsked");
         // It runs now, and nobody has anything more to print.
-        let mut alive = BufReader::new(std::fs::File::open(pipe).unwrap());
+        let mut alive = BufReader::new(File::open(pipe).unwrap());
         let mut seen = String::new();
         alive.read_line(&mut seen).unwrap();
         let began = Instant::now();
@@ -186,7 +210,7 @@ fn a_hook_at_the_end_of_the_session_does_not_hold_it() {
         let server = ModelServer::start(Script::list([reply])).unwrap();
         let base_url = server.base_url();
         let words = [&with_server(&base_url)[..], &["--hooks", "hooks.json"]].concat();
-        let reader = std::thread::spawn(|| std::fs::read_to_string(pipe).unwrap());
+        let reader = reader(&pipe);
         let child = reach(&place, &words, "TextDelta");
         let began = Instant::now();
         signal(&child, name);
@@ -195,8 +219,9 @@ fn a_hook_at_the_end_of_the_session_does_not_hold_it() {
         assert_eq!(ended.status.code(), Some(code), "{name}");
         let out = String::from_utf8(ended.stdout).unwrap();
         settled(&lines(out.lines().last().unwrap())[0], by);
-        // Ends only when nobody holds the FIFO any more.
-        assert_eq!(reader.join().unwrap(), "up\n");
+        // Its time may be over before its shell has come so far.
+        let up = all_of(reader);
+        assert!(["", "up\n"].contains(&&*up), "{up}");
     }
 }
 
@@ -217,7 +242,7 @@ fn after_the_turn_while_a_hook_has_its_last_word() {
         "hooks.json",
     ];
     let child = reach(&place, &words, "TurnSettled");
-    let mut alive = BufReader::new(std::fs::File::open(pipe).unwrap());
+    let mut alive = BufReader::new(File::open(pipe).unwrap());
     let mut seen = String::new();
     alive.read_line(&mut seen).unwrap();
     let began = Instant::now();
@@ -291,11 +316,24 @@ fn in_a_tool_that_does_not_listen_with_slow_hooks_to_follow() {
         assert_eq!(ended.status.code(), Some(code), "{name}");
         let out = String::from_utf8(ended.stdout).unwrap();
         settled(&lines(out.lines().last().unwrap())[0], by);
-        // Both were begun, and not waited for.
-        let heard = std::fs::read_to_string(place.file("heard")).unwrap();
-        assert_eq!(heard, "Interrupt\nSessionEnd\n");
-        // What the tool said until it was killed stands.
+        // Each is begun in its turn and not waited for; how far its shell comes in the time that it is
+        // given is up to the machine.
+        let heard = std::fs::read_to_string(place.file("heard")).unwrap_or_default();
+        let mut told = heard.lines();
+        for event in ["Interrupt", "SessionEnd"] {
+            if heard.contains(event) {
+                assert_eq!(told.next(), Some(event), "{heard}");
+            }
+        }
+        assert_eq!(told.next(), None, "{heard}");
         let log = place.log("s");
+        let at = |kind: &str| log.iter().position(|fact| fact["kind"] == kind);
+        let (asked, decided) = (at("HooksAsked").unwrap(), at("HookDecided").unwrap());
+        let ends = [asked, decided, at("TurnSettled").unwrap()];
+        assert!(ends.is_sorted(), "{log:?}");
+        assert_eq!(log[asked]["body"]["at"]["point"], "interrupt");
+        assert_eq!(log[decided]["body"]["verdict"], "failed");
+        // What the tool said until it was killed stands.
         let observed = log.iter().find(|fact| fact["kind"] == "CallObserved");
         let output = &observed.unwrap()["body"]["observation"]["output"];
         assert!(output.as_str().unwrap().contains("started"), "{output}");
@@ -313,7 +351,7 @@ fn in_a_hook_on_the_prompt_the_prompt_waits_and_the_remark_says_so() {
         let words = ["run", "run: touch made", "--session", "s"];
         let words = [&words[..], &["--hooks", "hooks.json"], json].concat();
         let child = place.command(&words).spawn().unwrap();
-        let mut alive = BufReader::new(std::fs::File::open(pipe).unwrap());
+        let mut alive = BufReader::new(File::open(pipe).unwrap());
         let mut seen = String::new();
         alive.read_line(&mut seen).unwrap();
         signal(&child, "INT");
@@ -354,8 +392,10 @@ fn a_prompt_whose_time_is_over_in_a_hook_waits_too_and_nothing_waits_for_ever() 
         "{}",
         second.err
     );
+    // With more time than it needs, which the session had none of so far.
     std::fs::write(place.file("hooks.json"), r#"{"hooks": {}}"#).unwrap();
-    let next = place.run(&["resume", "s", "--hooks", "hooks.json"]);
+    let words = ["resume", "s", "--hooks", "hooks.json", "--deadline", "10m"];
+    let next = place.run(&words);
     assert_eq!(next.code, 0, "{}", next.err);
     assert!(place.file("made").exists());
 }

@@ -135,10 +135,12 @@ fn a_turn_whose_server_is_stopped_goes_on_in_the_next_one_and_counts_each_call_o
     let place = Place::new();
     let tools = waiting_counter(&place);
     let words = ["--tools", tools.as_str(), "--token-file", "token"];
-    let mut server = Server::start(&place, &words);
+    let mut server = Server::start_logging("warn,windlass::driver::part=debug", &place, &words);
     let (id, turn) = begun(&place, &server);
     signal(server.child(), "TERM");
-    // What runs may end: its outcome is durable before the process goes.
+    // Once the session is being let go, what runs may end: its outcome is durable before the process
+    // goes.
+    server.said_at_last("the session is being let go");
     std::fs::write(place.file("go"), "go\n").unwrap();
     let done = server.ended();
     assert_eq!(done.code, 0, "{}", done.err);

@@ -33,7 +33,7 @@ fn cycles(server: &Server, id: &str) -> Vec<Value> {
     let (status, sent) = server.post("ann", &path, &input);
     assert_eq!(status, 202, "{sent}");
     let turn = &sent["turn"];
-    let (_, ended) = server.get("ann", &format!("{path}/{turn}"), "Prefer: wait=30\r\n");
+    let (_, ended) = server.get("ann", &format!("{path}/{turn}"), "Prefer: wait=60\r\n");
     assert_eq!(ended["outcome"]["outcome"], "completed", "{ended}");
     let (status, told) = server.get("ann", &format!("{path}/{turn}/snapshots"), "");
     assert_eq!(status, 200, "{told}");

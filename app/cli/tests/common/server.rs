@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, ChildStderr};
+use std::process::{Child, ChildStderr, Command};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -29,7 +29,17 @@ impl Server {
     /// The same at this address.
     pub(crate) fn start_at(listen: &str, place: &Place, words: &[&str]) -> Self {
         let all = [&["serve", "--listen", listen], words].concat();
-        let mut child = place.command(&all).spawn().unwrap();
+        Self::of(&mut place.command(&all))
+    }
+
+    /// The same as [`start`](Self::start), and it says on standard error what passes this filter.
+    pub(crate) fn start_logging(filter: &str, place: &Place, words: &[&str]) -> Self {
+        let all = [&["serve", "--listen", "127.0.0.1:0"], words].concat();
+        Self::of(place.command(&all).env("WINDLASS_LOG", filter))
+    }
+
+    fn of(command: &mut Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let mut err = BufReader::new(child.stderr.take().unwrap());
         let mut link = String::new();
         err.read_line(&mut link).unwrap();
@@ -59,6 +69,16 @@ impl Server {
         let mut line = String::new();
         self.err.read_line(&mut line).unwrap();
         line.trim_end().to_owned()
+    }
+
+    /// Reads what it says on standard error until a line has these words.
+    pub(crate) fn said_at_last(&mut self, words: &str) {
+        let mut line = String::new();
+        while !line.contains(words) {
+            line.clear();
+            let read = self.err.read_line(&mut line).unwrap();
+            assert!(read > 0, "it ended and has not said {words:?}");
+        }
     }
 
     /// A connection to it.

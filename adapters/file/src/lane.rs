@@ -9,6 +9,7 @@ use std::fs;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use windlass_core::Seq;
 use windlass_ports::StoreError;
@@ -28,6 +29,8 @@ use segment::{Lock, Segment};
 
 /// From how many bytes on a segment is sealed.
 pub(crate) const SEGMENT: u64 = 32 * 1024 * 1024;
+/// How long what was found to be there is taken to be there still, where nothing is written.
+const LATELY: Duration = Duration::from_millis(5);
 /// A group of more bytes changes the file's length so seldom a byte that no room is prepared for it.
 const LARGE_GROUP: u64 = 2 * 1024 * 1024;
 
@@ -52,6 +55,8 @@ pub(crate) struct Writer {
     most: u64,
     /// Whether what it writes to was found to be gone from its place.
     gone: bool,
+    /// When it was last found to be there.
+    seen: Option<Instant>,
 }
 
 /// A unit to be written, and where its session's log ended before.
@@ -115,6 +120,7 @@ impl Writer {
             series: 0,
             most,
             gone: false,
+            seen: None,
         };
         let (map, torn) = match last {
             Some(number) => writer.recover(number)?,
@@ -203,7 +209,16 @@ impl Writer {
                 return Err(error::removed(path));
             }
         }
+        self.seen = Some(Instant::now());
         Ok(())
+    }
+
+    /// The same where the last look is not a moment ago, for who writes nothing.
+    pub(crate) fn check_lately_there(&mut self) -> Result<(), StoreError> {
+        match self.seen {
+            Some(seen) if !self.gone && seen.elapsed() < LATELY => Ok(()),
+            Some(_) | None => self.check_there(),
+        }
     }
 
     /// Takes back what an append left that failed.

@@ -353,7 +353,9 @@ impl Medium for FileMedium {
     }
 
     fn rest(&mut self) -> Result<Option<Duration>, StoreError> {
-        self.check_there()?;
+        if let Some(writer) = &mut self.writer {
+            writer.check_lately_there()?;
+        }
         self.settle()?;
         let Some(writer) = &self.writer else {
             return Ok(None);

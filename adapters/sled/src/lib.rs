@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 mod chain;
+#[cfg(test)]
+mod erasing;
 mod error;
 mod folder;
 #[doc(hidden)]

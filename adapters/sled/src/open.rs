@@ -132,37 +132,40 @@ fn make(folder: &Folder) -> Result<(), StoreError> {
 }
 
 fn open_database(folder: &Folder, path: PathBuf) -> Result<Db, StoreError> {
-    let begun = Instant::now();
-    loop {
-        match database(&path) {
-            Ok(db) => return Ok(db),
-            // We hold the folder, so it is an object of this process that is still being dropped:
-            // sled lets go of its file a moment after its last handle.
-            Err(sled::Error::Io(error)) if is_held(&error) => {
-                if begun.elapsed() > LET_GO {
-                    return Err(StoreError::new(
-                        StoreErrorKind::Locked,
-                        format!(
-                            "the database in {} is held by a process that does not use this \
-                             store's lock: {error}; end it",
-                            folder.dir.display()
-                        ),
-                    ));
-                }
-                std::thread::sleep(Duration::from_millis(2));
-            }
-            Err(error) => return Err(sled_error("opening", &folder.dir, error)),
+    database(&path).map_err(|error| {
+        if let sled::Error::Io(held) = &error
+            && is_held(held)
+        {
+            let what = format!(
+                "the database in {} is held by a process that does not use this store's lock: \
+                 {held}; end it",
+                folder.dir.display()
+            );
+            return StoreError::new(StoreErrorKind::Locked, what);
         }
-    }
+        sled_error("opening", &folder.dir, error)
+    })
 }
 
 /// Opens the database in a folder, as every store object does.
+///
+/// One that is held is waited for: who holds the folder knows that it is an object of its own
+/// process that is still being dropped, and sled lets go of its file a moment after its last
+/// handle.
 pub(crate) fn database(path: &Path) -> sled::Result<Db> {
     let config = sled::Config::new()
         .path(path)
         .segment_size(SEGMENT_BYTES)
         .cache_capacity(CACHE_BYTES);
-    config.open()
+    let begun = Instant::now();
+    loop {
+        match config.open() {
+            Err(sled::Error::Io(error)) if is_held(&error) && begun.elapsed() <= LET_GO => {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            opened => return opened,
+        }
+    }
 }
 
 /// Sled has no kind for it.

@@ -9,7 +9,6 @@
 
 mod child;
 mod damage;
-mod erasing;
 mod folder;
 mod kill;
 mod power;

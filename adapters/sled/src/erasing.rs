@@ -1,6 +1,8 @@
-//! Why the store declares no erasing: what sled removes stays in its file.
+//! Test: why the store declares no erasing: what sled removes stays in its file.
 
 use std::fs;
+
+use crate::open::database;
 
 #[test]
 fn what_is_removed_from_the_database_stays_in_its_file() {
@@ -11,7 +13,7 @@ fn what_is_removed_from_the_database_stays_in_its_file() {
         let file = fs::read(dir.join("db")).unwrap();
         file.windows(said.len()).any(|window| window == said)
     };
-    let db = sled::open(&dir).unwrap();
+    let db = database(&dir).unwrap();
     db.insert("key", said).unwrap();
     db.flush().unwrap();
     assert!(holds_it());
@@ -19,7 +21,7 @@ fn what_is_removed_from_the_database_stays_in_its_file() {
     db.flush().unwrap();
     drop(db);
     // Also after it was opened again, which is when sled tidies up.
-    let db = sled::open(&dir).unwrap();
+    let db = database(&dir).unwrap();
     assert_eq!(db.get("key").unwrap(), None);
     db.flush().unwrap();
     drop(db);

@@ -1,5 +1,7 @@
 //! What a listing tells of a session: as much as a store can know without being an engine.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use windlass_core::{Fact, Recorded, Scope, Seq, SessionId, Timestamp};
 
@@ -22,7 +24,7 @@ pub struct Summary {
     /// When the last fact was decided.
     pub changed: Timestamp,
     /// The tenant that the session belongs to; `None` for one of the system.
-    pub tenant: Option<String>,
+    pub tenant: Option<Arc<str>>,
     /// Whether a turn is open.
     pub turning: bool,
     /// Inputs that wait for a turn.
@@ -35,7 +37,7 @@ impl Summary {
     pub fn begin(first: &Recorded) -> Self {
         let tenant = if let Fact::SessionOpened(opened) = &first.fact {
             match &*opened.owner {
-                Scope::Principal { tenant, .. } => Some(tenant.clone()),
+                Scope::Principal { tenant, .. } => Some(tenant.as_str().into()),
                 Scope::System { .. } => None,
             }
         } else {
@@ -124,8 +126,8 @@ impl SessionFilter {
         let Some(summary) = summary else {
             return *self == *Self::ALL;
         };
-        let of = self.tenant.as_ref();
-        of.is_none_or(|tenant| summary.tenant.as_ref() == Some(tenant))
+        let of = self.tenant.as_deref();
+        of.is_none_or(|tenant| summary.tenant.as_deref() == Some(tenant))
             && self.open.is_none_or(|open| summary.is_open() == open)
             && !(self.free && is_held())
     }

@@ -105,7 +105,7 @@ impl<'a> Taker<'a> {
         let waiting = self.varint32()?;
         let tenant = match flags & 4 {
             0 => None,
-            _ => Some(self.text()?.to_owned()),
+            _ => Some(self.text()?.into()),
         };
         Some(Some(Summary {
             last,

@@ -49,7 +49,7 @@ async fn keep_of(database: &Database, owner: i64, jobs: &[&Job]) -> Result<Vec<i
     });
     let changed = column.of(|job| summary(job).map_or(0, |told| told.changed.0.cast_signed()));
     let turning = column.of(|job| summary(job).is_some_and(|summary| summary.turning));
-    let tenants = column.of(|job| summary(job)?.tenant.as_ref().map(String::as_bytes));
+    let tenants = column.of(|job| summary(job)?.tenant.as_deref().map(str::as_bytes));
     let params: [(&(dyn ToSql + Sync), Type); 12] = [
         (&owner, Type::INT8),
         (&ids, Type::TEXT_ARRAY),

@@ -79,13 +79,13 @@ impl Page {
 /// The summary in a row: the position in one column, the rest from another on.
 pub(crate) fn summary(row: &Row, last: usize, rest: usize) -> Option<Summary> {
     let tenant = row.get::<_, Option<&[u8]>>(rest + 3);
-    let tenant = tenant.map(|tenant| String::from_utf8(tenant.to_vec()));
+    let tenant = tenant.map(str::from_utf8).transpose().ok()?;
     Some(Summary {
         last: seq(row.get(last)),
         waiting: u32::try_from(row.get::<_, i32>(rest)).ok()?,
         changed: windlass_core::Timestamp(row.get::<_, i64>(rest + 1).cast_unsigned()),
         turning: row.get(rest + 2),
-        tenant: tenant.transpose().ok()?,
+        tenant: tenant.map(Into::into),
     })
 }
 

@@ -27,7 +27,7 @@ pub fn row(data: &[u8]) {
     let summary = Summary {
         last: seq,
         changed: Timestamp(u64::from(*high)),
-        tenant: std::str::from_utf8(text).ok().map(str::to_owned),
+        tenant: std::str::from_utf8(text).ok().map(Into::into),
         turning: low % 2 == 0,
         waiting: u32::from(*low),
     };

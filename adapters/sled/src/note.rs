@@ -46,7 +46,7 @@ pub(crate) fn decode(note: &[u8], last: Seq) -> Result<Option<Summary>, String> 
     Ok(Some(Summary {
         last,
         changed: Timestamp(u64::from_le_bytes(*changed)),
-        tenant: (flags & TENANT != 0).then(|| tenant.to_owned()),
+        tenant: (flags & TENANT != 0).then(|| tenant.into()),
         turning: flags & TURNING != 0,
         waiting: u32::from_le_bytes(*waiting),
     }))
@@ -56,11 +56,11 @@ pub(crate) fn decode(note: &[u8], last: Seq) -> Result<Option<Summary>, String> 
 mod tests {
     use super::*;
 
-    fn summary(tenant: Option<String>) -> Summary {
+    fn summary(tenant: Option<&str>) -> Summary {
         Summary {
             last: Seq(3),
             changed: Timestamp(u64::MAX),
-            tenant,
+            tenant: tenant.map(Into::into),
             turning: false,
             waiting: u32::MAX,
         }
@@ -68,17 +68,17 @@ mod tests {
 
     #[test]
     fn a_note_reads_as_it_is_written_and_is_never_too_large() {
-        for tenant in [None, Some(String::new()), Some("acme".to_owned())] {
+        for tenant in [None, Some(""), Some("acme")] {
             for turning in [false, true] {
                 let summary = Summary {
                     turning,
-                    ..summary(tenant.clone())
+                    ..summary(tenant)
                 };
                 let note = encode(&summary);
                 assert_eq!(decode(&note, Seq(3)).unwrap(), Some(summary));
             }
         }
-        assert_eq!(encode(&summary(Some("t".repeat(MOST)))).len(), 0);
+        assert_eq!(encode(&summary(Some(&"t".repeat(MOST)))).len(), 0);
         assert_eq!(decode(&[], Seq(3)).unwrap(), None);
     }
 

@@ -272,7 +272,7 @@ mod tests {
         Summary {
             last: Seq(7),
             changed: windlass_core::Timestamp(1_700_000_000_000),
-            tenant: Some("acme".to_owned()),
+            tenant: Some("acme".into()),
             turning: true,
             waiting: 3,
         }

@@ -89,7 +89,7 @@ pub(super) fn summary(tenant: Option<&str>, last: Seq, turning: bool, waiting: u
     Summary {
         last,
         changed: changed(last),
-        tenant: tenant.map(str::to_owned),
+        tenant: tenant.map(Into::into),
         turning,
         waiting,
     }

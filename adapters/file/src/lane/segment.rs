@@ -7,9 +7,10 @@ use crate::disk::{LogFile, write_all_at};
 use crate::format::Place;
 use crate::places::Identity;
 
-/// Room that is prepared ahead at least, and at most.
+/// Room that is prepared ahead at least, and at most: little enough that its pages are still in the
+/// processor's caches when they are written to, and that no sync takes long for the zeros.
 const LEAST_AHEAD: u64 = 64 * 1024;
-const MOST_AHEAD: u64 = 8 * 1024 * 1024;
+const MOST_AHEAD: u64 = 2 * 1024 * 1024;
 
 /// What keeps other processes from a lane, as long as it stands at its path.
 pub(super) struct Lock {

@@ -24,12 +24,17 @@ pub enum CodecError {
     Malformed(#[source] serde_json::Error),
 }
 
+/// What most envelopes fit in, so that their text is not moved while it is written.
+const MOSTLY: usize = 512;
+
 /// Encodes an envelope, without a line end.
 ///
 /// # Errors
 /// [`CodecError::Malformed`] when the fact does not serialise, which no fact of ours does.
 pub fn encode(recorded: &Recorded) -> Result<Vec<u8>, CodecError> {
-    serde_json::to_vec(recorded).map_err(CodecError::Malformed)
+    let mut text = Vec::with_capacity(MOSTLY);
+    serde_json::to_writer(&mut text, recorded).map_err(CodecError::Malformed)?;
+    Ok(text)
 }
 
 /// Decodes an envelope.

@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use windlass_core::{Recorded, Seq, SessionId};
 use windlass_ports::{Link, MAX_APPEND_BYTES, MAX_FACT_BYTES, StoreError, StoreErrorKind, codec};
+
+/// Values of which there is mostly one, which needs no memory of its own then.
+pub type Few<T> = SmallVec<[T; 1]>;
 
 /// Facts that may be appended, with their text forms. There is at least one.
 #[derive(Debug, Clone)]
@@ -13,9 +17,9 @@ pub struct Batch {
     /// The position before the first of them.
     pub after: Seq,
     /// The facts.
-    pub facts: Vec<Arc<Recorded>>,
+    pub facts: Few<Arc<Recorded>>,
     /// Their text forms, in the same order.
-    pub texts: Vec<Vec<u8>>,
+    pub texts: Few<Vec<u8>>,
     /// The bytes of these together.
     pub bytes: usize,
 }
@@ -41,7 +45,7 @@ impl Batch {
         if facts.is_empty() {
             return Err(invalid("there is nothing to append".to_owned()));
         }
-        let mut texts = Vec::with_capacity(facts.len());
+        let mut texts = Few::with_capacity(facts.len());
         let mut bytes = 0_usize;
         let mut last = after.0;
         for fact in facts {
@@ -74,7 +78,7 @@ impl Batch {
         Ok(Self {
             session: session.clone(),
             after,
-            facts: facts.to_vec(),
+            facts: facts.iter().cloned().collect(),
             texts,
             bytes,
         })
@@ -88,7 +92,7 @@ impl Batch {
 
     /// The links of the facts, where `before` is that of the position before the first.
     #[must_use]
-    pub fn links(&self, before: &Link) -> Vec<Link> {
+    pub fn links(&self, before: &Link) -> Few<Link> {
         let links = self.texts.iter().scan(*before, |link, text| {
             *link = link.then(text);
             Some(*link)

@@ -1,12 +1,12 @@
 //! Who may append and where: pure, and the pipeline's thread alone has it.
 
-use std::collections::HashMap;
-
 use windlass_core::{Epoch, Seq, SessionId};
-use windlass_ports::{Link, StoreError, StoreErrorKind, Summary};
+use windlass_ports::{Link, StoreError, StoreErrorKind};
 
 use crate::batch::Batch;
+use crate::hash::Sessions;
 use crate::medium::{End, Unit};
+use crate::queue::Append;
 
 /// The number of a group of appends that are kept together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(crate) struct Group(pub(crate) u64);
 #[derive(Debug)]
 pub(crate) enum Taken {
     /// It is to be kept with the group.
-    Unit(Unit),
+    Unit(Box<Unit>),
     /// It needs no keeping.
     Answered {
         /// Its answer.
@@ -31,7 +31,7 @@ pub(crate) enum Taken {
 #[derive(Debug)]
 pub(crate) struct Claims {
     place: String,
-    claims: HashMap<SessionId, Claim>,
+    claims: Sessions<Claim>,
     epoch: Epoch,
 }
 
@@ -56,7 +56,7 @@ impl Claims {
     pub(crate) fn new(place: String) -> Self {
         Self {
             place,
-            claims: HashMap::new(),
+            claims: Sessions::default(),
             epoch: Epoch(0),
         }
     }
@@ -106,7 +106,8 @@ impl Claims {
     }
 
     /// Checks an append, and moves its log's end on.
-    pub(crate) fn take(&mut self, batch: Batch, epoch: Epoch, group: Group) -> Taken {
+    pub(crate) fn take(&mut self, append: Append, epoch: Epoch, group: Group) -> Taken {
+        let batch = append.batch();
         let claim = self.claims.get_mut(&batch.session);
         let Some(claim) = claim.filter(|claim| claim.epoch == epoch && claim.sound) else {
             return Taken::Answered {
@@ -116,32 +117,22 @@ impl Claims {
         };
         let last = claim.end.last;
         if last != batch.after {
-            let answer = if claim.has(&batch) {
+            let answer = if claim.has(batch) {
                 Ok(())
             } else {
-                Err(conflict(&self.place, &batch, last))
+                Err(conflict(&self.place, batch, last))
             };
             let with_group = claim.latest.as_ref().is_some_and(|it| it.group == group);
             return Taken::Answered { answer, with_group };
         }
-        let links = batch.links(&claim.end.link);
-        let before = claim.end.link;
-        let summary = claim.end.summary.take();
-        claim.end = End {
-            last: batch.last(),
-            link: links.last().copied().unwrap_or(before),
-            summary: Summary::after(summary, batch.facts.iter().map(AsRef::as_ref)),
-        };
+        let unit = append.on(&claim.end);
+        claim.end.clone_from(&unit.end);
         claim.latest = Some(Latest {
-            after: batch.after,
-            before,
+            after: unit.before.last,
+            before: unit.before.link,
             group,
         });
-        Taken::Unit(Unit {
-            end: claim.end.clone(),
-            links,
-            batch,
-        })
+        Taken::Unit(unit)
     }
 
     fn not_claimed(&self, session: &SessionId, epoch: Epoch) -> StoreError {

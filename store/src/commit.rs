@@ -35,12 +35,18 @@ pub(crate) struct Committer<M> {
     medium: M,
     claims: Claims,
     group: Group,
+    /// How many appends the last group had: about as many as the next will have.
+    lately: usize,
 }
 
 /// Appends that are kept together.
 #[derive(Default)]
+#[expect(
+    clippy::vec_box,
+    reason = "whoever appends makes it and frees it; the pipeline's thread only passes it on"
+)]
 struct Gathered {
-    units: Vec<Unit>,
+    units: Vec<Box<Unit>>,
     waiting: Vec<Waiting>,
     bytes: usize,
     room: usize,
@@ -57,6 +63,7 @@ impl<M: Medium> Committer<M> {
             medium,
             claims,
             group: Group(0),
+            lately: 0,
         }
     }
 
@@ -81,7 +88,11 @@ impl<M: Medium> Committer<M> {
     /// Serves a request and what waits behind it, up to the first that is no append.
     fn serve(&mut self, first: Asked) -> Result<(), GivenUp> {
         let shared = self.shared.clone();
-        let mut gathered = Gathered::default();
+        let mut gathered = Gathered {
+            units: Vec::with_capacity(self.lately),
+            waiting: Vec::with_capacity(self.lately),
+            ..Gathered::default()
+        };
         let now = Instant::now();
         let mut other = self.gather(first, now, &mut gathered);
         if other.is_none() && !self.is_full(&gathered) {
@@ -90,6 +101,7 @@ impl<M: Medium> Committer<M> {
                 other.is_none() && !self.is_full(&gathered)
             });
         }
+        self.lately = gathered.units.len();
         shared.watched.put_behind(other);
         self.keep(gathered)?;
         if let Some(other) = shared.watched.take_behind() {
@@ -109,7 +121,7 @@ impl<M: Medium> Committer<M> {
     fn gather(&mut self, asked: Asked, now: Instant, gathered: &mut Gathered) -> Option<Asked> {
         let Asked { request, at, room } = asked;
         let Request::Append {
-            batch,
+            append,
             epoch,
             answer,
         } = request
@@ -121,7 +133,7 @@ impl<M: Medium> Committer<M> {
             let _ = answer.send(Err(error));
             return None;
         }
-        match self.claims.take(batch, epoch, self.group) {
+        match self.claims.take(append, epoch, self.group) {
             Taken::Unit(unit) => {
                 gathered.bytes = gathered.bytes.saturating_add(unit.batch.bytes);
                 gathered.units.push(unit);
@@ -130,7 +142,9 @@ impl<M: Medium> Committer<M> {
             Taken::Answered {
                 answer: outcome,
                 with_group: true,
-            } => gathered.waiting.push(Waiting::Append(answer, outcome)),
+            } => gathered
+                .waiting
+                .push(Waiting::Append(answer, Box::new(outcome))),
             Taken::Answered {
                 answer: outcome,
                 with_group: false,

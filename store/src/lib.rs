@@ -5,6 +5,7 @@ mod backlog;
 mod batch;
 mod claims;
 mod commit;
+mod hash;
 mod medium;
 mod pipeline;
 mod queue;
@@ -15,6 +16,7 @@ mod watch;
 
 pub use air::{Air, HELD, Told};
 pub use backlog::Backlog;
-pub use batch::Batch;
+pub use batch::{Batch, Few};
+pub use hash::{Hasher, Sessions};
 pub use medium::{End, Medium, Unit};
 pub use pipeline::{Bounds, Pipeline, Wake};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use windlass_core::{Seq, SessionId};
 use windlass_ports::{Link, Repair, StoreError, Summary};
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Few};
 
 /// Where a log ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,10 +35,37 @@ impl End {
 pub struct Unit {
     /// The facts.
     pub batch: Batch,
+    /// Where the log ended before it.
+    pub before: End,
     /// The link of each.
-    pub links: Vec<Link>,
+    pub links: Few<Link>,
     /// Where the log ends with it.
     pub end: End,
+}
+
+impl Unit {
+    /// An append to a log that ends there, which is where its facts begin.
+    #[must_use]
+    pub fn new(before: End, batch: Batch) -> Self {
+        let links = batch.links(&before.link);
+        let facts = batch.facts.iter().map(AsRef::as_ref);
+        let end = End {
+            last: batch.last(),
+            link: links.last().copied().unwrap_or(before.link),
+            summary: Summary::after(before.summary.clone(), facts),
+        };
+        Self {
+            batch,
+            before,
+            links,
+            end,
+        }
+    }
+
+    /// Whether it follows the end of its log: a link tells the whole log before it.
+    pub(crate) fn is_on(&self, end: &End) -> bool {
+        (self.before.last, self.before.link) == (end.last, end.link)
+    }
 }
 
 /// What a pipeline writes to: a file, an embedded database. The pipeline calls it from its one
@@ -67,7 +94,7 @@ pub trait Medium: Send + 'static {
     ///
     /// # Errors
     /// `Full`, `ReadOnly`, `Io`; an error that [`is_over`](Self::is_over) ends the pipeline.
-    fn keep(&mut self, units: &[Unit]) -> Result<(), StoreError>;
+    fn keep(&mut self, units: &[Box<Unit>]) -> Result<(), StoreError>;
 
     /// Erases a session that is admitted, and lets it go. After an error it is still admitted.
     ///

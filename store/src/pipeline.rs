@@ -15,8 +15,8 @@ use windlass_ports::{Claimed, StoreError, StoreErrorKind, StoreRetry};
 
 use crate::batch::Batch;
 use crate::commit::{Committer, Shared};
-use crate::medium::{End, Medium};
-use crate::queue::{Asked, Ends, Request, Stopped};
+use crate::medium::{End, Medium, Unit};
+use crate::queue::{Append, Asked, Ends, Request, Stopped};
 use crate::tails::Tails;
 use crate::watch::{Watched, watch};
 
@@ -152,15 +152,26 @@ impl Pipeline {
     ///
     /// # Errors
     /// As [`LogStore::append`](windlass_ports::LogStore::append).
-    pub async fn append(&self, batch: Batch, epoch: Epoch) -> Result<(), StoreError> {
+    pub fn append(
+        &self,
+        batch: Batch,
+        epoch: Epoch,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send {
         let bytes = batch.bytes;
-        let append = |answer| Request::Append {
-            batch,
+        // Its links need the log's end and nothing else, so they are made here, where many are at once.
+        // Where that is not the end that the append meets, the pipeline's thread makes them anew.
+        let append = match self.shared.ends.get(&batch.session) {
+            Some(end) if end.last == batch.after => Append::Unit(Box::new(Unit::new(end, batch))),
+            Some(_) | None => Append::Batch(Box::new(batch)),
+        };
+        let append = move |answer| Request::Append {
+            append,
             epoch,
             answer,
         };
+        let kept = self.ask(bytes, append);
         // What was appended comes back, and is freed here.
-        self.ask(bytes, append).await.map(drop)
+        async { kept.await.map(drop) }
     }
 
     /// Erases a session.
@@ -279,7 +290,8 @@ impl Pipeline {
             Ok(taken) => taken,
             Err(TryAcquireError::Closed) => return Err(self.gone()),
             Err(TryAcquireError::NoPermits) => {
-                let waited = timeout(bounds.patience, room.acquire_many(parts)).await;
+                let waited = timeout(bounds.patience, room.acquire_many(parts));
+                let waited = Box::pin(waited).await;
                 let taken = waited.map_err(|_| self.shared.too_busy())?;
                 taken.map_err(|_| self.gone())?
             }

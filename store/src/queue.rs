@@ -1,6 +1,6 @@
 //! What waits for the pipeline's thread, and what all its threads share.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -9,6 +9,7 @@ use windlass_core::{Epoch, SessionId};
 use windlass_ports::{Claimed, StoreError, StoreErrorKind, StoreRetry};
 
 use crate::batch::Batch;
+use crate::hash::Sessions;
 use crate::medium::{End, Unit};
 
 /// Where an answer goes that says no more than that it is done.
@@ -41,15 +42,41 @@ pub(crate) enum Request {
         answer: Done,
     },
     Append {
-        batch: Batch,
+        append: Append,
         epoch: Epoch,
         answer: Kept,
     },
 }
 
+/// An append that is asked for.
+#[derive(Debug)]
+pub(crate) enum Append {
+    /// Whoever asks knew where the log ends, and made of it what is kept.
+    Unit(Box<Unit>),
+    Batch(Box<Batch>),
+}
+
+impl Append {
+    pub(crate) fn batch(&self) -> &Batch {
+        match self {
+            Self::Unit(unit) => &unit.batch,
+            Self::Batch(batch) => batch,
+        }
+    }
+
+    /// The append to a log that ends there.
+    pub(crate) fn on(self, end: &End) -> Box<Unit> {
+        match self {
+            Self::Unit(unit) if unit.is_on(end) => unit,
+            Self::Unit(unit) => Box::new(Unit::new(end.clone(), unit.batch)),
+            Self::Batch(batch) => Box::new(Unit::new(end.clone(), *batch)),
+        }
+    }
+}
+
 /// Where the answer to an append goes. What was appended goes back with it: whoever made it frees it,
 /// and the pipeline's thread, which many wait for, does not.
-pub(crate) type Kept = oneshot::Sender<Result<Option<Batch>, StoreError>>;
+pub(crate) type Kept = oneshot::Sender<Result<Option<Box<Unit>>, StoreError>>;
 
 /// Whoever waits for what the medium does now.
 #[derive(Debug)]
@@ -59,8 +86,8 @@ pub(crate) enum Waiting {
     Done(Done, Result<(), StoreError>),
     /// An append that is kept with a group.
     Unit(Kept),
-    /// An append that is not kept, with the answer if the group is.
-    Append(Kept, Result<(), StoreError>),
+    /// An append that is not kept, with the answer if the group is. There are few, among many units.
+    Append(Kept, Box<Result<(), StoreError>>),
 }
 
 impl Waiting {
@@ -76,16 +103,16 @@ impl Waiting {
                 let _ = answer.send(Ok(None));
             }
             Self::Append(answer, outcome) => {
-                let _ = answer.send(outcome.map(|()| None));
+                let _ = answer.send((*outcome).map(|()| None));
             }
         }
     }
 
     /// Answers that a group was kept, of which these are the units.
-    pub(crate) fn kept(self, units: &mut impl Iterator<Item = Unit>) {
+    pub(crate) fn kept(self, units: &mut impl Iterator<Item = Box<Unit>>) {
         match self {
             Self::Unit(answer) => {
-                let _ = answer.send(Ok(units.next().map(|unit| unit.batch)));
+                let _ = answer.send(Ok(units.next()));
             }
             Self::Claim(_) | Self::Done(..) | Self::Append(..) => self.done(),
         }
@@ -165,10 +192,10 @@ impl Stopped {
 
 /// Where the logs of the claimed sessions end, as far as it is acknowledged.
 #[derive(Debug, Default)]
-pub(crate) struct Ends(Mutex<HashMap<SessionId, End>>);
+pub(crate) struct Ends(Mutex<Sessions<End>>);
 
 impl Ends {
-    fn ends(&self) -> MutexGuard<'_, HashMap<SessionId, End>> {
+    fn ends(&self) -> MutexGuard<'_, Sessions<End>> {
         // No panic can leave the map half changed, so a poisoned lock is as good as any.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -190,7 +217,7 @@ impl Ends {
     }
 
     /// Moves ends on, in the order of the units. Those who are let go of meanwhile stay so.
-    pub(crate) fn advance(&self, units: &mut [Unit]) {
+    pub(crate) fn advance(&self, units: &mut [Box<Unit>]) {
         let mut ends = self.ends();
         for unit in units {
             if let Some(end) = ends.get_mut(&unit.batch.session) {

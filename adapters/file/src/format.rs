@@ -1,8 +1,11 @@
 //! The format of a segment, as pure functions on bytes. The README describes it.
 
+use std::collections::HashMap;
+
 use sha2::{Digest as _, Sha256};
 use windlass_core::{Seq, SessionId};
 use windlass_ports::{Link, Summary};
+use windlass_store::Hasher;
 
 use crate::bytes::{Taker, put_summary, put_text};
 
@@ -44,6 +47,9 @@ pub(crate) struct Place {
 /// A session in 8 bytes: the beginning of a SHA-256 over its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key(pub(crate) u64);
+
+/// What is known of sessions by their keys.
+pub(crate) type Keys<T> = HashMap<Key, T, Hasher>;
 
 impl Key {
     pub(crate) fn of(session: &SessionId) -> Self {

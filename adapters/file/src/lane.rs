@@ -4,7 +4,6 @@
 mod segment;
 mod settling;
 
-use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::sync::Arc;
@@ -13,11 +12,13 @@ use std::time::{Duration, Instant};
 
 use windlass_core::Seq;
 use windlass_ports::StoreError;
-use windlass_store::{End, Unit};
+use windlass_store::Unit;
 
 use crate::disk::{Disk, write_all_at};
 use crate::error;
-use crate::format::{self, Draft, FIRST, Group, Key, MOST_SERIES, Opening, Place, segment_head};
+use crate::format::{
+    self, Draft, FIRST, Group, Key, Keys, MOST_SERIES, Opening, Place, segment_head,
+};
 use crate::index;
 use crate::map::{Added, Map, Torn, UnitAt};
 use crate::places::{self, Identity, MOST_LANES};
@@ -45,7 +46,7 @@ pub(crate) struct Writer {
     /// The number that the next segment will have.
     next: u32,
     /// The last position of each session that goes on in the segment at hand without an opening.
-    lasts: HashMap<Key, Seq>,
+    lasts: Keys<Seq>,
     buffer: Vec<u8>,
     /// Whether room is prepared ahead: not any more once the disk was full.
     ahead: bool,
@@ -59,11 +60,10 @@ pub(crate) struct Writer {
     seen: Option<Instant>,
 }
 
-/// A unit to be written, and where its session's log ended before.
+/// A unit to be written.
 pub(crate) struct Appended<'a> {
     pub(crate) key: Key,
     pub(crate) unit: &'a Unit,
-    pub(crate) before: &'a End,
 }
 
 impl Writer {
@@ -113,7 +113,7 @@ impl Writer {
             lock,
             segment: None,
             next: last.map_or(1, |last| last.saturating_add(1)),
-            lasts: HashMap::new(),
+            lasts: Keys::default(),
             buffer: Vec::new(),
             ahead: true,
             indexing: None,
@@ -302,13 +302,13 @@ impl Writer {
         buffer: &mut Vec<u8>,
     ) -> Result<Vec<Added>, StoreError> {
         let mut added = Vec::with_capacity(units.len());
-        for Appended { key, unit, before } in units {
+        for Appended { key, unit } in units {
             let batch = &unit.batch;
             let last = self.lasts.insert(*key, unit.end.last);
             let opening = (last != Some(batch.after)).then(|| Opening {
                 id: batch.session.clone(),
-                link: before.link,
-                summary: before.summary.clone(),
+                link: unit.before.link,
+                summary: unit.before.summary.clone(),
             });
             let first = batch.after.next();
             let draft = Draft {
@@ -341,7 +341,7 @@ impl Writer {
                     first,
                     count: u32::try_from(batch.texts.len()).unwrap_or(u32::MAX),
                 },
-                opening: draft.opening,
+                opening: draft.opening.map(Box::new),
                 link: unit.end.link,
                 summary: unit.end.summary.clone(),
             });

@@ -1,11 +1,9 @@
 //! What a segment holds, by session: as a scan finds it, and as its writer goes on with it.
 
-use std::collections::HashMap;
-
 use windlass_core::{Seq, SessionId};
 use windlass_ports::{Link, Summary};
 
-use crate::format::{Head, Key, Opening, Place};
+use crate::format::{Head, Key, Keys, Opening, Place};
 
 /// Where in its segment a unit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +99,7 @@ pub(crate) struct Torn {
 #[derive(Debug, Clone)]
 pub(crate) struct Map {
     pub(crate) place: Place,
-    pub(crate) tracks: HashMap<Key, Track>,
+    pub(crate) tracks: Keys<Track>,
     /// Where its sound units end.
     pub(crate) end: u64,
     /// Where what was made durable together last begins.
@@ -117,14 +115,14 @@ pub(crate) struct Map {
 pub(crate) struct Added {
     pub(crate) key: Key,
     pub(crate) at: UnitAt,
-    pub(crate) opening: Option<Opening>,
+    pub(crate) opening: Option<Box<Opening>>,
     pub(crate) link: Link,
     pub(crate) summary: Option<Summary>,
 }
 
 impl Added {
     /// What a scan knows of a unit.
-    pub(crate) fn scanned(head: &Head, offset: u64, opening: Option<Opening>) -> Self {
+    pub(crate) fn scanned(head: &Head, offset: u64, opening: Option<Box<Opening>>) -> Self {
         Self {
             key: head.key,
             at: UnitAt {
@@ -144,7 +142,7 @@ impl Map {
     pub(crate) fn empty(place: Place, end: u64) -> Self {
         Self {
             place,
-            tracks: HashMap::new(),
+            tracks: Keys::default(),
             end,
             group: end,
             series: 0,

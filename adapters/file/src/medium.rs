@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use windlass_core::{Seq, SessionId};
 use windlass_ports::{Repair, StoreError};
-use windlass_store::{End, Medium, Unit};
+use windlass_store::{End, Medium, Sessions, Unit};
 
 use crate::disk::Disk;
 use crate::erasing::{self, Search};
@@ -34,7 +34,7 @@ pub(crate) struct FileMedium {
     locks: Locks,
     pub(crate) shelf: Arc<Shelf>,
     disk: Arc<dyn Disk>,
-    admitted: HashMap<SessionId, Admitted>,
+    admitted: Sessions<Key>,
     /// Sessions that were let go while nobody knew what the disk holds of them.
     unsettled: Vec<Key>,
     /// Bytes that were cut off, by session.
@@ -42,12 +42,6 @@ pub(crate) struct FileMedium {
     /// The number of erasures that all that is known comes after.
     erasures: u64,
     segment_bytes: u64,
-}
-
-/// A session that is admitted.
-struct Admitted {
-    key: Key,
-    end: End,
 }
 
 impl FileMedium {
@@ -63,7 +57,7 @@ impl FileMedium {
             locks: Locks::default(),
             shelf,
             disk,
-            admitted: HashMap::new(),
+            admitted: Sessions::default(),
             unsettled: Vec::new(),
             cut: HashMap::new(),
             erasures: 0,
@@ -142,12 +136,8 @@ impl FileMedium {
     /// Writes what an old log has that the segments have not.
     fn take_over(&mut self, old: &Old<'_>, key: Key, end: &End) -> Result<(End, u64), StoreError> {
         let writer = self.writer()?;
-        old.hand_over(end.last, Seq(u64::MAX), &mut |unit, before| {
-            writer.append(&[Appended {
-                key,
-                unit: &unit,
-                before,
-            }])
+        old.hand_over(end.last, Seq(u64::MAX), &mut |unit| {
+            writer.append(&[Appended { key, unit: &unit }])
         })
     }
 
@@ -297,45 +287,30 @@ impl Medium for FileMedium {
             kept: end.last,
             cut_bytes: cut,
         });
-        let admitted = Admitted {
-            key,
-            end: end.clone(),
-        };
-        self.admitted.insert(session.clone(), admitted);
+        self.admitted.insert(session.clone(), key);
         Ok((end, repaired))
     }
 
     fn let_go(&mut self, session: &SessionId) {
-        if let Some(admitted) = self.admitted.remove(session) {
-            self.give_back(admitted.key);
+        if let Some(key) = self.admitted.remove(session) {
+            self.give_back(key);
         }
     }
 
-    fn keep(&mut self, units: &[Unit]) -> Result<(), StoreError> {
+    fn keep(&mut self, units: &[Box<Unit>]) -> Result<(), StoreError> {
         self.settle()?;
         let mut appended = Vec::with_capacity(units.len());
         for unit in units {
             let session = &unit.batch.session;
-            let Some(admitted) = self.admitted.get(session) else {
+            let Some(&key) = self.admitted.get(session) else {
                 return Err(error::gone(session));
             };
-            appended.push(Appended {
-                key: admitted.key,
-                unit,
-                before: &admitted.end,
-            });
+            appended.push(Appended { key, unit });
         }
         let Some(writer) = self.writer.as_mut() else {
             return Err(error::crowded(self.shelf.places().root()));
         };
-        writer.append(&appended)?;
-        drop(appended);
-        for unit in units {
-            if let Some(admitted) = self.admitted.get_mut(&unit.batch.session) {
-                admitted.end = unit.end.clone();
-            }
-        }
-        Ok(())
+        writer.append(&appended)
     }
 
     fn erase(&mut self, session: &SessionId) -> Result<(), StoreError> {

@@ -150,7 +150,11 @@ impl Rest<'_> {
             }
             false => None,
         };
-        map.add(Added::scanned(head, self.base + at as u64, opening));
+        map.add(Added::scanned(
+            head,
+            self.base + at as u64,
+            opening.map(Box::new),
+        ));
     }
 
     fn head(&self, map: &Map, at: usize) -> Option<Head> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use windlass_core::{Seq, SessionId};
-use windlass_ports::{Repair, StoreError, StoreErrorKind, Summary};
+use windlass_ports::{Repair, StoreError, StoreErrorKind};
 use windlass_store::{Batch, End, Unit};
 
 use crate::disk::RealDisk;
@@ -84,7 +84,7 @@ impl Cut {
             self.up_to(&standing)?;
             return Ok(());
         };
-        let (end, _) = old.hand_over(self.at, self.at, &mut |_, _| Ok(()))?;
+        let (end, _) = old.hand_over(self.at, self.at, &mut |_| Ok(()))?;
         if end.last < self.at {
             return Err(self.unreadable(end.last));
         }
@@ -207,21 +207,14 @@ impl UpTo {
             })?;
             facts.push(Arc::new(fact));
         }
-        let summary = Summary::after(self.before.summary.clone(), facts.iter().map(AsRef::as_ref));
         let batch = Batch {
             session: session.clone(),
             after: self.before.last,
             bytes: self.texts.iter().map(Vec::len).sum(),
-            facts,
-            texts: self.texts.clone(),
+            facts: facts.into(),
+            texts: self.texts.clone().into(),
         };
-        let links = batch.links(&self.before.link);
-        let end = End {
-            last: batch.last(),
-            link: links.last().copied().unwrap_or(self.before.link),
-            summary,
-        };
-        Ok(Unit { batch, links, end })
+        Ok(Unit::new(self.before.clone(), batch))
     }
 }
 
@@ -241,12 +234,8 @@ impl FileMedium {
         drop(standing);
         let writer = self.writer()?;
         writer.note(key, last);
-        old.hand_over(last, at, &mut |unit, before| {
-            writer.append(&[Appended {
-                key,
-                unit: &unit,
-                before,
-            }])
+        old.hand_over(last, at, &mut |unit| {
+            writer.append(&[Appended { key, unit: &unit }])
         })?;
         old.remove(shelf.places())
     }
@@ -268,11 +257,7 @@ impl FileMedium {
             let writer = self.writer_of(lane)?;
             // It is a stretch of its own, beside what stands there already.
             writer.note(key, Seq::ZERO);
-            writer.append(&[Appended {
-                key,
-                unit: &unit,
-                before: &read.before,
-            }])?;
+            writer.append(&[Appended { key, unit: &unit }])?;
         }
         Ok(())
     }

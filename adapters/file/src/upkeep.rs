@@ -467,7 +467,7 @@ impl Units<'_> {
         self.map.add(Added {
             key: self.key,
             at,
-            opening: draft.opening,
+            opening: draft.opening.map(Box::new),
             link: self.link,
             summary: None,
         });

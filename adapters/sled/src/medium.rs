@@ -115,7 +115,7 @@ impl Medium for Database {
         self.shared.heads().forget_empty(session);
     }
 
-    fn keep(&mut self, units: &[Unit]) -> Result<(), StoreError> {
+    fn keep(&mut self, units: &[Box<Unit>]) -> Result<(), StoreError> {
         let mut batch = sled::Batch::default();
         let mut ends = BTreeMap::new();
         for unit in units {
@@ -179,6 +179,7 @@ fn put(unit: &Unit, batch: &mut sled::Batch) {
         batch: facts,
         links,
         end,
+        before: _,
     } = unit;
     let count = u32::try_from(facts.texts.len()).unwrap_or(u32::MAX);
     let mut seq = facts.after;

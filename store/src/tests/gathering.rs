@@ -5,7 +5,8 @@ use windlass_ports::{Link, StoreErrorKind};
 use windlass_testkit::store::{fact_of_size, numbered_facts};
 
 use super::scripted::{Call, Script, Stage, batch, batch_of, id, kind};
-use crate::Bounds;
+use crate::queue::Append;
+use crate::{Bounds, End, Unit};
 
 const GATED: Script = Script {
     keeps: std::collections::BTreeMap::new(),
@@ -13,6 +14,29 @@ const GATED: Script = Script {
     erase_fails: false,
     rests: 0,
 };
+
+/// Whoever appends makes the links on what is acknowledged, which may be another end by the time that
+/// the append's turn comes.
+#[test]
+fn an_append_is_put_on_the_end_that_it_meets() {
+    let a = id("a");
+    let end = End::none(&a);
+    let other = End {
+        link: Link([7; Link::BYTES]),
+        ..end.clone()
+    };
+    let made_on = |before: &End| Box::new(Unit::new(before.clone(), batch(&a, 0, 2)));
+    let said = |unit: &Unit| (unit.before.clone(), unit.links.clone(), unit.end.clone());
+    let expected = said(&made_on(&end));
+    assert_ne!(expected, said(&made_on(&other)));
+    for append in [
+        Append::Unit(made_on(&end)),
+        Append::Unit(made_on(&other)),
+        Append::Batch(Box::new(batch(&a, 0, 2))),
+    ] {
+        assert_eq!(said(&append.on(&end)), expected);
+    }
+}
 
 fn at(session: &str, last: u64) -> (String, u64) {
     (session.to_owned(), last)

@@ -166,9 +166,10 @@ impl Medium for Scripted {
         self.tell(Call::LetGo(session.to_string()));
     }
 
-    fn keep(&mut self, units: &[Unit]) -> Result<(), StoreError> {
+    fn keep(&mut self, units: &[Box<Unit>]) -> Result<(), StoreError> {
         let name = |unit: &Unit| (unit.batch.session.to_string(), unit.end.last.0);
-        self.tell(Call::Keep(units.iter().map(name).collect()));
+        let names = units.iter().map(|unit| name(unit)).collect();
+        self.tell(Call::Keep(names));
         if self.script.gated {
             self.begun.send(()).unwrap();
             // The test is over when nobody lets it go on.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustix::fs::{FlockOperation, flock};
 use windlass_core::{Seq, SessionId};
-use windlass_ports::{Link, StoreError, Summary, codec};
+use windlass_ports::{StoreError, codec};
 use windlass_store::{Batch, End, Unit};
 
 use crate::error;
@@ -50,7 +50,7 @@ impl<'a> Old<'a> {
         &self,
         after: Seq,
         until: Seq,
-        take: &mut dyn FnMut(Unit, &End) -> Result<(), StoreError>,
+        take: &mut dyn FnMut(Unit) -> Result<(), StoreError>,
     ) -> Result<(End, u64), StoreError> {
         let mut end = End::none(self.session);
         let mut scan = Scan::new(&self.file, self.session);
@@ -86,7 +86,7 @@ impl<'a> Old<'a> {
                 let unit = self.unit(&end, piece)?;
                 let next = unit.end.clone();
                 if next.last > after {
-                    take(unit, &end)?;
+                    take(unit)?;
                 }
                 end = next;
             }
@@ -95,8 +95,7 @@ impl<'a> Old<'a> {
 
     /// A piece of a log as an append to it.
     fn unit(&self, before: &End, piece: Vec<(Vec<u8>, u64)>) -> Result<Unit, StoreError> {
-        let (mut facts, mut texts, mut links) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut link, mut bytes) = (before.link, 0);
+        let (mut facts, mut texts, mut bytes) = (Vec::new(), Vec::new(), 0);
         for (text, offset) in piece {
             let seq = before.last.plus(facts.len() as u64 + 1);
             let fact = codec::decode(&text).map_err(|error| self.misfit(seq, offset, error))?;
@@ -111,29 +110,18 @@ impl<'a> Old<'a> {
                     &what,
                 ));
             }
-            link = link.then(&text);
             bytes += text.len();
-            links.push(link);
             facts.push(Arc::new(fact));
             texts.push(text);
         }
-        let summary = Summary::after(before.summary.clone(), facts.iter().map(AsRef::as_ref));
         let batch = Batch {
             session: self.session.clone(),
             after: before.last,
-            facts,
-            texts,
+            facts: facts.into(),
+            texts: texts.into(),
             bytes,
         };
-        let end = End {
-            last: batch.last(),
-            link: links
-                .last()
-                .copied()
-                .unwrap_or_else(|| Link::genesis(self.session)),
-            summary,
-        };
-        Ok(Unit { batch, links, end })
+        Ok(Unit::new(before.clone(), batch))
     }
 
     fn misfit(&self, seq: Seq, offset: u64, error: codec::CodecError) -> StoreError {

@@ -23,9 +23,9 @@ async fn a_fact_that_was_taken_when_more_was_taken_is_read_and_gone_on_with() {
     let batch = Batch {
         session: id.clone(),
         after: Seq::ZERO,
-        facts: vec![large.clone()],
+        facts: [large.clone()].into(),
         bytes: text.len(),
-        texts: vec![text],
+        texts: [text].into(),
     };
     store.pipeline.append(batch, epoch).await.unwrap();
     drop(store);

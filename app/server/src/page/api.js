@@ -13,11 +13,13 @@ const LISTED = 5000;
 
 /** What the server refused, or that it did not answer. */
 export class Problem extends Error {
-  constructor({ status = 0, code = "no_answer", title, detail, retry = null }) {
+  constructor({ status = 0, code = "no_answer", title, detail, retry = null, token = null }) {
     super(detail || title || code);
     this.status = status;
     this.code = code;
     this.retry = retry;
+    /** The token that it was asked with. */
+    this.token = token;
   }
 }
 
@@ -95,7 +97,8 @@ export async function fetched(path, { signal, headers, ...rest }) {
   // For the answer to begin: how long a large one takes is up to the network.
   const limit = new AbortController();
   const timer = setTimeout(() => limit.abort(), ANSWER_MS);
-  const given = { authorization: `Bearer ${kept() ?? ""}`, ...headers };
+  const token = kept();
+  const given = { authorization: `Bearer ${token ?? ""}`, ...headers };
   let response;
   try {
     const both = signal ? AbortSignal.any([signal, limit.signal]) : limit.signal;
@@ -106,12 +109,12 @@ export async function fetched(path, { signal, headers, ...rest }) {
   } finally {
     clearTimeout(timer);
   }
-  if (!response.ok) throw await problem(response);
+  if (!response.ok) throw await problem(response, token);
   return response;
 }
 
-/** The problem that an answer tells. */
-export async function problem(response) {
+/** The problem that the answer to a request with this token tells. */
+export async function problem(response, token) {
   const after = Number.parseInt(response.headers.get("retry-after") ?? "", 10);
   const retry = Number.isNaN(after) ? null : after;
   let told = {};
@@ -120,7 +123,7 @@ export async function problem(response) {
   } catch {
     told = { title: `The server answered ${response.status}.` };
   }
-  return new Problem({ ...told, status: response.status, retry });
+  return new Problem({ ...told, status: response.status, retry, token });
 }
 
 /** Waits so many milliseconds, or until the signal. */

@@ -8,6 +8,8 @@ import { keep } from "./token.js";
 /** Asks for a token; `signed_in` is called once there is one. */
 export function ask_token(why, signed_in) {
   const dialog = id("ask-token");
+  // What is being typed stays.
+  if (dialog.open) return;
   const field = h("input", { id: "token", type: "password", autocomplete: "off", spellcheck: "false", required: true });
   const form = h("form", { method: "dialog", onsubmit: () => { keep(field.value); field.value = ""; signed_in(); } },
     h("h2", { id: "ask-token-title" }, "Token"),
@@ -17,7 +19,7 @@ export function ask_token(why, signed_in) {
     h("div", { class: "row actions" }, h("button", { type: "submit", class: "primary" }, "Use it")));
   dialog.replaceChildren(form);
   dialog.addEventListener("cancel", (event) => event.preventDefault(), { once: true });
-  if (!dialog.open) dialog.showModal();
+  dialog.showModal();
   field.focus();
 }
 

@@ -30,7 +30,10 @@ const context = {
   current: () => open?.id ?? null,
   view: () => open?.view ?? fresh(),
   signed_in: () => kept() !== null,
-  signed_out: () => sign_in("The server does not know this token, or knows it no more."),
+  /** The server refused a token; what it says of one that is not used any more is old. */
+  signed_out: (token) => {
+    if (token === kept()) sign_in("The server does not know this token, or knows it no more.");
+  },
   single_keys,
   now,
   problem,
@@ -225,7 +228,7 @@ function link(name, detail) {
   id("retry").hidden = name !== "waiting";
   if (name === "waiting") text(id("link"), `not connected: ${detail.why}; tries again in ${duration(detail.ms)}`);
   else text(id("link"), name === "ended" ? `ended: ${why[detail] ?? words(detail)}` : shown);
-  if (name === "ended" && detail === "unauthorized") context.signed_out();
+  if (name === "ended" && detail === "unauthorized") context.signed_out(kept());
 }
 
 async function fork(at, button) {
@@ -262,7 +265,7 @@ function say(line) {
 let alert_timer = 0;
 
 function problem(error) {
-  if (error.status === 401) return context.signed_out();
+  if (error.status === 401) return context.signed_out(error.token);
   const retry = error.retry ? ` Try again in ${counted(error.retry, "second")}.` : "";
   alert_is(`${error.message}${retry}`);
 }

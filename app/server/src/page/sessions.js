@@ -50,7 +50,7 @@ export class SessionList {
       await this.outcomes(turn);
     } catch (error) {
       if (turn !== this.turn) return;
-      if (error.status === 401) return this.context.signed_out();
+      if (error.status === 401) return this.context.signed_out(error.token);
       this.wait = Math.min(MOST_MS, this.wait * 2);
       this.say(`The list could not be read: ${error.message}`);
     }

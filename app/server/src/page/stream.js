@@ -78,8 +78,11 @@ async function run(session, on, stopped, waker) {
   let failures = 0;
   while (!stopped.aborted) {
     on.state("connecting");
-    const end = await connection(session, on, stopped, () => { failures = 0; });
+    const token = kept();
+    const end = await connection(session, on, stopped, token, () => { failures = 0; });
     if (stopped.aborted) return;
+    // There is another token by now, of which the server said nothing yet.
+    if (end.why === "unauthorized" && token !== kept()) continue;
     if (end.final) return on.state("ended", end.why);
     failures += 1;
     const most = Math.min(MOST_MS, FIRST_MS * 2 ** Math.min(failures, 10));
@@ -91,7 +94,7 @@ async function run(session, on, stopped, waker) {
   }
 }
 
-async function connection(session, on, stopped, stands) {
+async function connection(session, on, stopped, token, stands) {
   const cut = new AbortController();
   const signal = AbortSignal.any([stopped, cut.signal]);
   let silent = setTimeout(() => cut.abort(), SILENT_MS);
@@ -100,10 +103,10 @@ async function connection(session, on, stopped, stands) {
     silent = setTimeout(() => cut.abort(), SILENT_MS);
   };
   try {
-    const headers = { authorization: `Bearer ${kept() ?? ""}`, accept: "text/event-stream" };
+    const headers = { authorization: `Bearer ${token ?? ""}`, accept: "text/event-stream" };
     if (on.cursor() > 0) headers["last-event-id"] = String(on.cursor());
     const response = await fetch(of(session, "/events"), { headers, signal, cache: "no-store", credentials: "omit", redirect: "error" });
-    if (!response.ok) return refused(await problem(response));
+    if (!response.ok) return refused(await problem(response, token));
     on.begin();
     on.state("live");
     const reader = new Reader();

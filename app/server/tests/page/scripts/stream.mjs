@@ -57,9 +57,20 @@ await scenario([
   }],
   ["a token that is wrong is asked for again", async (page, wrong) => {
     await page.evaluate(() => sessionStorage.setItem("windlass.token", "wrong"));
+    // Of the two that are refused at once, the list's answer comes when the right one is typed already.
+    let typed;
+    const until = new Promise((resolve) => { typed = resolve; });
+    const list = /\/v1\/sessions\?/;
+    await page.route(list, async (route) => { await until; await route.continue(); }, { times: 1 });
+    const late = page.waitForResponse((response) => list.test(response.url()) && response.status() === 401);
     await page.reload();
     await page.locator("#ask-token[open]").waitFor();
-    await page.getByRole("textbox", { name: "Token" }).fill(PAGE_TOKEN);
+    const field = page.getByRole("textbox", { name: "Token" });
+    await field.fill(PAGE_TOKEN);
+    typed();
+    await (await late).finished();
+    await page.evaluate(() => new Promise((resolve) => { setTimeout(resolve, 50); }));
+    assert.equal(await field.inputValue(), PAGE_TOKEN, "what is typed stays");
     await page.getByRole("button", { name: "Use it" }).click();
     await ended(page, 2);
     const told = wrong.splice(0);

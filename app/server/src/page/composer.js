@@ -48,6 +48,17 @@ export class Composer {
     this.grow();
   }
 
+  /** What was not sent yet, and the key under which it may have been. */
+  unsent() {
+    return { words: this.words.value, key: this.key };
+  }
+
+  restore({ words, key }) {
+    this.words.value = words;
+    this.key = key;
+    this.grow();
+  }
+
   async submit() {
     const said = this.words.value;
     if (said.trim() === "" || this.sending) return;

@@ -265,7 +265,8 @@ function say(line) {
 let alert_timer = 0;
 
 function problem(error) {
-  if (error.status === 401) return context.signed_out(error.token);
+  // A refusal of a token that is not used any more is one of this request alone.
+  if (error.status === 401 && error.token === kept()) return context.signed_out(error.token);
   const retry = error.retry ? ` Try again in ${counted(error.retry, "second")}.` : "";
   alert_is(`${error.message}${retry}`);
 }
@@ -289,8 +290,10 @@ function sign_in(why) {
   open?.stream.stop();
   ask_token(why, () => {
     const was = open?.id ?? null;
+    const unsent = composer.unsent();
     open = null;
     begin(was);
+    composer.restore(unsent);
     list.look();
   });
 }

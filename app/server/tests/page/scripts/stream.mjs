@@ -76,4 +76,26 @@ await scenario([
     const told = wrong.splice(0);
     assert.ok(told.length > 0 && told.every((line) => line.includes("401")), told.join("\n"));
   }],
+  ["a refusal that comes after it asks for no other, and what was to be said stays", async (page, wrong) => {
+    let signed_in;
+    const until = new Promise((resolve) => { signed_in = resolve; });
+    const turns = /\/turns$/;
+    await page.route(turns, async (route) => { await until; await route.continue(); }, { times: 1 });
+    const late = page.waitForResponse((response) => turns.test(response.url()) && response.status() === 401);
+    await page.evaluate(() => sessionStorage.setItem("windlass.token", "wrong"));
+    await speak(page, "Said with the wrong token.");
+    await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+    await page.locator("#ask-token[open]").waitFor();
+    await page.getByRole("textbox", { name: "Token" }).fill(PAGE_TOKEN);
+    await page.getByRole("button", { name: "Use it" }).click();
+    await ended(page, 2);
+    signed_in();
+    await (await late).finished();
+    await page.locator("#alert:not([hidden])").waitFor();
+    assert.equal(await page.locator("#ask-token[open]").count(), 0, "no other is asked for");
+    assert.equal(await page.evaluate(() => sessionStorage.getItem("windlass.token")), PAGE_TOKEN);
+    assert.equal(await page.getByLabel("What to say").inputValue(), "Said with the wrong token.");
+    const told = wrong.splice(0);
+    assert.ok(told.length > 0 && told.every((line) => line.includes("401")), told.join("\n"));
+  }],
 ]);

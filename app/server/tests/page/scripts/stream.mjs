@@ -82,9 +82,13 @@ await scenario([
     const turns = /\/turns$/;
     await page.route(turns, async (route) => { await until; await route.continue(); }, { times: 1 });
     const late = page.waitForResponse((response) => turns.test(response.url()) && response.status() === 401);
-    await page.evaluate(() => sessionStorage.setItem("windlass.token", "wrong"));
-    await speak(page, "Said with the wrong token.");
-    await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+    await page.getByLabel("What to say").fill("Said with the wrong token.");
+    // In one go, before the list is asked for with that token, and then at once.
+    await page.getByRole("button", { name: "Send" }).evaluate((send) => {
+      sessionStorage.setItem("windlass.token", "wrong");
+      send.click();
+      document.dispatchEvent(new Event("visibilitychange"));
+    });
     await page.locator("#ask-token[open]").waitFor();
     await page.getByRole("textbox", { name: "Token" }).fill(PAGE_TOKEN);
     await page.getByRole("button", { name: "Use it" }).click();

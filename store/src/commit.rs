@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, oneshot};
 use windlass_core::{Epoch, SessionId};
-use windlass_ports::{Claimed, StoreError, StoreErrorKind};
+use windlass_ports::{Claimed, Repair, StoreError, StoreErrorKind};
 
 use crate::claims::{Claims, Group, Taken};
-use crate::medium::{Medium, Unit};
+use crate::hints::{Hint, Hints};
+use crate::medium::{End, Medium, Unit};
 use crate::pipeline::Bounds;
-use crate::queue::{Asked, Done, Ends, Request, Stopped, Waiting, same};
+use crate::queue::{Asked, Done, Request, Stopped, Waiting, same};
 use crate::tails::Tails;
 use crate::watch::{GivenUp, Watched};
 
@@ -24,17 +25,23 @@ pub(crate) struct Shared {
     pub(crate) bounds: Bounds,
     pub(crate) watched: Watched,
     pub(crate) stopped: Stopped,
-    pub(crate) ends: Ends,
+    pub(crate) claims: Claims,
+    pub(crate) hints: Hints,
     pub(crate) tails: Tails,
     pub(crate) room: Semaphore,
 }
+
+/// How many appends are looked at together, so that the processor fetches what all of them need from
+/// memory at a time and not one after the other: fewer than its nearest cache holds.
+const ABREAST: usize = 24;
 
 /// The thread's state.
 pub(crate) struct Committer<M> {
     shared: Arc<Shared>,
     medium: M,
-    claims: Claims,
     group: Group,
+    /// Empty: for the appends that are looked at together.
+    taken: Vec<Asked>,
     /// How many appends the last group had: about as many as the next will have.
     lately: usize,
 }
@@ -57,12 +64,11 @@ type Did<T> = (Result<T, StoreError>, Vec<Waiting>);
 
 impl<M: Medium> Committer<M> {
     pub(crate) fn new(shared: Arc<Shared>, medium: M) -> Self {
-        let claims = Claims::new(shared.place.clone());
         Self {
             shared,
             medium,
-            claims,
-            group: Group(0),
+            group: Group(1),
+            taken: Vec::with_capacity(ABREAST),
             lately: 0,
         }
     }
@@ -94,12 +100,38 @@ impl<M: Medium> Committer<M> {
             ..Gathered::default()
         };
         let now = Instant::now();
-        let mut other = self.gather(first, now, &mut gathered);
-        if other.is_none() && !self.is_full(&gathered) {
-            shared.watched.gather(|asked| {
-                other = self.gather(asked, now, &mut gathered);
-                other.is_none() && !self.is_full(&gathered)
-            });
+        let mut other = None;
+        let mut first = Some(first);
+        while other.is_none() && !self.is_full(&gathered) {
+            let mut taken = std::mem::take(&mut self.taken);
+            let mut appends = gathered.units.len();
+            let mut bytes = gathered.bytes;
+            let mut take = |asked: Asked| {
+                if !matches!(asked.request, Request::Append { .. }) {
+                    other = Some(asked);
+                    return false;
+                }
+                appends += 1;
+                bytes = bytes.saturating_add(asked.bytes);
+                taken.push(asked);
+                let Bounds {
+                    group_appends,
+                    group_bytes,
+                    ..
+                } = shared.bounds;
+                taken.len() < ABREAST && appends < group_appends && bytes < group_bytes
+            };
+            if first.take().is_none_or(&mut take) {
+                shared.watched.gather(&mut take);
+            }
+            if taken.is_empty() {
+                break;
+            }
+            shared.claims.fetch(taken.iter().filter_map(Asked::fetch));
+            for asked in taken.drain(..) {
+                self.gather(asked, now, &mut gathered);
+            }
+            self.taken = taken;
         }
         self.lately = gathered.units.len();
         shared.watched.put_behind(other);
@@ -117,23 +149,26 @@ impl<M: Medium> Committer<M> {
         gathered.units.len() >= bounds.group_appends || gathered.bytes >= bounds.group_bytes
     }
 
-    /// Takes an append into a group, or answers it; gives back what is none.
-    fn gather(&mut self, asked: Asked, now: Instant, gathered: &mut Gathered) -> Option<Asked> {
-        let Asked { request, at, room } = asked;
+    /// Takes an append into a group, or answers it.
+    fn gather(&mut self, asked: Asked, now: Instant, gathered: &mut Gathered) {
+        let Asked {
+            request, at, room, ..
+        } = asked;
         let Request::Append {
             append,
+            seat,
             epoch,
             answer,
         } = request
         else {
-            return Some(Asked { request, at, room });
+            return;
         };
         gathered.room += room as usize;
         if let Err(error) = self.may_begin(at, now) {
-            let _ = answer.send(Err(error));
-            return None;
+            let _ = answer.send(Err(Box::new(error)));
+            return;
         }
-        match self.claims.take(append, epoch, self.group) {
+        match self.shared.claims.take(append, seat, epoch, self.group) {
             Taken::Unit(unit) => {
                 gathered.bytes = gathered.bytes.saturating_add(unit.batch.bytes);
                 gathered.units.push(unit);
@@ -149,16 +184,15 @@ impl<M: Medium> Committer<M> {
                 answer: outcome,
                 with_group: false,
             } => {
-                let _ = answer.send(outcome.map(|()| None));
+                let _ = answer.send(outcome.map(|()| None).map_err(Box::new));
             }
         }
-        None
     }
 
     /// Keeps a group and answers it.
     fn keep(&mut self, gathered: Gathered) -> Result<(), GivenUp> {
         let Gathered {
-            mut units,
+            units,
             waiting,
             room,
             ..
@@ -167,12 +201,13 @@ impl<M: Medium> Committer<M> {
             self.shared.room.add_permits(room);
             return Ok(());
         }
-        self.group = Group(self.group.0 + 1);
+        let group = self.group;
+        self.group = Group(group.0 + 1);
         let (kept, waiting) =
             self.guarded("appending to", waiting, |medium| medium.keep(&units))?;
         if let Err(error) = &kept {
             for unit in &units {
-                self.claims.doubt(&unit.batch.session);
+                self.shared.claims.doubt(&unit.batch.session);
             }
             tracing::warn!(%error, appends = units.len(), "a commit to {} failed", self.shared.place);
             // What was said of an append of this very group stands only if the group does.
@@ -180,12 +215,17 @@ impl<M: Medium> Committer<M> {
             self.shared.room.add_permits(room);
             return Ok(());
         }
-        self.shared.ends.advance(&mut units);
+        self.shared.claims.keep(group);
         let sessions = units.iter().map(|unit| &unit.batch.session);
         self.shared.tails.wake(sessions);
         let mut units = units.into_iter();
-        for waiting in waiting {
-            waiting.kept(&mut units);
+        let mut waiting = waiting.into_iter();
+        while !waiting.as_slice().is_empty() {
+            let next = waiting.as_slice().iter().take(ABREAST);
+            next.for_each(Waiting::fetch);
+            for waiting in waiting.by_ref().take(ABREAST) {
+                waiting.kept(&mut units);
+            }
         }
         self.shared.room.add_permits(room);
         Ok(())
@@ -218,19 +258,16 @@ impl<M: Medium> Committer<M> {
         session: &SessionId,
         answer: oneshot::Sender<Result<Claimed, StoreError>>,
     ) -> Result<(), GivenUp> {
-        if let Some(end) = self.claims.end(session).cloned() {
-            let last = end.last;
-            let claimed = Claimed {
-                epoch: self.claims.claim(session, end),
-                last,
-                repaired: None,
-            };
+        if let Some(end) = self.shared.claims.end(session) {
+            let claimed = self.shared.claim(session, end, None);
             let _ = answer.send(Ok(claimed));
             return Ok(());
         }
+        let seat = self.shared.claims.seat(session);
         let waiting = vec![Waiting::Claim(answer)];
         let doing = format!("claiming session {session} in");
-        let (admitted, waiting) = self.guarded(&doing, waiting, |medium| medium.admit(session))?;
+        let admit = |medium: &mut M| medium.admit(session, seat);
+        let (admitted, waiting) = self.guarded(&doing, waiting, admit)?;
         let (end, repaired) = match admitted {
             Ok(admitted) => admitted,
             Err(error) => {
@@ -238,13 +275,7 @@ impl<M: Medium> Committer<M> {
                 return Ok(());
             }
         };
-        self.shared.ends.set(session, end.clone());
-        let last = end.last;
-        let claimed = Claimed {
-            epoch: self.claims.claim(session, end),
-            last,
-            repaired,
-        };
+        let claimed = self.shared.claim(session, end, repaired);
         for waiting in waiting {
             waiting.claimed(&claimed);
         }
@@ -252,12 +283,11 @@ impl<M: Medium> Committer<M> {
     }
 
     fn release(&mut self, session: &SessionId, epoch: Epoch, answer: Done) -> Result<(), GivenUp> {
-        if !self.claims.is_latest(session, epoch) {
+        if !self.shared.claims.is_latest(session, epoch) {
             let _ = answer.send(Ok(()));
             return Ok(());
         }
-        self.claims.remove(session);
-        self.shared.ends.remove(session);
+        self.shared.forget(session);
         let waiting = vec![Waiting::Done(answer, Ok(()))];
         let doing = format!("releasing session {session} in");
         let let_go = |medium: &mut M| {
@@ -270,7 +300,7 @@ impl<M: Medium> Committer<M> {
     }
 
     fn erase(&mut self, session: &SessionId, epoch: Epoch, answer: Done) -> Result<(), GivenUp> {
-        if let Err(error) = self.claims.holds(session, epoch) {
+        if let Err(error) = self.shared.claims.holds(session, epoch) {
             let _ = answer.send(Err(error));
             return Ok(());
         }
@@ -278,10 +308,9 @@ impl<M: Medium> Committer<M> {
         let doing = format!("erasing session {session} in");
         let (done, waiting) = self.guarded(&doing, waiting, |medium| medium.erase(session))?;
         if done.is_ok() {
-            self.claims.remove(session);
-            self.shared.ends.remove(session);
+            self.shared.forget(session);
         } else {
-            self.claims.doubt(session);
+            self.shared.claims.doubt(session);
         }
         answer_all(done, waiting);
         self.shared.tails.wake(std::iter::once(session));
@@ -350,6 +379,23 @@ impl<M: Medium> Committer<M> {
 }
 
 impl Shared {
+    /// Gives a session, whose log ends there, to a new writer.
+    fn claim(&self, session: &SessionId, end: End, repaired: Option<Repair>) -> Claimed {
+        let (epoch, seat) = self.claims.claim(session, end.clone());
+        let last = end.last;
+        self.hints.set(session, Hint { epoch, seat, end });
+        Claimed {
+            epoch,
+            last,
+            repaired,
+        }
+    }
+
+    fn forget(&self, session: &SessionId) {
+        self.claims.remove(session);
+        self.hints.remove(session);
+    }
+
     /// Nothing was done, since others were before.
     pub(crate) fn too_busy(&self) -> StoreError {
         StoreError::new(

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -14,9 +14,11 @@ use windlass_core::{Epoch, Seq, SessionId};
 use windlass_ports::{Claimed, StoreError, StoreErrorKind, StoreRetry};
 
 use crate::batch::Batch;
+use crate::claims::Claims;
 use crate::commit::{Committer, Shared};
-use crate::medium::{End, Medium, Unit};
-use crate::queue::{Append, Asked, Ends, Request, Stopped};
+use crate::hints::Hints;
+use crate::medium::{Medium, Unit};
+use crate::queue::{Append, Asked, Request, Stopped};
 use crate::tails::Tails;
 use crate::watch::{Watched, watch};
 
@@ -89,7 +91,8 @@ impl Pipeline {
             bounds,
             watched: Watched::new(queue),
             stopped: Stopped::default(),
-            ends: Ends::default(),
+            claims: Claims::new(place.clone()),
+            hints: Hints::default(),
             tails: Tails::default(),
             room: Semaphore::new(most_room(&bounds) as usize),
         });
@@ -148,7 +151,7 @@ impl Pipeline {
         self.ask(0, release).await
     }
 
-    /// Appends, and returns once the medium has kept it.
+    /// Asks for an append at once, and answers once the medium has kept it.
     ///
     /// # Errors
     /// As [`LogStore::append`](windlass_ports::LogStore::append).
@@ -158,20 +161,45 @@ impl Pipeline {
         epoch: Epoch,
     ) -> impl Future<Output = Result<(), StoreError>> + Send {
         let bytes = batch.bytes;
+        let hints = &self.shared.hints;
+        let hint = hints.of(&batch.session, epoch);
+        let seat = hint.as_ref().map(|hint| hint.seat);
         // Its links need the log's end and nothing else, so they are made here, where many are at once.
         // Where that is not the end that the append meets, the pipeline's thread makes them anew.
-        let append = match self.shared.ends.get(&batch.session) {
-            Some(end) if end.last == batch.after => Append::Unit(Box::new(Unit::new(end, batch))),
+        let append = match hint {
+            Some(hint) if hint.end.last == batch.after => {
+                let unit = Unit::seated(hint.end, batch, hint.seat);
+                hints.note(&unit.batch.session, epoch, &unit.end);
+                Append::Unit(Box::new(unit))
+            }
             Some(_) | None => Append::Batch(Box::new(batch)),
         };
+        let astray = matches!(append, Append::Batch(_));
         let append = move |answer| Request::Append {
             append,
+            seat,
             epoch,
             answer,
         };
-        let kept = self.ask(bytes, append);
-        // What was appended comes back, and is freed here.
-        async { kept.await.map(drop) }
+        // What waits has little memory of its own: many do.
+        let answer = match self.try_room(bytes) {
+            Ok(Some(room)) => Answer::Comes(self.send(room, bytes, append)),
+            Ok(None) => Answer::Later(Box::pin(self.ask(bytes, append))),
+            Err(error) => Answer::Comes(Err(Box::new(error))),
+        };
+        async move {
+            let kept: Result<_, Box<StoreError>> = match answer {
+                Answer::Comes(Ok(answered)) => self.answered(answered).await,
+                Answer::Comes(Err(error)) => Err(error),
+                Answer::Later(answer) => answer.await,
+            };
+            // What was appended comes back, and is freed here.
+            let unit = kept.map_err(|error| *error)?;
+            if let Some(unit) = unit.filter(|_| astray) {
+                hints.note(&unit.batch.session, epoch, &unit.end);
+            }
+            Ok(())
+        }
     }
 
     /// Erases a session.
@@ -188,19 +216,19 @@ impl Pipeline {
         self.ask(0, erase).await
     }
 
-    /// Where the log of a session ends, as far as it is acknowledged, while the session is claimed
-    /// here. What the medium shows behind it may not be durable yet: a reader stops there.
+    /// The last position of a session's log, as far as it is acknowledged, while the session is
+    /// claimed here. What the medium shows behind it may not be durable yet: a reader stops there.
     ///
     /// It stays known after a failed append, until a new claim or the release.
     #[must_use]
-    pub fn end(&self, session: &SessionId) -> Option<End> {
-        self.shared.ends.get(session)
+    pub fn last(&self, session: &SessionId) -> Option<Seq> {
+        self.shared.claims.kept(session)
     }
 
     /// The sessions that are claimed here.
     #[must_use]
     pub fn claimed(&self) -> HashSet<SessionId> {
-        self.shared.ends.sessions()
+        self.shared.claims.sessions()
     }
 
     /// Waits until a session's log ends after position `after`, or until `patience` is over, and
@@ -260,44 +288,72 @@ impl Pipeline {
         self.shared.tails.is_empty()
     }
 
-    async fn ask<T>(
+    async fn ask<T, E: From<StoreError>>(
         &self,
         bytes: usize,
-        request: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> Request,
-    ) -> Result<T, StoreError> {
+        request: impl FnOnce(oneshot::Sender<Result<T, E>>) -> Request,
+    ) -> Result<T, E> {
         let room = self.room(bytes).await?;
+        let answered = self.send(room, bytes, request)?;
+        self.answered(answered).await
+    }
+
+    /// Puts a request into the room that was taken for it.
+    fn send<T, E: From<StoreError>>(
+        &self,
+        room: u32,
+        bytes: usize,
+        request: impl FnOnce(oneshot::Sender<Result<T, E>>) -> Request,
+    ) -> Result<oneshot::Receiver<Result<T, E>>, E> {
         self.check()?;
         let (answer, answered) = oneshot::channel();
         let asked = Asked {
             request: request(answer),
             at: Instant::now(),
             room,
+            bytes,
         };
         // The thread is gone, and with it the queue, only when the watch has given it up.
         let sent = self.requests.as_ref().map(|to| to.send(asked));
-        if !matches!(sent, Some(Ok(()))) {
-            return Err(self.gone());
+        match sent {
+            Some(Ok(())) => Ok(answered),
+            Some(Err(_)) | None => Err(self.gone().into()),
         }
-        answered.await.unwrap_or_else(|_| Err(self.gone()))
+    }
+
+    async fn answered<T, E: From<StoreError>>(
+        &self,
+        answered: oneshot::Receiver<Result<T, E>>,
+    ) -> Result<T, E> {
+        answered.await.unwrap_or_else(|_| Err(self.gone().into()))
     }
 
     /// Takes room for a request that waits; the thread gives it back.
     async fn room(&self, bytes: usize) -> Result<u32, StoreError> {
-        let parts = u32::try_from(1 + bytes / ROOM_BYTES).unwrap_or(u32::MAX);
-        let parts = parts.min(most_room(&self.shared.bounds));
+        if let Some(parts) = self.try_room(bytes)? {
+            return Ok(parts);
+        }
         let Shared { room, bounds, .. } = &*self.shared;
-        let taken = match room.try_acquire_many(parts) {
-            Ok(taken) => taken,
-            Err(TryAcquireError::Closed) => return Err(self.gone()),
-            Err(TryAcquireError::NoPermits) => {
-                let waited = timeout(bounds.patience, room.acquire_many(parts));
-                let waited = Box::pin(waited).await;
-                let taken = waited.map_err(|_| self.shared.too_busy())?;
-                taken.map_err(|_| self.gone())?
-            }
-        };
-        taken.forget();
+        let parts = parts(bytes, bounds);
+        let waited = timeout(bounds.patience, room.acquire_many(parts));
+        let waited = Box::pin(waited).await;
+        let taken = waited.map_err(|_| self.shared.too_busy())?;
+        taken.map_err(|_| self.gone())?.forget();
         Ok(parts)
+    }
+
+    /// Takes it if there is some.
+    fn try_room(&self, bytes: usize) -> Result<Option<u32>, StoreError> {
+        let Shared { room, bounds, .. } = &*self.shared;
+        let parts = parts(bytes, bounds);
+        match room.try_acquire_many(parts) {
+            Ok(taken) => {
+                taken.forget();
+                Ok(Some(parts))
+            }
+            Err(TryAcquireError::Closed) => Err(self.gone()),
+            Err(TryAcquireError::NoPermits) => Ok(None),
+        }
     }
 
     fn gone(&self) -> StoreError {
@@ -314,6 +370,20 @@ impl Pipeline {
         };
         self.check().err().unwrap_or_else(silent)
     }
+}
+
+/// The answer to an append.
+enum Answer<Comes, Later> {
+    /// It was asked for, or could not be.
+    Comes(Comes),
+    /// There is no room now.
+    Later(Pin<Box<Later>>),
+}
+
+/// How much room something takes that has so many bytes.
+fn parts(bytes: usize, bounds: &Bounds) -> u32 {
+    let parts = u32::try_from(1 + bytes / ROOM_BYTES).unwrap_or(u32::MAX);
+    parts.min(most_room(bounds))
 }
 
 /// Wakes whoever follows a log of a pipeline.

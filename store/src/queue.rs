@@ -1,7 +1,7 @@
 //! What waits for the pipeline's thread, and what all its threads share.
 
-use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::hint::black_box;
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use tokio::sync::oneshot;
@@ -9,8 +9,7 @@ use windlass_core::{Epoch, SessionId};
 use windlass_ports::{Claimed, StoreError, StoreErrorKind, StoreRetry};
 
 use crate::batch::Batch;
-use crate::hash::Sessions;
-use crate::medium::{End, Unit};
+use crate::medium::{End, Seat, Unit};
 
 /// Where an answer goes that says no more than that it is done.
 pub(crate) type Done = oneshot::Sender<Result<(), StoreError>>;
@@ -23,6 +22,21 @@ pub(crate) struct Asked {
     pub(crate) at: Instant,
     /// What it takes of the room for what waits.
     pub(crate) room: u32,
+    /// The bytes of its facts.
+    pub(crate) bytes: usize,
+}
+
+impl Asked {
+    /// Has the processor fetch what comes to be needed of an append. Answers its seat.
+    pub(crate) fn fetch(&self) -> Option<Seat> {
+        let Request::Append { append, seat, .. } = &self.request else {
+            return None;
+        };
+        if let Append::Unit(unit) = append {
+            unit.fetch();
+        }
+        *seat
+    }
 }
 
 #[derive(Debug)]
@@ -43,6 +57,8 @@ pub(crate) enum Request {
     },
     Append {
         append: Append,
+        /// That of the claim with this epoch, where whoever appends knew it.
+        seat: Option<Seat>,
         epoch: Epoch,
         answer: Kept,
     },
@@ -64,19 +80,20 @@ impl Append {
         }
     }
 
-    /// The append to a log that ends there.
-    pub(crate) fn on(self, end: &End) -> Box<Unit> {
+    /// The append to a log that ends there, of a session that has this seat.
+    pub(crate) fn on(self, end: &End, seat: Seat) -> Box<Unit> {
         match self {
-            Self::Unit(unit) if unit.is_on(end) => unit,
-            Self::Unit(unit) => Box::new(Unit::new(end.clone(), unit.batch)),
-            Self::Batch(batch) => Box::new(Unit::new(end.clone(), *batch)),
+            Self::Unit(unit) if unit.is_on(end) && unit.seat == seat => unit,
+            Self::Unit(unit) => Box::new(Unit::seated(end.clone(), unit.batch, seat)),
+            Self::Batch(batch) => Box::new(Unit::seated(end.clone(), *batch, seat)),
         }
     }
 }
 
 /// Where the answer to an append goes. What was appended goes back with it: whoever made it frees it,
-/// and the pipeline's thread, which many wait for, does not.
-pub(crate) type Kept = oneshot::Sender<Result<Option<Box<Unit>>, StoreError>>;
+/// and the pipeline's thread, which many wait for, does not. An error is boxed, so that the answers of
+/// all have little memory to go through.
+pub(crate) type Kept = oneshot::Sender<Result<Option<Box<Unit>>, Box<StoreError>>>;
 
 /// Whoever waits for what the medium does now.
 #[derive(Debug)]
@@ -103,8 +120,15 @@ impl Waiting {
                 let _ = answer.send(Ok(None));
             }
             Self::Append(answer, outcome) => {
-                let _ = answer.send((*outcome).map(|()| None));
+                let _ = answer.send((*outcome).map(|()| None).map_err(Box::new));
             }
+        }
+    }
+
+    /// Has the processor fetch what comes to be needed.
+    pub(crate) fn fetch(&self) {
+        if let Self::Unit(answer) = self {
+            black_box(answer.is_closed());
         }
     }
 
@@ -136,7 +160,7 @@ impl Waiting {
                 let _ = answer.send(Err(error));
             }
             Self::Unit(answer) | Self::Append(answer, _) => {
-                let _ = answer.send(Err(error));
+                let _ = answer.send(Err(Box::new(error)));
             }
         }
     }
@@ -185,43 +209,6 @@ impl Stopped {
                 let mut error = StoreError::new(kind.clone(), context);
                 error.retry = *retry;
                 Err(error)
-            }
-        }
-    }
-}
-
-/// Where the logs of the claimed sessions end, as far as it is acknowledged.
-#[derive(Debug, Default)]
-pub(crate) struct Ends(Mutex<Sessions<End>>);
-
-impl Ends {
-    fn ends(&self) -> MutexGuard<'_, Sessions<End>> {
-        // No panic can leave the map half changed, so a poisoned lock is as good as any.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn get(&self, session: &SessionId) -> Option<End> {
-        self.ends().get(session).cloned()
-    }
-
-    pub(crate) fn sessions(&self) -> HashSet<SessionId> {
-        self.ends().keys().cloned().collect()
-    }
-
-    pub(crate) fn set(&self, session: &SessionId, end: End) {
-        self.ends().insert(session.clone(), end);
-    }
-
-    pub(crate) fn remove(&self, session: &SessionId) {
-        self.ends().remove(session);
-    }
-
-    /// Moves ends on, in the order of the units. Those who are let go of meanwhile stay so.
-    pub(crate) fn advance(&self, units: &mut [Box<Unit>]) {
-        let mut ends = self.ends();
-        for unit in units {
-            if let Some(end) = ends.get_mut(&unit.batch.session) {
-                std::mem::swap(end, &mut unit.end);
             }
         }
     }

@@ -1,6 +1,8 @@
 //! The writer of a lane: appends groups of units to the lane's last segment, each group with one
 //! write and one sync, and begins the next segment when one is full.
 
+mod group;
+mod pace;
 mod segment;
 mod settling;
 
@@ -10,30 +12,29 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use windlass_core::Seq;
 use windlass_ports::StoreError;
-use windlass_store::Unit;
 
 use crate::disk::{Disk, write_all_at};
 use crate::error;
-use crate::format::{
-    self, Draft, FIRST, Group, Key, Keys, MOST_SERIES, Opening, Place, segment_head,
-};
+use crate::format::{FIRST, MOST_SERIES, Place, segment_head};
 use crate::index;
-use crate::map::{Added, Map, Torn, UnitAt};
+use crate::map::{Map, Torn};
 use crate::places::{self, Identity, MOST_LANES};
 use crate::shelf::Shelf;
 
+pub(crate) use group::Appended;
 pub(crate) use settling::settle;
 
+use group::Last;
+use pace::Pace;
 use segment::{Lock, Segment};
 
 /// From how many bytes on a segment is sealed.
 pub(crate) const SEGMENT: u64 = 32 * 1024 * 1024;
 /// How long what was found to be there is taken to be there still, where nothing is written.
 const LATELY: Duration = Duration::from_millis(5);
-/// A group of more bytes changes the file's length so seldom a byte that no room is prepared for it.
-const LARGE_GROUP: u64 = 2 * 1024 * 1024;
+/// The bytes of a group that are kept as room for the next.
+const BUFFER: usize = 2 * 1024 * 1024;
 
 /// The writer of a lane.
 pub(crate) struct Writer {
@@ -45,9 +46,10 @@ pub(crate) struct Writer {
     segment: Option<Segment>,
     /// The number that the next segment will have.
     next: u32,
-    /// The last position of each session that goes on in the segment at hand without an opening.
-    lasts: Keys<Seq>,
+    /// The sessions that are appended to, by seat.
+    lasts: Vec<Option<Last>>,
     buffer: Vec<u8>,
+    pace: Pace,
     /// Whether room is prepared ahead: not any more once the disk was full.
     ahead: bool,
     indexing: Option<JoinHandle<()>>,
@@ -58,12 +60,6 @@ pub(crate) struct Writer {
     gone: bool,
     /// When it was last found to be there.
     seen: Option<Instant>,
-}
-
-/// A unit to be written.
-pub(crate) struct Appended<'a> {
-    pub(crate) key: Key,
-    pub(crate) unit: &'a Unit,
 }
 
 impl Writer {
@@ -113,8 +109,9 @@ impl Writer {
             lock,
             segment: None,
             next: last.map_or(1, |last| last.saturating_add(1)),
-            lasts: Keys::default(),
+            lasts: Vec::new(),
             buffer: Vec::new(),
+            pace: Pace::default(),
             ahead: true,
             indexing: None,
             series: 0,
@@ -148,10 +145,6 @@ impl Writer {
             return Ok((None, None));
         };
         self.series = (map.series + 1) % MOST_SERIES;
-        for (key, track) in &map.tracks {
-            let last = track.runs.last().map(|run| run.stretch.last);
-            self.lasts.extend(last.map(|last| (*key, last)));
-        }
         self.segment = Some(Segment {
             place,
             end: map.end,
@@ -166,18 +159,6 @@ impl Writer {
 
     pub(crate) fn lane(&self) -> u16 {
         self.lane
-    }
-
-    /// Notes where a session's log ends: whether it goes on from what stands in the segment at hand.
-    pub(crate) fn note(&mut self, key: Key, last: Seq) {
-        let goes_on = self.shelf.with_own(|map| {
-            let run = map.tracks.get(&key).and_then(|track| track.runs.last());
-            run.is_some_and(|run| run.stretch.last == last)
-        });
-        match goes_on {
-            Some(true) => self.lasts.insert(key, last),
-            Some(false) | None => self.lasts.remove(&key),
-        };
     }
 
     /// Whether nobody knows what the disk holds of the last group.
@@ -271,82 +252,22 @@ impl Writer {
             self.write(&buffer)?;
             Ok(added)
         });
-        buffer.shrink_to(LARGE_GROUP as usize);
+        buffer.shrink_to(BUFFER);
         self.buffer = buffer;
         if kept.is_err() {
-            // Whatever follows tells its session's beginning anew.
+            // Nobody knows where these logs end: they are noted anew before anything follows.
             for unit in units {
-                self.lasts.remove(&unit.key);
+                if let Some(last) = self.lasts.get_mut(unit.seat.index()) {
+                    *last = None;
+                }
             }
         }
         let added = kept?;
         let series = self.series;
         self.series = (series + 1) % MOST_SERIES;
         let end = self.segment.as_ref().map_or(start, |segment| segment.end);
-        self.shelf.with_own(|map| {
-            map.group = start;
-            map.series = series;
-            map.end = end;
-            added.into_iter().for_each(|unit| map.add(unit));
-        });
+        self.shelf.add_to_own(start, end, series, added);
         Ok(())
-    }
-
-    /// The bytes of a group, and what they add to the segment. Notes where its sessions' logs end with
-    /// it.
-    fn encode(
-        &mut self,
-        place: Place,
-        start: u64,
-        units: &[Appended<'_>],
-        buffer: &mut Vec<u8>,
-    ) -> Result<Vec<Added>, StoreError> {
-        let mut added = Vec::with_capacity(units.len());
-        for Appended { key, unit } in units {
-            let batch = &unit.batch;
-            let last = self.lasts.insert(*key, unit.end.last);
-            let opening = (last != Some(batch.after)).then(|| Opening {
-                id: batch.session.clone(),
-                link: unit.before.link,
-                summary: unit.before.summary.clone(),
-            });
-            let first = batch.after.next();
-            let draft = Draft {
-                key: *key,
-                first,
-                link: unit.end.link,
-                opening,
-                group: Group {
-                    first: buffer.is_empty(),
-                    series: self.series,
-                },
-                texts: &batch.texts,
-            };
-            let offset = start + buffer.len() as u64;
-            let len = format::encode_unit(buffer, place, offset, &draft);
-            let offset = u32::try_from(offset).ok();
-            let (Some(len), Some(offset)) = (len, offset) else {
-                return Err(error::too_large(
-                    &batch.session,
-                    "an append",
-                    batch.bytes,
-                    format::MOST_UNIT as u64,
-                ));
-            };
-            added.push(Added {
-                key: *key,
-                at: UnitAt {
-                    offset,
-                    len,
-                    first,
-                    count: u32::try_from(batch.texts.len()).unwrap_or(u32::MAX),
-                },
-                opening: draft.opening.map(Box::new),
-                link: unit.end.link,
-                summary: unit.end.summary.clone(),
-            });
-        }
-        Ok(added)
     }
 
     /// Writes bytes at the segment's end and makes them durable.
@@ -363,14 +284,20 @@ impl Writer {
             let _ = self.settle();
             return Err(error);
         }
-        if self.ahead && end > segment.room_end && (bytes.len() as u64) < LARGE_GROUP {
-            self.ahead = segment.prepare(end, self.most);
+        self.pace.wrote(bytes.len() as u64);
+        if self.ahead
+            && end > segment.room_end
+            && let Some(room) = self.pace.room(end)
+        {
+            self.ahead = segment.prepare(end, room, self.most);
         }
         segment.room_end = segment.room_end.max(end);
+        let begun = Instant::now();
         if let Err(cause) = segment.file.sync() {
             segment.unsettled = true;
             return Err(error::from_io(cause, "making durable", &segment.path));
         }
+        self.pace.synced(begun.elapsed());
         let there = self.check_there();
         if let Some(segment) = self.segment.as_mut() {
             match there {
@@ -394,7 +321,7 @@ impl Writer {
             cut.map_err(|error| error::from_io(error, "sealing", &segment.path))?;
         }
         self.segment = None;
-        self.lasts.clear();
+        self.open_all();
         if let Some(map) = self.shelf.seal_own() {
             self.index(map);
         }
@@ -446,7 +373,7 @@ impl Writer {
         let (identity, file) =
             begun.map_err(|error: io::Error| error::from_io(error, "beginning", &path))?;
         self.next = self.next.saturating_add(1);
-        self.lasts.clear();
+        self.open_all();
         self.shelf.set_own(Map::empty(place, FIRST));
         self.segment = Some(Segment {
             place,

@@ -81,6 +81,17 @@ pub(crate) struct Damage {
 }
 
 impl Damage {
+    /// A unit that reads, and does not stand where it may.
+    fn of_unit(key: Key, at: &UnitAt, what: &str) -> Self {
+        Self {
+            offset: u64::from(at.offset),
+            end: at.end(),
+            half: Some(key.half()),
+            id: None,
+            what: what.to_owned(),
+        }
+    }
+
     /// Whether it may have been a session's.
     pub(crate) fn may_be_of(&self, key: Key) -> bool {
         self.half.is_none_or(|half| half == key.half())
@@ -160,26 +171,9 @@ impl Map {
             link,
             summary,
         } = added;
-        let wrong = |what: &str| Damage {
-            offset: u64::from(at.offset),
-            end: at.end(),
-            half: Some(key.half()),
-            id: None,
-            what: what.to_owned(),
-        };
         let Some(opening) = opening else {
-            let track = self.tracks.get_mut(&key);
-            let run = track.and_then(|track| track.runs.last_mut());
-            match run {
-                Some(run) if run.stretch.last.next() == at.first => {
-                    run.stretch.last = at.last();
-                    run.stretch.link = link;
-                    run.stretch.summary = summary;
-                    run.stretch.bytes += u64::from(at.len);
-                    run.stretch.latest = at.offset;
-                    run.units.push(at);
-                }
-                _ => self.damages.push(wrong("what stands before it is missing")),
+            if self.go_on(key, at) {
+                self.end_at(key, link, summary);
             }
             return;
         };
@@ -188,7 +182,8 @@ impl Map {
             runs: Vec::new(),
         });
         if track.id != opening.id {
-            self.damages.push(wrong("another session has the same key"));
+            let what = "another session has the same key";
+            self.damages.push(Damage::of_unit(key, &at, what));
             return;
         }
         track.runs.push(Run {
@@ -205,6 +200,38 @@ impl Map {
             },
             units: vec![at],
         });
+    }
+}
+
+impl Map {
+    /// Takes in a unit that follows what stands there of its session, and answers whether it does.
+    pub(crate) fn go_on(&mut self, key: Key, at: UnitAt) -> bool {
+        match self.last_run(key) {
+            Some(run) if run.stretch.last.next() == at.first => {
+                run.stretch.last = at.last();
+                run.stretch.bytes += u64::from(at.len);
+                run.stretch.latest = at.offset;
+                run.units.push(at);
+                true
+            }
+            Some(_) | None => {
+                let what = "what stands before it is missing";
+                self.damages.push(Damage::of_unit(key, &at, what));
+                false
+            }
+        }
+    }
+
+    /// Notes where a session's log stands with its last unit.
+    pub(crate) fn end_at(&mut self, key: Key, link: Link, summary: Option<Summary>) {
+        if let Some(run) = self.last_run(key) {
+            run.stretch.link = link;
+            run.stretch.summary = summary;
+        }
+    }
+
+    fn last_run(&mut self, key: Key) -> Option<&mut Run> {
+        self.tracks.get_mut(&key)?.runs.last_mut()
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use windlass_core::{Seq, SessionId};
 use windlass_ports::{Repair, StoreError};
-use windlass_store::{End, Medium, Sessions, Unit};
+use windlass_store::{End, Medium, Seat, Sessions, Unit};
 
 use crate::disk::Disk;
 use crate::erasing::{self, Search};
@@ -35,6 +35,8 @@ pub(crate) struct FileMedium {
     pub(crate) shelf: Arc<Shelf>,
     disk: Arc<dyn Disk>,
     admitted: Sessions<Key>,
+    /// The keys of the admitted sessions, by seat.
+    keys: Vec<Key>,
     /// Sessions that were let go while nobody knew what the disk holds of them.
     unsettled: Vec<Key>,
     /// Bytes that were cut off, by session.
@@ -58,6 +60,7 @@ impl FileMedium {
             shelf,
             disk,
             admitted: Sessions::default(),
+            keys: Vec::new(),
             unsettled: Vec::new(),
             cut: HashMap::new(),
             erasures: 0,
@@ -92,7 +95,12 @@ impl FileMedium {
     }
 
     /// Admits a session whose lock is held.
-    fn find(&mut self, session: &SessionId, key: Key) -> Result<(End, u64), StoreError> {
+    fn find(
+        &mut self,
+        session: &SessionId,
+        key: Key,
+        seat: Seat,
+    ) -> Result<(End, u64), StoreError> {
         let shelf = self.shelf.clone();
         self.writer()?;
         self.settle()?;
@@ -123,9 +131,9 @@ impl FileMedium {
         let end = end.ok_or_else(|| error::restless(session))?;
         let mut end = end.unwrap_or_else(|| End::none(session));
         let mut cut = self.cut.remove(&key).unwrap_or_default();
-        self.writer()?.note(key, end.last);
+        self.writer()?.note(seat, key, &end);
         if let Some(old) = Old::open(shelf.places(), session)? {
-            let (all, torn) = self.take_over(&old, key, &end)?;
+            let (all, torn) = self.take_over(&old, key, seat, &end)?;
             end = all;
             cut += torn;
             old.remove(shelf.places())?;
@@ -134,10 +142,18 @@ impl FileMedium {
     }
 
     /// Writes what an old log has that the segments have not.
-    fn take_over(&mut self, old: &Old<'_>, key: Key, end: &End) -> Result<(End, u64), StoreError> {
+    fn take_over(
+        &mut self,
+        old: &Old<'_>,
+        key: Key,
+        seat: Seat,
+        end: &End,
+    ) -> Result<(End, u64), StoreError> {
         let writer = self.writer()?;
-        old.hand_over(end.last, Seq(u64::MAX), &mut |unit| {
-            writer.append(&[Appended { key, unit: &unit }])
+        old.hand_over(end.last, Seq(u64::MAX), &mut |before, unit| {
+            writer.note(seat, key, before);
+            let unit = &unit;
+            writer.append(&[Appended { seat, key, unit }])
         })
     }
 
@@ -210,9 +226,6 @@ impl FileMedium {
         let done = erasing::finish(self.shelf.places(), &*self.disk, one, search);
         self.shelf.forget_all()?;
         self.shelf.with_own(|map| map.tracks.remove(&key));
-        if let Some(writer) = self.writer.as_mut() {
-            writer.note(key, Seq::ZERO);
-        }
         done?;
         let erasures = erasing::count(self.shelf.places());
         // Another's erasure meanwhile is noticed by the next look.
@@ -268,7 +281,11 @@ impl FileMedium {
 }
 
 impl Medium for FileMedium {
-    fn admit(&mut self, session: &SessionId) -> Result<(End, Option<Repair>), StoreError> {
+    fn admit(
+        &mut self,
+        session: &SessionId,
+        seat: Seat,
+    ) -> Result<(End, Option<Repair>), StoreError> {
         let key = Key::of(session);
         self.check_there()?;
         let held = self.admitted.remove(session).is_some();
@@ -276,7 +293,7 @@ impl Medium for FileMedium {
             // Whoever asks waits for a lock that another holds; here all appends would.
             self.lock_by(session, key, Locks::try_take)?;
         }
-        let (end, cut) = match self.find(session, key) {
+        let (end, cut) = match self.find(session, key, seat) {
             Ok(found) => found,
             Err(error) => {
                 self.give_back(key);
@@ -288,6 +305,12 @@ impl Medium for FileMedium {
             cut_bytes: cut,
         });
         self.admitted.insert(session.clone(), key);
+        if self.keys.len() <= seat.index() {
+            self.keys.resize(seat.index() + 1, key);
+        }
+        if let Some(at) = self.keys.get_mut(seat.index()) {
+            *at = key;
+        }
         Ok((end, repaired))
     }
 
@@ -301,11 +324,11 @@ impl Medium for FileMedium {
         self.settle()?;
         let mut appended = Vec::with_capacity(units.len());
         for unit in units {
-            let session = &unit.batch.session;
-            let Some(&key) = self.admitted.get(session) else {
-                return Err(error::gone(session));
+            let Some(&key) = self.keys.get(unit.seat.index()) else {
+                return Err(error::gone(&unit.batch.session));
             };
-            appended.push(Appended { key, unit });
+            let seat = unit.seat;
+            appended.push(Appended { seat, key, unit });
         }
         let Some(writer) = self.writer.as_mut() else {
             return Err(error::crowded(self.shelf.places().root()));

@@ -3,6 +3,7 @@
 
 mod changes;
 mod looks;
+mod own;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,14 +14,16 @@ use std::time::Duration;
 
 use windlass_core::{Seq, SessionId};
 use windlass_ports::StoreError;
+use windlass_store::Seat;
 
 use crate::error;
 use crate::format::{Key, Place};
 use crate::index::{self, Entry, Index};
-use crate::map::{Damage, Map, Stretch, UnitAt, slice};
+use crate::map::{Added, Damage, Map, Stretch, UnitAt, slice};
 use crate::places::{self, COLD, Places};
 use crate::scan::{Ending, Refused, scan};
 use crate::shelf::looks::{collect, grew, list, list_entry, of_map, place_parts, stands};
+use crate::shelf::own::Own;
 
 /// How often, and after which pause, what looks damaged is looked at again. Another process may
 /// be in the middle of a write; one write takes far less than these together.
@@ -33,7 +36,7 @@ pub(crate) struct Shelf {
     places: Arc<Places>,
     lanes: Mutex<BTreeMap<u16, Lane>>,
     /// The segment that this store object appends to, as far as it is durable.
-    own: Mutex<Option<Arc<Mutex<Map>>>>,
+    own: Mutex<Option<Arc<Mutex<Own>>>>,
 }
 
 #[derive(Debug, Default)]
@@ -107,7 +110,7 @@ impl Shelf {
         let lane = lanes.entry(map.place.lane).or_default();
         lane.ours = true;
         lane.segments.insert(map.place.number, Segment::Own);
-        *self.own() = Some(Arc::new(Mutex::new(map)));
+        *self.own() = Some(Arc::new(Mutex::new(Own::new(map))));
     }
 
     /// Notes that a lane is this store object's, with the segments that it has and, where it goes on
@@ -122,7 +125,7 @@ impl Shelf {
         if let Some(map) = &own {
             view.segments.insert(map.place.number, Segment::Own);
         }
-        *self.own() = own.map(|map| Arc::new(Mutex::new(map)));
+        *self.own() = own.map(|map| Arc::new(Mutex::new(Own::new(map))));
         lanes.insert(lane, view);
     }
 
@@ -132,8 +135,11 @@ impl Shelf {
         let mut lanes = self.lanes();
         let own = self.own().take()?;
         let map = match Arc::try_unwrap(own) {
-            Ok(map) => map.into_inner().unwrap_or_else(PoisonError::into_inner),
-            Err(own) => lock(&own).clone(),
+            Ok(own) => {
+                let own = own.into_inner().unwrap_or_else(PoisonError::into_inner);
+                own.into_map()
+            }
+            Err(own) => lock(&own).map().clone(),
         };
         let map = Arc::new(map);
         let lane = lanes.entry(map.place.lane).or_default();
@@ -145,8 +151,16 @@ impl Shelf {
     /// Changes what is known of this store object's segment.
     pub(crate) fn with_own<T>(&self, change: impl FnOnce(&mut Map) -> T) -> Option<T> {
         let own = self.own().clone()?;
-        let mut map = lock(&own);
-        Some(change(&mut map))
+        let mut own = lock(&own);
+        Some(change(own.map()))
+    }
+
+    /// Notes a group that this store object has appended, from `start` to `end` of its segment.
+    pub(crate) fn add_to_own(&self, start: u64, end: u64, series: u8, units: Vec<(Seat, Added)>) {
+        let own = self.own().clone();
+        if let Some(own) = own {
+            lock(&own).add(start, end, series, units);
+        }
     }
 
     /// Notes that a sealed segment has an index now, or is to be looked at anew.
@@ -167,7 +181,7 @@ impl Shelf {
         let mut standing = Standing::default();
         // First the segment at hand: sealed meanwhile, it is found twice and not missed.
         if let Some(own) = self.own().clone() {
-            collect(&lock(&own), key, false, &mut standing);
+            collect(lock(&own).map(), key, false, &mut standing);
         }
         let mut lanes = self.lanes();
         self.refresh(&mut lanes)?;
@@ -207,9 +221,10 @@ impl Shelf {
         limit: usize,
     ) -> Result<(Option<UnitAt>, Vec<UnitAt>), StoreError> {
         if let Some(own) = self.own().clone() {
-            let map = lock(&own);
+            let mut own = lock(&own);
+            let map = own.map();
             if map.place == part.place {
-                return Ok(of_map(&map, key, part.number, after, limit));
+                return Ok(of_map(map, key, part.number, after, limit));
             }
         }
         let mut lanes = self.lanes();
@@ -248,7 +263,7 @@ impl Shelf {
     pub(crate) fn all(&self) -> Result<Listing, StoreError> {
         let mut all = Listing::default();
         if let Some(own) = self.own().clone() {
-            list(&lock(&own), &mut all);
+            list(lock(&own).map(), &mut all);
         }
         let mut lanes = self.lanes();
         self.refresh(&mut lanes)?;
@@ -419,7 +434,7 @@ impl Shelf {
         lock(&self.lanes)
     }
 
-    fn own(&self) -> MutexGuard<'_, Option<Arc<Mutex<Map>>>> {
+    fn own(&self) -> MutexGuard<'_, Option<Arc<Mutex<Own>>>> {
         lock(&self.own)
     }
 }

@@ -217,15 +217,15 @@ impl LogStore for FileStore {
     ) -> Result<Seq, StoreError> {
         // Before the first look, so that nothing is missed that comes after it.
         let _following = self.beat.follow();
-        let claimed = self.pipeline.end(session).is_some();
+        let claimed = self.pipeline.last(session).is_some();
         let old = !claimed
             && self
                 .reading(session, |reader, id| reader.is_old(id))
                 .await?;
         let poll = old.then_some(Duration::from_millis(POLL_MS));
         let look = || async {
-            match self.pipeline.end(session) {
-                Some(end) if end.last > Seq::ZERO => Ok(end.last),
+            match self.pipeline.last(session) {
+                Some(last) if last > Seq::ZERO => Ok(last),
                 Some(_) | None => self.reading(session, |reader, id| reader.last(id)).await,
             }
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use windlass_core::{Seq, SessionId};
 use windlass_ports::{Repair, StoreError, StoreErrorKind};
-use windlass_store::{Batch, End, Unit};
+use windlass_store::{Batch, End, Seat, Unit};
 
 use crate::disk::RealDisk;
 use crate::format::Key;
@@ -84,7 +84,7 @@ impl Cut {
             self.up_to(&standing)?;
             return Ok(());
         };
-        let (end, _) = old.hand_over(self.at, self.at, &mut |_| Ok(()))?;
+        let (end, _) = old.hand_over(self.at, self.at, &mut |_, _| Ok(()))?;
         if end.last < self.at {
             return Err(self.unreadable(end.last));
         }
@@ -186,6 +186,9 @@ impl Cut {
     }
 }
 
+/// The seat of the one session that is written to.
+const SEAT: Seat = Seat(0);
+
 /// A log up to a position: the piece of it that its last unit brought.
 pub(crate) struct UpTo {
     /// The last position.
@@ -233,9 +236,14 @@ impl FileMedium {
         let (last, ..) = log.follow(&standing)?;
         drop(standing);
         let writer = self.writer()?;
-        writer.note(key, last);
-        old.hand_over(last, at, &mut |unit| {
-            writer.append(&[Appended { key, unit: &unit }])
+        old.hand_over(last, at, &mut |before, unit| {
+            writer.note(SEAT, key, before);
+            let unit = &unit;
+            writer.append(&[Appended {
+                seat: SEAT,
+                key,
+                unit,
+            }])
         })?;
         old.remove(shelf.places())
     }
@@ -256,8 +264,12 @@ impl FileMedium {
         for lane in all {
             let writer = self.writer_of(lane)?;
             // It is a stretch of its own, beside what stands there already.
-            writer.note(key, Seq::ZERO);
-            writer.append(&[Appended { key, unit: &unit }])?;
+            writer.note_apart(SEAT, key, read.before.summary.clone());
+            writer.append(&[Appended {
+                seat: SEAT,
+                key,
+                unit: &unit,
+            }])?;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use windlass_core::{Seq, SessionId};
 use windlass_ports::{Link, Repair, StoreError};
-use windlass_store::{End, Medium, Unit};
+use windlass_store::{End, Medium, Seat, Unit};
 
 use crate::error::{io_error, sled_error};
 use crate::folder::Folder;
@@ -72,7 +72,7 @@ impl Database {
 }
 
 impl Medium for Database {
-    fn admit(&mut self, session: &SessionId) -> Result<(End, Option<Repair>), StoreError> {
+    fn admit(&mut self, session: &SessionId, _: Seat) -> Result<(End, Option<Repair>), StoreError> {
         self.check_there()?;
         let shared = self.shared.clone();
         let mut heads = shared.heads();
@@ -175,15 +175,10 @@ impl Drop for Database {
 
 /// Puts the rows of an append into a batch.
 fn put(unit: &Unit, batch: &mut sled::Batch) {
-    let Unit {
-        batch: facts,
-        links,
-        end,
-        before: _,
-    } = unit;
+    let (facts, end) = (&unit.batch, &unit.end);
     let count = u32::try_from(facts.texts.len()).unwrap_or(u32::MAX);
     let mut seq = facts.after;
-    for (index, (text, link)) in (0..count).zip(facts.texts.iter().zip(links)) {
+    for (index, (text, link)) in (0..count).zip(facts.texts.iter().zip(unit.links())) {
         seq = seq.next();
         let writing = Writing {
             format: Format::Now,

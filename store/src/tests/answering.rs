@@ -48,7 +48,7 @@ async fn a_failed_group_is_answered_with_its_error_and_its_claims_are_over() {
     // The sessions of the group must be claimed again, and only they.
     let answer = stage.pipeline.append(batch(&a, 0, 1), of_a).await;
     assert_eq!(kind(answer), Some(StoreErrorKind::NotClaimed));
-    assert_eq!(stage.pipeline.end(&a).unwrap().last, Seq::ZERO);
+    assert_eq!(stage.pipeline.last(&a).unwrap(), Seq::ZERO);
     let of_a = stage.claim(&a).await;
     let answers = [
         stage.ask(batch(&a, 0, 1), of_a).await,
@@ -58,7 +58,7 @@ async fn a_failed_group_is_answered_with_its_error_and_its_claims_are_over() {
     for answer in answers {
         answer.await.unwrap().unwrap();
     }
-    let admitted = Call::Admit("a".to_owned());
+    let admitted = Call::Admit("a".to_owned(), 0);
     let admitted = stage.told().into_iter().filter(|call| *call == admitted);
     assert_eq!(admitted.count(), 2);
 }
@@ -72,7 +72,7 @@ async fn a_claim_whose_append_failed_is_given_back_to_the_medium() {
     assert!(stage.pipeline.append(batch(&a, 1, 1), epoch).await.is_err());
     stage.pipeline.release(&a, epoch).await.unwrap();
     assert_eq!(stage.told().last(), Some(&Call::LetGo("a".to_owned())));
-    assert_eq!(stage.pipeline.end(&a), None);
+    assert_eq!(stage.pipeline.last(&a), None);
 }
 
 #[tokio::test]
@@ -171,7 +171,7 @@ async fn what_an_erasure_leaves_is_a_session_that_nobody_has() {
     let refused = stage.pipeline.erase(&a, older).await;
     assert_eq!(kind(refused), Some(StoreErrorKind::NotClaimed));
     stage.pipeline.erase(&a, epoch).await.unwrap();
-    assert_eq!(stage.pipeline.end(&a), None);
+    assert_eq!(stage.pipeline.last(&a), None);
     let claimed = stage.pipeline.claim(&a).await.unwrap();
     assert_eq!(claimed.last, Seq::ZERO);
     assert!(claimed.epoch > epoch);

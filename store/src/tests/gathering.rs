@@ -4,9 +4,9 @@ use windlass_core::{Epoch, Seq};
 use windlass_ports::{Link, StoreErrorKind};
 use windlass_testkit::store::{fact_of_size, numbered_facts};
 
-use super::scripted::{Call, Script, Stage, batch, batch_of, id, kind};
+use super::scripted::{Call, Fate, Script, Stage, batch, batch_of, id, kind};
 use crate::queue::Append;
-use crate::{Bounds, End, Unit};
+use crate::{Bounds, End, Seat, Unit};
 
 const GATED: Script = Script {
     keeps: std::collections::BTreeMap::new(),
@@ -25,8 +25,11 @@ fn an_append_is_put_on_the_end_that_it_meets() {
         link: Link([7; Link::BYTES]),
         ..end.clone()
     };
-    let made_on = |before: &End| Box::new(Unit::new(before.clone(), batch(&a, 0, 2)));
-    let said = |unit: &Unit| (unit.before.clone(), unit.links.clone(), unit.end.clone());
+    let made_on = |before: &End| Box::new(Unit::seated(before.clone(), batch(&a, 0, 2), Seat(3)));
+    let said = |unit: &Unit| {
+        let links: Vec<_> = unit.links().copied().collect();
+        (unit.before, links, unit.end.clone())
+    };
     let expected = said(&made_on(&end));
     assert_ne!(expected, said(&made_on(&other)));
     for append in [
@@ -34,7 +37,7 @@ fn an_append_is_put_on_the_end_that_it_meets() {
         Append::Unit(made_on(&other)),
         Append::Batch(Box::new(batch(&a, 0, 2))),
     ] {
-        assert_eq!(said(&append.on(&end)), expected);
+        assert_eq!(said(&append.on(&end, Seat(3))), expected);
     }
 }
 
@@ -145,17 +148,18 @@ async fn an_end_has_the_link_and_the_summary_of_the_whole_log() {
     let stage = Stage::new(Script::default());
     let a = id("a");
     let epoch = stage.claim(&a).await;
-    assert_eq!(stage.pipeline.end(&a).unwrap().last, Seq::ZERO);
+    assert_eq!(stage.pipeline.last(&a).unwrap(), Seq::ZERO);
     stage.pipeline.append(batch(&a, 0, 2), epoch).await.unwrap();
     stage.pipeline.append(batch(&a, 2, 3), epoch).await.unwrap();
     let facts = numbered_facts(&a, Seq::ZERO, 5);
     let facts = || facts.iter().map(AsRef::as_ref);
-    let end = stage.pipeline.end(&a).unwrap();
+    assert_eq!(stage.pipeline.last(&a).unwrap(), Seq(5));
+    let end = stage.end(&a);
     assert_eq!(end.last, Seq(5));
     assert_eq!(end.link, Link::of(&a, facts()).unwrap());
     assert_eq!(end.summary, windlass_ports::Summary::after(None, facts()));
     stage.pipeline.release(&a, epoch).await.unwrap();
-    assert_eq!(stage.pipeline.end(&a), None);
+    assert_eq!(stage.pipeline.last(&a), None);
 }
 
 #[tokio::test]
@@ -165,10 +169,10 @@ async fn an_end_is_told_only_once_it_is_kept() {
     let epoch = stage.claim(&a).await;
     let answer = stage.ask(batch(&a, 0, 1), epoch).await;
     stage.begun();
-    assert_eq!(stage.pipeline.end(&a).unwrap().last, Seq::ZERO);
+    assert_eq!(stage.pipeline.last(&a).unwrap(), Seq::ZERO);
     stage.go();
     answer.await.unwrap().unwrap();
-    assert_eq!(stage.pipeline.end(&a).unwrap().last, Seq(1));
+    assert_eq!(stage.pipeline.last(&a).unwrap(), Seq(1));
 }
 
 #[tokio::test]
@@ -197,7 +201,7 @@ async fn only_the_latest_claim_appends_and_only_at_the_end() {
     let admitted = stage
         .told()
         .into_iter()
-        .filter(|call| matches!(call, Call::Admit(_)));
+        .filter(|call| matches!(call, Call::Admit(..)));
     assert_eq!(
         admitted.count(),
         1,
@@ -229,4 +233,69 @@ async fn what_was_appended_is_recognised_and_written_once() {
     let later = stage.claim(&a).await;
     let again = stage.pipeline.append(batch(&a, 2, 1), later).await;
     assert_eq!(kind(again), conflict, "another claim did not append it");
+}
+
+/// A seat is of one session at a time, and stays with it as long as it is admitted.
+#[tokio::test]
+async fn a_session_has_a_seat_of_its_own_until_it_is_let_go() {
+    let stage = Stage::new(Script {
+        keeps: [(1, Fate::Fails)].into(),
+        ..Script::default()
+    });
+    let (a, b, c) = (id("a"), id("b"), id("c"));
+    let of_a = stage.claim(&a).await;
+    stage.claim(&b).await;
+    let failed = stage.pipeline.append(batch(&a, 0, 1), of_a).await;
+    assert_eq!(kind(failed), Some(StoreErrorKind::Full));
+    let again = stage.claim(&a).await;
+    stage.pipeline.append(batch(&a, 0, 1), again).await.unwrap();
+    stage.pipeline.release(&a, again).await.unwrap();
+    // Another has the seat now, and what is known of the first is of no use to anybody.
+    let of_c = stage.claim(&c).await;
+    for epoch in [of_a, again, of_c] {
+        let refused = stage.pipeline.append(batch(&a, 1, 1), epoch).await;
+        assert_eq!(kind(refused), Some(StoreErrorKind::NotClaimed), "{epoch}");
+    }
+    stage.pipeline.append(batch(&c, 0, 1), of_c).await.unwrap();
+    let later = stage.claim(&a).await;
+    stage.pipeline.append(batch(&a, 1, 1), later).await.unwrap();
+    let seat = |call| match call {
+        Call::Admit(session, seat) => Some((session, seat)),
+        Call::LetGo(_) | Call::Keep(_) | Call::Erase(_) | Call::Rest => None,
+    };
+    let seats: Vec<_> = stage.told().into_iter().filter_map(seat).collect();
+    let seats: Vec<_> = seats.iter().map(|(of, at)| (of.as_str(), *at)).collect();
+    assert_eq!(seats, [("a", 0), ("b", 1), ("a", 0), ("c", 0), ("a", 2)]);
+}
+
+/// Those who append go by what was asked for. What was never asked for after all leads the next astray,
+/// and does it no harm.
+#[tokio::test]
+async fn an_append_that_finds_no_room_and_is_given_up_leaves_nothing() {
+    let stage = Stage::bounded(
+        GATED,
+        Bounds {
+            waiting_bytes: 4 * 1024,
+            ..Bounds::default()
+        },
+    );
+    let a = id("a");
+    let epoch = stage.claim(&a).await;
+    let first = stage.ask(batch(&a, 0, 1), epoch).await;
+    stage.begun();
+    let other = fact_of_size(&a, Seq(1), 400).unwrap();
+    drop(stage.pipeline.append(batch_of(&a, 1, &[other]), epoch));
+    stage.go();
+    first.await.unwrap().unwrap();
+    for after in 1..4 {
+        let next = stage.ask(batch(&a, after, 1), epoch).await;
+        stage.begun();
+        stage.go();
+        next.await.unwrap().unwrap();
+    }
+    let facts = numbered_facts(&a, Seq::ZERO, 4);
+    let facts = || facts.iter().map(AsRef::as_ref);
+    let end = stage.end(&a);
+    assert_eq!(end.link, Link::of(&a, facts()).unwrap());
+    assert_eq!(end.summary, windlass_ports::Summary::after(None, facts()));
 }

@@ -10,12 +10,13 @@ use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{Repair, StoreError, StoreErrorKind};
 use windlass_testkit::store::numbered_facts;
 
-use crate::{Batch, Bounds, End, Medium, Pipeline, Unit};
+use crate::{Batch, Bounds, End, Medium, Pipeline, Seat, Unit};
 
 /// What the medium was asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Call {
-    Admit(String),
+    /// The session and its seat.
+    Admit(String, u32),
     LetGo(String),
     /// The sessions and last positions of the units.
     Keep(Vec<(String, u64)>),
@@ -50,15 +51,18 @@ pub(super) struct Scripted {
     begun: Sender<()>,
     rested: Sender<()>,
     go: Receiver<()>,
-    ends: BTreeMap<SessionId, End>,
+    ends: Ends,
     kept: usize,
     over: bool,
 }
+
+type Ends = Arc<Mutex<BTreeMap<SessionId, End>>>;
 
 /// A pipeline over such a medium, and the test's side of it.
 pub(super) struct Stage {
     pub(super) pipeline: Arc<Pipeline>,
     pub(super) told: Arc<Mutex<Vec<Call>>>,
+    ends: Ends,
     begun: Receiver<()>,
     rested: Receiver<()>,
     go: Sender<()>,
@@ -74,13 +78,14 @@ impl Stage {
         let (begin, begun) = channel();
         let (rest, rested) = channel();
         let (go, may) = channel();
+        let ends = Ends::default();
         let medium = Scripted {
             script,
             told: told.clone(),
             begun: begin,
             rested: rest,
             go: may,
-            ends: BTreeMap::new(),
+            ends: ends.clone(),
             kept: 0,
             over: false,
         };
@@ -88,6 +93,7 @@ impl Stage {
         Self {
             pipeline: Arc::new(pipeline),
             told,
+            ends,
             begun,
             rested,
             go,
@@ -96,6 +102,11 @@ impl Stage {
 
     pub(super) async fn claim(&self, session: &SessionId) -> Epoch {
         self.pipeline.claim(session).await.unwrap().epoch
+    }
+
+    /// Where the medium was told that a log ends.
+    pub(super) fn end(&self, session: &SessionId) -> End {
+        self.ends.lock().unwrap().get(session).unwrap().clone()
     }
 
     /// Waits until a gated keep has begun.
@@ -140,7 +151,7 @@ impl Stage {
     pub(super) fn keeps(&self) -> Vec<Vec<(String, u64)>> {
         let keep = |call| match call {
             Call::Keep(units) => Some(units),
-            Call::Admit(_) | Call::LetGo(_) | Call::Erase(_) | Call::Rest => None,
+            Call::Admit(..) | Call::LetGo(_) | Call::Erase(_) | Call::Rest => None,
         };
         self.told().into_iter().filter_map(keep).collect()
     }
@@ -156,9 +167,13 @@ impl Scripted {
 }
 
 impl Medium for Scripted {
-    fn admit(&mut self, session: &SessionId) -> Result<(End, Option<Repair>), StoreError> {
-        self.tell(Call::Admit(session.to_string()));
-        let end = self.ends.get(session).cloned();
+    fn admit(
+        &mut self,
+        session: &SessionId,
+        seat: Seat,
+    ) -> Result<(End, Option<Repair>), StoreError> {
+        self.tell(Call::Admit(session.to_string(), seat.0));
+        let end = self.ends.lock().unwrap().get(session).cloned();
         Ok((end.unwrap_or_else(|| End::none(session)), None))
     }
 
@@ -184,9 +199,9 @@ impl Medium for Scripted {
             }
             None => {}
         }
+        let mut ends = self.ends.lock().unwrap();
         for unit in units {
-            self.ends
-                .insert(unit.batch.session.clone(), unit.end.clone());
+            ends.insert(unit.batch.session.clone(), unit.end.clone());
         }
         Ok(())
     }
@@ -196,7 +211,7 @@ impl Medium for Scripted {
         if self.script.erase_fails {
             return Err(StoreError::new(StoreErrorKind::Io, "it cannot be erased"));
         }
-        self.ends.remove(session);
+        self.ends.lock().unwrap().remove(session);
         Ok(())
     }
 

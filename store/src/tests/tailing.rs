@@ -20,9 +20,9 @@ async fn who_follows_is_woken_by_an_append_and_by_an_erasure() {
         let (pipeline, a) = (stage.pipeline.clone(), a.clone());
         tokio::spawn(async move {
             let look = || async {
-                let end = pipeline.end(&a);
+                let last = pipeline.last(&a);
                 let unknown = || StoreError::new(StoreErrorKind::Unknown, "gone");
-                end.map(|end| end.last).ok_or_else(unknown)
+                last.ok_or_else(unknown)
             };
             pipeline.tail(&a, Seq(after), LONG, None, look).await
         })

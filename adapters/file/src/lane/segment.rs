@@ -7,11 +7,6 @@ use crate::disk::{LogFile, write_all_at};
 use crate::format::Place;
 use crate::places::Identity;
 
-/// Room that is prepared ahead at least, and at most: little enough that its pages are still in the
-/// processor's caches when they are written to, and that no sync takes long for the zeros.
-const LEAST_AHEAD: u64 = 64 * 1024;
-const MOST_AHEAD: u64 = 2 * 1024 * 1024;
-
 /// What keeps other processes from a lane, as long as it stands at its path.
 pub(super) struct Lock {
     pub(super) identity: Identity,
@@ -38,8 +33,7 @@ impl Segment {
     /// that are allocated and need no change of the file's metadata. Answers whether it could.
     ///
     /// It is a matter of speed alone: when it fails, as on a full disk, the log goes on without.
-    pub(super) fn prepare(&mut self, end: u64, most: u64) -> bool {
-        let ahead = (end / 4).clamp(LEAST_AHEAD, MOST_AHEAD) / 4096 * 4096;
+    pub(super) fn prepare(&mut self, end: u64, ahead: u64, most: u64) -> bool {
         let room_end = ((end / 4096 + 1) * 4096 + ahead).min(most.max(end));
         let zeros = vec![0; usize::try_from(room_end - end).unwrap_or_default()];
         if write_all_at(&*self.file, &zeros, end).is_err() {

@@ -50,7 +50,7 @@ impl<'a> Old<'a> {
         &self,
         after: Seq,
         until: Seq,
-        take: &mut dyn FnMut(Unit) -> Result<(), StoreError>,
+        take: &mut dyn FnMut(&End, Unit) -> Result<(), StoreError>,
     ) -> Result<(End, u64), StoreError> {
         let mut end = End::none(self.session);
         let mut scan = Scan::new(&self.file, self.session);
@@ -86,7 +86,7 @@ impl<'a> Old<'a> {
                 let unit = self.unit(&end, piece)?;
                 let next = unit.end.clone();
                 if next.last > after {
-                    take(unit)?;
+                    take(&end, unit)?;
                 }
                 end = next;
             }

@@ -55,11 +55,12 @@ impl Shelf {
         let Some(own) = self.own().clone() else {
             return Ok(());
         };
-        let mut map = lock(&own);
+        let mut own = lock(&own);
+        let map = own.map();
         let path = self.places.segment(map.place);
         let at = |error| error::reading(error, &path);
         if let Some(file) = places::open_to_read(&path).map_err(at)? {
-            drop_erased(&file, &mut map).map_err(at)?;
+            drop_erased(&file, map).map_err(at)?;
         }
         Ok(())
     }
@@ -84,9 +85,10 @@ impl Shelf {
             }
         };
         if let Some(own) = self.own().clone() {
-            let mut map = lock(&own);
+            let mut own = lock(&own);
+            let map = own.map();
             if map.place == part.place {
-                note(&mut map);
+                note(map);
                 return;
             }
         }

@@ -125,6 +125,7 @@ impl<M: Medium> Committer<M> {
                 shared.watched.gather(&mut take);
             }
             if taken.is_empty() {
+                self.taken = taken;
                 break;
             }
             shared.claims.fetch(taken.iter().filter_map(Asked::fetch));

@@ -8,7 +8,7 @@ const COPIES: u64 = 300;
 #[test]
 fn envelope() {
     over(
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/envelope"),
+        concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/envelope"),
         COPIES,
         windlass_ports::fuzzing::envelope,
     );
@@ -17,7 +17,7 @@ fn envelope() {
 #[test]
 fn cursor() {
     over(
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/cursor"),
+        concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/cursor"),
         COPIES,
         windlass_ports::fuzzing::cursor,
     );

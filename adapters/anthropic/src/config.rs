@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
-use windlass_wire::{Models, Secret};
+use windlass_kit_http::{Models, Secret};
 
 use crate::model::Thinking;
 

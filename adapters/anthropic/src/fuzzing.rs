@@ -1,6 +1,6 @@
 //! What a fuzzer calls, and the tests over its seeds: properties of the decoder for any bytes.
 
-use windlass_wire::fuzzing::decoder;
+use windlass_kit_http::fuzzing::decoder;
 
 use crate::decode::Events;
 

@@ -1,7 +1,7 @@
 //! The headers of every request.
 
+use windlass_kit_http::{Headers, Secret};
 use windlass_ports::ProviderError;
-use windlass_wire::{Headers, Secret};
 
 use crate::config::AnthropicConfig;
 

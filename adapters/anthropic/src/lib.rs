@@ -15,16 +15,17 @@ use std::time::Duration;
 use async_trait::async_trait;
 use url::Url;
 use windlass_core::Asked;
+use windlass_kit_http::{Answer, Bodies, Client, Decoder, Origin, SseCaps};
 use windlass_ports::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
     Wire,
 };
-use windlass_wire::{Answer, Bodies, Client, Decoder, Models, Origin, SseCaps};
 
 pub use config::{ANTHROPIC_BASE_URL, ANTHROPIC_VERSION, AnthropicConfig, Caching};
 pub use decode::{Events, uncached_input};
 pub use encode::Writer;
 pub use model::Thinking;
+pub use windlass_kit_http::{Models, Secret};
 
 /// The adapter's name, as in `Settings::provider`.
 const NAME: &str = "anthropic";

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use windlass_anthropic::{Anthropic, AnthropicConfig, Thinking};
 use windlass_http::http_wire;
+use windlass_kit_http::SseCaps;
 use windlass_ports::Provider;
 use windlass_testkit::http::Dialect;
 use windlass_testkit::provider::suite::{Endpoint, ProviderFixture};
-use windlass_wire::SseCaps;
 
 struct Speaks;
 

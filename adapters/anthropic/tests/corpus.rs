@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::Value;
 use windlass_anthropic::{Events, uncached_input};
 use windlass_core::{Assembled, Assembler, Caps, FailureKind, Item, StopReason, Usage};
+use windlass_kit_http::{Decoder, Origin, SseCaps};
 use windlass_ports::{ProviderError, Streaming, WireHeaders};
-use windlass_wire::{Decoder, Origin, SseCaps};
 
 /// Bytes up to which a stream is split and cut at each of them.
 const SMALL: usize = 16 * 1024;

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use windlass_store::Wake;
+use windlass_kit_log::Wake;
 
 use crate::reader::Reader;
 

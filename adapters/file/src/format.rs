@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use sha2::{Digest as _, Sha256};
 use windlass_core::{Seq, SessionId};
+use windlass_kit_log::Hasher;
 use windlass_ports::{Link, Summary};
-use windlass_store::Hasher;
 
 use crate::bytes::{Taker, put_summary, put_text};
 

@@ -5,9 +5,9 @@ mod copying;
 use std::fs::File;
 
 use windlass_core::{Recorded, Seq, SessionId};
+use windlass_kit_log::End;
 use windlass_ports::codec::{self, CodecError};
 use windlass_ports::{Link, StoreError, StoreErrorKind, Summary, Verified};
-use windlass_store::End;
 
 use crate::disk::read_full_at;
 use crate::error;

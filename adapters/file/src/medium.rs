@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{Seq, SessionId};
+use windlass_kit_log::{End, Medium, Seat, Sessions, Unit};
 use windlass_ports::{Repair, StoreError};
-use windlass_store::{End, Medium, Seat, Sessions, Unit};
 
 use crate::disk::Disk;
 use crate::erasing::{self, Search};

@@ -13,8 +13,8 @@ use std::thread;
 use std::time::Duration;
 
 use windlass_core::{Seq, SessionId};
+use windlass_kit_log::Seat;
 use windlass_ports::StoreError;
-use windlass_store::Seat;
 
 use crate::error;
 use crate::format::{Key, Place};

@@ -8,11 +8,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::Instant;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_kit_log::{Batch, Bounds, Pipeline};
 use windlass_ports::{
     Claimed, Durability, Fencing, LogStore, MAX_FACT_BYTES, SessionFilter, SessionHead, Snapshot,
     StoreCapabilities, StoreError, StoreErrorKind, Verified,
 };
-use windlass_store::{Batch, Bounds, Pipeline};
 
 use crate::beat::Beat;
 use crate::disk::{Disk, RealDisk};

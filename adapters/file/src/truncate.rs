@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use windlass_core::{Seq, SessionId};
+use windlass_kit_log::{Batch, End, Seat, Unit};
 use windlass_ports::{Repair, StoreError, StoreErrorKind};
-use windlass_store::{Batch, End, Seat, Unit};
 
 use crate::disk::RealDisk;
 use crate::format::Key;

@@ -10,7 +10,7 @@ fn file_segment() {
     over(
         concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/../../fuzz/corpus/file_segment"
+            "/../../testkit/fuzz/corpus/file_segment"
         ),
         COPIES,
         windlass_file::fuzzing::segment,
@@ -20,7 +20,10 @@ fn file_segment() {
 #[test]
 fn file_log() {
     over(
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/file_log"),
+        concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../testkit/fuzz/corpus/file_log"
+        ),
         COPIES,
         windlass_file::fuzzing::log,
     );

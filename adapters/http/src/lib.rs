@@ -24,6 +24,8 @@ use windlass_ports::{
 use crate::body::Sent;
 
 pub use config::{HttpConfig, TlsVersion};
+/// Reads event streams and holds tokens, for clients of HTTP APIs that are no providers.
+pub use windlass_kit_http::{Secret, SseCaps, SseEvent, SseParser, is_loopback};
 
 /// The longest that establishing a connection may take, whatever a request's own limit.
 const CONNECT: Duration = Duration::from_secs(60);
@@ -207,16 +209,6 @@ fn failed(kind: WireErrorKind, error: reqwest::Error) -> WireError {
 
 fn invalid(what: impl Into<String>) -> WireError {
     WireError::new(WireErrorKind::Invalid, what)
-}
-
-/// Whether a URL leads to this machine.
-fn is_loopback(url: &Url) -> bool {
-    let Some(host) = url.host_str() else {
-        return false;
-    };
-    let host = host.trim_matches(['[', ']']);
-    let address: Option<std::net::IpAddr> = host.parse().ok();
-    host == "localhost" || address.is_some_and(|address| address.is_loopback())
 }
 
 fn client(config: &HttpConfig, base: &Url) -> Result<Client, WireError> {

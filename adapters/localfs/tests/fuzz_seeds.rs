@@ -12,7 +12,10 @@ const COPIES: u64 = 300;
 #[test]
 fn glob() {
     over(
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/glob"),
+        concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../testkit/fuzz/corpus/glob"
+        ),
         COPIES,
         windlass_localfs::fuzzing::glob,
     );
@@ -21,7 +24,10 @@ fn glob() {
 #[test]
 fn tools_file() {
     over(
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/tools_file"),
+        concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../testkit/fuzz/corpus/tools_file"
+        ),
         COPIES,
         windlass_localfs::fuzzing::tools_file,
     );
@@ -38,7 +44,10 @@ fn path() {
     symlink("loop", at("loop")).unwrap();
     let held = |data: &[u8]| windlass_localfs::fuzzing::path(dir.path(), data);
     over(
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/path"),
+        concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../testkit/fuzz/corpus/path"
+        ),
         COPIES,
         held,
     );

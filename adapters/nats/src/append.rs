@@ -6,8 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use windlass_core::{Epoch, Seq, SessionId};
+use windlass_kit_log::{Batch, End};
 use windlass_ports::{Link, StoreError, StoreErrorKind, Summary};
-use windlass_store::{Batch, End};
 
 use crate::body;
 use crate::head::{HEADER, Head, Kind, Piece};

@@ -5,10 +5,10 @@ use async_nats::HeaderMap;
 use bytes::Bytes;
 use tokio::time::{Duration, Instant, sleep};
 use windlass_core::{Epoch, Seq, SessionId};
+use windlass_kit_log::End;
 use windlass_ports::{
     Claimed, Holding, LeaseError, LeaseErrorKind, Repair, StoreError, StoreErrorKind,
 };
-use windlass_store::End;
 
 use crate::head::{HEADER, Head, Kind};
 use crate::server::{Post, Stored};

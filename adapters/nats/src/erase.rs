@@ -3,8 +3,8 @@
 
 use futures_util::future::try_join_all;
 use windlass_core::{Epoch, Seq, SessionId};
+use windlass_kit_log::End;
 use windlass_ports::{StoreError, StoreErrorKind};
-use windlass_store::End;
 
 use crate::head::{Head, Kind};
 use crate::server::Server;

@@ -7,8 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use windlass_core::{Seq, SessionId};
+use windlass_kit_log::End;
 use windlass_ports::{Link, Summary};
-use windlass_store::End;
 
 /// The name of the header.
 pub(crate) const HEADER: &str = "Windlass";

@@ -11,8 +11,8 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use tokio::time::{Instant, sleep};
 use windlass_core::{Seq, SessionId};
+use windlass_kit_log::End;
 use windlass_ports::{SessionHead, StoreError, StoreErrorKind};
-use windlass_store::End;
 
 use crate::head::Head;
 use crate::server::Stored;

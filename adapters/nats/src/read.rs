@@ -1,9 +1,9 @@
 //! Reading: the leader says where a log ends, any replica may hand out the messages up to there.
 
 use windlass_core::{Recorded, Seq, SessionId};
+use windlass_kit_log::End;
 use windlass_ports::codec::{self, CodecError};
 use windlass_ports::{StoreError, StoreErrorKind, Verified};
-use windlass_store::End;
 
 use crate::assembly::{Append, Assembler, Spot};
 use crate::head::{HEADER, Head, Kind};

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use tokio::time::{MissedTickBehavior, interval};
 use windlass_core::SessionId;
+use windlass_kit_log::{Air, Backlog, HELD, Told};
 use windlass_ports::{Hearing, LiveCapabilities, LiveRelay, News, StoreError, StoreErrorKind};
-use windlass_store::{Air, Backlog, HELD, Told};
 
 use crate::config::NatsConfig;
 use crate::head::HEADER;

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use windlass_core::{Seq, SessionId};
+use windlass_kit_log::End;
 use windlass_ports::{Link, Snapshot, StoreError, StoreErrorKind};
-use windlass_store::End;
 
 use crate::assembly::Spot;
 use crate::head::{HEADER, Head, Kind};

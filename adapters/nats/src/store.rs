@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_kit_log::End;
 use windlass_ports::{
     Claimed, Fencing, Link, LogStore, MAX_FACT_BYTES, SessionFilter, SessionHead, Snapshot,
     StoreCapabilities, StoreError, Verified,
 };
-use windlass_store::End;
 
 use crate::assembly::Spot;
 use crate::blobs::NatsBlobs;
@@ -278,7 +278,7 @@ impl LogStore for NatsStore {
         after: Seq,
         facts: &[Arc<Recorded>],
     ) -> Result<(), StoreError> {
-        let batch = windlass_store::Batch::new(&self.shown, session, after, facts)?;
+        let batch = windlass_kit_log::Batch::new(&self.shown, session, after, facts)?;
         self.keep(&batch, epoch).await
     }
 

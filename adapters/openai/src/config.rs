@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use url::Url;
-use windlass_wire::{Models, Secret};
+use windlass_kit_http::{Models, Secret};
 
 use crate::quirks::{OwnQuirks, Quirks};
 use crate::servers::Server;

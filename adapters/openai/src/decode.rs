@@ -1,8 +1,8 @@
 //! The decoders of the two protocols, as one.
 
 use windlass_core::StreamEvent;
+use windlass_kit_http::{Dialect, Fault};
 use windlass_ports::Streaming;
-use windlass_wire::{Dialect, Fault};
 
 use crate::chat::decode::ChatDecoder;
 use crate::config::Api;

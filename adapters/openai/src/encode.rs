@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 use windlass_core::{ChainIter, PromptItem, Settings};
+use windlass_kit_http::lowering::Place;
+use windlass_kit_http::request::write;
+use windlass_kit_http::{Encoded, Encoder, Models, Pictures};
 use windlass_ports::{ProviderError, SampleRequest};
-use windlass_wire::lowering::Place;
-use windlass_wire::request::write;
-use windlass_wire::{Encoded, Encoder, Models, Pictures};
 
 use crate::config::Api;
 use crate::quirks::{AnswerForm, Quirks};

@@ -8,8 +8,8 @@ use windlass_core::{
     Permissions, Prompt, PromptItem, ReasoningItem, RequestOptions, Seq, SessionId, Settings,
     ToolSpec, TurnId, Window,
 };
+use windlass_kit_http::{Bodies, Written};
 use windlass_ports::{ProviderError, SampleRequest};
-use windlass_wire::{Bodies, Written};
 
 use crate::config::Api;
 use crate::encode::Writer;

@@ -1,6 +1,6 @@
 //! What a fuzzer calls, and the tests over its seeds: properties of the decoders for any bytes.
 
-use windlass_wire::fuzzing::{cuts, decoder};
+use windlass_kit_http::fuzzing::{cuts, decoder};
 
 use crate::config::Api;
 use crate::decode::Events;

@@ -2,8 +2,8 @@
 //! because it takes them on trust.
 
 use async_openai::config::{Config as _, OpenAIConfig};
+use windlass_kit_http::{Headers, Secret, checked};
 use windlass_ports::ProviderError;
-use windlass_wire::{Headers, Secret, checked};
 
 use crate::config::OpenAiConfig;
 use crate::quirks::Auth;

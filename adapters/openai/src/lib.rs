@@ -26,11 +26,11 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 use url::Url;
 use windlass_core::Asked;
+use windlass_kit_http::{Answer, Bodies, Client, Decoder, Origin, SseCaps, misconfigured};
 use windlass_ports::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
     Wire,
 };
-use windlass_wire::{Answer, Bodies, Client, Decoder, Models, Origin, SseCaps, misconfigured};
 
 use crate::socket::{Ask, Sockets, Went};
 
@@ -42,6 +42,7 @@ pub use quirks::{
     EmptyContent, MaxTokens, OwnQuirks, Quirks, ReasoningBack, RequiredWord, UserTurns,
 };
 pub use servers::Server;
+pub use windlass_kit_http::{Models, Secret};
 
 /// OpenAI, or a server that speaks one of its two protocols.
 pub struct OpenAi {

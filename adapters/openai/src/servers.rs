@@ -250,7 +250,7 @@ impl Server {
             let before = host.strip_suffix(*end);
             before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
         };
-        let port = url.port().filter(|_| windlass_wire::is_loopback(&url));
+        let port = url.port().filter(|_| windlass_kit_http::is_loopback(&url));
         let known = SERVERS.iter().find(|known| {
             known.hosts.iter().any(ends) || known.port.is_some() && known.port == port
         });

@@ -268,7 +268,7 @@ fn a_remembered_prefix_never_shows_whatever_the_server() {
                 .written(&request(&growing))
                 .unwrap();
             assert_eq!(text(&kept), text(&fresh), "{server:?}");
-            let sorted = |written: &windlass_wire::Written| {
+            let sorted = |written: &windlass_kit_http::Written| {
                 let mut lowered = written.lowered.clone();
                 lowered.sort_unstable();
                 lowered

@@ -17,10 +17,10 @@ use serde_json::Value;
 use windlass_core::{
     Assembled, Assembler, Caps, FailureKind, Item, StopReason, StreamEvent, Usage,
 };
+use windlass_kit_http::fuzzing::{End, cuts};
+use windlass_kit_http::{Decoder, Origin, SseCaps, SseEvent, SseParser};
 use windlass_openai::{Api, Events};
 use windlass_ports::{ProviderError, Streaming, WireHeaders};
-use windlass_wire::fuzzing::{End, cuts};
-use windlass_wire::{Decoder, Origin, SseCaps, SseEvent, SseParser};
 
 struct Case {
     id: String,

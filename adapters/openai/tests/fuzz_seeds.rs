@@ -8,7 +8,10 @@ const COPIES: u64 = 300;
 #[test]
 fn chat() {
     over(
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/chat"),
+        concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../testkit/fuzz/corpus/chat"
+        ),
         COPIES,
         windlass_openai::fuzzing::chat,
     );
@@ -17,7 +20,10 @@ fn chat() {
 #[test]
 fn responses() {
     over(
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/responses"),
+        concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../testkit/fuzz/corpus/responses"
+        ),
         COPIES,
         windlass_openai::fuzzing::responses,
     );

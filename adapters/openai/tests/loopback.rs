@@ -13,11 +13,11 @@ use windlass_core::{
     PromptItem, RequestOptions, Retry, Seq, SessionId, Settings, TurnId, Window,
 };
 use windlass_http::http_wire;
+use windlass_kit_http::SseCaps;
 use windlass_openai::{Api, OpenAi, OpenAiConfig};
 use windlass_ports::{Provider, ProviderError, SampleRequest, Streaming};
 use windlass_testkit::http::{Cut, Ended, Framing, ModelServer, Reply, Request, Script};
 use windlass_testkit::{Gate, Port};
-use windlass_wire::SseCaps;
 
 /// A stream that ends with its connection, so that only its last event says that it is whole.
 fn stream(body: &str) -> Reply {

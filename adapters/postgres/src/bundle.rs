@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytes::Bytes;
 use windlass_core::SessionId;
-use windlass_store::Told;
+use windlass_kit_log::Told;
 
 /// The most bytes of a piece, without what stands before it; PostgreSQL takes 7,999 in all.
 const PIECE_BYTES: usize = 7_800;

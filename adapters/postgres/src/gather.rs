@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use windlass_core::{Seq, SessionId};
+use windlass_kit_log::End;
 use windlass_ports::{StoreError, StoreErrorKind};
-use windlass_store::End;
 
 use crate::error::{again, not_claimed};
 use crate::group::{self, Standing};

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use windlass_core::SessionId;
+use windlass_kit_log::{Air, Backlog, HELD};
 use windlass_ports::{Hearing, LiveCapabilities, LiveRelay, News};
-use windlass_store::{Air, Backlog, HELD};
 
 use crate::bundle;
 use crate::mail;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError};
 
 use tokio::sync::Mutex;
 use windlass_core::{Epoch, Seq, SessionId};
-use windlass_store::End;
+use windlass_kit_log::End;
 
 /// What is known of a claimed session. Whoever appends holds it until the answer is there.
 #[derive(Debug)]

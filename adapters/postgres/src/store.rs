@@ -9,11 +9,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_kit_log::{Batch, End};
 use windlass_ports::{
     Claimed, Durability, Fencing, Link, LogStore, MAX_FACT_BYTES, SessionFilter, SessionHead,
     Snapshot, StoreCapabilities, StoreError, StoreErrorKind, Summary, Verified,
 };
-use windlass_store::{Batch, End};
 
 use crate::blobs::PostgresBlobs;
 use crate::config::{Listen, PostgresConfig};

@@ -8,7 +8,10 @@ const COPIES: u64 = 300;
 #[test]
 fn cassette() {
     over(
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/cassette"),
+        concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../testkit/fuzz/corpus/cassette"
+        ),
         COPIES,
         windlass_replay::fuzzing::cassette,
     );

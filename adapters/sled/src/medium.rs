@@ -10,8 +10,8 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use windlass_core::{Seq, SessionId};
+use windlass_kit_log::{End, Medium, Seat, Unit};
 use windlass_ports::{Link, Repair, StoreError};
-use windlass_store::{End, Medium, Seat, Unit};
 
 use crate::error::{io_error, sled_error};
 use crate::folder::Folder;

@@ -11,11 +11,11 @@ use async_trait::async_trait;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_kit_log::{Batch, Bounds, Pipeline};
 use windlass_ports::{
     Claimed, Durability, Fencing, LogStore, MAX_FACT_BYTES, SessionFilter, SessionHead, Snapshot,
     StoreCapabilities, StoreError, StoreErrorKind, StoreRetry, Verified,
 };
-use windlass_store::{Batch, Bounds, Pipeline};
 
 use crate::error::{corrupt, corrupt_store, io_error};
 use crate::medium::Database;

@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
-use windlass::core::{FailureKind, StreamEvent, Usage};
-use windlass::ports::{Streaming, WireHeaders};
 use windlass_anthropic::uncached_input;
+use windlass_engine::core::{FailureKind, StreamEvent, Usage};
+use windlass_engine::ports::{Streaming, WireHeaders};
+use windlass_kit_http::{Decoder, Dialect, Fault, Origin, Reported, SseCaps, SseEvent, SseParser};
 use windlass_openai::{Api, Events};
-use windlass_wire::{Decoder, Dialect, Fault, Origin, Reported, SseCaps, SseEvent, SseParser};
 
 /// The most bytes of one body that are read.
 const BODY_BYTES: u64 = 256 * 1024 * 1024;

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use windlass::core::{FailureKind, Interrupter, Outcome};
-use windlass::ports::{StoreError, StoreErrorKind};
-use windlass::{AwaitError, Ended, SendError, StartError};
+use windlass_engine::core::{FailureKind, Interrupter, Outcome};
+use windlass_engine::ports::{StoreError, StoreErrorKind};
+use windlass_engine::{AwaitError, Ended, SendError, StartError};
 
 /// How the command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

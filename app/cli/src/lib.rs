@@ -21,7 +21,7 @@ use std::sync::Arc;
 use clap::Parser as _;
 use clap::error::ErrorKind;
 use tracing_subscriber::EnvFilter;
-use windlass::ports::LogStore;
+use windlass_engine::ports::LogStore;
 
 use crate::args::Args;
 use crate::exit::{Exit, Failure};
@@ -102,7 +102,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
     } else {
         if asks_for_json() {
             let failure = Failure::usage(error.to_string());
-            let now = windlass::ports::Clock::now(&wiring::clock());
+            let now = windlass_engine::ports::Clock::now(&wiring::clock());
             // Standard output may be what failed.
             let _ = Json.failed(&failure, None, now);
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
-use windlass::core::Interrupter;
+use windlass_engine::core::Interrupter;
 
 use crate::exit::{Exit, Failure};
 

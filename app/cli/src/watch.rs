@@ -2,10 +2,10 @@
 
 use std::io;
 
-use windlass::core::{
+use windlass_engine::core::{
     Because, Fact, GoalEnd, Hold, InputId, Interrupter, Outcome, Recorded, Scope, StopWhen, TurnId,
 };
-use windlass::{Conversation, Ended, Event, Subscription, TurnFold, TurnReport};
+use windlass_engine::{Conversation, Ended, Event, Subscription, TurnFold, TurnReport};
 
 use crate::exit::{Exit, Failure};
 use crate::present::{Present, tell, waiting_words};
@@ -217,7 +217,7 @@ impl Watch<'_> {
         };
         let asked = self.conversation.interrupt(by, scope, words, StopWhen::Now);
         match asked.await {
-            Ok(()) | Err(windlass::SendError::Rejected(_)) => Ok(()),
+            Ok(()) | Err(windlass_engine::SendError::Rejected(_)) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }

@@ -5,12 +5,12 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use windlass::core::{
+use windlass_engine::core::{
     Delivery, EffectClass, Fact, Interrupter, Limits, Lineage, Mode, OpenSession, Outcome,
     Permissions, RequestOptions, Scope, Seq, SessionId, Settings, StopWhen, Timestamp, Window,
 };
-use windlass::ports::{LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, ToolExecutor};
-use windlass::{Config, Conversation, Engine, Event, Send, Start};
+use windlass_engine::ports::{LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, ToolExecutor};
+use windlass_engine::{Config, Conversation, Engine, Event, Send, Start};
 use windlass_memory::MemoryStore;
 use windlass_testkit::clock::ManualClock;
 use windlass_testkit::provider::{ScriptedProvider, Step, call, calls, say, stall};
@@ -48,7 +48,7 @@ impl World {
             hooks: Arc::new(NoHooks),
             approver: Arc::new(NobodyAsked),
             clock: Arc::new(ManualClock::new(Timestamp(1_000), 7)),
-            programs: windlass::ports::Programs::none(),
+            programs: windlass_engine::ports::Programs::none(),
         };
         Self {
             engine: Engine::new(ports, Config::default()),
@@ -125,7 +125,7 @@ async fn a_turn_with_two_tools_settles_and_the_log_tells_it() {
     let kinds: Vec<&str> = log.iter().map(|fact| fact.fact.kind()).collect();
     assert_eq!(kinds.first(), Some(&"SessionOpened"));
     assert_eq!(kinds.last(), Some(&"TurnSettled"));
-    let loaded = windlass::load(world.store.as_ref(), &id(), 3)
+    let loaded = windlass_engine::load(world.store.as_ref(), &id(), 3)
         .await
         .unwrap();
     assert_eq!(loaded.session, conversation.state().await.unwrap());
@@ -197,7 +197,8 @@ async fn the_same_key_is_one_input() {
     assert_eq!(first, second);
     conversation.await_input(first).await.unwrap();
     let log = conversation.history(Seq::ZERO, 100).await.unwrap();
-    let queued = |fact: &&windlass::core::Recorded| matches!(fact.fact, Fact::InputQueued(_));
+    let queued =
+        |fact: &&windlass_engine::core::Recorded| matches!(fact.fact, Fact::InputQueued(_));
     assert_eq!(log.iter().filter(queued).count(), 1);
 }
 
@@ -211,7 +212,10 @@ async fn another_tenants_session_does_not_exist() {
         claims: std::collections::BTreeMap::new(),
     };
     let refused = world.engine.open(&id(), &other, Start::Existing).await;
-    assert!(matches!(refused, Err(windlass::StartError::Unknown(_))));
+    assert!(matches!(
+        refused,
+        Err(windlass_engine::StartError::Unknown(_))
+    ));
 }
 
 #[tokio::test]

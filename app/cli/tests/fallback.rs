@@ -10,15 +10,15 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass::core::{
+use windlass_engine::core::{
     Delivery, Fact, FailureKind, Limits, Lineage, Mode, OpenSession, Outcome, Permissions,
     Recorded, RequestOptions, Retry, Scope, Seq, SessionId, Settings, Timestamp, Window,
 };
-use windlass::ports::{
+use windlass_engine::ports::{
     LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Provider, ProviderCapabilities, ProviderError,
     SampleRequest, SampleStream,
 };
-use windlass::{Config, Conversation, Engine, Send, Start};
+use windlass_engine::{Config, Conversation, Engine, Send, Start};
 use windlass_memory::MemoryStore;
 use windlass_route::{Fallback, Link};
 use windlass_testkit::clock::ManualClock;
@@ -69,7 +69,7 @@ fn engine(store: &Arc<dyn LogStore>, provider: Arc<dyn Provider>) -> Engine {
         hooks: Arc::new(NoHooks),
         approver: Arc::new(NobodyAsked),
         clock: Arc::new(ManualClock::new(Timestamp(1_000), 7)),
-        programs: windlass::ports::Programs::none(),
+        programs: windlass_engine::ports::Programs::none(),
     };
     Engine::new(ports, Config::default())
 }
@@ -123,7 +123,7 @@ async fn log(store: &Arc<dyn LogStore>) -> Vec<Recorded> {
 
 /// Who was asked, in order: the attempts that failed with their class, and the answer.
 fn asked(log: &[Recorded]) -> Vec<(String, Option<FailureKind>)> {
-    let who = |asked: &Option<Box<windlass::core::Asked>>| {
+    let who = |asked: &Option<Box<windlass_engine::core::Asked>>| {
         let asked = asked.as_ref();
         asked.map_or_else(String::new, |asked| asked.provider.clone())
     };

@@ -6,14 +6,16 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use windlass::core::{
+use windlass_anthropic::{Anthropic, AnthropicConfig};
+use windlass_engine::core::{
     Asked, EffectClass, Fact, History, Limits, Lineage, LoweredBecause, LoweredPart, Lowering,
     Mode, OpenSession, Outcome, Permissions, PromptItem, Recorded, RequestOptions, Scope, Seq,
     SessionId, Settings, Timestamp, Widening, Window, decide, rehearse,
 };
-use windlass::ports::{LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Provider, ToolExecutor};
-use windlass::{Config, Engine, Send, Start};
-use windlass_anthropic::{Anthropic, AnthropicConfig};
+use windlass_engine::ports::{
+    LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Provider, ToolExecutor,
+};
+use windlass_engine::{Config, Engine, Send, Start};
 use windlass_http::http_wire;
 use windlass_memory::MemoryStore;
 use windlass_openai::{Api, OpenAi, OpenAiConfig, Server};
@@ -159,7 +161,7 @@ async fn a_session_goes_from_provider_to_provider_and_back() {
         hooks: Arc::new(NoHooks),
         approver: Arc::new(NobodyAsked),
         clock: Arc::new(ManualClock::new(Timestamp(1_000), 7)),
-        programs: windlass::ports::Programs::none(),
+        programs: windlass_engine::ports::Programs::none(),
     };
     let engine = Engine::new(ports, Config::default());
     let session = SessionId::new("s").unwrap();

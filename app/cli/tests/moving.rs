@@ -287,8 +287,8 @@ fn what_comes_through_a_pipe_is_checked_whole_too() {
 #[test]
 fn an_image_that_is_not_what_was_kept_is_found() {
     use std::sync::Arc;
-    use windlass::core::{Fact, Image, ImageMedia};
-    use windlass::ports::{Blobs as _, LogStore as _, codec};
+    use windlass_engine::core::{Fact, Image, ImageMedia};
+    use windlass_engine::ports::{Blobs as _, LogStore as _, codec};
     use windlass_file::{FileBlobs, FileStore};
     let place = Place::new();
     ok(place.run(&["run", "hello", "--session", "s", "--store", "file:here"]));

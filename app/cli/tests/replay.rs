@@ -54,8 +54,8 @@ fn envelope(fact: &Value) -> String {
     let keys = ["v", "session", "seq", "turn", "ts", "kind", "body"];
     let fields = keys.map(|key| format!("{}:{}", json!(key), fact[key]));
     let text = format!("{{{}}}", fields.join(","));
-    let fact = windlass::ports::codec::decode(text.as_bytes()).unwrap();
-    String::from_utf8(windlass::ports::codec::encode(&fact).unwrap()).unwrap()
+    let fact = windlass_engine::ports::codec::decode(text.as_bytes()).unwrap();
+    String::from_utf8(windlass_engine::ports::codec::encode(&fact).unwrap()).unwrap()
 }
 
 /// All files below a folder.
@@ -204,13 +204,13 @@ fn a_forged_digest_of_a_request_is_damage() {
 fn write_around(folder: &Path, log: &str) {
     use std::sync::Arc;
     use windlass_file::FileStore;
-    let facts: Vec<Arc<windlass::core::Recorded>> = log
+    let facts: Vec<Arc<windlass_engine::core::Recorded>> = log
         .lines()
-        .map(|line| Arc::new(windlass::ports::codec::decode(line.as_bytes()).unwrap()))
+        .map(|line| Arc::new(windlass_engine::ports::codec::decode(line.as_bytes()).unwrap()))
         .collect();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        use windlass::ports::LogStore as _;
+        use windlass_engine::ports::LogStore as _;
         let store = FileStore::open(folder.to_owned()).unwrap();
         let id = &facts[0].session;
         let claim = store.claim(id).await.unwrap();

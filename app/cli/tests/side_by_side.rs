@@ -11,13 +11,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use windlass::core::{
+use windlass_engine::core::{
     CallId, EffectClass, Fact, Limits, Lineage, Mode, ObservationStatus, OpenSession, Outcome,
     Permissions, ProgramEnd, ProgramMode, Recorded, RequestOptions, Scope, Seq, SessionId,
     Settings, Timestamp, TurnId, Window, decide, rehearse,
 };
-use windlass::ports::{LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Programs, ToolExecutor};
-use windlass::{Config, Conversation, Engine, Send, Start, TurnReport};
+use windlass_engine::ports::{
+    LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Programs, ToolExecutor,
+};
+use windlass_engine::{Config, Conversation, Engine, Send, Start, TurnReport};
 use windlass_ptclisp::PtcLisp;
 use windlass_testkit::Gate;
 use windlass_testkit::clock::ManualClock;

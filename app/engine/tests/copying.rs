@@ -11,11 +11,11 @@ mod copying {
 use std::sync::Arc;
 
 use copying::lying::Lying;
-use windlass::core::{Kept, Recorded, Seq, SessionId};
-use windlass::ports::{
+use windlass_engine::core::{Kept, Recorded, Seq, SessionId};
+use windlass_engine::ports::{
     BlobErrorKind, Blobs, Link, LogStore as _, MAX_APPEND_BYTES, NoBlobs, StoreErrorKind, codec,
 };
-use windlass::{CopyError, Keeper, copy};
+use windlass_engine::{CopyError, Keeper, copy};
 use windlass_testkit::blobs::HeldBlobs;
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 use windlass_testkit::golden;
@@ -33,7 +33,7 @@ fn log(name: &str, kept: &[Kept]) -> Vec<Arc<Recorded>> {
     let facts = golden::facts(&golden.log).unwrap().into_iter();
     let facts = facts.map(|mut fact| {
         fact.session = id();
-        if let windlass::core::Fact::CallObserved(observed) = &mut fact.fact {
+        if let windlass_engine::core::Fact::CallObserved(observed) = &mut fact.fact {
             let observation = Arc::make_mut(&mut observed.observation);
             observation.kept = kept.next().cloned();
         }
@@ -160,10 +160,10 @@ async fn another_log_of_that_id_is_left_alone() {
         assert!(!target.claimed(&id()));
     }
     // Nothing was written beside them either.
-    let name = windlass::named(
+    let name = windlass_engine::named(
         &facts
             .iter()
-            .find(|fact| !windlass::named(&fact.fact).is_empty())
+            .find(|fact| !windlass_engine::named(&fact.fact).is_empty())
             .unwrap()
             .fact,
     )[0]

@@ -8,15 +8,17 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use mockall::mock;
 use serde_json::json;
-use windlass::core::{
+use windlass_engine::core::{
     EffectClass, Epoch, Limits, Lineage, Mode, OpenSession, Permissions, PromptItem, Recorded,
     RequestOptions, Scope, Seq, SessionId, Settings, Timestamp, Window,
 };
-use windlass::ports::{
+use windlass_engine::ports::{
     Claimed, Durability, Fencing, LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, SessionFilter,
     SessionHead, StoreCapabilities, StoreError, StoreErrorKind, ToolExecutor as _, Verified,
 };
-use windlass::{Config, Conversation, Ended, Engine, Event, Send, SendError, Start, StartError};
+use windlass_engine::{
+    Config, Conversation, Ended, Engine, Event, Send, SendError, Start, StartError,
+};
 use windlass_testkit::Gate;
 use windlass_testkit::clock::ManualClock;
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
@@ -166,7 +168,7 @@ async fn open(
         hooks: Arc::new(NoHooks),
         approver: Arc::new(NobodyAsked),
         clock: Arc::new(ManualClock::new(Timestamp(1), 1)),
-        programs: windlass::ports::Programs::none(),
+        programs: windlass_engine::ports::Programs::none(),
     };
     let engine = Engine::new(ports, Config::default());
     let start = Start::Either(Box::new(OpenSession {
@@ -243,7 +245,7 @@ async fn a_locked_session_is_told_apart() {
         hooks: Arc::new(NoHooks),
         approver: Arc::new(NobodyAsked),
         clock: Arc::new(ManualClock::new(Timestamp(1), 1)),
-        programs: windlass::ports::Programs::none(),
+        programs: windlass_engine::ports::Programs::none(),
     };
     let engine = Engine::new(ports, Config::default());
     let id = SessionId::new("s").unwrap();

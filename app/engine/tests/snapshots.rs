@@ -11,15 +11,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::time::{Instant, timeout};
-use windlass::core::{
+use windlass_engine::core::{
     Epoch, Limits, Lineage, Mode, OpenSession, Permissions, Recorded, RequestOptions, Scope, Seq,
     SessionId, Settings, Timestamp, Window,
 };
-use windlass::ports::{
+use windlass_engine::ports::{
     Claimed, LogStore, NoHooks, NobodyAsked, Ports, SessionFilter, SessionHead, Snapshot,
     StoreCapabilities, StoreError, StoreErrorKind, ToolExecutor as _, Verified,
 };
-use windlass::{Config, Engine, Send, Start};
+use windlass_engine::{Config, Engine, Send, Start};
 use windlass_testkit::Gate;
 use windlass_testkit::blobs::HeldBlobs;
 use windlass_testkit::faulty::FaultyStore;
@@ -179,7 +179,7 @@ fn engine(store: &Shelf, snapshot_every: u64) -> Engine {
         hooks: Arc::new(NoHooks),
         approver: Arc::new(NobodyAsked),
         clock: Arc::new(RuntimeClock::new(Timestamp(1_000), 1)),
-        programs: windlass::ports::Programs::none(),
+        programs: windlass_engine::ports::Programs::none(),
     };
     let config = Config {
         page: 7,
@@ -250,18 +250,24 @@ async fn opening_a_session_reads_what_came_after_its_snapshot() {
     let store = Shelf::new(Some(1 << 20));
     let facts = turns(&store, 20, 10).await;
     store.read();
-    let loaded = windlass::load(&store, &id(), 7).await.unwrap();
+    let loaded = windlass_engine::load(&store, &id(), 7).await.unwrap();
     assert_eq!(store.read(), 1, "the fact at its position");
-    assert_eq!(loaded, windlass::fold(&store, &id(), 7).await.unwrap());
+    assert_eq!(
+        loaded,
+        windlass_engine::fold(&store, &id(), 7).await.unwrap()
+    );
     assert_eq!(store.read(), facts);
     // One turn more, and no snapshot of it.
     let before = store.kept().unwrap();
     let more = turns(&store, 1_000, 1).await;
     assert_eq!(store.kept().unwrap(), before);
     store.read();
-    let loaded = windlass::load(&store, &id(), 7).await.unwrap();
+    let loaded = windlass_engine::load(&store, &id(), 7).await.unwrap();
     assert_eq!(store.read(), 1 + more - facts);
-    assert_eq!(loaded, windlass::fold(&store, &id(), 7).await.unwrap());
+    assert_eq!(
+        loaded,
+        windlass_engine::fold(&store, &id(), 7).await.unwrap()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -269,7 +275,7 @@ async fn a_store_that_keeps_none_is_asked_for_none() {
     let store = Shelf::new(None);
     let facts = turns(&store, 20, 10).await;
     store.read();
-    windlass::load(&store, &id(), 7).await.unwrap();
+    windlass_engine::load(&store, &id(), 7).await.unwrap();
     assert_eq!(store.read(), facts);
     // Nor is one that nobody wants snapshots of.
     let store = Shelf::new(Some(1 << 20));
@@ -281,7 +287,7 @@ async fn a_store_that_keeps_none_is_asked_for_none() {
 async fn whatever_is_wrong_with_one_the_log_is_what_counts() {
     let store = Shelf::new(Some(1 << 20));
     let facts = turns(&store, 20, 10).await;
-    let whole = windlass::fold(&store, &id(), 7).await.unwrap();
+    let whole = windlass_engine::fold(&store, &id(), 7).await.unwrap();
     let good = store.kept().unwrap();
     let text = String::from_utf8(good.bytes.clone()).unwrap();
     let other = |change: &dyn Fn(&mut Snapshot)| {
@@ -321,9 +327,9 @@ async fn whatever_is_wrong_with_one_the_log_is_what_counts() {
     ];
     for (case, snapshot) in wrong.into_iter().enumerate() {
         store.put(snapshot);
-        let loaded = windlass::load(&store, &id(), 7).await.unwrap();
+        let loaded = windlass_engine::load(&store, &id(), 7).await.unwrap();
         assert_eq!(loaded, whole, "case {case}");
-        let audited = windlass::audit(&store, &id(), 7).await.unwrap();
+        let audited = windlass_engine::audit(&store, &id(), 7).await.unwrap();
         assert_eq!(audited.loaded, whole, "case {case}");
         assert!(
             audited.fault.is_some() && audited.snapshot.is_none(),
@@ -336,14 +342,17 @@ async fn whatever_is_wrong_with_one_the_log_is_what_counts() {
         assert_eq!(store.logs.log(&id()).len(), before, "case {case}");
     }
     store.put(good.clone());
-    let audited = windlass::audit(&store, &id(), 7).await.unwrap();
+    let audited = windlass_engine::audit(&store, &id(), 7).await.unwrap();
     assert_eq!((audited.snapshot, audited.fault), (Some(good.seq), None));
     for kind in [StoreErrorKind::Io, StoreErrorKind::Unavailable] {
         let failing = Shelf {
             fails: Some(kind),
             ..store.clone()
         };
-        assert_eq!(windlass::load(&failing, &id(), 7).await.unwrap(), whole);
+        assert_eq!(
+            windlass_engine::load(&failing, &id(), 7).await.unwrap(),
+            whole
+        );
     }
 }
 
@@ -361,7 +370,7 @@ async fn an_audit_finds_a_snapshot_of_another_state() {
     assert_ne!(kept.bytes, text.into_bytes());
     let at = kept.seq;
     store.put(kept);
-    let audited = windlass::audit(&store, &id(), 7).await.unwrap();
+    let audited = windlass_engine::audit(&store, &id(), 7).await.unwrap();
     let fault = audited.fault.unwrap();
     assert!(
         fault.contains(&format!("at position {at} is not what the log folds to")),
@@ -370,7 +379,7 @@ async fn an_audit_finds_a_snapshot_of_another_state() {
     assert_eq!(audited.snapshot, None);
     assert_eq!(
         audited.loaded,
-        windlass::fold(&store, &id(), 7).await.unwrap()
+        windlass_engine::fold(&store, &id(), 7).await.unwrap()
     );
 }
 

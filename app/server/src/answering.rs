@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
-use windlass::ports::LogStore;
+use windlass_engine::ports::LogStore;
 
 /// How long the stores together have for an answer.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -8,7 +8,7 @@ use axum::Router;
 use tokio::sync::{Semaphore, watch};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
-use windlass::ports::Clock;
+use windlass_engine::ports::Clock;
 
 use crate::access::{Access, Rates, Tickets, Uses};
 use crate::answering::Answering;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use tokio::time::{Instant, sleep_until};
-use windlass::core::Scope;
+use windlass_engine::core::Scope;
 
 use crate::access::{Grant, Pass, Quota, Right, SessionPass, TokenHash};
 use crate::app::App;

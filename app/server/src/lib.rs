@@ -20,4 +20,4 @@ pub use access::{Access, Grant, Quota, Right, Rights, TokenHash, new_token};
 pub use app::{Served, Server};
 pub use bounds::Bounds;
 pub use tenant::{House, Refusal, Tenant, Wish};
-pub use windlass;
+pub use windlass_engine;

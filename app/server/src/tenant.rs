@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use utoipa::ToSchema;
-use windlass::Engine;
-use windlass::core::{ContextPart, Limits, Mode, Permissions, ProgramTransport, Settings};
-use windlass::ports::{Blobs, LogStore};
+use windlass_engine::Engine;
+use windlass_engine::core::{ContextPart, Limits, Mode, Permissions, ProgramTransport, Settings};
+use windlass_engine::ports::{Blobs, LogStore};
 
 use crate::api::{LimitsShape, ModeShape, PermissionsShape, TransportShape};
 use crate::object;

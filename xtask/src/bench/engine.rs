@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use windlass::{Config, Conversation, Engine, Event, LiveKind, Send, Start, Subscription};
 use windlass_clock::SystemClock;
 use windlass_core::{
     Delta, Fact, Item, Limits, Lineage, Mode, ObservationStatus, OpenSession, Outcome, Permissions,
     RequestOptions, Scope, SessionId, Settings, Strategy, Widening, Window,
 };
+use windlass_engine::{Config, Conversation, Engine, Event, LiveKind, Send, Start, Subscription};
 use windlass_memory::MemoryStore;
 use windlass_ports::{LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Provider};
 
@@ -154,7 +154,7 @@ impl Contender {
             hooks: Arc::new(NoHooks),
             approver: Arc::new(NobodyAsked),
             clock: Arc::new(SystemClock::new()),
-            programs: windlass::ports::Programs::none(),
+            programs: windlass_engine::ports::Programs::none(),
         };
         let config = Config {
             limits: limits(),

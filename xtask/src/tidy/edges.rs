@@ -126,7 +126,9 @@ mod tests {
             ),
             package("windlass-sled", "adapters/sled"),
             package("windlass-file", "adapters/file"),
-            package("windlass", "app/engine"),
+            package("windlass-engine", "app/engine"),
+            package("windlass", "app/windlass"),
+            package("windlass-kit-log", "adapters/kit/log"),
             package("windlass-cli", "app/cli"),
             package("windlass-testkit", "testkit"),
             package("xtask", "xtask"),
@@ -158,10 +160,13 @@ mod tests {
             ("windlass-sled", Kind::Normal, "windlass-ports"),
             ("windlass-sled", Kind::Normal, "sled"),
             ("windlass-sled", Kind::Dev, "windlass-testkit"),
-            ("windlass", Kind::Normal, "windlass-ports"),
-            ("windlass", Kind::Dev, "windlass-testkit"),
+            ("windlass-engine", Kind::Normal, "windlass-ports"),
+            ("windlass-engine", Kind::Dev, "windlass-testkit"),
             ("windlass-testkit", Kind::Normal, "windlass-ports"),
             ("windlass-cli", Kind::Normal, "windlass-sled"),
+            ("windlass-sled", Kind::Normal, "windlass-kit-log"),
+            ("windlass-cli", Kind::Dev, "windlass-kit-log"),
+            ("windlass", Kind::Normal, "windlass-sled"),
             ("xtask", Kind::Normal, "windlass-cli"),
             ("windlass-core", Kind::Dev, "proptest"),
         ] {
@@ -179,13 +184,18 @@ mod tests {
             ("windlass-ports", Kind::Normal, "windlass-file"),
             ("windlass-sled", Kind::Normal, "windlass-file"),
             ("windlass-sled", Kind::Dev, "windlass-file"),
-            ("windlass-sled", Kind::Normal, "windlass"),
+            ("windlass-sled", Kind::Normal, "windlass-engine"),
             ("windlass-sled", Kind::Normal, "windlass-testkit"),
-            ("windlass", Kind::Normal, "windlass-file"),
-            ("windlass", Kind::Dev, "windlass-file"),
-            ("windlass", Kind::Normal, "windlass-testkit"),
-            ("windlass-testkit", Kind::Normal, "windlass"),
+            ("windlass-engine", Kind::Normal, "windlass-file"),
+            ("windlass-engine", Kind::Dev, "windlass-file"),
+            ("windlass-engine", Kind::Normal, "windlass-testkit"),
+            ("windlass-testkit", Kind::Normal, "windlass-engine"),
             ("windlass-cli", Kind::Normal, "windlass-testkit"),
+            ("windlass-cli", Kind::Normal, "windlass-kit-log"),
+            ("windlass-engine", Kind::Normal, "windlass-kit-log"),
+            ("windlass", Kind::Normal, "windlass-kit-log"),
+            ("windlass", Kind::Normal, "windlass-server"),
+            ("windlass-server", Kind::Normal, "windlass"),
             ("windlass-sled", Kind::Build, "cc"),
         ] {
             let found = adding(from, kind, to);
@@ -200,9 +210,9 @@ mod tests {
     #[test]
     fn a_finding_names_the_edge_and_what_to_do() {
         assert_eq!(
-            adding("windlass", Kind::Normal, "windlass-sled"),
+            adding("windlass-engine", Kind::Normal, "windlass-sled"),
             [
-                "app/engine/Cargo.toml: the edge windlass -> windlass-sled (dependency, \
+                "app/engine/Cargo.toml: the edge windlass-engine -> windlass-sled (dependency, \
               Engine -> Adapter) is new; remove it, or allow it in xtask/src/tidy/rules.rs with \
               a decision record"
             ]

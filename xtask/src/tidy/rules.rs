@@ -11,6 +11,8 @@ pub(super) enum Layer {
     Transport,
     Adapter,
     Engine,
+    /// The crate that embedders add: re-exports behind features.
+    Facade,
     /// What clients call over a network: a library that is handed its engines.
     Server,
     App,
@@ -30,11 +32,11 @@ pub(super) enum Kind {
 pub(super) const FOLDERS: &[(&str, Layer)] = &[
     ("core", Layer::Core),
     ("ports", Layer::Ports),
-    ("wire", Layer::Kit),
-    ("store", Layer::Kit),
+    ("adapters/kit/*", Layer::Kit),
     ("adapters/http", Layer::Transport),
     ("adapters/*", Layer::Adapter),
     ("app/engine", Layer::Engine),
+    ("app/windlass", Layer::Facade),
     ("app/server", Layer::Server),
     ("app/*", Layer::App),
     ("testkit", Layer::Testkit),
@@ -50,7 +52,11 @@ pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
         Kind::Dev,
         &[Layer::Core, Layer::Ports, Layer::Testkit],
     ),
-    (Layer::Transport, Kind::Normal, &[Layer::Core, Layer::Ports]),
+    (
+        Layer::Transport,
+        Kind::Normal,
+        &[Layer::Core, Layer::Ports, Layer::Kit],
+    ),
     (
         Layer::Transport,
         Kind::Dev,
@@ -94,6 +100,22 @@ pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
             Layer::Testkit,
         ],
     ),
+    (
+        Layer::Facade,
+        Kind::Normal,
+        &[
+            Layer::Core,
+            Layer::Ports,
+            Layer::Transport,
+            Layer::Adapter,
+            Layer::Engine,
+        ],
+    ),
+    (
+        Layer::Facade,
+        Kind::Dev,
+        &[Layer::Core, Layer::Ports, Layer::Testkit],
+    ),
     (Layer::Testkit, Kind::Normal, &[Layer::Core, Layer::Ports]),
     (Layer::Testkit, Kind::Dev, &[Layer::Core, Layer::Ports]),
     (
@@ -102,10 +124,10 @@ pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
         &[
             Layer::Core,
             Layer::Ports,
-            Layer::Kit,
             Layer::Transport,
             Layer::Adapter,
             Layer::Engine,
+            Layer::Facade,
             Layer::Server,
         ],
     ),
@@ -119,6 +141,7 @@ pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
             Layer::Transport,
             Layer::Adapter,
             Layer::Engine,
+            Layer::Facade,
             Layer::Server,
             Layer::Testkit,
         ],
@@ -133,6 +156,7 @@ pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
             Layer::Transport,
             Layer::Adapter,
             Layer::Engine,
+            Layer::Facade,
             Layer::Server,
             Layer::App,
             Layer::Testkit,
@@ -148,6 +172,7 @@ pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
             Layer::Transport,
             Layer::Adapter,
             Layer::Engine,
+            Layer::Facade,
             Layer::Server,
             Layer::App,
             Layer::Testkit,
@@ -332,7 +357,9 @@ mod tests {
         assert_eq!(layer("adapters/new"), Some(Layer::Adapter));
         assert_eq!(layer("app/engine"), Some(Layer::Engine));
         assert_eq!(layer("app/server"), Some(Layer::Server));
+        assert_eq!(layer("app/windlass"), Some(Layer::Facade));
         assert_eq!(layer("app/cli"), Some(Layer::App));
+        assert_eq!(layer("adapters/kit/log"), Some(Layer::Kit));
         assert_eq!(layer("adapters/a/b"), None);
         assert_eq!(layer("adapters"), None);
         assert_eq!(layer("tools"), None);

@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_technology_away_from_home_is_found() {
         let packages = [with(
-            package("windlass", "app/engine"),
+            package("windlass-engine", "app/engine"),
             Kind::Normal,
             &["sled"],
         )];

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use windlass_core::{Opaque, StreamEvent};
-use windlass_wire::Fault;
-use windlass_wire::json::{Text, given, is_json};
+use windlass_kit_http::Fault;
+use windlass_kit_http::json::{Text, given, is_json};
 
 use super::wire::{Delta, WireBlock};
 use crate::DIALECT;

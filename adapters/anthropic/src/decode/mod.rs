@@ -9,9 +9,9 @@ mod wire;
 
 use serde_json::Value;
 use windlass_core::{StopReason, StreamEvent, Usage};
+use windlass_kit_http::json::{given, read};
+use windlass_kit_http::{Dialect, Fault, Reported, Template};
 use windlass_ports::Streaming;
-use windlass_wire::json::{given, read};
-use windlass_wire::{Dialect, Fault, Reported, Template};
 
 use self::blocks::Blocks;
 use self::wire::{Event, Message, WireUsage, mend};

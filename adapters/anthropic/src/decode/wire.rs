@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use windlass_core::Usage;
-use windlass_wire::json::{Text, repair};
+use windlass_kit_http::json::{Text, repair};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

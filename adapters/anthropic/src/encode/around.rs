@@ -4,9 +4,9 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 use windlass_core::{FailureKind, Retry, Settings, ToolChoice, ToolSpec};
+use windlass_kit_http::misconfigured;
+use windlass_kit_http::request::{schema, write};
 use windlass_ports::{ProviderError, SampleRequest};
-use windlass_wire::misconfigured;
-use windlass_wire::request::{schema, write};
 
 use super::shape;
 use crate::config::Caching;

@@ -18,10 +18,10 @@ use windlass_core::{
     CallItem, ChainIter, Image, LoweredBecause, LoweredPart, Observation, ObservationStatus,
     PromptItem, ReasoningItem, Seq, output,
 };
+use windlass_kit_http::lowering::{self, Place, Report};
+use windlass_kit_http::request::{no_picture, tool_name, write};
+use windlass_kit_http::{Encoded, Pictures};
 use windlass_ports::ProviderError;
-use windlass_wire::lowering::{self, Place, Report};
-use windlass_wire::request::{no_picture, tool_name, write};
-use windlass_wire::{Encoded, Pictures};
 
 use super::fit::{call_id, input, is_whole};
 

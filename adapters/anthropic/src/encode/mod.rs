@@ -6,9 +6,9 @@ mod messages;
 mod shape;
 
 use windlass_core::{ChainIter, PromptItem, Settings};
+use windlass_kit_http::lowering::Place;
+use windlass_kit_http::{Encoded, Encoder, Pictures};
 use windlass_ports::{ProviderError, SampleRequest};
-use windlass_wire::lowering::Place;
-use windlass_wire::{Encoded, Encoder, Pictures};
 
 use crate::DIALECT;
 use crate::config::{AnthropicConfig, Caching};

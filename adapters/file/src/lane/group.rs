@@ -3,8 +3,8 @@
 use std::hint::black_box;
 
 use windlass_core::Seq;
+use windlass_kit_log::{End, Seat, Unit};
 use windlass_ports::{StoreError, Summary};
-use windlass_store::{End, Seat, Unit};
 
 use crate::error;
 use crate::format::{self, Draft, Group, Key, Opening, Place};

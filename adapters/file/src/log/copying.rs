@@ -1,8 +1,8 @@
 //! Copying a log, or a piece of it.
 
 use windlass_core::Seq;
+use windlass_kit_log::End;
 use windlass_ports::{Link, StoreError, StoreErrorKind, Summary};
-use windlass_store::End;
 
 use crate::error;
 use crate::log::{Log, Stopped, covering};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use rustix::fs::{FlockOperation, flock};
 use windlass_core::{Seq, SessionId};
+use windlass_kit_log::{Batch, End, Unit};
 use windlass_ports::{StoreError, codec};
-use windlass_store::{Batch, End, Unit};
 
 use crate::error;
 use crate::old::scan::{Found, Scan};

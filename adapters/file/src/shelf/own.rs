@@ -6,8 +6,8 @@
 
 use std::hint::black_box;
 
+use windlass_kit_log::Seat;
 use windlass_ports::{Link, Summary};
-use windlass_store::Seat;
 
 use crate::format::Key;
 use crate::map::{Added, Map, UnitAt};

@@ -6,7 +6,7 @@
 use windlass_core::StreamEvent;
 
 use super::wire::ToolDelta;
-use windlass_wire::json::{given, is_json};
+use windlass_kit_http::json::{given, is_json};
 
 /// The calls of one answer, in the order in which they appeared.
 #[derive(Debug, Default, Clone, PartialEq)]

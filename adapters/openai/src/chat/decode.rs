@@ -13,11 +13,11 @@ use super::details::Details;
 use super::messages::CONTENT;
 use super::wire::{Choice, Chunk, Delta, mend};
 use crate::quirks::{CallExtra, Quirks, ReasoningBack};
-use windlass_wire::Fault;
-use windlass_wire::Reported;
-use windlass_wire::Template;
-use windlass_wire::json::{Text, given, read};
-use windlass_wire::lowering::Place;
+use windlass_kit_http::Fault;
+use windlass_kit_http::Reported;
+use windlass_kit_http::Template;
+use windlass_kit_http::json::{Text, given, read};
+use windlass_kit_http::lowering::Place;
 
 /// Decodes one answer.
 #[derive(Debug, Clone, PartialEq)]

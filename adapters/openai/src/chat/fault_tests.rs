@@ -1,8 +1,8 @@
 //! Tests of what the Chat Completions decoder makes of failures inside of a stream.
 
 use windlass_core::{StreamEvent, Usage};
+use windlass_kit_http::{Fault, Reported};
 use windlass_ports::Streaming;
-use windlass_wire::{Fault, Reported};
 
 use super::decode::ChatDecoder;
 use crate::expected::{arguments, opened};

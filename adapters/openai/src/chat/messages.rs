@@ -12,10 +12,10 @@ use serde_json::value::RawValue;
 use windlass_core::{
     CallItem, ChainIter, Image, LoweredBecause, LoweredPart, PromptItem, ReasoningItem, Seq, output,
 };
+use windlass_kit_http::lowering::{self, Place, Report};
+use windlass_kit_http::request::{arguments, no_picture, separate, tool_name, write};
+use windlass_kit_http::{Encoded, Pictures};
 use windlass_ports::ProviderError;
-use windlass_wire::lowering::{self, Place, Report};
-use windlass_wire::request::{arguments, no_picture, separate, tool_name, write};
-use windlass_wire::{Encoded, Pictures};
 
 use crate::quirks::{
     AfterResults, CallExtra, ContextRole, EmptyContent, Quirks, ReasoningBack, UserTurns,
@@ -313,7 +313,7 @@ impl<'a> Writing<'a, '_> {
     fn extra(&mut self, call: &'a CallItem) -> Option<&'a RawValue> {
         let what = LoweredPart::CallOpaque;
         let read = |text: &'a str| serde_json::from_str::<&RawValue>(text).ok();
-        let object = |text: &str| text.starts_with('{') && windlass_wire::json::is_json(text);
+        let object = |text: &str| text.starts_with('{') && windlass_kit_http::json::is_json(text);
         match (self.quirks.call_extra, &call.opaque) {
             (CallExtra::None, None) => return None,
             (CallExtra::None, Some(opaque)) if self.here.made(opaque) => {

@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use windlass_core::{Settings, ToolSpec};
+use windlass_kit_http::request::{schema, write};
 use windlass_ports::ProviderError;
-use windlass_wire::request::{schema, write};
 
 use super::messages::plain;
 use crate::options::{self, Asked, Shape};

@@ -8,7 +8,7 @@ use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use windlass_wire::json::{Text, WireUsage, repair, repair_arguments, repair_usage};
+use windlass_kit_http::json::{Text, WireUsage, repair, repair_arguments, repair_usage};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

@@ -14,10 +14,10 @@ use windlass_ports::Streaming;
 use super::DIALECT;
 use super::items::{Items, Name};
 use super::wire::{Event, Response, WireItem, mend_event, mend_item, mend_response};
-use windlass_wire::Fault;
-use windlass_wire::Reported;
-use windlass_wire::Template;
-use windlass_wire::json::{self, WireUsage, given};
+use windlass_kit_http::Fault;
+use windlass_kit_http::Reported;
+use windlass_kit_http::Template;
+use windlass_kit_http::json::{self, WireUsage, given};
 
 /// Decodes one answer.
 #[derive(Debug, Clone, PartialEq)]

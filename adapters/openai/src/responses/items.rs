@@ -7,8 +7,8 @@ use windlass_core::{Opaque, StreamEvent};
 
 use super::parts::{Calling, Piece, Slots, Thought, close_pieces};
 use super::wire::WireItem;
-use windlass_wire::Fault;
-use windlass_wire::json::given;
+use windlass_kit_http::Fault;
+use windlass_kit_http::json::given;
 
 /// How many items one response may have.
 const MOST: usize = 4_096;

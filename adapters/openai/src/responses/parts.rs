@@ -5,7 +5,7 @@
 use windlass_core::{Opaque, StreamEvent};
 
 use super::wire::WireItem;
-use windlass_wire::json::{Text, given};
+use windlass_kit_http::json::{Text, given};
 
 /// Hands out slots. Each part gets its own when it first shows.
 #[derive(Debug, Default, Clone, PartialEq)]

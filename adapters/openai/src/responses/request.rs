@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use windlass_core::{
     ChainIter, Image, LoweredBecause, LoweredPart, PromptItem, Seq, Settings, ToolSpec, output,
 };
+use windlass_kit_http::lowering::{self, Place, Report};
+use windlass_kit_http::request::{arguments, no_picture, schema, separate, tool_name, write};
+use windlass_kit_http::{Encoded, Pictures};
 use windlass_ports::ProviderError;
-use windlass_wire::lowering::{self, Place, Report};
-use windlass_wire::request::{arguments, no_picture, schema, separate, tool_name, write};
-use windlass_wire::{Encoded, Pictures};
 
 use crate::encode::Transport;
 use crate::options::{self, Asked, Shape};

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use serde_json::Value;
 use windlass_core::{Asked, FailureKind, Prompt, Retry, Sent, SessionId, StreamEvent};
+use windlass_kit_http::{Dialect as _, Fault, Origin, SseCaps, SseError};
 use windlass_ports::{ProviderError, SampleStream, Streaming, WireError, WireHeaders};
-use windlass_wire::{Dialect as _, Fault, Origin, SseCaps, SseError};
 
 use super::known::Said;
 use super::pool::{Idle, Pool};

@@ -8,7 +8,7 @@ use windlass_core::{
     Assembled, Assembler, Caps, Chain, Item, Lowered, Prompt, PromptItem, Settings, StopReason,
     StreamEvent,
 };
-use windlass_wire::request::call_id;
+use windlass_kit_http::request::call_id;
 
 /// What is new is not known, and why: then all is sent.
 pub(super) type Why = &'static str;

@@ -15,10 +15,10 @@ use bytes::Bytes;
 use tokio::time::Instant;
 use url::Url;
 use windlass_core::{Asked, FailureKind, Retry, Sent};
+use windlass_kit_http::{Bodies, Client, Origin, SseCaps, Written};
 use windlass_ports::{
     ProviderError, SampleRequest, SampleStream, Segments, WireError, WireErrorKind,
 };
-use windlass_wire::{Bodies, Client, Origin, SseCaps, Written};
 
 use self::answer::{SocketAnswer, Taken};
 use self::known::{Known, Why};
@@ -214,7 +214,7 @@ impl Sockets {
         from: usize,
     ) -> Result<Written, ProviderError> {
         let mut head = br#"{"previous_response_id":"#.to_vec();
-        windlass_wire::request::write(&mut head, &known.response_id)?;
+        windlass_kit_http::request::write(&mut head, &known.response_id)?;
         head.push(b',');
         head.extend_from_slice(known.head.get(1..).unwrap_or_default());
         self.bodies

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 use windlass_core::{FailureKind, Item, Retry, Sent};
+use windlass_kit_http::SseCaps;
 use windlass_ports::Provider as _;
 use windlass_testkit::http::{Cut, Ended, ModelServer, Reply, Request};
 use windlass_testkit::{Answer, Gate};
-use windlass_wire::SseCaps;
 
 use crate::talk::{Session, ask, provider, request, step, user, ways};
 

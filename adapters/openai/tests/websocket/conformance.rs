@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use windlass_http::http_wire;
+use windlass_kit_http::SseCaps;
 use windlass_openai::{Api, OpenAi, OpenAiConfig};
 use windlass_ports::Provider;
 use windlass_testkit::http::Dialect;
 use windlass_testkit::provider::suite::{self, Endpoint, ProviderFixture};
-use windlass_wire::SseCaps;
 
 struct Sockets;
 

@@ -12,8 +12,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::sync::Mutex;
-use windlass::core::Scope;
-use windlass::ports::{Approval, ApprovalRequest, Approved, Approver, ApproverError, LogStore};
+use windlass_engine::core::Scope;
+use windlass_engine::ports::{
+    Approval, ApprovalRequest, Approved, Approver, ApproverError, LogStore,
+};
 
 use question::{Asker, Reply, edited, reply, shown};
 use terminal::Terminal;
@@ -57,7 +59,7 @@ impl AtTerminal {
         let Some(logs) = &self.logs else {
             return Asker::Model;
         };
-        match windlass::agent_of(logs.as_ref(), &request.session).await {
+        match windlass_engine::agent_of(logs.as_ref(), &request.session).await {
             Ok(None) => Asker::Model,
             Ok(Some(sent)) => Asker::Agent {
                 name: sent.agent,

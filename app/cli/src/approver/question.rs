@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use windlass::core::SessionId;
-use windlass::ports::ApprovalRequest;
+use windlass_engine::core::SessionId;
+use windlass_engine::ports::ApprovalRequest;
 
 use crate::present::visible;
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
-use windlass::core::SessionId;
+use windlass_engine::core::SessionId;
 use windlass_file::StretchAt;
 
 pub(crate) use parse::{

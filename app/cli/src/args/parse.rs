@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windlass::core::{
+use windlass_engine::core::{
     ArgumentPattern, Mode, Permissions, Price, ProgramTransport, Rule, RuleVerdict, SessionId,
     Strategy,
 };

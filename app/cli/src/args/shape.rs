@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
-use windlass::core::{Mode, Permissions, Price, ProgramTransport, Strategy};
+use windlass_engine::core::{Mode, Permissions, Price, ProgramTransport, Strategy};
 
 use super::parse::{
     Pattern, amount, duration, mode, pattern, permissions, price, strategy, transport, words,

@@ -6,10 +6,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Url;
-use windlass::core::{CallId, Digest, Seq, SessionId, Timestamp};
-use windlass::ports::{Segments, Wire, WireBody, WireHeaders, WireRequest, WireResponse};
-use windlass_http::{HttpConfig, http_wire_with};
-use windlass_wire::{Secret, is_loopback};
+use windlass_engine::core::{CallId, Digest, Seq, SessionId, Timestamp};
+use windlass_engine::ports::{Segments, Wire, WireBody, WireHeaders, WireRequest, WireResponse};
+use windlass_http::{HttpConfig, Secret, http_wire_with, is_loopback};
 
 use crate::exit::{Exit, Failure};
 

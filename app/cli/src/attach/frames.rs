@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use windlass::core::{CallId, Delta, Seq, SessionId, Timestamp, TurnId};
-use windlass::ports::codec;
-use windlass::{Event, Live, LiveKind};
-use windlass_wire::{SseCaps, SseParser};
+use windlass_engine::core::{CallId, Delta, Seq, SessionId, Timestamp, TurnId};
+use windlass_engine::ports::codec;
+use windlass_engine::{Event, Live, LiveKind};
+use windlass_http::{SseCaps, SseParser};
 
 /// The most that is taken of one event, in bytes: a fact has up to 16 MiB, and JSON may say a byte
 /// in six.
@@ -159,7 +159,7 @@ fn json<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, String> {
 
 #[cfg(test)]
 mod tests {
-    use windlass::core::SessionId;
+    use windlass_engine::core::SessionId;
 
     use super::*;
 

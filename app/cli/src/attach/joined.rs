@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use windlass::core::{Delta, Fact, Recorded, Seq};
-use windlass::{Live, LiveKind};
+use windlass_engine::core::{Delta, Fact, Recorded, Seq};
+use windlass_engine::{Live, LiveKind};
 
 /// What has been shown of the answer that streams.
 #[derive(Debug, Default)]
@@ -88,7 +88,7 @@ impl Joined {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use windlass::core::{SessionId, Timestamp, TurnId};
+    use windlass_engine::core::{SessionId, Timestamp, TurnId};
 
     use super::*;
 

@@ -10,8 +10,8 @@ mod questions;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use windlass::core::{Fact, Recorded, Seq};
-use windlass::{Event, TurnFold};
+use windlass_engine::core::{Fact, Recorded, Seq};
+use windlass_engine::{Event, TurnFold};
 
 use crate::exit::{Exit, Failure};
 use crate::present::{Human, Json, Present, first_words, tell};

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use windlass::core::{CallId, Fact, Recorded, Seq, TurnId};
-use windlass::ports::{ApprovalRequest, Approved, Approver as _, CancelSource};
+use windlass_engine::core::{CallId, Fact, Recorded, Seq, TurnId};
+use windlass_engine::ports::{ApprovalRequest, Approved, Approver as _, CancelSource};
 
 use super::far::{Far, Open, Said, Trouble};
 use crate::approver::AtTerminal;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use windlass::core::Seq;
-use windlass_wire::Secret;
+use windlass_engine::core::Seq;
+use windlass_http::Secret;
 
 use crate::args::Attach;
 use crate::attach::{Far, Watching};

@@ -1,8 +1,8 @@
 //! `windlass copy`: sessions from one store to another, byte for byte, with their outputs.
 
-use windlass::core::SessionId;
-use windlass::ports::SessionFilter;
-use windlass::{Copied, CopyError, Keeper};
+use windlass_engine::core::SessionId;
+use windlass_engine::ports::SessionFilter;
+use windlass_engine::{Copied, CopyError, Keeper};
 
 use super::{closed, damage, remark};
 use crate::args::Copy;
@@ -82,7 +82,7 @@ async fn one(
     session: &SessionId,
     failed: &mut Vec<Exit>,
 ) -> Result<(), Failure> {
-    match windlass::copy(from, to, session).await {
+    match windlass_engine::copy(from, to, session).await {
         Ok(copied) => {
             if let Some(why) = &copied.unclaimed {
                 tell(&format!(

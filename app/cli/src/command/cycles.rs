@@ -1,6 +1,6 @@
 //! What `windlass show --turns` says: a snapshot a cycle, as JSON or in a few lines.
 
-use windlass::core::{
+use windlass_engine::core::{
     Cycle, CycleCall, ProgramEnd, Recorded, SampleKind, TurnSnapshot, TurnSnapshots,
 };
 

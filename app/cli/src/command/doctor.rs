@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
 
-use windlass::ports::{
+use windlass_engine::ports::{
     BlobCapabilities, Durability, Fencing, StoreCapabilities, ToolExecutor as _,
 };
 
@@ -87,7 +87,7 @@ async fn store(site: &Site) -> Result<String, Failure> {
     }
     let Opened { store, blobs, .. } = site.open().await?;
     store
-        .sessions(windlass::ports::SessionFilter::ALL, None, 1)
+        .sessions(windlass_engine::ports::SessionFilter::ALL, None, 1)
         .await?;
     Ok(format!(
         "{}, {}",

@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use windlass::core::{Seq, SessionId};
-use windlass::ports::{StoreError, StoreErrorKind};
-use windlass::{SentOut, agents_of};
+use windlass_engine::core::{Seq, SessionId};
+use windlass_engine::ports::{StoreError, StoreErrorKind};
+use windlass_engine::{SentOut, agents_of};
 use windlass_file::FileStore;
 
 use super::remark::NAMED;

@@ -1,9 +1,9 @@
 //! `windlass export`: a session's log, whole or not at all; its outputs, and the sessions of its agents,
 //! where they are asked for.
 
-use windlass::StartError;
-use windlass::core::{Misfit, Seq, SessionId};
-use windlass::ports::{Link, Log};
+use windlass_engine::StartError;
+use windlass_engine::core::{Misfit, Seq, SessionId};
+use windlass_engine::ports::{Link, Log};
 
 use super::outputs::Names;
 use super::whole::{Head, Whole};
@@ -59,7 +59,7 @@ async fn with_agents(
     members: &mut Vec<Member>,
 ) -> Result<(), Failure> {
     loop {
-        let agents = windlass::agents_of(opened.store.as_ref(), &args.session).await;
+        let agents = windlass_engine::agents_of(opened.store.as_ref(), &args.session).await;
         if let Some((log, error)) = agents.unread.into_iter().next() {
             let mut failure = Failure::from(error);
             failure.message = format!(

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use windlass::core::{ContextPart, Delivery, Fact, Goal, Phase, Seq, Session, Settings, TurnId};
-use windlass::{Conversation, Event, Send, TurnFold};
+use windlass_engine::core::{
+    ContextPart, Delivery, Fact, Goal, Phase, Seq, Session, Settings, TurnId,
+};
+use windlass_engine::{Conversation, Event, Send, TurnFold};
 
 use super::turn::Task;
 use crate::exit::{Exit, Failure};
@@ -97,7 +99,7 @@ impl Follow<'_> {
 
 /// The turn that runs, or that begins now because an input waited.
 async fn unfinished(conversation: &Conversation) -> Result<Option<TurnId>, Failure> {
-    let ended = |ended: Arc<windlass::Ended>| Failure::from(&*ended);
+    let ended = |ended: Arc<windlass_engine::Ended>| Failure::from(&*ended);
     let state = conversation.state().await.map_err(ended)?;
     if let Phase::Turning(turn) = &state.phase {
         return Ok(Some(turn.id));

@@ -1,8 +1,8 @@
 //! `windlass fork`: a new session that goes on from a point of another one's log.
 
-use windlass::core::{Seq, SessionId};
-use windlass::ports::Clock as _;
-use windlass::{ForkAt, ForkError, Forked};
+use windlass_engine::core::{Seq, SessionId};
+use windlass_engine::ports::Clock as _;
+use windlass_engine::{ForkAt, ForkError, Forked};
 
 use super::closed;
 use super::turn::new_id;
@@ -29,10 +29,10 @@ pub(super) async fn fork(args: Fork) -> Result<Exit, Failure> {
         scope: super::me(),
         now,
     };
-    let forked = windlass::fork(&keeper, &asked).await;
+    let forked = windlass_engine::fork(&keeper, &asked).await;
     let forked = forked.map_err(|error| cut_short(error, &asked))?;
     tell(&words(&asked.of, &forked));
-    let loaded = windlass::load(keeper.store.as_ref(), &forked.session, PAGE).await?;
+    let loaded = windlass_engine::load(keeper.store.as_ref(), &forked.session, PAGE).await?;
     let waiting = match loaded.session.queue.len() {
         0 => None,
         1 => Some("1 input waits".to_owned()),

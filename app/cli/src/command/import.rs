@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use windlass::Parts;
-use windlass::core::{Recorded, Seq, SessionId};
-use windlass::ports::{Blobs, Claimed, Link, LogStore, Verified, codec};
+use windlass_engine::Parts;
+use windlass_engine::core::{Recorded, Seq, SessionId};
+use windlass_engine::ports::{Blobs, Claimed, Link, LogStore, Verified, codec};
 
 use super::lines::{self, Again, Lines};
 use super::outputs::{Names, Taking};

@@ -1,6 +1,6 @@
 //! What `windlass show --cache` says: a line a request, and a sum.
 
-use windlass::core::{CacheBreak, CacheEntry, CacheLedger, Recorded};
+use windlass_engine::core::{CacheBreak, CacheEntry, CacheLedger, Recorded};
 
 /// The story of a session's requests, as the providers' caches saw them.
 #[derive(Debug, Default)]
@@ -93,7 +93,7 @@ fn money(micros: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windlass::core::{Seq, Usage};
+    use windlass_engine::core::{Seq, Usage};
 
     #[test]
     fn a_line_says_what_was_missed_why_and_at_what_cost() {

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use windlass::core::{Recorded, Seq};
-use windlass::ports::{self, LogStore, codec};
+use windlass_engine::core::{Recorded, Seq};
+use windlass_engine::ports::{self, LogStore, codec};
 
 use super::closed;
 use crate::args::Log;

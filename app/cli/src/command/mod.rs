@@ -29,7 +29,7 @@ mod turn;
 mod verify;
 mod whole;
 
-use windlass::core::Scope;
+use windlass_engine::core::Scope;
 
 use crate::Layer;
 use crate::args::{Args, Command};

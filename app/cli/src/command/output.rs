@@ -2,8 +2,8 @@
 
 use std::io::{self, Write as _};
 
-use windlass::core::{CallId, Fact, Observation, Seq, SessionId};
-use windlass::ports::{BlobErrorKind, Blobs, LogStore};
+use windlass_engine::core::{CallId, Fact, Observation, Seq, SessionId};
+use windlass_engine::ports::{BlobErrorKind, Blobs, LogStore};
 
 use super::closed;
 use crate::exit::{Exit, Failure};

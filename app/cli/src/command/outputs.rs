@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
-use windlass::core::{Recorded, SessionId};
-use windlass::named;
-use windlass::ports::{BlobErrorKind, BlobWriter, Blobs};
+use windlass_engine::core::{Recorded, SessionId};
+use windlass_engine::named;
+use windlass_engine::ports::{BlobErrorKind, BlobWriter, Blobs};
 
 use super::closed;
 use crate::exit::{Exit, Failure};

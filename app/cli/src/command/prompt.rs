@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use windlass::Send;
-use windlass::core::{Image, ImageMedia};
+use windlass_engine::Send;
+use windlass_engine::core::{Image, ImageMedia};
 
 use crate::exit::Failure;
 use crate::signals::Signals;

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use windlass::SentOut;
-use windlass::core::{EffectClass, Fact, GOAL_TOOL, Phase, Seq, Session, SessionId, Settings};
-use windlass::ports::LogStore;
+use windlass_engine::SentOut;
+use windlass_engine::core::{
+    EffectClass, Fact, GOAL_TOOL, Phase, Seq, Session, SessionId, Settings,
+};
+use windlass_engine::ports::LogStore;
 
 use crate::exit::Failure;
 use crate::present::{complain, tell, visible};
@@ -158,7 +160,7 @@ pub(super) async fn on_changes(
 
 /// Says which agents are cut short by the end of the process: those that outlive their calls.
 pub(super) async fn on_unfinished_agents(store: &dyn LogStore, session: &SessionId) {
-    match windlass::unfinished_agents(store, session).await {
+    match windlass_engine::unfinished_agents(store, session).await {
         Ok(agents) => {
             for SentOut { session, agent, .. } in agents {
                 tell(&visible(&format!(
@@ -180,7 +182,7 @@ pub(super) async fn on_agents_left_behind(
 ) {
     let mut left = Vec::new();
     for session in sessions {
-        let agents = windlass::agents_of(store, session).await;
+        let agents = windlass_engine::agents_of(store, session).await;
         for (log, error) in agents.unread {
             tell(&format!(
                 "  which agents session {log} sent out is not known: {error}"

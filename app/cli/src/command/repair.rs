@@ -4,8 +4,8 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use windlass::core::{Seq, SessionId};
-use windlass::ports::StoreError;
+use windlass_engine::core::{Seq, SessionId};
+use windlass_engine::ports::StoreError;
 use windlass_file::{FileStore, Remains, StretchAt};
 
 use super::saving::Saving;

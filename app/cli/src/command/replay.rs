@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use windlass::core::{Rehearsed, SessionId};
+use windlass_engine::core::{Rehearsed, SessionId};
 
 use super::closed;
 use crate::args::Replay;
@@ -24,7 +24,7 @@ pub(super) async fn replay(args: Replay) -> Result<Exit, Failure> {
     }
     let store = Site::new(&args.place)?.open_to_read().await?.store;
     let verified = store.verify(id).await?;
-    let told = windlass::rehearse(store.as_ref(), id, PAGE).await?;
+    let told = windlass_engine::rehearse(store.as_ref(), id, PAGE).await?;
     if told.facts < verified.last.0 {
         let words = format!(
             "session {id}: the log holds {} facts, {} were read",

@@ -1,8 +1,8 @@
 //! `windlass sessions`: what a store holds.
 
 use serde_json::json;
-use windlass::core::{Fact, Lineage, Outcome, Seq, SessionId, Took};
-use windlass::ports::{LogStore, SessionFilter};
+use windlass_engine::core::{Fact, Lineage, Outcome, Seq, SessionId, Took};
+use windlass_engine::ports::{LogStore, SessionFilter};
 
 use super::closed;
 use crate::args::Listing;

@@ -1,8 +1,8 @@
 //! `windlass show`: a session's story, for people; its turns, cycle by cycle; or the whole output of
 //! one of its calls.
 
-use windlass::core::{CallId, Seq};
-use windlass::ports::LogStore;
+use windlass_engine::core::{CallId, Seq};
+use windlass_engine::ports::LogStore;
 
 use super::{closed, cycles::Cycles, ledger::CacheStory, output::output};
 use crate::args::Show;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use windlass::core::{
+use windlass_engine::core::{
     Interrupter, Lineage, OpenSession, Scope, Session, SessionId, Settings, StopWhen,
 };
-use windlass::ports::{Clock as _, LogStore, StoreErrorKind, ToolExecutor as _};
-use windlass::{Conversation, Start, StartError};
+use windlass_engine::ports::{Clock as _, LogStore, StoreErrorKind, ToolExecutor as _};
+use windlass_engine::{Conversation, Start, StartError};
 
 use super::follow::Follow;
 use super::{prompt, remark};
@@ -217,7 +217,7 @@ async fn recorded(
     if task.session.is_none() {
         return Ok(None);
     }
-    match windlass::load(store, id, 1_000).await {
+    match windlass_engine::load(store, id, 1_000).await {
         Ok(loaded) => Ok(Some(loaded.session)),
         Err(StartError::Unknown(_)) if !task.resumes => Ok(None),
         Err(StartError::Store(error)) if error.kind == StoreErrorKind::Unknown && !task.resumes => {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use windlass::core::{Fact, Seq, SessionId};
-use windlass::ports::{BlobErrorKind, Blobs, Log, LogStore, SessionFilter};
+use windlass_engine::core::{Fact, Seq, SessionId};
+use windlass_engine::ports::{BlobErrorKind, Blobs, Log, LogStore, SessionFilter};
 
 use super::{closed, damage};
 use crate::args::Verify;
@@ -60,7 +60,7 @@ async fn check(
     id: &SessionId,
 ) -> Result<String, Failure> {
     let verified = store.verify(id).await?;
-    let audited = windlass::audit(store.as_ref(), id, PAGE).await?;
+    let audited = windlass_engine::audit(store.as_ref(), id, PAGE).await?;
     let last = audited.loaded.last();
     if last < verified.last {
         let words = format!(
@@ -106,7 +106,7 @@ async fn outputs(
             true => (&mut images, "image"),
             false => (&mut outputs, "output"),
         };
-        for (sha256, bytes) in windlass::named(&fact.fact) {
+        for (sha256, bytes) in windlass_engine::named(&fact.fact) {
             match blobs.verify(id, sha256).await {
                 Ok(found) if found.bytes == bytes => beside.whole += 1,
                 Err(error) if error.kind == BlobErrorKind::NotFound => beside.missing += 1,

@@ -6,8 +6,8 @@
 //! earlier versions begin with their first fact.
 
 use serde::{Deserialize, Serialize};
-use windlass::core::{Folded, Misfit, Recorded, Seq, SessionId};
-use windlass::ports::Link;
+use windlass_engine::core::{Folded, Misfit, Recorded, Seq, SessionId};
+use windlass_engine::ports::Link;
 
 use crate::exit::{Exit, Failure};
 

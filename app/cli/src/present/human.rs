@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
 
-use windlass::core::{
+use windlass_engine::core::{
     CallId, CallItem, CallStarted, Delta, Edit, Fact, Item, Observation, ObservationStatus,
     Outcome, Recorded, SampleCut, Seq, SessionId, Stands, Timestamp,
 };
-use windlass::{Event, LiveKind, TurnReport, unfenced};
+use windlass_engine::{Event, LiveKind, TurnReport, unfenced};
 
 use super::story::{hook, program};
 use super::words::{first_words, goal_words, outcome_words, trigger_words, visible, waiting_words};

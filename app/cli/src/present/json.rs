@@ -4,9 +4,9 @@ use std::io::{self, Write as _};
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use windlass::core::{FACT_VERSION, Recorded, Seq, SessionId, Timestamp, TurnId};
-use windlass::ports::codec;
-use windlass::{Event, TurnReport};
+use windlass_engine::core::{FACT_VERSION, Recorded, Seq, SessionId, Timestamp, TurnId};
+use windlass_engine::ports::codec;
+use windlass_engine::{Event, TurnReport};
 
 use super::Present;
 use crate::exit::{Exit, Failure};

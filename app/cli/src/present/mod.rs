@@ -8,8 +8,8 @@ mod words;
 
 use std::io::{self, Write as _};
 
-use windlass::core::{Recorded, SessionId, Timestamp};
-use windlass::{Event, TurnReport};
+use windlass_engine::core::{Recorded, SessionId, Timestamp};
+use windlass_engine::{Event, TurnReport};
 
 pub(crate) use human::Human;
 pub(crate) use json::Json;

@@ -1,7 +1,7 @@
 //! Stories: a session's facts, each in one line, for people.
 
-use windlass::agent_session;
-use windlass::core::{
+use windlass_engine::agent_session;
+use windlass_engine::core::{
     ApprovalAnswered, CallId, ContextSource, Fact, HookDecided, HookVerdict, Item, Observation,
     ProgramEnd, ProgramRun, Recorded, SampleCut, Stands, TurnSettled, Verdict,
 };

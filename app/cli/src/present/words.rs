@@ -1,7 +1,7 @@
 //! Words: how texts, outcomes and settings read to a person.
 
-use windlass::TurnReport;
-use windlass::core::{
+use windlass_engine::TurnReport;
+use windlass_engine::core::{
     Fact, GoalEnd, LimitKind, Mode, ObservationStatus, Outcome, Permissions, Trigger,
 };
 

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use windlass::core::ContextPart;
+use windlass_engine::core::ContextPart;
 
 use crate::present::tell;
 

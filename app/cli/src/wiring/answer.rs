@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use windlass::core::AnswerShape;
+use windlass_engine::core::AnswerShape;
 use windlass_ptclisp::Signature;
 
 use crate::args::Shape;

@@ -1,6 +1,6 @@
 //! The tool by which a model says that the goal of its session is met.
 
-use windlass::core::{Concurrency, EffectClass, GOAL_TOOL, ToolSpec};
+use windlass_engine::core::{Concurrency, EffectClass, GOAL_TOOL, ToolSpec};
 
 /// The tool, as the model is shown it. The engine answers it; nothing runs.
 fn goal_tool() -> ToolSpec {

@@ -6,8 +6,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use windlass::core::ToolSpec;
-use windlass::ports::{Hooks, NoHooks};
+use windlass_engine::core::ToolSpec;
+use windlass_engine::ports::{Hooks, NoHooks};
 use windlass_hooks::{CommandHooks, ToolAlias};
 
 use super::tools::configured;

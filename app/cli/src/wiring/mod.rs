@@ -19,10 +19,10 @@ mod wire;
 
 use std::sync::Arc;
 
-use windlass::core::{Limits, Settings};
-use windlass::ports::{Approver, Hooks, Ports};
-use windlass::{Config, Engine, Toolbox};
 use windlass_clock::SystemClock;
+use windlass_engine::core::{Limits, Settings};
+use windlass_engine::ports::{Approver, Hooks, Ports};
+use windlass_engine::{Config, Engine, Toolbox};
 use windlass_replay::Recorder;
 
 use crate::signals;

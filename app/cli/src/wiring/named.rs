@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass::core::{Asked, StreamEvent};
-use windlass::ports::{
+use windlass_engine::core::{Asked, StreamEvent};
+use windlass_engine::ports::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
     Streaming,
 };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass::ports::{Inbox, LiveRelay};
+use windlass_engine::ports::{Inbox, LiveRelay};
 use windlass_nats::{NatsConfig, NatsRelay, NatsStore};
 use windlass_postgres::PostgresStore;
 

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass::Keeper;
-use windlass::ports::{Blobs, LogStore, StoreError};
+use windlass_engine::Keeper;
+use windlass_engine::ports::{Blobs, LogStore, StoreError};
 use windlass_file::{FileBlobs, FileStore, Stretch};
 use windlass_memory::{MemoryBlobs, MemoryStore};
 use windlass_nats::{NatsConfig, NatsStore};

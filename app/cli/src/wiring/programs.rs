@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
-use windlass::core::{ProgramLimits, ProgramMode, ProgramTransport, Settings};
-use windlass::ports::Programs;
+use windlass_engine::core::{ProgramLimits, ProgramMode, ProgramTransport, Settings};
+use windlass_engine::ports::Programs;
 use windlass_javascript::JavaScript;
 use windlass_ptclisp::PtcLisp;
 
@@ -122,7 +122,7 @@ fn data(file: &Path) -> Result<Arc<str>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windlass::core::{Limits, Mode, Permissions, RequestOptions, Window};
+    use windlass_engine::core::{Limits, Mode, Permissions, RequestOptions, Window};
 
     fn settings() -> Settings {
         Settings {

@@ -5,15 +5,15 @@ use std::env;
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass::core::Settings;
-use windlass::ports::{Provider, ProviderError};
 use windlass_anthropic::{ANTHROPIC_BASE_URL, Anthropic, AnthropicConfig};
 use windlass_demo::Demo;
+use windlass_engine::core::Settings;
+use windlass_engine::ports::{Provider, ProviderError};
 use windlass_http::HttpConfig;
+use windlass_openai::Models;
 use windlass_openai::{Api, OPENAI_BASE_URL, OpenAi, OpenAiConfig};
 use windlass_replay::Recorder;
 use windlass_route::{Fallback, Link, ModelPattern, Router};
-use windlass_wire::Models;
 
 use super::built_in::{BuiltIn, holds_no_name};
 use super::named::Named;

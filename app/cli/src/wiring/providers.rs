@@ -11,7 +11,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use windlass::core::FailureKind;
+use windlass_engine::core::FailureKind;
 use windlass_http::HttpConfig;
 
 use super::tools::configured;
@@ -289,7 +289,7 @@ mod tests {
         let (file, _) = file.split_once("```").unwrap();
         let read = parsed(file).unwrap();
         assert_eq!((read.providers.len(), read.chains.len()), (1, 1));
-        assert!(windlass_wire::Models::extended(&read.models().unwrap()).is_ok());
+        assert!(windlass_openai::Models::extended(&read.models().unwrap()).is_ok());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! it was to forbid would go on without a word.
 
 use serde_json::Value;
-use windlass::core::{ArgumentPattern, Rule, RuleVerdict, ToolSpec};
+use windlass_engine::core::{ArgumentPattern, Rule, RuleVerdict, ToolSpec};
 
 use crate::args::Shape;
 use crate::exit::Failure;

@@ -1,6 +1,6 @@
 //! Settings: those of a new session, and what a command changes in an existing one.
 
-use windlass::core::{
+use windlass_engine::core::{
     HookSpec, Limits, Mode, Permissions, RequestOptions, Settings, ToolSpec, Widening, Window,
 };
 

@@ -7,9 +7,9 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass::Toolbox;
-use windlass::core::stranger;
-use windlass::ports::ToolExecutor as _;
+use windlass_engine::Toolbox;
+use windlass_engine::core::stranger;
+use windlass_engine::ports::ToolExecutor as _;
 use windlass_localfs::{CommandTools, LocalFs, LocalFsConfig};
 
 use crate::exit::Failure;

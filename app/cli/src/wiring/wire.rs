@@ -4,7 +4,7 @@ use std::env;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use windlass::ports::Wire;
+use windlass_engine::ports::Wire;
 use windlass_http::{HttpConfig, http_wire_with};
 use windlass_replay::{Recorder, Redaction, ReplayError, Replayer};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use windlass::core::SessionId;
-use windlass::ports::{Heard, Hearing, LiveCapabilities, LiveRelay, News};
+use windlass_engine::core::SessionId;
+use windlass_engine::ports::{Heard, Hearing, LiveCapabilities, LiveRelay, News};
 
 /// A relay over another, of whose messages one in four is lost, by numbers that look random.
 pub(crate) struct Lossy {

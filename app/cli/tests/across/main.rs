@@ -18,8 +18,8 @@ mod seen;
 mod served;
 
 use serde_json::json;
-use windlass::core::{EffectClass, Seq, StreamEvent};
-use windlass::{Engine, Start};
+use windlass_engine::core::{EffectClass, Seq, StreamEvent};
+use windlass_engine::{Engine, Start};
 use windlass_testkit::provider::{Step, call, say};
 use windlass_testkit::tools::ScriptedTool;
 use windlass_testkit::{Answer, Gate};

@@ -3,14 +3,14 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use windlass::core::{
+use windlass_engine::core::{
     Limits, Lineage, Mode, OpenSession, Permissions, Recorded, RequestOptions, Scope, Seq,
     SessionId, Settings, Timestamp, Window,
 };
-use windlass::ports::{
+use windlass_engine::ports::{
     Inbox, LiveRelay, LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, ToolExecutor as _,
 };
-use windlass::{Config, Engine, Load, Peers, Send, Start};
+use windlass_engine::{Config, Engine, Load, Peers, Send, Start};
 use windlass_memory::MemoryStore;
 use windlass_nats::{NatsConfig, NatsRelay, NatsStore};
 use windlass_postgres::{PostgresConfig, PostgresStore};
@@ -200,7 +200,7 @@ impl Node {
             hooks: Arc::new(NoHooks),
             approver: Arc::new(NobodyAsked),
             clock: Arc::new(ManualClock::new(Timestamp(1_000), 7)),
-            programs: windlass::ports::Programs::none(),
+            programs: windlass_engine::ports::Programs::none(),
         };
         let peers = Peers {
             inbox: self.inbox.clone(),

@@ -5,8 +5,8 @@ use std::panic::Location;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windlass::core::{Delta, Fact, Item, Recorded, Seq, StreamEvent};
-use windlass::{Event, LiveKind, Watch};
+use windlass_engine::core::{Delta, Fact, Item, Recorded, Seq, StreamEvent};
+use windlass_engine::{Event, LiveKind, Watch};
 
 /// One who watches.
 pub(crate) struct Seen {

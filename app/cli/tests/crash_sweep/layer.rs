@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use windlass::ports::{Durability, LogStore};
+use windlass_engine::ports::{Durability, LogStore};
 use windlass_file::FileStore;
 use windlass_memory::MemoryStore;
 use windlass_sled::SledStore;

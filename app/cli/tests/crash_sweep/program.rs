@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::Mutex;
-use windlass::core::{Epoch, Recorded, Seq, SessionId};
-use windlass::ports::{
+use windlass_engine::core::{Epoch, Recorded, Seq, SessionId};
+use windlass_engine::ports::{
     Claimed, LogStore, SessionFilter, SessionHead, Snapshot, StoreCapabilities, StoreError,
     Verified,
 };

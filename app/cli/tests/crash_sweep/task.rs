@@ -1,7 +1,7 @@
 //! What a turn is to do: its tools, its model, and what must hold of it besides what is judged of any.
 
 use serde_json::{Value, json};
-use windlass::core::{
+use windlass_engine::core::{
     Fact, Item, Observation, ObservationStatus, Outcome, ProgramEnd, ProgramRun, Recorded,
 };
 use windlass_testkit::Answer;

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use windlass::core::{Fact, ObservationStatus, Recorded};
-use windlass::ports::codec;
+use windlass_engine::core::{Fact, ObservationStatus, Recorded};
+use windlass_engine::ports::codec;
 use windlass_testkit::crash::{Effect, Life, Plan};
 use windlass_testkit::http::ModelServer;
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::sleep;
-use windlass::core::{Fact, Recorded, Seq, SessionId};
-use windlass::ports::LogStore;
+use windlass_engine::core::{Fact, Recorded, Seq, SessionId};
+use windlass_engine::ports::LogStore;
 
 use crate::effects::Run;
 use crate::faults::{Blow, Outlasted, Struck};

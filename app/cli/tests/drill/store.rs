@@ -3,8 +3,8 @@
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::{Arc, Mutex};
 
-use windlass::core::{Seq, SessionId};
-use windlass::ports::LogStore;
+use windlass_engine::core::{Seq, SessionId};
+use windlass_engine::ports::LogStore;
 use windlass_nats::{NatsConfig, NatsStore};
 use windlass_postgres::{PostgresConfig, PostgresStore};
 use windlass_testkit::nats::{self, NatsServer};
@@ -130,7 +130,7 @@ impl Store {
 /// What a store has of a session: its log folded, as whoever goes on with it does, and then read.
 pub(crate) async fn log(store: &dyn LogStore, session: &str) -> Vec<String> {
     let id = SessionId::new(session).unwrap();
-    let folded = windlass::fold(store, &id, 1_000).await.unwrap();
+    let folded = windlass_engine::fold(store, &id, 1_000).await.unwrap();
     let mut log: Vec<String> = Vec::new();
     loop {
         let after = Seq(log.len() as u64);

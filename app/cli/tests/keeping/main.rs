@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::{Instant, sleep};
-use windlass::core::{EffectClass, Fact, ObservationStatus};
-use windlass::{Ended, SendError};
+use windlass_engine::core::{EffectClass, Fact, ObservationStatus};
+use windlass_engine::{Ended, SendError};
 use windlass_testkit::Gate;
 use windlass_testkit::provider::{ScriptedProvider, call, say, stall};
 use windlass_testkit::tools::{CounterTool, ScriptedTools};

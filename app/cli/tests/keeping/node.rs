@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windlass::core::{
+use windlass_engine::core::{
     Fact, Limits, Lineage, Mode, OpenSession, Permissions, Recorded, RequestOptions, Scope, Seq,
     SessionId, Settings, Timestamp, Window,
 };
-use windlass::ports::{LogStore as _, NoBlobs, NoHooks, NobodyAsked, Ports, ToolExecutor as _};
-use windlass::{Config, Conversation, Engine, Load, Peers, Send, Start, Takeover};
+use windlass_engine::ports::{
+    LogStore as _, NoBlobs, NoHooks, NobodyAsked, Ports, ToolExecutor as _,
+};
+use windlass_engine::{Config, Conversation, Engine, Load, Peers, Send, Start, Takeover};
 use windlass_memory::MemoryStore;
 use windlass_testkit::provider::ScriptedProvider;
 use windlass_testkit::tools::ScriptedTools;
@@ -68,7 +70,7 @@ impl Node {
             hooks: Arc::new(NoHooks),
             approver: Arc::new(NobodyAsked),
             clock: Arc::new(RuntimeClock::new(Timestamp(1_000), 1)),
-            programs: windlass::ports::Programs::none(),
+            programs: windlass_engine::ports::Programs::none(),
         };
         let peers = Peers {
             inbox: Arc::new(store.inbox()),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use windlass::core::{
+use windlass_engine::core::{
     Assembled, Assembler, CallItem, Caps, Image, ImageMedia, Item, Observation, ObservationStatus,
     Opaque, PromptItem, ReasoningItem, Seq,
 };

@@ -19,11 +19,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use windlass::core::{
+use windlass_engine::core::{
     AnswerShape, Asked, FailureKind, Image, ImageMedia, Lowered, LoweredPart, PromptItem,
     RequestOptions, SessionId, ToolChoice,
 };
-use windlass::ports::Blobs;
+use windlass_engine::ports::Blobs;
 use windlass_testkit::http::grammar;
 
 use places::{Place, Way, places};
@@ -142,7 +142,7 @@ async fn every_awkward_conversation_can_be_sent_anywhere() {
 
 #[tokio::test]
 async fn whatever_may_not_go_back_is_told_with_its_reason() {
-    use windlass::core::{LoweredBecause as Why, LoweredPart as Part};
+    use windlass_engine::core::{LoweredBecause as Why, LoweredPart as Part};
     let places = places();
     let mut found = Found::default();
     let mut seen = std::collections::BTreeSet::new();
@@ -178,7 +178,7 @@ async fn whatever_may_not_go_back_is_told_with_its_reason() {
 
 #[tokio::test]
 async fn reasoning_goes_back_where_it_came_from() {
-    use windlass::core::LoweredPart as Part;
+    use windlass_engine::core::LoweredPart as Part;
     let places = places();
     let (mut kept, mut found) = (Vec::new(), Found::default());
     for place in &places {

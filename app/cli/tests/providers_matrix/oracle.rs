@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use windlass::core::{CallItem, Lowered, LoweredPart, PromptItem};
+use windlass_engine::core::{CallItem, Lowered, LoweredPart, PromptItem};
 use windlass_testkit::http::Dialect;
 
 use crate::places::Place;

@@ -7,15 +7,15 @@ use std::task::{Context, Poll};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use windlass::core::{
+use windlass_anthropic::{Anthropic, AnthropicConfig};
+use windlass_engine::core::{
     Asked, Chain, Concurrency, EffectClass, Limits, Mode, Permissions, Prompt, PromptItem,
     RequestOptions, Seq, SessionId, Settings, StreamEvent, ToolSpec, TurnId, Window,
 };
-use windlass::ports::{
+use windlass_engine::ports::{
     KeptReader, Provider, ProviderError, SampleRequest, Streaming, Wire, WireBody, WireError,
     WireHeaders, WireRequest, WireResponse,
 };
-use windlass_anthropic::{Anthropic, AnthropicConfig};
 use windlass_openai::{Api, OpenAi, OpenAiConfig, Server};
 use windlass_testkit::http::Dialect;
 use windlass_testkit::http::grammar::{self, Profile, Rule};

@@ -2,7 +2,7 @@
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use windlass::core::{Fact, History, PromptItem, Recorded};
+use windlass_engine::core::{Fact, History, PromptItem, Recorded};
 use windlass_testkit::world::{Machine, random, run};
 
 use crate::Found;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use windlass::core::{
+use windlass_engine::core::{
     AnswerShape, FailureKind, Limits, Mode, Permissions, ProgramLimits, ProgramMode,
     ProgramTransport, RequestOptions, Retry, Settings, Strategy, ToolSpec, Window,
 };

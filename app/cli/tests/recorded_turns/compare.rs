@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde_json::{Value, json};
-use windlass::core::{ObservationStatus, Outcome, ProgramEnd, TurnSnapshot};
+use windlass_engine::core::{ObservationStatus, Outcome, ProgramEnd, TurnSnapshot};
 use windlass_ptclisp::Session;
 
 use crate::case::Case;

@@ -24,7 +24,7 @@ mod run;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windlass::core::EffectClass;
+use windlass_engine::core::EffectClass;
 
 use known::{DESIGN, THEIRS};
 

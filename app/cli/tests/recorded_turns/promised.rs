@@ -2,8 +2,8 @@
 //! and with answers that try to break it.
 
 use serde_json::json;
-use windlass::core::{EffectClass, PromptItem, SampleKind};
-use windlass::ports::SampleRequest;
+use windlass_engine::core::{EffectClass, PromptItem, SampleKind};
+use windlass_engine::ports::SampleRequest;
 use windlass_testkit::Answer;
 use windlass_testkit::provider::Step;
 

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use windlass::core::{
+use windlass_engine::core::{
     EffectClass, Fact, Lineage, Observation, ObservationStatus, OpenSession, Outcome, Scope, Seq,
     SessionId, Timestamp, TurnSnapshot, TurnSnapshots,
 };
-use windlass::ports::{
+use windlass_engine::ports::{
     LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Programs, SampleRequest, ToolExecutor as _,
 };
-use windlass::{Config, Engine, Send, Start};
+use windlass_engine::{Config, Engine, Send, Start};
 use windlass_memory::MemoryStore;
 use windlass_ptclisp::PtcLisp;
 use windlass_testkit::clock::ManualClock;

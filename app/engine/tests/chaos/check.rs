@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 
-use windlass::core::{
+use windlass_engine::core::{
     CallId, EffectKey, Fact, History, Item, ObservationStatus, PROGRAM_TOOL, Recorded, SessionId,
     Stands, decide, rehearse,
 };
-use windlass::ports::codec;
+use windlass_engine::ports::codec;
 use windlass_testkit::laws::{
     Begun, law_02_every_prefix_settles, law_04_no_key_starts_twice, law_05_one_observation_a_call,
     law_08_no_sample_without_reason, law_09_limits_hold, law_10_prompts_extend,

@@ -4,8 +4,10 @@ use std::panic::resume_unwind;
 use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
-use windlass::core::{Edit, HookOrder, HookPoint, HookReply, HookSpec, HookVerdict, OnFailure};
-use windlass::ports::{
+use windlass_engine::core::{
+    Edit, HookOrder, HookPoint, HookReply, HookSpec, HookVerdict, OnFailure,
+};
+use windlass_engine::ports::{
     Approval, ApprovalRequest, Approved, Approver, ApproverError, HookCall, HookContext, HookError,
     HookSubject, Hooks,
 };

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
-use windlass::core::{
+use windlass_engine::core::{
     Mode, Permissions, RequestOptions, Seq, SessionId, Settings, Timestamp, Window,
 };
-use windlass::ports::{NoBlobs, Ports, Programs};
-use windlass::{Config, Engine, Event, Start, Watch};
+use windlass_engine::ports::{NoBlobs, Ports, Programs};
+use windlass_engine::{Config, Engine, Event, Start, Watch};
 use windlass_testkit::Gate;
 use windlass_testkit::programs::ScriptedRuntime;
 

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use serde_json::json;
-use windlass::core::{FailureKind, Retry, StopReason, StreamEvent};
-use windlass::ports::{
+use windlass_engine::core::{FailureKind, Retry, StopReason, StreamEvent};
+use windlass_engine::ports::{
     Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Streaming,
 };
 use windlass_testkit::Answer;

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use windlass::core::{Demand, EffectKey, Seq, Session, SessionId, owed};
-use windlass::{Conversation, Engine, Start};
+use windlass_engine::core::{Demand, EffectKey, Seq, Session, SessionId, owed};
+use windlass_engine::{Conversation, Engine, Start};
 use windlass_testkit::laws::{Begun, Evidence, law_01_live_equals_fold};
 use windlass_testkit::world::{Machine, is_program};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use windlass::core::Seq;
-use windlass::ports::StoreErrorKind;
+use windlass_engine::core::Seq;
+use windlass_engine::ports::StoreErrorKind;
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 
 use crate::luck::Luck;

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use windlass::core::{
+use windlass_engine::core::{
     Fact, History, MadeCall, ObservationStatus, ProgramEnd, ProgramFault, ProgramLimits,
     ProgramMode, ProgramTransport, Recorded, SampleKind,
 };
-use windlass::ports::{ProgramAnswer, ProgramRuntime as _, ProgramStep, ProgramWorld};
+use windlass_engine::ports::{ProgramAnswer, ProgramRuntime as _, ProgramStep, ProgramWorld};
 use windlass_testkit::Answer;
 use windlass_testkit::programs::{SCRIPTED, ScriptedRuntime};
 

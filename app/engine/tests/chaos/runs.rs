@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use windlass::core::{CallId, EffectKey, Fact, HookAt, Recorded, Seq, Session, SessionId};
-use windlass::ports::CancelSignal;
+use windlass_engine::core::{CallId, EffectKey, Fact, HookAt, Recorded, Seq, Session, SessionId};
+use windlass_engine::ports::CancelSignal;
 
 use crate::world::World;
 

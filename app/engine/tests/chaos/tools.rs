@@ -3,8 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
-use windlass::core::{EffectClass, EffectKey, Fact, Observation, ObservationStatus, Seq, ToolSpec};
-use windlass::ports::{ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor};
+use windlass_engine::core::{
+    EffectClass, EffectKey, Fact, Observation, ObservationStatus, Seq, ToolSpec,
+};
+use windlass_engine::ports::{ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor};
 use windlass_testkit::laws::Begun;
 use windlass_testkit::tools::{CounterTool, ScriptedTool, ScriptedTools};
 

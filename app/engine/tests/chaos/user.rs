@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use windlass::core::{
+use windlass_engine::core::{
     Delivery, Interrupter, Lineage, OpenSession, Scope, Seq, SessionId, StopWhen,
 };
-use windlass::{Conversation, Ended, Engine, Event, Send, SendError, Start};
+use windlass_engine::{Conversation, Ended, Engine, Event, Send, SendError, Start};
 
 use crate::life::settings;
 use crate::world::{Sent, Watched, World, pause};

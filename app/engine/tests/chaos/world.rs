@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use windlass::core::{InputId, Limits, ProgramTransport, Recorded, Seq, SessionId};
+use windlass_engine::core::{InputId, Limits, ProgramTransport, Recorded, Seq, SessionId};
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::laws::Begun;

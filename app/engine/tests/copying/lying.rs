@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass::core::{Epoch, Recorded, Seq, SessionId};
-use windlass::ports::{
+use windlass_engine::core::{Epoch, Recorded, Seq, SessionId};
+use windlass_engine::ports::{
     Claimed, Link, LogStore, SessionFilter, SessionHead, StoreCapabilities, StoreError,
     StoreErrorKind, Verified,
 };

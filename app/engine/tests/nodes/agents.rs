@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use windlass::core::{
+use windlass_engine::core::{
     AgentSpec, Concurrency, EffectClass, Fact, Interrupter, Limits, Lineage, ObservationStatus,
     OpenSession, Outcome, Recorded, SessionId, StopWhen, ToolSpec, WhenParentEnds,
 };
-use windlass::{Conversation, Start};
+use windlass_engine::{Conversation, Start};
 use windlass_testkit::Gate;
 use windlass_testkit::nodes::{InboxFault, InboxOperation};
 use windlass_testkit::provider::{ScriptedProvider, Step, call, say};

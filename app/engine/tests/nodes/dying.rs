@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::Instant;
-use windlass::core::{Delta, EffectClass, Fact, InputId, Outcome, Seq};
-use windlass::{Ended, Event, LiveKind, StartError, Watch};
+use windlass_engine::core::{Delta, EffectClass, Fact, InputId, Outcome, Seq};
+use windlass_engine::{Ended, Event, LiveKind, StartError, Watch};
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 use windlass_testkit::nodes::{InboxFault, InboxOperation, Nodes};

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windlass::core::{
+use windlass_engine::core::{
     Fact, Limits, Lineage, Mode, OpenSession, Permissions, Recorded, RequestOptions, Scope,
     SessionId, Settings, Timestamp, Window, decide, rehearse,
 };
-use windlass::ports::{Approver, NoHooks, NobodyAsked, Ports, ToolExecutor};
-use windlass::{Config, Conversation, Engine, Load, Peers, Send, Start, Takeover};
+use windlass_engine::ports::{Approver, NoHooks, NobodyAsked, Ports, ToolExecutor};
+use windlass_engine::{Config, Conversation, Engine, Load, Peers, Send, Start, Takeover};
 use windlass_testkit::blobs::HeldBlobs;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::nodes::{InboxFault, InboxOperation, NoRelay, Node, Nodes};
@@ -155,7 +155,7 @@ impl Fleet {
             hooks: Arc::new(NoHooks),
             approver: self.approver.clone(),
             clock: self.clock.clone(),
-            programs: windlass::ports::Programs::none(),
+            programs: windlass_engine::ports::Programs::none(),
         }
     }
 

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use windlass::core::{Fact, Goal, InputId, Interrupter, Session, StopWhen};
-use windlass::ports::{InboxErrorKind, Letter, LetterId};
-use windlass::{SendError, StartError, Stop};
+use windlass_engine::core::{Fact, Goal, InputId, Interrupter, Session, StopWhen};
+use windlass_engine::ports::{InboxErrorKind, Letter, LetterId};
+use windlass_engine::{SendError, StartError, Stop};
 use windlass_testkit::Gate;
 use windlass_testkit::nodes::{InboxFault, InboxOperation, Nodes};
 use windlass_testkit::provider::{say, stall};
@@ -138,7 +138,7 @@ async fn what_nobody_can_do_now_waits_and_is_done_later_and_once() {
     let reached = soon(full[1].engine.reach(&id("s"), &me())).await.unwrap();
     let input = soon(reached.send(pay())).await.unwrap();
     let log = fleet.log();
-    let queued = |one: &&windlass::core::Recorded| matches!(one.fact, Fact::InputQueued(_));
+    let queued = |one: &&windlass_engine::core::Recorded| matches!(one.fact, Fact::InputQueued(_));
     let queued = log.iter().find(queued).unwrap();
     assert_eq!((input, fleet.texts().len()), (InputId(queued.seq.0), 1));
 }

@@ -1,11 +1,11 @@
 //! What is said at a node that does not drive the session is done by the one that does.
 
 use serde_json::json;
-use windlass::core::{
+use windlass_engine::core::{
     Answer, EffectClass, Fact, Goal, InputId, Interrupter, Outcome, Reject, Scope, StopWhen,
     TurnId, Widening,
 };
-use windlass::{SendError, StartError, Stop};
+use windlass_engine::{SendError, StartError, Stop};
 use windlass_testkit::Gate;
 use windlass_testkit::approver::ScriptedApprover;
 use windlass_testkit::provider::{call, say};

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::Instant;
-use windlass::core::{EffectClass, Fact, ObservationStatus, Outcome, Recorded, SessionId};
-use windlass::ports::StoreErrorKind;
+use windlass_engine::core::{EffectClass, Fact, ObservationStatus, Outcome, Recorded, SessionId};
+use windlass_engine::ports::StoreErrorKind;
 use windlass_testkit::Gate;
 use windlass_testkit::nodes::Nodes;
 use windlass_testkit::provider::{ScriptedProvider, call, say, stall};

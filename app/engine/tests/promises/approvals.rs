@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use windlass::core::{
+use windlass_engine::core::{
     Answer, Digest, Edit, EffectClass, Fact, ObservationStatus, Outcome, Permissions, Reject, Scope,
 };
-use windlass::ports::AnsweredElsewhere;
-use windlass::{Conversation, PendingApproval, SendError};
+use windlass_engine::ports::AnsweredElsewhere;
+use windlass_engine::{Conversation, PendingApproval, SendError};
 use windlass_testkit::approver::{QuestionEnded, ScriptedApprover, allow, allow_with, deny};
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::provider::{ScriptedProvider, call, say};
@@ -21,7 +21,7 @@ struct Paying {
     counter: CounterTool,
 }
 
-fn paying(approver: impl windlass::ports::Approver) -> Paying {
+fn paying(approver: impl windlass_engine::ports::Approver) -> Paying {
     let counter = CounterTool::new("pay", EffectClass::Effectful);
     let provider = ScriptedProvider::responding(|request| match request.prompt.items.len() {
         0..=2 => call("pay", json!({ "to": "somebody" })),

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use serde_json::json;
-use windlass::core::{EffectClass, Fact, Observation, ObservationStatus, Outcome, ToolSpec};
-use windlass::ports::{ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor};
-use windlass::{Send, Toolbox};
+use windlass_engine::core::{EffectClass, Fact, Observation, ObservationStatus, Outcome, ToolSpec};
+use windlass_engine::ports::{ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor};
+use windlass_engine::{Send, Toolbox};
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::provider::{ScriptedProvider, call, say};

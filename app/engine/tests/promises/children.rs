@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use windlass::core::{CallId, EffectClass, Fact, Lineage, OpenSession, Permissions, Reject, Scope};
-use windlass::{Start, StartError};
+use windlass_engine::core::{
+    CallId, EffectClass, Fact, Lineage, OpenSession, Permissions, Reject, Scope,
+};
+use windlass_engine::{Start, StartError};
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::provider::{call, say};
 use windlass_testkit::tools::ScriptedTool;

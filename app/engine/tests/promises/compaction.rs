@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use serde_json::json;
-use windlass::core::{
+use windlass_engine::core::{
     Compacted, EffectClass, Fact, FailureKind, HookPoint, HookReply, HookSpec, Outcome, Prompt,
     PromptItem, Retry, SUMMARY_INSTRUCTIONS, Strategy, Window,
 };
-use windlass::ports::{HookCall, HookContext, HookError, Hooks, Redactor};
-use windlass::{Event, LiveKind, Send};
+use windlass_engine::ports::{HookCall, HookContext, HookError, Hooks, Redactor};
+use windlass_engine::{Event, LiveKind, Send};
 use windlass_testkit::Answer;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::hooks::{ScriptedHook, ScriptedHooks};

@@ -7,12 +7,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
-use windlass::core::{Epoch, Recorded, Seq, SessionId};
-use windlass::ports::{
+use windlass_engine::core::{Epoch, Recorded, Seq, SessionId};
+use windlass_engine::ports::{
     Claimed, LogStore, SessionFilter, SessionHead, StoreCapabilities, StoreError, StoreErrorKind,
     Verified,
 };
-use windlass::{Event, Watch};
+use windlass_engine::{Event, Watch};
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::provider::{ScriptedProvider, say};
 use windlass_testkit::tools::ScriptedTools;

@@ -4,11 +4,11 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use windlass::core::{
+use windlass_engine::core::{
     EffectClass, Fact, Hold, Image, ImageMedia, Recorded, Scope, Seq, decide, rehearse,
 };
-use windlass::ports::{Blobs as _, LogStore as _, StoreErrorKind};
-use windlass::{ForkError, Forked, Keeper, Send, Start, StartError, copy, load};
+use windlass_engine::ports::{Blobs as _, LogStore as _, StoreErrorKind};
+use windlass_engine::{ForkError, Forked, Keeper, Send, Start, StartError, copy, load};
 use windlass_testkit::Gate;
 use windlass_testkit::blobs::HeldBlobs;
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
@@ -396,7 +396,7 @@ async fn a_fork_is_copied_and_loaded_like_any_session() {
     assert_eq!(here.session.missing(), None);
     // A snapshot of it reads.
     let kept = serde_json::to_vec(&here).unwrap();
-    let read: windlass::Loaded = serde_json::from_slice(&kept).unwrap();
+    let read: windlass_engine::Loaded = serde_json::from_slice(&kept).unwrap();
     assert!(read == here);
     let shut = fork(&world, "s", end, "late").await;
     assert!(matches!(shut, Err(ForkError::Shut(_))), "{shut:?}");

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use serde_json::json;
-use windlass::core::{
+use windlass_engine::core::{
     EffectClass, Fact, HookAt, HookDecided, HookPoint, HookReply, HookSpec, HookVerdict,
     Interrupter, Observation, ObservationStatus, Outcome, StopWhen,
 };
-use windlass::ports::{CancelSignal, HookCall, HookContext, HookError, HookSubject, Hooks};
+use windlass_engine::ports::{CancelSignal, HookCall, HookContext, HookError, HookSubject, Hooks};
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::hooks::{HookEnded, ScriptedHook, ScriptedHooks, context, deny, edit};
 use windlass_testkit::provider::{call, calls, say, stall};

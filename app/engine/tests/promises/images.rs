@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use windlass::core::{Fact, Image, ImageMedia, Outcome, PromptItem, Reject};
-use windlass::{Send, SendError};
+use windlass_engine::core::{Fact, Image, ImageMedia, Outcome, PromptItem, Reject};
+use windlass_engine::{Send, SendError};
 use windlass_testkit::blobs::HeldBlobs;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::provider::{ScriptedProvider, say};

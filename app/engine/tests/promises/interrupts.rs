@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use serde_json::json;
-use windlass::core::{
+use windlass_engine::core::{
     EffectClass, Interrupter, Observation, ObservationStatus, Outcome, StopWhen, ToolSpec,
 };
-use windlass::ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
+use windlass_engine::ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::provider::{ScriptedProvider, call, say};
 use windlass_testkit::tools::ScriptedTool;

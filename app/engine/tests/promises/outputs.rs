@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::json;
-use windlass::core::{Concurrency, EffectClass, Kept, Observation, ObservationStatus, ToolSpec};
-use windlass::ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
+use windlass_engine::core::{
+    Concurrency, EffectClass, Kept, Observation, ObservationStatus, ToolSpec,
+};
+use windlass_engine::ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
 use windlass_testkit::blobs::HeldBlobs;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::provider::{ScriptedProvider, call, say};

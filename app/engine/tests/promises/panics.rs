@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::json;
-use windlass::core::{EffectClass, ObservationStatus, Outcome, StreamEvent};
-use windlass::ports::{
+use windlass_engine::core::{EffectClass, ObservationStatus, Outcome, StreamEvent};
+use windlass_engine::ports::{
     Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Streaming,
 };
-use windlass::{Ended, SendError, StartError};
+use windlass_engine::{Ended, SendError, StartError};
 use windlass_testkit::faulty::{FaultyStore, Operation};
 use windlass_testkit::provider::{ScriptedProvider, call, say};
 use windlass_testkit::tools::{ScriptedTool, ScriptedTools};

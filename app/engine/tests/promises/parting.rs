@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tokio::time::Instant;
-use windlass::core::{Answer, EffectClass, Fact, ObservationStatus, Permissions, Scope};
-use windlass::{Ended, Event, Parted, SendError, Start, StartError};
+use windlass_engine::core::{Answer, EffectClass, Fact, ObservationStatus, Permissions, Scope};
+use windlass_engine::{Ended, Event, Parted, SendError, Start, StartError};
 use windlass_testkit::Gate;
 use windlass_testkit::approver::ScriptedApprover;
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
@@ -309,7 +309,7 @@ async fn a_process_takes_up_what_its_tenant_left_open_and_says_what_it_does_not(
         opening.owner = owner.clone();
         let start = Start::New(opening);
         let conversation = world.engine.open(&id(name), &owner, start).await.unwrap();
-        let said = windlass::Send::new(owner, "hello");
+        let said = windlass_engine::Send::new(owner, "hello");
         conversation.send(said).await.unwrap();
         conversation
     };

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use windlass::core::{
+use windlass_engine::core::{
     Delta, EffectClass, Fact, Item, Permissions, PromptItem, ReasoningItem, Rule, RuleVerdict,
     StreamEvent, Widening,
 };
-use windlass::ports::{NobodyAsked, Redactor};
-use windlass::{Event, LiveKind, PrefixReport};
+use windlass_engine::ports::{NobodyAsked, Redactor};
+use windlass_engine::{Event, LiveKind, PrefixReport};
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::hooks::ScriptedHooks;
 use windlass_testkit::provider::{ScriptedProvider, Step, call, say};
@@ -263,7 +263,7 @@ async fn rules_are_found_in_what_the_arguments_say() {
     let rule = |verdict, pattern: &str| Rule {
         verdict,
         tool: "pa*".into(),
-        argument: Some(windlass::core::ArgumentPattern {
+        argument: Some(windlass_engine::core::ArgumentPattern {
             name: "to".into(),
             pattern: pattern.into(),
         }),

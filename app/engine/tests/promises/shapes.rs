@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use windlass::core::{
+use windlass_engine::core::{
     AnswerShape, Because, ContextSource, EffectClass, Fact, Outcome, PromptItem, Settings, Widening,
 };
-use windlass::{SendError, StartError, unfenced};
+use windlass_engine::{SendError, StartError, unfenced};
 use windlass_testkit::provider::{ScriptedProvider, Step, call, say};
 use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
 
@@ -122,7 +122,7 @@ async fn what_is_wrong_with_an_answer_cannot_leave_its_frame() {
     // The words stand in the fact as they are, and the frame is put around them when they are shown.
     assert!(told[0].contains("</context>"), "{told:?}");
     let conversation = world.open("s").await;
-    let history = windlass::load(&*Arc::new(world.store.clone()), &id("s"), 100).await;
+    let history = windlass_engine::load(&*Arc::new(world.store.clone()), &id("s"), 100).await;
     drop(conversation);
     let history = history.unwrap().history;
     let shown = history.items().iter().find_map(|item| match item {

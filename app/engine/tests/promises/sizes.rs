@@ -1,9 +1,9 @@
 //! What is larger than a fact may be never reaches the store, and ends nothing.
 
 use serde_json::json;
-use windlass::core::{EffectClass, FailureKind, Outcome, Widening};
-use windlass::ports::LogStore as _;
-use windlass::{Send, SendError};
+use windlass_engine::core::{EffectClass, FailureKind, Outcome, Widening};
+use windlass_engine::ports::LogStore as _;
+use windlass_engine::{Send, SendError};
 use windlass_testkit::provider::{call, say};
 use windlass_testkit::tools::ScriptedTool;
 

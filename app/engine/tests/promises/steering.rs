@@ -1,10 +1,10 @@
 //! Steering: the user speaks while the model does; what it said stays, and the turn goes on.
 
 use serde_json::json;
-use windlass::core::{
+use windlass_engine::core::{
     EffectClass, Fact, FailureKind, Outcome, PromptItem, Stands, StopWhen, StreamEvent,
 };
-use windlass::{Conversation, Event, Send};
+use windlass_engine::{Conversation, Event, Send};
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::provider::{ScriptedProvider, Step, say};
 use windlass_testkit::tools::{CounterTool, ScriptedTools};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tokio::time::Instant;
-use windlass::core::{EffectClass, Fact, Interrupter, ObservationStatus, Outcome, StopWhen};
-use windlass::{Ended, Event};
+use windlass_engine::core::{EffectClass, Fact, Interrupter, ObservationStatus, Outcome, StopWhen};
+use windlass_engine::{Ended, Event};
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 use windlass_testkit::provider::{ScriptedProvider, call, say};
@@ -137,7 +137,7 @@ async fn callers_who_go_away_leave_nothing_behind() {
     let tools = Arc::new(ScriptedTools::new([]));
     let world = World::over(stuck(2, &gate), provider, tools);
     let conversation = world.open("s").await;
-    let keyed = || windlass::Send {
+    let keyed = || windlass_engine::Send {
         key: Some("k".into()),
         ..hello()
     };
@@ -151,6 +151,6 @@ async fn callers_who_go_away_leave_nothing_behind() {
     gate.open();
     let input = soon(conversation.send(keyed())).await.unwrap();
     soon(conversation.await_input(input)).await.unwrap();
-    let queued = |one: &&windlass::core::Recorded| matches!(one.fact, Fact::InputQueued(_));
+    let queued = |one: &&windlass_engine::core::Recorded| matches!(one.fact, Fact::InputQueued(_));
     assert_eq!(world.log().iter().filter(queued).count(), 1);
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::json;
-use windlass::core::{
+use windlass_engine::core::{
     EffectClass, Fact, FailureKind, Interrupter, ObservationStatus, Outcome, Retry, StopWhen,
     StreamEvent,
 };
-use windlass::ports::{
+use windlass_engine::ports::{
     Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Streaming,
 };
 use windlass_testkit::Gate;

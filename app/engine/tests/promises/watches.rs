@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use windlass::core::{Delta, Fact, InputId, Recorded, Scope, Seq, StopReason, StreamEvent};
-use windlass::ports::{StoreErrorKind, codec};
-use windlass::{Event, LiveKind, StartError, Watch};
+use windlass_engine::core::{Delta, Fact, InputId, Recorded, Scope, Seq, StopReason, StreamEvent};
+use windlass_engine::ports::{StoreErrorKind, codec};
+use windlass_engine::{Event, LiveKind, StartError, Watch};
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 use windlass_testkit::provider::{ScriptedProvider, Step, say};

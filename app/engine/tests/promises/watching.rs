@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use windlass::core::{Delta, EffectClass, Seq};
-use windlass::ports::Progress;
-use windlass::{Ended, Event, LiveKind};
+use windlass_engine::core::{Delta, EffectClass, Seq};
+use windlass_engine::ports::Progress;
+use windlass_engine::{Ended, Event, LiveKind};
 use windlass_testkit::Answer;
 use windlass_testkit::provider::{Step, call, say};
 use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
@@ -79,8 +79,8 @@ async fn a_report_after_its_run_is_not_heard() {
     let tool = ScriptedTool::new("tell", EffectClass::ReadOnly).runs(move |_, context| {
         context.progress.report("during");
         *keeps.lock().unwrap() = Some(context.progress.clone());
-        Ok(windlass::core::Observation::new(
-            windlass::core::ObservationStatus::Done,
+        Ok(windlass_engine::core::Observation::new(
+            windlass_engine::core::ObservationStatus::Done,
             "",
         ))
     });

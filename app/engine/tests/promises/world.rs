@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
-use windlass::core::{
+use windlass_engine::core::{
     CallId, Fact, Limits, Lineage, Mode, Observation, OpenSession, Outcome, Permissions, Recorded,
     RequestOptions, Scope, SessionId, Settings, Timestamp, Window, decide, rehearse,
 };
-use windlass::ports::{
+use windlass_engine::ports::{
     Approver, Hooks, LogStore, NoHooks, NobodyAsked, Ports, Programs, Provider, ToolExecutor,
 };
-use windlass::{Config, Conversation, Engine, Send, Start, TurnReport};
+use windlass_engine::{Config, Conversation, Engine, Send, Start, TurnReport};
 use windlass_testkit::blobs::HeldBlobs;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::hooks::ScriptedHooks;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::time::Instant;
-use windlass::core::Timestamp;
-use windlass::ports::Clock;
+use windlass_engine::core::Timestamp;
+use windlass_engine::ports::Clock;
 
 /// A clock that follows the runtime's time.
 pub(crate) struct RuntimeClock {

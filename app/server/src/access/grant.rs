@@ -1,7 +1,7 @@
 //! Grants: what a token stands for, and how much a tenant may have.
 
 use serde::{Deserialize, Serialize};
-use windlass::core::Scope;
+use windlass_engine::core::Scope;
 
 /// What a token stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]

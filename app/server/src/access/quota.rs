@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::{Duration, Instant};
-use windlass::ports::{LogStore, SessionFilter, StoreError};
+use windlass_engine::ports::{LogStore, SessionFilter, StoreError};
 
 use super::Quota;
 use crate::problem::{Code, Problem};

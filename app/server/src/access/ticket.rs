@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use windlass::core::{SessionId, Timestamp};
+use windlass_engine::core::{SessionId, Timestamp};
 
 use super::secret::secret;
 use super::{Access, Grant, TokenHash};
@@ -94,7 +94,7 @@ impl Tickets {
 mod tests {
     use std::collections::BTreeMap;
 
-    use windlass::core::Scope;
+    use windlass_engine::core::Scope;
 
     use super::*;
     use crate::access::Rights;

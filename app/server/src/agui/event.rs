@@ -144,7 +144,7 @@ pub(super) struct TokenUsage {
 
 impl TokenUsage {
     /// Adds what one request took.
-    pub(super) fn add(&mut self, usage: &windlass::core::Usage) {
+    pub(super) fn add(&mut self, usage: &windlass_engine::core::Usage) {
         let add = |sum: &mut Option<u64>, more: Option<u64>| {
             if let Some(more) = more {
                 *sum = Some(sum.unwrap_or(0).saturating_add(more).min(SAFE));

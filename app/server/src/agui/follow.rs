@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
-use windlass::core::{Fact, Seq};
+use windlass_engine::core::{Fact, Seq};
 
 use super::project::{About, Projection};
 use super::told::Client;

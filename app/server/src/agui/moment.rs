@@ -1,6 +1,6 @@
 //! Moments as AG-UI writes them: ISO 8601, in UTC.
 
-use windlass::core::Timestamp;
+use windlass_engine::core::Timestamp;
 
 /// A moment, as `2026-09-21T14:13:20.000Z`.
 pub(super) fn moment(at: Timestamp) -> String {

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use windlass::core::{
+use windlass_engine::core::{
     Because, CallId, Delta, Fact, InputId, Item, Outcome, ProgramCalled, Recorded, SampleCut, Seq,
     SessionId, Stands, TurnId, TurnSettled,
 };
-use windlass::{Live, LiveKind};
+use windlass_engine::{Live, LiveKind};
 
 use super::event::{Agui, Finish, Metadata, PROTOCOL, TokenUsage};
 use super::question::{self, Call, Question};
@@ -467,7 +467,7 @@ impl Projection {
         });
     }
 
-    fn spend(&mut self, usage: Option<&windlass::core::Usage>) {
+    fn spend(&mut self, usage: Option<&windlass_engine::core::Usage>) {
         if let (Some(run), Some(usage)) = (&mut self.run, usage) {
             run.usage.add(usage);
         }

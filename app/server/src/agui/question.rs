@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use windlass::core::{CallId, CallItem, Digest, Seq, Timestamp};
+use windlass_engine::core::{CallId, CallItem, Digest, Seq, Timestamp};
 
 use super::event::{Agui, Interrupt, Metadata};
 use super::moment::moment;

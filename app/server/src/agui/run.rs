@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
-use windlass::Send;
-use windlass::core::{CallId, ContextPart, Delivery, Seq};
+use windlass_engine::Send;
+use windlass_engine::core::{CallId, ContextPart, Delivery, Seq};
 
 use super::follow::before;
 use super::project::{About, Projection};
@@ -202,7 +202,7 @@ async fn resume(
     Ok((
         before(Seq(turn)),
         known,
-        About::Turn(windlass::core::TurnId(turn)),
+        About::Turn(windlass_engine::core::TurnId(turn)),
     ))
 }
 

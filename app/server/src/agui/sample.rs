@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
-use windlass::core::Seq;
+use windlass_engine::core::Seq;
 
 use super::event::Agui;
 

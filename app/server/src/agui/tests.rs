@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use windlass::core::{Delta, Recorded, Seq, SessionId, Timestamp, TurnId};
-use windlass::{Live, LiveKind};
+use windlass_engine::core::{Delta, Recorded, Seq, SessionId, Timestamp, TurnId};
+use windlass_engine::{Live, LiveKind};
 
 use super::event::Agui;
 use super::project::{About, Projection};
@@ -30,7 +30,7 @@ fn opened() -> Vec<Recorded> {
     let system = json!({"kind": "system", "reason": "a test"});
     let opened = json!({
         "because": {"why": "opened", "input": 1}, "scope": system, "settings": 1,
-        "limits": windlass::core::Limits::default(),
+        "limits": windlass_engine::core::Limits::default(),
     });
     vec![
         fact(TURN, "TurnOpened", opened),
@@ -55,7 +55,7 @@ fn ended(seq: u64) -> Recorded {
 }
 
 fn settled(seq: u64, outcome: Value) -> Recorded {
-    let spent = windlass::core::Spent::default();
+    let spent = windlass_engine::core::Spent::default();
     let mut body = outcome;
     body["spent"] = json!(spent);
     fact(seq, "TurnSettled", body)

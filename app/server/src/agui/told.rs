@@ -7,8 +7,8 @@ use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::unfold;
-use windlass::Event;
-use windlass::core::{Recorded, Seq};
+use windlass_engine::Event;
+use windlass_engine::core::{Recorded, Seq};
 
 use super::event::Agui;
 use super::project::Projection;

@@ -10,11 +10,11 @@ use futures_util::stream;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
-use windlass::core::{
+use windlass_engine::core::{
     Answer, CallId, Digest, Edit, EffectClass, Recorded, Reject, Seq, SessionId, Timestamp, TurnId,
 };
-use windlass::ports::SessionFilter;
-use windlass::{Loaded, SendError};
+use windlass_engine::ports::SessionFilter;
+use windlass_engine::{Loaded, SendError};
 
 use super::describe::answers::{Conflict, NoSession, Refused, StoreFull, Waits};
 use super::describe::shapes::EffectShape;
@@ -75,7 +75,7 @@ pub(super) fn of(loaded: &Loaded) -> Vec<Approval> {
     let Some(turn) = loaded.session.turn() else {
         return Vec::new();
     };
-    let open = windlass::pending(loaded).into_iter();
+    let open = windlass_engine::pending(loaded).into_iter();
     open.map(|pending| Approval {
         session: loaded.session.id.clone(),
         turn: turn.id,

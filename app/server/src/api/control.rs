@@ -7,9 +7,11 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use windlass::core::{Fact, Interrupter, Recorded, Reject, Seq, SessionId, StopWhen, TurnId};
-use windlass::ports::LogStore;
-use windlass::{SendError, Stop};
+use windlass_engine::core::{
+    Fact, Interrupter, Recorded, Reject, Seq, SessionId, StopWhen, TurnId,
+};
+use windlass_engine::ports::LogStore;
+use windlass_engine::{SendError, Stop};
 
 use super::describe::answers::{Conflict, NoSession, Refused, StoreFull, Waits};
 use super::describe::shapes::StopWhenShape;

@@ -1,11 +1,11 @@
 //! Failures: what the engine and the stores say, as clients are told it. Each class is mapped once, here.
 //! What they say of paths and servers goes to the log, not to a client.
 
-use windlass::core::Reject;
-use windlass::ports::{
+use windlass_engine::core::Reject;
+use windlass_engine::ports::{
     BlobError, BlobErrorKind, InboxError, InboxErrorKind, StoreError, StoreErrorKind,
 };
-use windlass::{Ended, ForkError, SendError, StartError};
+use windlass_engine::{Ended, ForkError, SendError, StartError};
 
 use crate::problem::{Code, Problem};
 use crate::tenant::Refusal;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windlass::core::{Fact, InputId, Recorded, Seq};
-use windlass::{Event, Reached};
+use windlass_engine::core::{Fact, InputId, Recorded, Seq};
+use windlass_engine::{Event, Reached};
 
 use crate::access::Pass;
 use crate::tenant::Tenant;

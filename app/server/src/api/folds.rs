@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use windlass::core::{
+use windlass_engine::core::{
     Misfit, Recorded, Seq, SessionId, Timestamp, TurnId, TurnSnapshot, TurnSnapshots,
 };
 

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::IntoResponse;
 use serde::Deserialize;
 use utoipa::ToSchema;
-use windlass::core::Seq;
+use windlass_engine::core::Seq;
 
 use super::describe::answers::{Conflict, KeyReused, NoSession, StoreFull};
 use super::failure;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
-use windlass::core::Seq;
+use windlass_engine::core::Seq;
 
 use super::describe::answers::{BadCursor, NoSession};
 use super::describe::shapes::FactShape;

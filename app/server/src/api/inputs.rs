@@ -10,10 +10,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
-use windlass::core::{
+use windlass_engine::core::{
     Because, ContextPart, Delivery, Fact, Hold, InputId, InputQueued, Recorded, Seq, TurnId,
 };
-use windlass::{Send, StartError};
+use windlass_engine::{Send, StartError};
 
 use super::describe::answers::{Conflict, KeyReused, NoInput, NoSession, StoreFull, Waits};
 use super::describe::shapes::{ContextPartShape, DeliveryShape};

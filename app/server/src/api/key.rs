@@ -3,7 +3,7 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use sha2::{Digest as _, Sha256};
-use windlass::core::SessionId;
+use windlass_engine::core::SessionId;
 
 use crate::problem::{Code, Problem};
 

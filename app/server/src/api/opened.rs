@@ -1,8 +1,8 @@
 //! Opening: a session is reached for only for what changes it, with the settings that its tenant has
 //! today.
 
-use windlass::Reached;
-use windlass::core::{Lineage, Scope, Session, SessionId, Widening};
+use windlass_engine::Reached;
+use windlass_engine::core::{Lineage, Scope, Session, SessionId, Widening};
 
 use super::failure;
 use crate::app::App;

@@ -9,8 +9,8 @@ use axum::http::header::{
 use axum::response::IntoResponse;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
-use windlass::core::{CallId, Fact, Kept, Recorded, Seq, SessionId};
-use windlass::ports::{BlobError, BlobErrorKind, Blobs};
+use windlass_engine::core::{CallId, Fact, Kept, Recorded, Seq, SessionId};
+use windlass_engine::ports::{BlobError, BlobErrorKind, Blobs};
 
 use super::describe::answers::NoCall;
 use super::failure;

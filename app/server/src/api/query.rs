@@ -5,7 +5,7 @@ use axum::http::request::Parts;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
-use windlass::core::{Seq, SessionId};
+use windlass_engine::core::{Seq, SessionId};
 
 use crate::problem::{Code, Problem};
 

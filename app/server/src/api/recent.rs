@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use windlass::core::SessionId;
+use windlass_engine::core::SessionId;
 
 /// How many are remembered at most, in two halves of which the older one makes room.
 const HALF: usize = 2_048;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
-use windlass::StartError;
-use windlass::core::{Fact, Recorded, Scope, SessionId, SessionOpened};
+use windlass_engine::StartError;
+use windlass_engine::core::{Fact, Recorded, Scope, SessionId, SessionOpened};
 
 use super::failure;
 use crate::access::Right;

@@ -10,9 +10,9 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use windlass::core::{Lineage, OpenSession, SessionId, Settings};
-use windlass::ports::SessionFilter;
-use windlass::{Conversation, Start, StartError};
+use windlass_engine::core::{Lineage, OpenSession, SessionId, Settings};
+use windlass_engine::ports::SessionFilter;
+use windlass_engine::{Conversation, Start, StartError};
 
 use super::describe::answers::{Conflict, KeyReused, NoSession, StoreFull};
 use super::failure;

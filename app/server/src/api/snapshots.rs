@@ -6,7 +6,7 @@ use axum::extract::State;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
-use windlass::core::{Fact, Recorded, Seq, TurnId, TurnSnapshot};
+use windlass_engine::core::{Fact, Recorded, Seq, TurnId, TurnSnapshot};
 
 use super::describe::answers::{Conflict, NoTurn};
 use super::describe::snapshot::SnapshotShape;

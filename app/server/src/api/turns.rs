@@ -8,9 +8,11 @@ use axum::response::IntoResponse;
 use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
-use windlass::core::{Because, Fact, InputId, Outcome, Recorded, Seq, Spent, Timestamp, TurnId};
-use windlass::ports::LogStore;
-use windlass::{Event, TurnFold};
+use windlass_engine::core::{
+    Because, Fact, InputId, Outcome, Recorded, Seq, Spent, Timestamp, TurnId,
+};
+use windlass_engine::ports::LogStore;
+use windlass_engine::{Event, TurnFold};
 
 use super::describe::answers::{BadCursor, Conflict, NoSession, NoTurn};
 use super::describe::shapes::{OutcomeShape, SpentShape};

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use serde::Serialize;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use utoipa::ToSchema;
-use windlass::core::{Fact, Hold, Lineage, Mode, Permissions, Recorded, Seq, SessionId, Timestamp};
-use windlass::ports::{LogStore, StoreErrorKind, Summary};
-use windlass::{Loaded, StartError};
+use windlass_engine::core::{
+    Fact, Hold, Lineage, Mode, Permissions, Recorded, Seq, SessionId, Timestamp,
+};
+use windlass_engine::ports::{LogStore, StoreErrorKind, Summary};
+use windlass_engine::{Loaded, StartError};
 
 use super::approvals::{self, Approval};
 use super::describe::shapes::{LineageShape, ModeShape, PermissionsShape};
@@ -222,7 +224,7 @@ impl Views {
     /// What a session's log folds to.
     pub(crate) async fn load(&self, tenant: &Tenant, id: &SessionId) -> Result<Loaded, StartError> {
         let _folding = self.folding().await;
-        windlass::load(tenant.store.as_ref(), id, PAGE).await
+        windlass_engine::load(tenant.store.as_ref(), id, PAGE).await
     }
 
     async fn title(&self, tenant: &Tenant, first: &Recorded) -> Result<Option<Arc<str>>, Problem> {

@@ -136,7 +136,7 @@ mod tests {
     use axum::routing::get;
     use hyper::service::Service as _;
     use hyper_util::service::TowerToHyperService;
-    use windlass::core::Timestamp;
+    use windlass_engine::core::Timestamp;
     use windlass_testkit::clock::ManualClock;
 
     use super::*;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use windlass::core::SessionId;
-use windlass::ports::StoreErrorKind;
+use windlass_engine::core::SessionId;
+use windlass_engine::ports::StoreErrorKind;
 
 use super::cursor::Cursor;
 use super::following::Following;

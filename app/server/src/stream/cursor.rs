@@ -3,7 +3,7 @@
 use axum::http::{HeaderMap, Uri};
 use serde::Deserialize;
 use utoipa::IntoParams;
-use windlass::core::Seq;
+use windlass_engine::core::Seq;
 
 use crate::problem::{Code, Problem};
 

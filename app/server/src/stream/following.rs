@@ -11,10 +11,10 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use serde::Serialize;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
-use windlass::core::{Seq, SessionId};
-use windlass::ports::codec::CodecError;
-use windlass::ports::{StoreError, StoreErrorKind};
-use windlass::{Event, Watch};
+use windlass_engine::core::{Seq, SessionId};
+use windlass_engine::ports::codec::CodecError;
+use windlass_engine::ports::{StoreError, StoreErrorKind};
+use windlass_engine::{Event, Watch};
 
 use crate::access::{Pass, Right};
 use crate::app::App;

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 
 use bytes::{Bytes, BytesMut};
-use windlass::core::Seq;
+use windlass_engine::core::Seq;
 
 /// A text from this size on goes out as it is, shared by all who are told of it; a shorter one is
 /// copied beside others.

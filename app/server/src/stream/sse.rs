@@ -10,8 +10,8 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use serde::Serialize;
-use windlass::Event;
-use windlass::ports::codec::CodecError;
+use windlass_engine::Event;
+use windlass_engine::ports::codec::CodecError;
 
 use super::begin::{begin, room};
 use super::cursor::{Asked, Cursor};

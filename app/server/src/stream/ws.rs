@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures_util::SinkExt as _;
 use serde::Serialize;
 use tokio::time::timeout;
-use windlass::Event;
+use windlass_engine::Event;
 
 use super::begin::{begin, room};
 use super::cursor::{Asked, Cursor};

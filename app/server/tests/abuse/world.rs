@@ -12,11 +12,11 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use windlass_memory::{MemoryBlobs, MemoryStore};
-use windlass_server::windlass::core::{
+use windlass_server::windlass_engine::core::{
     Limits, Mode, Permissions, RequestOptions, Scope, Settings, Timestamp, Window,
 };
-use windlass_server::windlass::ports::{AnsweredElsewhere, NoHooks, Ports};
-use windlass_server::windlass::{Config, Engine};
+use windlass_server::windlass_engine::ports::{AnsweredElsewhere, NoHooks, Ports};
+use windlass_server::windlass_engine::{Config, Engine};
 use windlass_server::{
     Access, Bounds, Grant, House, Quota, Refusal, Rights, Served, Server, Tenant, TokenHash, Wish,
 };
@@ -64,7 +64,7 @@ impl Running {
                 hooks: Arc::new(NoHooks),
                 approver: Arc::new(AnsweredElsewhere),
                 clock: Arc::new(ManualClock::new(Timestamp(1_790_000_000_000), 7)),
-                programs: windlass::ports::Programs::none(),
+                programs: windlass_engine::ports::Programs::none(),
             };
             Tenant {
                 name: name.to_owned(),

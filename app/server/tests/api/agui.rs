@@ -5,8 +5,8 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use windlass::core::{EffectClass, StopReason, StreamEvent};
-use windlass_server::windlass;
+use windlass_engine::core::{EffectClass, StopReason, StreamEvent};
+use windlass_server::windlass_engine;
 use windlass_testkit::provider::{Step, call, say};
 use windlass_testkit::tools::ScriptedTool;
 

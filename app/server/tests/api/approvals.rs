@@ -1,8 +1,8 @@
 //! Approvals: found, and answered, by whoever comes, after a restart too.
 
 use serde_json::{Value, json};
-use windlass::core::{EffectClass, Observation, ObservationStatus};
-use windlass_server::windlass;
+use windlass_engine::core::{EffectClass, Observation, ObservationStatus};
+use windlass_server::windlass_engine;
 use windlass_testkit::provider::{call, calls, say};
 use windlass_testkit::tools::ScriptedTool;
 
@@ -189,7 +189,7 @@ async fn all_that_a_call_gave_out_is_there_where_more_is_kept() {
         ],
         [],
     );
-    let session = windlass::core::SessionId::new("s").unwrap();
+    let session = windlass_engine::core::SessionId::new("s").unwrap();
     let whole: Vec<u8> = (0..300_000_u32).flat_map(u32::to_le_bytes).collect();
     let mut writer = world.blobs.begin(&session).await.unwrap();
     writer.write(&whole).await.unwrap();

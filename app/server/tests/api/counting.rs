@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use windlass::core::{Epoch, Recorded, Seq, SessionId};
-use windlass::ports::{
+use windlass_engine::core::{Epoch, Recorded, Seq, SessionId};
+use windlass_engine::ports::{
     Claimed, LogStore, SessionFilter, SessionHead, Snapshot, StoreCapabilities, StoreError,
     Verified,
 };
-use windlass_server::windlass;
+use windlass_server::windlass_engine;
 
 /// A store over another one.
 pub(crate) struct Counting {

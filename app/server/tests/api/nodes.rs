@@ -1,7 +1,7 @@
 //! Two servers over one store: whichever is asked, it answers as the one that drives the session.
 
 use serde_json::{Value, json};
-use windlass_server::windlass::core::EffectClass;
+use windlass_server::windlass_engine::core::EffectClass;
 use windlass_testkit::Gate;
 use windlass_testkit::nodes::Nodes;
 use windlass_testkit::provider::{call, say, stall};

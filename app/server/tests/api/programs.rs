@@ -1,8 +1,8 @@
 //! Sessions whose model writes programs, because who opens them wishes so.
 
 use serde_json::{Value, json};
-use windlass::core::EffectClass;
-use windlass_server::windlass;
+use windlass_engine::core::EffectClass;
+use windlass_server::windlass_engine;
 use windlass_testkit::provider::{Step, call, say};
 use windlass_testkit::tools::ScriptedTool;
 

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::json;
-use windlass::core::EffectClass;
-use windlass_server::windlass;
+use windlass_engine::core::EffectClass;
+use windlass_server::windlass_engine;
 use windlass_testkit::provider::{ScriptedProvider, call, say};
 use windlass_testkit::tools::ScriptedTool;
 

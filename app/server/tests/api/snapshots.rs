@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use windlass::core::{
+use windlass_engine::core::{
     AnswerShape, EffectClass, ProgramMode, Seq, SessionId, TurnSnapshot, TurnSnapshots,
 };
 use windlass_memory::MemoryStore;
-use windlass_server::windlass;
+use windlass_server::windlass_engine;
 use windlass_testkit::Gate;
 use windlass_testkit::programs::SCRIPTED;
 use windlass_testkit::provider::{ScriptedProvider, Step, call, say};

@@ -1,8 +1,8 @@
 //! Turns: sent once however often they are asked for, waited for, stopped, gone on with.
 
 use serde_json::{Value, json};
-use windlass::core::{CallId, EffectClass, Lineage, SessionId};
-use windlass_server::windlass;
+use windlass_engine::core::{CallId, EffectClass, Lineage, SessionId};
+use windlass_server::windlass_engine;
 use windlass_testkit::Gate;
 use windlass_testkit::provider::{call, say, stall};
 use windlass_testkit::tools::ScriptedTool;
@@ -417,7 +417,7 @@ async fn an_agents_session_is_given_no_further_tool() {
         of: SessionId::new("parent").unwrap(),
         call: CallId(6),
     };
-    let keeps = |settings: &mut windlass::core::Settings| {
+    let keeps = |settings: &mut windlass_engine::core::Settings| {
         settings.tools.retain(|tool| tool.name == "read");
     };
     world.open_as(&server, &child, lineage(), keeps).await;
@@ -444,7 +444,7 @@ async fn an_agents_session_is_given_no_further_tool() {
     assert_eq!(names, ["read"]);
     // Nobody means that what it has may do more now.
     let other = SessionId::new("parent.9").unwrap();
-    let lighter = |settings: &mut windlass::core::Settings| {
+    let lighter = |settings: &mut windlass_engine::core::Settings| {
         keeps(settings);
         settings.tools[0].effect = EffectClass::Effectful;
     };

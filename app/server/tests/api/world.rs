@@ -10,19 +10,19 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use windlass::core::{
+use windlass_engine::core::{
     Limits, Lineage, Mode, OpenSession, Permissions, ProgramMode, RequestOptions, Scope, SessionId,
     Settings, Window,
 };
-use windlass::ports::{
+use windlass_engine::ports::{
     Approval, ApprovalRequest, Approver, ApproverError, Blobs, Clock, LogStore, NoHooks, Ports,
     Programs, ToolExecutor,
 };
-use windlass::{Config, Engine, Load, Peers, Start};
+use windlass_engine::{Config, Engine, Load, Peers, Start};
 use windlass_memory::{MemoryBlobs, MemoryStore};
 use windlass_server::{
     Access, Bounds, Grant, House, Quota, Refusal, Rights, Served, Server, Tenant, TokenHash, Wish,
-    windlass,
+    windlass_engine,
 };
 use windlass_testkit::clock::ManualClock;
 use windlass_testkit::nodes::{NoRelay, Node};
@@ -84,7 +84,7 @@ impl World {
             reach_ms: 30_000,
             options: RequestOptions::default(),
             tools: Arc::new(ScriptedTools::new(tools)),
-            clock: Arc::new(ManualClock::new(windlass::core::Timestamp(NOW), 7)),
+            clock: Arc::new(ManualClock::new(windlass_engine::core::Timestamp(NOW), 7)),
             today: Arc::new(Mutex::new(Today {
                 instructions: "Be brief.".into(),
                 refuses: false,

@@ -1,7 +1,7 @@
 //! What the scripted model says in these tests.
 
 use serde_json::json;
-use windlass_server::windlass::core::{FailureKind, Retry, StopReason, StreamEvent};
+use windlass_server::windlass_engine::core::{FailureKind, Retry, StopReason, StreamEvent};
 use windlass_testkit::Gate;
 use windlass_testkit::provider::{ScriptedProvider, Step, call, fail, say};
 

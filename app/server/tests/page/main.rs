@@ -17,7 +17,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use serde_json::json;
-use windlass_server::windlass::core::{
+use windlass_server::windlass_engine::core::{
     EffectClass, FailureKind, Limits, Observation, ObservationStatus, Retry,
 };
 use windlass_testkit::provider::{ScriptedProvider, Step, call, fail, say};

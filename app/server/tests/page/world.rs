@@ -14,17 +14,17 @@ use async_trait::async_trait;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
-use windlass::core::{
+use windlass_engine::core::{
     Limits, Mode, Permissions, Price, RequestOptions, Scope, Settings, Strategy, Timestamp, Window,
 };
-use windlass::ports::{
+use windlass_engine::ports::{
     Approval, ApprovalRequest, Approver, ApproverError, NoHooks, Ports, Provider, ToolExecutor,
 };
-use windlass::{Config, Engine};
+use windlass_engine::{Config, Engine};
 use windlass_memory::{MemoryBlobs, MemoryStore};
 use windlass_server::{
     Access, Bounds, Grant, House, Quota, Refusal, Rights, Served, Server, Tenant, TokenHash, Wish,
-    windlass,
+    windlass_engine,
 };
 use windlass_testkit::Gate;
 use windlass_testkit::clock::ManualClock;
@@ -122,7 +122,7 @@ impl World {
             hooks: Arc::new(NoHooks),
             approver: Arc::new(Elsewhere),
             clock: Arc::new(clock.clone()),
-            programs: windlass::ports::Programs::none(),
+            programs: windlass_engine::ports::Programs::none(),
         };
         let tenant = Tenant {
             name: "acme".into(),

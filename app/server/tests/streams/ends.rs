@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::sleep;
-use windlass::ports::StoreErrorKind;
-use windlass_server::windlass;
+use windlass_engine::ports::StoreErrorKind;
+use windlass_server::windlass_engine;
 use windlass_testkit::Gate;
 use windlass_testkit::provider::say;
 
@@ -67,7 +67,7 @@ async fn a_token_that_is_known_no_more_ends_its_streams_within_a_heartbeat() {
 #[tokio::test]
 async fn an_error_of_the_store_ends_a_stream_with_what_it_means() {
     let corrupt = StoreErrorKind::Corrupt {
-        after: windlass::core::Seq(1),
+        after: windlass_engine::core::Seq(1),
         offset: None,
     };
     for (kind, reason) in [

@@ -1,7 +1,7 @@
 //! Falling behind: a client that does not read is told so, comes back by its cursor, and slows nobody.
 
-use windlass::core::{StopReason, StreamEvent};
-use windlass_server::windlass;
+use windlass_engine::core::{StopReason, StreamEvent};
+use windlass_server::windlass_engine;
 use windlass_testkit::provider::Step;
 
 use crate::client::{Answer, Seen, facts, follow, text};

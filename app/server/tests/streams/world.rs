@@ -9,16 +9,16 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use windlass::core::{
+use windlass_clock::SystemClock;
+use windlass_engine::core::{
     Limits, Lineage, Mode, OpenSession, Permissions, Recorded, RequestOptions, Scope, SessionId,
     Settings, StopReason, StreamEvent, Window,
 };
-use windlass::ports::{NoHooks, NobodyAsked, Ports, StoreErrorKind, codec};
-use windlass::{Config, Conversation, Engine, Send, Start};
-use windlass_clock::SystemClock;
+use windlass_engine::ports::{NoHooks, NobodyAsked, Ports, StoreErrorKind, codec};
+use windlass_engine::{Config, Conversation, Engine, Send, Start};
 use windlass_server::{
     Access, Bounds, Grant, House, Quota, Refusal, Right, Rights, Served, Server, Tenant, TokenHash,
-    Wish, windlass,
+    Wish, windlass_engine,
 };
 use windlass_testkit::Gate;
 use windlass_testkit::blobs::HeldBlobs;
@@ -112,7 +112,7 @@ impl World {
                 hooks: Arc::new(NoHooks),
                 approver: Arc::new(NobodyAsked),
                 clock: clock.clone(),
-                programs: windlass::ports::Programs::none(),
+                programs: windlass_engine::ports::Programs::none(),
             },
             self.config,
         );

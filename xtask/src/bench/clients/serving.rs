@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use clap::Args;
 use tokio::net::TcpListener;
-use windlass::ports::{Blobs, NoBlobs, NoHooks, NobodyAsked, Ports};
-use windlass::{Config, Engine};
 use windlass_clock::SystemClock;
 use windlass_core::{Limits, Mode, Permissions, RequestOptions, Scope, Settings, Window};
+use windlass_engine::ports::{Blobs, NoBlobs, NoHooks, NobodyAsked, Ports};
+use windlass_engine::{Config, Engine};
 use windlass_openai::Api;
 use windlass_server::{
     Access, Bounds, Grant, House, Quota, Refusal, Rights, Served, Server, Tenant, TokenHash, Wish,
@@ -101,7 +101,7 @@ fn server(model: &str, dir: &Path, host: &str) -> anyhow::Result<Server> {
             hooks: Arc::new(NoHooks),
             approver: Arc::new(NobodyAsked),
             clock: clock.clone(),
-            programs: windlass::ports::Programs::none(),
+            programs: windlass_engine::ports::Programs::none(),
         },
         Config::default(),
     );

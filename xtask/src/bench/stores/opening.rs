@@ -2,7 +2,7 @@
 //!
 //! The session is what long ones are: a turn of many calls, compacted whenever the conversation grows
 //! beyond its window. An engine wrote it, and it is opened as an engine opens it, by
-//! [`windlass::load`](windlass::load()), each time in a process of its own.
+//! [`windlass_engine::load`](windlass_engine::load()), each time in a process of its own.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -68,7 +68,7 @@ pub(crate) fn run(opening: &Opening) -> anyhow::Result<()> {
         let session = SessionId::new(&opening.session)?;
         let store = kit::store(opening.kind, &opening.dir).await?;
         let start = Instant::now();
-        let loaded = windlass::load(store.as_ref(), &session, PAGE).await?;
+        let loaded = windlass_engine::load(store.as_ref(), &session, PAGE).await?;
         let ns = u64::try_from(start.elapsed().as_nanos())?;
         let facts = loaded.session.next.0.saturating_sub(1);
         anyhow::Ok(Took { ns, facts })

@@ -13,7 +13,7 @@ use windlass_core::{
     Permissions, Prompt, ReasoningItem, RequestOptions, Seq, SessionId, ToolChoice, ToolSpec,
     TurnId, Window,
 };
-use windlass_wire::{Bodies, Written};
+use windlass_kit_http::{Bodies, Written};
 
 use super::*;
 use crate::DIALECT;

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use windlass::core::{Epoch, SessionId};
-use windlass::ports::{
+use windlass_engine::core::{Epoch, SessionId};
+use windlass_engine::ports::{
     Claimed, SessionFilter, SessionHead, StoreCapabilities, StoreError, Verified,
 };
 use windlass_memory::MemoryStore;

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use windlass::core::Scope;
+use windlass_engine::core::Scope;
 use windlass_server::{Bounds, Grant, Quota, Right, Rights, TokenHash};
 
 use super::house::Offers;

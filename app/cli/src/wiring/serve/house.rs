@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use windlass::core::{ContextPart, GOAL_TOOL, Mode, Permissions, Settings};
+use windlass_engine::core::{ContextPart, GOAL_TOOL, Mode, Permissions, Settings};
 use windlass_server::{House, Refusal, Wish};
 
 use super::tenant::Workspace;

@@ -13,9 +13,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
-use windlass::Load;
-use windlass::core::Scope;
-use windlass::ports::{Blobs, LogStore};
+use windlass_engine::Load;
+use windlass_engine::core::Scope;
+use windlass_engine::ports::{Blobs, LogStore};
 use windlass_server::{Access, Grant, Rights, Served, Server, Tenant, TokenHash};
 
 use crate::Layer;

@@ -1,6 +1,6 @@
 //! Recovery: what was left open when the last process ended is taken up.
 
-use windlass::{Engine, Takeover};
+use windlass_engine::{Engine, Takeover};
 use windlass_server::Tenant;
 
 /// Sessions that are taken up at a time.

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use windlass::core::{Limits, Settings};
-use windlass::ports::{AnsweredElsewhere, Ports, ToolExecutor as _};
-use windlass::{Config, Engine, Peers};
+use windlass_engine::core::{Limits, Settings};
+use windlass_engine::ports::{AnsweredElsewhere, Ports, ToolExecutor as _};
+use windlass_engine::{Config, Engine, Peers};
 use windlass_server::Tenant;
 
 use super::Kept;

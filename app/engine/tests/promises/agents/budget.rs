@@ -1,7 +1,7 @@
 //! Budget: what an agent is lent of a turn's tokens and money, as its provider counts them.
 
-use windlass::TurnReport;
-use windlass::core::{LimitKind, Price, Settings};
+use windlass_engine::TurnReport;
+use windlass_engine::core::{LimitKind, Price, Settings};
 use windlass_testkit::Answer as Said;
 
 use super::*;

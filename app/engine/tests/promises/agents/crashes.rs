@@ -173,7 +173,9 @@ async fn an_agent_is_stopped_once_the_log_of_its_turn_is_gone() {
     let (provider, _) = model(move |_, _| say("written").end_after(&held));
     let second = second.played_by(provider);
     let (name, user) = (id(CHILD), me());
-    let opening = second.engine.open(&name, &user, windlass::Start::Existing);
+    let opening = second
+        .engine
+        .open(&name, &user, windlass_engine::Start::Existing);
     let child = opening.await.unwrap();
     soon(cut.reached()).await;
     assert_eq!(outcome(&second.store.log(&id(CHILD))), None);

@@ -76,7 +76,9 @@ async fn what_a_user_says_to_an_agent_is_not_stopped_with_its_call() {
     let input = conversation.send(hello()).await.unwrap();
     soon(asks.reached()).await;
     let (name, user) = (id(CHILD), me());
-    let opening = world.engine.open(&name, &user, windlass::Start::Existing);
+    let opening = world
+        .engine
+        .open(&name, &user, windlass_engine::Start::Existing);
     let child = opening.await.unwrap();
     let mine = child.send(hello()).await.unwrap();
     asks.open();

@@ -1,7 +1,7 @@
 //! Given: which agents a session may have, and what these may have of its tools.
 
-use windlass::Start;
-use windlass::core::{Settings, Widening};
+use windlass_engine::Start;
+use windlass_engine::core::{Settings, Widening};
 
 use super::*;
 

@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use serde_json::json;
-use windlass::core::{
+use windlass_engine::core::{
     AgentSpec, Answer, CallId, Concurrency, EffectClass, Fact, Interrupter, Limits, Lineage,
     Observation, ObservationStatus, Outcome, Permissions, Recorded, SessionId, StopWhen, ToolSpec,
     WhenParentEnds,
 };
-use windlass::ports::ToolExecutor;
-use windlass::{StartError, agent_session};
+use windlass_engine::ports::ToolExecutor;
+use windlass_engine::{StartError, agent_session};
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 use windlass_testkit::provider::{ScriptedProvider, Step, call, calls, say, stall};
@@ -178,7 +178,7 @@ async fn agents_of_agents_share_the_budget() {
     assert_eq!(
         outcome(&world.store.log(&id("s.6.6.6"))),
         Some(Outcome::Exhausted {
-            limit: windlass::core::LimitKind::Samples
+            limit: windlass_engine::core::LimitKind::Samples
         })
     );
 }
@@ -280,7 +280,7 @@ async fn a_person_answers_for_an_agent_in_the_agents_session() {
     });
     let writes =
         ScriptedTools::new([ScriptedTool::new("write", EffectClass::Effectful).says("ok")]);
-    let waits = windlass::ports::AnsweredElsewhere;
+    let waits = windlass_engine::ports::AnsweredElsewhere;
     let cast = crate::world::Cast::new([], []);
     let cast = crate::world::Cast {
         provider: Arc::new(provider),
@@ -305,7 +305,7 @@ async fn a_person_answers_for_an_agent_in_the_agents_session() {
         until(|| count(&world.store.log(&id(name)), "ApprovalAsked") == 1).await;
         let asked = world
             .engine
-            .open(&id(name), &me(), windlass::Start::Existing)
+            .open(&id(name), &me(), windlass_engine::Start::Existing)
             .await
             .unwrap();
         let pending = asked.pending_approvals().await.unwrap();

@@ -1,6 +1,6 @@
 //! Planning: what becomes of an agent in a dry run, in plan mode, and where nothing may be changed.
 
-use windlass::core::Mode;
+use windlass_engine::core::Mode;
 
 use super::*;
 
@@ -34,7 +34,7 @@ fn planning(change: fn(&mut ToolSpec), mode: Mode, permissions: Permissions) -> 
 /// What a dry run says of the agent's call.
 async fn dry_run(world: &World) -> (Observation, u32) {
     let conversation = world.open("s").await;
-    let send = windlass::Send {
+    let send = windlass_engine::Send {
         dry_run: true,
         ..hello()
     };

@@ -1,6 +1,6 @@
 //! Time: how long an agent has, and what of it outlives its call.
 
-use windlass::core::Timestamp;
+use windlass_engine::core::Timestamp;
 
 use super::*;
 
@@ -117,7 +117,7 @@ async fn a_detached_agent_has_the_time_that_its_turn_had_left() {
     until(|| outcome(&world.store.log(&name)).is_some()).await;
     let child = world.store.log(&name);
     let exhausted = Outcome::Exhausted {
-        limit: windlass::core::LimitKind::WallClock,
+        limit: windlass_engine::core::LimitKind::WallClock,
     };
     assert_eq!(outcome(&child), Some(exhausted));
     let ran = at(&child, "TurnSettled").since_ms(at(&child, "TurnOpened"));

@@ -1,6 +1,6 @@
 //! Walking: the sessions of the agents below a session, by what the logs say.
 
-use windlass::{agent_of, agents_of, unfinished_agents};
+use windlass_engine::{agent_of, agents_of, unfinished_agents};
 
 use super::*;
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use windlass::core::{
+use windlass_engine::core::{
     CallId, EffectClass, Fact, Folded, ObservationStatus, Outcome, ProgramFault, PromptItem,
     Recorded, ToolSpec,
 };
-use windlass::ports::{PreparedProgram, ProgramRuntime, ProgramWorld, Programs};
+use windlass_engine::ports::{PreparedProgram, ProgramRuntime, ProgramWorld, Programs};
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::programs::{SCRIPTED, ScriptedRuntime};
@@ -99,7 +99,7 @@ async fn a_crash_after_any_fact_repeats_no_call_and_loses_none() {
         let stage = after(facts, &pay).await;
         let conversation = stage.world.open("s").await;
         let turn = facts[opened.unwrap()].seq.0;
-        let waited = conversation.await_turn(windlass::core::TurnId(turn));
+        let waited = conversation.await_turn(windlass_engine::core::TurnId(turn));
         let report = soon(waited).await.unwrap();
         assert_eq!(report.outcome, Outcome::Completed, "after fact {upto}");
         for ran in stage.tools.runs() {
@@ -196,7 +196,7 @@ async fn a_replay_that_makes_other_calls_is_a_fault_and_the_model_is_told_what_s
         .iter()
         .find(|one| matches!(one.fact, Fact::TurnOpened(_)))
         .unwrap();
-    let waited = conversation.await_turn(windlass::core::TurnId(turn.seq.0));
+    let waited = conversation.await_turn(windlass_engine::core::TurnId(turn.seq.0));
     let report = soon(waited).await.unwrap();
     assert_eq!(report.answer, "so be it");
     assert_eq!(class(&stage.ends()[0]), "replay_diverged");
@@ -220,7 +220,7 @@ async fn of_a_program_whose_processes_end_too_often_the_model_is_told_which_call
     let opened = log
         .iter()
         .find(|one| matches!(one.fact, Fact::TurnOpened(_)));
-    let turn = windlass::core::TurnId(opened.unwrap().seq.0);
+    let turn = windlass_engine::core::TurnId(opened.unwrap().seq.0);
     let last = log
         .iter()
         .rposition(|one| matches!(one.fact, Fact::ProgramRun(_)))
@@ -269,7 +269,7 @@ async fn memory_lasts_over_turns_and_processes_and_a_program_that_fails_leaves_n
             run("return $kept.a"),
         ]
     };
-    let tuned = |settings: &mut windlass::core::Settings| {
+    let tuned = |settings: &mut windlass_engine::core::Settings| {
         mode(settings);
         settings.options.program.as_mut().unwrap().limits.steps = 1_000;
     };

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use windlass::agent_session;
-use windlass::core::{Fact, LimitKind, Limits, Outcome};
+use windlass_engine::agent_session;
+use windlass_engine::core::{Fact, LimitKind, Limits, Outcome};
 use windlass_testkit::provider::{ScriptedProvider, Step, say, stall};
 
 use super::{Stage, acting, returned, run};

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::json;
-use windlass::core::{
+use windlass_engine::core::{
     EffectClass, Fact, Folded, HookPoint, Interrupter, Observation, ObservationStatus, Outcome,
     Permissions, PromptItem, StopWhen, ToolSpec, TurnId,
 };
-use windlass::ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
+use windlass_engine::ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
 use windlass_testkit::Gate;
 use windlass_testkit::approver::{ScriptedApprover, allow, allow_with, deny};
 use windlass_testkit::blobs::HeldBlobs;
@@ -149,7 +149,7 @@ async fn an_edit_of_a_call_inside_a_program_stands_and_the_run_goes_on_also_in_a
             true => effectful_look(),
             false => look(),
         };
-        let tune = move |settings: &mut windlass::core::Settings| {
+        let tune = move |settings: &mut windlass_engine::core::Settings| {
             if by_a_person {
                 settings.permissions = Permissions::Ask;
             }

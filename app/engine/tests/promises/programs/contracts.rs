@@ -1,7 +1,7 @@
 //! Contracts: what a program returns is what was asked for, or the model is told why not.
 
-use windlass::core::Fact;
-use windlass::core::{
+use windlass_engine::core::Fact;
+use windlass_engine::core::{
     AnswerShape, EffectClass, FailureKind, Limits, Outcome, ProgramEnd, SampleKind, Settings,
 };
 use windlass_testkit::provider::say;

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use tokio::time::Instant;
-use windlass::core::{
+use windlass_engine::core::{
     Interrupter, ObservationStatus, Outcome, ProgramEnd, ProgramFault, ProgramTransport, StopWhen,
     ToolSpec,
 };
-use windlass::ports::{
+use windlass_engine::ports::{
     PreparedProgram, ProgramAnswer, ProgramDone, ProgramRuntime, ProgramStep, ProgramWorld,
     Programs, RunningProgram,
 };

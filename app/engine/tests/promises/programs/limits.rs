@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use windlass::core::{
+use windlass_engine::core::{
     EffectClass, Interrupter, ObservationStatus, Outcome, ProgramEnd, ProgramFault, ProgramLimits,
     StopWhen, ToolSpec,
 };
-use windlass::ports::{
+use windlass_engine::ports::{
     PreparedProgram, ProgramAnswer, ProgramCall, ProgramDone, ProgramRuntime, ProgramStep,
     ProgramWorld, Programs, RunningProgram,
 };
-use windlass::{SendError, StartError};
+use windlass_engine::{SendError, StartError};
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::provider::{call, say};
 use windlass_testkit::tools::ScriptedTool;
@@ -223,7 +223,8 @@ async fn settings_whose_programs_cannot_be_run_here_are_refused() {
     for (what, tune) in [
         (
             "runtime other",
-            (|program| program.runtime = "other".into()) as fn(&mut windlass::core::ProgramMode),
+            (|program| program.runtime = "other".into())
+                as fn(&mut windlass_engine::core::ProgramMode),
         ),
         ("data", |program| program.data = Some("[]".into())),
         ("limit steps", |program| program.limits.steps = 0),
@@ -243,11 +244,15 @@ async fn settings_whose_programs_cannot_be_run_here_are_refused() {
             panic!("{what}")
         };
         assert!(why.contains(what), "{why}");
-        let windlass::Start::Either(opening) = stage.world.start() else {
+        let windlass_engine::Start::Either(opening) = stage.world.start() else {
             panic!("{what}")
         };
         let changed = conversation
-            .configure(opening.settings, me(), windlass::core::Widening::Meant)
+            .configure(
+                opening.settings,
+                me(),
+                windlass_engine::core::Widening::Meant,
+            )
             .await;
         assert!(
             matches!(changed, Err(SendError::Settings(_))),

@@ -13,11 +13,11 @@ mod window;
 use std::sync::Arc;
 
 use serde_json::json;
-use windlass::core::{
+use windlass_engine::core::{
     CallId, Fact, Observation, ObservationStatus, ProgramEnd, ProgramMode, ProgramOutcome,
     Recorded, Seq, Settings,
 };
-use windlass::ports::LogStore;
+use windlass_engine::ports::LogStore;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::programs::SCRIPTED;
 use windlass_testkit::provider::{ScriptedProvider, Step, call};

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use windlass::core::{
+use windlass_engine::core::{
     CallId, EffectClass, Fact, ObservationStatus, ProgramEnd, ProgramFault, Recorded, ToolSpec,
     TurnSnapshot, TurnSnapshots,
 };
-use windlass::ports::{
+use windlass_engine::ports::{
     CancelSignal, PreparedProgram, ProgramAnswer, ProgramCall, ProgramDone, ProgramRuntime,
     ProgramStep, ProgramWorld, Programs, RunningProgram,
 };

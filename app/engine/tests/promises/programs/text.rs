@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use windlass::core::{
+use windlass_engine::core::{
     AnswerShape, EffectClass, Fact, HookPoint, Item, Outcome, ProgramTransport, PromptItem, Seq,
     StopReason, TurnId,
 };
-use windlass::ports::{HookSubject, LogStore as _};
+use windlass_engine::ports::{HookSubject, LogStore as _};
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::hooks::{ScriptedHook, ScriptedHooks};
 use windlass_testkit::provider::say;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use windlass::core::{
+use windlass_engine::core::{
     EffectClass, Fact, Outcome, ProgramTransport, Prompt, PromptItem, SUMMARY_INSTRUCTIONS,
     SampleKind, Strategy, Window,
 };
@@ -85,7 +85,7 @@ fn long(
         tokens: 6_000,
         strategy,
     };
-    let world = World::of(FaultyStore::new(), cast).limited(windlass::core::Limits {
+    let world = World::of(FaultyStore::new(), cast).limited(windlass_engine::core::Limits {
         samples: SAMPLES,
         ..limits()
     });
@@ -129,7 +129,7 @@ fn order(world: &World) -> String {
     let order = world.picked(|fact| match fact {
         Fact::Compacted(_) => Some('c'),
         Fact::ContextInjected(fact) => match &fact.from {
-            windlass::core::ContextSource::LastSample { .. } => Some('t'),
+            windlass_engine::core::ContextSource::LastSample { .. } => Some('t'),
             _ => None,
         },
         Fact::SampleStarted(fact) if fact.kind == SampleKind::MustReturn => Some('l'),

@@ -368,7 +368,7 @@ mod tests {
 
     use serde_json::Value;
     use utoipa::PartialSchema;
-    use windlass::core::{DecodeKind, Limits, Spent};
+    use windlass_engine::core::{DecodeKind, Limits, Spent};
 
     use super::*;
 

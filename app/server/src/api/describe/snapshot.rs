@@ -182,7 +182,7 @@ mod tests {
 
     use serde_json::Value;
     use utoipa::PartialSchema;
-    use windlass::core::{
+    use windlass_engine::core::{
         CallId, CallItem, Cycle, CycleCall, CycleMessages, Observation, ObservationStatus,
         ProgramEnd, ProgramFault, SampleKind, Timestamp, TurnId, TurnSnapshot, Usage,
     };

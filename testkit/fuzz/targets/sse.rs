@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| windlass_wire::fuzzing::sse(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| windlass_kit_http::fuzzing::sse(data));

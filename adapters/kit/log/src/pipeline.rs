@@ -108,13 +108,13 @@ impl Pipeline {
             drop((running, closing));
         };
         let named = |name: &str| thread::Builder::new().name(name.to_owned());
-        let committing = named("windlass-store-commit").spawn(commit);
+        let committing = named("windlass-kit-log-commit").spawn(commit);
         committing.map_err(no_thread)?;
         let watching = {
             let shared = shared.clone();
             move || watch(&shared, &ended)
         };
-        let watching = named("windlass-store-watch").spawn(watching);
+        let watching = named("windlass-kit-log-watch").spawn(watching);
         watching.map_err(no_thread)?;
         Ok(Self {
             shared,

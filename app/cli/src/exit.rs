@@ -111,6 +111,14 @@ impl Failure {
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(Exit::Usage, message)
     }
+
+    /// Refuses what this build was made without, and names the cargo feature that adds it.
+    pub(crate) fn not_built(what: &str, feature: &str) -> Self {
+        Self::usage(format!(
+            "this build of windlass is without {what}; build it with `cargo build --release -p \
+             windlass-cli --features {feature}`, or with --features full for everything"
+        ))
+    }
 }
 
 impl From<StoreError> for Failure {

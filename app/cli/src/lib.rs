@@ -4,6 +4,15 @@
 //! It is a library so that a test program can be this very program with a layer over its store.
 //! What users embed is the crate `windlass`; nothing here is promised to them.
 
+#![cfg_attr(
+    not(feature = "server"),
+    expect(
+        dead_code,
+        unused_imports,
+        reason = "some of the wiring is for the server alone"
+    )
+)]
+
 mod approver;
 mod args;
 mod attach;

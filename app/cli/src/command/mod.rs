@@ -22,6 +22,7 @@ mod repair;
 mod replay;
 mod run;
 mod saving;
+#[cfg(feature = "server")]
 mod serve;
 mod sessions;
 mod show;
@@ -40,7 +41,10 @@ pub(crate) async fn run(args: Args, layer: Layer) -> Result<Exit, Failure> {
     match args.command {
         Command::Run(args) => run::run(args, layer).await,
         Command::Resume(args) => run::resume(args, layer).await,
+        #[cfg(feature = "server")]
         Command::Serve(args) => serve::serve(args, layer).await,
+        #[cfg(not(feature = "server"))]
+        Command::Serve(_) => Err(Failure::not_built("the server", "server")),
         Command::Sessions(args) => sessions::sessions(args).await,
         Command::Show(args) => show::show(args).await,
         Command::Log(args) => log::log(args).await,

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 
 use windlass_engine::core::AnswerShape;
-use windlass_ptclisp::Signature;
 
 use crate::args::Shape;
 use crate::exit::Failure;
@@ -45,14 +44,21 @@ pub(super) fn set(answer: &mut Option<AnswerShape>, shape: &Shape) -> Result<(),
     Ok(())
 }
 
-/// The JSON Schema of what a signature gives back.
+/// Returns the JSON Schema of the value that a signature describes.
+#[cfg(feature = "ptclisp")]
 fn of_signature(text: &str) -> Result<String, Failure> {
     let wrong = |why: &dyn std::fmt::Display| {
         Failure::usage(format!("the answer's signature {text:?}: {why}"))
     };
-    let signature = Signature::parse(text).map_err(|error| wrong(&error))?;
+    let signature = windlass_ptclisp::Signature::parse(text).map_err(|error| wrong(&error))?;
     let schema = signature.output().schema().map_err(|error| wrong(&error))?;
     Ok(schema.to_string())
+}
+
+/// Refuses every signature: their parser comes with PTC-Lisp.
+#[cfg(not(feature = "ptclisp"))]
+fn of_signature(_text: &str) -> Result<String, Failure> {
+    Err(Failure::not_built("signatures of answers", "ptclisp"))
 }
 
 fn read(file: &Path, retries: u32) -> Result<AnswerShape, Failure> {

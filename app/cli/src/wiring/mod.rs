@@ -12,8 +12,10 @@ mod programs;
 mod provider;
 mod providers;
 mod rules;
+#[cfg(feature = "server")]
 mod serve;
 mod settings;
+mod store;
 mod tools;
 mod wire;
 
@@ -33,6 +35,7 @@ pub(crate) use hooks::hooks;
 pub(crate) use place::{Opened, Site, StoreUrl};
 pub(crate) use programs::{runtime, runtimes};
 pub(crate) use provider::{Chosen, choose, reach};
+#[cfg(feature = "server")]
 pub(crate) use serve::{Composed, Reload, compose, fresh_token};
 pub(crate) use settings::{Offered, changed, fresh, widening};
 pub(crate) use tools::toolbox;

@@ -7,11 +7,9 @@ use windlass_engine::Keeper;
 use windlass_engine::ports::{Blobs, LogStore, StoreError};
 use windlass_file::{FileBlobs, FileStore, Stretch};
 use windlass_memory::{MemoryBlobs, MemoryStore};
-use windlass_nats::{NatsConfig, NatsStore};
-use windlass_postgres::{PostgresConfig, PostgresStore};
-use windlass_sled::SledStore;
 
 use super::node::Node;
+use super::store::{self, Backend, Open, Opening};
 use crate::args::Place;
 use crate::exit::{Exit, Failure};
 
@@ -36,15 +34,28 @@ pub(crate) struct Site {
 pub(crate) enum StoreUrl {
     /// A folder of plain append-only logs.
     File(PathBuf),
-    /// A folder of the embedded database sled.
-    Sled(PathBuf),
-    /// A NATS server with JetStream, by its URL.
-    Nats(String),
-    /// A PostgreSQL database, by its URL.
-    Postgres(String),
+    /// A store that a cargo feature adds.
+    Other(Other),
     /// Nowhere: it goes with the process.
     Memory,
 }
+
+/// The URL of a store that a cargo feature adds.
+#[derive(Clone)]
+pub(crate) struct Other {
+    backend: &'static Backend,
+    url: String,
+    /// The folder, where the store is one.
+    path: PathBuf,
+}
+
+impl PartialEq for Other {
+    fn eq(&self, other: &Self) -> bool {
+        self.url == other.url && self.path == other.path
+    }
+}
+
+impl Eq for Other {}
 
 /// A store that is open.
 pub(crate) struct Opened {
@@ -126,24 +137,7 @@ impl Site {
         self.store.is_ours()?;
         match self.store.clone() {
             StoreUrl::File(path) => folder(path, |path| Ok(Arc::new(FileStore::open(path)?))).await,
-            StoreUrl::Sled(path) => folder(path, |path| Ok(Arc::new(SledStore::open(path)?))).await,
-            StoreUrl::Nats(url) => {
-                let store = Arc::new(NatsStore::open(&NatsConfig::parse(&url)?).await?);
-                Ok(Opened {
-                    blobs: Arc::new(store.blobs()),
-                    store: store.clone(),
-                    node: Some(Node::Nats(store)),
-                })
-            }
-            StoreUrl::Postgres(url) => {
-                let store = PostgresStore::connect(PostgresConfig::parse(&url)?).await?;
-                let store = Arc::new(store);
-                Ok(Opened {
-                    blobs: Arc::new(store.blobs()),
-                    store: store.clone(),
-                    node: Some(Node::Postgres(store)),
-                })
-            }
+            StoreUrl::Other(other) => other.open().await,
             StoreUrl::Memory => Ok(Opened {
                 store: Arc::new(MemoryStore::new()),
                 blobs: Arc::new(MemoryBlobs::new()),
@@ -154,7 +148,7 @@ impl Site {
 }
 
 /// Opens a store in a folder, with the outputs beside it.
-async fn folder(
+pub(super) async fn folder(
     path: PathBuf,
     open: fn(PathBuf) -> Result<Arc<dyn LogStore>, StoreError>,
 ) -> Result<Opened, Failure> {
@@ -174,16 +168,18 @@ impl StoreUrl {
     /// Where it is, if it is a folder.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
-            Self::File(path) | Self::Sled(path) => Some(path),
-            Self::Nats(_) | Self::Postgres(_) | Self::Memory => None,
+            Self::File(path) => Some(path),
+            Self::Other(other) => other.folder(),
+            Self::Memory => None,
         }
     }
 
     /// Whether several processes may run sessions on it, each a node.
+    #[cfg(feature = "server")]
     pub(crate) fn has_nodes(&self) -> bool {
         match self {
-            Self::Nats(_) | Self::Postgres(_) => true,
-            Self::File(_) | Self::Sled(_) | Self::Memory => false,
+            Self::Other(other) => other.folder().is_none(),
+            Self::File(_) | Self::Memory => false,
         }
     }
 
@@ -200,15 +196,15 @@ impl StoreUrl {
         let file = ["lanes", "sessions"];
         let file = file.iter().any(|folder| path.join(folder).is_dir());
         let sled = path.join("db").is_dir();
-        let other = match self {
-            Self::File(path) if sled && !file => Self::Sled(path.clone()),
-            Self::Sled(path) if file && !sled => Self::File(path.clone()),
-            Self::File(_) | Self::Sled(_) | Self::Nats(_) | Self::Postgres(_) | Self::Memory => {
-                return Ok(());
-            }
+        let wants_file = matches!(self, Self::File(_));
+        let other = match (wants_file, file, sled) {
+            (true, false, true) => "sled",
+            (false, true, false) => "file",
+            (true | false, _, _) => return Ok(()),
         };
         Err(Failure::usage(format!(
-            "{self} cannot be opened: the folder holds a store of another kind, {other}"
+            "{self} cannot be opened: the folder holds a store of another kind, {other}:{}",
+            path.display()
         )))
     }
 
@@ -217,31 +213,63 @@ impl StoreUrl {
         match (scheme, path) {
             ("memory", "") => Ok(Self::Memory),
             ("file", path) if !path.is_empty() => Ok(Self::File(absolute(path)?)),
-            ("sled", path) if !path.is_empty() => Ok(Self::Sled(absolute(path)?)),
-            ("nats" | "tls", rest) if rest.starts_with("//") => {
-                // Read now, so that what is wrong with it is told before anything is done.
-                NatsConfig::parse(url).map_err(|error| Failure::usage(error.to_string()))?;
-                Ok(Self::Nats(url.to_owned()))
-            }
-            ("postgres" | "postgresql", rest) if rest.starts_with("//") => {
-                PostgresConfig::parse(url).map_err(|error| Failure::usage(error.to_string()))?;
-                Ok(Self::Postgres(url.to_owned()))
-            }
-            _ => Err(Failure::usage(format!(
-                "{:?} is no store: use file:PATH, sled:PATH, postgres://HOST/DATABASE, \
-                 nats://HOST/PLACE or memory:",
-                redacted(url)
-            ))),
+            _ => match store::backend(scheme)? {
+                Some(backend) => Other::parse(backend, url, path).map(Self::Other),
+                None => Err(no_store(url)),
+            },
         }
     }
+}
+
+impl Other {
+    fn parse(backend: &'static Backend, url: &str, path: &str) -> Result<Self, Failure> {
+        let folder = match backend.open {
+            Open::Folder(_) if !path.is_empty() => absolute(path)?,
+            // Checked now, so that a bad URL is refused before anything is done.
+            Open::Servers { check, .. } if path.starts_with("//") => {
+                check(url)?;
+                PathBuf::new()
+            }
+            Open::Folder(_) | Open::Servers { .. } => return Err(no_store(url)),
+        };
+        Ok(Self {
+            backend,
+            url: url.to_owned(),
+            path: folder,
+        })
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        match self.backend.open {
+            Open::Folder(_) => Some(&self.path),
+            Open::Servers { .. } => None,
+        }
+    }
+
+    fn open(self) -> Opening {
+        match self.backend.open {
+            Open::Folder(open) => open(self.path),
+            Open::Servers { open, .. } => open(self.url),
+        }
+    }
+}
+
+fn no_store(url: &str) -> Failure {
+    Failure::usage(format!(
+        "{:?} is no store: use file:PATH, sled:PATH, postgres://HOST/DATABASE, \
+         nats://HOST/PLACE or memory:",
+        redacted(url)
+    ))
 }
 
 impl std::fmt::Display for StoreUrl {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::File(path) => write!(f, "file:{}", path.display()),
-            Self::Sled(path) => write!(f, "sled:{}", path.display()),
-            Self::Nats(url) | Self::Postgres(url) => f.write_str(&redacted(url)),
+            Self::Other(other) => match other.folder() {
+                Some(path) => write!(f, "{}:{}", other.backend.schemes[0], path.display()),
+                None => f.write_str(&redacted(&other.url)),
+            },
             Self::Memory => f.write_str("memory:"),
         }
     }
@@ -284,6 +312,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(all(feature = "nats", feature = "postgres"))]
     fn a_url_is_shown_without_what_is_secret() {
         for url in [
             "nats://agent:se@cret@host:4222/place?system=a:secret",

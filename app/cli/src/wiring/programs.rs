@@ -7,8 +7,6 @@ use std::sync::Arc;
 use serde_json::Value;
 use windlass_engine::core::{ProgramLimits, ProgramMode, ProgramTransport, Settings};
 use windlass_engine::ports::Programs;
-use windlass_javascript::JavaScript;
-use windlass_ptclisp::PtcLisp;
 
 use crate::args::Shape;
 use crate::exit::Failure;
@@ -18,11 +16,17 @@ const MOST: u64 = 256 * 1024;
 /// Where the instructions end that a session has anyway, and the guide begins.
 const GUIDE: &str = "\n\n## How you work here\n\n";
 
-/// The runtimes that there are.
+/// Every language that programs may be written in, with the cargo feature that builds it.
+const LANGUAGES: &[(&str, &str)] = &[("ptclisp", "PTC-Lisp"), ("javascript", "JavaScript")];
+
+/// The runtimes of this build.
 pub(crate) fn runtimes() -> Programs {
-    Programs::none()
-        .with(Arc::new(PtcLisp))
-        .with(Arc::new(JavaScript))
+    let runtimes = Programs::none();
+    #[cfg(feature = "ptclisp")]
+    let runtimes = runtimes.with(Arc::new(windlass_ptclisp::PtcLisp));
+    #[cfg(feature = "javascript")]
+    let runtimes = runtimes.with(Arc::new(windlass_javascript::JavaScript));
+    runtimes
 }
 
 /// A runtime that there is, by its name.
@@ -37,12 +41,25 @@ pub(crate) fn runtime(name: &str) -> Result<String, String> {
     }
 }
 
+/// Refuses a language that this build is without.
+fn is_built(runtime: &str) -> Result<(), Failure> {
+    let language = LANGUAGES.iter().find(|(name, _)| *name == runtime);
+    match (runtimes().get(runtime), language) {
+        (None, Some((feature, language))) => Err(Failure::not_built(
+            &format!("programs in {language}"),
+            feature,
+        )),
+        (Some(_), _) | (None, None) => Ok(()),
+    }
+}
+
 /// Changes how programs are written to what the command says.
 pub(super) fn set(program: &mut Option<ProgramMode>, shape: &Shape) -> Result<(), Failure> {
     if shape.no_program {
         *program = None;
     }
     if let Some(runtime) = &shape.program {
+        is_built(runtime)?;
         let before = program.take();
         *program = Some(ProgramMode {
             runtime: runtime.clone(),
@@ -119,7 +136,7 @@ fn data(file: &Path) -> Result<Arc<str>, Failure> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "javascript", feature = "ptclisp"))]
 mod tests {
     use super::*;
     use windlass_engine::core::{Limits, Mode, Permissions, RequestOptions, Window};

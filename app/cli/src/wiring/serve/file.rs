@@ -17,8 +17,8 @@ use crate::args::{
     Pattern, Shape, amount, duration, mode, pattern, permissions, price, strategy, transport,
 };
 use crate::exit::Failure;
-use crate::wiring::node::live_config;
 use crate::wiring::runtime;
+use crate::wiring::store::check_live;
 
 /// The most bytes of the file.
 const MOST: u64 = 4 * 1024 * 1024;
@@ -196,7 +196,7 @@ impl File {
             }
         }
         if let Some(url) = &self.live {
-            live_config(url).map_err(|failure| failure.message)?;
+            check_live(url).map_err(|failure| failure.message)?;
         }
         if self.most_sessions == Some(0) {
             return Err("most_sessions is at least 1".to_owned());

@@ -21,9 +21,10 @@ use windlass_server::{Access, Grant, Rights, Served, Server, Tenant, TokenHash};
 use crate::Layer;
 use crate::args::{Serve, Shape};
 use crate::exit::{Exit, Failure};
-use crate::wiring::node::{Node, Shared, live_config};
+use crate::wiring::node::{Node, Shared};
 use crate::wiring::place::{Site, StoreUrl};
 use crate::wiring::runtimes;
+use crate::wiring::store::check_live;
 use crate::wiring::tools::configured;
 
 use file::File;
@@ -144,7 +145,7 @@ impl<'a> Among<'a> {
             )));
         }
         let live = live.map(String::as_str);
-        live.map(live_config).transpose()?;
+        live.map(check_live).transpose()?;
         Ok(Self { live, most })
     }
 

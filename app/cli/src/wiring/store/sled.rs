@@ -1,0 +1,13 @@
+//! The store in the embedded database sled.
+
+use std::sync::Arc;
+
+use windlass_sled::SledStore;
+
+use super::{Backend, Open};
+use crate::wiring::place::folder;
+
+pub(super) const BACKEND: Backend = Backend {
+    schemes: &["sled"],
+    open: Open::Folder(|path| Box::pin(folder(path, |path| Ok(Arc::new(SledStore::open(path)?))))),
+};

@@ -8,17 +8,17 @@ use windlass_kit_http::{Models, Secret};
 
 use crate::model::Thinking;
 
-/// Anthropic's own endpoint.
+/// Base URL of Anthropic's own endpoint.
 pub const ANTHROPIC_BASE_URL: &str = "https://api.anthropic.com/v1";
 
 /// The version of the protocol that is spoken.
 pub const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// What of a request the provider is asked to keep for the next one.
+/// Extent of a request that the provider is asked to cache for the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Caching {
-    /// Nothing.
+    /// Asks for no caching.
     Off,
     /// Tools and instructions, by a mark at the end of each.
     Prefix,
@@ -26,13 +26,13 @@ pub enum Caching {
     Automatic,
 }
 
-/// Where the provider is, and as whom it is asked.
+/// Endpoint and credentials of the provider.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AnthropicConfig {
     /// The endpoint without the path of a call, for example `https://api.anthropic.com/v1`.
     pub base_url: String,
-    /// The key.
+    /// API key, sent as `x-api-key`.
     pub api_key: Option<Secret>,
     /// The version of the protocol, as the header `anthropic-version`.
     pub version: String,
@@ -40,17 +40,16 @@ pub struct AnthropicConfig {
     pub beta: Vec<String>,
     /// Further headers of every request. Their values count as secrets.
     pub headers: BTreeMap<String, Secret>,
-    /// What the provider is asked to keep. Without a word here: `automatic` at Anthropic's own
-    /// endpoint, `prefix` at every other.
+    /// Caching that the provider is asked for. Default: `automatic` at Anthropic's own endpoint,
+    /// `prefix` at every other.
     pub caching: Option<Caching>,
-    /// How every model of this endpoint is asked to think. Without a word here it follows from the
+    /// Form in which every model of this endpoint is asked to think. Default: derived from the
     /// model's name.
     pub thinking: Option<Thinking>,
-    /// Whether newer models are asked to leave out thinking whose conversation has changed since,
-    /// as a compaction changes it, where they would refuse the request. Without a word here: only
-    /// at Anthropic's own endpoint.
+    /// Drops thinking whose conversation has changed since, as compaction changes it; newer models
+    /// refuse such requests. Default: only at Anthropic's own endpoint.
     pub drop_stale_thinking: Option<bool>,
-    /// What its models can do.
+    /// Capabilities of its models.
     #[serde(skip)]
     pub models: Models,
 }
@@ -125,7 +124,8 @@ impl AnthropicConfig {
         self.drop_stale_thinking.unwrap_or(self.is_own())
     }
 
-    /// Whether this is Anthropic's own endpoint, which takes what others may not know yet.
+    /// Returns true for Anthropic's own endpoint, which accepts fields that others may not know
+    /// yet.
     fn is_own(&self) -> bool {
         let url = url::Url::parse(self.base_url.trim()).ok();
         url.is_some_and(|url| url.host_str() == Some("api.anthropic.com"))

@@ -1,4 +1,5 @@
-//! What a fuzzer calls, and the tests over its seeds: properties of the decoder for any bytes.
+//! Entry points for the fuzzer and for the tests over its seeds: properties of the decoder that
+//! hold for any bytes.
 
 use windlass_kit_http::fuzzing::decoder;
 

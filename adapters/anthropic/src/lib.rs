@@ -110,7 +110,7 @@ impl Provider for Anthropic {
             .with_reasoning()
     }
 
-    /// How a model thinks, and whether it can be held to a schema, is as the requests take it.
+    /// Reports thinking and schema support in the form in which requests use them.
     fn model(&self, model: &str) -> ModelCapabilities {
         let traits = self.bodies.encoder().of(model);
         ModelCapabilities {

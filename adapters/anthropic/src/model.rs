@@ -1,16 +1,16 @@
-//! What is known of Anthropic's models, by their names, as data. What is not known gets what every
-//! model takes: no thinking is asked for, and answers are short.
+//! Table of Anthropic's models, by name. Unknown models get settings that every model accepts: no
+//! thinking is asked for, and answers are short.
 //!
 //! Source: the pages "Thinking", "Effort", "Structured outputs", "Preserved thinking" and "Models
 //! overview" of the Claude API documentation.
 
 use serde::Deserialize;
 
-/// How a model is asked to think.
+/// Form in which a model is asked to think.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Thinking {
-    /// Not at all.
+    /// Does not ask for thinking.
     None,
     /// By a budget of tokens: `{"type": "enabled", "budget_tokens": N}`.
     Budget,
@@ -18,16 +18,16 @@ pub enum Thinking {
     Adaptive,
 }
 
-/// What is known of a model.
+/// Traits of a model that requests depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Traits {
     pub(crate) thinking: Thinking,
     /// The `max_tokens` of a request whose settings name none; the model takes at least as many.
     pub(crate) max_tokens: u64,
-    /// Whether it holds its thinking to what stood before it, always thinks, and takes no order to
-    /// call a tool.
+    /// Binds thinking to the messages before it, always thinks, and cannot be forced to call a
+    /// tool.
     pub(crate) binds: bool,
-    /// Whether it can be held to a JSON Schema.
+    /// Accepts a JSON Schema for its answer.
     pub(crate) shapes: bool,
 }
 
@@ -39,8 +39,7 @@ const UNKNOWN: Traits = Traits {
     shapes: false,
 };
 
-/// What is known of the models of a family, from a version on: the last row that fits counts.
-/// `*` is any family.
+/// Traits by model family, from a version on; the last matching row counts. `*` is any family.
 const KNOWN: &[(&str, (u32, u32), Traits)] = &[
     (
         "*",
@@ -141,7 +140,7 @@ const NEWEST: u32 = 5;
 
 const FAMILIES: &[&str] = &["opus", "sonnet", "haiku", "fable", "mythos"];
 
-/// What is known of a model.
+/// Looks up the traits of a model.
 pub(crate) fn traits(model: &str) -> Traits {
     let Some((family, version)) = family(model) else {
         return UNKNOWN;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How far ahead of the monotonic clock the wall clock was at most, in microseconds.
+/// Largest lead of the wall clock over the monotonic clock, in microseconds.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
     ahead: AtomicU64,

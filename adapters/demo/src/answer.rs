@@ -3,7 +3,7 @@
 use crate::request::Asked;
 use crate::script::Move;
 
-/// The one model.
+/// Name of the only model.
 pub(crate) const MODEL: &str = "demo-script";
 
 /// Words that one event carries.
@@ -13,33 +13,33 @@ const WORDS: usize = 4;
 pub(crate) struct Answer {
     /// The part of the ids that is its own; the same request gives the same.
     pub(crate) id: String,
-    /// What it says or calls.
+    /// Text or calls of the answer.
     pub(crate) content: Content,
-    /// Whether there is a pause between the events of its stream.
+    /// True if there is a pause between the events of its stream.
     pub(crate) slowly: bool,
     /// Tokens of the request, estimated.
     pub(crate) input_tokens: usize,
     /// Tokens of the answer, estimated.
     pub(crate) output_tokens: usize,
-    /// Whether a Chat stream is to end with these.
+    /// True if a Chat stream is to end with these.
     pub(crate) include_usage: bool,
 }
 
-/// What an answer says or calls.
+/// Text or calls of an answer.
 pub(crate) enum Content {
-    /// Text.
+    /// Text for the user.
     Text(String),
-    /// Calls.
+    /// Calls of tools.
     Calls(Vec<Call>),
 }
 
-/// A call.
+/// Call of a tool.
 pub(crate) struct Call {
     /// Its id, unique in the conversation.
     pub(crate) id: String,
-    /// The tool.
+    /// Name of the tool.
     pub(crate) name: String,
-    /// JSON text.
+    /// Arguments as JSON text.
     pub(crate) arguments: String,
 }
 

@@ -1,8 +1,8 @@
-//! Why the demo model could not be started.
+//! Errors of starting the demo model.
 
 use std::io;
 
-/// Why the demo model could not be started.
+/// Error of starting the demo model.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
     /// There is no runtime to serve on.

@@ -1,5 +1,5 @@
-//! What a request asks, in either dialect. Pure, and tolerant: what the script has no use for is
-//! passed over.
+//! Reads a request of either dialect. Pure and tolerant: fields that the script does not need are
+//! ignored.
 
 use serde_json::Value;
 
@@ -8,13 +8,13 @@ use crate::answer::MODEL;
 /// The dialect of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
-    /// OpenAI Chat Completions.
+    /// The OpenAI Chat Completions API.
     Chat,
-    /// OpenAI Responses.
+    /// The OpenAI Responses API.
     Responses,
 }
 
-/// What a request asks.
+/// Request, as far as the script needs it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Asked {
     /// The last words of the user.
@@ -23,33 +23,33 @@ pub(crate) struct Asked {
     pub(crate) steps: Vec<Step>,
     /// Calls of the whole conversation.
     pub(crate) calls: usize,
-    /// What the model has said since then, in how many texts.
+    /// Number of texts that the model has written since then.
     pub(crate) said: usize,
     /// The tools on offer; where programs are asked for, those that are their functions.
     pub(crate) tools: Vec<String>,
-    /// Whether programs are asked for, and how.
+    /// True if programs are asked for, and how.
     pub(crate) writes: Option<Writes>,
-    /// Whether the answer is to be streamed.
+    /// True if the answer is to be streamed.
     pub(crate) stream: bool,
-    /// Whether a Chat stream is to end with its usage.
+    /// True if a Chat stream is to end with its usage.
     pub(crate) include_usage: bool,
 }
 
-/// How programs are asked for.
+/// Form in which programs are requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Writes {
-    /// In which language.
+    /// Language of the programs.
     pub(crate) language: Language,
-    /// Whether one stands in the text of an answer, and is not handed over by a call.
+    /// True if one stands in the text of an answer, and is not handed over by a call.
     pub(crate) spoken: bool,
 }
 
 /// A language of programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
-    /// PTC-Lisp.
+    /// The language PTC-Lisp.
     PtcLisp,
-    /// JavaScript.
+    /// The language JavaScript.
     JavaScript,
 }
 
@@ -65,7 +65,7 @@ impl Language {
         ),
     ];
 
-    /// How its fence is marked.
+    /// Returns the info string of its fence.
     pub(crate) fn fence(self) -> &'static str {
         match self {
             Self::PtcLisp => "clojure",
@@ -73,7 +73,7 @@ impl Language {
         }
     }
 
-    /// What the instructions ask for, with the functions that they name.
+    /// Returns the language that the instructions ask for, with the functions that they name.
     fn of(instructions: &str) -> Option<(Self, Vec<String>)> {
         let mut all = Self::ALL.into_iter();
         let (language, _, begins) = all.find(|(_, says, _)| instructions.contains(says))?;
@@ -92,13 +92,13 @@ impl Language {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Step {
     id: String,
-    /// The tool.
+    /// Name of the tool.
     pub(crate) name: String,
-    /// What it returned; empty when the conversation does not say.
+    /// Output of the call; empty if the conversation does not hold it.
     pub(crate) output: String,
 }
 
-/// Why a request is not answered.
+/// Reason for refusing a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// It is not what the protocol says.
@@ -108,7 +108,7 @@ pub(crate) enum Refused {
 }
 
 impl Asked {
-    /// Reads a request.
+    /// Reads the body of a request.
     pub(crate) fn parse(dialect: Dialect, body: &[u8]) -> Result<Self, Refused> {
         let malformed = |why: String| Refused::Malformed(why);
         let body: Value = serde_json::from_slice(body)
@@ -161,12 +161,12 @@ impl Asked {
         }
     }
 
-    /// Whether a tool is on offer.
+    /// Returns true if a tool is on offer.
     pub(crate) fn offers(&self, tool: &str) -> bool {
         self.tools.iter().any(|name| name == tool)
     }
 
-    /// What the first call of a tool in this turn returned, if there was one.
+    /// Returns the output of the first call of a tool in this turn, if there was one.
     pub(crate) fn returned(&self, tool: &str) -> Option<&str> {
         let step = self.steps.iter().find(|step| step.name == tool)?;
         Some(&step.output)

@@ -71,7 +71,7 @@ impl Demo {
         format!("http://{}/v1", self.addr)
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens at.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
@@ -236,7 +236,7 @@ fn events(events: Vec<String>, slowly: bool) -> Response<Pieces> {
 struct Pieces {
     left: VecDeque<Bytes>,
     size: SizeHint,
-    /// Where the pieces do not go out as fast as they are taken.
+    /// Interval between pieces of a slow stream.
     pace: Option<Interval>,
 }
 

@@ -1,4 +1,4 @@
-//! How the network is used: proxies, certificates, connections.
+//! Configuration of the network: proxies, certificates, connections.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ const MOST_IDLE: usize = 1_024;
 /// The longest that an unused connection may be kept, in seconds.
 const LONGEST_IDLE: u64 = 3_600;
 
-/// How the network is used. What is left out is as [`http_wire`](crate::http_wire) has it. There
-/// is no way to go without the verification of certificates.
+/// Configuration of the network. Missing fields have the defaults of
+/// [`http_wire`](crate::http_wire). Certificates are always verified.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HttpConfig {
@@ -40,19 +40,19 @@ pub struct HttpConfig {
     /// The longest that establishing a connection may take, in milliseconds, at most 60000;
     /// whatever it is, a request's own limit holds too.
     pub connect_ms: Option<u64>,
-    /// How many unused connections to one host are kept, at most 1024; left out, 64.
+    /// Most idle connections to one host, at most 1024. Default: 64.
     pub idle_per_host: Option<usize>,
-    /// How long an unused connection is kept, in seconds, at most 3600; left out, 60.
+    /// Longest time that a connection stays idle, in seconds, at most 3600. Default: 60.
     pub idle_seconds: Option<u64>,
 }
 
 /// A version of TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum TlsVersion {
-    /// TLS 1.2.
+    /// TLS version 1.2.
     #[serde(rename = "1.2")]
     V1_2,
-    /// TLS 1.3.
+    /// TLS version 1.3.
     #[serde(rename = "1.3")]
     V1_3,
 }
@@ -96,7 +96,7 @@ impl HttpConfig {
         }
     }
 
-    /// Whether TLS is spoken although the endpoint does not: to the proxy.
+    /// Returns true if TLS is spoken although the endpoint does not: to the proxy.
     pub(crate) fn has_tls_proxy(&self) -> bool {
         let proxy = self.proxy.as_deref().unwrap_or_default().trim();
         proxy.to_ascii_lowercase().starts_with("https:")

@@ -55,11 +55,11 @@ pub fn http_wire_with(config: &HttpConfig, base_url: &str) -> Result<Arc<dyn Wir
 
 struct HttpWire {
     client: Client,
-    /// Where the last request went: the next one nearly always goes there too.
+    /// Target of the last request: the next one is nearly always the same.
     last: Mutex<Option<Arc<Target>>>,
 }
 
-/// Where a request goes and what it says of itself, as reqwest has it.
+/// Target and fixed headers of a request, as reqwest types.
 struct Target {
     url: String,
     headers: WireHeaders,
@@ -176,8 +176,8 @@ fn unreachable(error: reqwest::Error) -> WireError {
     failed(kind, error)
 }
 
-/// Whether one side does not trust the other, or both speak no TLS in common: another try would
-/// end the same.
+/// Returns true if one side does not trust the other, or both share no TLS version: a retry would
+/// fail in the same way.
 fn is_distrust(error: &(dyn Error + 'static)) -> bool {
     if let Some(error) = error.downcast_ref::<rustls::Error>() {
         return matches!(

@@ -26,22 +26,22 @@ use windlass_ports::{Segments, WireError, WireErrorKind, WireOpened, WireRequest
 
 use crate::{Target, answered, failed, in_time, invalid, translated, unreachable};
 
-/// How many messages may have come that nobody has taken.
+/// Most received messages that wait to be read.
 const AHEAD: usize = 64;
 
-/// How many bytes they may have, where it is more than one message.
+/// Most bytes of the messages that wait, unless a single one is larger.
 const AHEAD_BYTES: u32 = 1024 * 1024;
 
-/// How many bytes are read at once.
+/// Size of the read buffer, in bytes.
 const READ_BYTES: usize = 16 * 1024;
 
-/// How long closing in good order may take.
+/// Longest time for an orderly close.
 const CLOSING: Duration = Duration::from_secs(1);
 
 type Stream = WebSocketStream<Upgraded>;
 type Arrived = Result<Option<Bytes>, WireError>;
 
-/// What has come, with the room that it takes until it is taken.
+/// Received message, with the buffer space that it holds until it is read.
 type Held = (Arrived, Option<OwnedSemaphorePermit>);
 
 /// Asks for a socket.
@@ -123,7 +123,7 @@ impl Drop for Task {
     }
 }
 
-/// What a socket has its task do.
+/// Command to the task of a socket.
 enum Order {
     Send(Utf8Bytes, oneshot::Sender<Result<(), WireError>>),
 }
@@ -240,7 +240,7 @@ async fn carry(
     drop(tokio::time::timeout(CLOSING, closing).await);
 }
 
-/// What a read came to.
+/// Result of a read.
 enum Told {
     Text(Bytes),
     Nothing,

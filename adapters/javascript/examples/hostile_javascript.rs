@@ -17,10 +17,10 @@ use windlass_core::{ProgramEnd, ProgramFault, ProgramLimits};
 use windlass_javascript::JavaScript;
 use windlass_ports::{ProgramAnswer, ProgramRuntime, ProgramStep, ProgramWorld};
 
-/// What one may take of a processor, in milliseconds.
+/// Most processor time for one program, in milliseconds.
 const MOST_MS: u64 = 2_000;
 
-/// What the process has beside the program's memory, in MiB: itself, and what reading a source takes.
+/// Memory of the process beside the program's own, in MiB: the process itself, and parsing.
 const AROUND_MIB: u64 = 96;
 
 /// A field of what the system tells of this process.

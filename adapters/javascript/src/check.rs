@@ -1,4 +1,4 @@
-//! What is looked at in a program before it runs: its names, its tools, and what it ends with.
+//! Checks a program before it runs: its names, its tools, and its last expression.
 
 use std::sync::Arc;
 use std::thread;
@@ -22,17 +22,17 @@ use crate::weigh::has_generators;
 /// The stack of the thread that checks. Only what is used of it is ever taken.
 const STACK: usize = 512 << 20;
 
-/// What a program is given by name.
+/// Names that are defined for every program.
 pub(crate) const GIVEN: [&str; 6] = ["tools", "data", "memory", "print", "console", "fail"];
 
 /// Those of them that a program may not declare at its top: what it sets on `memory` would not last, and
 /// which tools it calls could not be seen.
 const KEPT: [&str; 2] = ["tools", "memory"];
 
-/// What `console` has.
+/// Methods of `console`.
 const CONSOLE: [&str; 5] = ["log", "info", "warn", "error", "debug"];
 
-/// What begins the names of the wrapper.
+/// Prefix of the wrapper's own names.
 pub(crate) const OWN: &str = "__windlass";
 
 /// The library: what a program finds in the global object.
@@ -154,7 +154,7 @@ struct Names<'s> {
     source: &'s str,
     tools: &'s [Arc<str>],
     scoping: &'s Scoping,
-    /// Whether there are functions that make generators.
+    /// True if there are functions that make generators.
     generates: bool,
     /// The first thing that is wrong.
     wrong: Option<(Span, ProgramFault)>,
@@ -211,12 +211,12 @@ impl Names<'_> {
         });
     }
 
-    /// Whether an expression is what the program is given as `tools`.
+    /// Returns true if an expression is what the program is given as `tools`.
     fn are_tools(&self, expression: &Expression<'_>) -> bool {
         self.is_given(expression, "tools")
     }
 
-    /// Whether an expression is what the program is given by this name.
+    /// Returns true if an expression is what the program is given by this name.
     fn is_given(&self, expression: &Expression<'_>, given: &str) -> bool {
         if let Expression::Identifier(name) = expression.get_inner_expression() {
             return name.name == given && self.is_global(name);

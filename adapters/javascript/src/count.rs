@@ -14,7 +14,8 @@ const LAST: &str = "__windlass_last=(";
 #[derive(Debug)]
 pub(crate) struct Counted {
     pub(crate) source: String,
-    /// What was put in, by where it stood before: line and column from 1, and its letters.
+    /// Inserted pieces by their position in the original: line and column from 1, and length in
+    /// characters.
     put: Vec<(u32, u32, u32)>,
 }
 

@@ -13,7 +13,7 @@ use crate::shared::{LOOK, Shared};
 /// The stack that reading a program may take. It bounds how deep a source is nested.
 const READING: usize = 256 << 10;
 
-/// What reading a program may take in memory.
+/// Most memory for parsing a program, in bytes.
 const READING_MEMORY: usize = 64 << 20;
 
 /// The stack of a program: so much for each call that may be nested, within these bounds. Threads have
@@ -24,7 +24,7 @@ const STACK: (usize, usize) = (48 << 10, 1 << 20);
 /// The most steps that one function of the library may take.
 const MOST_AT_ONCE: f64 = 5e7;
 
-/// What telling how a program ended may take, beside what the program may have.
+/// Memory for reporting the end of a program, in bytes, beside the program's own.
 const ENDING: usize = 1 << 20;
 
 /// The name of what a call that failed throws. Its `tool` is what was called.
@@ -66,7 +66,7 @@ fn broken(error: &Error) -> ProgramFault {
     ProgramFault::new("runtime_error", words)
 }
 
-/// Whether the engine can read a program. Nothing of it runs.
+/// Checks that the engine can parse a program. Runs none of it.
 pub(crate) fn compiles(source: &str) -> Result<(), ProgramFault> {
     let runtime = Runtime::new().map_err(|error| broken(&error))?;
     runtime.set_max_stack_size(READING);
@@ -90,7 +90,7 @@ pub(crate) fn compiles(source: &str) -> Result<(), ProgramFault> {
     })
 }
 
-/// What a failed operation has thrown.
+/// Returns the value that a failed operation threw.
 fn caught(ctx: &Ctx<'_>, error: &Error) -> Thrown {
     if error.is_exception() {
         return told(ctx, &ctx.catch());
@@ -102,7 +102,7 @@ fn caught(ctx: &Ctx<'_>, error: &Error) -> Thrown {
     }
 }
 
-/// What is known of something thrown. It may be anything, and reading it may throw again.
+/// Describes a thrown value. It may be anything, and reading it may throw again.
 fn told<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> Thrown {
     let text = |value: &Value<'_>| -> Option<String> {
         let text = value.get::<Coerced<String>>().ok();
@@ -168,7 +168,7 @@ fn told<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> Thrown {
     }
 }
 
-/// How a program stands when nothing more can be done without answers.
+/// State of a program that cannot continue without answers.
 pub(crate) enum Rest {
     /// It waits, for calls or for nothing.
     Waiting,
@@ -178,7 +178,7 @@ pub(crate) enum Rest {
         value: String,
         memory: Option<String>,
     },
-    /// It threw.
+    /// It threw an error.
     Threw(Thrown),
     /// It has ended or waits, and something failed that nobody has looked at.
     Unheeded(Thrown),
@@ -189,9 +189,9 @@ pub(crate) struct Engine {
     context: Context,
     runtime: Runtime,
     shared: Arc<Shared>,
-    /// What it may have in memory, with what the engine had before it.
+    /// Memory limit, including the memory that the engine held before the program.
     memory: usize,
-    /// Whether it throws something itself, as far as its source tells.
+    /// True if it throws something itself, as far as its source tells.
     throws: bool,
 }
 
@@ -253,7 +253,7 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Begins the program.
+    /// Starts the program.
     pub(crate) fn begin(&self) -> Result<(), ProgramFault> {
         self.within(|ctx, host| {
             let program: Function<'_> = ctx.globals().get(PROGRAM)?;
@@ -263,7 +263,7 @@ impl Engine {
         })
     }
 
-    /// Answers a call.
+    /// Delivers the answer to a call.
     pub(crate) fn give(&self, id: u32, good: bool, text: &str) -> Result<(), ProgramFault> {
         self.within(|_, host| {
             host.get::<_, Function<'_>>("give")?
@@ -318,7 +318,7 @@ impl Engine {
         }
     }
 
-    /// How the program stands.
+    /// Returns the state of the program.
     pub(crate) fn rest(&self) -> Result<Rest, ProgramFault> {
         // Telling must be possible where the program has used up its memory.
         self.runtime
@@ -332,7 +332,7 @@ impl Engine {
     }
 }
 
-/// Where the program stands in the global object until it begins.
+/// Name of the global that holds the program until it starts.
 const PROGRAM: &str = "__windlass_program";
 
 fn used(runtime: &Runtime) -> usize {

@@ -4,7 +4,7 @@ use windlass_core::ProgramFault;
 
 use crate::fault::hinted;
 
-/// What a fence of a program may be marked with.
+/// Info strings of fences that hold a program.
 const MARKS: [&str; 4] = ["javascript", "js", "mjs", "typescript"];
 
 /// The program in the text of an answer: what stands in the one fence that is marked as JavaScript.

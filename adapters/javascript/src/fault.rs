@@ -20,13 +20,13 @@ pub(crate) fn less(class: &str, message: impl Into<String>) -> ProgramFault {
     hinted(class, message, "Do less in one program.")
 }
 
-/// What the engine throws when memory is short.
+/// Returns the fault for exhausted memory.
 pub(crate) fn no_memory(most: u64) -> ProgramFault {
     let words = format!("the program may have {most} bytes in memory and needs more");
     less("memory_exceeded", words)
 }
 
-/// What the engine throws when its stack is used up.
+/// Returns the fault for an exhausted stack.
 pub(crate) fn too_deep() -> ProgramFault {
     less("depth_exceeded", "the program's calls are nested too deep")
 }
@@ -56,14 +56,14 @@ pub(crate) fn at(mut fault: ProgramFault, source: &str, byte: usize) -> ProgramF
     fault
 }
 
-/// What was thrown, as the engine tells it.
+/// Thrown value, as the engine reports it.
 #[derive(Debug, Default)]
 pub(crate) struct Thrown {
     pub(crate) name: String,
     pub(crate) message: String,
     /// Line and column in the wrapped source, from 1.
     pub(crate) place: Option<(u32, u32)>,
-    /// Whether it is `null`, which the engine throws where there is no room for an error.
+    /// True if it is `null`, which the engine throws where there is no room for an error.
     pub(crate) null: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a model is told of the language.
+//! Guide to the language, for the model.
 
 use windlass_core::ToolSpec;
 

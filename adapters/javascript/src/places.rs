@@ -1,4 +1,4 @@
-//! Where something is put into a program, and how it is nested.
+//! Finds the places at which code is inserted into a program, and their nesting.
 
 use std::borrow::Cow;
 
@@ -8,17 +8,17 @@ use oxc_span::{GetSpan, Span};
 
 use crate::weigh::{has_generators, small, statement};
 
-/// What is put in.
+/// Pieces of code to insert.
 pub(crate) struct Put {
-    /// Where, whether something begins there, and the text.
+    /// Position, whether a construct starts there, and text of each piece.
     pub(crate) all: Vec<(u32, bool, Cow<'static, str>)>,
-    /// How much stands in each loop and function that is being gone through.
+    /// Weights of the loops and functions that enclose the current node.
     pub(crate) weights: Vec<u32>,
-    /// Whether what is visited next is the beginning of a longer sum, which is paid for as a whole.
+    /// True if what is visited next is the beginning of a longer sum, which is paid for as a whole.
     pub(crate) sum: bool,
-    /// Whether what is visited next is a loop behind a label, whose rounds are bounded already.
+    /// True if what is visited next is a loop behind a label, whose rounds are bounded already.
     pub(crate) labelled: bool,
-    /// How many times a loop may go round; 0 where that is not bounded.
+    /// Most rounds of a loop; 0 for no limit.
     pub(crate) rounds: u32,
     /// The function that looks at keys.
     pub(crate) key: &'static str,
@@ -117,7 +117,8 @@ impl Put {
         self.end(span.end, ")");
     }
 
-    /// What counts a loop or a function, which `walk` goes through: `text` makes it of the number of steps.
+    /// Inserts the counter of a loop or function that `walk` visits; `text` renders it for a number
+    /// of steps.
     pub(crate) fn weighed(
         &mut self,
         at: u32,

@@ -81,7 +81,7 @@ fn object(text: &str) -> Option<Map<String, Value>> {
     }
 }
 
-/// What the programs before it kept: `{"javascript":{..}}`.
+/// Returns the memory that earlier programs left: `{"javascript":{..}}`.
 fn kept(memory: Option<&str>) -> Result<Map<String, Value>, ProgramFault> {
     let Some(text) = memory else {
         return Ok(Map::new());

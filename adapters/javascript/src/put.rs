@@ -1,4 +1,4 @@
-//! What is put into a program: where, and why.
+//! Code that is inserted into a program, and its places.
 //!
 //! The engine asks whether it is to go on only once in ten thousand steps of its own, and each of them
 //! may be long. So each round of a loop and each call of a function counts itself, by how much stands in it.

@@ -1,5 +1,5 @@
-//! What a running program and the functions that it calls have in common: what it has used, what it has
-//! called, printed and said, and whether it must end.
+//! State that a running program shares with the host functions: steps used, calls, prints, result,
+//! and the reason to stop.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,18 +9,18 @@ use windlass_ports::{CancelSignal, ProgramCall};
 
 use crate::fault::{less, placed};
 
-/// What a look of the engine counts as, which it takes once in ten thousand small steps of its own. Most
-/// of those are counted as rounds and calls already; what is left is what goes round within patterns and
-/// the library.
+/// Steps that one check of the engine counts as; the engine checks once in ten thousand of its own
+/// operations. Most of those are counted as rounds and calls already; the rest are loops within
+/// patterns and the library.
 pub(crate) const LOOK: u64 = 3_000;
 
-/// What the host knows of a program.
+/// State of a program, as the host sees it.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) limits: ProgramLimits,
     stop: CancelSignal,
     steps: AtomicU64,
-    /// Whether the program has begun: what stands around it costs it nothing.
+    /// True if the program has begun: what stands around it costs it nothing.
     begun: AtomicBool,
     over: AtomicBool,
     inner: Mutex<Inner>,
@@ -28,9 +28,9 @@ pub(crate) struct Shared {
 
 #[derive(Debug, Default)]
 pub(crate) struct Inner {
-    /// Why it must end.
+    /// Fault that must end it.
     pub(crate) fault: Option<ProgramFault>,
-    /// Why it gave up: JSON text.
+    /// Reason for giving up, as JSON text.
     pub(crate) failed: Option<String>,
     /// The calls that it waits for.
     pub(crate) calls: Vec<ProgramCall>,

@@ -1,4 +1,4 @@
-//! How much stands in a program's parts, and what counts it.
+//! Weighs the parts of a program, and finds their counters' places.
 
 use oxc_ast::AstKind;
 use oxc_ast::ast::{
@@ -6,7 +6,7 @@ use oxc_ast::ast::{
 };
 use oxc_ast_visit::Visit;
 
-/// Whether there are functions that make generators, which inherit from a key of theirs.
+/// True if there are functions that make generators, which inherit from a key of theirs.
 #[derive(Default)]
 struct Generators(bool);
 
@@ -18,14 +18,14 @@ impl<'a> Visit<'a> for Generators {
     }
 }
 
-/// Whether the program has functions that make generators.
+/// Returns true if the program has functions that make generators.
 pub(crate) fn has_generators(program: &Program<'_>) -> bool {
     let mut generators = Generators::default();
     generators.visit_program(program);
     generators.0
 }
 
-/// What a node adds to the weight of what it stands in: about its time, as a sixteenth of a step.
+/// Returns the weight that a node adds to its parent: about its time, in sixteenths of a step.
 pub(crate) fn weight(kind: &AstKind<'_>) -> u32 {
     if let AstKind::Class(_) = kind {
         return 80;
@@ -48,7 +48,7 @@ pub(crate) fn weight(kind: &AstKind<'_>) -> u32 {
     1
 }
 
-/// Whether an operand is of a size that is known to be small.
+/// Returns true if an operand is of a size that is known to be small.
 pub(crate) fn small(operand: &Expression<'_>) -> bool {
     if let Expression::StringLiteral(text) = operand {
         return text.value.len() < 100;
@@ -77,7 +77,7 @@ pub(crate) fn small(operand: &Expression<'_>) -> bool {
     )
 }
 
-/// Whether an expression is a sum.
+/// Returns true if an expression is a sum.
 pub(crate) fn is_sum(expression: &Expression<'_>) -> bool {
     if let Expression::BinaryExpression(inner) = expression {
         return inner.operator == BinaryOperator::Addition;
@@ -95,7 +95,7 @@ pub(crate) fn expression(steps: u32) -> String {
     format!("((__windlass_n+={steps})>99&&(__windlass_n=__windlass.tick(__windlass_n)),")
 }
 
-/// Whether a pattern takes the rest of an object.
+/// True if a pattern takes the rest of an object.
 #[derive(Default)]
 struct Rests(bool);
 
@@ -113,7 +113,7 @@ pub(crate) fn takes_rest(pattern: &BindingPattern<'_>) -> bool {
     rests.0
 }
 
-/// Where what counts a function stands.
+/// Returns the position of a function's counter.
 pub(crate) fn begin_of(body: &FunctionBody<'_>) -> u32 {
     body.span.start + 1
 }

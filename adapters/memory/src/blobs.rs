@@ -152,11 +152,11 @@ fn named(bytes: &[u8]) -> Kept {
 struct Writer {
     state: Arc<Shared>,
     session: SessionId,
-    /// How much more of the blob is kept.
+    /// Number of bytes of the blob that are still kept.
     room: u64,
-    /// What it holds; as much is counted in the state.
+    /// Content of the blob; its size is counted in the state.
     bytes: Vec<u8>,
-    /// Whether a write has failed.
+    /// True if a write has failed.
     broken: bool,
 }
 

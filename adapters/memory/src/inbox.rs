@@ -21,7 +21,7 @@ use crate::store::State;
 const LETTER_BYTES: usize = 1024 * 1024;
 /// The most letters that wait in a session.
 const LETTERS: usize = 64;
-/// How often it is told again what waits, and within what time therefore.
+/// Longest interval between two notices of waiting letters.
 const AGAIN: Duration = Duration::from_millis(500);
 const TOLD_MS: u64 = 1_000;
 /// The most sessions of which there is news at a time, for each who asks.
@@ -43,11 +43,11 @@ pub(crate) struct Letters {
     replied: Arc<Notify>,
 }
 
-/// What is kept of a session.
+/// Letters and replies of a session.
 #[derive(Debug, Default)]
 struct Kept {
     letters: VecDeque<Letter>,
-    /// The oldest first.
+    /// Replies, oldest first.
     replies: VecDeque<Reply>,
 }
 

@@ -48,7 +48,7 @@ impl MemoryLeases {
         }
     }
 
-    /// What is held, in which a lease of this name that is over is gone, and the time.
+    /// Returns the state, without an expired lease of this name, and the time.
     ///
     /// No panic can leave the state half changed, so a poisoned lock is as good as any.
     fn at(&self, name: &str) -> (MutexGuard<'_, State>, Timestamp) {

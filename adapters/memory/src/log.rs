@@ -11,7 +11,7 @@ use windlass_ports::{Link, MAX_FACT_BYTES, Snapshot, StoreError, StoreErrorKind,
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     pub(crate) claim: Option<Claim>,
-    /// Where the last append of this claim stands.
+    /// Position of this claim's last append.
     pub(crate) recent: Option<Seq>,
     /// Bytes of the facts.
     pub(crate) bytes: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Log {
     pub(crate) grown: Arc<Notify>,
 }
 
-/// Who writes a session.
+/// Claim of the session's writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Claim {
     pub(crate) epoch: Epoch,
@@ -32,7 +32,7 @@ pub(crate) struct Claim {
 }
 
 impl Log {
-    /// Whether a claim of this epoch stands.
+    /// Returns true if a claim of this epoch is in force.
     pub(crate) fn is_claimed(&self, epoch: Epoch) -> bool {
         self.claim.is_some_and(|claim| claim.epoch == epoch)
     }

@@ -34,7 +34,7 @@ pub(crate) struct Nodes {
 #[derive(Debug, Default)]
 struct Ears {
     sessions: HashMap<SessionId, Vec<Ear>>,
-    /// Who asks, as a node, for those who hear.
+    /// Nodes that ask on behalf of their hearers.
     hearers: Vec<(u64, NewsSource)>,
 }
 

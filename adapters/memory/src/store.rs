@@ -42,7 +42,7 @@ struct Claimant {
 
 #[derive(Debug)]
 pub(crate) struct State {
-    /// How many store objects there were.
+    /// Number of store objects so far.
     claimants: u64,
     limit_bytes: u64,
     epoch: u64,
@@ -379,7 +379,7 @@ impl LogStore for MemoryStore {
 }
 
 impl State {
-    /// Whether a claim of this epoch stands.
+    /// Returns true if a claim of this epoch is in force.
     pub(crate) fn is_claimed(&self, session: &SessionId, epoch: Epoch) -> bool {
         self.logs
             .get(session)
@@ -396,7 +396,7 @@ impl State {
         fits
     }
 
-    /// Gives room back.
+    /// Releases bytes of the store's limit.
     pub(crate) fn free(&mut self, bytes: u64) {
         self.bytes = self.bytes.saturating_sub(bytes);
     }

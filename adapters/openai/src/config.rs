@@ -11,16 +11,16 @@ use windlass_kit_http::{Models, Secret};
 use crate::quirks::{OwnQuirks, Quirks};
 use crate::servers::Server;
 
-/// OpenAI's own endpoint.
+/// Base URL of OpenAI's own endpoint.
 pub const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
 
-/// Which of the two protocols is spoken.
+/// Protocol that the endpoint speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Api {
     /// Chat Completions: `POST {base}/chat/completions`.
     Chat,
-    /// Responses: `POST {base}/responses`.
+    /// Responses API: `POST {base}/responses`.
     Responses,
 }
 
@@ -43,11 +43,11 @@ impl Api {
     }
 }
 
-/// Where the provider is, and as whom it is asked.
+/// Endpoint, protocol and credentials of the provider.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpenAiConfig {
-    /// The protocol.
+    /// Protocol of the requests.
     pub api: Api,
     /// The endpoint without the path of a call, for example `http://127.0.0.1:8080/v1`.
     #[serde(default = "openai_base_url")]
@@ -61,7 +61,7 @@ pub struct OpenAiConfig {
     /// The project that is billed.
     #[serde(default)]
     pub project: Option<String>,
-    /// Whether Responses are asked for over a WebSocket where that works, and over HTTP otherwise.
+    /// Uses a WebSocket for Responses where one is available, and HTTP elsewhere.
     #[serde(default)]
     pub websocket: bool,
     /// Further headers of every request. Their values count as secrets.
@@ -76,7 +76,7 @@ pub struct OpenAiConfig {
     /// The `api-version` that Azure wants in the query.
     #[serde(default)]
     pub api_version: Option<String>,
-    /// What its models can do.
+    /// Capabilities of its models.
     #[serde(skip)]
     pub models: Models,
 }

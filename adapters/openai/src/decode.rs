@@ -37,7 +37,8 @@ impl Events {
         })
     }
 
-    /// Whether the answer held items that are not told, such as those of tools that run over there.
+    /// Returns true if the answer held items that are not reported, such as those of tools that run
+    /// at the provider.
     pub(crate) fn foreign(&self) -> bool {
         match &self.0 {
             Of::Chat(_) => false,

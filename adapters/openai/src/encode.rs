@@ -22,7 +22,7 @@ pub struct Writer {
     over: Transport,
 }
 
-/// What a request goes over.
+/// Transport of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transport {
     Http,

@@ -1,4 +1,4 @@
-//! What the tests of requests are made of.
+//! Fixtures for the tests of requests.
 
 use std::sync::Arc;
 
@@ -145,7 +145,7 @@ pub(crate) fn prompt(settings: Settings, items: &[PromptItem]) -> Prompt {
     }
 }
 
-/// Asks for bodies.
+/// Builds request bodies as the provider does.
 pub(crate) struct Asks(Bodies<Writer>);
 
 impl Asks {

@@ -1,11 +1,12 @@
-//! What a fuzzer calls, and the tests over its seeds: properties of the decoders for any bytes.
+//! Entry points for the fuzzer and for the tests over its seeds: properties of the decoders that
+//! hold for any bytes.
 
 use windlass_kit_http::fuzzing::{cuts, decoder};
 
 use crate::config::Api;
 use crate::decode::Events;
 
-/// How long a stream may be to be cut at each byte.
+/// Longest stream that is split at each byte.
 const CUT_BYTES: usize = 256;
 
 /// An answer of Chat Completions is the same however it is cut.

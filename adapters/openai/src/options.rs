@@ -1,5 +1,5 @@
-//! What the options of a request become on the wire, the same for both protocols. What a server
-//! cannot be told is refused before anything is sent.
+//! Wire form of a request's options, the same for both protocols. Options that a server does not
+//! support are refused before anything is sent.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use windlass_ports::ProviderError;
 
 use crate::quirks::{AnswerForm, ChoiceForm, Quirks};
 
-/// The longest `prompt_cache_key`.
+/// Longest `prompt_cache_key`, in characters.
 const KEY_CHARS: usize = 64;
 
 /// A shape as both protocols write it.
@@ -21,7 +21,7 @@ pub(crate) struct Shape<'a> {
     strict: Option<bool>,
 }
 
-/// How the shape of an answer is asked for.
+/// Form in which an output schema is requested.
 pub(crate) enum Asked<'a> {
     /// In the field of the protocol.
     Field(Shape<'a>),
@@ -29,7 +29,7 @@ pub(crate) enum Asked<'a> {
     Words(String),
 }
 
-/// What is said of the shape that the answer must have, if any.
+/// Returns the output schema to request, if any.
 pub(crate) fn answer<'a>(
     settings: &'a Settings,
     quirks: &Quirks,
@@ -68,7 +68,7 @@ pub(crate) fn instructions(settings: &Settings, words: Option<String>) -> String
     }
 }
 
-/// Whether several calls at once are allowed, where that is said. Servers allow it by default.
+/// Returns the value of `parallel_tool_calls`, if it is set. Servers default to true.
 pub(crate) fn parallel(
     settings: &Settings,
     quirks: &Quirks,

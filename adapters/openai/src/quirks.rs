@@ -18,41 +18,41 @@ pub struct Quirks {
     pub context: ContextRole,
     /// The same in Responses.
     pub responses_context: ContextRole,
-    /// How a user's words that follow each other are sent.
+    /// Form of consecutive user messages.
     pub user_turns: UserTurns,
-    /// What may follow the result of a call.
+    /// Messages accepted after the result of a call.
     pub after_results: AfterResults,
-    /// Whether it takes `stream_options`, without which some tell no usage.
+    /// Accepts `stream_options`, without which some servers report no usage.
     pub stream_usage: bool,
-    /// Whether it takes `parallel_tool_calls`. Both protocols.
+    /// Accepts `parallel_tool_calls`. Both protocols.
     pub parallel_calls: bool,
-    /// Which forms of `tool_choice` it takes. Both protocols.
+    /// Forms of `tool_choice` that it accepts. Both protocols.
     pub tool_choice: ChoiceForm,
     /// Its word for a choice that must call a tool. Both protocols.
     pub required: RequiredWord,
-    /// How it is asked for an answer of a given shape. Both protocols.
+    /// Form in which an output schema is requested. Both protocols.
     pub answer: AnswerForm,
-    /// Whether it can be asked so where tools are offered too. Both protocols.
+    /// Accepts an output schema together with tools. Both protocols.
     pub answer_with_tools: bool,
-    /// Whether it knows `strict` on such a shape. Both protocols.
+    /// Accepts `strict` on an output schema. Both protocols.
     pub strict: bool,
-    /// Where it is told how hard to think.
+    /// Field for the reasoning effort.
     pub effort: EffortForm,
-    /// Which ids of calls it takes.
+    /// Accepted ids of calls.
     pub call_ids: CallIds,
-    /// How reasoning goes back to it.
+    /// Form in which reasoning is sent back.
     pub reasoning_back: ReasoningBack,
-    /// Whether a call goes back with the `extra_content` that it came with.
+    /// Sends a call's `extra_content` back with it.
     pub call_extra: CallExtra,
-    /// What stands for the text of a message that only calls tools.
+    /// Content of a message that only calls tools.
     pub empty_content: EmptyContent,
-    /// Whether its streams always end with `[DONE]`, so that one without it was cut off.
+    /// Always ends its streams with `[DONE]`, so that a stream without it was cut off.
     pub done: bool,
-    /// Whether it takes images. Both protocols.
+    /// Accepts images. Both protocols.
     pub images: bool,
-    /// Whether it takes `prompt_cache_key`. Both protocols.
+    /// Accepts `prompt_cache_key`. Both protocols.
     pub cache_key: bool,
-    /// Whether it can be asked for encrypted reasoning. Responses only.
+    /// Returns encrypted reasoning on request. Responses only.
     pub encrypted_reasoning: bool,
     /// The header of the key. Both protocols.
     pub auth: Auth,
@@ -64,7 +64,7 @@ pub struct Quirks {
 pub enum MaxTokens {
     /// `max_completion_tokens`: models of OpenAI that reason refuse the other.
     MaxCompletionTokens,
-    /// `max_tokens`.
+    /// Sent in the field `max_tokens`.
     MaxTokens,
 }
 
@@ -72,9 +72,9 @@ pub enum MaxTokens {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextRole {
-    /// As the `developer`.
+    /// Sent with the role `developer`.
     Developer,
-    /// As the `system`.
+    /// Sent with the role `system`.
     System,
     /// As the `user`, where others are refused after the beginning: it is reported as lowered.
     User,
@@ -92,7 +92,7 @@ impl ContextRole {
     }
 }
 
-/// How a user's words that follow each other are sent.
+/// Form of consecutive user messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UserTurns {
@@ -102,23 +102,23 @@ pub enum UserTurns {
     Merged,
 }
 
-/// What may follow the result of a call.
+/// Messages accepted after the result of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AfterResults {
-    /// Anything.
+    /// Accepts any message there.
     Any,
     /// Only the model: before a user's words a short message of its stands in between.
     Assistant,
 }
 
-/// Which forms of `tool_choice` a server takes.
+/// Forms of `tool_choice` that a server accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChoiceForm {
     /// None: it leaves the choice to the model whatever is said.
     None,
-    /// A word.
+    /// Accepts only single words.
     Words,
     /// A word, or the name of a tool.
     Named,
@@ -128,14 +128,14 @@ pub enum ChoiceForm {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequiredWord {
-    /// `required`.
+    /// Sent as the word `required`.
     Required,
-    /// `any`.
+    /// Sent as the word `any`.
     Any,
 }
 
 impl RequiredWord {
-    /// The word.
+    /// Returns the word that the server expects.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -145,7 +145,7 @@ impl RequiredWord {
     }
 }
 
-/// How a server is asked for an answer of a given shape.
+/// Form in which an output schema is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerForm {
@@ -155,17 +155,17 @@ pub enum AnswerForm {
     Words,
 }
 
-/// Where a server is told how hard to think.
+/// Field for the reasoning effort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EffortForm {
-    /// In `reasoning_effort`.
+    /// Sent in the field `reasoning_effort`.
     Field,
-    /// In `reasoning.effort`.
+    /// Sent in the field `reasoning.effort`.
     Nested,
 }
 
-/// Which ids of calls a server takes. Others are replaced by one that follows from them.
+/// Ids of calls that a server accepts. Other ids are replaced by one derived from them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallIds {
@@ -209,11 +209,11 @@ fn nine(digest: &str) -> String {
     (0..9).map(|_| next()).collect()
 }
 
-/// How reasoning goes back to the server and the model that it came from.
+/// Form in which reasoning is sent back to the server and model that produced it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReasoningBack {
-    /// It does not.
+    /// Sends no reasoning back.
     None,
     /// Its text as `reasoning_content`. A message with calls has one in any case, empty if need be.
     Content,
@@ -221,23 +221,23 @@ pub enum ReasoningBack {
     Details,
 }
 
-/// Whether a call goes back with the `extra_content` that it came with, to where it came from.
+/// Sends a call's `extra_content` back to the server that it came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallExtra {
-    /// It does not.
+    /// Sends no extra content back.
     None,
     /// It does. Models that refuse a call without one get a stand-in for calls of others.
     Kept,
 }
 
-/// What stands for the text of a message that only calls tools.
+/// Content of a message that only calls tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EmptyContent {
-    /// `null`.
+    /// Sent as JSON `null`.
     Null,
-    /// An empty text.
+    /// Sent as an empty text.
     Empty,
 }
 
@@ -245,9 +245,9 @@ pub enum EmptyContent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Auth {
-    /// `authorization: Bearer`.
+    /// Sent as `authorization: Bearer KEY`.
     Bearer,
-    /// `api-key`.
+    /// Header `api-key`, as Azure expects.
     ApiKey,
 }
 

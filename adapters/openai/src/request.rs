@@ -1,4 +1,4 @@
-//! What both protocols' requests share: the settings read once.
+//! Settings that the requests of both protocols share, read once.
 //!
 //! The bodies are written with borrowed types of this crate. async-openai's request types own
 //! their texts, know a closed list of effort words, and hold schemas as values whose keys get
@@ -6,8 +6,8 @@
 
 use windlass_core::Settings;
 
-/// Whether the model may reason. OpenAI refuses requests for encrypted reasoning to the families
-/// that do not; what it does not know of is taken to reason.
+/// Returns true if the model may reason. OpenAI refuses requests for encrypted reasoning to other
+/// families; unknown models are treated as reasoning ones.
 pub(crate) fn may_reason(settings: &Settings) -> bool {
     let model = settings.model.rsplit('/').next().unwrap_or_default();
     let plain = ["gpt-3.5", "gpt-4", "chatgpt-"];

@@ -12,33 +12,33 @@ use crate::quirks::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Server {
-    /// OpenAI's own.
+    /// OpenAI's own endpoint.
     OpenAi,
-    /// Azure OpenAI.
+    /// Azure OpenAI endpoints.
     Azure,
-    /// DeepSeek.
+    /// DeepSeek's own endpoint.
     DeepSeek,
-    /// Mistral.
+    /// Mistral's own endpoint.
     Mistral,
-    /// Groq.
+    /// Groq's own endpoint.
     Groq,
-    /// OpenRouter.
+    /// OpenRouter's own endpoint.
     OpenRouter,
-    /// Ollama.
+    /// A local Ollama server.
     Ollama,
-    /// vLLM.
+    /// A vLLM server.
     Vllm,
     /// The server of llama.cpp.
     LlamaCpp,
     /// Gemini, by its compatible endpoint.
     Gemini,
-    /// LM Studio.
+    /// A local LM Studio server.
     LmStudio,
     /// Any other: only what nearly all servers take.
     Generic,
 }
 
-/// What is known of a kind of server.
+/// Facts about a kind of server.
 struct Known {
     server: Server,
     /// The ends of the names of its hosts.
@@ -48,7 +48,7 @@ struct Known {
     quirks: Quirks,
 }
 
-/// What nearly all servers take.
+/// Quirks that nearly all servers share.
 pub(crate) const GENERIC: Quirks = Quirks {
     max_tokens: MaxTokens::MaxTokens,
     context: ContextRole::System,
@@ -257,7 +257,7 @@ impl Server {
         known.map_or(Self::Generic, |known| known.server)
     }
 
-    /// Its quirks.
+    /// Returns the quirks of this server.
     #[must_use]
     pub fn quirks(self) -> Quirks {
         let known = SERVERS.iter().find(|known| known.server == self);

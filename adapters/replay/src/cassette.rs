@@ -14,7 +14,7 @@ pub const CASSETTE_VERSION: u32 = 1;
 /// The most bytes that a request's body and a response's body may have together to be recorded.
 pub const EXCHANGE_BYTES: usize = 32 * 1024 * 1024;
 
-/// The first line.
+/// First line of a cassette.
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
     cassette: u32,
@@ -43,32 +43,32 @@ pub(crate) struct Asked {
     pub(crate) body: Option<Piece>,
 }
 
-/// What came of a request.
+/// Outcome of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Outcome {
-    /// A response.
+    /// A response came.
     Answered {
         status: u16,
         headers: Vec<(String, Piece)>,
         chunks: Vec<Piece>,
         end: End,
     },
-    /// No response.
+    /// No response came.
     Failed { kind: Failure, words: String },
-    /// Whoever asked stopped waiting before a response came.
+    /// The caller stopped waiting before a response came.
     Dropped,
 }
 
-/// How a body ended.
+/// End of a body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum End {
-    /// It was whole.
+    /// The body was complete.
     Whole,
     /// It broke off, for this reason.
     Broken(String),
-    /// Whoever asked stopped listening.
+    /// The caller stopped reading.
     Dropped,
 }
 
@@ -151,7 +151,7 @@ impl TryFrom<Spelled> for Piece {
     }
 }
 
-/// Why bytes are no cassette.
+/// Defect of a cassette.
 #[derive(Debug)]
 pub(crate) enum Fault {
     /// A newer version wrote it.

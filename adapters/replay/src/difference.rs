@@ -1,19 +1,19 @@
-//! How far two bodies agree, and where they differ first, in words.
+//! Describes the agreement of two bodies and their first difference.
 
 use serde_json::Value;
 
 use crate::matching::Body;
 
-/// How many characters of each side are shown.
+/// Most characters of each side that are shown.
 const SHOWN: usize = 160;
 
-/// How many characters before the place where two texts part are shown.
+/// Most characters before the difference that are shown.
 const BEFORE: usize = 40;
 
-/// How deep values are compared one by one; below, they are compared whole.
+/// Deepest level at which values are compared one by one; deeper values are compared as a whole.
 const DEPTH: usize = 64;
 
-/// How many leaves two bodies have in common.
+/// Returns the number of leaves that two bodies have in common.
 pub(crate) fn agreement(a: &Body, b: &Body) -> usize {
     match (a, b) {
         (Body::Json(a), Body::Json(b)) => leaves(a, b, 0),
@@ -22,7 +22,7 @@ pub(crate) fn agreement(a: &Body, b: &Body) -> usize {
     }
 }
 
-/// Where a recorded body and one that is asked differ first, in words that are bounded.
+/// Describes the first difference between a recorded body and a requested one, in bounded text.
 pub(crate) fn first(recorded: &Body, asked: &Body) -> Option<String> {
     match (recorded, asked) {
         (Body::Json(recorded), Body::Json(asked)) => {

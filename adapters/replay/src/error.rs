@@ -1,4 +1,4 @@
-//! Why a cassette cannot be written or read.
+//! Errors of writing and reading cassettes.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::cassette::{CASSETTE_VERSION, Fault};
 use crate::file::CASSETTE_BYTES;
 
-/// Why a cassette cannot be written or read.
+/// Error of writing or reading a cassette.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// A new one was to be made where there is a file.
@@ -25,9 +25,9 @@ pub enum ReplayError {
         path.display()
     )]
     Newer {
-        /// The file.
+        /// Path of the cassette.
         path: PathBuf,
-        /// Its version.
+        /// Version of the cassette.
         version: u32,
     },
     /// A line of it is not what a recorder writes.
@@ -36,11 +36,11 @@ pub enum ReplayError {
         path.display()
     )]
     Malformed {
-        /// The file.
+        /// Path of the cassette.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// Parse error of the line.
         source: serde_json::Error,
     },
     /// It has no whole first line.
@@ -55,11 +55,11 @@ pub enum ReplayError {
     /// The operating system failed.
     #[error("{doing} the cassette {}: {source}", path.display())]
     Io {
-        /// What was being done.
+        /// Operation that failed.
         doing: &'static str,
-        /// The file.
+        /// Path of the cassette.
         path: PathBuf,
-        /// The cause.
+        /// Error of the operating system.
         source: io::Error,
     },
 }

@@ -26,7 +26,7 @@ pub(crate) struct Tape {
 }
 
 impl Tape {
-    /// A new file.
+    /// Creates a new file.
     pub(crate) fn create(path: &Path) -> Result<Self, ReplayError> {
         let made = OpenOptions::new()
             .write(true)
@@ -100,7 +100,7 @@ impl Tape {
     }
 }
 
-/// Reads a cassette.
+/// Reads a cassette from a file.
 pub(crate) fn read(path: &Path) -> Result<Cassette, ReplayError> {
     let mut file = open(OpenOptions::new().read(true), path)?;
     let bytes = whole(&mut file, path)?;

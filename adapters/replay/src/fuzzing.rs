@@ -1,4 +1,5 @@
-//! What a fuzzer calls, and the tests over its seeds: properties of the reader for any bytes.
+//! Entry points for the fuzzer and for the tests over its seeds: properties of the reader that hold
+//! for any bytes.
 
 use crate::cassette::{self, Cassette};
 

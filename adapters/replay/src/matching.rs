@@ -1,4 +1,4 @@
-//! What makes two requests the same: method, path, and the meaning of the body.
+//! Equality of requests: method, path, and the meaning of the body.
 
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ pub(crate) enum Body {
     Bytes(Vec<u8>),
 }
 
-/// What requests are compared under.
+/// Terms under which requests are compared.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Terms {
     pub(crate) redaction: Redaction,

@@ -31,7 +31,7 @@ struct State {
     /// The number of the next request.
     next: u64,
     recorded: u64,
-    /// Why nothing is recorded any more.
+    /// Error that ended the recording.
     fault: Option<String>,
 }
 
@@ -79,20 +79,20 @@ impl Recorder {
         ))
     }
 
-    /// How many exchanges it has written.
+    /// Returns the number of exchanges written.
     #[must_use]
     pub fn recorded(&self) -> u64 {
         self.shared.lock().recorded
     }
 
-    /// Why the recording is not complete, if it is not: the disk is full, an exchange is too large.
-    /// What was asked was answered all the same, and nothing after it is recorded.
+    /// Returns the reason for an incomplete recording, if it is one: the disk is full, or an
+    /// exchange is too large. The request was answered all the same; nothing after it is recorded.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         self.shared.lock().fault.clone()
     }
 
-    /// How many bytes of a torn last line were cut off when the file was opened.
+    /// Returns the number of bytes of a torn last line that were cut off when the file was opened.
     #[must_use]
     pub fn cut_bytes(&self) -> usize {
         self.cut_bytes

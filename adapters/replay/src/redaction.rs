@@ -1,4 +1,5 @@
-//! What never reaches a cassette: values of sensitive headers, queries of URLs, secrets by name.
+//! Removes secrets before they reach a cassette: values of sensitive headers, queries of URLs,
+//! secrets by name.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,7 +10,7 @@ use windlass_ports::{WireHeader, WireHeaders};
 
 use crate::cassette::Piece;
 
-/// What stands where something was taken out.
+/// Replacement for removed text.
 pub(crate) const REDACTED: &str = "[redacted]";
 
 /// Headers that say who asks, by name.
@@ -21,15 +22,15 @@ const HEADERS: &[&str] = &[
     "x-csrf-token",
 ];
 
-/// What the name of a header that says who asks has in it.
+/// Parts of header names that mark credentials.
 const PARTS: &[&str] = &["auth", "api-key", "apikey", "cookie", "secret"];
 
 /// The shortest value of a sensitive header that is looked for in bodies, too. A shorter one, such
 /// as `1`, would be found in everything.
 const SHORTEST: usize = 8;
 
-/// What is taken out of what is recorded, beside what always is: the values of sensitive headers,
-/// also where they turn up again in a body, and the queries of URLs.
+/// Secrets to remove in addition to the usual ones: the values of sensitive headers, also where
+/// they reappear in a body, and the queries of URLs.
 #[derive(Clone, Default)]
 pub struct Redaction {
     /// Each in the forms that it may take.
@@ -78,7 +79,7 @@ impl Redaction {
         String::from_utf8_lossy(&self.bytes(text.as_bytes())).into_owned()
     }
 
-    /// Bytes without secrets.
+    /// Returns the bytes without secrets.
     pub(crate) fn bytes(&self, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(bytes.len());
         self.cut(bytes, 0, &self.found(bytes), &mut out);
@@ -151,7 +152,7 @@ impl Redaction {
         }
     }
 
-    /// Where secrets are: in order, and what overlaps as one.
+    /// Returns the ranges of secrets in order, with overlaps merged.
     fn found(&self, bytes: &[u8]) -> Vec<Range<usize>> {
         let mut all: Vec<Range<usize>> = Vec::new();
         for needle in &self.needles {

@@ -19,10 +19,10 @@ use crate::file;
 use crate::matching::{Key, Terms};
 use crate::redaction::Redaction;
 
-/// How many misses are kept; more are counted.
+/// Most misses that are kept; more are counted.
 const MISSES: usize = 256;
 
-/// How many kinds of request a miss names.
+/// Most kinds of request that a miss names.
 const NAMED: usize = 4;
 
 /// Answers requests with what was recorded for them.
@@ -47,11 +47,11 @@ struct State {
 /// A request that had no recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Miss {
-    /// Method and path.
+    /// Method and path of the request.
     pub request: String,
     /// The number of the recorded exchange whose request is most like it.
     pub nearest: Option<u64>,
-    /// Why that one is not it. Bounded; control characters are escaped.
+    /// Difference from that one. Bounded; control characters are escaped.
     pub reason: String,
 }
 
@@ -127,7 +127,7 @@ impl Replayer {
             .collect()
     }
 
-    /// How many bytes of the cassette's last line are there without its end; they are not used.
+    /// Returns the number of bytes of an incomplete last line; they are not used.
     #[must_use]
     pub fn torn_bytes(&self) -> usize {
         self.torn_bytes

@@ -1,15 +1,16 @@
-//! Who is asked next. Pure: the recorded failures of a sample, and who rests, in; a place out.
+//! Chooses the next provider. Pure: maps the recorded failures of a sample and the resting
+//! providers to a place.
 
 use windlass_core::{FailedAttempt, FailureKind, Retry};
 
-/// What is known of one provider of a chain.
+/// State of one provider of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Standing {
     /// It failed for good in this sample: asking it again would fail again.
     pub(crate) lost: bool,
     /// It rests, after a failure in some sample.
     pub(crate) rests: bool,
-    /// How often it failed in this sample.
+    /// Number of its failures in this sample.
     pub(crate) failures: u32,
 }
 
@@ -21,14 +22,14 @@ pub(crate) struct Named<'a> {
 }
 
 impl Named<'_> {
-    /// Whether an attempt was made at it.
+    /// Returns true if the attempt was made at it.
     fn made(&self, attempt: &FailedAttempt) -> bool {
         attempt.provider.as_deref() == Some(self.provider)
             && attempt.model.as_deref() == Some(self.model)
     }
 }
 
-/// How a provider stands after the failures of a sample that are worth the next provider.
+/// Returns the state of a provider after the failures of a sample that justify the next provider.
 pub(crate) fn standing(
     named: Named<'_>,
     failed: &[FailedAttempt],
@@ -60,8 +61,8 @@ pub(crate) fn next(standings: &[Standing]) -> Option<usize> {
     (0..standings.len()).min_by_key(order)
 }
 
-/// Whether, and when, to try again after the provider at `at` failed like this. `standings` are
-/// those before the failure.
+/// Returns the retry advice after the provider at `at` failed. `standings` are the states before
+/// the failure.
 pub(crate) fn retry(standings: &[Standing], at: usize, kind: FailureKind, own: Retry) -> Retry {
     let tried = standings.get(at).map_or(0, |one| one.failures);
     let fresh =
@@ -77,7 +78,7 @@ pub(crate) fn retry(standings: &[Standing], at: usize, kind: FailureKind, own: R
     }
 }
 
-/// Whether a failure passes by itself.
+/// Returns true if a failure is temporary.
 pub(crate) fn passes(kind: FailureKind) -> bool {
     match kind {
         FailureKind::RateLimit

@@ -16,7 +16,7 @@ use crate::chain::{Named, Standing, next, retry, standing};
 use crate::misconfigured;
 use crate::settings::Reworded;
 
-/// How long a provider rests that failed and does not say.
+/// Default time for which a failed provider rests.
 const REST: Duration = Duration::from_secs(30);
 
 /// The longest that a provider rests.
@@ -179,14 +179,14 @@ impl Provider for Fallback {
         &self.name
     }
 
-    /// What each of them can do.
+    /// Returns the capabilities that all of them share.
     fn capabilities(&self) -> ProviderCapabilities {
         let each = self.links.iter().map(|link| link.provider.capabilities());
         let both = |a: ProviderCapabilities, b: ProviderCapabilities| a.and(b);
         each.reduce(both).unwrap_or_default()
     }
 
-    /// What each of them can do with it, or with its own model.
+    /// Returns the capabilities that all of them share for the model, or for their own model.
     fn model(&self, model: &str) -> ModelCapabilities {
         let of = |link: &Link| link.provider.model(link.model.as_deref().unwrap_or(model));
         let each = self.links.iter().map(of);
@@ -226,7 +226,7 @@ impl Provider for Fallback {
     }
 }
 
-/// Why the request does not go to the first provider, if it does not.
+/// Returns the reason for not using the first provider, if there is one.
 fn instead(request: &SampleRequest, at: usize) -> Option<String> {
     if at == 0 {
         return None;
@@ -276,7 +276,7 @@ impl Turn {
         error.of(self.asked(asked))
     }
 
-    /// How the request went out, with who was asked in any case.
+    /// Returns the record of the request, with the provider that answered.
     fn asked(&self, inner: Option<Asked>) -> Asked {
         match inner {
             None => self.asked.clone(),

@@ -38,7 +38,7 @@ impl ModelPattern {
         Self(pattern.into())
     }
 
-    /// Whether a model's name looks like this.
+    /// Returns true if a model's name matches the pattern.
     #[must_use]
     pub fn matches(&self, model: &str) -> bool {
         let mut parts = self.0.split('*');
@@ -140,13 +140,15 @@ impl Provider for Router {
         &self.name
     }
 
-    /// What one of them at least can do; the one that is asked refuses what it cannot.
+    /// Returns the capabilities of at least one of them; the chosen provider refuses requests that
+    /// it cannot serve.
     fn capabilities(&self) -> ProviderCapabilities {
         let each = self.providers.iter().map(|one| one.capabilities());
         each.reduce(ProviderCapabilities::or).unwrap_or_default()
     }
 
-    /// What the provider of its rule knows of it; where there is no rule, the first that knows it.
+    /// Returns the capabilities that the matching provider reports; without a matching rule, those
+    /// of the first that knows the model.
     fn model(&self, model: &str) -> ModelCapabilities {
         let rule = self.rules.iter().find(|rule| rule.models.matches(model));
         if let Some((rule, Ok(provider))) = rule.map(|rule| (rule, self.provider(&rule.provider))) {

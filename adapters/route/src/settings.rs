@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_core::{Prompt, Settings};
 
-/// How many settings are remembered.
+/// Most settings that are remembered.
 const MOST: usize = 64;
 
 /// The settings of sessions, as one provider of several is to see them.

@@ -29,7 +29,8 @@ pub(super) struct Blocks {
     /// The index of the block that began last.
     latest: u64,
     count: u32,
-    /// What is to be given out once it is sure: each with whether it is sure by itself.
+    /// Events that wait until they are certain, each with a flag that is set if it is certain by
+    /// itself.
     held: VecDeque<(StreamEvent, bool)>,
 }
 
@@ -38,7 +39,7 @@ struct Block {
     slot: u32,
     kind: Kind,
     open: bool,
-    /// Whether anything came after its start.
+    /// True once anything followed its start.
     grown: bool,
 }
 
@@ -94,12 +95,12 @@ impl Blocks {
         }
     }
 
-    /// Whether no block has begun.
+    /// Returns true if no block has started.
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Opens a block.
+    /// Opens a block of the answer.
     pub(super) fn start(
         &mut self,
         index: Option<u64>,
@@ -203,7 +204,7 @@ impl Blocks {
         Ok(true)
     }
 
-    /// Closes a block.
+    /// Closes a block of the answer.
     pub(super) fn stop(
         &mut self,
         index: Option<u64>,
@@ -345,7 +346,7 @@ impl Kind {
 }
 
 impl Block {
-    /// Whether a start says again what this block's start said.
+    /// Returns true if a start only repeats this block's start.
     fn repeats(&self, kind: &Kind) -> bool {
         match (&self.kind, kind) {
             (Kind::Call(known), Kind::Call(call)) => {
@@ -453,7 +454,7 @@ impl Block {
     }
 }
 
-/// What a block's start opens.
+/// Returns the kind of block that a start opens.
 fn kind(block: &WireBlock<'_>) -> Result<Kind, Fault> {
     let owned = |text: &Option<Text<'_>>| {
         let text = text.as_ref();

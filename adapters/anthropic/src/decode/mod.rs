@@ -23,9 +23,9 @@ pub struct Events {
     message: Option<Option<String>>,
     blocks: Blocks,
     usage: WireUsage,
-    /// Why the model stopped, in the provider's word.
+    /// Stop reason, as the provider names it.
     stop: Option<String>,
-    /// What the last event looked like and which slot it added to, if it was a delta of text.
+    /// Template of the last event and the slot that it added to, if it was a delta of text.
     like: Option<(Template, u32)>,
     ignored: u64,
 }
@@ -205,7 +205,8 @@ pub fn uncached_input(usage: &Usage) -> Option<u64> {
     usage.input.map(|input| input.saturating_sub(apart))
 }
 
-/// Whether an event says itself that it is a delta of text: then any other like it is one.
+/// Returns true if an event declares itself a delta of text: then every event of the same shape is
+/// one.
 fn says_text(event: &Event<'_>) -> bool {
     let delta = event.delta.as_ref();
     let of = delta.and_then(|delta| delta.kind.as_ref());

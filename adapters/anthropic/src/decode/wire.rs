@@ -55,7 +55,7 @@ pub(super) struct WireBlock<'a> {
     pub(super) data: Option<Text<'a>>,
 }
 
-/// What a block grows by, or, in a `message_delta`, why the model stopped.
+/// Increment of a block, or, in a `message_delta`, the stop reason.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Delta<'a> {

@@ -1,5 +1,5 @@
-//! What stands around the conversation: before it what is the same in every request of a session,
-//! after it what may differ from one to the next.
+//! Parts of a request around the conversation: before it the parts that are equal in every request
+//! of a session, after it the parts that may differ.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -249,7 +249,7 @@ fn choice(request: &SampleRequest) -> Option<Choice<'_>> {
     })
 }
 
-/// How hard the model is to think.
+/// Reasoning effort that the model is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Effort {
     Low,

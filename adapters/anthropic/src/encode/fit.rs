@@ -32,8 +32,8 @@ pub(super) fn input(call: &CallItem) -> Result<Box<RawValue>, Value> {
         .map_err(|_| serde_json::json!({ "not_a_json_object": call.arguments }))
 }
 
-/// Whether a reasoning block says itself what it holds: its signature, or what only the provider
-/// can read.
+/// Returns true if a reasoning block is self-contained: it carries its signature, or content that
+/// only the provider can read.
 pub(super) fn is_whole(payload: &str) -> bool {
     match serde_json::from_str(payload) {
         Ok(Kept::Thinking { signature }) => !signature.is_empty(),
@@ -42,7 +42,7 @@ pub(super) fn is_whole(payload: &str) -> bool {
     }
 }
 
-/// What makes a reasoning block worth sending back.
+/// Reason to send a reasoning block back.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Kept {

@@ -28,16 +28,16 @@ use super::fit::{call_id, input, is_whole};
 /// The most bytes of an image in base64.
 const MOST_IMAGE: usize = 5 * 1024 * 1024;
 
-/// What stands in the user's place where the model has the word twice.
+/// User message inserted between two consecutive messages of the model.
 const GO_ON: &str = "<context from=\"windlass\">\nGo on from here.\n</context>";
 
-/// What stands in the user's place where the model has the first word.
+/// User message inserted where the model would speak first.
 const BEGIN: &str = "<context from=\"windlass\">\nThe conversation begins here.\n</context>";
 
-/// What a user said who sent only white space, which the protocol refuses.
+/// Replacement for a user message of white space alone, which the protocol refuses.
 const BLANK: &str = "[The user sent only white space.]";
 
-/// What the model is told of a call that failed without a word.
+/// Result sent for a call that failed without output.
 const SILENT: &str = "[There is no output.]";
 
 #[derive(Serialize)]
@@ -110,19 +110,19 @@ pub(super) fn items(
     page.finish()
 }
 
-/// Whose message is open.
+/// Role of the open message.
 #[derive(Debug, Clone, Copy)]
 enum At {
     /// Nobody's: nothing has been said.
     Start,
     /// The user's, after a block.
     User,
-    /// The model's.
+    /// The model's message is open.
     Said {
         sample: Seq,
-        /// Where what is not thinking ends.
+        /// Index at which content other than thinking ends.
         spoken: usize,
-        /// How many blocks of thinking stand behind that.
+        /// Number of thinking blocks behind that index.
         thoughts: u32,
     },
 }

@@ -14,7 +14,7 @@ use crate::DIALECT;
 use crate::config::{AnthropicConfig, Caching};
 use crate::model::{Thinking, Traits, traits};
 
-/// Writes requests.
+/// Writes request bodies of the Messages API.
 #[derive(Debug, Clone)]
 pub struct Writer {
     endpoint: String,
@@ -35,7 +35,7 @@ impl Writer {
         }
     }
 
-    /// What is known of the model, and what the configuration says of it.
+    /// Returns the known traits of the model, overridden by the configuration.
     pub(crate) fn of(&self, model: &str) -> Traits {
         let known = traits(model);
         Traits {

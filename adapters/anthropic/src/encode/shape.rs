@@ -1,10 +1,10 @@
-//! Which schemas the provider can hold a model to. Source: "JSON Schema limitations" of the page
-//! "Structured outputs" in the Claude API documentation. What is not on the list here is taken to
-//! be refused.
+//! Schemas that the provider can enforce. Source: "JSON Schema limitations" of the page "Structured
+//! outputs" in the Claude API documentation. Everything that is not listed here is treated as
+//! refused.
 
 use serde_json::{Map, Value};
 
-/// How deep a schema may be.
+/// Deepest nesting of a schema.
 const DEPTH: u32 = 32;
 
 /// Formats of texts that are known over there.
@@ -21,8 +21,8 @@ const FORMATS: &[&str] = &[
     "uuid",
 ];
 
-/// Whether the provider can hold an answer to this schema: objects say all that they may have, and
-/// nothing bounds a number, a text or a list.
+/// Returns true if the provider can enforce this schema: objects list all their properties, and no
+/// number, text or list is bounded.
 pub(super) fn can_hold(schema: &str) -> bool {
     let schema: Result<Map<String, Value>, _> = serde_json::from_str(schema);
     schema.is_ok_and(|schema| object(&schema, DEPTH))

@@ -14,18 +14,18 @@ use crate::request::Asked;
 use plan::{Plan, Repeat};
 use shown::{Listing, excerpt, quoted, summary};
 
-/// What the model does next.
+/// Next move of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Move {
-    /// It answers.
+    /// Answers with a text.
     Say(String),
     /// It answers, with a pause after each few words.
     SaySlowly(String),
     /// It calls a tool, once for each of these arguments.
     Call {
-        /// The tool.
+        /// Name of the tool.
         tool: String,
-        /// JSON texts.
+        /// Arguments, each a JSON text.
         arguments: Vec<String>,
     },
 }

@@ -1,4 +1,4 @@
-//! What a prompt asks for.
+//! Recognises the request in a prompt.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ const TIMES: usize = 1_000;
 /// The most words that are said slowly: with the pause between them they take five minutes.
 const SLOW_WORDS: usize = 6_000;
 
-/// What a prompt asks for.
+/// Request that a prompt makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Plan {
     /// To look at the folder.
@@ -27,18 +27,18 @@ pub(super) enum Plan {
     Slowly { text: String },
     /// Something that has the form of a command and is none.
     Unclear { why: String },
-    /// Anything else.
+    /// Greets and explains: nothing was recognised.
     Greet,
 }
 
 /// One tool, several times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Repeat {
-    /// How often.
+    /// Number of calls.
     pub(super) times: usize,
-    /// Whether all at once.
+    /// True if all at once.
     pub(super) together: bool,
-    /// The tool.
+    /// Name of the tool.
     pub(super) tool: String,
     arguments: String,
 }
@@ -65,7 +65,7 @@ impl Plan {
     }
 }
 
-/// `slowly: TEXT`.
+/// Reads the prompt `slowly: TEXT`.
 fn slowly(prompt: &str) -> Option<Plan> {
     let text = after(prompt, "slowly:")?;
     if text.is_empty() || text.split_whitespace().count() > SLOW_WORDS {
@@ -107,7 +107,7 @@ fn repeat(prompt: &str) -> Option<Plan> {
     }
 }
 
-/// `write PATH: TEXT`.
+/// Reads the prompt `write PATH: TEXT`.
 fn write(prompt: &str) -> Option<Plan> {
     let (path, content) = after(prompt, "write ")?.split_once(':')?;
     let path = path.trim().trim_matches('`').trim();
@@ -214,7 +214,7 @@ const FOLDER: [&str; 20] = [
     "look",
 ];
 
-/// What follows a word at the start of a text, in whatever case.
+/// Returns the text after a leading word, in any case.
 fn after<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let start = text.get(..word.len())?;
     start
@@ -222,7 +222,7 @@ fn after<'a>(text: &'a str, word: &str) -> Option<&'a str> {
         .then(|| text.get(word.len()..).unwrap_or_default().trim_start())
 }
 
-/// What stands between the first two of a mark.
+/// Returns the text between the first two marks.
 fn between(text: &str, mark: char) -> Option<&str> {
     let (_, rest) = text.split_once(mark)?;
     let (inside, _) = rest.split_once(mark)?;

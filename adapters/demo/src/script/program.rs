@@ -60,7 +60,7 @@ pub(super) fn next(asked: &Asked, writes: Writes) -> Move {
     }
 }
 
-/// What every answer ends with.
+/// Last line of every answer.
 const ME: &str = "(I am demo-script, a script and not a model.)";
 
 /// The tools that a plan is done with.
@@ -76,7 +76,7 @@ fn tools(plan: &Plan) -> Vec<&str> {
     }
 }
 
-/// How an answer begins that a call of a tool gave.
+/// Returns the opening words of an answer that reports the result of a call.
 fn gave(tool: &str, about: &str) -> String {
     format!("I am {MODEL}, a script and not a model. My program called {tool} on {about}: ")
 }
@@ -196,7 +196,7 @@ const FOLDER_LISP: &str = r##"(let [listed (tool/list_dir {:path "."})
   (return (str "I am demo-script, a script and not a model. My program saw " (count names)
                " files here: " (join ", " names) ". " (join " " read))))"##;
 
-/// The same.
+/// The same program in JavaScript.
 const FOLDER_JS: &str = r##"const listed = text(await tools.list_dir({ path: "." }));
 const names = [];
 for (const line of listed.split("\n")) {
@@ -213,7 +213,7 @@ return "I am demo-script, a script and not a model. My program saw " + names.len
   " files here: " + names.join(", ") + ". " + read.join(" ");
 "##;
 
-/// What a tool gave, as text: its JSON is data.
+/// Function that turns the result of a tool into text: JSON arrives as data.
 const TEXT: &str = "function text(given) {\n  \
                     return typeof given === \"string\" ? given : JSON.stringify(given);\n}";
 

@@ -1,4 +1,4 @@
-//! What the tools showed, in words: counts, names, headings, first lines.
+//! Summarises results of tools in words: counts, names, headings, first lines.
 
 /// The entries of a folder as `list_dir` shows them: `name/`, `name (N bytes)`,
 /// `name -> target`, and remarks in brackets.
@@ -43,7 +43,7 @@ impl<'a> Listing<'a> {
             .copied()
     }
 
-    /// What is there; `None` when there is nothing, or nothing that reads as a listing.
+    /// Describes the listing; `None` if it is empty or cannot be read as one.
     pub(super) fn words(&self) -> Option<String> {
         let count = self.folders.len() + self.files.len();
         if count == 0 {
@@ -67,8 +67,8 @@ impl<'a> Listing<'a> {
     }
 }
 
-/// What reading a file gave: how long it is and what it begins with. A reading that failed gives
-/// its reason in the same way, so this does not claim that it worked.
+/// Describes the result of reading a file: its length and first line. The result of a failed call
+/// has the same form, so the text does not claim success.
 pub(super) fn summary(path: &str, text: &str) -> String {
     let lines = text.lines().count();
     let heading = text.lines().find_map(|line| {

@@ -26,7 +26,7 @@ pub fn base(base_url: &str) -> Result<Url, ProviderError> {
     Ok(url)
 }
 
-/// Whether a URL leads to this machine.
+/// Returns true if a URL leads to this machine.
 #[must_use]
 pub fn is_loopback(url: &Url) -> bool {
     let Some(host) = url.host_str() else {

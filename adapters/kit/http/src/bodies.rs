@@ -16,10 +16,10 @@ use windlass_ports::{ProviderError, SampleRequest, Segments};
 use crate::lowering::add;
 use crate::pictures::Pictures;
 
-/// How many sessions are remembered.
+/// Most sessions that are remembered.
 const MOST_SESSIONS: usize = 256;
 
-/// How many bytes are remembered for all sessions together.
+/// Most bytes that are remembered for all sessions together.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
 /// Writes requests in one protocol. Pure: the same items give the same bytes.
@@ -50,14 +50,14 @@ pub trait Encoder: Send + Sync + 'static {
     fn tail(&self, request: &SampleRequest, out: &mut Vec<u8>) -> Result<(), ProviderError>;
 }
 
-/// What an encoder has written.
+/// Output of an encoder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Encoded {
-    /// How many items nothing later can change: a message may collect several.
+    /// Number of items that later items cannot change; one message may hold several items.
     pub closed: usize,
-    /// Where in `out` they end.
+    /// Offset in `out` at which they end.
     pub end: usize,
-    /// What of those that are closed was not written as it was.
+    /// Lowered parts of the closed items.
     pub lowered: Vec<Lowered>,
     /// The same of those that are not closed.
     pub open: Vec<Lowered>,
@@ -66,15 +66,15 @@ pub struct Encoded {
 /// A body, and what there is to say of it.
 #[derive(Debug, Clone)]
 pub struct Written {
-    /// The body.
+    /// The encoded body.
     pub body: Segments,
-    /// How many of its bytes, from the first on, are those of the session's request before.
+    /// Number of its first bytes that equal those of the session's previous request.
     pub kept_bytes: u64,
-    /// What of the conversation it does not hold as it was.
+    /// Lowered parts of the conversation.
     pub lowered: Vec<Lowered>,
 }
 
-/// Builds request bodies.
+/// Builds request bodies, reusing the bytes of each session's previous request.
 #[derive(Debug)]
 pub struct Bodies<E> {
     encoder: E,
@@ -108,7 +108,7 @@ impl<E: Encoder> Bodies<E> {
         }
     }
 
-    /// The encoder.
+    /// Returns the encoder.
     #[must_use]
     pub fn encoder(&self) -> &E {
         &self.encoder
@@ -235,7 +235,7 @@ impl<E: Encoder> Bodies<E> {
 }
 
 impl Prefix {
-    /// Whether a prompt begins with what is written here.
+    /// Returns true if a prompt begins with what is written here.
     fn starts(&self, items: &Chain<PromptItem>, settings: &Arc<Settings>) -> bool {
         let same = Arc::ptr_eq(&self.settings, settings) || self.settings == *settings;
         same && items.extends(&self.items)

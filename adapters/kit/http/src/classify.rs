@@ -296,7 +296,7 @@ pub fn classify(status: Option<u16>, reported: &Reported) -> FailureKind {
         })
 }
 
-/// Whether asking again makes sense, where the provider does not say.
+/// Returns the retry advice for a failure if the provider gives none.
 #[must_use]
 pub fn retry(kind: FailureKind, status: Option<u16>) -> Retry {
     match kind {
@@ -324,8 +324,8 @@ pub fn retry(kind: FailureKind, status: Option<u16>) -> Retry {
     }
 }
 
-/// Whether, and when, asking again makes sense, by all that the provider says. `asked_ms` is the
-/// wait that its headers ask for; it comes before the one in its words.
+/// Returns the retry advice for a failure, by everything the provider says. `asked_ms` is the wait
+/// that its headers ask for; it takes precedence over the one in its message.
 #[must_use]
 pub fn again(
     kind: FailureKind,

@@ -16,7 +16,7 @@ use crate::error::{ERROR_BODY_BYTES, Origin};
 use crate::headers::Headers;
 use crate::secret::Secret;
 
-/// How long the body of a refusal may take.
+/// Longest time for reading the body of a refusal.
 const REFUSAL: Duration = Duration::from_secs(10);
 
 /// Sends requests to one endpoint.

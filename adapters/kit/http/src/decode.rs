@@ -27,11 +27,11 @@ pub trait Dialect: Send {
     /// [`Fault::Truncated`], unless all of the answer is there although nobody said so.
     fn end(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), Fault>;
 
-    /// How many events meant nothing to it.
+    /// Returns the number of events that were ignored.
     fn ignored(&self) -> u64;
 
-    /// Why the answer ended, in the provider's own word, as far as it has said one. It is for
-    /// those who compare words; what the word means is told by the events.
+    /// Returns the finish reason in the provider's own word, if one was sent. For comparing words;
+    /// the events carry its meaning.
     fn finish(&self) -> Option<&str> {
         None
     }
@@ -96,7 +96,7 @@ impl<D: Dialect> Decoder<D> {
         Ok(())
     }
 
-    /// How many events of the stream meant nothing to the dialect.
+    /// Returns the number of events that the dialect ignored.
     #[must_use]
     pub fn ignored(&self) -> u64 {
         self.dialect.ignored()

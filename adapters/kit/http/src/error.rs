@@ -12,20 +12,20 @@ use crate::reported::Reported;
 use crate::retry_after::retry_after_ms;
 use crate::secret::Secret;
 
-/// How much of a body that is not a stream is read, in bytes.
+/// Most bytes of a body that is not a stream.
 pub const ERROR_BODY_BYTES: usize = 64 * 1024;
 
-/// How many characters of a provider's own words are passed on.
+/// Longest part of a provider's message that is passed on, in characters.
 const SHOWN_CHARS: usize = 600;
 
-/// How many characters a wire without a network may say of what it has no recording of.
+/// Longest description of an unrecorded request by a wire without a network, in characters.
 const UNRECORDED_CHARS: usize = 2_000;
 
 /// The advice where a page came in place of an API's error.
 const PAGE: &str = "; a web page answered, not the API: check the base URL, and any proxy or \
                     firewall on the way";
 
-/// What a decoder found wrong, before it is put into words.
+/// Defect that a decoder found, before it is put into words.
 #[derive(Debug)]
 pub enum Fault {
     /// The stream carries an error.
@@ -40,7 +40,7 @@ pub enum Fault {
     NotAStream(Vec<u8>),
 }
 
-/// Which request an error belongs to, and what must not be shown of it.
+/// Request that an error belongs to, and the secrets to hide from it.
 #[derive(Clone, Default)]
 pub struct Origin {
     endpoint: String,

@@ -1,4 +1,5 @@
-//! What a fuzzer calls, and the tests over its seeds: properties of the parsers for any bytes.
+//! Entry points for the fuzzer and for the tests over its seeds: properties of the parsers that
+//! hold for any bytes.
 
 use windlass_core::{Retry, StreamEvent};
 use windlass_ports::{Streaming, WireHeaders};
@@ -100,19 +101,19 @@ fn events<'a>(caps: SseCaps, chunks: impl Iterator<Item = &'a [u8]>) -> (Events,
     }
 }
 
-/// How many bytes are looked at in one piece where a stream is cut at each byte.
+/// Size of the window in which a stream is split at each byte.
 const WINDOW: usize = 16;
 
-/// How a stream was cut.
+/// Statistics of splitting a stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cuts {
     /// At how many bytes the stream was ended, and split into two pieces.
     pub cuts: u64,
-    /// How many of these ends were the end of an answer.
+    /// Number of splits that ended an answer.
     pub answers: u64,
 }
 
-/// What the end of a stream was taken for.
+/// Meaning of the end of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// The end of an answer.

@@ -17,7 +17,7 @@ pub struct Headers {
 }
 
 impl Headers {
-    /// None yet.
+    /// Returns an empty list.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -53,7 +53,7 @@ impl Headers {
         self.secrets.push(secret);
     }
 
-    /// What is hidden.
+    /// Returns the values to hide from errors and logs.
     #[must_use]
     pub fn secrets(&self) -> &[Secret] {
         &self.secrets

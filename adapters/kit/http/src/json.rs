@@ -1,5 +1,5 @@
-//! What both protocols share on the wire: borrowed texts, usage, and a repair for values that
-//! are not of the documented type.
+//! JSON types that all protocols share: borrowed texts, usage, and tolerant readers for values of
+//! undocumented types.
 
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ pub fn read<'a, T: Deserialize<'a>>(data: &'a [u8]) -> serde_json::Result<T> {
 pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
 impl Text<'_> {
-    /// The text, owned.
+    /// Returns the text as an owned string.
     #[must_use]
     pub fn into_string(self) -> String {
         self.0.into_owned()
@@ -51,13 +51,13 @@ pub struct WireUsage {
     input_tokens_details: Option<InputDetails>,
     completion_tokens_details: Option<OutputDetails>,
     output_tokens_details: Option<OutputDetails>,
-    /// Where GitHub Copilot puts it.
+    /// Field of GitHub Copilot.
     reasoning_tokens: Option<u64>,
-    /// DeepSeek's own spelling.
+    /// Field of DeepSeek's own API.
     prompt_cache_hit_tokens: Option<u64>,
     /// Moonshot's place for it.
     cached_tokens: Option<u64>,
-    /// What a router passes on of Anthropic's spelling.
+    /// Field of Anthropic's API, as routers pass it on.
     cache_read_input_tokens: Option<u64>,
     /// The same of what was written.
     cache_creation_input_tokens: Option<u64>,
@@ -195,7 +195,7 @@ fn count(value: &Value) -> Option<u64> {
     }
 }
 
-/// Whether a text is whole JSON.
+/// Returns true if a text is one complete JSON value.
 pub fn is_json(text: &str) -> bool {
     serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }

@@ -8,7 +8,7 @@ use windlass_ports::ProviderError;
 
 use crate::client::Client;
 
-/// How much of a list of models is read, in bytes.
+/// Most bytes of a list of models.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 
 impl Client {

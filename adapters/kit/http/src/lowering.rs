@@ -1,5 +1,5 @@
-//! What becomes of the parts of a conversation that not every provider takes: pure decisions, the
-//! same for all protocols, and the report of them that goes into the log.
+//! Lowers the parts of a conversation that a provider does not accept, the same way for all
+//! protocols, and reports each for the log. Pure.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use windlass_core::{
 
 use crate::pictures::Picture;
 
-/// Where a request goes. What a provider gave in its own form goes back to the same place only.
+/// Target of a request. Opaque items of a provider are sent back to the same place only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place<'a> {
     /// The dialect that reads such forms, as in [`Opaque::provider`].
@@ -21,7 +21,7 @@ pub struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Whether this is where an opaque form was made.
+    /// Returns true if an opaque item was made here.
     #[must_use]
     pub fn made(&self, opaque: &Opaque) -> bool {
         opaque.provider == self.dialect
@@ -128,8 +128,7 @@ impl Report {
         self.open.clear();
     }
 
-    /// What belongs to items that are closed, and what to those that are not: as in
-    /// [`Encoded`](crate::Encoded).
+    /// Splits the lowered parts by closed and open items, as in [`Encoded`](crate::Encoded).
     #[must_use]
     pub fn into_parts(self) -> (Vec<Lowered>, Vec<Lowered>) {
         (self.closed, self.open)

@@ -1,4 +1,4 @@
-//! What models can do: a table that users extend. A model that it does not know gets safe defaults.
+//! Capabilities of models: a table that users extend. Unknown models get safe defaults.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use crate::address::misconfigured;
 /// The models that are known here.
 const KNOWN: &str = include_str!("models.toml");
 
-/// How many models are remembered that were looked up.
+/// Most cached lookups.
 const LOOKED_UP: usize = 16;
 
 static BUILT_IN: LazyLock<Vec<Entry>> = LazyLock::new(|| parse(KNOWN).unwrap_or_default());
@@ -22,11 +22,11 @@ static BUILT_IN: LazyLock<Vec<Entry>> = LazyLock::new(|| parse(KNOWN).unwrap_or_
 pub struct Models {
     /// The user's own, which come first.
     own: Vec<Entry>,
-    /// What was looked up last: a request asks several times, and sessions ask for few models.
+    /// Cached lookups: a request asks several times, and sessions ask for few models.
     looked_up: Arc<Mutex<VecDeque<LookedUp>>>,
 }
 
-/// What a model can do at a provider, as it was found.
+/// Capabilities of a model at a provider, as found in the table.
 #[derive(Debug, Clone)]
 struct LookedUp {
     provider: String,
@@ -84,8 +84,8 @@ impl Models {
         })
     }
 
-    /// What a model can do at a provider. A name with a vendor before it (`openai/gpt-4o`) is
-    /// looked up with and without that.
+    /// Returns the capabilities of a model at a provider. A name with a vendor prefix
+    /// (`openai/gpt-4o`) is looked up with and without it.
     #[must_use]
     pub fn of(&self, provider: &str, model: &str) -> ModelCapabilities {
         let looked_up = || {
@@ -173,7 +173,7 @@ fn parse(text: &str) -> Result<Vec<Entry>, toml::de::Error> {
     Ok(toml::from_str::<File>(text)?.model)
 }
 
-/// Whether a text looks like this, where `*` stands for any text.
+/// Returns true if a text looks like this, where `*` stands for any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else {

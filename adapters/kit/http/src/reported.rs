@@ -1,13 +1,13 @@
-//! What a provider says of its own failure, in whichever of the usual shapes it says it.
+//! Reads the error that a provider reports, in any of the usual shapes.
 
 use serde_json::{Map, Value};
 
 use crate::retry_after::{duration_ms, seconds_ms, told_ms};
 
-/// How many further codes are kept.
+/// Most additional codes that are kept.
 const MOST_CODES: usize = 8;
 
-/// How often a failure may be nested in another, as text within JSON.
+/// Deepest nesting of one failure in another, as text within JSON.
 const MOST_NESTED: u8 = 2;
 
 /// A provider's own words about a failure. Unbounded and unescaped as yet.
@@ -19,7 +19,7 @@ pub struct Reported {
     pub class: String,
     /// Its code, for example `context_length_exceeded`; a number is written out.
     pub code: String,
-    /// How many bytes at the end of the message are those of a failure behind a router.
+    /// Number of bytes at the end of the message that come from a failure behind a router.
     pub behind: usize,
     /// Further codes and classes: a status, those of a failure behind a router, details, an inner
     /// error.
@@ -200,7 +200,7 @@ impl Reported {
     }
 }
 
-/// Whether a field that tells of an error tells of one.
+/// Returns true if an error field reports an error.
 fn says_something(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -212,14 +212,14 @@ fn says_something(value: &Value) -> bool {
     }
 }
 
-/// Whether the code beside a message is that of a failure: some servers number success too.
+/// Returns true if the code beside a message is that of a failure: some servers number success too.
 fn codes_failure(fields: &Map<String, Value>) -> bool {
     let code = text(fields, &["code", "error_code", "status_code"]);
     let success = |code: u64| code == 0 || (200..300).contains(&code);
     !code.is_empty() && !code.parse().is_ok_and(success)
 }
 
-/// Whether the class beside a message is that of a failure.
+/// Returns true if the class beside a message is that of a failure.
 fn classes_failure(fields: &Map<String, Value>) -> bool {
     let class = text(fields, &["type", "__type"]).to_ascii_lowercase();
     ["error", "exception"]

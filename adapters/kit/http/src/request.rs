@@ -1,4 +1,4 @@
-//! What the requests of all protocols share: texts made fit for the wire.
+//! Helpers for the requests of all protocols: texts made safe for the wire.
 
 use std::borrow::Cow;
 
@@ -86,7 +86,7 @@ pub fn arguments(call: &CallItem) -> Cow<'_, str> {
     Cow::Owned(serde_json::json!({ "not_a_json_object": call.arguments }).to_string())
 }
 
-/// What a model is told in place of an image that it cannot be shown.
+/// Returns the text that replaces an image which the model cannot be shown.
 #[must_use]
 pub fn no_picture(image: &Image) -> String {
     format!(

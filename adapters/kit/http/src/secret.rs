@@ -8,7 +8,7 @@ use serde::Deserialize;
 pub struct Secret(String);
 
 impl Secret {
-    /// Hides a text.
+    /// Wraps a text so that it is never shown.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())

@@ -5,7 +5,7 @@ use std::fmt;
 
 use memchr::memchr2;
 
-/// What a parser takes at most, in bytes, in lines and in events.
+/// Limits of a parser: bytes, lines and events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SseCaps {
     /// The bytes of one line.
@@ -91,7 +91,7 @@ pub struct SseEvent<'a> {
     pub data: &'a [u8],
 }
 
-/// Parses one stream.
+/// Parses one event stream.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct SseParser {
     caps: SseCaps,
@@ -102,14 +102,14 @@ pub struct SseParser {
     events: u64,
     /// A line that began in an earlier chunk.
     line: Vec<u8>,
-    /// Whether a line has ended yet: a byte order mark counts only before the first.
+    /// True once a line has ended: a byte order mark counts only before the first.
     begun: bool,
-    /// Whether the last byte was a CR, so that an LF now belongs to it.
+    /// True if the last byte was a CR, so that a following LF belongs to it.
     after_cr: bool,
     name: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
-    /// Whether `name` and `data` have been given out and are to be forgotten.
+    /// True once `name` and `data` were returned and must be cleared.
     dispatched: bool,
     last_id: Vec<u8>,
     retry_ms: Option<u64>,

@@ -11,13 +11,13 @@ use crate::client::Answered;
 use crate::decode::{Decoder, Dialect};
 use crate::error::Origin;
 
-/// How long, and how many bytes, a finished answer's connection is given to come to its end.
+/// Time and bytes for draining the connection of a finished answer.
 const DRAIN: (Duration, usize) = (Duration::from_secs(1), 64 * 1024);
 
-/// How many chunks that have arrived already one call takes.
+/// Most received chunks that one call handles.
 const CHUNKS: usize = 64;
 
-/// One answer.
+/// Streams one answer.
 pub struct Answer<D> {
     /// Gone once the answer is whole or broken.
     body: Option<Box<dyn WireBody>>,

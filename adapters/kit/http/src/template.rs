@@ -76,7 +76,7 @@ impl Template {
 }
 
 impl Gap {
-    /// How many bytes the gap takes.
+    /// Returns the number of bytes that the gap takes.
     fn len(self, bytes: &[u8]) -> Option<usize> {
         match self {
             Self::Text => inside(bytes),
@@ -106,7 +106,7 @@ fn inside(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Where the value of a field begins, behind `open`, if there is exactly one such field.
+/// Returns the offset of a field's value, behind `open`, if there is exactly one such field.
 fn field(data: &[u8], key: &str, open: &str) -> Option<usize> {
     let name = format!("\"{key}\":");
     let mut found = memmem::find_iter(data, name.as_bytes());

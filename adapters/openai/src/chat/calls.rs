@@ -19,9 +19,9 @@ struct Call {
     id: String,
     name: String,
     arguments: String,
-    /// What it came with beside the protocol; empty as long as that is nothing.
+    /// Fields that came beside the protocol's own; empty if there were none.
     extra: String,
-    /// Whether it has been given out; until then its arguments are held back.
+    /// True once the start of the call was published; its arguments are held back until then.
     opened: bool,
 }
 

@@ -19,14 +19,14 @@ use windlass_kit_http::Template;
 use windlass_kit_http::json::{Text, given, read};
 use windlass_kit_http::lowering::Place;
 
-/// Decodes one answer.
+/// Decodes one streamed answer of Chat Completions.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ChatDecoder {
     endpoint: String,
     model: String,
     back: ReasoningBack,
     extra: CallExtra,
-    /// Whether the end of the stream is that of the answer only after `[DONE]`.
+    /// Requires `[DONE]` as the end of the answer.
     strict: bool,
     details: Details,
     opened: bool,
@@ -36,7 +36,7 @@ pub(crate) struct ChatDecoder {
     reasoning: Option<u32>,
     calls: Calls,
     finish: Option<String>,
-    /// What the last event looked like, if it was a delta of text and nothing else.
+    /// Template of the last event, if it was a delta of text and nothing else.
     like: Option<Template>,
     ignored: u64,
 }
@@ -63,12 +63,12 @@ impl ChatDecoder {
         }
     }
 
-    /// How many events meant nothing to it.
+    /// Returns the number of events that were ignored.
     pub(crate) fn ignored(&self) -> u64 {
         self.ignored
     }
 
-    /// The last `finish_reason`.
+    /// Returns the last `finish_reason`.
     pub(crate) fn finish(&self) -> Option<&str> {
         self.finish.as_deref()
     }
@@ -281,7 +281,7 @@ impl ChatDecoder {
     }
 }
 
-/// What a reason to finish means.
+/// Maps a finish reason to a stop reason.
 ///
 /// # Errors
 /// [`Fault::Reported`] when the server gave up.

@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value};
 
-/// How many parts one answer may have; beyond, none goes back.
+/// Most parts of one answer; if there are more, none is sent back.
 const MOST: usize = 4_096;
 
 /// The parts of one answer's reasoning.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Details {
     parts: Vec<Map<String, Value>>,
-    /// Whether there were more than are kept, or something that is no part.
+    /// True if there were more parts than are kept, or one that is malformed.
     broken: bool,
 }
 

@@ -25,10 +25,10 @@ use crate::servers::STAND_IN;
 /// The form of reasoning whose text goes back as it is.
 pub(super) const CONTENT: &str = r#""reasoning_content""#;
 
-/// What stands between results and a user's words where the model must speak first.
+/// Assistant message inserted between results and a user message where the server requires one.
 const BRIDGE: &str = "I have the results.";
 
-/// What stands for the user's words where the model must not have the last ones.
+/// User message inserted where the last message may not be the model's.
 const GO_ON: &str = "<context from=\"windlass\">\nGo on from here.\n</context>";
 
 #[derive(Serialize)]
@@ -134,23 +134,23 @@ struct Writing<'a, 'o> {
     open: Open,
     said: Said<'a>,
     spoken: Vec<Words<'a>>,
-    /// How many items nothing later can change, and where they end.
+    /// Number of items that later input cannot change, and the offset at which they end.
     closed: (usize, usize),
 }
 
-/// What more may come to.
+/// Message that later items may extend.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Open {
     Nothing,
-    /// What the model said in this sample: `said`.
+    /// Answer of the model in this sample: `said`.
     Said(Seq),
-    /// What the user said: `spoken`.
+    /// Words of the user: `spoken`.
     Spoken,
     /// Results, which are written; what may follow them depends on what does.
     Results,
 }
 
-/// What comes next.
+/// Kind of the next message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     Model(Seq),
@@ -164,13 +164,13 @@ enum Words<'a> {
     Picture(&'a Image, Arc<str>),
 }
 
-/// What the model said in one sample, as far as it is gathered.
+/// Answer of the model in one sample, as far as it is gathered.
 #[derive(Default)]
 struct Said<'a> {
     text: Option<Cow<'a, str>>,
     reasoning: Option<String>,
     details: Vec<&'a RawValue>,
-    /// How many reasonings go back.
+    /// Number of reasoning parts that are sent back.
     thoughts: u32,
     calls: Vec<Call<'a>>,
 }
@@ -241,7 +241,7 @@ impl<'a> Writing<'a, '_> {
         Ok(())
     }
 
-    /// What nobody said, where the server has a place for it.
+    /// Writes context that no user wrote, in the role that the server has for it.
     fn context(&mut self, at: usize, text: Cow<'a, str>) -> Result<(), ProviderError> {
         if self.quirks.context == ContextRole::User {
             self.flush(at, Next::User)?;
@@ -309,7 +309,7 @@ impl<'a> Writing<'a, '_> {
         self.said.calls.push(call);
     }
 
-    /// What a call came with beyond the protocol, or what stands in for it.
+    /// Returns the extra fields of a call, or their replacement.
     fn extra(&mut self, call: &'a CallItem) -> Option<&'a RawValue> {
         let what = LoweredPart::CallOpaque;
         let read = |text: &'a str| serde_json::from_str::<&RawValue>(text).ok();

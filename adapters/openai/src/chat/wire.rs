@@ -48,7 +48,7 @@ pub(super) struct Choice<'a> {
     pub(super) delta: Option<Delta<'a>>,
     #[serde(borrow)]
     pub(super) finish_reason: Option<Text<'a>>,
-    /// Where Moonshot puts it.
+    /// Usage, in the place where Moonshot sends it.
     pub(super) usage: Option<Box<WireUsage>>,
     #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
@@ -83,7 +83,7 @@ pub(super) struct ToolDelta<'a> {
     pub(super) id: Option<Text<'a>>,
     #[serde(borrow)]
     pub(super) function: Option<FunctionDelta<'a>>,
-    /// What Gemini's compatible endpoint sends beside the protocol.
+    /// Extra field of Gemini's compatible endpoint.
     #[serde(borrow)]
     pub(super) extra_content: Option<&'a RawValue>,
 }
@@ -98,7 +98,8 @@ pub(super) struct FunctionDelta<'a> {
 }
 
 impl Chunk<'_> {
-    /// Whether the chunk says nothing but a text: any other like it does so too.
+    /// Returns true if the chunk holds a text delta and nothing else: then every chunk of the same
+    /// shape does.
     pub(super) fn only_text(&self) -> bool {
         let Self {
             id: _,

@@ -19,14 +19,14 @@ use windlass_kit_http::Reported;
 use windlass_kit_http::Template;
 use windlass_kit_http::json::{self, WireUsage, given};
 
-/// Decodes one answer.
+/// Decodes one streamed answer of Responses.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ResponsesDecoder {
     endpoint: String,
     model: String,
     opened: bool,
     items: Items,
-    /// What the last event looked like and which slot it added to, if it was a delta of text.
+    /// Template of the last event and the slot that it added to, if it was a delta of text.
     like: Option<(Template, u32)>,
     finish: Option<String>,
     ignored: u64,
@@ -46,7 +46,7 @@ impl ResponsesDecoder {
         }
     }
 
-    /// How many events meant nothing to it.
+    /// Returns the number of events that were ignored.
     pub(crate) fn ignored(&self) -> u64 {
         self.ignored
     }
@@ -57,7 +57,7 @@ impl ResponsesDecoder {
         self.finish.as_deref()
     }
 
-    /// Whether there were items that are not told.
+    /// Returns true if there were items that are not reported.
     pub(crate) fn foreign(&self) -> bool {
         self.items.foreign()
     }
@@ -337,7 +337,7 @@ impl ResponsesDecoder {
     }
 }
 
-/// How a response ended: its status, or where it has none what its last event is called.
+/// Returns the status of a finished response, or the name of its last event if it has none.
 fn ending(event: &str, status: &str, because: Option<&str>) -> String {
     let named = event.strip_prefix("response.").unwrap_or(event);
     match (status, because) {
@@ -355,7 +355,7 @@ fn name_of<'a>(event: &'a Event<'_>) -> Name<'a> {
     }
 }
 
-/// Which part of a reasoning an event speaks of; raw text stands before summaries.
+/// Returns the part of a reasoning item that an event belongs to; raw text precedes summaries.
 fn part_of(event: &Event<'_>, summary: bool) -> (bool, u64) {
     let index = if summary {
         event.summary_index

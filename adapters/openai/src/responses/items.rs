@@ -10,15 +10,15 @@ use super::wire::WireItem;
 use windlass_kit_http::Fault;
 use windlass_kit_http::json::given;
 
-/// How many items one response may have.
+/// Most items of one response.
 const MOST: usize = 4_096;
 
-/// What kind of item an event speaks of.
+/// Kind of item that an event belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A message to the user.
     Message,
-    /// A reasoning.
+    /// An item of reasoning.
     Reasoning,
     /// A call that is ours to run.
     Call,
@@ -37,7 +37,7 @@ impl Kind {
     }
 }
 
-/// How an event names its item.
+/// Identifiers by which an event names its item.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Name<'a> {
     pub(super) index: Option<u64>,
@@ -57,7 +57,7 @@ struct Item {
     place: u64,
     indexed: bool,
     id: String,
-    /// Whether an event has announced it, other than a delta.
+    /// True once an event other than a delta announced it.
     announced: bool,
     stage: Stage,
     kind: Kind,
@@ -74,12 +74,12 @@ enum Stage {
 }
 
 impl Items {
-    /// Whether no event has spoken of an item.
+    /// Returns true if no event has named an item.
     pub(super) fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// Whether an item was of a kind that is not told.
+    /// Returns true if an item was of a kind that is not reported.
     pub(super) fn foreign(&self) -> bool {
         self.items.iter().any(|item| item.kind == Kind::Foreign)
     }
@@ -133,7 +133,7 @@ impl Items {
         })
     }
 
-    /// Takes `output_item.added`.
+    /// Handles `output_item.added`.
     pub(super) fn added(
         &mut self,
         index: Option<u64>,
@@ -349,9 +349,9 @@ impl Item {
         }
     }
 
-    /// Whether an announcement under its index still means it. Some servers change an item's id
-    /// from event to event, others use one index for several items: a call with another call id
-    /// is another call, and what is closed is met again only under its own id.
+    /// Returns true if an announcement under this index still means the same item. Some servers
+    /// change an item's id from event to event, others use one index for several items: a call with
+    /// another call id is another call, and a closed item is found again only by its own id.
     fn is_still(&self, id: &str, call_id: &str) -> bool {
         match &self.stage {
             Stage::Call(call) => call_id.is_empty() || call.id().is_empty() || call.id() == call_id,

@@ -82,7 +82,7 @@ pub(super) fn close_pieces(mut pieces: Vec<Piece>) -> Vec<StreamEvent> {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Thought {
     slot: u32,
-    /// Which part the last delta belonged to.
+    /// Part that the last delta belonged to.
     last: Option<(bool, u64)>,
     whole: Vec<((bool, u64), String)>,
 }

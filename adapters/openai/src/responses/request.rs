@@ -97,7 +97,7 @@ struct Output<'a> {
     output: Cow<'a, str>,
 }
 
-/// What makes a reasoning item worth sending back where nothing is stored.
+/// Reason to send a reasoning item back where the server stores nothing.
 #[derive(Deserialize)]
 struct Kept<'a> {
     #[serde(default, borrow)]
@@ -350,7 +350,7 @@ fn message(role: &'static str, content: &str, out: &mut Vec<u8>) -> Result<(), P
     )
 }
 
-/// Whether a reasoning item says itself what it holds, for nothing is stored over there.
+/// Returns true if a reasoning item is self-contained, since the server stores nothing.
 fn holds_itself(payload: &str) -> bool {
     let Ok(kept) = serde_json::from_str::<Kept<'_>>(payload) else {
         return false;

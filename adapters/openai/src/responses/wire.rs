@@ -34,7 +34,8 @@ pub(super) struct Event<'a> {
 }
 
 impl Event<'_> {
-    /// Whether the event says itself that it is a delta of text: then any other like it is one.
+    /// Returns true if the event declares itself a delta of text: then every event of the same
+    /// shape is one.
     pub(super) fn is_text(&self) -> bool {
         self.kind
             .as_ref()

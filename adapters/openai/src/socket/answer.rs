@@ -15,10 +15,10 @@ use super::known::Said;
 use super::pool::{Idle, Pool};
 use crate::decode::Events;
 
-/// How many messages that have arrived already one call takes.
+/// Most messages already received that one call handles.
 const MESSAGES: usize = 64;
 
-/// What an answer is the answer to.
+/// The request that an answer belongs to.
 pub(super) struct Taken {
     pub(super) pool: Arc<Pool>,
     pub(super) session: SessionId,
@@ -27,7 +27,7 @@ pub(super) struct Taken {
     pub(super) asked: Asked,
 }
 
-/// One answer.
+/// One answer, read from a socket.
 pub(super) struct SocketAnswer {
     /// Gone once the answer is whole or broken.
     open: Option<(Idle, Taken)>,
@@ -37,7 +37,7 @@ pub(super) struct SocketAnswer {
     bytes: u64,
     said: Said,
     asked: Option<Asked>,
-    /// What the first message brought.
+    /// Events of the first message.
     ready: Vec<StreamEvent>,
 }
 

@@ -1,5 +1,5 @@
-//! What a server knows of a conversation over one connection, and which part of a prompt is new to
-//! it. Pure.
+//! The part of a conversation that a server knows over one connection, and the part of a prompt
+//! that is new to it. Pure.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use windlass_core::{
 };
 use windlass_kit_http::request::call_id;
 
-/// What is new is not known, and why: then all is sent.
+/// The new part is unknown, for this reason: everything is sent.
 pub(super) type Why = &'static str;
 
-/// What a server knows once an answer has ended.
+/// State that a server has once an answer has ended.
 pub(super) struct Known {
     /// The response that it knows the conversation by.
     pub(super) response_id: String,
-    /// What a request begins with.
+    /// First part of a request, up to the conversation.
     pub(super) head: Bytes,
-    /// What of the conversation it was not told as it was.
+    /// Parts of the conversation that it received in lowered form.
     pub(super) lowered: Vec<Lowered>,
     asked: Prompt,
     said: Vec<Item>,
@@ -53,7 +53,7 @@ impl Known {
     }
 }
 
-/// Whether an item of a prompt is what the model said, under the id that the model gave it.
+/// Returns true if an item of a prompt is the model's own, under the id that the model gave it.
 fn is(item: &PromptItem, said: &Item) -> bool {
     match (item, said) {
         (PromptItem::Text { text, .. }, Item::Text { text: said })
@@ -79,7 +79,7 @@ fn is(item: &PromptItem, said: &Item) -> bool {
     }
 }
 
-/// What the model says, gathered while it streams.
+/// Gathers the model's items while they stream.
 pub(super) struct Said {
     /// Gone when the answer is too large to be gathered.
     assembler: Option<Assembler>,
@@ -128,7 +128,7 @@ impl Said {
         self.response_id.as_deref()
     }
 
-    /// What the server knows now, unless the answer was not whole or had no name.
+    /// Returns the server's new state, unless the answer was incomplete or had no id.
     pub(super) fn known(self, asked: Prompt, head: Bytes, lowered: Vec<Lowered>) -> Option<Known> {
         self.assembler.filter(|_| self.whole)?;
         Some(Known {

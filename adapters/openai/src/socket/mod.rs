@@ -30,7 +30,7 @@ use crate::encode::Writer;
 /// The longest that a handshake may take; HTTP has the rest of the time.
 const HANDSHAKE: Duration = Duration::from_secs(15);
 
-/// How many characters of a reason are recorded.
+/// Longest recorded part of a reason, in characters.
 const SHOWN_CHARS: usize = 300;
 
 /// Asks for Responses over WebSockets.
@@ -46,11 +46,11 @@ pub(crate) struct Ask<'a> {
     pub(crate) url: &'a Url,
     pub(crate) origin: &'a Origin,
     pub(crate) request: &'a SampleRequest,
-    /// What is told of it, without the way that it goes.
+    /// Record of the request, without its route.
     pub(crate) asked: Asked,
 }
 
-/// What became of a request.
+/// Result of sending a request over a socket.
 pub(crate) enum Went {
     /// It went over a socket.
     Over(Box<dyn SampleStream>),
@@ -206,7 +206,7 @@ impl Sockets {
         })
     }
 
-    /// What is new, with the response that it goes on from.
+    /// Returns the new part of a request, with the response that it continues.
     async fn rest(
         &self,
         request: &SampleRequest,
@@ -223,7 +223,7 @@ impl Sockets {
     }
 }
 
-/// Whether HTTP would be refused just the same: the key is no good, or nothing is left to spend.
+/// Returns true if HTTP would fail in the same way: the key is invalid, or the quota is used up.
 fn is_final(error: &ProviderError) -> bool {
     error.status == Some(401) || error.kind == FailureKind::Quota
 }

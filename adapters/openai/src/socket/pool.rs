@@ -12,19 +12,20 @@ use windlass_ports::WireSocket;
 
 use super::known::{Known, Why};
 
-/// How many connections wait.
+/// Most idle connections.
 const MOST: usize = 32;
 
-/// How long a connection waits.
+/// Longest time that a connection stays idle.
 const IDLE: Duration = Duration::from_secs(5 * 60);
 
-/// How old a connection gets. OpenAI ends one after 60 minutes, also in the middle of an answer.
+/// Oldest connection that is used. OpenAI ends one after 60 minutes, also in the middle of an
+/// answer.
 const AGE: Duration = Duration::from_secs(50 * 60);
 
-/// How long sockets are left alone when they fail.
+/// Time for which a session avoids sockets after a failure.
 const SHUN: Duration = Duration::from_secs(60);
 
-/// How many sessions with failed sockets are remembered.
+/// Most sessions with failed sockets that are remembered.
 const MOST_SHUNNED: usize = 256;
 
 /// A connection that waits.
@@ -46,14 +47,14 @@ struct Inner {
     idle: VecDeque<(SessionId, Instant, Idle)>,
     /// Sessions whose sockets failed, and until when they go another way.
     shunned: VecDeque<(SessionId, Instant)>,
-    /// Why no socket is asked for, and until when.
+    /// Reason for using no sockets, and the time at which it ends.
     closed: Option<(String, Option<Instant>)>,
     reaping: bool,
 }
 
 impl Pool {
-    /// Why this request does not go over a socket, if it does not. A request that has failed before
-    /// goes another way for as long as its session is shunned, however long that is ago.
+    /// Returns the reason for not sending this request over a socket, if there is one. A retried
+    /// request avoids sockets for as long as its session does, however long ago the failure was.
     pub(super) fn shut(&self, session: &SessionId, retried: bool) -> Option<String> {
         let mut inner = self.lock();
         let now = Instant::now();
@@ -154,7 +155,7 @@ impl Inner {
     }
 }
 
-/// Whoever closes what has waited too long; another may begin once it is gone.
+/// Closes connections that were idle too long; another reaper may start once it is dropped.
 struct Reaping(Weak<Pool>);
 
 impl Drop for Reaping {

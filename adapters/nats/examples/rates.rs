@@ -19,7 +19,7 @@ use windlass_ports::{LogStore, codec};
 use windlass_testkit::nats::NatsServer;
 use windlass_testkit::store::fact_of_size;
 
-/// How long each rate is measured.
+/// Duration of each measurement.
 const TIME: Duration = Duration::from_secs(3);
 
 /// Bytes of a fact's text form.

@@ -15,13 +15,13 @@ use crate::server::{Post, Stored};
 use crate::store::{Held, NatsStore};
 use crate::trouble::{Trouble, conflict, not_claimed};
 
-/// How often it is looked again where an append stands, when others write there.
+/// Most tries to locate an append while other clients write to the log.
 const ATTEMPTS: u32 = 4;
 
 /// Room in a message for the headers that the server wants.
 const HEADER_ROOM: usize = 512;
 
-/// Where an append stands when its message was refused.
+/// Location of an append whose message was refused.
 enum Stands {
     /// It was stored as this message.
     Kept(u64),
@@ -200,7 +200,7 @@ impl NatsStore {
     }
 }
 
-/// Whether these facts are the last append of a claim, asked for again.
+/// Returns true if these facts repeat the last append of a claim.
 fn is_last(batch: &Batch, held: &Held) -> bool {
     held.last_append.is_some_and(|(after, link)| {
         after == batch.after
@@ -209,7 +209,7 @@ fn is_last(batch: &Batch, held: &Held) -> bool {
     })
 }
 
-/// Whether a message was written under a claim.
+/// Returns true if a message was written under a claim.
 fn is_own(node: &str, held: &Held, head: &Head) -> bool {
     let claimed = match head.kind {
         // An erasure ends with its claim, unless it was interrupted: then it may go on.

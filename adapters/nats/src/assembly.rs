@@ -10,12 +10,12 @@ use crate::body;
 use crate::head::{BadHead, Head, Kind};
 use crate::trouble::{bad_head, corrupt};
 
-/// Where reading stands: the log up to here, and where in the stream it goes on.
+/// Position of a reader: end of the log so far, and the next message of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Spot {
     /// The last position before.
     pub(crate) last: Seq,
-    /// Its link.
+    /// Chain link of that position.
     pub(crate) link: Link,
     /// The sequence in the stream from which on the rest is.
     pub(crate) from: u64,
@@ -53,7 +53,7 @@ pub(crate) struct Assembler<'a> {
     pub(crate) spot: Spot,
     /// The pieces of an append that is not whole yet.
     pieces: Vec<u8>,
-    /// How many these are.
+    /// Number of these.
     held: u32,
 }
 

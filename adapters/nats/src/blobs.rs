@@ -23,7 +23,7 @@ use crate::trouble::Trouble;
 /// The most bytes of one piece.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// How many pieces are asked for at once.
+/// Most pieces that are requested at once.
 const AT_ONCE: usize = 8;
 
 /// The most bytes that are kept of one blob, where nothing else is said.
@@ -35,11 +35,11 @@ pub struct NatsBlobs {
     server: Server,
     node: Arc<Node>,
     capabilities: BlobCapabilities,
-    /// What is being written here.
+    /// Uploads of this process.
     writing: Arc<Mutex<HashSet<String>>>,
 }
 
-/// What stands under a digest.
+/// Blob that a digest names.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Named {
@@ -154,7 +154,7 @@ impl NatsBlobs {
         Ok(())
     }
 
-    /// Whether another node that lives writes under this name.
+    /// Returns true if another live node writes under this name.
     async fn is_written(&self, session: &SessionId, upload: &str) -> Result<bool, Trouble> {
         let subject = self.subject(session, &format!("open.{upload}"));
         let Some(open) = self.server.last(&self.stream(), &subject).await? else {
@@ -169,7 +169,7 @@ impl NatsBlobs {
         Ok(holding.is_some())
     }
 
-    /// Whether a blob has these pieces, though its writer died before it said that it is done.
+    /// Returns true if a blob has these pieces although its writer died before it recorded the end.
     async fn is_named(&self, session: &SessionId, upload: &str) -> Result<bool, Trouble> {
         let names = self.subject(session, "name.*");
         for subject in subjects_of(&self.server, &self.stream(), &names).await? {
@@ -297,15 +297,15 @@ struct Writer {
     blobs: NatsBlobs,
     session: SessionId,
     upload: String,
-    /// What does not fill a piece yet.
+    /// Bytes that do not fill a piece yet.
     held: Vec<u8>,
     /// The bytes of a piece.
     piece: usize,
-    /// How many pieces are on the server.
+    /// Number of pieces on the server.
     posted: u64,
     bytes: u64,
     digest: Sha256,
-    /// Whether a write has failed, or was dropped.
+    /// True once a write failed or was dropped.
     broken: bool,
 }
 

@@ -15,10 +15,10 @@ use crate::server::{Post, Stored};
 use crate::store::{Held, NatsStore};
 use crate::trouble::Trouble;
 
-/// How often a claim is tried while others write to the same session.
+/// Most tries of a claim while others write to the same session.
 const ATTEMPTS: u32 = 32;
 
-/// How long is waited before it is looked again whether another node let a session go.
+/// Interval at which a claim checks whether another node released a session.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 impl NatsStore {
@@ -187,7 +187,7 @@ impl NatsStore {
     }
 }
 
-/// What a claim cuts off: the pieces of an append whose last piece did not come.
+/// Returns the part that a claim cuts off: the pieces of an append whose last piece is missing.
 fn torn(head: &Head, stored: &Stored) -> Option<Repair> {
     let piece = head.piece.as_ref().filter(|_| head.kind == Kind::Piece)?;
     Some(Repair {

@@ -12,12 +12,13 @@ use crate::names::is_place;
 /// The most streams that logs are spread over.
 pub const MOST_SHARDS: u32 = 64;
 
-/// How to reach a place on a NATS server. [`parse`](Self::parse) reads it from a URL.
+/// Address of a place on NATS servers, with its options. [`parse`](Self::parse) reads it from a
+/// URL.
 #[derive(Debug, Clone)]
 pub struct NatsConfig {
     /// Servers as `nats://host:port` or `tls://host:port`, without credentials; at least one.
     pub servers: Vec<String>,
-    /// Who connects.
+    /// Credentials of the connection.
     pub login: Login,
     /// Root certificates in PEM to trust beside those of the system.
     pub root_certificates: Option<PathBuf>,
@@ -28,25 +29,25 @@ pub struct NatsConfig {
     /// place that is there keeps what it has; another number than that is then refused. `None`: as
     /// the place has it, 4 for a new one.
     pub shards: Option<u32>,
-    /// How many servers keep each stream, 1 to 5, when the place is made. `None`: as the place has
-    /// it, 1 for a new one.
+    /// Number of servers that hold each stream, 1 to 5, for a new place. `None`: the place's own
+    /// number, 1 for a new one.
     pub replicas: Option<usize>,
-    /// What an acknowledged append survives, as whoever runs the servers states it. `None`: what
-    /// can be seen, and `Process` where nothing can.
+    /// Durability of an acknowledged append, as the operator of the servers states it. `None`: the
+    /// durability that can be observed, else `Process`.
     pub durability: Option<Durability>,
-    /// Where the system account is reached, to see whether the servers sync before they answer: a
-    /// URL with credentials, of which only these are used.
+    /// URL with credentials of the system account, used to check that the servers sync before they
+    /// answer. Only the credentials are used.
     pub system: Option<Login>,
-    /// What erasing may leave where more than one server keeps a stream.
+    /// Remains that erasing may leave where more than one server holds a stream.
     pub erasing: Erasing,
     /// The name of this node: of those that are connected at the same time, no two may have the same.
     /// 1 to 64 characters of A-Z a-z 0-9 _ -. `None`: a new name for each store object.
     pub node: Option<String>,
-    /// How long the claims of a node outlast it, in milliseconds: 1,000 to 600,000.
+    /// Time for which the claims of a node outlive it, in milliseconds: 1,000 to 600,000.
     pub lease_ms: u64,
-    /// How long a claim waits for another node to let a session go, in milliseconds.
+    /// Longest time that a claim waits for another node to release a session, in milliseconds.
     pub claim_wait_ms: u64,
-    /// How long an operation on the server may take, in milliseconds, with all that is repeated.
+    /// Time-out of an operation on the server, including retries, in milliseconds.
     pub timeout_ms: u64,
     /// For how long the inbox keeps a reply at least, in milliseconds: 500 to 86,400,000.
     pub replies_ms: u64,
@@ -55,31 +56,31 @@ pub struct NatsConfig {
     pub linger_ms: u64,
 }
 
-/// What erasing may leave where more than one server keeps a stream: the servers agree on messages in
-/// a log of their own, which holds those that were erased until the server shortens it.
+/// Remains that erasing may leave where more than one server holds a stream: the servers agree on
+/// messages in a log of their own, which holds erased messages until the server truncates it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Erasing {
     /// Nothing: with more than one replica, the store does not declare that it erases.
     #[default]
     Strict,
-    /// What the servers' own log holds, for as long as it does.
+    /// Tolerates messages in the servers' own log until it is truncated.
     Late,
 }
 
-/// Who connects. It is never shown.
+/// Credentials of the connection. They are never shown.
 #[derive(Clone, Default)]
 pub enum Login {
-    /// Nobody in particular.
+    /// Connects without credentials.
     #[default]
     None,
     /// A user with a password.
     Password {
-        /// The user.
+        /// Name of the user.
         user: String,
-        /// The password.
+        /// Password of the user.
         password: String,
     },
-    /// Whoever has the token.
+    /// Authenticates with a token.
     Token(String),
     /// A file with a JWT and its key, as `nsc` writes it.
     File(PathBuf),
@@ -252,13 +253,13 @@ impl NatsConfig {
         Duration::from_millis(self.timeout_ms)
     }
 
-    /// How often a server that says nothing is asked whether it is there. One that leaves two of these
-    /// unanswered is left for another, before the node's lease is over.
+    /// Returns the interval of pings to an idle server. A server that misses two of them is
+    /// replaced before the node's lease is over.
     pub(crate) fn ping(&self) -> Duration {
         Duration::from_millis((self.lease_ms / 5).clamp(1_000, 10_000))
     }
 
-    /// How long a new connection may take, before another server is tried.
+    /// Returns the time-out of a new connection, after which another server is tried.
     pub(crate) fn connecting(&self) -> Duration {
         let of_lease = Duration::from_millis((self.lease_ms / 4).max(2_000));
         (self.timeout() / 2).min(of_lease)

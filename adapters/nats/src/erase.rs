@@ -11,10 +11,10 @@ use crate::server::Server;
 use crate::store::{Held, NatsStore};
 use crate::trouble::{Trouble, not_claimed};
 
-/// How many messages are taken away at once.
+/// Most messages that are removed at once.
 const AT_ONCE: usize = 32;
 
-/// How often an erasure is tried while others write to the same session.
+/// Most tries of an erasure while others write to the same session.
 const ATTEMPTS: u32 = 4;
 
 impl NatsStore {

@@ -13,11 +13,11 @@ use windlass_ports::{Durability, StoreError, StoreErrorKind};
 use crate::config::NatsConfig;
 use crate::open::connect;
 
-/// How long servers have to answer: all are asked at once, and a server alone is waited for as long, for
-/// it may not be alone.
+/// Time for the servers' answers: all are asked at once, and even a single server is waited for,
+/// since it may not be alone.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What a server says of its JetStream.
+/// Report of a server about its JetStream.
 #[derive(Debug, Deserialize)]
 struct Answer {
     server: Named,
@@ -41,8 +41,8 @@ struct Synced {
     sync_always: bool,
 }
 
-/// What the store may declare: what is stated, unless it is seen to be false; `Power` where it is
-/// seen to be true; `Process` otherwise.
+/// Returns the durability that the store may declare: the stated one, unless it is observed to be
+/// false; `Power` if it is observed; else `Process`.
 ///
 /// # Errors
 /// `Invalid` when power is stated and a server is seen not to sync before it answers; `Unavailable`
@@ -106,7 +106,7 @@ fn judge(
     }
 }
 
-/// Which servers have JetStream, and whether each syncs before it answers.
+/// Lists the servers that have JetStream, each with true if it syncs before it answers.
 async fn ask(client: &Client, known: &[String]) -> Result<BTreeMap<String, bool>, String> {
     let inbox = client.new_inbox();
     let subscribed = client.subscribe(inbox.clone()).await;

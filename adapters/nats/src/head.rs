@@ -16,7 +16,7 @@ pub(crate) const HEADER: &str = "Windlass";
 /// The version that is written.
 const VERSION: u32 = 1;
 
-/// What a message of a log is.
+/// Kind of a message in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
@@ -52,24 +52,24 @@ pub(crate) struct Head {
     /// The log in short, where there is one.
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
     pub(crate) summary: Option<Summary>,
-    /// How many facts the append has, all pieces together; 0 where there are none.
+    /// Number of facts of the append, in all its pieces; 0 if there are none.
     #[serde(rename = "n", default, skip_serializing_if = "is_zero")]
     pub(crate) count: u64,
-    /// Which piece of the append it is.
+    /// Position of the piece within its append.
     #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
     pub(crate) piece: Option<Piece>,
 }
 
-/// Which piece of an append.
+/// Position of a piece within its append.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Piece {
     /// The link that the append leads to: no piece of one append passes for one of another.
     pub(crate) to: String,
-    /// Counted from 0.
+    /// Index, from 0.
     #[serde(rename = "i")]
     pub(crate) index: u32,
-    /// How many there are.
+    /// Number of pieces.
     #[serde(rename = "of")]
     pub(crate) of: u32,
     /// Bytes of the append before this piece.
@@ -77,7 +77,7 @@ pub(crate) struct Piece {
     pub(crate) at: u64,
 }
 
-/// Why a message has no head that can be read.
+/// Reason why the head of a message cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BadHead {
     /// A newer engine wrote it.
@@ -86,7 +86,7 @@ pub(crate) enum BadHead {
     Broken(&'static str),
 }
 
-/// What is read of a head of any version.
+/// Fields that heads of all versions share.
 #[derive(Deserialize)]
 struct AnyVersion {
     v: u32,

@@ -31,9 +31,9 @@ const LETTER_BYTES: usize = 1024 * 1024;
 const HEADER_ROOM: usize = 4 * 1024;
 /// The most letters that wait in a session.
 const LETTERS: usize = 64;
-/// How often a change is tried while others change the same inbox.
+/// Most tries of a change while others change the same inbox.
 const ATTEMPTS: u32 = 64;
-/// How often it is looked beneath what is told, and within what time all is told therefore.
+/// Interval at which the inbox is polled in addition to notices; the longest delay of a notice.
 pub(crate) const LOOK: Duration = Duration::from_millis(500);
 const TOLD_MS: u64 = 1_500;
 /// The subject that a message must follow, where that is not its own.
@@ -45,14 +45,14 @@ pub struct NatsInbox {
     pub(crate) post: Arc<PostOffice>,
 }
 
-/// What an inbox and its tasks have in common.
+/// State that an inbox shares with its tasks.
 #[derive(Debug)]
 pub(crate) struct PostOffice {
     pub(crate) server: Server,
     capabilities: InboxCapabilities,
 }
 
-/// What is there of a session, by the tokens of letters' ids.
+/// Letters and replies of a session, by the tokens of the letters' ids.
 struct Known {
     letters: BTreeSet<String>,
     replies: BTreeSet<String>,
@@ -95,7 +95,7 @@ impl PostOffice {
         self.server.names.inbox_stream()
     }
 
-    /// What is there of a session, as the leader has it.
+    /// Returns the letters and replies of a session, as the leader has them.
     async fn known(&self, session: &SessionId) -> Result<Known, Trouble> {
         let all = self.server.names.inbox_subject("*", Some(session), None);
         let mut known = Known {
@@ -141,7 +141,7 @@ impl PostOffice {
         self.server.post(post).await.map(|_| ())
     }
 
-    /// Whether a claim is the latest of its session, and was not given back.
+    /// Returns true if a claim is the latest of its session and was not released.
     async fn is_claimed(&self, session: &SessionId, epoch: Epoch) -> Result<bool, Trouble> {
         let names = &self.server.names;
         let stream = names.log_stream(names.shard(session));

@@ -15,7 +15,7 @@ const NAME_BYTES: usize = 128;
 /// The shortest and the longest lease, in milliseconds.
 const TTL_MS: (u64, u64) = (100, 3_600_000);
 
-/// How often a change is tried while others change the same lease.
+/// Most tries of a change while others change the same lease.
 const ATTEMPTS: u32 = 32;
 
 /// Leases in JetStream. Their clock is that of the servers: the times at which the leader of one
@@ -25,7 +25,7 @@ pub struct NatsLeases {
     server: Server,
 }
 
-/// What is kept of a lease.
+/// Stored record of a lease.
 #[derive(Debug, Serialize, Deserialize)]
 struct Entry {
     holder: String,
@@ -33,7 +33,7 @@ struct Entry {
     /// The sequence of the message that granted it; `None` in that message itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     epoch: Option<u64>,
-    /// Whether it was given back.
+    /// True once the lease was released.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     free: bool,
 }
@@ -57,7 +57,7 @@ impl Seen {
         self.entry.epoch.unwrap_or(self.seq)
     }
 
-    /// Whether it is what was granted, and not given back.
+    /// Returns true if this is the granted lease, and it was not released.
     fn is(&self, lease: &Lease) -> bool {
         !self.entry.free && self.epoch() == lease.epoch.0 && self.entry.holder == lease.holder
     }
@@ -110,7 +110,7 @@ impl NatsLeases {
         Ok(last.at_ms)
     }
 
-    /// Who holds what was seen, and for how long yet.
+    /// Returns the holder of a lease and the time that is left.
     async fn held(&self, seen: &Seen) -> Result<Option<Holding>, Trouble> {
         if seen.entry.free {
             return Ok(None);

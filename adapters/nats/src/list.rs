@@ -78,12 +78,12 @@ impl NatsStore {
     }
 }
 
-/// Which nodes live, each asked for once.
+/// Live nodes, each looked up once.
 #[derive(Default)]
 pub(crate) struct Holders(BTreeMap<String, Option<u64>>);
 
 impl Holders {
-    /// Whether somebody holds a session.
+    /// Returns true if a live node holds a session.
     pub(crate) async fn hold(
         &mut self,
         store: &NatsStore,

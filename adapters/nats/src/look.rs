@@ -25,23 +25,23 @@ pub(crate) const MOST: usize = 512;
 /// Up to how many of a stream are asked for one by one: together they cost two requests.
 const FEW: usize = 2;
 
-/// How many are asked for one by one at a time.
+/// Most sessions that are looked up one by one at a time.
 const AT_ONCE: usize = 64;
 
 /// Of how many streams last messages are asked for at a time.
 const STREAMS: usize = 4;
 
-/// What is waited before a replica is asked again that did not go as far as its leader.
+/// Delays before a replica that lags behind its leader is asked again.
 const LAGS: [Duration; 3] = [
     Duration::from_millis(10),
     Duration::from_millis(40),
     Duration::from_millis(150),
 ];
 
-/// How long all are asked for one by one after they could not be had together.
+/// Time for which sessions are looked up one by one after a common lookup failed.
 const REST: Duration = Duration::from_secs(30);
 
-/// Whether last messages are asked for together.
+/// Availability of common lookups of last messages.
 #[derive(Debug)]
 pub(crate) struct Together {
     /// Until when they are not.
@@ -90,7 +90,7 @@ pub(crate) struct Listed {
     pub(crate) holder: Option<String>,
 }
 
-/// What was found of sessions: `None` for those that have not begun.
+/// Sessions found: `None` for those that have not begun.
 type Found = BTreeMap<SessionId, Option<Listed>>;
 
 impl NatsStore {
@@ -118,7 +118,7 @@ impl NatsStore {
         Ok(listed.collect())
     }
 
-    /// What could be found of a shard's sessions together.
+    /// Looks up the sessions of one shard in common.
     async fn look_in(&self, shard: u32, ids: &[&SessionId]) -> Result<Found, StoreError> {
         let names = &self.server.names;
         let stream = names.log_stream(shard);

@@ -3,7 +3,7 @@
 use windlass_core::SessionId;
 use windlass_ports::{LetterId, Link};
 
-/// What all subjects begin with.
+/// Prefix of all subjects.
 const ROOT: &str = "windlass";
 
 /// Kinds of messages of an inbox.
@@ -14,7 +14,7 @@ pub(crate) const REPLY: &str = "reply";
 #[derive(Debug, Clone)]
 pub(crate) struct Names {
     place: String,
-    /// How many streams the logs are spread over.
+    /// Number of streams that hold the logs.
     pub(crate) shards: u32,
 }
 
@@ -45,7 +45,7 @@ impl Names {
         format!("{ROOT}.{}.log.{shard}.{}", self.place, token(session))
     }
 
-    /// What is told, beside all streams, when a log has grown.
+    /// Returns the subject of notices, outside of all streams, that a log has grown.
     pub(crate) fn wake_subject(&self, session: &SessionId) -> String {
         format!("{ROOT}.{}.wake.{}", self.place, token(session))
     }
@@ -66,7 +66,7 @@ impl Names {
         format!("{ROOT}.{}.lease.{}", self.place, encode(name))
     }
 
-    /// What is written to learn the server's time.
+    /// Returns the subject that is written to learn the server's time.
     pub(crate) fn clock_subject(&self) -> String {
         format!("{ROOT}.{}.clock", self.place)
     }
@@ -92,8 +92,8 @@ impl Names {
         format!("{ROOT}.{}.blob.>", self.place)
     }
 
-    /// Where a session's blobs are: `name.` and a digest, `part.` and a piece of one, `open.` and what
-    /// is being written.
+    /// Returns a subject of a session's blobs: `name.` and a digest, `part.` and a piece of one,
+    /// `open.` and an upload.
     pub(crate) fn blob_subject(&self, session: &SessionId, rest: &str) -> String {
         format!("{ROOT}.{}.blob.{}.{rest}", self.place, token(session))
     }
@@ -119,36 +119,37 @@ impl Names {
         format!("{ROOT}.{}.inbox.{kind}.{session}.{letter}", self.place)
     }
 
-    /// Where it stands under which claim letters were handed out last.
+    /// Returns the subject that records the claim under which letters were delivered last.
     pub(crate) fn fence_subject(&self, session: &SessionId) -> String {
         format!("{ROOT}.{}.inbox.fence.{}.-", self.place, token(session))
     }
 
-    /// What is told, beside all streams, when a letter was left; `None` for all sessions.
+    /// Returns the subject of notices, outside of all streams, that a letter was left; `None` for
+    /// all sessions.
     pub(crate) fn came_subject(&self, session: Option<&SessionId>) -> String {
         let session = session.map_or_else(|| "*".to_owned(), token);
         format!("{ROOT}.{}.came.{session}", self.place)
     }
 
-    /// What is told, beside all streams, when a session that has something left to do was given back;
-    /// `None` for all sessions.
+    /// Returns the subject of notices, outside of all streams, that a session with work left was
+    /// released; `None` for all sessions.
     pub(crate) fn freed_subject(&self, session: Option<&SessionId>) -> String {
         let session = session.map_or_else(|| "*".to_owned(), token);
         format!("{ROOT}.{}.freed.{session}", self.place)
     }
 
-    /// What is told, beside all streams, when a letter was replied to.
+    /// Returns the subject of notices, outside of all streams, that a letter was answered.
     pub(crate) fn replied_subject(&self, session: &SessionId, letter: &LetterId) -> String {
         let letter = encode(letter.as_str());
         format!("{ROOT}.{}.replied.{}.{letter}", self.place, token(session))
     }
 
-    /// What streams on the node that drives a session.
+    /// Returns the subject of live events from the node that drives a session.
     pub(crate) fn live_subject(&self, session: &SessionId) -> String {
         format!("{ROOT}.{}.live.{}", self.place, token(session))
     }
 
-    /// Where nodes announce what they hear.
+    /// Returns the subject on which nodes announce their subscriptions.
     pub(crate) fn hears_subject(&self) -> String {
         format!("{ROOT}.{}.hears", self.place)
     }
@@ -163,7 +164,7 @@ pub(crate) fn inbox_names(subject: &str) -> Option<(&str, Option<SessionId>, &st
     Some((kind, session, letter))
 }
 
-/// Whether a text can name a place: 1 to 32 characters of A-Z a-z 0-9 _ -.
+/// Returns true if a text can name a place: 1 to 32 characters of A-Z a-z 0-9 _ -.
 pub(crate) fn is_place(text: &str) -> bool {
     (1..=32).contains(&text.len()) && text.bytes().all(is_plain)
 }

@@ -8,13 +8,13 @@ use windlass_ports::{Holding, Lease, LeaseError, LeaseErrorKind, Leases as _};
 
 use crate::leases::NatsLeases;
 
-/// What the names of nodes' leases begin with.
+/// Prefix of the names of nodes' leases.
 const NODE: &str = "node.";
 
 /// A node and its lease, which is taken with the first claim and renewed until the node is dropped.
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// Its name.
+    /// Name of the node.
     pub(crate) name: String,
     leases: NatsLeases,
     lease_ms: u64,

@@ -23,13 +23,13 @@ const OTHER_CONFIG: u64 = 10_058;
 /// The format of the streams, in their metadata.
 const FORMAT: (&str, &str) = ("windlass.format", "1");
 
-/// How many streams the logs of a place are spread over, in their metadata.
+/// Metadata key for the number of streams that hold the logs of a place.
 const SHARDS: &str = "windlass.shards";
 
 /// The shards of a new place, where the configuration leaves it open.
 const USUAL_SHARDS: u32 = 4;
 
-/// How long the server remembers the ids of messages.
+/// Time for which the server remembers message ids.
 const REMEMBERED: Duration = Duration::from_secs(120);
 
 /// The longest pause between two attempts to connect again.
@@ -95,7 +95,7 @@ fn server(client: Client, config: &NatsConfig) -> Server {
     }
 }
 
-/// How it is connected.
+/// Returns the options of a connection.
 ///
 /// # Errors
 /// `Invalid`.
@@ -264,7 +264,7 @@ fn log_config(names: &Names, shard: u32, replicas: usize) -> Config {
     config
 }
 
-/// Whether a stream can hold logs: nothing of it goes away by itself.
+/// Checks that a stream can hold logs: none of its messages expires.
 fn fits(config: &Config) -> Result<(), &'static str> {
     let holds = [
         (

@@ -13,7 +13,7 @@ use crate::trouble::{corrupt, unknown};
 /// Among how many messages of a stream a position is not looked for any further: they are read.
 const NEAR: u64 = 256;
 
-/// What is read of a log.
+/// Range of a log to read.
 pub(crate) struct Scan {
     /// After the last whole append that was read.
     pub(crate) spot: Spot,
@@ -22,7 +22,7 @@ pub(crate) struct Scan {
 }
 
 impl NatsStore {
-    /// Where a log ends, and at which message of its stream.
+    /// Returns the end of a log, and the message of its stream that holds it.
     ///
     /// # Errors
     /// `Unknown` when it has not begun.

@@ -26,7 +26,7 @@ const BACKLOG_BYTES: usize = 1024 * 1024;
 const GROUP_BYTES: usize = 64 * 1024;
 /// The most bytes of an announcement.
 const ANNOUNCEMENT: usize = 32 * 1024;
-/// How often it is looked whether somebody still hears a session.
+/// Interval at which subscriptions to a session are checked.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// A live relay over core NATS, to all others of the same place.

@@ -17,7 +17,7 @@ const MOST: usize = 65_536;
 /// The most that are given back at a time.
 const TOGETHER: usize = 64;
 
-/// What may be to be given back.
+/// Sessions that may have to be released.
 #[derive(Debug, Default)]
 pub(crate) struct Returns(Mutex<BTreeSet<SessionId>>);
 
@@ -77,7 +77,7 @@ impl NatsStore {
         join_all(given).await;
     }
 
-    /// Whether it needs not be looked at again.
+    /// Returns true if the session needs no further check.
     async fn give_back_one(&self, session: &SessionId) -> Result<bool, StoreError> {
         let slot = self.slot(session);
         let Ok(held) = slot.try_lock() else {

@@ -31,8 +31,8 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(4), Duration::from_mi
 /// The most messages and bytes that are asked for at once.
 const PAGE: (u64, u64) = (256, 4 * 1024 * 1024);
 
-/// Which part of the patience the next of the last messages that are asked for together may take: half a
-/// second usually.
+/// Fraction of the time-out that the next common lookup of last messages may take: half a second by
+/// default.
 const TOGETHER: u32 = 20;
 
 /// A connection to a server, and the names of a place there.
@@ -41,7 +41,7 @@ pub(crate) struct Server {
     pub(crate) client: Client,
     pub(crate) js: Context,
     pub(crate) names: Names,
-    /// How long an operation may take with all that is asked again.
+    /// Longest time of an operation, including retries.
     pub(crate) patience: Duration,
 }
 
@@ -237,7 +237,7 @@ impl Server {
         self.insist(asked).await
     }
 
-    /// Asks once.
+    /// Sends one request.
     async fn ask<V: for<'de> Deserialize<'de>>(
         &self,
         subject: String,
@@ -285,7 +285,7 @@ impl Server {
         }
     }
 
-    /// How long one attempt may take.
+    /// Returns the time-out of one attempt.
     fn attempt(&self) -> Duration {
         self.patience / 3
     }
@@ -295,14 +295,14 @@ impl Server {
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) messages: Vec<Stored>,
-    /// Whether the replica has ended it in order, and not for a message that is not there.
+    /// True if the replica completed the answer, and not because of a missing message.
     whole: bool,
     /// Up to which message the replica had the stream, where it was asked for last messages and has
     /// handed out some.
     pub(crate) end: Option<u64>,
 }
 
-/// What `STREAM.INFO` answers, as far as it is asked for.
+/// Answer to `STREAM.INFO`, as far as it is used.
 #[derive(Debug, Deserialize)]
 struct Told {
     state: ToldState,
@@ -313,7 +313,7 @@ struct ToldState {
     last_seq: u64,
 }
 
-/// What `STREAM.MSG.GET` answers.
+/// Answer to `STREAM.MSG.GET`, as far as it is used.
 #[derive(Debug, Deserialize)]
 struct Got {
     message: Raw,

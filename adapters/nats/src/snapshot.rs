@@ -18,14 +18,14 @@ use crate::trouble::Trouble;
 /// The most bytes of a snapshot in one message.
 const PIECE_BYTES: usize = 512 * 1024;
 
-/// The longest version.
+/// Longest version, in bytes.
 const VERSION_BYTES: usize = 4 * 1024;
 
-/// What stands before the bytes of a piece, as one line of JSON.
+/// Header of a piece, as one line of JSON before its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Label {
-    /// Of which position.
+    /// Position that the snapshot covers.
     seq: Seq,
     /// The log's link there.
     link: String,
@@ -34,7 +34,7 @@ struct Label {
     version: String,
     /// The digest of all the bytes.
     sha256: String,
-    /// How many pieces there are.
+    /// Number of pieces.
     of: usize,
 }
 
@@ -165,7 +165,7 @@ impl NatsStore {
         }))
     }
 
-    /// Whether the log has the link of a snapshot at its position. What is read next then begins
+    /// Returns true if the log has the link of a snapshot at its position. The next read begins
     /// there.
     async fn bears_out(
         &self,

@@ -58,7 +58,7 @@ pub struct NatsStore {
     pub(crate) together: Together,
 }
 
-/// What this store object holds of a session. Whoever works on it waits for the others.
+/// State of a claimed session. Operations on one session wait for each other.
 pub(crate) type Slot = Arc<tokio::sync::Mutex<Option<Held>>>;
 
 /// A claim that stands, as far as this store object knows.
@@ -68,9 +68,9 @@ pub(crate) struct Held {
     pub(crate) end: End,
     /// The last message of the session's subject.
     pub(crate) seq: u64,
-    /// Where the log ended before the last append under this claim.
+    /// End of the log before the last append under this claim.
     pub(crate) last_append: Option<(Seq, Link)>,
-    /// Whether these are known, and not left open by an append that ended without an answer.
+    /// True if these are known; false after an append that ended without an answer.
     pub(crate) sure: bool,
 }
 
@@ -200,7 +200,7 @@ impl NatsStore {
         }
     }
 
-    /// Where to begin to read after a position: a place at or before it.
+    /// Returns the place at or before a position from which to read.
     pub(crate) fn spot(&self, session: &SessionId, after: Seq) -> Spot {
         let spots = self.spots.lock().unwrap_or_else(PoisonError::into_inner);
         let spot = spots.get(session).filter(|spot| spot.last <= after);
@@ -251,7 +251,7 @@ impl NatsStore {
         Ok((head, end, stored))
     }
 
-    /// What was being done, for an error.
+    /// Describes an operation, for an error.
     pub(crate) fn about(&self, doing: &str, session: &SessionId) -> String {
         format!("{doing} session {session} in {}", self.shown)
     }

@@ -11,7 +11,7 @@ use windlass_ports::{
 
 use crate::head::BadHead;
 
-/// Why the server did not do what it was asked.
+/// Reason why the server did not perform a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Trouble {
     /// It could not be reached, or did not answer in time: nobody knows whether it was done.
@@ -42,7 +42,7 @@ mod code {
 }
 
 impl Trouble {
-    /// What an error of JetStream means.
+    /// Maps an error code of JetStream.
     pub(crate) fn of(code: u64, text: String) -> Self {
         match code {
             code::WRONG_LAST_SEQUENCE => Self::Moved,
@@ -52,7 +52,8 @@ impl Trouble {
         }
     }
 
-    /// Whether the same may be asked again: nothing was done, or doing it twice does it once.
+    /// Returns true if the request may be sent again: nothing was done, or doing it twice has one
+    /// effect.
     pub(crate) fn passes(&self) -> bool {
         match self {
             Self::Away(_) => true,

@@ -24,16 +24,16 @@ use crate::node::node_of;
 use crate::server::Server;
 use crate::store::NatsStore;
 
-/// How often all sessions are listed beneath what is heard.
+/// Interval at which all sessions are listed in addition to notices.
 const BENEATH: Duration = Duration::from_secs(60);
-/// How long after a lease should be over it is looked whether it is.
+/// Delay after the expected end of a lease before it is checked.
 const SLACK: Duration = Duration::from_millis(100);
 /// The most sessions that are remembered; beyond them the next list finds the rest.
 const MOST: usize = 100_000;
-/// How long the subscriptions are tried again after, where they do not stand.
+/// Delay before failed subscriptions are tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// What is known of sessions that may be free.
+/// Sessions that may be free.
 #[derive(Debug, Default)]
 pub(crate) struct Vigil {
     heard: Mutex<Heard>,
@@ -51,7 +51,7 @@ struct Heard {
     nodes: HashMap<String, Instant>,
     /// When all sessions were listed last.
     listed: Option<Instant>,
-    /// Whether a node has gone since.
+    /// True once a node left.
     gone: bool,
 }
 
@@ -70,7 +70,7 @@ impl Vigil {
 }
 
 impl Heard {
-    /// Whether all sessions are to be listed. From then on they have been.
+    /// Returns true if all sessions must be listed, and marks them as listed.
     fn is_due(&mut self) -> bool {
         let now = Instant::now();
         let before = self.nodes.len();

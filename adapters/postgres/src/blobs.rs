@@ -41,7 +41,7 @@ impl PostgresBlobs {
         &self.presence.shared.database
     }
 
-    /// How many bytes a blob has.
+    /// Returns the size of a blob in bytes.
     async fn bytes(&self, session: &SessionId, sha256: &str) -> Result<u64, BlobError> {
         let none = || BlobError::not_found(session, sha256);
         if !is_blob_name(sha256) {
@@ -201,7 +201,7 @@ impl Blobs for PostgresBlobs {
     }
 }
 
-/// Whether a blob that is being written can still be finished.
+/// State of a blob that is being written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Writing {
     Whole,

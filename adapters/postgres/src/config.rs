@@ -1,4 +1,4 @@
-//! What a store is told: where the server is, which schema, how long to wait for what.
+//! Configuration of a store: server, schema and time-outs.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -37,14 +37,14 @@ pub struct PostgresConfig {
     pub(crate) linger_ms: u64,
 }
 
-/// How a store hears of what other nodes append.
+/// Way in which a store learns of appends by other nodes.
 #[derive(Clone)]
 pub(crate) enum Listen {
     /// By a connection to the same address.
     Here,
     /// By a connection to another address, which is the server's own and no pooler's.
     At(Box<tokio_postgres::Config>),
-    /// By asking only.
+    /// Polls, and does not listen.
     Never,
 }
 
@@ -182,13 +182,13 @@ impl PostgresConfig {
         Ok(())
     }
 
-    /// How long one answer is waited for: so that there is time to ask again by another connection.
+    /// Returns the time-out of one answer: it leaves time to ask again over another connection.
     pub(crate) fn answer(&self) -> Duration {
         let usual = (self.patience / 3).max(LEAST_ANSWER);
         self.answer.unwrap_or(usual)
     }
 
-    /// How long the answer to a renewal is waited for: so that two fit between this renewal and the next.
+    /// Returns the time-out of a renewal: two fit between this renewal and the next.
     pub(crate) fn renewal(&self) -> Duration {
         Duration::from_millis((self.lease_ms / 6).max(50))
     }

@@ -39,7 +39,7 @@ pub(crate) struct Database {
     prepared: bool,
 }
 
-/// How a statement is sent.
+/// Protocol by which a statement is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sent {
     /// With its text each time.
@@ -48,7 +48,7 @@ enum Sent {
     Prepared,
 }
 
-/// What was asked for, and whether an earlier try may have done it.
+/// Result of a statement, and whether an earlier try may have had its effect.
 pub(crate) struct Answer {
     pub(crate) rows: Vec<Row>,
     pub(crate) tried_before: bool,
@@ -252,7 +252,7 @@ impl Database {
         })
     }
 
-    /// Why there is no connection.
+    /// Maps a failure to get a connection.
     fn refused(&self, doing: &str, answer: Duration, error: PoolError) -> Attempt {
         match error {
             PoolError::Backend(error) => {
@@ -287,7 +287,7 @@ impl Database {
     }
 }
 
-/// How one try ended.
+/// Result of one try.
 enum Attempt {
     /// It would end so again.
     Failed(StoreError),

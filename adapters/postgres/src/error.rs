@@ -7,11 +7,11 @@ use tokio_postgres::error::SqlState;
 use windlass_core::{Seq, SessionId};
 use windlass_ports::{StoreError, StoreErrorKind};
 
-/// What an error of the client means.
+/// Meaning of an error of the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Meaning {
     pub(crate) kind: StoreErrorKind,
-    /// Whether the same statement may work in a moment.
+    /// True if the same statement may succeed in a moment.
     pub(crate) passing: bool,
     pub(crate) remedy: &'static str,
 }
@@ -35,7 +35,7 @@ const fn passing(remedy: &'static str) -> Meaning {
 pub(crate) const AWAY: Meaning =
     passing("see that the server runs and can be reached from here, then ask again");
 
-/// What an error means, by the server's code where there is one.
+/// Maps an error, by the server's code if it has one.
 pub(crate) fn meaning(error: &tokio_postgres::Error) -> Meaning {
     let Some(code) = error.code() else {
         return without_code(error);

@@ -28,7 +28,7 @@ pub(crate) struct Job {
     pub(crate) after: Seq,
     pub(crate) crc: i32,
     pub(crate) body: Vec<u8>,
-    /// Where the log ends with it.
+    /// End of the log after it.
     pub(crate) end: End,
     pub(crate) answer: oneshot::Sender<Result<(), StoreError>>,
 }

@@ -89,7 +89,7 @@ pub(crate) fn position(seq: Seq) -> i32 {
     i32::try_from(seq.0).unwrap_or(i32::MAX)
 }
 
-/// How a claim stands.
+/// State of a claim.
 pub(crate) enum Standing {
     /// It is not the latest, was given back, or the node's lease is over.
     Other,
@@ -97,7 +97,7 @@ pub(crate) enum Standing {
     Ours { last: Seq, link: Link },
 }
 
-/// How the claims of these appends stand.
+/// Returns the states of these appends' claims.
 ///
 /// # Errors
 /// `Unavailable`, `Io`.

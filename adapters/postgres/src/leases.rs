@@ -14,9 +14,9 @@ use crate::store::PostgresStore;
 const LEAST_MS: u64 = 10;
 const MOST_MS: u64 = 86_400_000;
 const NAME_BYTES: usize = 256;
-/// How far an end may be off: a statement's time on its way.
+/// Largest error of an expiry time: the travel time of a statement.
 const SLACK_MS: u64 = 20;
-/// How often a lease is tried that was given back between two looks.
+/// Most tries for a lease that was released between two reads.
 const TRIES: u32 = 10;
 
 #[async_trait]

@@ -27,15 +27,15 @@ const IDLE: Duration = Duration::from_secs(30);
 /// The shortest and the longest time between two times that old replies are taken away.
 const SWEEPS: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(60));
 
-/// Who waits for what.
+/// Waiters for letters and replies.
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
     arrivals: Lock<Vec<NewsSource>>,
     waiting: Lock<HashMap<(SessionId, LetterId), Waiting>>,
-    /// What others are to be told, in words of a notification.
+    /// Notices for other nodes, as payloads of a notification.
     words: Lock<BTreeSet<String>>,
     pub(crate) to_tell: Notify,
-    /// What was heard of others and is to be asked for.
+    /// Notices from other nodes that are still to be looked up.
     heard: Lock<Heard>,
     pub(crate) to_ask: Notify,
 }
@@ -46,7 +46,7 @@ struct Waiting {
     count: usize,
 }
 
-/// What was heard of others.
+/// Notices from other nodes.
 #[derive(Debug, Default)]
 struct Heard {
     all: bool,
@@ -134,7 +134,7 @@ impl Mail {
         }
     }
 
-    /// What others are to be told, as notifications.
+    /// Returns the pending notices as notifications.
     fn notices(&self, sender: &str) -> Vec<String> {
         let words = std::mem::take(&mut *locked(&self.words));
         let mut notices: Vec<String> = Vec::new();
@@ -180,7 +180,7 @@ impl Mail {
         self.to_ask.notify_one();
     }
 
-    /// Which replies to ask for, of those that are waited for; and whether letters too.
+    /// Returns the awaited replies to look up, and true if letters must be looked up too.
     fn to_ask(&self, all: bool) -> (bool, Vec<(SessionId, LetterId)>) {
         let waiting = locked(&self.waiting);
         let heard = std::mem::take(&mut *locked(&self.heard));

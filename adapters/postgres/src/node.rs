@@ -12,13 +12,13 @@ use windlass_ports::StoreError;
 
 use crate::database::Database;
 
-/// How long a claim waits for a node of this process that is just giving its lease back.
+/// Longest time that a claim waits for a node of this process that is releasing its lease.
 const LEAVING: Duration = Duration::from_secs(5);
 
 /// Nodes of this process that are giving their leases back.
 static LEAVERS: Lock<BTreeSet<String>> = Lock::new(BTreeSet::new());
 static LEFT: Notify = Notify::const_new();
-/// How many have.
+/// Number of nodes that did.
 static DEPARTURES: AtomicU64 = AtomicU64::new(0);
 
 /// A store object as others see it.
@@ -170,7 +170,7 @@ impl Drop for Leaving {
     }
 }
 
-/// How many nodes of this process have given their leases back.
+/// Returns the number of nodes of this process that have released their leases.
 pub(crate) fn departures() -> u64 {
     DEPARTURES.load(Ordering::SeqCst)
 }

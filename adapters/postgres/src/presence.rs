@@ -23,11 +23,10 @@ use crate::store::Shared;
 /// The first wait before listening is tried again, and the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// How often the connection that listens is asked whether it is there, and how long its answers are
-/// waited for.
+/// Interval of probes of the listening connection, and their time-out.
 const PING: Duration = Duration::from_secs(3);
 const ANSWER: Duration = Duration::from_secs(5);
-/// How long whoever listens anew waits for what it has told itself by another connection.
+/// Time for which a new listener waits for its own notification, sent over another connection.
 const ECHO: Duration = Duration::from_secs(5);
 /// The time between one notification and the next: what grows meanwhile is told in one.
 const PACE: Duration = Duration::from_millis(5);
@@ -58,15 +57,15 @@ impl Drop for Presence {
 /// The channels of a schema's notifications.
 #[derive(Debug, Clone)]
 pub(crate) struct Channels {
-    /// Which logs grew.
+    /// Channel for logs that grew.
     logs: String,
-    /// Letters and replies.
+    /// Channel for letters and replies.
     pub(crate) mail: String,
-    /// Who hears what.
+    /// Channel for subscriptions.
     pub(crate) hears: String,
-    /// What streams.
+    /// Channel for live events.
     pub(crate) live: String,
-    /// Whether notifications come at all.
+    /// Channel for the probe of notifications.
     echo: String,
 }
 
@@ -180,16 +179,16 @@ pub(crate) async fn listen(
     }
 }
 
-/// What a connection has heard.
+/// Notifications that a connection received.
 #[derive(Default)]
 struct Heard {
     /// Notifications came by it.
     anything: AtomicBool,
-    /// What streams was listened to by it, or by the last one that was.
+    /// True if it, or the last connection that listened, listened to live events.
     streams: AtomicBool,
 }
 
-/// Why nothing is heard.
+/// Reason why no notifications arrive.
 enum Deaf {
     /// The connection could not be made, ended, or says nothing any more.
     Lost(String),
@@ -203,7 +202,7 @@ impl From<String> for Deaf {
     }
 }
 
-/// What is said of such a connection.
+/// Message about such a connection.
 const POOLED: &str = "notifications do not come by the connection that listens: a pooler in \
     transaction mode stands between, or the server is overloaded. What other nodes append is found by \
     asking each poll_ms, and nothing streams between nodes over this server. Name the server itself \
@@ -324,7 +323,7 @@ async fn is_heard(
     heard.map_err(|_| Deaf::Pooled)
 }
 
-/// What the connection that listens answers in time.
+/// Runs a query on the listening connection, with a time-out.
 async fn answered<T>(
     asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
 ) -> Result<T, String> {

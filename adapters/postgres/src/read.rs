@@ -68,7 +68,7 @@ impl Page {
         })
     }
 
-    /// What the log is said to be in short, with its last link.
+    /// Returns the summary of the log, with its last link.
     fn said(&self) -> Option<(Link, Summary)> {
         let row = self.rows.first()?;
         let link = row.get::<_, &[u8]>(4).try_into().ok()?;

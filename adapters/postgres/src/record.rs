@@ -30,7 +30,7 @@ pub(crate) struct Record<'a> {
     pub(crate) body: &'a [u8],
 }
 
-/// What is wrong with a record.
+/// Defect of a record.
 #[derive(Debug)]
 pub(crate) enum Wrong {
     /// It is not what was written.

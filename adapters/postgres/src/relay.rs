@@ -23,7 +23,7 @@ const BACKLOG_BYTES: usize = 512 * 1024;
 const GROUP_BYTES: usize = 96 * 1024;
 /// The most bytes of an announcement.
 const ANNOUNCEMENT: usize = 7_800;
-/// How long it may take to send a group; then it is dropped.
+/// Longest time for sending a group; after it the group is dropped.
 const SENDING: Duration = Duration::from_secs(2);
 
 /// A live relay over the notifications of a [`PostgresStore`](crate::PostgresStore)'s database.
@@ -33,7 +33,7 @@ pub struct PostgresRelay {
     linger_ms: u64,
 }
 
-/// What a relay and its tasks have in common.
+/// State that a relay shares with its tasks.
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) air: Air,

@@ -15,16 +15,16 @@ const STEPS: [&str; 4] = [
     include_str!("sql/0003.sql"),
     include_str!("sql/0004.sql"),
 ];
-/// How often the steps are tried where the connection is lost in them.
+/// Most tries of the migration when the connection is lost.
 const TRIES: u32 = 5;
 /// The oldest server: 13 has `gen_random_uuid` of its own.
 const OLDEST: i32 = 130_000;
 
-/// What a server is told of that takes no writes.
+/// Message about a server that accepts no writes.
 const READ_ONLY: &str = "the server takes no writes: it is a standby, or read-only by its settings; name \
      the primary in the URL (several hosts and target_session_attrs=read-write find it)";
 
-/// What a server told at the beginning.
+/// Facts about a server, read when connecting.
 pub(crate) struct Told {
     /// A name that nobody else has.
     pub(crate) unique: String,

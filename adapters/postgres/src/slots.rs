@@ -8,15 +8,15 @@ use tokio::sync::Mutex;
 use windlass_core::{Epoch, Seq, SessionId};
 use windlass_kit_log::End;
 
-/// What is known of a claimed session. Whoever appends holds it until the answer is there.
+/// State of a claimed session. An append holds it until the answer arrives.
 #[derive(Debug)]
 pub(crate) struct Slot {
     pub(crate) epoch: Epoch,
     /// The epoch of the node's lease under which it was claimed.
     pub(crate) owner: i64,
-    /// Where the log ends.
+    /// End of the log.
     pub(crate) end: End,
-    /// Where it ended before the last append, to know that one again.
+    /// End of the log before the last append, to recognise its repetition.
     pub(crate) before: Option<End>,
 }
 
@@ -60,7 +60,7 @@ impl Slots {
         self.slots().get(session).map(|(epoch, _)| *epoch)
     }
 
-    /// Forgets a claim.
+    /// Removes a claim.
     pub(crate) fn forget(&self, session: &SessionId, epoch: Epoch) {
         let mut slots = self.slots();
         if slots.get(session).is_some_and(|(known, _)| *known == epoch) {

@@ -1,4 +1,4 @@
-//! The store.
+//! The log store in a PostgreSQL database.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,9 +31,9 @@ use crate::slots::{Slot, Slots};
 use crate::tails::Tails;
 use crate::{read, record, schema, snapshots, tls};
 
-/// How often claims are given back that could not be given back before.
+/// Interval at which claims that could not be released are released again.
 const GIVE_BACK: Duration = Duration::from_secs(1);
-/// How often a claim begins anew because this node's lease was over, or another node just left.
+/// Most tries of a claim when this node's lease expired, or another node just left.
 const CLAIMS: u32 = 5;
 
 /// A log store in PostgreSQL, for any number of nodes.
@@ -47,7 +47,7 @@ pub struct PostgresStore {
     linger_ms: Option<u64>,
 }
 
-/// What the store and its tasks have in common.
+/// State that the store shares with its tasks.
 pub(crate) struct Shared {
     pub(crate) database: Arc<Database>,
     pub(crate) node: Arc<Node>,
@@ -218,7 +218,7 @@ impl PostgresStore {
         }))
     }
 
-    /// Where a log ends, by the server, if the claim stands.
+    /// Returns the end of a log, as the server has it, if the claim is in force.
     async fn end(&self, session: &SessionId, slot: &Slot) -> Result<Option<End>, StoreError> {
         const SQL: &str = "select last, link, waiting, changed, turning, tenant \
             from SCHEMA.sessions \
@@ -242,7 +242,7 @@ impl PostgresStore {
     }
 }
 
-/// Where a log ends, in the columns of a row from one on.
+/// Reads the end of a log from columns of a row, starting at `first`.
 fn end(session: &SessionId, row: &Row, first: usize) -> Option<End> {
     let last: i32 = row.get(first);
     if last == 0 {
@@ -255,7 +255,7 @@ fn end(session: &SessionId, row: &Row, first: usize) -> Option<End> {
     })
 }
 
-/// Where a log ends with a batch that follows.
+/// Returns the end of a log after a following batch.
 fn follow(end: &End, batch: &Batch) -> End {
     let facts = batch.facts.iter().map(Arc::as_ref);
     End {
@@ -265,7 +265,7 @@ fn follow(end: &End, batch: &Batch) -> End {
     }
 }
 
-/// How one try to claim ended.
+/// Result of one try to claim.
 enum Claim {
     Done(Claimed),
     /// This node's lease is over.

@@ -11,14 +11,14 @@ use windlass_core::{Seq, SessionId};
 /// The most bytes of a notification; PostgreSQL takes 7,999.
 const NOTICE_BYTES: usize = 7_900;
 
-/// Who waits for what.
+/// Waiters for appends.
 #[derive(Debug, Default)]
 pub(crate) struct Tails {
     waiting: Lock<HashMap<SessionId, Waiting>>,
     /// Sessions whose logs grew here, of which others are to be told.
     grown: Lock<Grown>,
     pub(crate) to_tell: Notify,
-    /// What was heard of others and is to be asked for.
+    /// Notices from other nodes that are still to be looked up.
     heard: Lock<Heard>,
     pub(crate) to_ask: Notify,
 }
@@ -30,7 +30,7 @@ struct Grown {
     sessions: HashSet<SessionId>,
     /// The bytes of these in a notification.
     bytes: usize,
-    /// Whether there are more.
+    /// True if there are more.
     many: bool,
 }
 
@@ -51,7 +51,7 @@ struct Waiting {
     count: usize,
 }
 
-/// What was heard of other writers.
+/// Notices of other writers.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Heard {
     all: bool,
@@ -102,13 +102,13 @@ impl Tails {
         self.to_tell.notify_one();
     }
 
-    /// Where a log ends now; `None` when there is none.
+    /// Records the current end of a log; `None` if there is none.
     pub(crate) fn told(&self, session: &SessionId, last: Option<Seq>) {
         tell(&locked(&self.waiting), session, last);
     }
 
-    /// What others are to be told, as one notification: the sender and the sessions; none where they
-    /// are too many, which means all.
+    /// Returns one notification with the sender and the sessions; without sessions if they are too
+    /// many, which means all.
     pub(crate) fn notice(&self, sender: &str) -> Option<String> {
         let grown = std::mem::take(&mut *locked(&self.grown));
         if grown.sessions.is_empty() {
@@ -147,7 +147,7 @@ impl Tails {
         }
     }
 
-    /// Which sessions to ask for: those that were heard of, or all that are waited for.
+    /// Returns the sessions to look up: those that were named, or all that are awaited.
     pub(crate) fn to_ask(&self, all: bool) -> Vec<SessionId> {
         let waiting = locked(&self.waiting);
         let heard = std::mem::take(&mut *locked(&self.heard));

@@ -10,7 +10,7 @@ use windlass_ports::{StoreError, StoreErrorKind};
 
 use crate::config::PostgresConfig;
 
-/// What makes connections secret.
+/// Returns the TLS connector.
 ///
 /// # Errors
 /// `Invalid` when the file of certificates does not read or holds none.

@@ -6,12 +6,12 @@ use windlass_engine::core::{FailureKind, Interrupter, Outcome};
 use windlass_engine::ports::{StoreError, StoreErrorKind};
 use windlass_engine::{AwaitError, Ended, SendError, StartError};
 
-/// How the command ends.
+/// Exit code of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// 0: completed.
+    /// Code 0: completed.
     Completed,
-    /// 1: failed.
+    /// Code 1: failed.
     Failed,
     /// 2: the command's words are off, or name what is not there.
     Usage,
@@ -23,14 +23,14 @@ pub(crate) enum Exit {
     Store,
     /// 6: a limit is exhausted, or there is no answer, or none of the shape that is asked for.
     Exhausted,
-    /// 130: interrupted (SIGINT).
+    /// Code 130: interrupted (SIGINT).
     Interrupted,
-    /// 143: terminated (SIGTERM).
+    /// Code 143: terminated (SIGTERM).
     Terminated,
 }
 
 impl Exit {
-    /// The number.
+    /// Returns the number.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Completed => 0,
@@ -91,12 +91,12 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command could not do its work.
+/// Failure of a command.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// How the command ends.
+    /// Exit code of the command.
     pub(crate) exit: Exit,
-    /// What was being done, what went wrong, what to do.
+    /// The operation, its failure, and advice.
     pub(crate) message: String,
 }
 

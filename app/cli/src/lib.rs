@@ -36,7 +36,7 @@ use crate::args::Args;
 use crate::exit::{Exit, Failure};
 use crate::present::{Json, Present as _};
 
-/// What puts a layer over a store. The program itself puts none.
+/// Wraps a store in a layer. The program itself adds none.
 pub type Layer = fn(Arc<dyn LogStore>) -> Arc<dyn LogStore>;
 
 /// Runs the program on the words that it was started with. Turns run on what `layer` makes of
@@ -79,7 +79,7 @@ pub fn main(layer: Layer) -> ExitCode {
     }
 }
 
-/// What is logged. A filter that does not read must not silently hide what was asked for.
+/// Returns the filter of the log. An unreadable filter is reported and replaced by the default.
 fn filter() -> EnvFilter {
     let filter = std::env::var("WINDLASS_LOG").unwrap_or_else(|_| "warn".to_owned());
     EnvFilter::try_new(&filter).unwrap_or_else(|error| {
@@ -90,7 +90,7 @@ fn filter() -> EnvFilter {
     })
 }
 
-/// Whether the words ask for a turn with `--json`, though they do not parse.
+/// Returns true if the words ask for a turn with `--json`, though they do not parse.
 fn asks_for_json() -> bool {
     let mut words = std::env::args_os().skip(1);
     let turns = words

@@ -12,24 +12,23 @@ use windlass_engine::core::Interrupter;
 
 use crate::exit::{Exit, Failure};
 
-/// How long what runs may take to stop once it is told to, in milliseconds; and then the hooks that
-/// hear of it.
+/// Time for running effects to stop after a signal, in milliseconds; also for the hooks after them.
 pub(crate) const TURN_GRACE_MS: u64 = 600;
 
 /// From telling a command of a tool to stop until it is killed, in milliseconds: early enough for
 /// what it has said to be recorded within [`TURN_GRACE_MS`].
 pub(crate) const COMMAND_GRACE_MS: u64 = 400;
 
-/// How long the process may take to end after the second signal, for its tools to be killed; and
-/// how long hooks on the session's end may take after the first.
+/// Time for the process to end after the second signal, while its tools are killed; also for hooks
+/// on the session's end after the first.
 pub(crate) const GRACE: Duration = Duration::from_millis(500);
 
-/// The first signal.
+/// Listener for the first signal.
 pub(crate) struct Signals {
     first: mpsc::Receiver<Came>,
 }
 
-/// The second signal.
+/// Listener for the second signal.
 pub(crate) struct Again {
     second: oneshot::Receiver<Came>,
 }
@@ -37,11 +36,11 @@ pub(crate) struct Again {
 /// A signal that came.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Came {
-    /// Its name.
+    /// Name of the signal.
     pub(crate) name: &'static str,
-    /// Who it speaks for.
+    /// Source of the interruption.
     pub(crate) by: Interrupter,
-    /// How the command ends.
+    /// Exit code of the command.
     pub(crate) exit: Exit,
 }
 

@@ -1,4 +1,4 @@
-//! Whether the stores answer and take appends, for those who ask whether the server takes work.
+//! True if the stores answer and take appends, for those who ask whether the server takes work.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 use windlass_engine::ports::LogStore;
 
-/// How long the stores together have for an answer.
+/// Time-out of the health check over all stores together.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long what was found out is told again: whoever asks needs no token.
+/// Time for which a result is reused: health needs no token.
 const LASTS: Duration = Duration::from_secs(1);
 
 /// The stores of the tenants, each once, and how they were when they were asked last.
@@ -33,8 +33,8 @@ impl Answering {
         }
     }
 
-    /// Whether all of them take appends, now or within the second before. They are asked by one at a
-    /// time.
+    /// Returns true if all of them take appends, now or within the second before. They are asked by
+    /// one at a time.
     pub(crate) async fn answer(&self) -> bool {
         let mut latest = self.latest.lock().await;
         if let Some((at, answered)) = *latest

@@ -22,7 +22,7 @@ pub struct Server {
     pub(crate) app: Arc<App>,
 }
 
-/// What every handler has.
+/// State that all handlers share.
 pub(crate) struct App {
     pub(crate) tenants: Tenants,
     pub(crate) access: Arc<Access>,
@@ -34,31 +34,31 @@ pub(crate) struct App {
     pub(crate) origins: BTreeSet<String>,
     /// The tickets that are out at this process.
     pub(crate) tickets: Tickets,
-    /// What of each tenant is under way at this process.
+    /// Work of each tenant in progress in this process.
     pub(crate) uses: Uses,
-    /// What was found out lately of sessions.
+    /// Cached views of sessions.
     pub(crate) views: api::Views,
-    /// How fast requests of each tenant come to this process.
+    /// Request rates of each tenant in this process.
     pub(crate) rates: Rates,
     /// Room for the bodies that are being received, in units of [`guard::body::UNIT`].
     pub(crate) bodies: Semaphore,
-    /// Where it listens, once it does: a name that it is called by.
+    /// Address that it listens at, once it does; one of the names it accepts.
     pub(crate) listening: OnceLock<SocketAddr>,
-    /// Whether the stores answer.
+    /// True if the stores answer.
     pub(crate) stores: Answering,
-    /// Whether it is going away: nothing is begun any more.
+    /// True if it is going away: nothing is begun any more.
     draining: watch::Sender<bool>,
 }
 
-/// What a server is made of.
+/// Parts of a server.
 pub struct Served {
-    /// Whose sessions it runs.
+    /// Tenants whose sessions it runs.
     pub tenants: Vec<Tenant>,
-    /// Which token stands for whom.
+    /// Grants by token.
     pub access: Arc<Access>,
-    /// How much of everything it takes.
+    /// Limits of the server.
     pub bounds: Bounds,
-    /// Its clock.
+    /// Clock of the server.
     pub clock: Arc<dyn Clock>,
     /// Names that it is called by beside its address, `host` or `host:port`.
     pub hosts: Vec<String>,
@@ -121,13 +121,13 @@ impl Server {
     }
 }
 
-/// What is under `/v1`, without that.
+/// Returns the routes below `/v1`, without that prefix.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     api::routes().merge(stream::routes()).merge(agui::routes())
 }
 
 impl App {
-    /// Whether it is going away.
+    /// Returns true if it is going away.
     pub(crate) fn draining(&self) -> bool {
         *self.draining.borrow()
     }

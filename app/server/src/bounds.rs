@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// How much of everything a server takes. Times are milliseconds.
+/// Limits of a server. Times are milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Bounds {
@@ -14,9 +14,9 @@ pub struct Bounds {
     pub header_ms: u64,
     /// From the end of the headers to the end of the body.
     pub body_ms: u64,
-    /// How long a connection may be idle between requests.
+    /// Longest idle time of a connection between requests.
     pub idle_ms: u64,
-    /// How long a client may take nothing of what is sent to it.
+    /// Longest time for which a client may read nothing of an answer.
     pub stall_ms: u64,
     /// Bytes of all headers of a request.
     pub header_bytes: usize,
@@ -28,19 +28,19 @@ pub struct Bounds {
     pub bodies_bytes: usize,
     /// Bytes of a message on a WebSocket that a client sends.
     pub frame_bytes: usize,
-    /// How deep the JSON of a body may be nested.
+    /// Deepest nesting of JSON in a body.
     pub json_depth: usize,
     /// Between two heartbeats of a stream.
     pub heartbeat_ms: u64,
-    /// How long a ticket is good.
+    /// Life of a ticket.
     pub ticket_ms: u64,
     /// Tickets at a time, of all scopes together.
     pub tickets: usize,
     /// Entries of a listing.
     pub page: usize,
-    /// How long a session that does not exist for a scope takes to be told.
+    /// Time for which a session's absence from a scope is cached.
     pub unknown_ms: u64,
-    /// How long running steps may take to end when the server is stopped.
+    /// Time for running steps to end when the server is stopped.
     pub drain_ms: u64,
 }
 
@@ -70,7 +70,7 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// What cannot be served within: the name of a bound that leaves no room, if there is one.
+    /// Returns the name of a limit that leaves no room for anything, if there is one.
     #[must_use]
     pub fn without_room(&self) -> Option<&'static str> {
         let counts = [

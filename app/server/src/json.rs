@@ -14,7 +14,7 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAcces
 use crate::object::Object;
 use crate::problem::{Code, Problem};
 
-/// How deep a body may be nested where nothing else is said: `serde_json` itself ends at 128.
+/// Deepest nesting of a body by default; `serde_json` itself ends at 128.
 const DEPTH: usize = 64;
 
 /// A body of JSON. As an answer it is `application/json`.
@@ -25,7 +25,7 @@ const DEPTH: usize = 64;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Json<T>(pub(crate) T);
 
-/// How deep this request's body may be nested; put there by the guard.
+/// Deepest nesting of this request's body, set by the guard.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Depth(pub(crate) usize);
 
@@ -81,7 +81,7 @@ pub(crate) fn is_plain_json(headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
-/// Reads a body.
+/// Parses the body of a request.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], depth: usize) -> Result<T, Problem> {
     let wrong = |error: serde_json::Error| {
         // What was sent may be long, and is the client's own.
@@ -99,7 +99,7 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], depth: usize) -> Result<T
 /// Walks through a value, and stops with an error at what is nested too deeply, and at the first
 /// key that is in one object twice: who reads such JSON takes the first or the last of them.
 struct Walk {
-    /// How much deeper it may be nested.
+    /// Levels of nesting that are left.
     depth: usize,
 }
 

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What went wrong, by the name that a program goes by.
+/// Stable code of an error, for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Code {
@@ -36,9 +36,9 @@ pub(crate) enum Code {
     NoMethod,
     /// The request did not come in time.
     SlowRequest,
-    /// No turn runs.
+    /// No turn is running.
     NothingRuns,
-    /// Nothing waits.
+    /// No question is open.
     NothingWaits,
     /// Nobody is asked about this call.
     NotAsked,
@@ -122,7 +122,7 @@ impl Code {
         }
     }
 
-    /// What it is called, for people.
+    /// Returns the title for people.
     fn title(self) -> &'static str {
         match self {
             Self::BadRequest => "The request does not read",
@@ -169,7 +169,7 @@ impl Code {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) code: Code,
-    /// What was being done, what went wrong, what to do. Never of another scope, never a secret.
+    /// The operation, its failure, and advice. Never holds data of another scope or a secret.
     pub(crate) detail: Cow<'static, str>,
     /// After how many seconds it is worth asking again.
     pub(crate) retry_after: Option<u64>,
@@ -179,16 +179,16 @@ pub(crate) struct Problem {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub(crate) struct ProblemBody {
-    /// Always `about:blank`.
+    /// Always the value `about:blank`.
     #[serde(rename = "type")]
     kind: &'static str,
     /// The code in words.
     title: &'static str,
-    /// The HTTP status.
+    /// Status of the HTTP answer.
     status: u16,
-    /// What went wrong, by its stable name.
+    /// Stable code of the error.
     code: Code,
-    /// What to do.
+    /// Advice on the error.
     detail: String,
 }
 

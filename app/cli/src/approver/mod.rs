@@ -27,7 +27,7 @@ const EDIT: &str = "the arguments instead, as JSON on one line: ";
 /// Asks at the terminal, one question after the other.
 pub(crate) struct AtTerminal {
     me: Scope,
-    /// What calls may do, in words.
+    /// Description of the calls' permissions.
     posture: String,
     /// The logs that name the agents that ask; `None` where one session is watched, and no other.
     logs: Option<Arc<dyn LogStore>>,
@@ -54,7 +54,7 @@ impl AtTerminal {
         }
     }
 
-    /// Who wants to make the call.
+    /// Returns the session or agent that wants to make the call.
     async fn asker(&self, request: &ApprovalRequest) -> Asker {
         let Some(logs) = &self.logs else {
             return Asker::Model;

@@ -7,26 +7,26 @@ use windlass_engine::ports::ApprovalRequest;
 
 use crate::present::visible;
 
-/// How many bytes of arguments are shown.
+/// Most bytes of arguments that are shown.
 const SHOWN: usize = 16 * 1024;
 
-/// What a line that was typed means.
+/// Meaning of a typed line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     /// The call may run.
     Allow,
-    /// It may not.
+    /// Denies the call.
     Deny {
-        /// Why.
+        /// Reason for the denial.
         reason: String,
     },
     /// It may run with other arguments, which are to be typed next.
     Edit,
-    /// Nothing was said.
+    /// An empty line.
     Nothing,
 }
 
-/// Who wants to make a call.
+/// Session or agent that wants to make a call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Asker {
     /// The model of the session that the person speaks to.
@@ -54,7 +54,7 @@ impl fmt::Display for Asker {
     }
 }
 
-/// The question.
+/// Formats the question to the person.
 pub(super) fn shown(request: &ApprovalRequest, asker: &Asker, posture: &str) -> String {
     let again = match request.attempt {
         1 => "",
@@ -67,7 +67,7 @@ pub(super) fn shown(request: &ApprovalRequest, asker: &Asker, posture: &str) -> 
     )
 }
 
-/// What a line means. What is neither yes nor no is a reason against it.
+/// Reads a typed line. Everything but a yes or a no is a denial with that reason.
 pub(super) fn reply(line: &str) -> Reply {
     match line.trim() {
         "" => Reply::Nothing,

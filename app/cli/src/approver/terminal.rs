@@ -18,7 +18,7 @@ pub(super) struct Terminal {
     /// Has one line read.
     reads: mpsc::Sender<()>,
     lines: tokio_mpsc::Receiver<io::Result<String>>,
-    /// Whether a line is being read: for a question that nobody needs any more, perhaps.
+    /// True if a line is being read: for a question that nobody needs any more, perhaps.
     reading: bool,
 }
 

@@ -26,12 +26,12 @@ pub(crate) use shape::{Asked, Place, Shape, Taping};
 #[derive(Debug, Parser)]
 #[command(name = "windlass", version, propagate_version = true)]
 pub(crate) struct Args {
-    /// What to do.
+    /// Command to run.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// What to do.
+/// Commands of the program.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run one turn on a prompt and print the answer.
@@ -72,10 +72,10 @@ pub(crate) enum Command {
     Attach(Attach),
 }
 
-/// `windlass run`.
+/// Arguments of `windlass run`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Run {
-    /// What to do; - reads it from standard input.
+    /// Task for the model; - reads it from standard input.
     pub(crate) prompt: Option<String>,
     /// The session's id [default: a new one].
     #[arg(long, value_name = "ID", value_parser = session)]
@@ -93,13 +93,13 @@ pub(crate) struct Run {
     pub(crate) taping: Taping,
 }
 
-/// `windlass resume`.
+/// Arguments of `windlass resume`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Resume {
-    /// The session's id.
+    /// Id of the session.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
-    /// What to do next; - reads it from standard input.
+    /// Next prompt; - reads it from standard input.
     pub(crate) prompt: Option<String>,
     #[command(flatten)]
     pub(crate) asked: Asked,
@@ -111,7 +111,7 @@ pub(crate) struct Resume {
     pub(crate) taping: Taping,
 }
 
-/// `windlass sessions`.
+/// Arguments of `windlass sessions`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Listing {
     /// Print one JSON object a line.
@@ -121,10 +121,10 @@ pub(crate) struct Listing {
     pub(crate) place: Place,
 }
 
-/// `windlass export`.
+/// Arguments of `windlass export`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Export {
-    /// The session's id.
+    /// Id of the session.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
     /// Write the long outputs and the images too, behind the log.
@@ -137,10 +137,10 @@ pub(crate) struct Export {
     pub(crate) place: Place,
 }
 
-/// `windlass show`.
+/// Arguments of `windlass show`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Show {
-    /// The session's id.
+    /// Id of the session.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
     /// Print all that this call gave out, and nothing else; the story has the calls' numbers.
@@ -160,10 +160,10 @@ pub(crate) struct Show {
     pub(crate) place: Place,
 }
 
-/// `windlass log`.
+/// Arguments of `windlass log`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Log {
-    /// The session's id.
+    /// Id of the session.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
     /// Begin after this position.
@@ -176,7 +176,7 @@ pub(crate) struct Log {
     pub(crate) place: Place,
 }
 
-/// `windlass verify`.
+/// Arguments of `windlass verify`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Verify {
     /// The session's id [default: all of them].
@@ -186,10 +186,10 @@ pub(crate) struct Verify {
     pub(crate) place: Place,
 }
 
-/// `windlass replay`.
+/// Arguments of `windlass replay`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Replay {
-    /// The session's id.
+    /// Id of the session.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
     /// Only check: no model is asked, no tool is run, nothing is written.
@@ -202,7 +202,7 @@ pub(crate) struct Replay {
     pub(crate) place: Place,
 }
 
-/// `windlass import`.
+/// Arguments of `windlass import`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Import {
     /// The file; standard input when absent.
@@ -211,7 +211,7 @@ pub(crate) struct Import {
     pub(crate) place: Place,
 }
 
-/// `windlass copy`.
+/// Arguments of `windlass copy`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Copy {
     /// The sessions [default: all of them].
@@ -235,10 +235,10 @@ pub(crate) struct Copy {
     pub(crate) to: String,
 }
 
-/// `windlass fork`.
+/// Arguments of `windlass fork`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Fork {
-    /// The session's id.
+    /// Id of the session.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
     /// The last position that is taken over; no turn may be open there. `windlass log` has them.
@@ -251,10 +251,10 @@ pub(crate) struct Fork {
     pub(crate) place: Place,
 }
 
-/// `windlass repair`.
+/// Arguments of `windlass repair`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Repair {
-    /// The session's id.
+    /// Id of the session.
     #[arg(value_parser = session, requires = "truncate_at", required_unless_present = "lost")]
     pub(crate) session: Option<SessionId>,
     /// The position that the log is to end at; `windlass verify` names the last one that stands.
@@ -269,31 +269,31 @@ pub(crate) struct Repair {
     /// names it.
     #[arg(long, value_name = "LANE/SEGMENT@OFFSET", conflicts_with = "session")]
     pub(crate) lost: Option<StretchAt>,
-    /// Where to save what is taken away, as far as it can be read [default: SESSION-after-SEQ.jsonl, or
-    /// LANE-SEGMENT-OFFSET]. What is damaged goes into a file beside it that ends in .damaged.
+    /// File for the removed facts, as far as they can be read [default: SESSION-after-SEQ.jsonl, or
+    /// LANE-SEGMENT-OFFSET]. Damaged bytes go into a file beside it that ends in .damaged.
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) place: Place,
 }
 
-/// `windlass erase`.
+/// Arguments of `windlass erase`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Erase {
-    /// The session's id.
+    /// Id of the session.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
     /// Erase the sessions of its agents, and of theirs, with it.
     #[arg(long)]
     pub(crate) with_agents: bool,
-    /// Yes, for good.
+    /// Confirm that the session is erased for good.
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) place: Place,
 }
 
-/// `windlass compact`.
+/// Arguments of `windlass compact`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Compact {
     /// Erase settled sessions that were last changed so long ago, for example 90days; for good
@@ -304,7 +304,7 @@ pub(crate) struct Compact {
     pub(crate) place: Place,
 }
 
-/// `windlass doctor`.
+/// Arguments of `windlass doctor`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Doctor {
     #[command(flatten)]
@@ -313,10 +313,10 @@ pub(crate) struct Doctor {
     pub(crate) shape: Shape,
 }
 
-/// `windlass attach`.
+/// Arguments of `windlass attach`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Attach {
-    /// The session's id.
+    /// Id of the session.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
     /// The server, for example http://127.0.0.1:8620. Its token is in the variable WINDLASS_TOKEN, or

@@ -7,7 +7,7 @@ use windlass_engine::core::{
     Strategy,
 };
 
-/// Millionths in one.
+/// Millionths of one unit.
 const MICROS: u64 = 1_000_000;
 
 /// The calls that a rule is about.
@@ -28,7 +28,7 @@ impl Pattern {
     }
 }
 
-/// `call` or `text`.
+/// Parses `call` or `text`.
 pub(crate) fn transport(text: &str) -> Result<ProgramTransport, String> {
     match text {
         "call" => Ok(ProgramTransport::Call),
@@ -39,7 +39,7 @@ pub(crate) fn transport(text: &str) -> Result<ProgramTransport, String> {
     }
 }
 
-/// `tool`, or `tool(argument=pattern)`.
+/// Parses `tool`, or `tool(argument=pattern)`.
 pub(crate) fn pattern(text: &str) -> Result<Pattern, String> {
     let wrong = || {
         format!(

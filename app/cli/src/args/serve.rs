@@ -1,4 +1,4 @@
-//! What `windlass serve` is told.
+//! Arguments of `windlass serve`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use clap::Args as ClapArgs;
 
 use super::{Place, Shape};
 
-/// `windlass serve`.
+/// Arguments of `windlass serve`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Serve {
     /// The address that it listens at [default: what the configuration says, else 127.0.0.1:8620].

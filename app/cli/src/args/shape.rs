@@ -1,4 +1,4 @@
-//! What turns are run with: flags that `run`, `resume` and `doctor` share.
+//! Flags that `run`, `resume` and `doctor` share.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,14 +10,15 @@ use super::parse::{
     Pattern, amount, duration, mode, pattern, permissions, price, strategy, transport, words,
 };
 
-/// Where things are.
+/// Workspace and store of a command.
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct Place {
     /// The folder that the tools work in.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) workspace: PathBuf,
-    /// Where the logs are kept: file:PATH, sled:PATH, postgres://HOST/DATABASE, nats://HOST/PLACE or
-    /// memory: [default: file:.windlass in the workspace]. Name one with a password by the variable.
+    /// Store of the logs: file:PATH, sled:PATH, postgres://HOST/DATABASE, nats://HOST/PLACE or
+    /// memory: [default: file:.windlass in the workspace]. Use the variable for a URL with a
+    /// password.
     #[arg(
         long,
         value_name = "URL",
@@ -27,11 +28,11 @@ pub(crate) struct Place {
     pub(crate) store: Option<String>,
 }
 
-/// What turns are run with. A session keeps what it was opened with unless told otherwise.
+/// Settings of turns. A session keeps those that it was opened with unless they are changed here.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct Shape {
-    /// Who answers: openai (Responses), openai-chat (Chat Completions), anthropic (Messages), demo
-    /// (a script, which needs no key), or a provider, a chain or the routes of the providers file
+    /// Provider: openai (Responses), openai-chat (Chat Completions), anthropic (Messages), demo (a
+    /// script, which needs no key), or a provider, a chain or the routes of the providers file
     /// [default: openai when OPENAI_API_KEY or OPENAI_BASE_URL is set, else anthropic when
     /// ANTHROPIC_API_KEY is, else demo].
     #[arg(long, value_name = "NAME")]
@@ -43,13 +44,13 @@ pub(crate) struct Shape {
     /// The provider's endpoint, for example http://127.0.0.1:8080/v1.
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
-    /// The model's name.
+    /// Name of the model.
     #[arg(long, value_name = "M", env = "WINDLASS_MODEL")]
     pub(crate) model: Option<String>,
-    /// What turns are for: build, or plan (only read-only tools run).
+    /// Mode of the turns: build, or plan (only read-only tools run).
     #[arg(long, value_parser = mode)]
     pub(crate) mode: Option<Mode>,
-    /// What tools may do: all, all but ask before what changes something, or only read.
+    /// Permissions of tools: auto runs them, ask asks before effects, read-only forbids effects.
     #[arg(long, value_parser = permissions, value_name = "auto|ask|read-only")]
     pub(crate) permissions: Option<Permissions>,
     /// Calls that need no asking: `tool` or `tool(argument=pattern)`, where * stands for any
@@ -77,14 +78,14 @@ pub(crate) struct Shape {
     /// The most money of a turn, in the currency of --price.
     #[arg(long, value_name = "AMOUNT", value_parser = amount)]
     pub(crate) max_cost: Option<u64>,
-    /// What a million tokens cost: of requests, of requests from the provider's cache, of answers.
+    /// Price of a million tokens each: of requests, of cached requests, of answers.
     #[arg(long, value_name = "IN,CACHED,OUT", value_parser = price)]
     pub(crate) price: Option<Price>,
     /// The model's window in tokens: the conversation is compacted before it goes over.
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) window: Option<u64>,
-    /// How it is compacted: old results of tools are cleared, the oldest parts are left out, or a
-    /// summary by the model takes their place [default: clear].
+    /// Compaction: clear drops old results of tools, slide drops the oldest parts, summary replaces
+    /// them with a summary by the model [default: clear].
     #[arg(long, value_name = "clear|slide|summary", value_parser = strategy)]
     pub(crate) compaction: Option<Strategy>,
     /// A file with the JSON Schema that the answer must fit; its name names the shape. An answer that
@@ -95,7 +96,7 @@ pub(crate) struct Shape {
     /// '{total :float, names [:string]}'; what stands before an arrow does not count.
     #[arg(long, value_name = "SIGNATURE", conflicts_with = "answer_schema")]
     pub(crate) answer_signature: Option<String>,
-    /// How often the model is told what does not fit and asked again [default: 2].
+    /// Most retries after an answer that does not fit [default: 2].
     #[arg(long, value_name = "N")]
     pub(crate) answer_retries: Option<u32>,
     /// Take back the answer's shape that the session has.
@@ -104,7 +105,7 @@ pub(crate) struct Shape {
     /// Have the model write programs that call the tools: in PTC-Lisp, or in JavaScript.
     #[arg(long, value_name = "ptclisp|javascript", value_parser = ["ptclisp", "javascript"])]
     pub(crate) program: Option<String>,
-    /// How a program is handed over: by a call, or in the text of the answer [default: call].
+    /// Transport of programs: a call, or the text of the answer [default: call].
     #[arg(long, value_name = "call|text", value_parser = transport)]
     pub(crate) program_transport: Option<ProgramTransport>,
     /// A file with the inputs of programs: one JSON object.
@@ -125,7 +126,7 @@ pub(crate) struct Shape {
     pub(crate) json: bool,
 }
 
-/// Whether the traffic with the provider is recorded, or comes from a recording.
+/// True if the traffic with the provider is recorded, or comes from a recording.
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct Taping {
     /// Record the traffic with the provider into this cassette, without keys: run makes it anew,
@@ -141,11 +142,11 @@ pub(crate) struct Taping {
     pub(crate) hide: Vec<String>,
 }
 
-/// What a prompt is sent with.
+/// Prompt with its attachments.
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct Asked {
-    /// What the session works towards: turns go on until the model calls the goal met. It is the
-    /// prompt, too, where no other is given.
+    /// Goal of the session: turns continue until the model declares it met. Also the prompt, if
+    /// none is given.
     #[arg(long, value_name = "TEXT", value_parser = words)]
     pub(crate) goal: Option<String>,
     /// The most turns that are opened for the goal.

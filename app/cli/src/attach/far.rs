@@ -12,11 +12,11 @@ use windlass_http::{HttpConfig, Secret, http_wire_with, is_loopback};
 
 use crate::exit::{Exit, Failure};
 
-/// How long a server may take to answer, in milliseconds.
+/// Time-out of a server's answer, in milliseconds.
 const HEAD_MS: u64 = 15_000;
 /// The same of what is said: the server may have to wait for another one, for half a minute.
 const SAID_MS: u64 = 40_000;
-/// How long the rest of an answer may take.
+/// Time-out of the rest of an answer.
 const BODY: Duration = Duration::from_secs(15);
 /// The most that is taken of an answer that is no stream.
 const ANSWER: usize = 64 * 1024 * 1024;
@@ -30,7 +30,7 @@ pub(crate) struct Far {
     id: SessionId,
 }
 
-/// How a session stands, as far as it matters here.
+/// State of a session, as far as it is used here.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Standing {
     pub(super) state: String,
@@ -41,7 +41,7 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    /// What calls may do, in words.
+    /// Describes the permissions of calls.
     pub(super) fn posture(&self) -> String {
         let or_unknown = |name: &Option<String>| name.clone().unwrap_or_else(|| "unknown".into());
         format!(
@@ -52,7 +52,7 @@ impl Standing {
     }
 }
 
-/// An open question.
+/// An open question of the session.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Open {
     pub(super) call: CallId,
@@ -64,21 +64,21 @@ pub(super) struct Open {
     pub(super) deadline: Option<Timestamp>,
 }
 
-/// What an answer says.
+/// Answer to a question.
 pub(super) enum Said {
     Allow { arguments: Option<String> },
     Deny { reason: String },
 }
 
-/// Why the server did not do what was asked.
+/// Failure of a request to the server.
 #[derive(Debug)]
 pub(crate) struct Trouble {
     pub(super) words: String,
-    /// Whether asking again may help.
+    /// True if asking again may help.
     pub(super) passes: bool,
     /// When to ask again, if the server says so.
     pub(super) wait: Option<Duration>,
-    /// Whether events came before it.
+    /// True if events came before it.
     pub(super) after_events: bool,
     exit: Exit,
 }
@@ -171,17 +171,17 @@ impl Far {
         &self.id
     }
 
-    /// Where the server is.
+    /// Returns the address of the server.
     pub(super) fn shown(&self) -> &str {
         &self.base
     }
 
-    /// How the session stands.
+    /// Fetches the state of the session.
     pub(super) async fn session(&self) -> Result<Standing, Trouble> {
         self.get("").await
     }
 
-    /// Its open questions.
+    /// Fetches its open questions.
     pub(super) async fn open(&self) -> Result<Vec<Open>, Trouble> {
         #[derive(Deserialize)]
         struct All {
@@ -191,7 +191,7 @@ impl Far {
         Ok(all.approvals)
     }
 
-    /// Answers one.
+    /// Answers an open question.
     pub(super) async fn answer(&self, open: &Open, said: &Said) -> Result<(), Trouble> {
         let body = match said {
             Said::Allow { arguments } => {
@@ -293,7 +293,7 @@ async fn read(mut body: Box<dyn WireBody>) -> Result<Vec<u8>, Trouble> {
     tokio::time::timeout(BODY, reading).await.map_err(late)?
 }
 
-/// What a refusal means.
+/// Reads a refusal of the server.
 async fn refusal(response: WireResponse) -> Trouble {
     let status = response.status;
     let wait = response.headers.text("retry-after");

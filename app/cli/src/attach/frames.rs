@@ -13,7 +13,7 @@ use windlass_http::{SseCaps, SseParser};
 /// in six.
 const EVENT: usize = 128 * 1024 * 1024;
 
-/// What came.
+/// Frame of the stream.
 #[derive(Debug)]
 pub(super) enum Frame {
     Event(Event),

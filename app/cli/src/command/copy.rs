@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::present::{complain, line, tell};
 use crate::wiring::{Site, StoreUrl};
 
-/// How many sessions are listed at a time.
+/// Sessions that are listed at a time.
 const PAGE: usize = 1_000;
 
 pub(super) async fn copy(args: Copy) -> Result<Exit, Failure> {

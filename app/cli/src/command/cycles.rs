@@ -1,4 +1,4 @@
-//! What `windlass show --turns` says: a snapshot a cycle, as JSON or in a few lines.
+//! Output of `windlass show --turns`: a snapshot for each cycle, as JSON or in a few lines.
 
 use windlass_engine::core::{
     Cycle, CycleCall, ProgramEnd, Recorded, SampleKind, TurnSnapshot, TurnSnapshots,

@@ -15,7 +15,7 @@ pub(super) async fn complaints(site: &Site) -> Result<u64, Failure> {
     Ok(damage.len() as u64)
 }
 
-/// What is to be said at the end of a command that found things out of order.
+/// Returns the failure of a command that found damage.
 pub(super) fn verdict(sessions: String, stretches: u64) -> Failure {
     let damaged = match stretches {
         0 => None,

@@ -14,7 +14,7 @@ use crate::exit::{Exit, Failure};
 use crate::present::{complain, line, visible};
 use crate::wiring::{self, Opened, Over, Site};
 
-/// How many bytes are written to see whether there is room.
+/// Bytes that are written to check for room.
 const PROBE: usize = 4096;
 
 pub(super) async fn doctor(args: Doctor) -> Result<Exit, Failure> {
@@ -96,7 +96,7 @@ async fn store(site: &Site) -> Result<String, Failure> {
     ))
 }
 
-/// What a store declares, in words.
+/// Describes the promises that a store declares.
 fn promises(store: StoreCapabilities, blobs: BlobCapabilities) -> String {
     let survives = match store.durability {
         Durability::Memory => "as long as the process",

@@ -71,7 +71,7 @@ pub(super) async fn erase(args: Erase) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-/// Erases one session.
+/// Erases a single session.
 async fn one(site: &Site, opened: &Opened, id: &SessionId) -> Result<(), Failure> {
     let claim = match (opened.store.claim(id).await, &site.store) {
         (Ok(claim), _) => claim,

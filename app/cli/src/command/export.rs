@@ -19,9 +19,9 @@ struct Member {
     last: Seq,
     chain: Link,
     head: Head,
-    /// What its log names.
+    /// Outputs that its log names.
     names: Names,
-    /// What is kept of that, where it is asked for.
+    /// Those of them that are stored, if asked for.
     there: Option<Names>,
 }
 
@@ -134,7 +134,7 @@ async fn outputs(opened: &Opened, member: &Member) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the session's log holds, as far as the store verifies it: one that runs may grow meanwhile.
+/// Verifies the session's log; a running session may grow meanwhile.
 async fn check(opened: &Opened, session: &SessionId) -> Result<(Whole, Names), Failure> {
     let verified = opened.store.verify(session).await?;
     let misfit = |misfit: Misfit| {

@@ -11,7 +11,7 @@ use crate::exit::{Exit, Failure};
 use crate::present::{line, tell};
 use crate::wiring::{self, Site};
 
-/// How many facts are read at a time.
+/// Facts that are read at a time.
 const PAGE: usize = 1_000;
 
 pub(super) async fn fork(args: Fork) -> Result<Exit, Failure> {

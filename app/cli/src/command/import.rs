@@ -58,7 +58,7 @@ pub(super) async fn import(args: Import) -> Result<Exit, Failure> {
 struct Checked {
     /// Its sessions; those of agents before the one that sent them out.
     members: Vec<Member>,
-    /// Whether outputs follow.
+    /// True if outputs follow.
     outputs: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What `windlass show --cache` says: a line a request, and a sum.
+//! Output of `windlass show --cache`: a line for each request, and a sum.
 
 use windlass_engine::core::{CacheBreak, CacheEntry, CacheLedger, Recorded};
 
@@ -29,7 +29,7 @@ impl CacheStory {
         Some(told(&entry))
     }
 
-    /// What all of it came to.
+    /// Formats the sum of all requests.
     pub(super) fn sum(&self) -> String {
         let Self {
             requests,

@@ -23,7 +23,7 @@ pub(super) struct Lines {
     number: u64,
 }
 
-/// Where facts are read once more.
+/// Source for reading facts a second time.
 pub(super) enum Again {
     File(PathBuf),
     Pipe(BufWriter<File>),
@@ -83,12 +83,12 @@ impl Lines {
         self.number
     }
 
-    /// Whether this line says what is exported.
+    /// Returns true if this line says what is exported.
     pub(super) fn is_head(&self) -> bool {
         self.text().starts_with(whole::BEGINS)
     }
 
-    /// Whether this line is of an output, and not a fact.
+    /// Returns true if this line is of an output, and not a fact.
     pub(super) fn is_outputs(&self) -> bool {
         self.text().starts_with(outputs::BEGINS)
     }

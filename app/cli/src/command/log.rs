@@ -13,12 +13,12 @@ use crate::present::line;
 use crate::signals::Signals;
 use crate::wiring::Site;
 
-/// How often a log is looked at in a store that does not tell when it grows.
+/// Polling interval for a store that does not report growth.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long a store is waited for at a time. A session that was erased meanwhile is noticed then.
+/// Longest wait for a store at a time; an erased session is noticed after it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What is done with each fact.
+/// Callback for each fact.
 type Each<'a> = dyn FnMut(&Recorded) -> Result<(), Failure> + Send + 'a;
 
 pub(super) async fn log(args: Log) -> Result<Exit, Failure> {

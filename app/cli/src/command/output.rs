@@ -70,7 +70,7 @@ pub(super) async fn output(
     Ok(Exit::Completed)
 }
 
-/// What became of a call.
+/// Returns the observation of a call.
 async fn observation(
     store: &dyn LogStore,
     session: &SessionId,

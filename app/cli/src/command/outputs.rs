@@ -19,7 +19,7 @@ use crate::present::line;
 /// Bytes of a part.
 const PART: usize = 192 * 1024;
 
-/// How such a line begins.
+/// Prefix of such a line.
 pub(super) const BEGINS: &[u8] = b"{\"output\":";
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ struct Part {
     base64: String,
 }
 
-/// What facts name, each once.
+/// Outputs that facts name, each once.
 #[derive(Debug, Default)]
 pub(super) struct Names(BTreeSet<(String, u64)>);
 
@@ -107,7 +107,7 @@ pub(super) struct Taking<'a> {
     pub(super) names: &'a Names,
     /// The one that is being written: its name, its length, how far it is.
     pub(super) open: Option<(String, u64, u64, Box<dyn BlobWriter>)>,
-    /// How many were written.
+    /// Number of outputs written.
     pub(super) taken: u64,
 }
 
@@ -153,7 +153,7 @@ impl Taking<'_> {
         Ok(())
     }
 
-    /// Whether the last output is whole.
+    /// Returns true if the last output is whole.
     pub(super) fn end(&self) -> Result<(), String> {
         match &self.open {
             None => Ok(()),

@@ -11,7 +11,7 @@ use windlass_engine::ports::LogStore;
 use crate::exit::Failure;
 use crate::present::{complain, tell, visible};
 
-/// How many sessions of agents are named.
+/// Most sessions of agents that are listed.
 pub(super) const NAMED: usize = 100;
 
 /// Says so where programs are offered tools that none of them may call: the last sample for work
@@ -235,7 +235,7 @@ fn effect_name(effect: EffectClass) -> &'static str {
     }
 }
 
-/// Whether anything but the tools, which have a remark of their own, differs.
+/// Returns true if anything but the tools, which have a remark of their own, differs.
 fn differs(before: &Settings, now: &Settings) -> bool {
     let mut before = before.clone();
     before.tools.clone_from(&now.tools);

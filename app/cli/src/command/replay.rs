@@ -12,7 +12,7 @@ use crate::exit::{Exit, Failure};
 use crate::present::line;
 use crate::wiring::Site;
 
-/// How many facts are read at a time.
+/// Facts that are read at a time.
 const PAGE: usize = 1_000;
 
 pub(super) async fn replay(args: Replay) -> Result<Exit, Failure> {
@@ -43,7 +43,7 @@ pub(super) async fn replay(args: Replay) -> Result<Exit, Failure> {
     })
 }
 
-/// What was covered, in one line, and a line for each position that would be another.
+/// Formats the result: one line for the coverage, and one for each divergence.
 fn words(id: &SessionId, told: &Rehearsed) -> String {
     let Rehearsed {
         facts,

@@ -14,7 +14,7 @@ use windlass_file::Remains;
 use crate::exit::Failure;
 use crate::present::complain;
 
-/// What is saved, and where.
+/// Files that receive the removed part of a log.
 pub(super) struct Saving {
     path: PathBuf,
     facts: Option<Written>,
@@ -47,7 +47,7 @@ impl Saving {
         }
     }
 
-    /// Saves a piece.
+    /// Saves one piece.
     pub(super) fn take(&mut self, remains: &Remains<'_>) -> Result<(), Failure> {
         match remains {
             Remains::Fact(text) => {
@@ -93,12 +93,12 @@ impl Saving {
         }
     }
 
-    /// How many facts were saved.
+    /// Returns the number of facts saved.
     pub(super) fn facts(&self) -> u64 {
         self.facts.as_ref().map_or(0, |facts| facts.count)
     }
 
-    /// Where what is damaged was saved, and how many bytes it was.
+    /// Returns the file of the damaged bytes, and their number.
     pub(super) fn damaged(&self) -> Option<(&Path, u64)> {
         let damaged = self.damaged.as_ref()?;
         Some((&damaged.path, damaged.count))

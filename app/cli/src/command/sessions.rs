@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::present::{first_words, line, outcome_name, tell, visible};
 use crate::wiring::Site;
 
-/// How many sessions, or facts, are read at a time.
+/// Sessions, or facts, that are read at a time.
 const PAGE: usize = 1_000;
 
 /// One session in a list.
@@ -21,9 +21,9 @@ struct Summary {
     open: bool,
     outcome: Option<Outcome>,
     prompt: String,
-    /// Where it comes from.
+    /// Origin of the session.
     lineage: Option<Lineage>,
-    /// What its turns have taken that have ended, with their agents.
+    /// Usage of its ended turns, with their agents.
     spent: Took,
     trouble: Option<String>,
 }

@@ -11,7 +11,7 @@ use crate::exit::{Exit, Failure};
 use crate::present::{complain, line, tell};
 use crate::wiring::{Opened, Site};
 
-/// How many sessions, or facts, are read at a time.
+/// Sessions, or facts, that are read at a time.
 const PAGE: usize = 1_000;
 
 pub(super) async fn verify(args: Verify) -> Result<Exit, Failure> {
@@ -124,7 +124,7 @@ async fn outputs(
     Ok(outputs.words("long output") + &images.words("image"))
 }
 
-/// How many of a kind are as they were kept, and how many are not there.
+/// Numbers of intact and of missing objects of one kind.
 #[derive(Debug, Default)]
 struct Beside {
     whole: u64,

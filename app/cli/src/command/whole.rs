@@ -11,25 +11,25 @@ use windlass_engine::ports::Link;
 
 use crate::exit::{Exit, Failure};
 
-/// How the first line of an export begins.
+/// Prefix of the first line of an export.
 pub(super) const BEGINS: &[u8] = b"{\"export\":";
 /// The version of what is exported.
 const VERSION: u32 = 1;
 
-/// What an export says that it is.
+/// Header of an export.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Head {
     export: u32,
     pub(super) session: SessionId,
-    /// How many facts follow.
+    /// Number of facts that follow.
     pub(super) facts: u64,
     /// The last link of the chain over them.
     chain: String,
-    /// How many outputs and images follow these.
+    /// Number of outputs and images that follow the facts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) outputs: Option<u64>,
-    /// How many sessions are exported, with this one, where there are more; the first line says it.
+    /// Number of exported sessions, if there are several; only in the first line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) sessions: Option<u64>,
 }
@@ -63,7 +63,7 @@ impl Head {
             .map_err(|error| Failure::new(Exit::Failed, format!("the export's head: {error}")))
     }
 
-    /// What is not as it says of a log; nothing where all is.
+    /// Returns the difference between the header and the log, if there is one.
     pub(super) fn differs(&self, whole: &Whole) -> Option<String> {
         let (id, last) = (&whole.folded.session.id, whole.last());
         if (&self.session, self.facts, &*self.chain) == (id, last.0, &*whole.chain.to_string()) {

@@ -23,7 +23,7 @@ struct Line<'a> {
     body: Value,
 }
 
-/// Prints envelopes.
+/// Prints envelopes, one a line.
 #[derive(Debug, Default)]
 pub(crate) struct Json;
 
@@ -47,7 +47,7 @@ impl Present for Json {
         out.flush()
     }
 
-    /// What was said stands in the facts as it was said.
+    /// Does nothing: facts hold the original text.
     fn shaped(&mut self) {}
 
     /// Its terminal fact is a line like any other.

@@ -51,8 +51,8 @@ pub(super) fn outcome_words(outcome: &Outcome) -> String {
     }
 }
 
-/// What waits for a word after a turn that was interrupted or ran out of time, and what goes on with
-/// it.
+/// Lists the inputs that wait after a turn that was interrupted or ran out of time, and the command
+/// that continues with them.
 pub(crate) fn waiting_words(report: &TurnReport) -> Option<String> {
     let Fact::TurnSettled(settled) = &report.settled.fact else {
         return None;
@@ -77,7 +77,7 @@ pub(crate) fn waiting_words(report: &TurnReport) -> Option<String> {
     ))
 }
 
-/// How a command that shows one outcome names it.
+/// Returns the name of an outcome.
 pub(crate) fn outcome_name(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Completed => "completed",
@@ -109,7 +109,7 @@ fn limit_words(limit: LimitKind) -> &'static str {
     }
 }
 
-/// What became of a call, in words.
+/// Describes the status of a call.
 pub(crate) fn status_words(status: ObservationStatus) -> &'static str {
     match status {
         ObservationStatus::Done => "returned",
@@ -121,7 +121,7 @@ pub(crate) fn status_words(status: ObservationStatus) -> &'static str {
     }
 }
 
-/// How the work towards a goal ended, in words.
+/// Describes the end of the work towards a goal.
 pub(super) fn goal_words(end: &GoalEnd) -> String {
     match end {
         GoalEnd::Met { .. } => "the goal is met, as the model says".to_owned(),
@@ -132,7 +132,7 @@ pub(super) fn goal_words(end: &GoalEnd) -> String {
     }
 }
 
-/// Why a conversation is compacted, in words.
+/// Describes the trigger of a compaction.
 pub(super) fn trigger_words(trigger: Trigger) -> &'static str {
     match trigger {
         Trigger::Window => "it would not fit into the model's window",

@@ -9,14 +9,14 @@ use windlass_engine::core::ContextPart;
 
 use crate::present::tell;
 
-/// The file's name.
+/// Name of the file.
 const NAME: &str = "AGENTS.md";
-/// What is told of one file at most, in bytes.
+/// Most bytes of one file.
 const ONE: u64 = 32 * 1024;
-/// What is told of all of them at most, in bytes.
+/// Most bytes of all files.
 const ALL: u64 = 64 * 1024;
 
-/// What the files say, the root's first. A file that cannot be read is told of and left out.
+/// Reads the files, the root's first. Reports and skips a file that cannot be read.
 pub(crate) fn agents(workspace: &Path) -> Vec<ContextPart> {
     let root = root(workspace);
     let mut left = ALL;

@@ -8,7 +8,7 @@ use windlass_engine::core::AnswerShape;
 use crate::args::Shape;
 use crate::exit::Failure;
 
-/// How often an answer that does not fit is asked for again, where nobody says otherwise.
+/// Default number of retries for an answer that does not fit.
 const RETRIES: u32 = 2;
 /// The largest schema, in bytes: it goes out with each request.
 const MOST: u64 = 256 * 1024;

@@ -51,13 +51,13 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    /// Why what was to be recorded is not all there.
+    /// Returns the reason for an incomplete recording, if it is one.
     pub(crate) fn unrecorded(&self) -> Option<String> {
         self.recorder.as_ref()?.fault()
     }
 }
 
-/// What the user brings besides: tools and hooks.
+/// Tools and hooks of the user.
 pub(crate) struct Own {
     pub(crate) toolbox: Toolbox,
     pub(crate) hooks: Arc<dyn Hooks>,
@@ -95,7 +95,7 @@ pub(crate) fn rig(
     }
 }
 
-/// The system's clock.
+/// Returns the system's clock.
 pub(crate) fn clock() -> SystemClock {
     SystemClock::new()
 }

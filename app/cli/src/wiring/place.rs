@@ -16,18 +16,18 @@ use crate::exit::{Exit, Failure};
 /// The folder of our own state in a workspace.
 const STATE: &str = ".windlass";
 
-/// Where a command works.
+/// Workspace and store of a command.
 #[derive(Debug, Clone)]
 pub(crate) struct Site {
     /// The folder that the tools work in; absolute.
     pub(crate) workspace: PathBuf,
-    /// Where the logs are kept.
+    /// URL of the store.
     pub(crate) store: StoreUrl,
-    /// Whether the user named the store.
+    /// True if the user named the store.
     named: bool,
 }
 
-/// Where logs are kept.
+/// URL of a store.
 ///
 /// Shown without what a URL has of credentials, and without its options.
 #[derive(Clone, PartialEq, Eq)]
@@ -132,7 +132,7 @@ impl Site {
         Ok(damage?)
     }
 
-    /// Opens the store.
+    /// Opens the store of the URL.
     pub(crate) async fn open(&self) -> Result<Opened, Failure> {
         self.store.is_ours()?;
         match self.store.clone() {
@@ -165,7 +165,7 @@ pub(super) async fn folder(
 }
 
 impl StoreUrl {
-    /// Where it is, if it is a folder.
+    /// Returns the path, if the store is a folder.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
@@ -174,7 +174,7 @@ impl StoreUrl {
         }
     }
 
-    /// Whether several processes may run sessions on it, each a node.
+    /// Returns true if several processes may run sessions on it, each a node.
     #[cfg(feature = "server")]
     pub(crate) fn has_nodes(&self) -> bool {
         match self {
@@ -183,7 +183,7 @@ impl StoreUrl {
         }
     }
 
-    /// Whether something is there already, as far as it can be seen without opening it.
+    /// Returns true if something is there already, as far as it can be seen without opening it.
     pub(crate) fn exists(&self) -> bool {
         self.path().is_none_or(Path::exists)
     }

@@ -13,7 +13,7 @@ use crate::exit::Failure;
 
 /// The most bytes of inputs: the log has them with the settings.
 const MOST: u64 = 256 * 1024;
-/// Where the instructions end that a session has anyway, and the guide begins.
+/// Marker between a session's own instructions and the guide.
 const GUIDE: &str = "\n\n## How you work here\n\n";
 
 /// Every language that programs may be written in, with the cargo feature that builds it.

@@ -22,10 +22,10 @@ use crate::args::Shape;
 use crate::exit::{Exit, Failure};
 use crate::wiring::wire::Over;
 
-/// How long a provider may take to list its models.
+/// Time-out for listing a provider's models.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Where the demo is when its answers come from a recording: nobody listens, and nobody is asked.
+/// Address of the demo when its answers come from a recording: nothing listens there.
 const NOWHERE: &str = "http://demo.invalid/v1";
 
 /// The provider that sends models where the providers file says.
@@ -35,14 +35,14 @@ const ROUTES: &str = "routes";
 pub(crate) struct Chosen {
     /// As `Settings::provider` has it.
     pub(crate) name: String,
-    /// Where it is, if not at its usual place.
+    /// Base URL, if it is not the usual one.
     pub(crate) base_url: Option<String>,
     /// The model that is asked where nobody names one.
     pub(crate) model: Option<String>,
     pub(crate) port: Arc<dyn Provider>,
     /// The demo's server, which must live as long as the port.
     pub(crate) demo: Option<Demo>,
-    /// What records the traffic, if it is recorded.
+    /// Recorder of the traffic, if it is recorded.
     pub(crate) recorder: Option<Arc<Recorder>>,
     /// All that a session may name, and where each is, if not at its usual place.
     pub(crate) places: BTreeMap<String, Option<String>>,
@@ -113,7 +113,7 @@ pub(crate) fn choose(
     }
 }
 
-/// What answers where nobody says who.
+/// Returns the default provider.
 fn usual(shape: &Shape) -> BuiltIn {
     let openai = set("OPENAI_API_KEY").or(set("OPENAI_BASE_URL"));
     if openai.is_some() || shape.base_url.is_some() {
@@ -135,7 +135,7 @@ struct All<'a> {
 }
 
 impl All<'_> {
-    /// Whether there is such a provider, and no name means two things.
+    /// Returns true if there is such a provider, and no name means two things.
     fn check(&self, name: &str) -> Result<(), Failure> {
         let entries = self.file.providers.iter().map(|entry| entry.name.as_str());
         let chains = self.file.chains.iter().map(|chain| chain.name.as_str());
@@ -243,13 +243,13 @@ impl All<'_> {
         })
     }
 
-    /// Whether a turn may still be open there.
+    /// Returns true if a turn may still be open there.
     fn left(&self, built: BuiltIn) -> bool {
         let recorded = self.recorded.map(|recorded| recorded.provider.as_str());
         recorded == Some(built.name())
     }
 
-    /// Whether a chain or a route of the file leads there.
+    /// Returns true if a chain or a route of the file leads there.
     fn is_wanted(&self, name: &str) -> bool {
         let mut links = self.file.chains.iter().flat_map(|chain| &chain.links);
         let mut routes = self.file.routes.iter();
@@ -278,7 +278,7 @@ impl All<'_> {
         }
     }
 
-    /// Where a built-in provider is: what the command says, then the session, then the
+    /// Returns the base URL of a built-in provider: from the command, then the session, then the
     /// environment.
     fn base_url(&self, built: BuiltIn, variable: &str) -> Option<String> {
         let meant = match (&self.shape.provider, self.recorded) {
@@ -468,7 +468,8 @@ fn fallback(chain: &Chain, ports: &[Arc<dyn Provider>]) -> Result<Fallback, Fail
     }
 }
 
-/// Whether the session's provider and this one are at the same place: two dialects of one server.
+/// Returns true if the session's provider and this one are at the same place: two dialects of one
+/// server.
 fn same_kind(recorded: &str, built: BuiltIn) -> bool {
     let recorded = BuiltIn::of(recorded).and_then(BuiltIn::variables);
     recorded.is_some() && recorded == built.variables()

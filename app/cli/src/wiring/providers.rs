@@ -23,30 +23,30 @@ const MOST: u64 = 1024 * 1024;
 /// The file's name in the user's configuration folder.
 const NAME: &str = "providers.toml";
 
-/// What the file says.
+/// Contents of the providers file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Providers {
-    /// The providers.
+    /// Providers of the file.
     #[serde(default, rename = "provider")]
     pub(super) providers: Vec<Entry>,
     /// Chains: the next provider is asked where one fails.
     #[serde(default, rename = "chain")]
     pub(super) chains: Vec<Chain>,
-    /// Which models are whose, where the provider is `routes`.
+    /// Routes from models to providers, for the provider `routes`.
     #[serde(default, rename = "route")]
     pub(super) routes: Vec<Route>,
-    /// What models can do, before what is known of them.
+    /// Capabilities of models, which precede the built-in table.
     #[serde(default, rename = "model")]
     pub(super) models: Vec<toml::Table>,
 }
 
-/// One provider.
+/// One configured provider.
 #[derive(Debug, Deserialize)]
 pub(super) struct Entry {
-    /// Its name.
+    /// Name of the provider.
     pub(super) name: String,
-    /// What it speaks.
+    /// Protocol of the provider.
     pub(super) api: Speaks,
     /// The environment variable that holds the key.
     key_env: Option<String>,
@@ -55,23 +55,23 @@ pub(super) struct Entry {
     header_env: BTreeMap<String, String>,
     /// The model that is asked where nobody names one.
     pub(super) model: Option<String>,
-    /// How the network is used.
+    /// Configuration of the network.
     #[serde(default)]
     pub(super) http: HttpConfig,
-    /// What the adapter is told besides, in its own words.
+    /// Options of the adapter itself.
     #[serde(flatten)]
     own: Map<String, Value>,
 }
 
-/// What a provider speaks.
+/// Protocol of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Speaks {
-    /// Responses.
+    /// The Responses API.
     Openai,
-    /// Chat Completions.
+    /// The Chat Completions API.
     OpenaiChat,
-    /// Messages.
+    /// The Messages API.
     Anthropic,
 }
 
@@ -91,7 +91,7 @@ pub(super) struct Chain {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Next {
-    /// The provider's name.
+    /// Name of the provider.
     pub(super) provider: String,
     /// The model that it is asked for; left out, the session's.
     pub(super) model: Option<String>,
@@ -103,9 +103,9 @@ pub(super) struct Next {
 pub(super) struct Route {
     /// Their names, where `*` stands for any text.
     pub(super) models: String,
-    /// The provider's name.
+    /// Name of the provider.
     pub(super) provider: String,
-    /// What it calls the model, where that is another name.
+    /// Name of the model at this provider, if it differs.
     pub(super) model: Option<String>,
 }
 

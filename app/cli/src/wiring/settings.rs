@@ -9,7 +9,7 @@ use super::{answer, programs, rules};
 use crate::args::Shape;
 use crate::exit::Failure;
 
-/// What the adapters offer.
+/// Tools and hooks that the adapters offer.
 pub(crate) struct Offered {
     /// The tools that a model is shown.
     pub(crate) tools: Vec<ToolSpec>,
@@ -84,8 +84,8 @@ pub(super) fn today(recorded: &Settings, base_url: Option<String>, offered: Offe
     settings
 }
 
-/// Whether the command says in so many words what turns may do or take: then it may allow more
-/// than the session did. What a file says that the command does not name is looked at before.
+/// Returns true if the command says in so many words what turns may do or take: then it may allow
+/// more than the session did. What a file says that the command does not name is looked at before.
 pub(crate) fn widening(shape: &Shape) -> Widening {
     match says_what_calls_may_do(shape) || says_what_turns_may_take(shape) {
         true => Widening::Meant,

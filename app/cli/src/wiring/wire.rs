@@ -11,7 +11,7 @@ use windlass_replay::{Recorder, Redaction, ReplayError, Replayer};
 use crate::args::Taping;
 use crate::exit::{Exit, Failure};
 
-/// What a provider's requests go through.
+/// Transport of a provider's requests.
 #[derive(Debug)]
 pub(crate) enum Over {
     Network,
@@ -19,7 +19,7 @@ pub(crate) enum Over {
     Record {
         path: PathBuf,
         redaction: Redaction,
-        /// Whether the cassette may exist.
+        /// True if the cassette may exist.
         adds: bool,
     },
     /// A cassette; there is no network.
@@ -51,7 +51,7 @@ impl Over {
         })
     }
 
-    /// Whether requests leave this process.
+    /// Returns true if requests leave this process.
     pub(crate) fn has_network(&self) -> bool {
         match self {
             Self::Network | Self::Record { .. } => true,

@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 use windlass_engine::core::Scope;
 
-/// What a token stands for.
+/// Identity and rights that a token grants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
-    /// The tenant.
+    /// Name of the tenant.
     pub tenant: String,
     /// On whose behalf it acts: a principal of that tenant.
     pub scope: Scope,
-    /// What it may do.
+    /// Rights of the token.
     pub rights: Rights,
 }
 
@@ -26,19 +26,19 @@ pub enum Right {
     Approve,
 }
 
-/// What a token may do.
+/// Set of rights of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rights {
-    /// [`Right::Read`].
+    /// Grants [`Right::Read`] on sessions.
     pub read: bool,
-    /// [`Right::Run`].
+    /// Grants [`Right::Run`] on sessions.
     pub run: bool,
-    /// [`Right::Approve`].
+    /// Grants [`Right::Approve`] on calls.
     pub approve: bool,
 }
 
 impl Rights {
-    /// All of them.
+    /// Every right there is.
     pub const ALL: Self = Self {
         read: true,
         run: true,
@@ -55,7 +55,7 @@ impl Rights {
         }
     }
 
-    /// Whether this is one of them.
+    /// Returns true if this is one of them.
     #[must_use]
     pub fn has(self, right: Right) -> bool {
         match right {
@@ -66,7 +66,7 @@ impl Rights {
     }
 }
 
-/// How much a tenant may have. Counted by each process for itself.
+/// Limits of a tenant. Each process counts for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Quota {

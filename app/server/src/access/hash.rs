@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 pub struct TokenHash([u8; 32]);
 
 impl TokenHash {
-    /// Of this token.
+    /// Computes the hash of a token.
     #[must_use]
     pub fn of(token: &str) -> Self {
         Self(Sha256::digest(token.as_bytes()).into())

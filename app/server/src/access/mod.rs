@@ -19,7 +19,7 @@ pub(crate) use rate::Rates;
 pub use secret::new_token;
 pub(crate) use ticket::Tickets;
 
-/// Which token stands for whom. It may be replaced while the server runs.
+/// Grants by token. They can be replaced while the server runs.
 #[derive(Debug, Default)]
 pub struct Access {
     known: RwLock<Arc<Known>>,
@@ -66,12 +66,12 @@ impl Access {
         Some((hash, self.known().grants.get(&hash)?.clone()))
     }
 
-    /// Whether a token is still known with these rights.
+    /// Returns true if a token is still known with these rights.
     pub(crate) fn stands(&self, hash: &TokenHash) -> Option<Arc<Grant>> {
         self.known().grants.get(hash).cloned()
     }
 
-    /// How much a tenant may have.
+    /// Returns the limits of a tenant.
     pub(crate) fn quota(&self, tenant: &str) -> Quota {
         self.known().quotas.get(tenant).copied().unwrap_or_default()
     }

@@ -20,7 +20,7 @@ const PAGE: usize = 1_000;
 /// After how many seconds it is worth asking for a turn or a stream again.
 const SOON: u64 = 1;
 
-/// What is under way, by tenant. Cheap to clone.
+/// Work in progress, by tenant. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Uses {
     tenants: Arc<Mutex<HashMap<String, Arc<Count>>>>,
@@ -45,7 +45,7 @@ struct Counted {
     at: Instant,
 }
 
-/// What a pass is for.
+/// Resource that a pass is for.
 #[derive(Debug, Clone, Copy)]
 enum What {
     Turn,

@@ -14,7 +14,7 @@ use crate::problem::{Code, Problem};
 #[derive(Debug)]
 pub(crate) struct Tickets {
     out: Mutex<HashMap<TokenHash, Ticket>>,
-    /// How many there may be at a time, of one tenant.
+    /// Most tickets of one tenant at a time.
     most: usize,
     good_ms: u64,
 }

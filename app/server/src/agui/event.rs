@@ -11,7 +11,7 @@ pub(super) const PROTOCOL: &str = "1.0";
 /// The largest number that survives JSON everywhere.
 const SAFE: u64 = (1 << 53) - 1;
 
-/// One event.
+/// One event of the AG-UI protocol.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(
     tag = "type",
@@ -100,10 +100,10 @@ pub(super) enum Agui {
     },
 }
 
-/// What is said beside the protocol's own fields: ours under our name.
+/// Fields beside the protocol's own, under our name.
 pub(super) type Metadata = BTreeMap<&'static str, Value>;
 
-/// How a run that did not fail ended.
+/// End of a run that did not fail.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Finish {

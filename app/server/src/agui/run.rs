@@ -27,7 +27,7 @@ use crate::stream::sse::retry;
 /// The longest name of a run, in bytes.
 const LONGEST: usize = 128;
 
-/// What a client of AG-UI sends. Fields that are not here are ignored.
+/// Request body of an AG-UI client. Unknown fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = RunAgentInput, example = json!({
@@ -35,7 +35,7 @@ const LONGEST: usize = 128;
     "messages": [{"id": "1", "role": "user", "content": "List the files."}],
 }))]
 pub(crate) struct RunInput {
-    /// The session's id.
+    /// Id of the session.
     thread_id: String,
     /// The name of the run: the same again is the same run.
     #[schema(min_length = 1, max_length = 128, pattern = "^[ -~]+$")]
@@ -49,10 +49,10 @@ pub(crate) struct RunInput {
     #[serde(default)]
     #[schema(value_type = Vec<Object>)]
     tools: Vec<Value>,
-    /// What the model is told besides.
+    /// Additional context for the model.
     #[serde(default)]
     context: Vec<Context>,
-    /// Ignored.
+    /// Ignored, as the server keeps the state.
     #[serde(default)]
     state: Value,
     /// Answers to the questions of a run that was interrupted; then nothing is said.
@@ -61,13 +61,13 @@ pub(crate) struct RunInput {
     resume: Option<Vec<Resume>>,
 }
 
-/// What the model is told besides.
+/// Additional context for the model.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = AguiContext)]
 pub(crate) struct Context {
-    /// What it is.
+    /// Description of the context.
     description: String,
-    /// The text.
+    /// Text of the context.
     value: String,
 }
 
@@ -76,24 +76,24 @@ pub(crate) struct Context {
 #[serde(rename_all = "camelCase")]
 #[schema(as = AguiResume)]
 pub(crate) struct Resume {
-    /// The question.
+    /// Id of the question.
     interrupt_id: String,
-    /// Whether it was answered; one that was not is denied.
+    /// True if it was answered; one that was not is denied.
     status: Status,
-    /// The answer.
+    /// Answer to the question.
     #[serde(default)]
     #[schema(nullable = false)]
     payload: Option<Payload>,
 }
 
-/// Whether a question was answered.
+/// True if a question was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = AguiStatus)]
 pub(crate) enum Status {
-    /// It was.
+    /// The question was answered.
     Resolved,
-    /// It was dismissed.
+    /// The question was dismissed.
     Cancelled,
 }
 
@@ -102,12 +102,12 @@ pub(crate) enum Status {
 #[serde(deny_unknown_fields)]
 #[schema(as = AguiPayload)]
 pub(crate) struct Payload {
-    /// Whether the call may run.
+    /// True if the call may run.
     approved: bool,
-    /// Why it may not.
+    /// Reason for a denial.
     #[schema(nullable = false)]
     reason: Option<String>,
-    /// What it is to run with instead.
+    /// Arguments to run with instead.
     #[schema(value_type = Option<Object>, nullable = false)]
     arguments: Option<Box<RawValue>>,
 }
@@ -231,7 +231,7 @@ fn word(resume: Resume) -> Result<(CallId, Word), Problem> {
     Ok((CallId(call), word))
 }
 
-/// What the last message says.
+/// Returns the text of the last message.
 fn said(
     seen: &Seen<Run>,
     key: Option<String>,

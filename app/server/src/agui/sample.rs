@@ -12,7 +12,7 @@ use windlass_engine::core::Seq;
 
 use super::event::Agui;
 
-/// What a part of an answer is.
+/// Kind of an answer's part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
@@ -28,11 +28,11 @@ pub(super) struct Sample {
     pub(super) started: Seq,
     /// The step that it is told as.
     pub(super) step: String,
-    /// Whether the step was begun.
+    /// True if the step was begun.
     pub(super) is_step: bool,
-    /// What becomes of it while it streams.
+    /// Parts of the answer while it streams.
     parts: Vec<Part>,
-    /// Items so far.
+    /// Number of items so far.
     items: u64,
     /// Items of which nothing streamed: a part that is told late may be one of them.
     whole: Vec<(Kind, Arc<str>)>,
@@ -50,7 +50,7 @@ struct Part {
     kind: Kind,
     /// The message that it is told as; none where it is not told.
     message: Option<String>,
-    /// What of it was told, in short.
+    /// Digest of the text that was sent.
     told: Sha256,
     bytes: usize,
     /// Its item has come.
@@ -60,7 +60,7 @@ struct Part {
 }
 
 impl Part {
-    /// Whether a text begins with what was told.
+    /// Returns true if a text begins with what was told.
     fn begins(&self, text: &str) -> bool {
         let told = text.get(..self.bytes);
         told.is_some_and(|told| Sha256::digest(told) == self.told.clone().finalize())
@@ -149,7 +149,7 @@ impl Sample {
         .collect()
     }
 
-    /// Ends its step.
+    /// Ends its step of the run.
     pub(super) fn finish(self, out: &mut Vec<Agui>) {
         let step_name = self.step;
         if self.is_step {

@@ -23,19 +23,19 @@ use crate::tenant::Tenant;
 pub(super) struct Asked {
     pub(super) app: Arc<App>,
     pub(super) tenant: Arc<Tenant>,
-    /// Its first fact.
+    /// First fact of the run.
     pub(super) first: Arc<Recorded>,
 }
 
 impl Asked {
-    /// Whether what waits there is held until a person says that it goes on.
+    /// Returns true if what waits there is held until a person says that it goes on.
     async fn held(&self) -> Result<bool, Problem> {
         let whole = self.app.views.of(&self.tenant, &self.first).await?;
         Ok(whole.view.held == Some(true) && whole.view.turn.is_none())
     }
 }
 
-/// One client.
+/// One client of a session's runs.
 pub(super) struct Client {
     following: Following,
     projection: Projection,
@@ -48,7 +48,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Who is told runs, one after another.
+    /// Streams the runs of a session to a client, one after another.
     pub(super) fn new(following: Following, projection: Projection, retry: u64) -> Self {
         let mut lines = Lines::default();
         lines.retry(retry);
@@ -161,7 +161,7 @@ impl Client {
     }
 }
 
-/// Why nothing follows, by the name that a stream of facts has for it.
+/// Returns the reason for the end of a stream, by the name that a stream of facts has for it.
 fn why(reason: Reason) -> (&'static str, &'static str) {
     match reason {
         Reason::Draining => (

@@ -21,12 +21,12 @@ pub(crate) fn draining() -> Problem {
     Problem::new(Code::Draining, detail).retry_after(1)
 }
 
-/// Why a tenant does not run a session so.
+/// Maps a tenant's refusal to run a session.
 pub(crate) fn refused(refusal: &Refusal) -> Problem {
     Problem::new(Code::Refused, refusal.to_string())
 }
 
-/// Why a session was not opened.
+/// Maps an error of opening a session.
 pub(crate) fn start(error: &StartError) -> Problem {
     match error {
         StartError::Unknown(_) => Problem::no_session(),
@@ -48,7 +48,7 @@ pub(crate) fn start(error: &StartError) -> Problem {
     }
 }
 
-/// Why a session was not forked.
+/// Maps an error of forking a session.
 pub(crate) fn fork(error: &ForkError) -> Problem {
     match error {
         ForkError::Unknown(_) => Problem::no_session(),
@@ -68,7 +68,7 @@ pub(crate) fn fork(error: &ForkError) -> Problem {
     }
 }
 
-/// Why an input was not taken.
+/// Maps an error of sending an input.
 pub(crate) fn send(error: &SendError) -> Problem {
     match error {
         SendError::Rejected(reject) => rejected(reject),
@@ -95,7 +95,7 @@ pub(crate) fn send(error: &SendError) -> Problem {
     }
 }
 
-/// Why an input is not possible where the session stands.
+/// Maps a rejected input.
 fn rejected(reject: &Reject) -> Problem {
     let code = match reject {
         Reject::Idle | Reject::OtherTurn(_) => Code::NothingRuns,
@@ -120,7 +120,7 @@ fn rejected(reject: &Reject) -> Problem {
     Problem::new(code, reject.to_string())
 }
 
-/// Why a session's driver ended.
+/// Maps the end of a session's driver.
 pub(crate) fn ended(error: &Ended) -> Problem {
     match error {
         // Whoever holds a conversation keeps its driver, so it was told to end.
@@ -131,7 +131,7 @@ pub(crate) fn ended(error: &Ended) -> Problem {
     }
 }
 
-/// Why a store of logs did not do what it was asked.
+/// Maps an error of the log store.
 pub(crate) fn store(error: &StoreError) -> Problem {
     match &error.kind {
         StoreErrorKind::Unknown => Problem::no_session(),
@@ -161,7 +161,7 @@ pub(crate) fn store(error: &StoreError) -> Problem {
     }
 }
 
-/// Why something could not be left for the node that drives a session.
+/// Maps an error of leaving a command for the node that drives a session.
 fn inbox(error: &InboxError) -> Problem {
     match error.kind {
         InboxErrorKind::Full => {
@@ -181,7 +181,7 @@ fn inbox(error: &InboxError) -> Problem {
     }
 }
 
-/// Why a store of outputs did not do what it was asked.
+/// Maps an error of the store of outputs.
 pub(crate) fn blobs(error: &BlobError) -> Problem {
     match error.kind {
         BlobErrorKind::Off | BlobErrorKind::NotFound => {

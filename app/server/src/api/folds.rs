@@ -7,12 +7,12 @@ use windlass_engine::core::{
     Misfit, Recorded, Seq, SessionId, Timestamp, TurnId, TurnSnapshot, TurnSnapshots,
 };
 
-/// How many are kept, of all sessions together and of one.
+/// Most folds that are kept, of all sessions together and of one.
 const MOST: usize = 64;
 const MOST_OF_ONE: usize = 4;
 /// Bytes of text that those which are kept hold, all together.
 const BYTES: u64 = 64 * 1024 * 1024;
-/// What one takes beside its texts, as a guess.
+/// Estimated size of a fold without its texts, in bytes.
 const BESIDE: u64 = 4 * 1024;
 
 /// A log that is folded into snapshots, as far as it was read.
@@ -30,7 +30,7 @@ pub(super) struct Fold {
 pub(super) struct Told {
     /// The fact with which its cycle was over.
     pub(super) at: Seq,
-    /// The cycle.
+    /// Turn of the cycle.
     pub(super) turn: TurnId,
     pub(super) number: u32,
 }
@@ -56,7 +56,7 @@ impl Fold {
         self.told
     }
 
-    /// Whether this is the last fact that was taken in.
+    /// Returns true if this is the last fact that was taken in.
     pub(super) fn is_at(&self, fact: &Recorded) -> bool {
         (fact.seq, fact.ts) == (self.at, self.ts)
     }

@@ -19,7 +19,7 @@ use crate::json::Json;
 use crate::object;
 use crate::problem::Problem;
 
-/// Where a session is forked.
+/// Position at which a session is forked.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"at": 41}))]

@@ -13,13 +13,13 @@ use crate::problem::{Code, Problem, ProblemBody};
 /// A word on how things are.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Health {
-    /// Always `ok`.
+    /// Always the word `ok`.
     status: &'static str,
 }
 
 const OK: Health = Health { status: "ok" };
 
-/// Whether the process lives.
+/// True if the process lives.
 #[utoipa::path(
     get,
     path = "/health",
@@ -31,7 +31,7 @@ pub(crate) async fn health() -> Json<Health> {
     Json(OK)
 }
 
-/// Whether it takes work.
+/// True if it takes work.
 #[utoipa::path(
     get,
     path = "/ready",

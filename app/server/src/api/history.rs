@@ -21,18 +21,18 @@ const PAGE: usize = 64;
 /// Bytes of texts after which a page ends, whatever its limit says. Its last fact may go beyond.
 const BYTES: usize = 4 * 1024 * 1024;
 
-/// Facts, oldest first.
+/// Page of facts, oldest first.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Facts {
     /// Those of this page, each as `windlass export` writes it.
     #[schema(value_type = Vec<FactShape>)]
     facts: Vec<Box<serde_json::value::RawValue>>,
-    /// What `after` is for the next page; null where the log ends.
+    /// Value of `after` for the next page; null at the end of the log.
     #[schema(required, value_type = Option<u64>)]
     next: Option<Seq>,
 }
 
-/// Reads the log.
+/// Reads a page of the log.
 #[utoipa::path(
     get,
     path = "/sessions/{id}/history",

@@ -7,7 +7,7 @@ use windlass_engine::core::SessionId;
 
 use crate::problem::{Code, Problem};
 
-/// The header.
+/// Name of the header.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// The longest key, in bytes.
 const LONGEST: usize = 128;
@@ -21,7 +21,7 @@ impl Key {
         self.0.as_ref().map(|key| format!("http:{key}"))
     }
 
-    /// What a word of another kind is known by.
+    /// Returns the key of a command other than an input.
     pub(crate) fn of_word(&self) -> Option<&str> {
         self.0.as_deref()
     }

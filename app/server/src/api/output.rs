@@ -106,7 +106,7 @@ impl Reading {
     }
 }
 
-/// Where the output of a call is kept.
+/// Locates the stored output of a call.
 async fn kept(seen: &Seen<Read>, call: CallId) -> Result<Kept, Problem> {
     let store = seen.caller.tenant.store.as_ref();
     let mut after = Seq(call.0.saturating_sub(1));

@@ -10,18 +10,18 @@ use crate::problem::Problem;
 /// The longest wait, in seconds.
 const LONGEST: u64 = 60;
 
-/// How many seconds a client would wait; 0 where it says nothing, or nothing that can be read: then a
-/// preference is passed over.
+/// Seconds that a client asks to wait; 0 if it states no preference, or one that cannot be read,
+/// which is ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wait(u64);
 
 impl Wait {
-    /// How long.
+    /// Returns the time to wait.
     pub(crate) fn time(self) -> Option<Duration> {
         (self.0 > 0).then(|| Duration::from_secs(self.0))
     }
 
-    /// What is answered of it.
+    /// Returns the value of the header `Preference-Applied`.
     pub(crate) fn applied(self) -> Option<String> {
         (self.0 > 0).then(|| format!("wait={}", self.0))
     }

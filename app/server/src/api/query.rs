@@ -9,7 +9,7 @@ use windlass_engine::core::{Seq, SessionId};
 
 use crate::problem::{Code, Problem};
 
-/// What follows the `?`.
+/// Query string of a request.
 pub(crate) struct Params<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
@@ -27,7 +27,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     }
 }
 
-/// Which part of a log is wanted.
+/// Requested range of a log.
 #[derive(Debug, Clone, Copy, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -47,18 +47,18 @@ impl Span {
         Seq(self.after)
     }
 
-    /// How many, within the bound.
+    /// Returns the requested number of facts, within the limit.
     pub(crate) fn limit(&self, most: usize) -> Result<usize, Problem> {
         limit(self.limit, most)
     }
 }
 
-/// Which turns are wanted, and what of them.
+/// Requested turns, and the requested parts of them.
 #[derive(Debug, Clone, Copy, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Turning {
-    /// Whether the snapshots of their cycles are wanted, and not how the turns stand.
+    /// True if the snapshots of their cycles are wanted, and not how the turns stand.
     #[serde(default)]
     #[param(default = false)]
     snapshots: bool,
@@ -72,7 +72,7 @@ pub(crate) struct Turning {
 }
 
 impl Turning {
-    /// Whether snapshots are wanted.
+    /// Returns true if snapshots are wanted.
     pub(crate) fn snapshots(&self) -> bool {
         self.snapshots
     }
@@ -82,13 +82,13 @@ impl Turning {
         Seq(self.after)
     }
 
-    /// How many, within the bound.
+    /// Returns the requested number of turns, within the limit.
     pub(crate) fn limit(&self, most: usize) -> Result<usize, Problem> {
         limit(self.limit, most)
     }
 }
 
-/// Which cycles of a turn are wanted.
+/// Requested cycles of a turn.
 #[derive(Debug, Clone, Copy, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -108,13 +108,13 @@ impl Cycles {
         self.after
     }
 
-    /// How many, within the bound.
+    /// Returns the requested number of cycles, within the limit.
     pub(crate) fn limit(&self, most: usize) -> Result<usize, Problem> {
         limit(self.limit, most)
     }
 }
 
-/// How many of a listing are wanted, within a bound.
+/// Returns the requested length of a listing, within a limit.
 pub(crate) fn limit(wanted: Option<u64>, most: usize) -> Result<usize, Problem> {
     let wanted = wanted.unwrap_or(USUAL);
     if wanted == 0 || wanted > MOST {
@@ -126,9 +126,10 @@ pub(crate) fn limit(wanted: Option<u64>, most: usize) -> Result<usize, Problem> 
         .clamp(1, most.max(1)))
 }
 
-/// How many a listing has where nothing is said.
+/// Default length of a listing.
 const USUAL: u64 = 100;
-/// How many may be asked for. A server's own bound may be lower: then fewer come.
+/// Longest listing that can be requested. A server's own limit may be lower: then fewer entries are
+/// returned.
 const MOST: u64 = 1_000;
 
 /// The id of a session in a query.

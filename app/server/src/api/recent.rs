@@ -6,13 +6,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use windlass_engine::core::SessionId;
 
-/// How many are remembered at most, in two halves of which the older one makes room.
+/// Size of each half of the cache; the older half is dropped when the newer one is full.
 const HALF: usize = 2_048;
 
 /// A session of a tenant.
 type Whose = (String, SessionId);
 
-/// What was found out lately of sessions.
+/// Cache of recent results, by session.
 pub(crate) struct Recent<V> {
     halves: Mutex<Halves<V>>,
 }
@@ -39,7 +39,7 @@ impl<V: Clone> Recent<V> {
         self.halves.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is remembered of a session.
+    /// Returns the cached result of a session.
     pub(crate) fn find(&self, tenant: &str, id: &SessionId) -> Option<V> {
         let whose = (tenant.to_owned(), id.clone());
         let mut halves = self.halves();

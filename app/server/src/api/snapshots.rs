@@ -37,12 +37,12 @@ pub(crate) struct Snapshots {
     /// changes until it is over. No cursor counts it.
     #[schema(required, value_type = Option<SnapshotShape>)]
     open: Option<Box<RawValue>>,
-    /// What `after` is for the next page; null where no more are there yet.
+    /// Value of `after` for the next page; null if there are no more yet.
     #[schema(required)]
     next: Option<u64>,
 }
 
-/// Which snapshots are wanted.
+/// Requested snapshots.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Wanted {
     /// Those of a session whose cycles were over after this position.
@@ -52,7 +52,7 @@ pub(super) enum Wanted {
 }
 
 impl Wanted {
-    /// Whether a fold has made none of these yet.
+    /// Returns true if a fold has made none of these yet.
     fn are_ahead_of(self, fold: &Fold) -> bool {
         let Some(told) = fold.told() else { return true };
         match self {
@@ -72,7 +72,7 @@ impl Wanted {
         }
     }
 
-    /// Whether no more come after this fact.
+    /// Returns true if no more come after this fact.
     fn end_with(self, fact: &Recorded) -> bool {
         match self {
             Self::Session { .. } => false,
@@ -82,7 +82,7 @@ impl Wanted {
         }
     }
 
-    /// Whether this cycle, which is open, is one of these.
+    /// Returns true if this cycle, which is open, is one of these.
     fn has(self, open: &TurnSnapshot) -> bool {
         match self {
             Self::Session { .. } => true,

@@ -29,7 +29,7 @@ const TITLE_WITHIN: usize = 64;
 /// The longest title, in characters.
 const TITLE: usize = 80;
 
-/// How a session stands.
+/// State of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = State)]
@@ -53,10 +53,10 @@ pub(crate) enum State {
     "program": null, "lineage": {"from": "root"},
 }))]
 pub(crate) struct View {
-    /// Its id.
+    /// Id of the session.
     #[schema(value_type = String)]
     pub(crate) id: SessionId,
-    /// How it stands.
+    /// State of the session.
     pub(crate) state: State,
     /// The last position of its log.
     #[schema(value_type = u64)]
@@ -70,36 +70,37 @@ pub(crate) struct View {
     /// Inputs that no turn has heard yet; null of a damaged one.
     #[schema(required)]
     pub(crate) waiting: Option<u32>,
-    /// Whether they wait for a word to go on, after an interrupt; null of a damaged one.
+    /// True if they wait for a word to go on, after an interrupt; null of a damaged one.
     #[schema(required)]
     pub(crate) held: Option<bool>,
     /// Questions that are open; null of a damaged one.
     #[schema(required)]
     pub(crate) asking: Option<u32>,
-    /// The open turn.
+    /// Id of the open turn.
     #[schema(required)]
     pub(crate) turn: Option<u64>,
-    /// The provider's name.
+    /// Name of the provider.
     #[schema(required)]
     pub(crate) provider: Option<String>,
-    /// The model's name.
+    /// Name of the model.
     #[schema(required)]
     pub(crate) model: Option<String>,
-    /// What its turns are for.
+    /// Mode of its turns.
     #[schema(required, value_type = Option<ModeShape>)]
     pub(crate) mode: Option<Mode>,
-    /// What its calls may do.
+    /// Permissions of its calls.
     #[schema(required, value_type = Option<PermissionsShape>)]
     pub(crate) permissions: Option<Permissions>,
     /// The runtime of the programs that its model writes; null where it writes none.
     #[schema(required)]
     pub(crate) program: Option<String>,
-    /// Where it comes from.
+    /// Origin of the session.
     #[schema(required, value_type = Option<LineageShape>)]
     pub(crate) lineage: Option<Lineage>,
 }
 
-/// What is remembered of a session. A session of the same id that began at another moment is another.
+/// Cached facts about a session. A session of the same id that began at another time is a different
+/// one.
 #[derive(Clone)]
 struct Kept {
     began: Timestamp,
@@ -113,11 +114,11 @@ pub(crate) struct Whole {
     pub(crate) approvals: Vec<Approval>,
 }
 
-/// What makes views, with what it found out lately.
+/// Builds views, and caches their parts.
 pub(crate) struct Views {
     views: Recent<Kept>,
     titles: Recent<(Timestamp, Arc<str>)>,
-    /// How far snapshots were read.
+    /// Progress of reading snapshots.
     pub(super) folds: Folds,
     folding: Semaphore,
 }
@@ -221,7 +222,7 @@ impl Views {
         self.folding.acquire().await.ok()
     }
 
-    /// What a session's log folds to.
+    /// Loads and folds a session's log.
     pub(crate) async fn load(&self, tenant: &Tenant, id: &SessionId) -> Result<Loaded, StartError> {
         let _folding = self.folding().await;
         windlass_engine::load(tenant.store.as_ref(), id, PAGE).await
@@ -242,7 +243,7 @@ impl Views {
     }
 }
 
-/// Whether a log still ends with the fact at this position, of this moment.
+/// Returns true if a log still ends with the fact at this position, of this moment.
 async fn ends_at(
     store: &dyn LogStore,
     id: &SessionId,

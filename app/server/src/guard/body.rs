@@ -90,7 +90,7 @@ async fn whole(app: &App, body: Body, most: usize) -> Result<(Bytes, Room<'_>), 
     Ok((bytes.freeze(), room))
 }
 
-/// How long a body is said to be.
+/// Returns the declared length of a body.
 fn said(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }

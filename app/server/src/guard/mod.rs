@@ -116,7 +116,7 @@ fn defect(method: &Method, path: &str) -> Response {
     Problem::new(Code::Defect, "the server's log says what went wrong").into_response()
 }
 
-/// What holds for all answers, unless a route says otherwise.
+/// Sets the headers that all answers have, unless a route sets them otherwise.
 fn secure(headers: &mut HeaderMap) {
     let usual: [(HeaderName, &str); 3] = [
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),

@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use crate::app::App;
 use crate::problem::{Code, Problem};
 
-/// Where a request comes from.
+/// Origin of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Origin {
     /// From no page, or from one of the server's own.

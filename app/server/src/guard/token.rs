@@ -12,7 +12,7 @@ use crate::problem::{Code, Problem};
 
 /// Paths under `/v1` that need no token.
 const OPEN: &[&str] = &["/v1/health", "/v1/ready"];
-/// What of a session a ticket is good for.
+/// Parts of a session that a ticket opens.
 const STREAMS: &[&str] = &["events", "ws", "agui"];
 
 /// On whose behalf a request acts; `None` where it needs no token.

@@ -22,9 +22,9 @@ use crate::app::{App, Server};
 
 /// The shortest and the longest pause after a connection that could not be accepted.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
-/// Why sessions are let go, for their logs.
+/// Reason for releasing sessions, for their logs.
 const REASON: &str = "the server is going away";
-/// How often such failures are told of at most.
+/// Shortest interval between two reports of such failures.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
 
 impl Server {
@@ -98,10 +98,10 @@ async fn leave(app: &App, places: &Places) {
     join(join_all(parting), going).await;
 }
 
-/// What comes of accepting, however often it fails.
+/// Outcome of accepting connections, however often it fails.
 #[derive(Debug, Default)]
 struct Accepting {
-    /// How long to wait before the next connection is accepted.
+    /// Delay before the next connection is accepted.
     pause: Duration,
     told: Option<Instant>,
 }

@@ -7,7 +7,7 @@ const BUSY: u8 = 1;
 const IDLE: u8 = 2;
 const TAKEN: u8 = 3;
 
-/// Where a connection stands.
+/// State of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// The head of a request is coming.
@@ -20,7 +20,7 @@ pub(super) enum Phase {
     Taken,
 }
 
-/// Where a connection stands, as its parts know it.
+/// State of a connection that its parts share.
 #[derive(Debug, Default)]
 pub(super) struct Pulse(AtomicU8);
 

@@ -43,7 +43,7 @@ impl<S, H> Watched<S, H> {
         }
     }
 
-    /// What writing came to, unless the other side has taken nothing for too long.
+    /// Returns the result of a write, or an error if the other side has read nothing for too long.
     fn taken<T>(
         &mut self,
         cx: &mut Context<'_>,

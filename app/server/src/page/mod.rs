@@ -61,8 +61,8 @@ const FILES: &[File] = files! {
     "/page/visible.js" SCRIPT "visible.js",
 };
 
-/// What the page may do: run its own scripts and ask its own server, and nothing else. No text can become
-/// markup or script, whoever wrote it.
+/// Content security policy of the page: it runs its own scripts and calls its own server, and
+/// nothing else. No text can become markup or script, whoever wrote it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
     img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";
@@ -118,7 +118,7 @@ fn answered(file: &File, tag: Tag, asked: &HeaderMap) -> Response {
     response
 }
 
-/// What stands for a file's text.
+/// Entity tag of a file.
 #[derive(Debug, Clone, Copy)]
 struct Tag([u8; 16]);
 

@@ -10,7 +10,7 @@ use crate::problem::{Code, Problem};
 /// The header by which a browser says what it had last.
 const LAST_EVENT_ID: &str = "last-event-id";
 
-/// What a request for events asks for.
+/// Parameters of a request for events.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -19,19 +19,19 @@ pub(crate) struct Asked {
     /// before it.
     #[param(example = "41")]
     after: Option<String>,
-    /// Whether live events are among them.
+    /// True if live events are among them.
     #[param(default = true)]
     live: Option<bool>,
     /// A ticket in place of a token, for clients that cannot send a header.
     ticket: Option<String>,
 }
 
-/// What a client says of where it is, and which events it wants.
+/// Position of a client, and the events that it wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     /// After which position, or from now on; `None` where it says nothing.
     pub(crate) from: Option<Option<Seq>>,
-    /// Whether live events are told.
+    /// True if live events are told.
     pub(crate) live: bool,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Place {
 pub(crate) struct Cursor {
     /// After which position; from now on without one.
     pub(crate) after: Option<Seq>,
-    /// Whether live events are told.
+    /// True if live events are told.
     pub(crate) live: bool,
 }
 
@@ -55,7 +55,7 @@ impl Cursor {
         Ok(Self { after, live })
     }
 
-    /// What a request says of it.
+    /// Reads the parameters of a request.
     ///
     /// # Errors
     /// As [`Cursor::of`].

@@ -18,19 +18,19 @@ const SHARED: usize = 16 * 1024;
 pub(crate) struct Lines {
     /// The piece that is being put together.
     piece: BytesMut,
-    /// Pieces before it.
+    /// Pieces that precede it.
     before: VecDeque<Bytes>,
     bytes: usize,
 }
 
 impl Lines {
-    /// How long a client waits before it comes back.
+    /// Writes the delay before a client reconnects.
     pub(crate) fn retry(&mut self, ms: u64) {
         // Writing to memory does not fail.
         let _ = write!(self.piece, "retry: {ms}\n\n");
     }
 
-    /// A durable fact.
+    /// Writes a durable fact.
     pub(crate) fn fact(&mut self, seq: Seq, text: &Bytes) {
         self.id(seq);
         self.event("fact", text);

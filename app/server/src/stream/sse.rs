@@ -25,8 +25,8 @@ use crate::problem::Problem;
 /// Bytes after which no more is put into one write.
 pub(crate) const WRITE: usize = 32 * 1024;
 
-/// How long a client waits before it comes back, in milliseconds: at least, and how much longer at
-/// most, so that not all come at once.
+/// Delay before a client reconnects, in milliseconds: the minimum, and the largest random addition,
+/// so that not all return at once.
 const RETRY: (u64, u64) = (1_000, 1_000);
 
 /// A session's events as server-sent events: facts from a cursor on, all without one, live events
@@ -60,7 +60,7 @@ pub(super) async fn events(
     Ok(streamed(Sse { following, lines }))
 }
 
-/// How long a client waits before it comes back.
+/// Returns the delay before a client reconnects, in milliseconds.
 pub(crate) fn retry(app: &App) -> u64 {
     let (least, more) = RETRY;
     least.saturating_add(app.clock.entropy() % more)

@@ -14,7 +14,7 @@ use crate::app::App;
 use crate::json::Json;
 use crate::problem::Problem;
 
-/// A ticket.
+/// Short-lived credential for one stream.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Ticket {
     /// To be put into the URL of a stream of this session, as `?ticket=`.

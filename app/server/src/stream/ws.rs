@@ -29,7 +29,7 @@ const WRITE: usize = 32 * 1024;
 const READ: usize = 1_024;
 /// Control frames that a client may send between two heartbeats.
 const CONTROLS: u32 = 64;
-/// How long a client has to answer a close.
+/// Time for a client to answer a close.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// A word of the stream itself.
@@ -40,7 +40,7 @@ enum Control {
     End(End),
 }
 
-/// Why a socket is done with.
+/// Reason for the end of a socket.
 enum Over {
     /// It is told so.
     Close(u16, &'static str),
@@ -100,7 +100,7 @@ pub(super) async fn socket(
 struct Client {
     socket: WebSocket,
     following: Following,
-    /// How long it may take nothing.
+    /// Longest time for which the client may read nothing.
     stall: Duration,
     /// It has answered the last ping.
     answered: bool,

@@ -23,7 +23,7 @@ use crate::wiring::store::check_live;
 /// The most bytes of the file.
 const MOST: u64 = 4 * 1024 * 1024;
 
-/// What the file says.
+/// Contents of the server's configuration file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct File {
@@ -33,21 +33,21 @@ pub(super) struct File {
     pub(super) hosts: Vec<String>,
     /// Origins beside its own that browsers may call it from.
     pub(super) origins: Vec<String>,
-    /// As `--live`.
+    /// Same as the flag `--live`.
     pub(super) live: Option<String>,
-    /// As `--most-sessions`.
+    /// Same as the flag `--most-sessions`.
     pub(super) most_sessions: Option<u32>,
-    /// How much of everything it takes.
+    /// Limits of the server.
     pub(super) bounds: Bounds,
-    /// The tenants.
+    /// Tenants of the server.
     #[serde(rename = "tenant")]
     pub(super) tenants: Vec<Entry>,
-    /// The tokens.
+    /// Tokens of the server.
     #[serde(rename = "token")]
     pub(super) tokens: Vec<Token>,
 }
 
-/// A tenant.
+/// Configuration of a tenant.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Entry {
@@ -55,11 +55,11 @@ pub(super) struct Entry {
     pub(super) name: String,
     /// The folder that its tools work in.
     pub(super) workspace: PathBuf,
-    /// As `--provider`.
+    /// Same as the flag `--provider`.
     provider: Option<String>,
-    /// As `--providers`.
+    /// Same as the flag `--providers`.
     providers: Option<PathBuf>,
-    /// As `--base-url`.
+    /// Same as the flag `--base-url`.
     base_url: Option<String>,
     /// As `--model`: the usual one.
     model: Option<String>,
@@ -69,52 +69,52 @@ pub(super) struct Entry {
     /// Other runtimes that a session may be opened with to write programs.
     #[serde(default)]
     programs: Vec<String>,
-    /// As `--mode`.
+    /// Same as the flag `--mode`.
     mode: Option<String>,
-    /// As `--permissions`.
+    /// Same as the flag `--permissions`.
     permissions: Option<String>,
-    /// As `--allow`.
+    /// Same as the flag `--allow`.
     #[serde(default)]
     allow: Vec<String>,
-    /// As `--ask`.
+    /// Same as the flag `--ask`.
     #[serde(default)]
     ask: Vec<String>,
-    /// As `--deny`.
+    /// Same as the flag `--deny`.
     #[serde(default)]
     deny: Vec<String>,
-    /// As `--max-samples`.
+    /// Same as the flag `--max-samples`.
     max_samples: Option<u32>,
-    /// As `--deadline`.
+    /// Same as the flag `--deadline`.
     deadline: Option<String>,
-    /// As `--max-tokens`.
+    /// Same as the flag `--max-tokens`.
     max_tokens: Option<u64>,
-    /// As `--max-cost`.
+    /// Same as the flag `--max-cost`.
     max_cost: Option<String>,
-    /// As `--price`.
+    /// Same as the flag `--price`.
     price: Option<String>,
-    /// As `--window`.
+    /// Same as the flag `--window`.
     window: Option<u64>,
-    /// As `--compaction`.
+    /// Same as the flag `--compaction`.
     compaction: Option<String>,
-    /// As `--program`.
+    /// Same as the flag `--program`.
     program: Option<String>,
-    /// As `--program-transport`.
+    /// Same as the flag `--program-transport`.
     program_transport: Option<String>,
-    /// As `--program-data`.
+    /// Same as the flag `--program-data`.
     program_data: Option<PathBuf>,
-    /// As `--tools`.
+    /// Same as the flag `--tools`.
     tools: Option<PathBuf>,
-    /// As `--hooks`.
+    /// Same as the flag `--hooks`.
     hooks: Option<PathBuf>,
-    /// Whether its models are told what AGENTS.md files of the workspace say; they are unless this
+    /// True if its models are told what AGENTS.md files of the workspace say; they are unless this
     /// says otherwise.
     pub(super) agents: Option<bool>,
-    /// How much it may have.
+    /// Limits of the tenant.
     #[serde(default)]
     pub(super) quota: Quota,
 }
 
-/// A token.
+/// Configuration of a token.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Token {
@@ -124,12 +124,12 @@ pub(super) struct Token {
     tenant: String,
     /// On whose behalf it acts.
     principal: String,
-    /// What is known of the principal, for the log.
+    /// Claims about the principal, for the log.
     #[serde(default)]
     claims: BTreeMap<String, String>,
-    /// What it may do.
+    /// Rights of the token.
     rights: Vec<Right>,
-    /// What it is, for whoever reads the file.
+    /// Note for readers of the file.
     #[serde(default)]
     note: String,
 }
@@ -209,7 +209,7 @@ impl File {
         self.grants().map(|_| ())
     }
 
-    /// Which token stands for whom.
+    /// Returns the grants by token.
     pub(super) fn grants(&self) -> Result<Vec<(TokenHash, Grant)>, String> {
         let mut hashes = BTreeSet::new();
         let grants = self.tokens.iter().enumerate().map(|(at, token)| {
@@ -224,7 +224,7 @@ impl File {
         grants.collect()
     }
 
-    /// How much each tenant may have.
+    /// Returns the limits of each tenant.
     pub(super) fn quotas(&self) -> BTreeMap<String, Quota> {
         let quotas = self.tenants.iter();
         quotas
@@ -232,7 +232,7 @@ impl File {
             .collect()
     }
 
-    /// What of this needs a restart to come to be: all but the tokens and the quotas.
+    /// Returns the part that changes only with a restart: all but the tokens and the limits.
     pub(super) fn fixed(&self) -> Self {
         let mut fixed = Self {
             tokens: Vec::new(),
@@ -260,7 +260,7 @@ impl Entry {
         }
     }
 
-    /// What a session may be opened with beside what is usual.
+    /// Returns the models and runtimes that a session may choose.
     pub(super) fn offers(&self) -> Result<Offers, String> {
         let programs = self.programs.iter().map(|name| runtime(name));
         let programs: Result<_, _> = programs.collect();

@@ -13,15 +13,15 @@ use crate::wiring::goal::with_goal;
 use crate::wiring::provider::Chosen;
 use crate::wiring::settings::{self, Offered};
 
-/// What a session may be opened with beside what is usual.
+/// Models and runtimes that a session may choose beside the default.
 pub(super) struct Offers {
-    /// Models.
+    /// Names of models.
     pub(super) models: Vec<String>,
-    /// Runtimes of programs.
+    /// Names of runtimes.
     pub(super) programs: Vec<String>,
 }
 
-/// What a tenant's sessions are run with, as its configuration says.
+/// Settings of a tenant's sessions, from its configuration.
 pub(super) struct Configured {
     /// Those of a new session that nobody has wishes for.
     usual: Settings,
@@ -29,11 +29,11 @@ pub(super) struct Configured {
     models: Vec<String>,
     /// The runtimes that are offered for programs.
     programs: Vec<String>,
-    /// Whether the window is the model's own, as far as it is known.
+    /// True if the window is the model's own, as far as it is known.
     own_window: bool,
     /// Its provider, and the demo's server that must live as long.
     chosen: Chosen,
-    /// Whose `AGENTS.md` files models are told of.
+    /// Folder whose `AGENTS.md` files are given to models.
     agents: Option<PathBuf>,
 }
 

@@ -34,11 +34,11 @@ pub(crate) use reload::Reload;
 use tenant::Workspace;
 pub(crate) use token::fresh as fresh_token;
 
-/// Where it listens unless told otherwise.
+/// Default address.
 const USUAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8620);
 /// The tenant of a server that none are configured for: as `windlass run` has it.
 const LOCAL: &str = "local";
-/// How many sessions a node drives at most, unless told otherwise.
+/// Default for the most sessions that a node drives.
 const MOST_SESSIONS: u32 = 10_000;
 /// The file's name in the user's configuration folder.
 const NAME: &str = "server.toml";
@@ -47,20 +47,20 @@ const NAME: &str = "server.toml";
 pub(crate) struct Composed {
     pub(crate) server: Server,
     pub(crate) listener: TcpListener,
-    /// What is to be opened in a browser.
+    /// Link to open in a browser.
     pub(crate) link: String,
     pub(crate) reload: Reload,
-    /// What was left open, by tenant.
+    /// Unfinished sessions, by tenant.
     pub(crate) recovery: Vec<Recovery>,
     /// This process among others on its store, where there may be others.
     pub(crate) node: Option<Node>,
 }
 
-/// What the tenants run on.
+/// Ports that all tenants share.
 struct Kept {
     store: Arc<dyn LogStore>,
     blobs: Arc<dyn Blobs>,
-    /// What is shared with other nodes, and how many sessions are driven here.
+    /// Ports shared with other nodes, and the count of sessions driven here.
     shared: Option<(Shared, Arc<Load>)>,
 }
 
@@ -126,7 +126,7 @@ pub(crate) async fn compose(args: &Serve, layer: Layer) -> Result<Composed, Fail
     })
 }
 
-/// How this node is one among others, as the words of the command and the file say it.
+/// Options of a node among others, from flags and the file.
 struct Among<'a> {
     live: Option<&'a str>,
     most: Option<u32>,
@@ -149,7 +149,8 @@ impl<'a> Among<'a> {
         Ok(Self { live, most })
     }
 
-    /// What this node shares with the others, and how much it takes on; `None` where it is alone.
+    /// Returns the ports shared with other nodes, and the limit of sessions; `None` for a single
+    /// node.
     async fn share(&self, node: Option<&Node>) -> Result<Option<(Shared, Arc<Load>)>, Failure> {
         let Some(node) = node else { return Ok(None) };
         let shared = node.share(self.live).await?;
@@ -194,7 +195,7 @@ fn own_token(args: &Serve, file: &File) -> Result<Option<String>, Failure> {
     }
 }
 
-/// Whoever starts the server has the one token of it.
+/// Returns the grant of the person who starts the server.
 fn own_grant(token: &str, file: &File) -> (TokenHash, Grant) {
     let tenant = file.tenants.first().map_or(LOCAL, |tenant| &tenant.name);
     let scope = match crate::command::me() {

@@ -8,7 +8,7 @@ use windlass_server::{Access, Grant, TokenHash};
 use super::file::File;
 use crate::exit::Failure;
 
-/// What is needed to read the configuration again.
+/// Reads the configuration again.
 pub(crate) struct Reload {
     path: Option<PathBuf>,
     /// As the server was started.

@@ -14,7 +14,7 @@ const MOST: u64 = 4 * 1024;
 /// The fewest characters of a token that somebody brings: 256 bits in the densest usual form.
 const FEWEST: usize = 43;
 
-/// A new token.
+/// Creates a new token.
 pub(crate) fn fresh() -> Result<String, Failure> {
     new_token().map_err(|error| {
         let words = format!("the operating system gives no entropy for a token: {error}");

@@ -26,7 +26,7 @@ pub(super) struct Backend {
     pub(super) open: Open,
 }
 
-/// How a store is opened.
+/// Way in which a store is opened.
 pub(super) enum Open {
     /// The rest of the URL is the path of a folder, which one process uses at a time.
     #[cfg_attr(

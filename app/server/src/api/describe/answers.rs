@@ -110,7 +110,7 @@ macro_rules! answers {
 answers! {
     /// 400, also of a cursor.
     BadCursor,
-    /// 404.
+    /// Answer with status 404.
     NoSession,
     /// 404, also of a turn.
     NoTurn,
@@ -118,15 +118,15 @@ answers! {
     NoInput,
     /// 404, also of a call.
     NoCall,
-    /// 409.
+    /// Answer with status 409.
     Conflict,
-    /// 422.
+    /// Answer with status 422.
     Refused,
     /// 422, also of a key.
     KeyReused,
-    /// 504.
+    /// Answer with status 504.
     Waits,
-    /// 507.
+    /// Answer with status 507.
     StoreFull,
 }
 

@@ -6,17 +6,17 @@ use utoipa::ToSchema;
 
 use super::shapes::UsageShape;
 
-/// What one cycle of a turn came to: a model call, with all its attempts, and the calls that came of it.
+/// Result of one cycle of a turn: a model call with all its attempts, and the calls that it made.
 #[derive(ToSchema)]
 #[schema(as = TurnSnapshot)]
 pub(crate) struct SnapshotShape {
-    /// The turn.
+    /// Id of the turn.
     turn: u64,
-    /// Which cycle of the turn, from 1.
+    /// Number of the cycle in its turn, from 1.
     number: u32,
-    /// What the model was asked for: work, the last of its work, or an answer that fits the contract.
+    /// Purpose of the model call: work, the last of its work, or an answer that fits the contract.
     kind: SampleKindShape,
-    /// How often the model was asked.
+    /// Number of attempts at the model call.
     attempts: u32,
     /// When it was first asked, in milliseconds since 1970.
     started: u64,
@@ -31,17 +31,17 @@ pub(crate) struct SnapshotShape {
     /// The call that the program is.
     #[schema(required = false)]
     program_call: u64,
-    /// How the program ended, where it was run to an end.
+    /// End of the program, if it was run to one.
     #[schema(required = false)]
     result: ProgramEndShape,
-    /// What the program printed, line by line.
+    /// Lines that the program printed.
     prints: Vec<String>,
-    /// What was put right in the program's source.
+    /// Repairs made to the program's source.
     #[schema(required = false)]
     repairs: Vec<String>,
     /// Each call that the model or its program made, in the order in which they were made.
     tool_calls: Vec<CycleCallShape>,
-    /// What lasts for the programs to come, as their runtime writes it.
+    /// Memory for later programs, as their runtime writes it.
     #[schema(required = false)]
     memory: String,
     /// The conversation that the model was shown.
@@ -49,18 +49,18 @@ pub(crate) struct SnapshotShape {
     /// Tokens of all attempts, as far as the provider said.
     #[schema(required = false)]
     usage: UsageShape,
-    /// Whether the cycle did what it was to do.
+    /// True if the cycle did what it was to do.
     success: bool,
-    /// Why it did not.
+    /// Cause of the failure.
     #[schema(required = false)]
     failure: ProgramFaultShape,
 }
 
-/// What a model call is for.
+/// Purpose of a model call.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case", as = SampleKind)]
 pub(crate) enum SampleKindShape {
-    /// Work.
+    /// Ordinary work of the turn.
     Normal,
     /// The last one for work: its program cannot call tools.
     MustReturn,
@@ -68,11 +68,11 @@ pub(crate) enum SampleKindShape {
     Retry,
 }
 
-/// How a program ended.
+/// End of a program.
 #[derive(ToSchema)]
 #[schema(as = ProgramEnd)]
 pub(crate) struct ProgramEndShape {
-    /// In a word.
+    /// Name of the end.
     end: ProgramEndName,
     /// Of one that did not end with a fault: JSON text.
     #[schema(required = false)]
@@ -94,7 +94,7 @@ pub(crate) struct ProgramEndShape {
     hint: String,
 }
 
-/// How a program ended, in a word.
+/// Name of a program's end.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
 pub(crate) enum ProgramEndName {
@@ -104,13 +104,13 @@ pub(crate) enum ProgramEndName {
     Fault,
 }
 
-/// Why something did not do what it was to do.
+/// Cause of a failure.
 #[derive(ToSchema)]
 #[schema(as = ProgramFault)]
 pub(crate) struct ProgramFaultShape {
     /// The class, for example `parse_error`.
     class: String,
-    /// What went wrong.
+    /// Description of the failure.
     message: String,
     /// The line, from 1.
     #[schema(required = false)]
@@ -118,7 +118,7 @@ pub(crate) struct ProgramFaultShape {
     /// The character in the line, from 1.
     #[schema(required = false)]
     column: u32,
-    /// What to do about it.
+    /// Advice on the failure.
     #[schema(required = false)]
     hint: String,
 }
@@ -127,30 +127,30 @@ pub(crate) struct ProgramFaultShape {
 #[derive(ToSchema)]
 #[schema(as = CycleCall)]
 pub(crate) struct CycleCallShape {
-    /// The call.
+    /// Id of the call.
     id: u64,
     /// The program that made it.
     #[schema(required = false)]
     program: u64,
-    /// The tool.
+    /// Name of the tool.
     name: String,
     /// The arguments that were asked for: JSON text.
     arguments: String,
     /// Those that it ran with, where somebody changed them.
     #[schema(required = false)]
     edited: String,
-    /// How it ended; null where the answer that it stood in was thrown away.
+    /// Status of the call; null if its answer was discarded.
     #[schema(required)]
     status: Option<StatusShape>,
     /// Its output, as whoever made the call was shown it.
     #[schema(required)]
     output: Option<String>,
-    /// How many bytes of the output are left out.
+    /// Number of bytes of the output that are left out.
     #[schema(required = false)]
     omitted_bytes: u64,
 }
 
-/// How a call ended.
+/// Status of a call that ended.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case", as = ObservationStatus)]
 pub(crate) enum StatusShape {
@@ -167,9 +167,9 @@ pub(crate) enum StatusShape {
 #[derive(ToSchema)]
 #[schema(as = CycleMessages)]
 pub(crate) struct MessagesShape {
-    /// How many items the model was shown.
+    /// Number of items that the model was shown.
     count: u64,
-    /// How many of them the snapshot before was shown too.
+    /// Number of them that the previous snapshot showed too.
     same: u64,
     /// The rest, each an object whose one key says what it is.
     added: Vec<serde_json::Map<String, serde_json::Value>>,

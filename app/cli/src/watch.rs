@@ -5,7 +5,7 @@ use std::io;
 use windlass_engine::core::{
     Because, Fact, GoalEnd, Hold, InputId, Interrupter, Outcome, Recorded, Scope, StopWhen, TurnId,
 };
-use windlass_engine::{Conversation, Ended, Event, Subscription, TurnFold, TurnReport};
+use windlass_engine::{Conversation, Ended, Event, EventStream, TurnFold, TurnReport};
 
 use crate::exit::{Exit, Failure};
 use crate::present::{Present, tell, waiting_words};
@@ -28,7 +28,7 @@ pub(crate) enum Awaited {
 /// A turn that is being watched.
 pub(crate) struct Watch<'a> {
     pub(crate) conversation: &'a Conversation,
-    pub(crate) events: Subscription,
+    pub(crate) events: EventStream,
     pub(crate) awaited: Awaited,
     pub(crate) signals: &'a mut Signals,
     /// Whether the session has a goal, for which more turns may open.

@@ -19,7 +19,7 @@ use crate::images;
 use crate::prefix::PrefixReport;
 use crate::report::{TurnFold, TurnReport};
 use crate::send::Send;
-use crate::subscription::Subscription;
+use crate::stream::EventStream;
 
 /// A session that is open in this engine. Dropping it stops nothing: a running turn goes on.
 #[derive(Clone)]
@@ -205,9 +205,9 @@ impl Conversation {
 
     /// Events after position `after`; from now on when `None`.
     #[must_use]
-    pub fn subscribe(&self, after: Option<Seq>) -> Subscription {
-        let bus = self.attached.link.bus.clone();
-        Subscription::new(self.store.clone(), self.id.clone(), bus, after, self.page)
+    pub fn subscribe(&self, after: Option<Seq>) -> EventStream {
+        let bus = &self.attached.link.bus;
+        EventStream::of_driver(self.id.clone(), self.store.clone(), bus, after, self.page)
     }
 
     /// The state of the session as decided so far.
@@ -382,7 +382,7 @@ async fn answered<T>(bus: &Bus, mut answer: oneshot::Receiver<T>) -> Option<T> {
     }
 }
 
-async fn next_fact(events: &mut Subscription) -> Result<Arc<Recorded>, AwaitError> {
+async fn next_fact(events: &mut EventStream) -> Result<Arc<Recorded>, AwaitError> {
     loop {
         match events.next().await.map_err(AwaitError::Store)? {
             Event::Fact(fact) => return Ok(fact.into()),
@@ -393,7 +393,7 @@ async fn next_fact(events: &mut Subscription) -> Result<Arc<Recorded>, AwaitErro
 }
 
 /// Reads on to the turn's end.
-async fn report(events: &mut Subscription, turn: TurnId) -> Result<TurnReport, AwaitError> {
+async fn report(events: &mut EventStream, turn: TurnId) -> Result<TurnReport, AwaitError> {
     let mut fold = TurnFold::new(turn);
     loop {
         let fact = next_fact(events).await?;

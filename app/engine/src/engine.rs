@@ -39,7 +39,7 @@ use crate::orphans::{Errand, guard};
 use crate::peers::{Driven, Peers};
 use crate::program::Places;
 use crate::slot::{Link, Slot, Stay};
-use crate::watch::Watch;
+use crate::stream::EventStream;
 
 pub use keeper::Takeover;
 pub use part::Parted;
@@ -170,29 +170,27 @@ impl Engine {
         self.open(id, &scope, Start::New(Box::new(opening))).await
     }
 
-    /// A session's events after position `after`, whoever drives it: this engine, another, or
-    /// nobody yet; from now on when `None`.
+    /// Subscribes to a session's events after position `after`, or from the present on when `None`,
+    /// across drivers: in this process, in another, or in none yet.
     ///
-    /// It opens nothing and claims nothing, and a driver does not stay because somebody watches.
-    /// What is older comes from the log. While a driver runs here its facts and live deltas are
-    /// heard, from its first word on if the watch is older; when it ends, the watch goes on, and
-    /// hears the next. What other processes append comes from
-    /// [`LogStore::tail`](windlass_ports::LogStore::tail), within what the store declares; where it
-    /// follows no logs, the log is looked at once a second. While a driver is here that another
-    /// writer has superseded and that does not know it yet, every 10 seconds.
+    /// The stream opens nothing, claims nothing, and keeps no driver alive. The log supplies past
+    /// events. While a driver runs here, the stream receives its facts and live deltas, from its first
+    /// event on if the stream is older; when the driver ends, the stream goes on with the next one.
+    /// Appends of other processes come from [`LogStore::tail`](windlass_ports::LogStore::tail), within
+    /// the delay that the store declares; if it cannot follow logs, the log is read once a second. While
+    /// a driver is here that was superseded and has not noticed it yet, the log is read every 10 seconds.
     ///
-    /// Among [`Peers`], what streams on the driver's node is heard too, each character once and
-    /// before its item, also by one who joins in the middle; and facts come as soon as that node
-    /// tells of them. What is lost between nodes is told anew; it never makes wrong text.
+    /// In a cluster ([`Peers`]), the stream also receives live deltas of the driver's node: each
+    /// character once and before its item, also when it begins in the middle; and facts as soon as that
+    /// node announces them. Messages lost between nodes are sent again and never make wrong text.
     ///
-    /// Watching costs one task a session, however many watch it. Whoever may see the session is the
-    /// caller's to ask first: see [`Engine::look`]. A session whose first fact is not durable yet is
-    /// only known here.
+    /// All streams of a session share one task. The caller checks beforehand that the reader may see the
+    /// session: see [`Engine::look`]. A session whose first fact is not durable yet is known only here.
     #[must_use]
-    pub fn watch(&self, id: &SessionId, after: Option<Seq>) -> Watch {
-        let (slot, joined) = self.inner.join(id);
+    pub fn subscribe(&self, id: &SessionId, after: Option<Seq>) -> EventStream {
+        let (slot, subscribed) = self.inner.subscribe(id);
         let store = self.inner.ports.store.clone();
-        Watch::new(slot, store, joined, after, self.inner.config.page)
+        EventStream::of_session(slot, store, subscribed, after, self.inner.config.page)
     }
 
     /// Whose session it is, and its first fact: without opening, claiming or changing anything.
@@ -491,7 +489,7 @@ impl Inner {
         let mut slots = self.slots();
         let held = slots.get(&slot.id);
         let same = held.is_some_and(|held| Arc::ptr_eq(held, slot));
-        if same && slot.link().is_none() && !slot.hub.is_watched() {
+        if same && slot.link().is_none() && !slot.hub.has_subscribers() {
             slots.remove(&slot.id);
         }
     }

@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 use windlass_core::{Recorded, Seq};
 use windlass_ports::{LogStore, StoreError};
 
-use crate::hub::{Followed, Stands};
+use crate::hub::{FollowerId, JoinStatus};
 use crate::live::Listening;
 use crate::slot::Slot;
 
@@ -30,7 +30,7 @@ struct Follower {
     slot: Arc<Slot>,
     store: Arc<dyn LogStore>,
     page: usize,
-    name: Followed,
+    name: FollowerId,
     /// The position up to which all is published.
     seen: Seq,
     /// Hears what streams on other nodes, while no driver is here.
@@ -46,7 +46,7 @@ pub(crate) fn begin(
     slot: &Arc<Slot>,
     store: &Arc<dyn LogStore>,
     page: usize,
-    name: Followed,
+    name: FollowerId,
     seen: Seq,
 ) -> AbortHandle {
     let follower = Follower {
@@ -107,7 +107,7 @@ impl Follower {
         };
         loop {
             let told = listening.next().await;
-            let Stands { due, lost, passing } = self.slot.hub.hear(&self.name, told);
+            let JoinStatus { due, lost, passing } = self.slot.hub.hear(&self.name, told);
             listening.stands(lost, passing);
             if let Some(due) = due.filter(|due| *due > self.vain) {
                 return due;

@@ -1,9 +1,9 @@
-//! Hub: whoever watches a session in this engine, whatever drives it.
+//! Hub: the subscribers of a session in this engine, across its drivers.
 //!
-//! It outlives drivers, for as long as there is a watcher. When a driver enters, every watcher has
-//! an ear at its bus before the driver does anything. What others append comes from the follower:
-//! one task a watched session, however many watch it. Where other nodes share the store, it hears too
-//! what the driver's node tells of what streams there, and a [`Join`] puts that between the facts.
+//! It outlives drivers, for as long as it has a subscriber. When a driver enters, every subscriber gets
+//! a feed of its bus before the driver acts. Appends of other writers come from the follower: one task
+//! a session, for all subscribers. In a cluster, it also receives live messages of the driver's node,
+//! and a [`Join`] puts them between the facts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,132 +18,147 @@ use crate::event::Event;
 use crate::live::{Join, Told};
 use crate::published::LiveBatch;
 
-/// Events of other writers that a watcher may lag behind before it is told so.
+/// Bound on pending events of other writers; a subscriber that exceeds it lags.
 const RING: usize = 32;
-/// The same where what streams on other nodes is heard too.
+/// The same bound where live messages of other nodes are received too.
 const LIVE_RING: usize = 256;
 
-/// Whoever watches a session in this engine.
+/// Subscribers of a session in this engine.
 #[derive(Default)]
 pub(crate) struct Hub {
     state: Mutex<State>,
-    /// A driver has entered.
+    /// Notified when a driver has entered.
     entered: Notify,
 }
 
 struct State {
-    /// Where events come from now: the driver that is here, or the follower.
+    /// Source of events now: the driver that is here, or the follower.
     bus: Option<Bus>,
-    /// Whether that is the driver's.
+    /// The bus is a driver's.
     driven: bool,
-    ears: BTreeMap<u64, Arc<Ear>>,
-    /// The name of the next ear, and of the next follower.
-    next: u64,
+    subscribers: BTreeMap<u64, Arc<Subscriber>>,
+    /// Last name given to a subscriber or a follower.
+    last: u64,
     follower: Option<Following>,
-    /// The position up to which all was published to whoever watched then, or read by them.
+    /// Position up to which subscribers have received, or have read, everything.
     seen: Seq,
-    /// What another node tells of what streams there, where one is listened to.
+    /// Live messages of another node, while the follower receives them.
     join: Option<Join>,
-    /// Ears that joined while it was not known what is shown: they are told once it is.
+    /// Subscribers that came while it was not known what is shown: they get another feed once it is.
     bare: BTreeSet<u64>,
 }
 
 struct Following {
     name: u64,
-    /// The position up to which whoever began it has read the log: nobody publishes that.
+    /// Position up to which its starter has read the log: nobody publishes that.
     base: Seq,
     task: AbortHandle,
 }
 
-/// The way from a session's hub to one watcher.
+/// Notices of a hub to one subscriber.
 #[derive(Default)]
-pub(crate) struct Ear {
-    news: Mutex<News>,
-    told: Notify,
+pub(crate) struct Subscriber {
+    pending: Mutex<Pending>,
+    notify: Notify,
 }
 
-/// What a watcher has not taken yet.
+/// Notices that the subscriber has not taken yet.
 #[derive(Default)]
-pub(crate) struct News {
-    /// What to listen to next.
-    pub(crate) heard: Option<Heard>,
-    /// Another ear at the same bus, in place of a bare one.
-    pub(crate) again: Option<Heard>,
-    /// Events of drivers that came and went while it did not look.
+pub(crate) struct Pending {
+    /// Next feed.
+    pub(crate) feed: Option<Feed>,
+    /// Replacement of a bare feed of the same bus.
+    pub(crate) again: Option<Feed>,
+    /// Events of drivers that came and went in between.
     pub(crate) missed: u64,
-    /// It is to look at the log itself: nobody follows it, or whoever does met an error.
-    pub(crate) look: bool,
+    /// The subscriber must read the log itself: it is not followed, or the follower met an error.
+    pub(crate) read: bool,
 }
 
-/// An ear at a bus.
-pub(crate) struct Heard {
+/// Events of one bus from a moment on.
+pub(crate) struct Feed {
     pub(crate) bus: Bus,
     pub(crate) events: broadcast::Receiver<Event>,
-    /// The position up to which the log comes before what is heard.
+    /// Position up to which the log precedes the events.
     pub(crate) from: Seq,
-    /// What was shown by then and is in no log: it comes between the two.
+    /// Live state of that moment, which is in no log: it comes between the two.
     pub(crate) shown: Option<LiveBatch>,
-    /// It is not known what was shown: nothing that streams is for this ear until it gets another.
+    /// The live state is unknown: live events are dropped until another feed replaces this one.
     pub(crate) bare: bool,
 }
 
-/// What a watcher gets who joins.
-pub(crate) struct Joined {
-    /// The name of its ear.
+/// A new subscription.
+pub(crate) struct Subscribed {
     pub(crate) name: u64,
-    pub(crate) ear: Arc<Ear>,
-    /// The position up to which the log comes before anything that is heard.
+    pub(crate) subscriber: Arc<Subscriber>,
+    /// Position up to which the log precedes every event.
     pub(crate) from: Seq,
 }
 
-impl Ear {
-    fn news(&self) -> MutexGuard<'_, News> {
-        self.news.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn take(&self) -> News {
-        std::mem::take(&mut self.news())
-    }
-
-    /// Takes the word that it is to look for itself.
-    pub(crate) fn take_look(&self) -> bool {
-        std::mem::take(&mut self.news().look)
-    }
-
-    /// Waits until there is news.
-    pub(crate) async fn told(&self) {
-        self.told.notified().await;
-    }
-
-    fn hear(&self, heard: Heard) {
-        let mut news = self.news();
-        news.again = None;
-        if let Some(old) = news.heard.replace(heard) {
-            news.missed = news.missed.saturating_add(old.events.len() as u64);
+impl Feed {
+    /// Begins to receive from a bus.
+    pub(crate) fn of(bus: &Bus) -> Self {
+        let Listening {
+            events,
+            durable,
+            shown,
+        } = bus.listen();
+        Self {
+            bus: bus.clone(),
+            events,
+            from: durable,
+            shown,
+            bare: false,
         }
-        drop(news);
-        self.told.notify_one();
+    }
+}
+
+impl Subscriber {
+    fn pending(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hear_again(&self, heard: Heard) {
-        let mut news = self.news();
-        // What was not taken yet is replaced: nothing of it was for this ear but facts.
-        match &mut news.heard {
-            Some(waiting) => *waiting = heard,
-            None => news.again = Some(heard),
+    pub(crate) fn take(&self) -> Pending {
+        std::mem::take(&mut self.pending())
+    }
+
+    pub(crate) fn take_read(&self) -> bool {
+        std::mem::take(&mut self.pending().read)
+    }
+
+    pub(crate) fn take_again(&self) -> Option<Feed> {
+        self.pending().again.take()
+    }
+
+    /// Waits for a notice.
+    pub(crate) async fn notified(&self) {
+        self.notify.notified().await;
+    }
+
+    fn feed(&self, feed: Feed) {
+        let mut pending = self.pending();
+        pending.again = None;
+        if let Some(old) = pending.feed.replace(feed) {
+            pending.missed = pending.missed.saturating_add(old.events.len() as u64);
         }
-        drop(news);
-        self.told.notify_one();
+        drop(pending);
+        self.notify.notify_one();
     }
 
-    /// Takes the ear that is in place of a bare one.
-    pub(crate) fn take_again(&self) -> Option<Heard> {
-        self.news().again.take()
+    fn feed_again(&self, feed: Feed) {
+        let mut pending = self.pending();
+        // Replaces pending events. Only facts were pending for this subscriber.
+        match &mut pending.feed {
+            Some(waiting) => *waiting = feed,
+            None => pending.again = Some(feed),
+        }
+        drop(pending);
+        self.notify.notify_one();
     }
 
-    fn look(&self) {
-        self.news().look = true;
-        self.told.notify_one();
+    fn read(&self) {
+        self.pending().read = true;
+        self.notify.notify_one();
     }
 }
 
@@ -152,8 +167,8 @@ impl Default for State {
         Self {
             bus: None,
             driven: false,
-            ears: BTreeMap::new(),
-            next: 0,
+            subscribers: BTreeMap::new(),
+            last: 0,
             follower: None,
             seen: Seq::ZERO,
             join: None,
@@ -163,50 +178,39 @@ impl Default for State {
 }
 
 impl State {
-    /// An ear at the bus, for who has this name.
-    fn heard(&mut self, name: u64) -> Option<Heard> {
-        let bus = self.bus.clone()?;
-        let Listening {
-            events,
-            durable,
-            shown,
-        } = bus.listen();
-        let from = durable.max(self.seen);
-        let bare = self.join.as_ref().is_some_and(Join::is_unsure);
-        if bare {
+    /// Begins a feed of the bus for a subscriber.
+    fn feed(&mut self, name: u64) -> Option<Feed> {
+        let mut feed = Feed::of(self.bus.as_ref()?);
+        feed.from = feed.from.max(self.seen);
+        if self.join.as_ref().is_some_and(Join::is_unsure) {
+            (feed.bare, feed.shown) = (true, None);
             self.bare.insert(name);
         } else {
             self.bare.remove(&name);
         }
-        Some(Heard {
-            bus,
-            events,
-            from,
-            shown: shown.filter(|_| !bare),
-            bare,
-        })
+        Some(feed)
     }
 
-    /// Once it is known what is shown, those who joined before are told of it.
+    /// Replaces bare feeds once the live state is known.
     fn show(&mut self) {
         if self.bare.is_empty() || self.join.as_ref().is_some_and(Join::is_unsure) {
             return;
         }
         for name in std::mem::take(&mut self.bare) {
-            if let Some(ear) = self.ears.get(&name).cloned()
-                && let Some(heard) = self.heard(name)
+            if let Some(subscriber) = self.subscribers.get(&name).cloned()
+                && let Some(feed) = self.feed(name)
             {
-                ear.hear_again(heard);
+                subscriber.feed_again(feed);
             }
         }
     }
 
-    /// Lets everybody listen to another bus, and ends the one before it.
+    /// Gives every subscriber a feed of another bus, and ends the one before it.
     fn turn_to(&mut self, bus: Bus) {
         let before = self.bus.replace(bus);
-        for (name, ear) in self.ears.clone() {
-            if let Some(heard) = self.heard(name) {
-                ear.hear(heard);
+        for (name, subscriber) in self.subscribers.clone() {
+            if let Some(feed) = self.feed(name) {
+                subscriber.feed(feed);
             }
         }
         if let Some(before) = before {
@@ -214,14 +218,14 @@ impl State {
         }
     }
 
-    fn follows(&self, follower: &Followed) -> bool {
+    fn follows(&self, follower: &FollowerId) -> bool {
         let same = |one: &Following| one.name == follower.0;
         self.follower.as_ref().is_some_and(same)
     }
 
     fn name(&mut self) -> u64 {
-        self.next = self.next.saturating_add(1);
-        self.next
+        self.last = self.last.saturating_add(1);
+        self.last
     }
 }
 
@@ -230,28 +234,28 @@ impl Hub {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to watch. Whatever is published from here on is heard.
-    pub(crate) fn join(&self) -> Joined {
+    /// Adds a subscriber. It receives all that is published from here on.
+    pub(crate) fn subscribe(&self) -> Subscribed {
         let mut state = self.state();
-        let ear = Arc::new(Ear::default());
+        let subscriber = Arc::new(Subscriber::default());
         let name = state.name();
-        if let Some(heard) = state.heard(name) {
-            ear.hear(heard);
+        if let Some(feed) = state.feed(name) {
+            subscriber.feed(feed);
         }
-        state.ears.insert(name, ear.clone());
-        Joined {
+        state.subscribers.insert(name, subscriber.clone());
+        Subscribed {
             name,
-            ear,
+            subscriber,
             from: state.seen,
         }
     }
 
-    /// Ends a watch. The last one to leave ends the follower.
-    pub(crate) fn leave(&self, name: u64) {
+    /// Removes a subscriber. The last one ends the follower.
+    pub(crate) fn unsubscribe(&self, name: u64) {
         let mut state = self.state();
-        state.ears.remove(&name);
+        state.subscribers.remove(&name);
         state.bare.remove(&name);
-        if state.ears.is_empty() {
+        if state.subscribers.is_empty() {
             state.join = None;
             if let Some(follower) = state.follower.take() {
                 follower.task.abort();
@@ -263,11 +267,11 @@ impl Hub {
         }
     }
 
-    pub(crate) fn is_watched(&self) -> bool {
-        !self.state().ears.is_empty()
+    pub(crate) fn has_subscribers(&self) -> bool {
+        !self.state().subscribers.is_empty()
     }
 
-    /// A driver takes its place: everybody who watches hears it from its first word on.
+    /// Adds the driver: subscribers receive its events from the first one on.
     pub(crate) fn enter(&self, bus: Bus) {
         let mut state = self.state();
         state.driven = true;
@@ -277,23 +281,23 @@ impl Hub {
         self.entered.notify_waiters();
     }
 
-    /// The driver is gone.
+    /// Removes the driver.
     pub(crate) fn vacate(&self) {
         let mut state = self.state();
         state.driven = false;
         state.bus = None;
     }
 
-    /// Listens from now on for one who watches: to what comes, after what is shown.
-    pub(crate) fn listen_again(&self, name: u64) -> Option<Heard> {
-        self.state().heard(name)
+    /// Begins another feed for a subscriber, at the present moment.
+    pub(crate) fn feed_again(&self, name: u64) -> Option<Feed> {
+        self.state().feed(name)
     }
 
-    /// Has what other nodes tell put between the facts from here on; those up to `seen` were
-    /// published. Answers whether they are to be listened to anew, as somebody does or not.
+    /// Begins to put live messages of other nodes between the facts; those up to `seen` were
+    /// published. Returns true when the follower must subscribe to these messages.
     pub(crate) fn listen(
         &self,
-        follower: &Followed,
+        follower: &FollowerId,
         session: &SessionId,
         seen: Seq,
         listens: bool,
@@ -304,7 +308,7 @@ impl Hub {
         }
         match &mut state.join {
             Some(_) if listens => return false,
-            // What was told meanwhile is gone.
+            // Messages since then are lost.
             Some(join) => join.missed(),
             None => {
                 state.seen = state.seen.max(seen);
@@ -316,65 +320,65 @@ impl Hub {
         true
     }
 
-    /// Takes in what another node tells. Answers how it stands then.
-    pub(crate) fn hear(&self, follower: &Followed, told: Told) -> Stands {
+    /// Takes a live message of another node, and returns the status of the join then.
+    pub(crate) fn hear(&self, follower: &FollowerId, told: Told) -> JoinStatus {
         let mut state = self.state();
         let follows = state.follows(follower) && !state.driven;
         let State { join, bus, .. } = &mut *state;
         let (Some(join), Some(bus), true) = (join, bus, follows) else {
-            return Stands::default();
+            return JoinStatus::default();
         };
         match told {
             Told::Message(message) => join.hear(message, bus),
             Told::Missed => join.missed(),
         }
-        let stands = Stands {
+        let status = JoinStatus {
             due: join.due(),
             lost: join.is_lost(),
             passing: join.is_passing(),
         };
         state.show();
-        stands
+        status
     }
 
-    /// The bus of the driver that is here.
+    /// Bus of the driver that is here.
     pub(crate) fn driver(&self) -> Option<Bus> {
         let state = self.state();
         state.bus.clone().filter(|_| state.driven)
     }
 
-    /// Waits for the next driver to enter. Counted from the moment that it is made.
+    /// Waits for the next driver to enter, counted from the call.
     pub(crate) fn entered(&self) -> tokio::sync::futures::Notified<'_> {
         self.entered.notified()
     }
 
-    /// Whether somebody follows the log.
+    /// Returns true while a follower runs.
     pub(crate) fn is_followed(&self) -> bool {
         self.state().follower.is_some()
     }
 
-    /// Has somebody follow the log from `cursor` on, unless somebody does. Answers the position up
-    /// to which the log comes before anything that is heard.
+    /// Starts a follower after `cursor`, unless one runs. Returns the position up to which the log
+    /// precedes every event.
     pub(crate) fn follow(
         &self,
         cursor: Seq,
-        spawn: impl FnOnce(Followed, Seq) -> AbortHandle,
+        spawn: impl FnOnce(FollowerId, Seq) -> AbortHandle,
     ) -> Seq {
         let mut state = self.state();
         if let Some(follower) = &state.follower {
             return follower.base;
         }
-        // What a driver here has published is heard already.
+        // Subscribers have received all that a driver here has published.
         let durable = state.bus.as_ref().map_or(Seq::ZERO, Bus::durable);
         state.seen = state.seen.max(cursor).max(durable);
         let (name, base) = (state.name(), cursor);
-        let task = spawn(Followed(name), state.seen);
+        let task = spawn(FollowerId(name), state.seen);
         state.follower = Some(Following { name, base, task });
         base
     }
 
-    /// Publishes what the follower has found.
-    pub(crate) fn publish(&self, follower: &Followed, facts: &[Arc<Recorded>]) {
+    /// Publishes facts that the follower has read.
+    pub(crate) fn publish(&self, follower: &FollowerId, facts: &[Arc<Recorded>]) {
         let mut state = self.state();
         let Some(last) = facts.last() else { return };
         if !state.follows(follower) {
@@ -384,14 +388,14 @@ impl Hub {
             let bus = Bus::new(RING, state.seen);
             state.turn_to(bus);
         }
-        // Before the events: whoever joins and then reads this position misses nothing.
+        // Before the events, so that a new subscriber who reads this position misses nothing.
         state.seen = state.seen.max(last.seq);
         let State {
             join, bus, driven, ..
         } = &mut *state;
         match (join, bus) {
             (_, Some(bus)) if *driven => bus.found(facts),
-            // One by one: what streamed before a fact is told before it.
+            // One by one: live events that precede a fact are published before it.
             (Some(join), Some(bus)) => facts.iter().for_each(|fact| {
                 bus.facts(std::slice::from_ref(fact));
                 join.fact(fact, bus);
@@ -402,35 +406,35 @@ impl Hub {
         state.show();
     }
 
-    /// Has everybody who watches look at the log for themselves.
+    /// Has every subscriber read the log itself.
     pub(crate) fn trouble(&self) {
-        for ear in self.state().ears.values() {
-            ear.look();
+        for subscriber in self.state().subscribers.values() {
+            subscriber.read();
         }
     }
 
-    /// A follower has ended. Unless it was told to, whoever watches needs another.
-    pub(crate) fn unfollowed(&self, follower: &Followed) {
+    /// Removes a follower that has ended. Unless the hub ended it, subscribers need another.
+    pub(crate) fn unfollowed(&self, follower: &FollowerId) {
         let mut state = self.state();
         let is = |one: &mut Following| one.name == follower.0;
         if state.follower.take_if(is).is_some() {
-            for ear in state.ears.values() {
-                ear.look();
+            for subscriber in state.subscribers.values() {
+                subscriber.read();
             }
         }
     }
 }
 
-/// How it stands with what another node tells.
+/// Status of the live messages of another node.
 #[derive(Debug, Default)]
-pub(crate) struct Stands {
-    /// The position up to which the log is to be read at once.
+pub(crate) struct JoinStatus {
+    /// Position up to which the log must be read at once.
     pub(crate) due: Option<Seq>,
-    /// Something is missing.
+    /// Messages are missing.
     pub(crate) lost: bool,
-    /// That is on its way.
+    /// The missing messages are on their way.
     pub(crate) passing: bool,
 }
 
-/// The name of a follower.
-pub(crate) struct Followed(u64);
+/// Name of a follower within its hub.
+pub(crate) struct FollowerId(u64);

@@ -43,10 +43,10 @@ mod shown;
 mod size;
 mod slot;
 mod snapshot;
-mod subscription;
+mod stream;
+
 mod toolbox;
 mod twice;
-mod watch;
 
 pub use agents::agent_session;
 pub use approvals::{PendingApproval, pending};
@@ -72,8 +72,8 @@ pub use send::Send;
 pub use sent_out::{Agents, SentOut, agent_of, agents_of, unfinished_agents};
 pub use shape::unfenced;
 pub use snapshot::{Audited, audit};
-pub use subscription::Subscription;
+pub use stream::EventStream;
 pub use toolbox::{Toolbox, ToolboxError};
-pub use watch::Watch;
+
 pub use windlass_core as core;
 pub use windlass_ports as ports;

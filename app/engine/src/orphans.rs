@@ -218,7 +218,7 @@ impl Guard {
     /// Waits until the call is over, or its log is gone.
     async fn over(&self) -> Option<()> {
         let from = Seq(self.errand.call.0);
-        let mut watch = self.engine()?.watch(&self.errand.of, Some(from));
+        let mut watch = self.engine()?.subscribe(&self.errand.of, Some(from));
         loop {
             match watch.next().await {
                 Ok(Event::Fact(fact)) if self.errand.ends(&fact) => return Some(()),
@@ -232,7 +232,7 @@ impl Guard {
     /// Has the turn stop that does what the call asked for, also if it is yet to open. Turns that
     /// others have here are their own.
     async fn stop(&self) -> Option<()> {
-        let mut watch = self.engine()?.watch(&self.child, Some(Seq::ZERO));
+        let mut watch = self.engine()?.subscribe(&self.child, Some(Seq::ZERO));
         let mut prompted = Prompted::by(&self.errand.key());
         loop {
             match watch.next().await {

@@ -8,7 +8,7 @@ use windlass_core::{
     Delta, Fact, Item, Limits, Lineage, Mode, ObservationStatus, OpenSession, Outcome, Permissions,
     RequestOptions, Scope, SessionId, Settings, Strategy, Widening, Window,
 };
-use windlass_engine::{Config, Conversation, Engine, Event, LiveKind, Send, Start, Subscription};
+use windlass_engine::{Config, Conversation, Engine, Event, EventStream, LiveKind, Send, Start};
 use windlass_memory::MemoryStore;
 use windlass_ports::{LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Provider};
 
@@ -176,7 +176,7 @@ async fn say(conversation: &Conversation, on_text: OnText<'_>) -> anyhow::Result
 }
 
 /// Listens until the turn has settled.
-async fn hear(events: &mut Subscription, on_text: OnText<'_>) -> anyhow::Result<Told> {
+async fn hear(events: &mut EventStream, on_text: OnText<'_>) -> anyhow::Result<Told> {
     let mut told = Told::default();
     loop {
         match events.next().await? {

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use windlass_engine::core::{Delta, Fact, Item, Recorded, Seq, StreamEvent};
-use windlass_engine::{Event, LiveKind, Watch};
+use windlass_engine::{Event, EventStream, LiveKind};
 
 /// One who watches.
 pub(crate) struct Seen {
-    watch: Watch,
+    watch: EventStream,
     /// It did not begin with the first fact.
     pub(crate) begins_later: bool,
     facts: Vec<Recorded>,
@@ -41,7 +41,7 @@ pub(crate) fn text_of(event: &StreamEvent) -> Option<(u32, &str)> {
 }
 
 impl Seen {
-    pub(crate) fn new(watch: Watch) -> Self {
+    pub(crate) fn new(watch: EventStream) -> Self {
         Self {
             watch,
             begins_later: false,

@@ -306,7 +306,7 @@ impl AgentEffect {
 
     /// Waits for the end of the turn that does it, whoever drives the child.
     async fn follow(&self) -> TurnReport {
-        let mut watch = self.engine.watch(&self.child, Some(Seq::ZERO));
+        let mut watch = self.engine.subscribe(&self.child, Some(Seq::ZERO));
         let mut following = Following::of(&self.idempotency_key);
         loop {
             match watch.next().await {

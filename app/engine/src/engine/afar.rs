@@ -7,7 +7,7 @@ use windlass_core::{Epoch, SessionId};
 
 use super::{Engine, Inner};
 use crate::bus::Bus;
-use crate::hub::Joined;
+use crate::hub::Subscribed;
 use crate::live::Teller;
 use crate::slot::Slot;
 
@@ -26,13 +26,13 @@ impl Inner {
         self.slots().get(id)?.hub.driver()
     }
 
-    /// Begins to watch a session.
-    pub(super) fn join(self: &Arc<Self>, id: &SessionId) -> (Arc<Slot>, Joined) {
-        // Under one lock: a slot that is watched is not forgotten.
+    /// Adds a subscriber to a session.
+    pub(super) fn subscribe(self: &Arc<Self>, id: &SessionId) -> (Arc<Slot>, Subscribed) {
+        // Under one lock: a slot with subscribers is not forgotten.
         let mut slots = self.slots();
         let new = || Arc::new(Slot::new(id.clone(), Arc::downgrade(self)));
         let slot = slots.entry(id.clone()).or_insert_with(new).clone();
-        let joined = slot.hub.join();
-        (slot, joined)
+        let subscribed = slot.hub.subscribe();
+        (slot, subscribed)
     }
 }

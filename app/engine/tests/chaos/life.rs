@@ -10,7 +10,7 @@ use windlass_engine::core::{
     Mode, Permissions, RequestOptions, Seq, SessionId, Settings, Timestamp, Window,
 };
 use windlass_engine::ports::{NoBlobs, Ports, Programs};
-use windlass_engine::{Config, Engine, Event, Start, Watch};
+use windlass_engine::{Config, Engine, Event, EventStream, Start};
 use windlass_testkit::Gate;
 use windlass_testkit::programs::ScriptedRuntime;
 
@@ -233,7 +233,7 @@ async fn settle(world: &World, engine: Engine) {
         if world.store.log(id).is_empty() {
             continue;
         }
-        watches.push(engine.watch(id, Some(Seq::ZERO)));
+        watches.push(engine.subscribe(id, Some(Seq::ZERO)));
         let settled = timeout(FAIR, settle_one(world, &engine, id)).await;
         assert!(
             settled.is_ok(),
@@ -256,7 +256,7 @@ async fn settle(world: &World, engine: Engine) {
 }
 
 /// Whoever looks on from the beginning sees each fact once, to the end.
-async fn sees_all(world: &World, mut watch: Watch) {
+async fn sees_all(world: &World, mut watch: EventStream) {
     let log = world.store.log(watch.id());
     let mut seen = Vec::new();
     while seen.len() < log.len() {

@@ -145,7 +145,7 @@ pub(crate) fn look_on(world: &World, engine: &Engine, id: &SessionId) {
         0 => Seq::ZERO,
         _ => Seq(world.luck.below(log + 1)),
     };
-    let mut watch = engine.watch(id, Some(after));
+    let mut watch = engine.subscribe(id, Some(after));
     let watched = Arc::new(Watched {
         session: id.clone(),
         after,
@@ -180,7 +180,7 @@ fn watch(world: &World, conversation: &Conversation, after: Option<Seq>) {
     let mut events = conversation.subscribe(after);
     let watched = Arc::new(Watched {
         session: conversation.id().clone(),
-        after: events.cursor(),
+        after: events.cursor().unwrap(),
         facts: Mutex::default(),
         lags: AtomicU64::new(0),
         ended: AtomicBool::new(false),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::Instant;
 use windlass_engine::core::{Delta, EffectClass, Fact, InputId, Outcome, Seq};
-use windlass_engine::{Ended, Event, LiveKind, StartError, Watch};
+use windlass_engine::{Ended, Event, EventStream, LiveKind, StartError};
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 use windlass_testkit::nodes::{InboxFault, InboxOperation, Nodes};
@@ -91,7 +91,7 @@ async fn a_driver_that_stood_still_says_no_word_and_stops() {
 }
 
 /// What a watch is told that streams, until the turn settles.
-async fn streamed(mut watch: Watch) -> String {
+async fn streamed(mut watch: EventStream) -> String {
     let mut streamed = String::new();
     loop {
         match soon(watch.next()).await.unwrap() {
@@ -127,7 +127,7 @@ async fn a_node_that_has_lost_a_session_shows_nothing_of_what_it_has_its_model_s
         });
     let (one, other) = (fleet.member(), fleet.keeper());
     let conversation = fleet.drives(&one).await;
-    let watch = one.engine.watch(&id("s"), Some(Seq::ZERO));
+    let watch = one.engine.subscribe(&id("s"), Some(Seq::ZERO));
     let watching = tokio::spawn(streamed(watch));
     soon(conversation.send(said("hello"))).await.unwrap();
     until(|| fleet.tools.running() == 1).await;

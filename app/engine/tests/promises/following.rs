@@ -12,7 +12,7 @@ use windlass_engine::ports::{
     Claimed, LogStore, SessionFilter, SessionHead, StoreCapabilities, StoreError, StoreErrorKind,
     Verified,
 };
-use windlass_engine::{Event, Watch};
+use windlass_engine::{Event, EventStream};
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::provider::{ScriptedProvider, say};
 use windlass_testkit::tools::ScriptedTools;
@@ -181,7 +181,7 @@ async fn turn(world: &World) {
     conversation.close().await;
 }
 
-async fn facts(watch: &mut Watch, count: usize) -> Vec<Recorded> {
+async fn facts(watch: &mut EventStream, count: usize) -> Vec<Recorded> {
     let mut facts = Vec::new();
     while facts.len() < count {
         if let Event::Fact(fact) = soon(watch.next()).await.unwrap() {
@@ -199,7 +199,7 @@ async fn what_another_appends_is_read_once_for_all_who_watch() {
     let before = store.inner.log(&id("s")).len();
     let mut watching = Vec::new();
     for _ in 0..100 {
-        let mut watch = world.engine.watch(&id("s"), None);
+        let mut watch = world.engine.subscribe(&id("s"), None);
         watching.push(tokio::spawn(async move { facts(&mut watch, 5).await }));
     }
     // One waits for all of them.
@@ -230,7 +230,7 @@ async fn a_session_that_is_erased_ends_its_watches() {
     turn(&world).await;
     let mut watching = Vec::new();
     for _ in 0..3 {
-        let mut watch = world.engine.watch(&id("s"), None);
+        let mut watch = world.engine.subscribe(&id("s"), None);
         watching.push(tokio::spawn(async move {
             let first = watch.next().await.unwrap_err();
             (first, watch.next().await.unwrap_err())
@@ -251,7 +251,7 @@ async fn whatever_becomes_of_following_nothing_is_missed() {
     let world = store.world();
     turn(&world).await;
     let before = store.inner.log(&id("s")).len();
-    let mut watch = world.engine.watch(&id("s"), Some(Seq(before as u64)));
+    let mut watch = world.engine.subscribe(&id("s"), Some(Seq(before as u64)));
     for fails in [Fails::Unavailable, Fails::Panics] {
         store.fails.lock().unwrap().extend([fails; 3]);
         let tails = store.tails.load(Ordering::SeqCst);

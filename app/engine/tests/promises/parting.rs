@@ -58,7 +58,7 @@ async fn what_a_tool_does_becomes_durable_and_the_model_is_asked_by_the_next() {
         tools.clone(),
     );
     let conversation = world.open("s").await;
-    let mut watch = world.engine.watch(&id("s"), None);
+    let mut watch = world.engine.subscribe(&id("s"), None);
     conversation.send(hello()).await.unwrap();
     done.reached().await;
     let engine = world.engine.clone();

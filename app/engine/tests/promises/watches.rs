@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use windlass_engine::core::{Delta, Fact, InputId, Recorded, Scope, Seq, StopReason, StreamEvent};
 use windlass_engine::ports::{StoreErrorKind, codec};
-use windlass_engine::{Event, LiveKind, StartError, Watch};
+use windlass_engine::{Event, EventStream, LiveKind, StartError};
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 use windlass_testkit::provider::{ScriptedProvider, Step, say};
@@ -31,7 +31,7 @@ async fn turn(world: &World) -> InputId {
 }
 
 /// What a watch says until it has said the fact at a position.
-async fn up_to(watch: &mut Watch, last: u64) -> (Vec<Recorded>, String, u64) {
+async fn up_to(watch: &mut EventStream, last: u64) -> (Vec<Recorded>, String, u64) {
     let (mut facts, mut text, mut lags) = (Vec::new(), String::new(), 0);
     while facts.last().is_none_or(|fact: &Recorded| fact.seq.0 < last) {
         match soon(watch.next()).await.unwrap() {
@@ -62,7 +62,7 @@ fn last(world: &World) -> u64 {
 async fn a_watch_sees_each_fact_once_across_drivers_that_come_and_go() {
     let world = answering(FaultyStore::new());
     turn(&world).await;
-    let mut watch = world.engine.watch(&id("s"), Some(Seq(2)));
+    let mut watch = world.engine.subscribe(&id("s"), Some(Seq(2)));
     let watching = tokio::spawn(async move {
         let mut seen = up_to(&mut watch, 1).await;
         loop {
@@ -93,7 +93,7 @@ async fn a_watch_hears_a_driver_from_its_first_word_on() {
     until(|| !world.store.claimed(&id("s"))).await;
     let before = last(&world);
     // It does not even look until the turn is over.
-    let mut watch = world.engine.watch(&id("s"), Some(Seq(before)));
+    let mut watch = world.engine.subscribe(&id("s"), Some(Seq(before)));
     turn(&world).await;
     until(|| !world.store.claimed(&id("s"))).await;
     let (facts, text, lags) = up_to(&mut watch, last(&world)).await;
@@ -129,7 +129,7 @@ async fn what_streams_is_heard_once_though_its_log_was_being_read_as_the_driver_
     let world = world.configured(|config| config.page = 100);
     turn(&world).await;
     until(|| !world.store.claimed(&id("s"))).await;
-    let mut watch = world.engine.watch(&id("s"), Some(Seq(last(&world))));
+    let mut watch = world.engine.subscribe(&id("s"), Some(Seq(last(&world))));
     let watching = tokio::spawn(async move {
         let mut seen = up_to(&mut watch, 1).await;
         while seen.0.iter().all(|one| one.fact.kind() != "TurnSettled") {
@@ -160,7 +160,7 @@ async fn what_streams_is_heard_once_though_its_log_was_being_read_as_the_driver_
 #[tokio::test(start_paused = true)]
 async fn a_watch_makes_no_driver_stay_and_holds_no_slot() {
     let world = answering(FaultyStore::new());
-    let mut watch = world.engine.watch(&id("s"), None);
+    let mut watch = world.engine.subscribe(&id("s"), None);
     let unknown = soon(watch.next()).await.unwrap_err();
     assert_eq!(unknown.kind, StoreErrorKind::Unknown);
     turn(&world).await;
@@ -181,7 +181,7 @@ async fn from_now_on_is_where_the_log_ends() {
     turn(&world).await;
     until(|| !world.store.claimed(&id("s"))).await;
     let before = last(&world);
-    let mut watch = world.engine.watch(&id("s"), None);
+    let mut watch = world.engine.subscribe(&id("s"), None);
     assert_eq!(watch.cursor(), None);
     let waiting = tokio::spawn(async move {
         let first = watch.next().await.unwrap();
@@ -203,7 +203,7 @@ async fn a_watch_hears_what_another_engine_appends() {
     let world = answering(FaultyStore::new());
     turn(&world).await;
     until(|| !world.store.claimed(&id("s"))).await;
-    let mut watch = world.engine.watch(&id("s"), Some(Seq::ZERO));
+    let mut watch = world.engine.subscribe(&id("s"), Some(Seq::ZERO));
     up_to(&mut watch, last(&world)).await;
     // One here that is idle and held, and does not know yet that it was superseded.
     let held = world.open("s").await;
@@ -228,12 +228,12 @@ async fn a_cursor_that_the_log_does_not_have_is_refused_and_stalls_nobody() {
     turn(&world).await;
     until(|| !world.store.claimed(&id("s"))).await;
     let before = last(&world);
-    let mut beyond = world.engine.watch(&id("s"), Some(Seq(before + 1)));
+    let mut beyond = world.engine.subscribe(&id("s"), Some(Seq(before + 1)));
     for _ in 0..2 {
         let refused = soon(beyond.next()).await.unwrap_err();
         assert_eq!(refused.kind, StoreErrorKind::Invalid, "{refused}");
     }
-    let mut watch = world.engine.watch(&id("s"), Some(Seq(before)));
+    let mut watch = world.engine.subscribe(&id("s"), Some(Seq(before)));
     turn(&world).await;
     up_to(&mut watch, last(&world)).await;
 }
@@ -246,11 +246,11 @@ async fn the_texts_of_a_watch_are_those_of_the_log_and_shared() {
     let conversation = world.open("s").await;
     conversation.flush().await.unwrap();
     let (mut one, mut two) = (
-        world.engine.watch(&id("s"), None),
-        world.engine.watch(&id("s"), None),
+        world.engine.subscribe(&id("s"), None),
+        world.engine.subscribe(&id("s"), None),
     );
     let input = conversation.send(hello()).await.unwrap();
-    let watching = async |watch: &mut Watch| {
+    let watching = async |watch: &mut EventStream| {
         loop {
             if let Event::Fact(fact) = soon(watch.next()).await.unwrap()
                 && let Fact::InputQueued(_) = &fact.fact

@@ -25,7 +25,7 @@ const SILENT: Duration = Duration::from_secs(600);
 /// Waits for that. What cannot be followed is over, and so is what nobody goes on with.
 async fn landed(tenant: &Tenant, reached: &Reached, input: InputId) {
     let after = Some(Seq(input.0.saturating_sub(1)));
-    let mut events = tenant.engine.watch(reached.id(), after);
+    let mut events = tenant.engine.subscribe(reached.id(), after);
     let mut heard = false;
     loop {
         let Ok(event) = timeout(SILENT, events.next()).await else {

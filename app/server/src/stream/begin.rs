@@ -36,7 +36,7 @@ pub(crate) async fn begin(
     {
         return Err(behind());
     }
-    let mut watch = caller.tenant.engine.watch(id, cursor.after);
+    let mut watch = caller.tenant.engine.subscribe(id, cursor.after);
     // Before it is answered: whatever a client does after that is among what it is told.
     match watch.begin().await {
         Ok(_) => Ok(Following::new(

@@ -14,7 +14,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use windlass_engine::core::{Seq, SessionId};
 use windlass_engine::ports::codec::CodecError;
 use windlass_engine::ports::{StoreError, StoreErrorKind};
-use windlass_engine::{Event, Watch};
+use windlass_engine::{Event, EventStream};
 
 use crate::access::{Pass, Right};
 use crate::app::App;
@@ -73,7 +73,7 @@ impl From<Reason> for Told {
 pub(crate) struct Following {
     app: Arc<App>,
     caller: Caller,
-    watch: Watch,
+    watch: EventStream,
     live: bool,
     beat: Interval,
     /// The server goes away.
@@ -87,7 +87,13 @@ pub(crate) struct Following {
 
 impl Following {
     /// Begins to follow.
-    pub(crate) fn new(app: Arc<App>, caller: Caller, pass: Pass, watch: Watch, live: bool) -> Self {
+    pub(crate) fn new(
+        app: Arc<App>,
+        caller: Caller,
+        pass: Pass,
+        watch: EventStream,
+        live: bool,
+    ) -> Self {
         let every = Duration::from_millis(app.bounds.heartbeat_ms.max(1));
         let mut beat = interval_at(Instant::now() + every, every);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -15,11 +15,11 @@ use super::driver::Run;
 use super::screen::{Screen, Truth};
 use crate::bus::Bus;
 use crate::event::LiveKind;
-use crate::hub::Followed;
+use crate::hub::FollowerId;
 use crate::live::message::Message;
 use crate::live::{Passing, Teller, Told};
 use crate::slot::Slot;
-use crate::watch::Watch;
+use crate::stream::EventStream;
 
 /// What may happen.
 #[derive(Clone, Copy)]
@@ -36,7 +36,7 @@ pub(super) struct Node {
     pub(super) dice: Dice,
     pub(super) store: FaultyStore,
     pub(super) slot: Arc<Slot>,
-    pub(super) follower: Followed,
+    pub(super) follower: FollowerId,
     /// Published here.
     pub(super) seen: Seq,
     pub(super) screens: Vec<Screen>,
@@ -124,13 +124,13 @@ impl Node {
 
     /// Somebody begins to watch here.
     pub(super) fn join(&mut self, after: Option<Seq>) {
-        let joined = self.slot.hub.join();
+        let subscribed = self.slot.hub.subscribe();
         let store = Arc::new(self.store.clone());
         let seen = self.seen;
         let after = after.unwrap_or(seen);
         // One who knows more than this node does has read what came before this.
         let whole = (self.odds.in_time && after <= seen).then_some(seen);
-        let watch = Watch::new(self.slot.clone(), store, joined, Some(after), 4);
+        let watch = EventStream::of_session(self.slot.clone(), store, subscribed, Some(after), 4);
         self.screens.push(Screen::new(watch, after, whole));
     }
 

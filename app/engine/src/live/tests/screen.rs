@@ -7,7 +7,7 @@ use tokio::task::unconstrained;
 use windlass_core::{CallId, Delta, Fact, Recorded, Seq};
 
 use crate::event::{Event, LiveKind};
-use crate::watch::Watch;
+use crate::stream::EventStream;
 
 /// A part of a run.
 pub(super) type Key = (Seq, u32);
@@ -24,7 +24,7 @@ pub(super) struct Truth {
 }
 
 pub(super) struct Screen {
-    watch: Watch,
+    watch: EventStream,
     seen: Seq,
     /// Items after this position come after their whole text; `None` where that is not promised.
     whole_after: Option<Seq>,
@@ -36,7 +36,7 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    pub(super) fn new(watch: Watch, after: Seq, whole_after: Option<Seq>) -> Self {
+    pub(super) fn new(watch: EventStream, after: Seq, whole_after: Option<Seq>) -> Self {
         Self {
             watch,
             seen: after,

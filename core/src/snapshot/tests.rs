@@ -11,8 +11,8 @@ use crate::call::{Observation, ObservationStatus};
 use crate::compact::kit;
 use crate::digest::Digest;
 use crate::fact::{
-    ItemAdded, Lineage, ProgramCalled, ProgramRun, Reserved, SampleCut, SampleEnded, SessionOpened,
-    Stands,
+    CallObserved, Fact, ItemAdded, Lineage, ProgramCalled, ProgramRun, Reserved, SampleCut,
+    SampleEnded, SampleStarted, SessionOpened, Stands,
 };
 use crate::failure::{FailureKind, Retry, SampleFailure};
 use crate::id::{CallId, InputId, Seq, SessionId, TurnId};

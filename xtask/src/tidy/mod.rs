@@ -3,8 +3,10 @@
 //! `rules` lists the exceptions; each other file is one check over a [`Workspace`] value, so
 //! that its tests need neither cargo nor files.
 
+mod allowances;
 mod decisions;
 mod edges;
+mod language;
 mod links;
 mod manifests;
 mod rules;
@@ -45,6 +47,7 @@ fn check(workspace: &Workspace) -> Vec<Finding> {
         technologies::check,
         manifests::check,
         sources::check,
+        language::check,
         decisions::check,
         links::check,
     ];

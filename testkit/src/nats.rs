@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::port::Port;
+use super::port::{Port, data_folder};
 
 /// The variable that names a server for tests, as `nats://HOST:PORT`.
 pub const URL: &str = "WINDLASS_TEST_NATS";
@@ -116,11 +116,19 @@ impl NatsServer {
     /// # Errors
     /// When the program is missing, or does not start; its log is in the words.
     pub fn start_with(nodes: usize, jetstream: &str, more: &str) -> io::Result<Self> {
+        Self::start_in(&data_folder(), nodes, jetstream, more)
+    }
+
+    /// Starts servers as [`start_with`](Self::start_with) does, with their data below `parent`.
+    ///
+    /// # Errors
+    /// When the program is missing or does not start; the error has the server's log.
+    pub fn start_in(parent: &Path, nodes: usize, jetstream: &str, more: &str) -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let program = Self::program().ok_or_else(|| io::Error::other(MISSING))?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("windlass-nats-{}-{number}", std::process::id());
-        let folder = env::temp_dir().join(name);
+        let folder = parent.join(name);
         fs::create_dir(&folder)?;
         let held: Vec<Port> = (0..2 * nodes)
             .map(|_| Port::take())

@@ -1,8 +1,10 @@
-//! Ports that nobody else is given: for servers that are told theirs, end, and come back on it.
+//! Ports and folders for servers of tests. A port stays reserved for a server that ends and comes back.
 
+use std::env;
 use std::io;
 use std::net::{TcpListener, UdpSocket};
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The ports that are taken here: below those that systems hand out to whoever asks for any.
@@ -10,6 +12,16 @@ const PORTS: Range<u16> = 10_000..30_000;
 
 /// How far apart two processes that follow one another begin to look.
 const APART: u32 = 37;
+
+/// Variable that names the folder below which servers of tests keep their data.
+pub(crate) const DATA: &str = "WINDLASS_TEST_DATA";
+
+/// Returns the folder below which servers keep their data: the one that [`DATA`] names, or else the
+/// system's folder for temporary files.
+#[must_use]
+pub(crate) fn data_folder() -> PathBuf {
+    env::var_os(DATA).map_or_else(env::temp_dir, PathBuf::from)
+}
 
 /// A port on 127.0.0.1 that is its holder's until this is dropped.
 ///

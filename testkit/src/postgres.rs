@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::port::Port;
+use super::port::{Port, data_folder};
 
 /// The variable that names a server for tests, as a URL without options.
 pub const URL: &str = "WINDLASS_TEST_POSTGRES";
@@ -92,11 +92,19 @@ impl PostgresServer {
     /// # Errors
     /// When the programs are missing, or do not do it; its log is in the words.
     pub fn start() -> io::Result<Self> {
+        Self::start_in(&data_folder())
+    }
+
+    /// Starts a server as [`start`](Self::start) does, with its data below `parent`.
+    ///
+    /// # Errors
+    /// When the programs are missing or fail; the error has the server's log.
+    pub fn start_in(parent: &Path) -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let programs = Self::programs().ok_or_else(|| io::Error::other(MISSING))?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("windlass-postgres-{}-{number}", std::process::id());
-        let folder = env::temp_dir().join(name);
+        let folder = parent.join(name);
         fs::create_dir(&folder)?;
         let port = Port::take()?;
         let mut command = Command::new("sh");

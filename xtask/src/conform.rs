@@ -1,5 +1,5 @@
-//! `cargo xtask conform [NAME]`: holds an adapter to the conformance suites of the ports that it
-//! serves, and tells how many cases of which suites it was held to.
+//! `cargo xtask conform [NAME]`: runs the conformance suites of an adapter's ports over
+//! it, and prints the number of cases of each suite.
 //!
 //! Each suite's macro puts its cases in a module that is named after it, so a test's path says
 //! which suite it belongs to. An adapter that serves a port and runs no suite fails here.
@@ -10,14 +10,14 @@ use anyhow::{Context as _, bail};
 use serde_json::Value;
 
 use crate::servers::{Servers, Size};
-use crate::step::{cargo, step};
 use crate::test::nextest;
 use xtask::say::say;
+use xtask::step::{cargo, step};
 
-/// What the paths of all cases of all suites have in common, as nextest is told it.
+/// Nextest filter that selects all cases of all suites.
 const CASES: &str = "test(/(^|::)[a-z_]+_suite::/)";
 
-/// Adapters that serve a port which has no suite, with what holds them instead.
+/// Adapters of a port without a suite, with the tests that check them instead.
 const WITHOUT: &[(&str, &str)] = &[(
     "replay",
     "serves the wire, which has no suite; its own tests record and replay",
@@ -26,7 +26,7 @@ const WITHOUT: &[(&str, &str)] = &[(
 /// Runs the suites of one crate, by the last part of its name, or of all adapters.
 ///
 /// # Errors
-/// When there is no such crate, it runs no suite, a case is left out, or one fails.
+/// When the crate does not exist or runs no suite, or when a case is ignored or fails.
 pub(crate) fn run(name: Option<&str>) -> anyhow::Result<()> {
     let members = Member::all()?;
     let wanted: Vec<&Member> = match name {
@@ -53,11 +53,14 @@ pub(crate) fn run(name: Option<&str>) -> anyhow::Result<()> {
             continue;
         }
         let covered = covered(&listed(member)?).with_context(|| member.name.clone())?;
-        let package = ["run", "-p", &member.name, "-E", CASES];
+        let package = ["run", "--ignore-default-filter", "-p", &member.name];
         let servers = Servers::start(Some(member.short()), Size::Cluster)?;
         let mut command = nextest()?;
         servers.tell(&mut command);
-        step(member.short(), command.arg("nextest").args(package))?;
+        step(
+            member.short(),
+            command.arg("nextest").args(package).args(["-E", CASES]),
+        )?;
         let lines = covered.into_iter().map(|(place, cases)| {
             let skipped = match servers.has(around(&place)) {
                 true => "",
@@ -74,12 +77,12 @@ pub(crate) fn run(name: Option<&str>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A crate of the workspace.
+/// Crate of the workspace.
 struct Member {
     name: String,
-    /// Whether it stands among the adapters.
+    /// Set for a crate below `adapters`.
     adapter: bool,
-    /// Whether it knows the ports, so that there is a suite for what it does.
+    /// Set for a crate that depends on the ports, so that a suite exists for it.
     serves: bool,
 }
 
@@ -119,12 +122,12 @@ impl Member {
     }
 }
 
-/// Nextest's own list of a crate's tests.
+/// Returns nextest's list of a crate's suite cases.
 fn listed(member: &Member) -> anyhow::Result<Value> {
     let mut command = nextest()?;
     command.args(["nextest", "list", "--message-format", "json"]);
     let output = command
-        .args(["-p", &member.name, "-E", CASES])
+        .args(["--ignore-default-filter", "-p", &member.name, "-E", CASES])
         .stderr(std::process::Stdio::inherit())
         .output()
         .with_context(|| format!("listing the tests of {}", member.name))?;
@@ -135,10 +138,10 @@ fn listed(member: &Member) -> anyhow::Result<Value> {
         .with_context(|| format!("listing the tests of {}: not JSON", member.name))
 }
 
-/// How many cases of which suite run where, by nextest's list.
+/// Counts the cases of each suite by the place they run in.
 ///
 /// # Errors
-/// When there is none, or one is told to be left out.
+/// When there is no case, or one is ignored.
 fn covered(list: &Value) -> anyhow::Result<BTreeMap<String, usize>> {
     let mut covered = BTreeMap::new();
     let suites = list.get("rust-suites").and_then(Value::as_object);
@@ -161,7 +164,7 @@ fn covered(list: &Value) -> anyhow::Result<BTreeMap<String, usize>> {
     Ok(covered)
 }
 
-/// The suite that a test belongs to, and where it runs: `log_store_suite`, or
+/// Returns the suite of a test and the module around it: `log_store_suite`, or
 /// `provider_suite (chat)`.
 fn place(path: &str) -> Option<String> {
     let (modules, _) = path.rsplit_once("::")?;
@@ -174,7 +177,7 @@ fn place(path: &str) -> Option<String> {
     }
 }
 
-/// Where a suite runs, of what [`place`] says of it; empty for the adapter itself.
+/// Extracts the module around a suite from [`place`]; empty for the adapter itself.
 fn around(place: &str) -> &str {
     let (_, around) = place.split_once(" (").unwrap_or((place, ""));
     around.trim_end_matches(')')

@@ -1,6 +1,6 @@
-//! `cargo xtask coverage`: how many lines of the core its tests run through, by cargo-tarpaulin.
+//! `cargo xtask coverage`: line coverage of the core, by cargo-tarpaulin.
 //!
-//! Counted are the core's own tests and those of the test kit that look at the core. Code that is
+//! Counts the core's own tests and those of the test kit that look at the core. Code that is
 //! only built for tests is left out.
 
 use std::path::Path;
@@ -9,11 +9,11 @@ use std::{fs, io};
 use anyhow::{Context as _, ensure};
 use serde::Deserialize;
 
-use crate::step::{root, step};
-use crate::tools::{Tool, target};
 use xtask::say::say;
+use xtask::step::{root, step};
+use xtask::tools::{Tool, target};
 
-/// Other versions count other lines.
+/// Pinned tool: other versions count other lines.
 const TARPAULIN: Tool = Tool {
     name: "cargo-tarpaulin",
     version: "0.37.5",
@@ -24,26 +24,26 @@ const TARPAULIN: Tool = Tool {
 /// Least share of the lines, in percent.
 const LEAST: u64 = 95;
 
-/// The core has more lines than this: a report of fewer has not looked at it.
+/// Fewest lines that a plausible report counts.
 const LINES: u64 = 2_000;
 
 /// Tests of the kit that look at the core.
 const TESTS: &[&str] = &["turns", "assembler", "laws", "golden"];
 
-/// What cargo-tarpaulin leaves in the workspace's folder when its build is cut off.
+/// File that an interrupted build by cargo-tarpaulin leaves in the workspace's folder.
 const LEFT: &str = "build_rs_cov.profraw";
 
-/// What cargo-tarpaulin reports.
+/// Line counts from the report of cargo-tarpaulin.
 #[derive(Debug, Deserialize)]
 struct Report {
     covered: u64,
     coverable: u64,
 }
 
-/// Says the share of the lines, and which are left out.
+/// Prints the covered share and the lines that no test reaches.
 ///
 /// # Errors
-/// When a test fails, or fewer lines are run through than should be.
+/// When a test fails, or coverage is below [`LEAST`].
 pub(crate) fn run() -> anyhow::Result<()> {
     let folder = target()?.join("coverage");
     let path = folder.join("tarpaulin-report.json");
@@ -81,7 +81,7 @@ fn remove(path: &Path) -> anyhow::Result<()> {
 }
 
 impl Report {
-    /// The share in words.
+    /// Returns the covered share as a sentence, or an error if it is too low.
     fn judge(&self) -> anyhow::Result<String> {
         let Self { covered, coverable } = *self;
         ensure!(

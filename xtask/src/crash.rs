@@ -2,9 +2,9 @@
 
 use clap::ValueEnum;
 
-use crate::step::{cargo, step};
+use xtask::step::{cargo, step};
 
-/// A store that is swept.
+/// Store to sweep.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Store {
     File,
@@ -12,10 +12,10 @@ pub(crate) enum Store {
     Memory,
 }
 
-/// Runs the sweep over one store or all of them. The tests that do it are those of the command.
+/// Runs the full sweep of the command's tests over one store or all of them.
 ///
 /// # Errors
-/// When it does not build, or something is wrong with what a crash leaves.
+/// When it does not build, or a crash leaves a state that breaks a promise.
 pub(crate) fn run(store: Option<Store>) -> anyhow::Result<()> {
     let mut sweep = cargo();
     sweep

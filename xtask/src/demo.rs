@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: what the reference app does, shown on a folder made for it.
+//! `cargo xtask demo`: shows the reference app on a temporary folder.
 
 use std::fs;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::process::Command;
 
 use anyhow::Context as _;
 
-use crate::step::{cargo, step};
 use xtask::say::say;
+use xtask::step::{cargo, step};
 
-/// What lies in the folder that the demo is about.
+/// Files in the demo's folder.
 const FILES: &[(&str, &str)] = &[
     (
         "README.md",
@@ -59,7 +59,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A command of the app on the demo's folder, with no key in reach.
+/// Command of the app on the demo's folder, without the user's keys.
 fn windlass(command: &str, workspace: &Path) -> Command {
     let mut cargo = cargo();
     cargo.args(["run", "--quiet", "--package", "windlass-cli", "--", command]);

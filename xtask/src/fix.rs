@@ -1,6 +1,6 @@
-//! `cargo xtask fix`: mends what a machine can mend.
+//! `cargo xtask fix`: applies the fixes that tools suggest.
 
-use crate::step::{cargo, step};
+use xtask::step::{cargo, step};
 
 /// Applies clippy's own fixes, then formats.
 ///
@@ -11,6 +11,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         "clippy",
         "--workspace",
         "--all-targets",
+        "--all-features",
         "--fix",
         "--allow-dirty",
         "--allow-staged",

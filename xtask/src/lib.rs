@@ -1,7 +1,5 @@
-//! What more than one program of this crate uses: speaking, the bench, and the kit.
+//! Steps, tools and terminal output, which the chores share with the packages beside this one.
 
-#[cfg(feature = "bench")]
-pub mod bench;
-#[cfg(feature = "kit")]
-pub mod kit;
 pub mod say;
+pub mod step;
+pub mod tools;

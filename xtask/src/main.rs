@@ -1,28 +1,25 @@
 //! The project's own chores: `cargo xtask COMMAND`. One file a command.
 
-mod bench_command;
 mod conform;
 mod coverage;
 mod crash;
 mod demo;
 mod fix;
-mod kit_command;
-mod mutants;
+mod own;
 mod servers;
-mod step;
 mod test;
 mod tidy;
-mod tools;
 mod verify;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
-use crate::step::StepFailed;
+use crate::own::Own;
 use xtask::say::complain;
+use xtask::step::StepFailed;
 
-/// Builds, checks and measures Windlass.
+/// Build, check, test and measure Windlass
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Arguments {
@@ -32,72 +29,60 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Checks everything: format, lints, the project's own rules, tests, documentation.
+    /// Check everything: format, lints, the project's own rules, tests, documentation
     Verify,
-    /// Formats, and applies what clippy can mend by itself.
+    /// Apply the fixes that clippy suggests, then format
     Fix,
-    /// Checks the project's own rules: who may depend on whom, and what files look like.
+    /// Check the project's own rules: dependencies between crates, files, links, language
     Tidy,
-    /// Runs all tests; installs cargo-nextest below the target folder where it is missing.
-    Test {
-        /// Handed to `cargo nextest run`, for example `-p windlass-core`.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
-    },
-    /// Runs a turn of the demo model in a temporary folder, then reads it back.
+    /// Run the tests: all of them, or one tier
+    ///
+    /// Builds cargo-nextest below the target folder if it is missing.
+    Test(test::Options),
+    /// Run a turn of the demo model in a temporary folder, then read it back
     Demo,
-    /// Measures the engine against bare loops on this machine, as ratios.
-    Bench {
-        /// Handed to the measuring program; `--help` tells what it takes.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
-    },
-    /// Kills the command at every sync of a turn, and again in its recovery, and judges what is left.
+    /// Measure the engine against bare loops on this machine, as ratios
+    #[command(disable_help_flag = true)]
+    Bench(Passed),
+    /// Kill the command at every sync of a turn and of its recovery, and check the remains
     Crash {
-        /// One store: file, sled or memory (which is refused); all when left out.
+        /// Sweep one store: file, sled or memory (which is refused)
         store: Option<crash::Store>,
     },
-    /// Holds an adapter, or all of them, to the conformance suites of its ports.
+    /// Run the conformance suites over one adapter or all of them
     Conform {
-        /// The adapter, for example `file` or `openai`.
+        /// Name of the adapter, for example `file` or `openai`
         name: Option<String>,
     },
-    /// Finds what tests run against or with (NATS, PostgreSQL, Chromium, Playwright, Schemathesis), or fetches it.
+    /// Find or fetch the programs that tests use: NATS, PostgreSQL, Chromium, Schemathesis
     Servers,
-    /// Measures how many lines of the core its tests run through; fails under 95 per cent.
+    /// Measure line coverage of the core; fails under 95 per cent
     Coverage,
-    /// Draws `docs/state-chart.md` from the reviewed table; `--check` only looks.
-    Diagram {
-        /// Handed to the kit; `--help` tells what it takes.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
-    },
-    /// Goes through every state of the test kit's bounded worlds, as a release.
-    Explore {
-        /// Handed to the kit; `--help` tells what it takes.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
-    },
-    /// Checks the laws in random worlds, as a release: `--worlds N`.
-    Laws {
-        /// Handed to the kit; `--help` tells what it takes.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
-    },
-    /// Checks the golden logs (`--check`), or adds one (`--add NAME FILE`), as a release.
-    Golden {
-        /// Handed to the kit; `--help` tells what it takes.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
-    },
-    /// Shows that each law kills a mutation of the core that no other law kills.
-    Mutants(mutants::Options),
-    /// Simulates many sessions over a faulty log, as a release: `--seeds N [--from SEED]`.
-    Sim {
-        /// Handed to the kit; `--help` tells what it takes.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
-    },
+    /// Draw `docs/state-chart.md` from the reviewed table, or compare it with `--check`
+    #[command(disable_help_flag = true)]
+    Diagram(Passed),
+    /// Search every state of the test kit's bounded worlds, as a release build
+    #[command(disable_help_flag = true)]
+    Explore(Passed),
+    /// Check the laws in random worlds, as a release build: `--worlds N`
+    #[command(disable_help_flag = true)]
+    Laws(Passed),
+    /// Check the golden logs (`--check`), or add one (`--add NAME FILE`)
+    #[command(disable_help_flag = true)]
+    Golden(Passed),
+    /// Show that each law kills a mutation of the core that no other law kills
+    #[command(disable_help_flag = true)]
+    Mutants(Passed),
+    /// Simulate many sessions over a faulty log, as a release build: `--seeds N [--from SEED]`
+    #[command(disable_help_flag = true)]
+    Sim(Passed),
+}
+
+#[derive(Debug, Args)]
+struct Passed {
+    /// Passed to the program of the chore; `--help` lists them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
 }
 
 fn main() -> ExitCode {
@@ -105,19 +90,19 @@ fn main() -> ExitCode {
         Command::Verify => verify::run(),
         Command::Fix => fix::run(),
         Command::Tidy => tidy::run(),
-        Command::Test { arguments } => test::run(&arguments),
+        Command::Test(options) => test::run(&options),
         Command::Demo => demo::run(),
-        Command::Bench { arguments } => bench_command::run(&arguments),
+        Command::Bench(passed) => Own::Bench.run("bench", &passed.arguments),
         Command::Crash { store } => crash::run(store),
         Command::Conform { name } => conform::run(name.as_deref()),
         Command::Servers => servers::fetch(),
         Command::Coverage => coverage::run(),
-        Command::Diagram { arguments } => kit_command::run("diagram", &arguments),
-        Command::Explore { arguments } => kit_command::run("explore", &arguments),
-        Command::Laws { arguments } => kit_command::run("laws", &arguments),
-        Command::Golden { arguments } => kit_command::run("golden", &arguments),
-        Command::Mutants(options) => mutants::run(&options),
-        Command::Sim { arguments } => kit_command::run("sim", &arguments),
+        Command::Diagram(passed) => Own::Kit.command("diagram", &passed.arguments),
+        Command::Explore(passed) => Own::Kit.command("explore", &passed.arguments),
+        Command::Laws(passed) => Own::Kit.command("laws", &passed.arguments),
+        Command::Golden(passed) => Own::Kit.command("golden", &passed.arguments),
+        Command::Mutants(passed) => Own::Mutants.run("mutants", &passed.arguments),
+        Command::Sim(passed) => Own::Kit.command("sim", &passed.arguments),
     };
     let Err(error) = done else {
         return ExitCode::SUCCESS;
@@ -127,4 +112,48 @@ fn main() -> ExitCode {
         .downcast_ref::<StepFailed>()
         .and_then(|failed| u8::try_from(failed.code).ok());
     ExitCode::from(code.unwrap_or(1).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    fn parsed(words: &str) -> String {
+        let words = std::iter::once("xtask").chain(words.split(' '));
+        format!("{:?}", Arguments::try_parse_from(words).unwrap().command)
+    }
+
+    #[test]
+    fn the_commands_are_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_tier_comes_before_the_arguments_for_nextest() {
+        let fast = parsed("test --fast -p windlass-core --no-capture");
+        let passed = r#"["-p", "windlass-core", "--no-capture"]"#;
+        assert!(
+            fast.contains("fast: true") && fast.contains(passed),
+            "{fast}"
+        );
+        let full = parsed("test -p windlass-core");
+        assert!(full.contains("fast: false, nightly: false"), "{full}");
+        assert!(Arguments::try_parse_from(["xtask", "test", "--fast", "--nightly"]).is_err());
+    }
+
+    #[test]
+    fn options_of_another_program_reach_it() {
+        for (words, passed) in [
+            ("bench --help", r#"["--help"]"#),
+            ("explore --jobs 2", r#"["--jobs", "2"]"#),
+            (
+                "mutants --general -- -f core/src/gate.rs",
+                r#"["--general", "--", "-f""#,
+            ),
+        ] {
+            assert!(parsed(words).contains(passed), "{}", parsed(words));
+        }
+    }
 }

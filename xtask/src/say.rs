@@ -1,4 +1,4 @@
-//! Speaking to the person at the terminal. A closed pipe is no reason to stop.
+//! Output to the terminal. A closed pipe does not stop a chore.
 
 use std::fmt::Display;
 use std::io::Write;

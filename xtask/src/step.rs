@@ -1,4 +1,4 @@
-//! A step: one command, shown, timed, and fatal when it fails.
+//! Steps: commands that are printed, timed, and fatal when they fail.
 
 use std::env;
 use std::ffi::OsStr;
@@ -8,17 +8,17 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 
-use xtask::say::say;
+use crate::say::say;
 
-/// A step that ended with another code than 0.
+/// Error of a step that exited with another code than 0.
 #[derive(Debug)]
-pub(crate) struct StepFailed {
-    /// What the step is called.
-    pub(crate) step: String,
-    /// The command as it was shown.
-    pub(crate) shown: String,
-    /// Its exit code; 1 where a signal ended it.
-    pub(crate) code: i32,
+pub struct StepFailed {
+    /// Name of the step.
+    pub step: String,
+    /// Command as printed.
+    pub shown: String,
+    /// Exit code; 1 after a signal.
+    pub code: i32,
 }
 
 impl std::error::Error for StepFailed {}
@@ -34,7 +34,7 @@ impl std::fmt::Display for StepFailed {
 ///
 /// # Errors
 /// [`StepFailed`] when it ends with another code than 0; an error when it cannot be started.
-pub(crate) fn step(name: &str, command: &mut Command) -> anyhow::Result<()> {
+pub fn step(name: &str, command: &mut Command) -> anyhow::Result<()> {
     let shown = shown(command);
     say(format_args!("\n$ {shown}"));
     let started = Instant::now();
@@ -53,16 +53,18 @@ pub(crate) fn step(name: &str, command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The cargo that runs this program, in the workspace's folder.
-pub(crate) fn cargo() -> Command {
+/// Command for the cargo that started this program, in the workspace's folder.
+#[must_use]
+pub fn cargo() -> Command {
     program(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// A program that may run cargo, in the workspace's folder.
+/// Command for a program that may run cargo, in the workspace's folder.
 ///
-/// The variables that `cargo run` sets for a program are taken away again: build scripts look at
-/// them, and would run anew each time a build is started from here and then from a shell.
-pub(crate) fn program(name: impl AsRef<OsStr>) -> Command {
+/// Removes the variables that `cargo run` sets for a program. Build scripts read them and would
+/// rerun whenever a build from here follows one from a shell.
+#[must_use]
+pub fn program(name: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(name);
     command.current_dir(root());
     for (name, _) in env::vars_os() {
@@ -76,11 +78,13 @@ pub(crate) fn program(name: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// The workspace's folder.
-pub(crate) fn root() -> PathBuf {
+/// Root folder of the workspace: the nearest one with a lock file, from the running package upwards.
+#[must_use]
+pub fn root() -> PathBuf {
     let here = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
     let here = here.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
-    here.parent().map_or_else(|| here.clone(), PathBuf::from)
+    let locked = here.ancestors().find(|at| at.join("Cargo.lock").is_file());
+    locked.map_or_else(|| here.clone(), PathBuf::from)
 }
 
 fn shown(command: &Command) -> String {

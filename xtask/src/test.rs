@@ -1,13 +1,19 @@
-//! `cargo xtask test`: all tests, on a machine that has nothing but cargo.
+//! `cargo xtask test`: the tests in three tiers, on a machine that has nothing but cargo.
 //!
 //! The tests run under cargo-nextest, which gives each test a process of its own: tests here kill
-//! processes and fill disks.
+//! processes and fill disks. The profiles in `.config/nextest.toml` define the tiers.
 
 use std::process::Command;
 
+use anyhow::Context as _;
+use clap::Args;
+
+use crate::conform;
+use crate::own::Own;
 use crate::servers::{Servers, Size};
-use crate::step::{cargo, step};
-use crate::tools::Tool;
+use xtask::say::say;
+use xtask::step::{cargo, program, step};
+use xtask::tools::Tool;
 
 const NEXTEST: Tool = Tool {
     name: "cargo-nextest",
@@ -16,29 +22,148 @@ const NEXTEST: Tool = Tool {
     instead: "install cargo-nextest by hand, or run `cargo test --workspace` instead",
 };
 
-/// Runs the examples in the documentation, then all tests; `arguments` go to nextest and leave
-/// the examples out. The summary comes last.
+/// All crates with all their features.
+const EVERYTHING: &[&str] = &["--workspace", "--all-features"];
+
+/// Folders of the code that the suites over the kit's own fakes look at.
+const KIT: &[&str] = &["ports", "testkit"];
+
+/// Branches that a change is compared with, in the order of preference.
+const BASES: &[&str] = &["origin/main", "main", "origin/master", "master"];
+
+/// Random cases of each property in the fast tier, where the full one has 256.
+const FEW_CASES: &str = "64";
+
+/// Variables that widen the sweeps of the nightly tier.
+const WIDE: &[(&str, &str)] = &[
+    ("PROPTEST_CASES", "4096"),
+    ("WINDLASS_CHAOS_SEEDS", "2000"),
+    ("WINDLASS_CRASH", "full"),
+];
+
+/// Tier of tests and arguments for nextest.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Options {
+    /// Run the tests that need no server and no sweep: under two minutes once built.
+    #[arg(long, conflicts_with = "nightly")]
+    fast: bool,
+    /// Run all tests with their widest sweeps, then searches, simulations and mutations.
+    #[arg(long)]
+    nightly: bool,
+    /// Passed to `cargo nextest run`, for example `-p windlass-core`.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
+}
+
+/// Runs a tier of the tests. Arguments for nextest narrow it to one nextest run.
 ///
 /// # Errors
 /// The first step that fails.
-pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
-    if arguments.is_empty() {
-        step(
-            "examples",
-            cargo().args(["test", "--workspace", "--doc", "--quiet"]),
-        )?;
+pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
+    match (options.fast, options.nightly) {
+        (true, _) => fast(&options.arguments),
+        (false, true) => nightly(&options.arguments),
+        (false, false) => full(&options.arguments),
     }
-    let mut tests = nextest()?;
-    tests.arg("nextest").arg("run");
+}
+
+/// Runs the tests that need no server, and the suites over the kit's fakes if the kit changed.
+fn fast(arguments: &[String]) -> anyhow::Result<()> {
+    let mut tests = nextest_run("fast")?;
+    tests.env("PROPTEST_CASES", FEW_CASES);
+    if !arguments.is_empty() {
+        return step("tests", tests.args(arguments));
+    }
+    if changed(KIT).unwrap_or(true) {
+        say("the test kit or the ports changed: the suites over the kit's own fakes run first");
+        let mut suites = nextest_run("fast-kit")?;
+        step("suites", suites.args(["-p", "windlass-testkit"]))?;
+    }
+    step("tests", tests.args(EVERYTHING))
+}
+
+/// Runs the examples in the documentation, then all tests. The summary comes last.
+fn full(arguments: &[String]) -> anyhow::Result<()> {
     if arguments.is_empty() {
-        tests.arg("--workspace");
+        examples()?;
+    }
+    with_servers(&mut nextest_run("default")?, arguments)
+}
+
+/// Runs all tests with the widest sweeps, then the searches, the simulation and the mutations.
+fn nightly(arguments: &[String]) -> anyhow::Result<()> {
+    let mut tests = nextest_run("nightly")?;
+    tests.envs(WIDE.iter().copied());
+    if !arguments.is_empty() {
+        return with_servers(&mut tests, arguments);
+    }
+    examples()?;
+    with_servers(&mut tests, &[])?;
+    // As a cluster of three, whose cases the run before had on one server.
+    conform::run(Some("nats"))?;
+    Own::Kit.command("explore", &[])?;
+    Own::Kit.command("laws", &words(&["--worlds", "100000"]))?;
+    Own::Kit.command("sim", &words(&["--seeds", "20000"]))?;
+    Own::Mutants.run("mutants", &[])
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn examples() -> anyhow::Result<()> {
+    let mut examples = cargo();
+    examples.arg("test").args(EVERYTHING);
+    step("examples", examples.args(["--doc", "--quiet"]))
+}
+
+/// Runs nextest beside the servers that tests need; over everything without arguments.
+fn with_servers(tests: &mut Command, arguments: &[String]) -> anyhow::Result<()> {
+    if arguments.is_empty() {
+        tests.args(EVERYTHING);
     }
     let servers = Servers::start(None, Size::One)?;
-    servers.tell(&mut tests);
+    servers.tell(tests);
     step("tests", tests.args(arguments))
 }
 
-/// The command that is cargo-nextest, built first where it is missing.
+fn nextest_run(profile: &str) -> anyhow::Result<Command> {
+    let mut tests = nextest()?;
+    tests.args(["nextest", "run", "--profile", profile]);
+    Ok(tests)
+}
+
+/// Returns true if the working tree differs below `folders` from the branch that it started from.
+///
+/// # Errors
+/// When git does not answer, or knows none of the usual branches.
+fn changed(folders: &[&str]) -> anyhow::Result<bool> {
+    let base = BASES
+        .iter()
+        .find_map(|base| git(&["merge-base", "HEAD", base]).ok())
+        .context("there is no branch to compare with")?;
+    let tracked = [&["diff", "--name-only", base.trim(), "--"], folders].concat();
+    let new = [
+        &["ls-files", "--others", "--exclude-standard", "--"],
+        folders,
+    ]
+    .concat();
+    Ok(!git(&tracked)?.is_empty() || !git(&new)?.is_empty())
+}
+
+fn git(arguments: &[&str]) -> anyhow::Result<String> {
+    let output = program("git").args(arguments).output();
+    let output = output.with_context(|| format!("cannot start git {}", arguments.join(" ")))?;
+    anyhow::ensure!(
+        output.status.success(),
+        "git {} failed: {}",
+        arguments.join(" "),
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Command for cargo-nextest, which is built first where it is missing.
 ///
 /// # Errors
 /// When it is missing and cannot be built.

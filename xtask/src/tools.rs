@@ -1,4 +1,4 @@
-//! Programs that a chore needs, built once below the target folder where they are missing, so that
+//! Programs that a chore needs. Missing ones are built once below the target folder, so that
 //! nothing outside the checkout changes.
 
 use std::fs;
@@ -7,33 +7,33 @@ use std::process::{Command, Output, Stdio};
 
 use anyhow::Context as _;
 
+use crate::say::say;
 use crate::step::{cargo, program, step};
-use xtask::say::say;
 
-/// A cargo command that comes as a crate of its own.
+/// Cargo command that is distributed as a crate.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Tool {
-    /// The crate, and the program that it installs.
-    pub(crate) name: &'static str,
-    /// The version that is built where there is none.
-    pub(crate) version: &'static str,
-    /// Whether no other version will do: what it finds differs from version to version.
-    pub(crate) pinned: bool,
-    /// What to do where it does not build.
-    pub(crate) instead: &'static str,
+pub struct Tool {
+    /// Name of the crate and of the program that it installs.
+    pub name: &'static str,
+    /// Version that is built if none is installed.
+    pub version: &'static str,
+    /// Requires exactly this version, because findings differ between versions.
+    pub pinned: bool,
+    /// Instruction for a machine on which it does not build.
+    pub instead: &'static str,
 }
 
 impl Tool {
-    /// The program, in the workspace's folder, built first where it is missing. Its first argument
-    /// is the command's name, as cargo gives it.
+    /// Returns the program, to run in the workspace's folder, and builds it first if it is missing.
+    /// Its first argument is the command's name, as cargo passes it.
     ///
     /// # Errors
     /// When it does not build.
-    pub(crate) fn command(&self) -> anyhow::Result<Command> {
+    pub fn command(&self) -> anyhow::Result<Command> {
         Ok(program(self.found()?))
     }
 
-    /// The first argument, as cargo gives it.
+    /// First argument, as cargo passes it.
     fn verb(&self) -> &'static str {
         self.name.strip_prefix("cargo-").unwrap_or(self.name)
     }
@@ -71,11 +71,11 @@ impl Tool {
     }
 }
 
-/// The folder that cargo builds into.
+/// Returns the folder that cargo builds into.
 ///
 /// # Errors
 /// When cargo does not name it.
-pub(crate) fn target() -> anyhow::Result<PathBuf> {
+pub fn target() -> anyhow::Result<PathBuf> {
     let output = cargo()
         .args(["metadata", "--no-deps", "--format-version", "1"])
         .output()

@@ -1,7 +1,7 @@
-//! `cargo xtask verify`: everything that must hold before a change is taken in.
+//! `cargo xtask verify`: all checks that a change must pass before it is merged.
 
-use crate::step::{cargo, step};
 use crate::{test, tidy};
+use xtask::step::{cargo, step};
 
 /// Checks format, lints, the project's own rules, tests and documentation, in that order.
 ///
@@ -14,16 +14,17 @@ pub(crate) fn run() -> anyhow::Result<()> {
         "clippy",
         "--workspace",
         "--all-targets",
+        "--all-features",
         "--",
         "-D",
         "warnings",
     ];
     step("lints", cargo().args(lints))?;
-    test::run(&[])?;
+    test::run(&test::Options::default())?;
     step(
         "documentation",
         cargo()
-            .args(["doc", "--workspace", "--no-deps", "--lib"])
+            .args(["doc", "--workspace", "--all-features", "--no-deps", "--lib"])
             .env("RUSTDOCFLAGS", "-D warnings"),
     )
 }

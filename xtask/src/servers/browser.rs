@@ -1,6 +1,6 @@
-//! What tests of the page are driven with: Debian's Chromium and Node, and `playwright-core` and
-//! `axe-core` from npm, pinned by a lock file and unpacked below the target folder. And the client of
-//! AG-UI in the same way.
+//! Programs that drive the tests of the page: Debian's Chromium and Node, and `playwright-core` and
+//! `axe-core` from npm, pinned by a lock file and unpacked below the target folder. The client of
+//! AG-UI comes in the same way.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -12,25 +12,25 @@ use crate::servers::Servers;
 use crate::servers::packages::{Kept, bounded, debian, on_path};
 use xtask::say::say;
 
-/// The variable that names the program of Chromium.
+/// Variable that names the program of Chromium.
 const CHROMIUM: &str = "WINDLASS_TEST_CHROMIUM";
 
-/// The variable that names the program of Node.
+/// Variable that names the program of Node.
 const NODE: &str = "WINDLASS_TEST_NODE";
 
-/// The variable that names the folder `node_modules` in which `playwright-core` is.
+/// Variable that names the folder `node_modules` with `playwright-core`.
 const PLAYWRIGHT: &str = "WINDLASS_TEST_PLAYWRIGHT";
 
-/// The variable that names the folder `node_modules` in which `@ag-ui/client` is.
+/// Variable that names the folder `node_modules` with `@ag-ui/client`.
 const AGUI: &str = "WINDLASS_TEST_AGUI";
 
-/// The oldest Node that will do.
+/// Oldest major version of Node that works.
 const OLDEST_NODE: u32 = 20;
 
-/// How long npm may take, in seconds.
+/// Time limit of npm, in seconds.
 const NPM_S: u32 = 300;
 
-/// What the three of them are.
+/// Paths of the programs and packages.
 #[derive(Debug)]
 pub(super) struct Browser {
     chromium: String,
@@ -38,10 +38,10 @@ pub(super) struct Browser {
     modules: String,
 }
 
-/// Finds all of it, or fetches what is missing.
+/// Finds the programs and packages, and fetches missing ones.
 ///
 /// # Errors
-/// When a part is neither there nor to be had, with what to do.
+/// When one cannot be found or fetched; the error says what to do.
 pub(super) fn found() -> anyhow::Result<Browser> {
     let chromium = named(CHROMIUM, chromium)?;
     let node = named(NODE, node)?;
@@ -57,7 +57,7 @@ pub(super) fn found() -> anyhow::Result<Browser> {
 }
 
 impl Browser {
-    /// Has tests told of it.
+    /// Passes the paths to tests.
     pub(super) fn tell(self, servers: &mut Servers) {
         servers.variables.extend([
             (CHROMIUM, self.chromium),
@@ -67,7 +67,7 @@ impl Browser {
     }
 }
 
-/// What the environment names, else what is found.
+/// Returns the path in `variable`, or else searches for one.
 fn named(variable: &str, find: impl FnOnce() -> anyhow::Result<PathBuf>) -> anyhow::Result<String> {
     let found = match env::var(variable) {
         Ok(named) => return Ok(named),
@@ -115,7 +115,7 @@ fn node() -> anyhow::Result<PathBuf> {
     Ok(program)
 }
 
-/// The first number of a version such as `v20.20.2`.
+/// Returns the first number of a version such as `v20.20.2`.
 fn major(version: &str) -> Option<u32> {
     let number = version.strip_prefix('v').unwrap_or(version);
     number.split('.').next()?.parse().ok()
@@ -123,11 +123,11 @@ fn major(version: &str) -> Option<u32> {
 
 /// Packages from npm that one lock file pins.
 struct Pinned {
-    /// The folder of the lock file.
+    /// Folder of the lock file.
     folder: &'static str,
-    /// The package that it is for.
+    /// Package that tests import.
     package: &'static str,
-    /// The variable that names another place.
+    /// Variable that names another folder.
     variable: &'static str,
 }
 
@@ -143,10 +143,10 @@ const AGUI_PACKAGES: Pinned = Pinned {
     variable: AGUI,
 };
 
-/// Finds the client of AG-UI, or fetches it, and has tests told of it and of Node.
+/// Finds or fetches the client of AG-UI, and passes its path and Node's to tests.
 ///
 /// # Errors
-/// When a part is neither there nor to be had, with what to do.
+/// When one cannot be found or fetched; the error says what to do.
 pub(super) fn agui(servers: &mut Servers) -> anyhow::Result<()> {
     let node = named(NODE, node)?;
     let modules = named(AGUI, || modules(&node, &AGUI_PACKAGES))?;
@@ -155,7 +155,7 @@ pub(super) fn agui(servers: &mut Servers) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The folder of the packages, installed first where the lock file says others than are there.
+/// Returns the folder of the packages, and installs them if they differ from the lock file.
 fn modules(node: &str, pinned: &Pinned) -> anyhow::Result<PathBuf> {
     let Pinned {
         folder,

@@ -1,5 +1,5 @@
 //! Servers that tests run against: found or fetched, started in temporary folders on loopback ports,
-//! and ended with the chore, however that ends. And programs that tests drive a server of ours with.
+//! and stopped when the chore ends, even if it is killed. Also the programs that drive our server.
 
 mod browser;
 mod nats;
@@ -15,37 +15,46 @@ mod port;
 mod postgres;
 mod schemathesis;
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use xtask::say::say;
+use xtask::step::program;
 
-/// Servers that run, and what tells tests of them.
-#[derive(Default)]
+/// Folder in memory, on systems that have one.
+const MEMORY: &str = "/dev/shm";
+
+/// Free kibibytes that [`MEMORY`] must have to hold the data of servers.
+const ROOM_KIB: u64 = 4 << 20;
+
+/// Running servers, with the variables that name them to tests.
 pub(crate) struct Servers {
+    /// Folder below which they keep their data.
+    data: PathBuf,
     variables: Vec<(&'static str, String)>,
-    /// Modules whose tests lack what they need, and skip.
+    /// Modules whose tests lack a server and skip.
     without: Vec<&'static str>,
-    /// Ended when they are dropped.
+    /// Handles that stop their server on drop.
     running: Vec<Box<dyn std::any::Any>>,
 }
 
-/// How a server runs.
+/// Number of processes of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Size {
-    /// As one process.
+    /// One process for each server.
     One,
-    /// As many as it takes that the loss of one is not felt, where it can.
+    /// A cluster that survives the loss of one process, for servers that have one.
     Cluster,
 }
 
 impl Servers {
-    /// Starts those that an adapter's tests run against, or all for no adapter in particular. One that
-    /// cannot be had is said, and its tests say that they are skipped; `needed` makes that an error.
+    /// Starts the servers of an adapter's tests, or all servers for `None`. With `None`, a missing
+    /// program is reported, and its tests are skipped.
     ///
     /// # Errors
-    /// When one does not start, or one that is needed cannot be had.
+    /// When a server does not start, or a program that the adapter needs is missing.
     pub(crate) fn start(adapter: Option<&str>, size: Size) -> anyhow::Result<Self> {
-        let mut servers = Self::default();
+        let mut servers = Self::none();
         if adapter.is_none_or(|adapter| adapter == "nats") {
             let needed = adapter.is_some();
             match nats::program() {
@@ -82,7 +91,25 @@ impl Servers {
         Ok(servers)
     }
 
-    /// Starts a pooler before a PostgreSQL server. Where there is none, what is held behind one is left out.
+    /// Starts no server. Those that follow, and those that tests start, keep their data in memory if
+    /// there is room: a sync costs microseconds there. They are configured to sync, so stores find the
+    /// durability that they ask for; tests end servers and never the machine.
+    fn none() -> Self {
+        let mut servers = Self {
+            data: port::data_folder(),
+            variables: Vec::new(),
+            without: Vec::new(),
+            running: Vec::new(),
+        };
+        let named = std::env::var_os(port::DATA).is_some();
+        if !named && has_room(Path::new(MEMORY)) {
+            servers.data = PathBuf::from(MEMORY);
+            servers.variables.push((port::DATA, MEMORY.to_owned()));
+        }
+        servers
+    }
+
+    /// Starts a pooler in front of a PostgreSQL server. Without PgBouncer, the pooled cases are skipped.
     ///
     /// # Errors
     /// When it does not start.
@@ -97,12 +124,12 @@ impl Servers {
         pgbouncer::start(server, self)
     }
 
-    /// Whether the tests in modules of this name have what they need.
+    /// Returns true when the tests in modules of this name can run.
     pub(crate) fn has(&self, module: &str) -> bool {
         !self.without.contains(&module)
     }
 
-    /// Tells a command of the servers.
+    /// Sets the variables that name the servers on a command.
     pub(crate) fn tell(&self, command: &mut Command) {
         for (name, value) in &self.variables {
             command.env(name, value);
@@ -114,16 +141,42 @@ impl Servers {
     }
 }
 
-/// `cargo xtask servers`: finds or fetches the servers' programs, and those that drive ours.
+/// Returns true if the folder exists and has [`ROOM_KIB`] free.
+fn has_room(folder: &Path) -> bool {
+    let df = program("df").arg("-Pk").arg(folder).output();
+    df.is_ok_and(|df| free_kib(&String::from_utf8_lossy(&df.stdout)) >= Some(ROOM_KIB))
+}
+
+/// Reads the fourth column of the second line that `df -Pk` prints.
+fn free_kib(printed: &str) -> Option<u64> {
+    let columns = printed.lines().nth(1)?;
+    columns.split_whitespace().nth(3)?.parse().ok()
+}
+
+/// Runs `cargo xtask servers`: finds or fetches all programs that tests use.
 ///
 /// # Errors
-/// When one can neither be found nor fetched.
+/// When one cannot be found or fetched.
 pub(crate) fn fetch() -> anyhow::Result<()> {
     nats::program()?;
     postgres::program()?;
     pgbouncer::program()?;
     browser::found()?;
-    browser::agui(&mut Servers::default())?;
+    browser::agui(&mut Servers::none())?;
     schemathesis::found()?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_free_room_of_a_folder_is_read() {
+        let printed = "Filesystem 1024-blocks Used Available Capacity Mounted on\n\
+                       tmpfs          12341316   16  12341300       1% /dev/shm\n";
+        assert_eq!(free_kib(printed), Some(12_341_300));
+        assert_eq!(free_kib("df: no such folder\n"), None);
+        assert!(!has_room(Path::new("no-such-folder-here")));
+    }
 }

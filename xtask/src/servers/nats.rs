@@ -9,9 +9,9 @@ use std::process::Command;
 use anyhow::{Context as _, bail};
 
 use crate::servers::{Servers, Size};
-use crate::step::step;
-use crate::tools::target;
 use xtask::say::say;
+use xtask::step::step;
+use xtask::tools::target;
 
 #[allow(
     dead_code,
@@ -24,29 +24,29 @@ use super::port;
 
 use server::{MISSING, NatsServer, REPLICAS, URL};
 
-/// The version that is fetched. Debian 12 has 2.9 and Debian 13 has 2.10; testing has this one.
+/// Version to fetch. Debian 12 has 2.9 and Debian 13 has 2.10; testing has this one.
 const VERSION: &str = "2.15.1";
 
-/// Its packages: the architecture as Rust calls it, the file in Debian's pool, its SHA-256.
+/// Packages by architecture, as Rust names it: the file in Debian's pool and its SHA-256.
 const PACKAGES: &[(&str, &str, &str)] = &[(
     "x86_64",
     "nats-server_2.15.1-1_amd64.deb",
     "31ef4ceaa84e8248d449e508472e3770c17c3695cb5cb0ee96e03912724ea884",
 )];
 
-/// Where the package is below a mirror.
+/// Path of the package below a mirror.
 const POOL: &str = "pool/main/n/nats-server";
 
-/// Debian's keys, as its package of them installs them.
+/// Debian's signing keys, installed by debian-archive-keyring.
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// The mirror where the machine names none.
+/// Mirror for a machine that names none.
 const MIRROR: &str = "http://deb.debian.org/debian";
 
 /// Finds the program, or fetches it.
 ///
 /// # Errors
-/// When it is neither there nor to be had, with what to do.
+/// When it cannot be found or fetched; the error says what to do.
 pub(super) fn program() -> anyhow::Result<()> {
     if let Ok(url) = env::var(URL) {
         say(format_args!(
@@ -74,11 +74,12 @@ pub(super) fn start(servers: &mut Servers, size: Size) -> anyhow::Result<()> {
         Size::One => 1,
         Size::Cluster => 3,
     };
-    let running = NatsServer::start_with(nodes, "sync_interval: always", "");
+    let running = NatsServer::start_in(&servers.data, nodes, "sync_interval: always", "");
     let running = running.context("starting nats-server")?;
     let url = running.url();
     say(format_args!(
-        "nats: {nodes} of nats-server at {url}, each syncs before it answers"
+        "nats: {nodes} of nats-server at {url}, each syncs before it answers; data in {}",
+        servers.data.display()
     ));
     servers.variables.push((URL, url));
     servers.variables.push((REPLICAS, nodes.to_string()));
@@ -86,7 +87,7 @@ pub(super) fn start(servers: &mut Servers, size: Size) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Fetches the package, holds it to its digest, and unpacks the program.
+/// Fetches the package, verifies its digest, and unpacks the program.
 fn fetch() -> anyhow::Result<()> {
     let package = PACKAGES
         .iter()
@@ -183,7 +184,7 @@ fn remove(folder: &Path) {
     let _ = fs::remove_dir_all(folder);
 }
 
-/// The machine's Debian mirror, as apt is told of it.
+/// Returns the Debian mirror that apt is configured with.
 fn mirror() -> String {
     let folder = PathBuf::from("/etc/apt");
     let parts = fs::read_dir(folder.join("sources.list.d"));

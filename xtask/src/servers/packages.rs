@@ -1,5 +1,5 @@
-//! Packages that are fetched: from Debian onto the machine, from others into a folder below the target
-//! folder, and never for longer than a bound.
+//! Installation of packages: from Debian onto the machine, others into a folder below the target
+//! folder, each step with a time limit.
 
 use std::env;
 use std::ffi::OsStr;
@@ -10,17 +10,17 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail, ensure};
 
-use crate::step::{program, root, step};
-use crate::tools::target;
 use xtask::say::say;
+use xtask::step::{program, root, step};
+use xtask::tools::target;
 
-/// How long apt may take, in seconds.
+/// Time limit of apt, in seconds.
 const APT_S: u32 = 600;
 
-/// How long a program that was told to end may take to do so, in seconds.
+/// Time between the signals TERM and KILL, in seconds.
 const GRACE_S: u32 = 10;
 
-/// A program that is ended when it takes longer than so many seconds.
+/// Command that is ended after this many seconds.
 pub(super) fn bounded(seconds: u32, name: impl AsRef<OsStr>) -> Command {
     let mut command = program("timeout");
     command.arg(format!("--kill-after={GRACE_S}"));
@@ -28,7 +28,7 @@ pub(super) fn bounded(seconds: u32, name: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// The first of these programs that is on the path.
+/// Returns the first of the programs that is on the path.
 pub(super) fn on_path(names: &[&str]) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let mut places = names
@@ -37,10 +37,10 @@ pub(super) fn on_path(names: &[&str]) -> Option<PathBuf> {
     places.find(|place| place.is_file())
 }
 
-/// Installs a package of Debian's, where this user may.
+/// Installs a package of Debian, which needs root.
 ///
 /// # Errors
-/// When this user may not, or apt fails.
+/// When the user is not root, or apt fails.
 pub(super) fn debian(package: &str) -> anyhow::Result<()> {
     let owner = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
     ensure!(
@@ -60,17 +60,17 @@ pub(super) fn debian(package: &str) -> anyhow::Result<()> {
     apt(&["install", "-y", "-qq", "--no-install-recommends", package])
 }
 
-/// A folder of packages below the target folder, of which files in the tree say what is in it.
+/// Folder of packages below the target folder, with the files in the tree that pin them.
 #[derive(Debug)]
 pub(super) struct Kept {
-    /// Where the packages are.
+    /// Folder of the packages.
     pub(super) folder: PathBuf,
-    /// What the files in the tree say, by their names.
+    /// Contents of the files in the tree, by name.
     says: Vec<(&'static str, String)>,
 }
 
 impl Kept {
-    /// Of the files below `xtask/tools/NAME`.
+    /// Reads the files below `xtask/tools/NAME`.
     ///
     /// # Errors
     /// When one of them cannot be read.
@@ -89,7 +89,7 @@ impl Kept {
         Ok(Self { folder, says })
     }
 
-    /// Whether what is there is what the files in the tree say.
+    /// Returns true when the installed packages match the files in the tree.
     pub(super) fn fits(&self) -> bool {
         self.marker().is_file()
             && self.says.iter().all(|(file, text)| {
@@ -97,7 +97,7 @@ impl Kept {
             })
     }
 
-    /// Takes away what is there, and lays the files beside where the packages will be.
+    /// Empties the folder and copies the pinning files into it.
     ///
     /// # Errors
     /// When the folder cannot be changed.
@@ -124,10 +124,10 @@ impl Kept {
         step(name, command).with_context(|| format!("in {}", self.folder.display()))
     }
 
-    /// Says that all is there.
+    /// Marks the installation as complete.
     ///
     /// # Errors
-    /// When that cannot be written.
+    /// When the marker cannot be written.
     pub(super) fn done(&self) -> anyhow::Result<()> {
         let marker = self.marker();
         fs::write(&marker, "").with_context(|| format!("writing {}", marker.display()))

@@ -1,4 +1,4 @@
-//! PgBouncer, before the PostgreSQL server of a run: the one that the machine has, else Debian's package.
+//! PgBouncer in front of the PostgreSQL server of a run: the installed one, else Debian's package.
 
 use std::env;
 
@@ -18,10 +18,10 @@ use super::port;
 
 use pooler::{MISSING, PgBouncer, URL};
 
-/// Finds the program, or installs it where this user may.
+/// Finds the program, or installs it if the user is root.
 ///
 /// # Errors
-/// When it is neither there nor to be had, with what to do.
+/// When it cannot be found or installed; the error says what to do.
 pub(super) fn program() -> anyhow::Result<()> {
     if env::var_os(URL).is_some() {
         say(format_args!("pgbouncer: the one that {URL} names is used"));
@@ -37,7 +37,7 @@ pub(super) fn program() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Starts one before this server, unless the environment names one.
+/// Starts a pooler in front of the server, unless the environment names one.
 ///
 /// # Errors
 /// When it does not start.

@@ -1,4 +1,4 @@
-//! PostgreSQL: the programs that the machine has, else Debian's package.
+//! PostgreSQL: the installed programs, else Debian's package.
 
 use std::env;
 use std::os::unix::fs::MetadataExt as _;
@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::{Context as _, ensure};
 
 use crate::servers::Servers;
-use crate::step::{program as command, step};
 use xtask::say::say;
+use xtask::step::{program as command, step};
 
 #[allow(
     dead_code,
@@ -21,10 +21,10 @@ use super::port;
 
 use server::{MISSING, PostgresServer, URL};
 
-/// Finds the programs, or installs them where this user may.
+/// Finds the programs, or installs them if the user is root.
 ///
 /// # Errors
-/// When they are neither there nor to be had, with what to do.
+/// When they cannot be found or installed; the error says what to do.
 pub(super) fn program() -> anyhow::Result<()> {
     if env::var_os(URL).is_some() {
         say(format_args!(
@@ -60,7 +60,7 @@ fn apt(arguments: &[&str]) -> anyhow::Result<()> {
     step("install postgresql", &mut apt).context(MISSING)
 }
 
-/// Starts a server, unless the environment names one; answers its URL.
+/// Starts a server, unless the environment names one, and returns its URL.
 ///
 /// # Errors
 /// When it does not start.
@@ -68,7 +68,8 @@ pub(super) fn start(servers: &mut Servers) -> anyhow::Result<String> {
     if let Ok(url) = env::var(URL) {
         return Ok(url);
     }
-    let server = PostgresServer::start().context("starting PostgreSQL for the tests")?;
+    let server = PostgresServer::start_in(&servers.data);
+    let server = server.context("starting PostgreSQL for the tests")?;
     say(format_args!(
         "postgres: a server on port {} for this run, in {}",
         server.port(),

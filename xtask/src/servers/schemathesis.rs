@@ -1,4 +1,4 @@
-//! Schemathesis, which tries a server against its own OpenAPI document: from PyPI, pinned with all that
+//! Schemathesis, which tests a server against its own OpenAPI document: from PyPI, pinned with all that
 //! it needs by digests, in a virtual environment below the target folder.
 
 use std::env;
@@ -9,16 +9,16 @@ use crate::servers::Servers;
 use crate::servers::packages::{Kept, bounded, on_path};
 use xtask::say::say;
 
-/// The variable that names its program.
+/// Variable that names the program.
 const SCHEMATHESIS: &str = "WINDLASS_TEST_SCHEMATHESIS";
 
-/// How long each step of the installation may take, in seconds.
+/// Time limit of each step of the installation, in seconds.
 const STEP_S: u32 = 300;
 
 /// Finds the program, or installs it.
 ///
 /// # Errors
-/// When it is neither there nor to be had, with what to do.
+/// When it cannot be found or installed; the error says what to do.
 pub(super) fn found() -> anyhow::Result<String> {
     if let Ok(program) = env::var(SCHEMATHESIS) {
         say(format_args!(
@@ -47,7 +47,7 @@ pub(super) fn found() -> anyhow::Result<String> {
     name.with_context(|| format!("{} is not UTF-8", program.display()))
 }
 
-/// Has tests told of the program.
+/// Passes the path of the program to tests.
 pub(super) fn tell(program: String, servers: &mut Servers) {
     servers.variables.push((SCHEMATHESIS, program));
 }

@@ -1,4 +1,4 @@
-//! Decision records are numbered from 0001 without a gap, and open with a title.
+//! Checks decision records: numbers from 0001 without a gap, and a title in the first line.
 
 use crate::tidy::Finding;
 use crate::tidy::workspace::Workspace;
@@ -45,7 +45,7 @@ pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
     findings
 }
 
-/// The number of `NNNN-words.md`.
+/// Returns the number of `NNNN-words.md`.
 fn number(name: &str) -> Option<u32> {
     let (number, words) = name.split_once('-')?;
     let digits = number.len() == 4 && number.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Edges between our crates, and the foreign crates that the inner layers may have.
+//! Checks of dependencies between our crates, and of the inner layers on foreign crates.
 
 use crate::tidy::Finding;
 use crate::tidy::rules::{EDGES, FOREIGN, Kind, Layer};
@@ -32,7 +32,7 @@ pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
     findings
 }
 
-/// An edge between two of our crates.
+/// Checks an edge between two of our crates.
 fn inner(
     package: &Package,
     layer: Layer,
@@ -57,7 +57,7 @@ fn inner(
     ))
 }
 
-/// A dependency of an inner layer on somebody else's crate, or of anything on a build script.
+/// Checks a dependency on a foreign crate, and refuses build scripts.
 fn foreign(package: &Package, layer: Layer, dependency: &Dependency) -> Option<Finding> {
     let allowed = FOREIGN.iter().find(|row| row.0 == layer).map(|row| row.1);
     let fine = match dependency.kind {
@@ -77,7 +77,7 @@ fn foreign(package: &Package, layer: Layer, dependency: &Dependency) -> Option<F
     Some(Finding::new(package.manifest(), edge, TABLE))
 }
 
-/// The core stays without the standard library, which is what keeps clocks and files out of it.
+/// Checks that the core does without the standard library, which keeps clocks and files out of it.
 fn no_std(workspace: &Workspace, package: &Package, layer: Layer) -> Vec<Finding> {
     if layer != Layer::Core {
         return Vec::new();
@@ -128,10 +128,12 @@ mod tests {
             package("windlass-file", "adapters/file"),
             package("windlass-engine", "app/engine"),
             package("windlass", "app/windlass"),
+            package("windlass-server", "app/server"),
             package("windlass-kit-log", "adapters/kit/log"),
             package("windlass-cli", "app/cli"),
             package("windlass-testkit", "testkit"),
             package("xtask", "xtask"),
+            package("xtask-bench", "xtask/bench"),
         ]
     }
 
@@ -168,6 +170,7 @@ mod tests {
             ("windlass-cli", Kind::Dev, "windlass-kit-log"),
             ("windlass", Kind::Normal, "windlass-sled"),
             ("xtask", Kind::Normal, "windlass-cli"),
+            ("xtask-bench", Kind::Normal, "xtask"),
             ("windlass-core", Kind::Dev, "proptest"),
         ] {
             assert_eq!(adding(from, kind, to), [""; 0], "{from} -> {to}");
@@ -196,6 +199,7 @@ mod tests {
             ("windlass", Kind::Normal, "windlass-kit-log"),
             ("windlass", Kind::Normal, "windlass-server"),
             ("windlass-server", Kind::Normal, "windlass"),
+            ("windlass-testkit", Kind::Normal, "xtask"),
             ("windlass-sled", Kind::Build, "cc"),
         ] {
             let found = adding(from, kind, to);

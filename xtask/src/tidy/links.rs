@@ -1,4 +1,4 @@
-//! Links in Markdown that point into the checkout point at something.
+//! Checks that links in Markdown lead to existing files.
 
 use crate::tidy::Finding;
 use crate::tidy::workspace::Workspace;
@@ -29,7 +29,7 @@ fn exists(workspace: &Workspace, path: &str) -> bool {
     path.is_empty() || workspace.paths.contains(path)
 }
 
-/// Targets of links into the checkout, with their line numbers, outside code.
+/// Returns the targets of links into the checkout, with their line numbers, outside code.
 fn targets(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     let mut fenced = false;
@@ -55,14 +55,14 @@ fn targets(text: &str) -> Vec<(usize, &str)> {
     found
 }
 
-/// Whether a target is a path: no address, no place on the same page, no Rust item.
+/// Returns true for a path: no URL, no anchor on the same page, no Rust item.
 fn is_path(target: &str) -> bool {
     let elsewhere = target.contains("://") || target.starts_with("mailto:");
     let item = target.contains("::");
     !target.is_empty() && !elsewhere && !item && !target.starts_with('#')
 }
 
-/// The path from the root that a target on a page means; none when it leads out of the checkout.
+/// Resolves a target on a page to a path from the root; `None` outside of the checkout.
 fn resolve(page: &str, target: &str) -> Option<String> {
     let target = target.split('#').next().unwrap_or(target);
     let folder = page.rsplit_once('/').map_or("", |(folder, _)| folder);

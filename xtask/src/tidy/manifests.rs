@@ -1,4 +1,4 @@
-//! What every crate states and every checkout has.
+//! Checks of manifests and of the files that every checkout has.
 
 use crate::tidy::Finding;
 use crate::tidy::rules::{LICENSE, Layer, PRESENT};
@@ -59,7 +59,7 @@ fn states(workspace: &Workspace, package: &Package) -> Vec<Finding> {
     findings
 }
 
-/// The lines of one section of a manifest.
+/// Returns the lines of one section of a manifest.
 fn section<'a>(text: &'a str, head: &'a str) -> impl Iterator<Item = &'a str> {
     let mut lines = text.lines().map(str::trim);
     let found = lines.any(|line| line == head);
@@ -124,6 +124,6 @@ mod tests {
     fn missing_licence_texts_are_found() {
         let found = check(&workspace(&[], &[("README.md", "")]));
         let places: Vec<&str> = found.iter().map(|finding| finding.place.as_str()).collect();
-        assert_eq!(places, ["LICENSE-APACHE", "LICENSE-MIT"]);
+        assert_eq!(places, ["CONTRIBUTING.md", "LICENSE-APACHE", "LICENSE-MIT"]);
     }
 }

@@ -1,10 +1,12 @@
-//! `cargo xtask tidy`: the project's own rules, as data and as checks that are pure.
+//! `cargo xtask tidy`: the project's own rules, as data and as pure checks.
 //!
-//! What is allowed stands in `rules`; each other file is one check over a [`Workspace`] value, so
+//! `rules` lists the exceptions; each other file is one check over a [`Workspace`] value, so
 //! that its tests need neither cargo nor files.
 
+mod allowances;
 mod decisions;
 mod edges;
+mod language;
 mod links;
 mod manifests;
 mod rules;
@@ -14,14 +16,14 @@ mod workspace;
 
 use std::fmt;
 
-use crate::step::root;
 use crate::tidy::workspace::Workspace;
 use xtask::say::{complain, say};
+use xtask::step::root;
 
 /// Checks the rules.
 ///
 /// # Errors
-/// When one is broken; each break is printed with what to do about it.
+/// When one is broken; each finding is printed with its remedy.
 pub(crate) fn run() -> anyhow::Result<()> {
     let workspace = Workspace::load(&root())?;
     let findings = check(&workspace);
@@ -38,27 +40,28 @@ pub(crate) fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// All that is wrong, in a stable order.
+/// Returns all findings in a stable order.
 fn check(workspace: &Workspace) -> Vec<Finding> {
     let checks = [
         edges::check,
         technologies::check,
         manifests::check,
         sources::check,
+        language::check,
         decisions::check,
         links::check,
     ];
     checks.iter().flat_map(|check| check(workspace)).collect()
 }
 
-/// A rule that is broken.
+/// Breach of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Finding {
-    /// Where: a file, with a line where there is one.
+    /// File, with a line if there is one.
     place: String,
-    /// What is wrong.
+    /// Rule that is broken, in a few words.
     wrong: String,
-    /// What to do about it.
+    /// Instruction that removes the finding.
     remedy: String,
 }
 

@@ -1,26 +1,26 @@
-//! The rules as data: what is on these lists is allowed, what is not is found.
+//! The rules as data: entries of these lists are allowed, everything else is a finding.
 
-/// What a crate is. It follows from its folder.
+/// Layer of a crate. It follows from the crate's folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layer {
     Core,
     Ports,
-    /// What adapters of one kind have in common, without a technology of its own.
+    /// Code that adapters of one kind share, without a technology of its own.
     Kit,
-    /// The network that provider adapters are handed; their tests use the real one.
+    /// Network that provider adapters receive; their tests use the real one.
     Transport,
     Adapter,
     Engine,
-    /// The crate that embedders add: re-exports behind features.
+    /// Crate that embedders add: re-exports behind features.
     Facade,
-    /// What clients call over a network: a library that is handed its engines.
+    /// Network interface for clients: a library that receives its engines.
     Server,
     App,
     Testkit,
     Xtask,
 }
 
-/// What kind of dependency an edge is.
+/// Kind of dependency that an edge is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Normal,
@@ -28,7 +28,7 @@ pub(super) enum Kind {
     Build,
 }
 
-/// Which folder holds which layer; `*` is one folder name, and the first match counts.
+/// Layers by folder; `*` is one folder name, and the first match counts.
 pub(super) const FOLDERS: &[(&str, Layer)] = &[
     ("core", Layer::Core),
     ("ports", Layer::Ports),
@@ -41,9 +41,10 @@ pub(super) const FOLDERS: &[(&str, Layer)] = &[
     ("app/*", Layer::App),
     ("testkit", Layer::Testkit),
     ("xtask", Layer::Xtask),
+    ("xtask/*", Layer::Xtask),
 ];
 
-/// Which layer may depend on which, by kind of dependency. No row, no edge.
+/// Allowed dependencies between layers, by kind. No row, no edge.
 pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
     (Layer::Ports, Kind::Normal, &[Layer::Core]),
     (Layer::Kit, Kind::Normal, &[Layer::Core, Layer::Ports]),
@@ -160,6 +161,7 @@ pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
             Layer::Server,
             Layer::App,
             Layer::Testkit,
+            Layer::Xtask,
         ],
     ),
     (
@@ -176,11 +178,12 @@ pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
             Layer::Server,
             Layer::App,
             Layer::Testkit,
+            Layer::Xtask,
         ],
     ),
 ];
 
-/// Layers whose foreign dependencies are counted: they may have these and no other.
+/// Layers with a closed list of foreign dependencies.
 pub(super) const FOREIGN: &[(Layer, &[&str])] = &[
     (Layer::Core, &["serde", "thiserror"]),
     (
@@ -226,8 +229,8 @@ pub(super) const HOMES: &[(&str, &[&str])] = &[
 
 /// Plain libraries: no technology of their own, so any number of crates may use them.
 ///
-/// `rustls` is one of them: a protocol over TCP other than HTTP brings its own connections, and TLS is
-/// how each of them is made secret, not what any of them is.
+/// `rustls` is one of them: each protocol over TCP makes its own connections, and all of them need
+/// TLS.
 pub(super) const SHARED: &[&str] = &[
     "anyhow",
     "async-trait",
@@ -255,36 +258,41 @@ pub(super) const SHARED: &[&str] = &[
     "url",
 ];
 
-/// The licence that every crate states.
+/// Licence that every crate states.
 pub(super) const LICENSE: &str = "MIT OR Apache-2.0";
 
 /// Files that every checkout has.
-pub(super) const PRESENT: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT", "README.md"];
+pub(super) const PRESENT: &[&str] = &[
+    "CONTRIBUTING.md",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "README.md",
+];
 
-/// The most lines of a source file.
+/// Maximum number of lines of a source file.
 pub(super) const LINES: usize = 500;
 
 /// Source files that may be longer, each with the reason.
 pub(super) const LONG: &[(&str, &str)] = &[];
 
-/// What may come before a text that is looked for.
+/// Condition on the text before a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Before {
     Anything,
     /// Not a letter, a digit or `_`.
     NoWord,
-    /// As `NoWord`, and no quotation mark: who quotes a mark speaks about it.
+    /// As `NoWord`, and no quotation mark: a quoted mark is only mentioned.
     NoQuote,
     /// Not a part of a longer path.
     NoPath,
 }
 
-/// A text that no file may hold.
+/// Text that no file may contain.
 #[derive(Debug)]
 pub(super) struct Forbidden {
     pub(super) text: &'static str,
     pub(super) before: Before,
-    /// Endings of the names of the files that are looked through.
+    /// Name endings of the files to search.
     pub(super) files: &'static [&'static str],
     pub(super) remedy: &'static str,
 }
@@ -296,7 +304,7 @@ const UNFINISHED: &str = "finish it, or leave it out and say so in docs/";
 const FOREIGN_PATH: &str = "the text must hold on every machine: use a relative or temporary path";
 const DASH: &str = "use a comma, a colon, parentheses or a new sentence";
 
-/// Texts that no file may hold. They are put together here so that this file does not hold them.
+/// Texts that no file may contain. They are concatenated here so that this file does not contain them.
 pub(super) const FORBIDDEN: &[Forbidden] = &[
     forbidden(concat!("to", "do!"), Before::NoWord, SOURCES, UNFINISHED),
     forbidden(
@@ -334,7 +342,7 @@ const fn forbidden(
     }
 }
 
-/// The layer of the crate in this folder.
+/// Returns the layer of the crate in this folder.
 pub(super) fn layer(folder: &str) -> Option<Layer> {
     let fits = |pattern: &str| match pattern.strip_suffix("/*") {
         None => pattern == folder,
@@ -360,6 +368,7 @@ mod tests {
         assert_eq!(layer("app/windlass"), Some(Layer::Facade));
         assert_eq!(layer("app/cli"), Some(Layer::App));
         assert_eq!(layer("adapters/kit/log"), Some(Layer::Kit));
+        assert_eq!(layer("xtask/bench"), Some(Layer::Xtask));
         assert_eq!(layer("adapters/a/b"), None);
         assert_eq!(layer("adapters"), None);
         assert_eq!(layer("tools"), None);

@@ -1,4 +1,4 @@
-//! What files look like: how they open, how long they are, and what they never hold.
+//! Checks of files: their first line, their length, and texts that they must not contain.
 
 use crate::tidy::Finding;
 use crate::tidy::rules::{Before, FORBIDDEN, Forbidden, LINES, LONG};
@@ -14,7 +14,7 @@ pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
     findings
 }
 
-/// A source file says first what is in it. A crate may be described by its README instead.
+/// Checks that a source file opens with a `//!` sentence or, for a crate, with its README.
 fn opening(path: &str, text: &str) -> Option<Finding> {
     let opens = text.starts_with("//! ") || text.starts_with("#![doc = include_str!(");
     if !path.ends_with(".rs") || opens {
@@ -27,7 +27,7 @@ fn opening(path: &str, text: &str) -> Option<Finding> {
     ))
 }
 
-/// Files that are too long, and reasons that no file needs any more.
+/// Finds files that are too long, and exceptions that no file needs any more.
 fn lengths(workspace: &Workspace, long: &[(&str, &str)]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in &workspace.texts {
@@ -55,7 +55,7 @@ fn lengths(workspace: &Workspace, long: &[(&str, &str)]) -> Vec<Finding> {
     findings
 }
 
-/// Lines that hold a text that no file may hold.
+/// Finds lines with a forbidden text.
 fn holding(path: &str, text: &str, rule: &Forbidden) -> Vec<Finding> {
     if !rule.files.iter().any(|ending| path.ends_with(ending)) {
         return Vec::new();
@@ -86,7 +86,7 @@ fn holds(line: &str, rule: &Forbidden) -> bool {
     })
 }
 
-/// The text with what is not ASCII written by its number: some dashes look like others.
+/// Escapes characters outside of ASCII: some dashes look alike.
 fn spelled(text: &str) -> String {
     let letter = |letter: char| {
         if letter.is_ascii() {

@@ -1,6 +1,6 @@
-//! A technology has one home: the crate that adapts it, and no other, depends on it.
+//! Checks that a technology has one home: only the crate that adapts it depends on it.
 //!
-//! The layer `Xtask` is left out: it measures technologies bare, and is part of no product.
+//! The layer `Xtask` is exempt: it measures technologies bare, and is part of no product.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::tidy::Finding;
 use crate::tidy::rules::{HOMES, Kind, Layer, SHARED};
 use crate::tidy::workspace::{Package, Workspace};
 
-/// Finds technologies outside their homes, and foreign crates that came to have two parents.
+/// Finds technologies outside their homes, and unlisted foreign crates with two parents.
 pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (technology, parents) in parents(workspace) {
@@ -33,7 +33,7 @@ pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
     findings
 }
 
-/// Foreign crates with those of ours that depend on them in what is shipped.
+/// Returns foreign crates with our published crates that depend on them.
 fn parents(workspace: &Workspace) -> BTreeMap<&str, Vec<&Package>> {
     let mut parents: BTreeMap<&str, Vec<&Package>> = BTreeMap::new();
     let shipped = workspace
@@ -122,7 +122,7 @@ mod tests {
         )];
         let found = findings(&packages);
         assert_eq!(found.len(), 1);
-        assert!(found[0].contains("windlass depends on sled, whose home is adapters/sled"));
+        assert!(found[0].contains("windlass-engine depends on sled, whose home is adapters/sled"));
     }
 
     #[test]

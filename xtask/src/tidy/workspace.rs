@@ -1,4 +1,4 @@
-//! The workspace as a value: its crates as cargo sees them, its files as they lie on disk.
+//! The workspace as a value: its crates from `cargo metadata`, its files from disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,19 +7,19 @@ use std::path::Path;
 use anyhow::Context as _;
 use serde::Deserialize;
 
-use crate::step::cargo;
 use crate::tidy::rules::{Kind, Layer, layer};
+use xtask::step::cargo;
 
 /// Endings of the names of files that are read as text.
 const READ: &[&str] = &[".rs", ".toml", ".md", ".sh", ".ci/run"];
 
-/// Folders that hold nothing of ours.
+/// Folders to skip: they hold no sources.
 const SKIPPED: &[&str] = &["target", ".git", ".windlass"];
 
-/// What the checks look at.
+/// Input of the checks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Workspace {
-    /// Our crates.
+    /// Crates of the workspace.
     pub(super) packages: Vec<Package>,
     /// Text files by their path from the root, with `/`.
     pub(super) texts: BTreeMap<String, String>,
@@ -27,18 +27,18 @@ pub(super) struct Workspace {
     pub(super) paths: BTreeSet<String>,
 }
 
-/// A crate of ours.
+/// Crate of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Package {
     pub(super) name: String,
-    /// Its folder, from the root.
+    /// Folder, relative to the root.
     pub(super) folder: String,
     pub(super) license: Option<String>,
     pub(super) description: Option<String>,
     pub(super) dependencies: Vec<Dependency>,
 }
 
-/// A dependency of a crate of ours.
+/// Dependency of a crate of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Dependency {
     pub(super) name: String,
@@ -48,10 +48,10 @@ pub(super) struct Dependency {
 }
 
 impl Workspace {
-    /// Asks cargo and reads the files.
+    /// Runs `cargo metadata` and reads the files.
     ///
     /// # Errors
-    /// When cargo does not answer, or a file cannot be read.
+    /// When cargo fails, or a file cannot be read.
     pub(super) fn load(root: &Path) -> anyhow::Result<Self> {
         let output = cargo()
             .current_dir(root)
@@ -71,7 +71,7 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// Our crate of this name.
+    /// Returns the crate with this name.
     pub(super) fn package(&self, name: &str) -> Option<&Package> {
         self.packages.iter().find(|package| package.name == name)
     }
@@ -107,18 +107,18 @@ impl Workspace {
 }
 
 impl Package {
-    /// What this crate is, if its folder says so.
+    /// Returns the crate's layer, if its folder has one.
     pub(super) fn layer(&self) -> Option<Layer> {
         layer(&self.folder)
     }
 
-    /// The path of its manifest.
+    /// Returns the path of the manifest.
     pub(super) fn manifest(&self) -> String {
         format!("{}/Cargo.toml", self.folder)
     }
 }
 
-/// The part of cargo's answer that is of use here.
+/// Part of the output of `cargo metadata` that the checks use.
 #[derive(Debug, Deserialize)]
 pub(super) struct Metadata {
     packages: Vec<MetadataPackage>,
@@ -142,7 +142,7 @@ struct MetadataDependency {
     features: Vec<String>,
 }
 
-/// Our crates, from cargo's answer.
+/// Converts the output of `cargo metadata`.
 pub(super) fn packages(metadata: Metadata) -> anyhow::Result<Vec<Package>> {
     let root = format!("{}/", metadata.workspace_root);
     let package = |package: MetadataPackage| {

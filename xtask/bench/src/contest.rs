@@ -1,0 +1,277 @@
+//! One contestant on one course, in a process of its own, and what it took.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
+use windlass_openai::Api;
+
+use crate::bare::Bare;
+use crate::engine::{Contender, Keep};
+use crate::kit;
+use crate::marked::Marked;
+use crate::meter::Meter;
+use crate::script::Script;
+use crate::scripted::Scripted;
+use xtask::say::say;
+
+/// Course that a contestant runs.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Course {
+    /// Contestant to run in this process.
+    #[arg(long, value_enum)]
+    pub(crate) who: Who,
+    /// The base address of the model server.
+    #[arg(long, default_value = "")]
+    pub(crate) url: String,
+    /// The model's name, which is the script.
+    #[arg(long)]
+    pub(crate) script: String,
+    /// Turns that are measured, each a session of its own.
+    #[arg(long)]
+    pub(crate) turns: usize,
+    /// Turns before the metered ones.
+    #[arg(long)]
+    pub(crate) warmup: usize,
+    /// An empty folder, for those who write.
+    #[arg(long)]
+    pub(crate) dir: PathBuf,
+}
+
+/// Program that runs a course: the bare loop or the engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Who {
+    /// Bare loop without the engine.
+    Bare,
+    /// The bare loop with one sync for each message.
+    BareSynced,
+    /// The engine with a log in memory.
+    Engine,
+    /// The engine with the file log.
+    EngineFile,
+    /// The engine with a log in memory and a scripted provider: no server, no wire.
+    EngineAlone,
+    /// The engine with a log in memory that asks for Responses over a WebSocket.
+    EngineSocket,
+}
+
+/// Counts of some turns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Answers of the model.
+    pub(crate) samples: u64,
+    /// Tool calls that were answered.
+    pub(crate) calls: u64,
+    /// Text deltas that were received.
+    pub(crate) deltas: u64,
+}
+
+impl Tally {
+    /// Adds the counts of another turn.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.samples += other.samples;
+        self.calls += other.calls;
+        self.deltas += other.deltas;
+    }
+}
+
+/// Cost of a course.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Took {
+    pub(crate) wall_ns: u64,
+    /// Processor time of the process.
+    pub(crate) cpu_ns: u64,
+    pub(crate) samples: u64,
+    pub(crate) calls: u64,
+    pub(crate) deltas: u64,
+    /// Processor time of each step, all turns together; empty where steps are not marked.
+    pub(crate) steps_ns: Vec<u64>,
+}
+
+/// Contestant that is set up to run.
+enum Runner {
+    Bare { bare: Bare, dir: Option<PathBuf> },
+    Engine(Box<(Arc<Marked>, Contender)>),
+    Alone(Script),
+    Socket(Box<(Arc<Marked>, Contender)>),
+}
+
+/// Runs a course in this process and prints what it took as one line of JSON.
+///
+/// # Errors
+/// At the first thing that goes wrong.
+pub(crate) fn run(course: &Course) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let took = runtime.block_on(go(course))?;
+    say(serde_json::to_string(&took)?);
+    Ok(())
+}
+
+/// Runs a course in a process of its own.
+///
+/// # Errors
+/// When that process fails.
+pub(crate) fn spawn(course: &Course) -> anyhow::Result<Took> {
+    let who = course
+        .who
+        .to_possible_value()
+        .context("a contestant without a name")?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command
+        .arg("contest")
+        .args(["--who", who.get_name(), "--url", &course.url]);
+    command.args([
+        "--script",
+        &course.script,
+        "--turns",
+        &course.turns.to_string(),
+    ]);
+    command.args(["--warmup", &course.warmup.to_string()]);
+    command
+        .arg("--dir")
+        .arg(&course.dir)
+        .stderr(Stdio::inherit());
+    let output = command.output().context("starting a contestant")?;
+    anyhow::ensure!(
+        output.status.success(),
+        "{} failed on {course:?}",
+        who.get_name()
+    );
+    serde_json::from_slice(&output.stdout).context("reading what a contestant took")
+}
+
+async fn go(course: &Course) -> anyhow::Result<Took> {
+    let runner = Runner::new(course)?;
+    let mut unmetered = Vec::new();
+    for number in 0..course.warmup {
+        runner
+            .turn(course, &format!("warmup-{number}"), &mut unmetered)
+            .await?;
+    }
+    let mut tally = Tally::default();
+    let mut steps_ns = Vec::new();
+    let meter = Meter::start()?;
+    for number in 0..course.turns {
+        tally.add(
+            runner
+                .turn(course, &format!("turn-{number}"), &mut steps_ns)
+                .await?,
+        );
+    }
+    let reading = meter.read()?;
+    Ok(Took {
+        wall_ns: reading.wall_ns,
+        cpu_ns: reading.cpu_ns(),
+        samples: tally.samples,
+        calls: tally.calls,
+        deltas: tally.deltas,
+        steps_ns,
+    })
+}
+
+impl Runner {
+    fn new(course: &Course) -> anyhow::Result<Self> {
+        let engine = |keep: Keep| -> anyhow::Result<Self> {
+            let marked = Arc::new(Marked::new(kit::provider(&course.url, Api::Chat)?));
+            let contender = Contender::new(marked.clone(), keep, &course.script);
+            Ok(Self::Engine(Box::new((marked, contender))))
+        };
+        let bare = |dir: Option<&Path>| -> anyhow::Result<Self> {
+            Ok(Self::Bare {
+                bare: Bare::new(&course.url)?,
+                dir: dir.map(Path::to_owned),
+            })
+        };
+        match course.who {
+            Who::Bare => bare(None),
+            Who::BareSynced => bare(Some(&course.dir)),
+            Who::Engine => engine(Keep::Nothing),
+            Who::EngineFile => engine(Keep::In(kit::file(&course.dir)?)),
+            Who::EngineSocket => {
+                let marked = Arc::new(Marked::counting(kit::socket(&course.url)?));
+                let contender = Contender::new(marked.clone(), Keep::Nothing, &course.script);
+                Ok(Self::Socket(Box::new((marked, contender))))
+            }
+            Who::EngineAlone => {
+                let script = Script::parse(&course.script);
+                Ok(Self::Alone(script.with_context(|| {
+                    format!("no script: {}", course.script)
+                })?))
+            }
+        }
+    }
+
+    async fn turn(
+        &self,
+        course: &Course,
+        name: &str,
+        steps_ns: &mut Vec<u64>,
+    ) -> anyhow::Result<Tally> {
+        let mut seen = 0_usize;
+        let mut on_text = |text: &str| seen = std::hint::black_box(seen.wrapping_add(text.len()));
+        match self {
+            Self::Bare { bare, dir } => {
+                let file = dir.as_ref().map(|dir| dir.join(name));
+                let turn = bare.turn(&course.script, file.as_deref(), &mut on_text);
+                let ran = turn.await?;
+                add_steps(steps_ns, &ran.marks);
+                Ok(ran.tally)
+            }
+            Self::Engine(both) => {
+                let (marked, contender) = both.as_ref();
+                let told = contender.turn(name, &mut on_text).await?;
+                add_steps(steps_ns, &marked.marks());
+                Ok(told.tally)
+            }
+            Self::Alone(script) => {
+                let provider = Arc::new(Scripted::new(*script));
+                let contender = Contender::new(provider.clone(), Keep::Nothing, &course.script);
+                let told = contender.turn(name, &mut on_text).await?;
+                add_steps(steps_ns, &provider.marks());
+                Ok(told.tally)
+            }
+            Self::Socket(both) => {
+                let (marked, contender) = both.as_ref();
+                let told = contender.turn(name, &mut on_text).await?;
+                let (marks, rests) = (marked.marks(), marked.rests());
+                let asked = marks.len() as u64;
+                anyhow::ensure!(
+                    rests + 1 == asked,
+                    "{rests} of {asked} requests held only what was new"
+                );
+                add_steps(steps_ns, &marks);
+                Ok(told.tally)
+            }
+        }
+    }
+}
+
+/// Adds the time between each two marks to that step's.
+fn add_steps(steps_ns: &mut Vec<u64>, marks: &[u64]) {
+    let steps = marks.iter().zip(marks.iter().skip(1));
+    for (number, (from, to)) in steps.enumerate() {
+        let step_ns = to.saturating_sub(*from);
+        match steps_ns.get_mut(number) {
+            Some(sum) => *sum = sum.saturating_add(step_ns),
+            None => steps_ns.push(step_ns),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_of_several_turns_are_added_up() {
+        let mut steps = Vec::new();
+        add_steps(&mut steps, &[10, 30, 60]);
+        add_steps(&mut steps, &[5, 6, 8, 11]);
+        assert_eq!(steps, [21, 32, 3]);
+    }
+}

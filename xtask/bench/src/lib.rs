@@ -1,0 +1,99 @@
+//! The bench: the engine against bare loops, in one run on one machine, as ratios.
+//!
+//! Each contestant runs in a process of its own against one loopback model server, which is a
+//! process too, so that `getrusage` counts the contestant alone. Contestants take turns in going
+//! first, round by round, and what counts is the median of the rounds' ratios: a machine that is
+//! slow, or grows slow during the run, slows both sides. Absent on purpose: absolute times as
+//! targets, and tests that take the time.
+
+mod bare;
+mod clients;
+mod contest;
+mod echo;
+mod engine;
+mod kit;
+mod marked;
+mod measures;
+mod meter;
+pub mod peer;
+mod rounds;
+mod script;
+mod scripted;
+mod server;
+mod socket;
+mod stores;
+mod wire;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::contest::Course;
+use crate::measures::Plan;
+use xtask::say::complain;
+
+/// Measures the engine against bare loops on this machine, as ratios.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask bench", bin_name = "cargo xtask bench")]
+struct Arguments {
+    #[command(flatten)]
+    plan: Plan,
+    #[command(subcommand)]
+    role: Option<Role>,
+}
+
+/// Role of a process that this program starts.
+#[derive(Debug, Subcommand)]
+enum Role {
+    /// Serves scripted answers until its standard input ends.
+    #[command(hide = true)]
+    Scripts,
+    /// Measures the server: idle sessions, subscribers, one that stops reading.
+    Server(clients::Plan),
+    /// Serves sessions until its standard input ends.
+    #[command(hide = true)]
+    Serving(clients::Serving),
+    /// Speaks at a pace until its standard input ends.
+    #[command(hide = true)]
+    Speaking,
+    /// Runs one contestant over one course and prints what it took.
+    #[command(hide = true)]
+    Contest(Course),
+    /// Measures stores against bare loops over the same medium.
+    Stores(stores::Plan),
+    /// Has sessions append to a store or a bare loop.
+    #[command(hide = true)]
+    Appends(stores::Course),
+    /// Opens a session once.
+    #[command(hide = true)]
+    Opening(stores::Opening),
+    /// Opens many sessions and leaves them idle.
+    #[command(hide = true)]
+    Idle(stores::Idle),
+}
+
+/// Runs the program and returns its exit code.
+#[must_use]
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = match arguments.role {
+        None => measures::run(&arguments.plan),
+        Some(Role::Scripts) => server::run().map(|()| true),
+        Some(Role::Server(plan)) => clients::measure(&plan),
+        Some(Role::Serving(serving)) => clients::serve(&serving).map(|()| true),
+        Some(Role::Speaking) => clients::speak().map(|()| true),
+        Some(Role::Contest(course)) => contest::run(&course).map(|()| true),
+        Some(Role::Stores(plan)) => stores::measure(&plan),
+        Some(Role::Appends(course)) => stores::append(&course).map(|()| true),
+        Some(Role::Opening(opening)) => stores::open(&opening).map(|()| true),
+        Some(Role::Idle(idle)) => stores::idle(&idle).map(|()| true),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            complain(format_args!("bench: {error:#}"));
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! `kit diagram`: the state chart, drawn from the reviewed table.
+
+use std::fs;
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use windlass_testkit::explore::{Table, chart};
+
+use xtask::say::{complain, say};
+use xtask::step::root;
+
+/// Task for the chart.
+#[derive(Debug, Args)]
+pub(super) struct Plan {
+    /// Writes nothing, and fails when the page is not what would be drawn.
+    #[arg(long)]
+    check: bool,
+}
+
+/// Path of the chart.
+const PAGE: &str = "docs/state-chart.md";
+
+/// Draws the chart, or checks it. Answers whether it is as it should be.
+///
+/// # Errors
+/// When the table or the page cannot be read or written.
+pub(super) fn run(plan: &Plan) -> anyhow::Result<bool> {
+    let table = Table::reviewed().map_err(|error| anyhow!("the reviewed table: {error}"))?;
+    let drawn = chart(&table);
+    let path = root().join(PAGE);
+    if plan.check {
+        let page = fs::read_to_string(&path);
+        let page = page.with_context(|| format!("reading {}", path.display()))?;
+        if page == drawn {
+            say(format_args!("{PAGE} shows the reviewed table"));
+            return Ok(true);
+        }
+        complain(format_args!(
+            "{PAGE} is not what the reviewed table draws: run `cargo xtask diagram`"
+        ));
+        return Ok(false);
+    }
+    fs::write(&path, drawn).with_context(|| format!("writing {}", path.display()))?;
+    say(format_args!("wrote {PAGE}"));
+    Ok(true)
+}

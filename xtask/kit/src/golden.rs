@@ -1,0 +1,179 @@
+//! `kit golden`: checks the golden logs, and adds one. It never rewrites one.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow, bail};
+use clap::Args;
+use proptest::strategy::{Strategy as _, ValueTree as _};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use windlass_core::{Rehearsed, decide, rehearse};
+use windlass_ports::codec;
+use windlass_testkit::golden::{self, Golden};
+use windlass_testkit::world::{self, Machine, Script, check_all, random};
+
+use xtask::say::{complain, say};
+
+/// Task for the golden logs.
+#[derive(Debug, Args)]
+pub(super) struct Plan {
+    /// Check all of them; so it does when told nothing.
+    #[arg(long, conflicts_with = "add")]
+    check: bool,
+    /// Add one: its name, and a file with a log (as `windlass export` writes it) or with a script
+    /// of a simulated world.
+    #[arg(long, num_args = 2, value_names = ["NAME", "FILE"])]
+    add: Option<Vec<String>>,
+    /// Also rehearse the logs of so many random worlds.
+    #[arg(long, default_value_t = 0, conflicts_with = "add")]
+    worlds: u64,
+    /// The folder of the logs [default: that of the kit].
+    #[arg(long)]
+    folder: Option<PathBuf>,
+}
+
+/// Checks the golden logs, or adds one. Answers whether all holds.
+///
+/// # Errors
+/// When they cannot be read, or the new one cannot be added.
+pub(super) fn run(plan: &Plan) -> anyhow::Result<bool> {
+    let folder = plan.folder.clone().unwrap_or_else(golden::folder);
+    match plan.add.as_deref() {
+        None => Ok(check(&folder)? && worlds(plan.worlds)?),
+        Some([name, file]) => {
+            let added = add(&folder, name, Path::new(file))?;
+            say(format_args!("golden log {} added", added.name));
+            Ok(true)
+        }
+        Some(_) => bail!("--add takes a name and a file"),
+    }
+}
+
+fn check(folder: &Path) -> anyhow::Result<bool> {
+    let all = golden::read(folder).context("reading the golden logs")?;
+    let (mut facts, mut requests, mut turns) = (0, 0, 0);
+    let mut labels = BTreeSet::new();
+    let (mut decisions, mut otherwise) = (0, 0);
+    let mut off = 0_usize;
+    for golden in &all {
+        match golden.check(&Machine::CORE) {
+            Ok(covered) => {
+                let log = golden::facts(&golden.log).map_err(|what| anyhow!(what))?;
+                let told = rehearse(decide, log)?;
+                decisions += told.same + told.different + told.unjudged;
+                otherwise += told.different;
+                off += usize::from(!as_meant(&golden.name, &told));
+                facts += covered.facts;
+                requests += covered.requests;
+                turns += covered.turns;
+                labels.extend(covered.labels);
+            }
+            Err(error) => {
+                complain(format_args!("{error}"));
+                off += 1;
+            }
+        }
+    }
+    let kinds = labels.iter().filter(|label| !label.contains('.')).count();
+    let logs = all.len();
+    say(format_args!(
+        "{logs} golden logs, {off} of them off: {facts} facts folded, {requests} requests \
+         rendered, {turns} turns; {kinds} kinds of facts, {} fields and words; {decisions} decisions \
+         made anew, {otherwise} of them otherwise",
+        labels.len() - kinds
+    ));
+    if all.is_empty() {
+        bail!("there are no golden logs in {}", folder.display());
+    }
+    Ok(off == 0)
+}
+
+/// Returns true when a golden log replays as recorded, apart from its expected differences.
+fn as_meant(name: &str, told: &Rehearsed) -> bool {
+    let meant = golden::MEANT.iter().filter(|(log, ..)| *log == name);
+    let meant: Vec<u64> = meant.map(|(_, seq, _)| *seq).collect();
+    let seqs: Vec<u64> = told.divergences.iter().map(|one| one.seq.0).collect();
+    for one in &told.divergences {
+        if !meant.contains(&one.seq.0) {
+            complain(format_args!(
+                "golden log {name}, position {}: {} was written, and {} would be; if it is meant, \
+                 say why in golden::MEANT",
+                one.seq, one.recorded, one.instead
+            ));
+        }
+    }
+    for seq in meant.iter().filter(|seq| !seqs.contains(seq)) {
+        complain(format_args!(
+            "golden log {name}, position {seq}: golden::MEANT has it decided otherwise, and it is not"
+        ));
+    }
+    if !told.requested.is_empty() {
+        let requested = &told.requested;
+        complain(format_args!("golden log {name}: {requested:?}"));
+    }
+    seqs == meant && told.different == seqs.len() as u64 && told.requested.is_empty()
+}
+
+/// Rehearses the logs of random worlds: today's engine decides as it just did.
+fn worlds(count: u64) -> anyhow::Result<bool> {
+    if count == 0 {
+        return Ok(true);
+    }
+    let seed = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let mut runner = TestRunner::new_with_rng(Config::default(), seed);
+    let strategy = random::script(60);
+    let (mut facts, mut same, mut cut_short, mut unjudged) = (0, 0, 0, 0);
+    for number in 0..count {
+        let tree = strategy
+            .new_tree(&mut runner)
+            .map_err(|reason| anyhow!("{reason}"))?;
+        let script = tree.current();
+        let world = world::run(Machine::CORE, &script)?;
+        let told = rehearse(decide, world.log().iter().cloned())?;
+        if let Some(first) = told.divergences.first() {
+            complain(format_args!(
+                "world {number}: at {} {} was written, and {} would be, in the world{script:?}",
+                first.seq, first.recorded, first.instead
+            ));
+            return Ok(false);
+        }
+        facts += told.facts;
+        same += told.same;
+        cut_short += told.cut_short;
+        unjudged += told.unjudged;
+    }
+    say(format_args!(
+        "{count} random worlds rehearsed, {facts} facts: {same} decisions the same, {cut_short} of \
+         them cut short by a crash, none different, {unjudged} not judged"
+    ));
+    Ok(true)
+}
+
+fn add(folder: &Path, name: &str, file: &Path) -> anyhow::Result<Golden> {
+    let text = fs::read(file).with_context(|| format!("reading {}", file.display()))?;
+    if text.trim_ascii_start().starts_with(b"{") {
+        return Ok(golden::add(folder, name, facts(&text), "an engine's log")?);
+    }
+    let script: Script = String::from_utf8(text)
+        .context("a script is text")?
+        .parse()
+        .map_err(|wrong: String| anyhow!("{}: {wrong}", file.display()))?;
+    let world = check_all(Machine::CORE, &script)?;
+    let mut log = Vec::new();
+    for recorded in world.log() {
+        log.extend(codec::encode(recorded)?);
+        log.push(b'\n');
+    }
+    Ok(golden::add(folder, name, &log, "a simulated world")?)
+}
+
+/// Skips the header line of an export.
+fn facts(export: &[u8]) -> &[u8] {
+    if !export.starts_with(b"{\"export\":") {
+        return export;
+    }
+    let end = export.iter().position(|byte| *byte == b'\n');
+    end.and_then(|end| export.get(end + 1..))
+        .unwrap_or_default()
+}

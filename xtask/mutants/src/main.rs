@@ -1,0 +1,62 @@
+//! `cargo xtask mutants`: shows that each law kills a mutation of the core that no other law kills;
+//! with `--general`, that the tests kill every mutation that cargo-mutants makes.
+//!
+//! Both work on copies of the tree below the target folder, which are kept, so that a further run
+//! builds only what changed.
+
+mod data;
+mod each;
+mod general;
+mod list;
+mod programs;
+mod switch;
+mod tree;
+mod trial;
+
+use std::num::NonZeroUsize;
+use std::process::ExitCode;
+use std::thread;
+
+use clap::Parser;
+use xtask::say::complain;
+
+/// Shows that each law kills a mutation of the core that no other law kills.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask mutants", bin_name = "cargo xtask mutants")]
+struct Options {
+    /// Use the mutations that cargo-mutants makes of the core instead of those of the laws.
+    #[arg(long)]
+    general: bool,
+    /// Mutations that are tested at the same time; one for each processor by default.
+    #[arg(long, requires = "general")]
+    jobs: Option<NonZeroUsize>,
+    /// Test only the mutations of this law; may be given more than once.
+    #[arg(long, conflicts_with = "general")]
+    law: Vec<u8>,
+    /// Random worlds, facts and streams that each mutation of a law goes through.
+    #[arg(long, default_value_t = 300, conflicts_with = "general")]
+    worlds: u64,
+    /// Passed to cargo-mutants, for example `-f core/src/gate.rs` or `--shard 0/8`.
+    #[arg(last = true, requires = "general")]
+    arguments: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(format_args!("mutants: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> anyhow::Result<()> {
+    if options.general {
+        let processors = thread::available_parallelism().ok();
+        let jobs = options.jobs.or(processors).map_or(1, NonZeroUsize::get);
+        general::run(&options.arguments, jobs)
+    } else {
+        trial::run(&options.law, options.worlds)
+    }
+}

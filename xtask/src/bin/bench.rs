@@ -1,7 +1,0 @@
-//! `cargo xtask bench`: the measuring program, as a release build.
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    xtask::bench::main()
-}

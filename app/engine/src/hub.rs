@@ -6,11 +6,12 @@
 //! what the driver's node tells of what streams there, and a [`Join`] puts that between the facts.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::{Notify, broadcast};
 use tokio::task::AbortHandle;
 use windlass_core::{Recorded, Seq, SessionId};
+use windlass_ports::sync::Mutex;
 
 use crate::bus::{Bus, Listening};
 use crate::error::Ended;
@@ -97,17 +98,13 @@ pub(crate) struct Joined {
 }
 
 impl Ear {
-    fn news(&self) -> MutexGuard<'_, News> {
-        self.news.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn take(&self) -> News {
-        std::mem::take(&mut self.news())
+        std::mem::take(&mut self.news.lock())
     }
 
     /// Takes the word that it is to look for itself.
     pub(crate) fn take_look(&self) -> bool {
-        std::mem::take(&mut self.news().look)
+        std::mem::take(&mut self.news.lock().look)
     }
 
     /// Waits until there is news.
@@ -116,7 +113,7 @@ impl Ear {
     }
 
     fn hear(&self, heard: Heard) {
-        let mut news = self.news();
+        let mut news = self.news.lock();
         news.again = None;
         if let Some(old) = news.heard.replace(heard) {
             news.missed = news.missed.saturating_add(old.events.len() as u64);
@@ -126,7 +123,7 @@ impl Ear {
     }
 
     fn hear_again(&self, heard: Heard) {
-        let mut news = self.news();
+        let mut news = self.news.lock();
         // What was not taken yet is replaced: nothing of it was for this ear but facts.
         match &mut news.heard {
             Some(waiting) => *waiting = heard,
@@ -138,11 +135,11 @@ impl Ear {
 
     /// Takes the ear that is in place of a bare one.
     pub(crate) fn take_again(&self) -> Option<Heard> {
-        self.news().again.take()
+        self.news.lock().again.take()
     }
 
     fn look(&self) {
-        self.news().look = true;
+        self.news.lock().look = true;
         self.told.notify_one();
     }
 }
@@ -226,13 +223,9 @@ impl State {
 }
 
 impl Hub {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Begins to watch. Whatever is published from here on is heard.
     pub(crate) fn join(&self) -> Joined {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let ear = Arc::new(Ear::default());
         let name = state.name();
         if let Some(heard) = state.heard(name) {
@@ -248,7 +241,7 @@ impl Hub {
 
     /// Ends a watch. The last one to leave ends the follower.
     pub(crate) fn leave(&self, name: u64) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.ears.remove(&name);
         state.bare.remove(&name);
         if state.ears.is_empty() {
@@ -264,12 +257,12 @@ impl Hub {
     }
 
     pub(crate) fn is_watched(&self) -> bool {
-        !self.state().ears.is_empty()
+        !self.state.lock().ears.is_empty()
     }
 
     /// A driver takes its place: everybody who watches hears it from its first word on.
     pub(crate) fn enter(&self, bus: Bus) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.driven = true;
         state.join = None;
         state.turn_to(bus);
@@ -279,14 +272,14 @@ impl Hub {
 
     /// The driver is gone.
     pub(crate) fn vacate(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.driven = false;
         state.bus = None;
     }
 
     /// Listens from now on for one who watches: to what comes, after what is shown.
     pub(crate) fn listen_again(&self, name: u64) -> Option<Heard> {
-        self.state().heard(name)
+        self.state.lock().heard(name)
     }
 
     /// Has what other nodes tell put between the facts from here on; those up to `seen` were
@@ -298,7 +291,7 @@ impl Hub {
         seen: Seq,
         listens: bool,
     ) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if !state.follows(follower) || state.driven {
             return false;
         }
@@ -318,7 +311,7 @@ impl Hub {
 
     /// Takes in what another node tells. Answers how it stands then.
     pub(crate) fn hear(&self, follower: &Followed, told: Told) -> Stands {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let follows = state.follows(follower) && !state.driven;
         let State { join, bus, .. } = &mut *state;
         let (Some(join), Some(bus), true) = (join, bus, follows) else {
@@ -339,7 +332,7 @@ impl Hub {
 
     /// The bus of the driver that is here.
     pub(crate) fn driver(&self) -> Option<Bus> {
-        let state = self.state();
+        let state = self.state.lock();
         state.bus.clone().filter(|_| state.driven)
     }
 
@@ -350,7 +343,7 @@ impl Hub {
 
     /// Whether somebody follows the log.
     pub(crate) fn is_followed(&self) -> bool {
-        self.state().follower.is_some()
+        self.state.lock().follower.is_some()
     }
 
     /// Has somebody follow the log from `cursor` on, unless somebody does. Answers the position up
@@ -360,7 +353,7 @@ impl Hub {
         cursor: Seq,
         spawn: impl FnOnce(Followed, Seq) -> AbortHandle,
     ) -> Seq {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some(follower) = &state.follower {
             return follower.base;
         }
@@ -375,7 +368,7 @@ impl Hub {
 
     /// Publishes what the follower has found.
     pub(crate) fn publish(&self, follower: &Followed, facts: &[Arc<Recorded>]) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let Some(last) = facts.last() else { return };
         if !state.follows(follower) {
             return;
@@ -404,14 +397,14 @@ impl Hub {
 
     /// Has everybody who watches look at the log for themselves.
     pub(crate) fn trouble(&self) {
-        for ear in self.state().ears.values() {
+        for ear in self.state.lock().ears.values() {
             ear.look();
         }
     }
 
     /// A follower has ended. Unless it was told to, whoever watches needs another.
     pub(crate) fn unfollowed(&self, follower: &Followed) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let is = |one: &mut Following| one.name == follower.0;
         if state.follower.take_if(is).is_some() {
             for ear in state.ears.values() {

@@ -1,10 +1,11 @@
 //! Cancellation without a runtime: a source that is fired once, and signals that hear it.
 
+use crate::sync::Mutex;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 #[derive(Default)]
@@ -33,7 +34,7 @@ impl CancelSource {
     pub fn cancel(&self) {
         self.0.fired.store(true, Ordering::SeqCst);
         let wakers = {
-            let mut wakers = self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut wakers = self.0.wakers.lock();
             std::mem::take(&mut *wakers)
         };
         // Outside the lock: waking may drop a task that holds a signal of this source.
@@ -104,11 +105,7 @@ impl Future for Cancelled {
             None => self.shared.next.fetch_add(1, Ordering::Relaxed),
         };
         self.id = Some(id);
-        let mut wakers = self
-            .shared
-            .wakers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut wakers = self.shared.wakers.lock();
         match wakers.iter_mut().find(|(other, _)| *other == id) {
             Some((_, waker)) => waker.clone_from(cx.waker()),
             None => wakers.push((id, cx.waker().clone())),
@@ -124,11 +121,7 @@ impl Future for Cancelled {
 impl Drop for Cancelled {
     fn drop(&mut self) {
         if let Some(id) = self.id {
-            let mut wakers = self
-                .shared
-                .wakers
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut wakers = self.shared.wakers.lock();
             wakers.retain(|(other, _)| *other != id);
         }
     }
@@ -145,7 +138,7 @@ mod tests {
 
     impl Wake for Drops {
         fn wake(self: Arc<Self>) {
-            drop(self.0.lock().unwrap().take());
+            drop(self.0.lock().take());
         }
     }
 
@@ -161,9 +154,9 @@ mod tests {
                 .poll(&mut Context::from_waker(&waker))
                 .is_pending()
         );
-        *drops.0.lock().unwrap() = Some(waiting);
+        *drops.0.lock() = Some(waiting);
         source.cancel();
-        assert!(drops.0.lock().unwrap().is_none());
+        assert!(drops.0.lock().is_none());
         let mut late = Box::pin(source.signal().cancelled());
         assert!(
             late.as_mut()

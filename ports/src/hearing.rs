@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use bytes::Bytes;
 
 use crate::live::Heard;
+use crate::sync::{Mutex, MutexGuard};
 
 /// What is heard of one session. Messages wait here until they are taken; where too many wait, the
 /// oldest go.
@@ -54,7 +55,7 @@ impl Hearing {
     /// it waits.
     pub async fn next(&mut self) -> Option<Heard> {
         poll_fn(|context| {
-            let mut state = locked(&self.0);
+            let mut state = self.0.lock();
             if let Some(heard) = state.pop() {
                 return Poll::Ready(Some(heard));
             }
@@ -71,7 +72,7 @@ impl Hearing {
 impl HearingSource {
     /// Puts a message in. Answers how many had to go for it.
     pub fn put(&self, message: Bytes) -> u64 {
-        let mut state = locked(&self.0);
+        let mut state = self.0.lock();
         if state.ended {
             return 0;
         }
@@ -92,7 +93,7 @@ impl HearingSource {
 
     /// Says that messages were lost after those that were put in.
     pub fn miss(&self) {
-        let mut state = locked(&self.0);
+        let mut state = self.0.lock();
         if !state.ended && state.waiting.back() != Some(&Heard::Missed) {
             state.waiting.push_back(Heard::Missed);
             wake(state);
@@ -102,7 +103,7 @@ impl HearingSource {
     /// Whether nobody hears any more.
     #[must_use]
     pub fn is_gone(&self) -> bool {
-        locked(&self.0).ended
+        self.0.lock().ended
     }
 }
 
@@ -119,7 +120,7 @@ impl State {
 
 impl Drop for Hearing {
     fn drop(&mut self) {
-        let mut state = locked(&self.0);
+        let mut state = self.0.lock();
         state.ended = true;
         state.waiting.clear();
     }
@@ -127,7 +128,7 @@ impl Drop for Hearing {
 
 impl Drop for HearingSource {
     fn drop(&mut self) {
-        let mut state = locked(&self.0);
+        let mut state = self.0.lock();
         state.ended = true;
         wake(state);
     }
@@ -140,11 +141,6 @@ fn wake(mut state: MutexGuard<'_, State>) {
     if let Some(waker) = waker {
         waker.wake();
     }
-}
-
-/// No panic can leave the state half changed, so a poisoned lock is as good as any.
-fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ mod provider;
 mod socket;
 mod store;
 mod summary;
+pub mod sync;
 mod tools;
 mod wire;
 

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Poll, Waker};
 
+use crate::sync::Mutex;
 use windlass_core::SessionId;
 
 /// Sessions of which there is news, one at a time; each at most once while nobody takes it.
@@ -46,7 +47,7 @@ impl News {
     /// it waits.
     pub async fn next(&mut self) -> Option<SessionId> {
         poll_fn(|context| {
-            let mut state = locked(&self.0);
+            let mut state = self.0.lock();
             if let Some(session) = state.take() {
                 return Poll::Ready(Some(session));
             }
@@ -63,7 +64,7 @@ impl News {
 impl NewsSource {
     /// Tells of a session; `false` when there is no room, or nobody takes it any more.
     pub fn tell(&self, session: &SessionId) -> bool {
-        let mut state = locked(&self.0);
+        let mut state = self.0.lock();
         if state.ended {
             return false;
         }
@@ -82,7 +83,7 @@ impl NewsSource {
     /// Whether nobody takes the news any more.
     #[must_use]
     pub fn is_gone(&self) -> bool {
-        locked(&self.0).ended
+        self.0.lock().ended
     }
 }
 
@@ -102,14 +103,14 @@ impl State {
 
 impl Drop for News {
     fn drop(&mut self) {
-        locked(&self.0).ended = true;
+        self.0.lock().ended = true;
     }
 }
 
 impl Drop for NewsSource {
     fn drop(&mut self) {
         let waker = {
-            let mut state = locked(&self.0);
+            let mut state = self.0.lock();
             state.ended = true;
             state.waker.take()
         };
@@ -117,11 +118,6 @@ impl Drop for NewsSource {
             waker.wake();
         }
     }
-}
-
-/// No panic can leave the state half changed, so a poisoned lock is as good as any.
-fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

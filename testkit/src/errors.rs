@@ -1,12 +1,13 @@
 //! Error-level events, caught: a driver that says one has met what must not be.
 
 use std::fmt::{self, Write as _};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Level, Metadata, Subscriber};
+use windlass_ports::sync::Mutex;
 
 /// Catches the error-level events of this thread for as long as it lives.
 ///
@@ -44,7 +45,7 @@ impl Errors {
     /// What was caught since the last time: each event with its fields, in one line.
     #[must_use]
     pub fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.caught.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.caught.lock())
     }
 }
 
@@ -68,7 +69,7 @@ impl Subscriber for Catcher {
     fn event(&self, event: &Event<'_>) {
         let mut line = Line(event.metadata().target().to_owned());
         event.record(&mut line);
-        let mut caught = self.caught.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut caught = self.caught.lock();
         caught.push(line.0);
     }
 

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Bound;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::codec::{self, CodecError};
+use windlass_ports::sync::Mutex;
 use windlass_ports::{
     Claimed, Durability, Fencing, Link, LogStore, MAX_APPEND_BYTES, MAX_FACT_BYTES, SessionFilter,
     SessionHead, StoreCapabilities, StoreError, StoreErrorKind, Summary, Verified,
@@ -119,7 +120,7 @@ impl FaultyStore {
     /// before append nothing more.
     #[must_use]
     pub fn reopen(&self) -> Self {
-        let mut disk = self.disk();
+        let mut disk = self.disk.lock();
         disk.opening += 1;
         for log in disk.logs.values_mut() {
             log.claim = None;
@@ -134,13 +135,13 @@ impl FaultyStore {
     /// How many appends were asked for, also those that failed.
     #[must_use]
     pub fn appends(&self) -> usize {
-        self.disk().count(Operation::Append)
+        self.disk.lock().count(Operation::Append)
     }
 
     /// Whether somebody holds a session.
     #[must_use]
     pub fn claimed(&self, session: &SessionId) -> bool {
-        let disk = self.disk();
+        let disk = self.disk.lock();
         let log = disk.logs.get(session);
         log.is_some_and(|log| log.claim.is_some())
     }
@@ -148,13 +149,13 @@ impl FaultyStore {
     /// Whether an append to a session is asked for and has not answered.
     #[must_use]
     pub fn appending(&self, session: &SessionId) -> bool {
-        self.disk().appending.contains_key(session)
+        self.disk.lock().appending.contains_key(session)
     }
 
     /// The facts of a session as they would be read now; none when there is no such session.
     #[must_use]
     pub fn log(&self, session: &SessionId) -> Vec<Recorded> {
-        let facts = match self.disk().logs.get(session) {
+        let facts = match self.disk.lock().logs.get(session) {
             Some(log) => log.facts.clone(),
             None => Vec::new(),
         };
@@ -164,18 +165,14 @@ impl FaultyStore {
     /// Forgets a session, as a store does that was copied or restored without it, or that was told
     /// to erase it.
     pub fn lose(&self, session: &SessionId) {
-        self.disk().logs.remove(session);
-    }
-
-    fn disk(&self) -> MutexGuard<'_, Disk> {
-        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
+        self.disk.lock().logs.remove(session);
     }
 
     /// The faults of the next operation of this kind. The script is asked outside the lock, so
     /// that it may look at the store.
     fn faults(&self, operation: Operation) -> Vec<Fault> {
         let number = {
-            let mut disk = self.disk();
+            let mut disk = self.disk.lock();
             let count = disk.counts.entry(operation.name()).or_default();
             *count += 1;
             *count
@@ -200,7 +197,7 @@ impl FaultyStore {
                 Fault::WaitAfter(_) | Fault::FailAfter(_) => after.push(fault),
             }
         }
-        let done = act(&mut self.disk())?;
+        let done = act(&mut self.disk.lock())?;
         for fault in after {
             match fault {
                 Fault::WaitAfter(gate) => gate.pass().await,
@@ -220,7 +217,7 @@ struct Appending {
 
 impl Appending {
     fn to(store: &FaultyStore, session: &SessionId) -> Self {
-        let mut disk = store.disk();
+        let mut disk = store.disk.lock();
         *disk.appending.entry(session.clone()).or_default() += 1;
         drop(disk);
         Self {
@@ -232,7 +229,7 @@ impl Appending {
 
 impl Drop for Appending {
     fn drop(&mut self) {
-        let mut disk = self.store.disk();
+        let mut disk = self.store.disk.lock();
         if let Some(count) = disk.appending.get_mut(&self.session) {
             *count -= 1;
             if *count == 0 {
@@ -346,7 +343,7 @@ impl fmt::Debug for FaultyStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FaultyStore")
             .field("opening", &self.opening)
-            .field("sessions", &self.disk().logs.len())
+            .field("sessions", &self.disk.lock().logs.len())
             .finish_non_exhaustive()
     }
 }
@@ -436,7 +433,7 @@ impl LogStore for FaultyStore {
         after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionHead>, StoreError> {
-        let disk = self.disk();
+        let disk = self.disk.lock();
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
         let logs = disk.logs.range((start, Bound::Unbounded));
         let written = logs.filter(|(_, log)| !log.facts.is_empty());
@@ -447,7 +444,7 @@ impl LogStore for FaultyStore {
     }
 
     async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
-        let disk = self.disk();
+        let disk = self.disk.lock();
         let log = disk.written(session)?;
         Ok(Verified {
             last: log.last(),

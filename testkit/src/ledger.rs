@@ -4,8 +4,8 @@
 //! wait for it without sleeping. Nothing here needs a runtime.
 
 use std::future::poll_fn;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
+use windlass_ports::sync::{Mutex, MutexGuard};
 
 pub(crate) struct Ledger<T> {
     state: Mutex<State<T>>,
@@ -36,7 +36,7 @@ impl<T> Ledger<T> {
 
     /// Writes an entry that is made from its position; answers the position.
     pub(crate) fn push_with(&self, make: impl FnOnce(usize) -> T) -> usize {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let position = state.entries.len();
         state.entries.push(make(position));
         wake(state);
@@ -45,7 +45,7 @@ impl<T> Ledger<T> {
 
     /// Changes an entry. A position that does not exist changes nothing.
     pub(crate) fn update(&self, position: usize, change: impl FnOnce(&mut T)) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(entry) = state.entries.get_mut(position) {
             change(entry);
             wake(state);
@@ -54,13 +54,13 @@ impl<T> Ledger<T> {
 
     /// Looks at the entries.
     pub(crate) fn look<R>(&self, look: impl FnOnce(&[T]) -> R) -> R {
-        look(&self.lock().entries)
+        look(&self.state.lock().entries)
     }
 
     /// Waits until `pick` finds something; it looks again after every change.
     pub(crate) async fn until<R>(&self, mut pick: impl FnMut(&[T]) -> Option<R>) -> R {
         poll_fn(|cx| {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             if let Some(found) = pick(&state.entries) {
                 return Poll::Ready(found);
             }
@@ -71,16 +71,12 @@ impl<T> Ledger<T> {
         })
         .await
     }
-
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl<T: Clone> Ledger<T> {
     /// The entries as they are now.
     pub(crate) fn snapshot(&self) -> Vec<T> {
-        self.lock().entries.clone()
+        self.state.lock().entries.clone()
     }
 }
 

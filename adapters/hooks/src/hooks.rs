@@ -1,9 +1,7 @@
 //! Hook commands as the engine's `Hooks` port.
 
-use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -15,6 +13,7 @@ use tracing::warn;
 use windlass_core::{
     Edit, HookOrder, HookReply, HookSpec, HookVerdict, ObservationStatus, ToolSpec,
 };
+use windlass_kit_process::absolute_only;
 use windlass_ports::{
     HookCall, HookContext, HookError, HookErrorKind, HookSubject, Hooks, Redactor,
 };
@@ -287,14 +286,6 @@ fn command(run: &Run, folder: &Path) -> Command {
     command
 }
 
-/// A search path without relative folders, which would be those of the workspace: a program of
-/// the workspace must not run because it is named like another.
-fn absolute_only(path: &OsStr) -> OsString {
-    let folders = path.as_bytes().split(|byte| *byte == b':');
-    let absolute = folders.filter(|folder| folder.starts_with(b"/"));
-    OsString::from_vec(absolute.collect::<Vec<_>>().join(&b':'))
-}
-
 fn error(row: &Row, context: &HookContext, unrun: Unrun) -> HookError {
     let name = &row.spec.name;
     let (words, cause) = match unrun {
@@ -326,16 +317,5 @@ fn error(row: &Row, context: &HookContext, unrun: Unrun) -> HookError {
         kind: HookErrorKind::Failed,
         context: words,
         source: cause.map(Into::into),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_search_path_holds_no_folder_of_the_workspace() {
-        let path = OsStr::new(".:/bin::bin:/usr/bin:");
-        assert_eq!(absolute_only(path), "/bin:/usr/bin");
     }
 }

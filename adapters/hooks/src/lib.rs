@@ -7,7 +7,6 @@ mod event;
 mod file;
 #[doc(hidden)]
 pub mod fuzzing;
-mod group;
 mod hooks;
 mod matcher;
 mod process;

@@ -1,80 +1,73 @@
-//! Runs the process group of one hook to its end: by itself, at its time limit, when asked to
-//! stop, or when it says too much. Nothing of the group is left when it has ended.
+//! Runs a hook command and retains the start of its output.
 
 use std::io::Error;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Command, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::time::{sleep, timeout};
+use windlass_kit_process as kit;
+use windlass_kit_process::{Errors, Flow, Grace, Sink, Source};
 use windlass_ports::CancelSignal;
 
-use crate::group::Group;
-
-/// How long what has been written is read on after the group was killed. Only a process that has
-/// left the group can hold it open for longer.
-const DRAIN: Duration = Duration::from_millis(300);
-/// What a hook may write over its bound before it is stopped. It is thrown away; until then it may
-/// still end with a word that counts.
+/// Bytes that a hook may write beyond its limit before it is stopped. They are discarded; until then
+/// its exit code may still count.
 const FLOOD: u64 = 1024 * 1024;
-const BUFFER: usize = 16 * 1024;
 
-/// A process to run.
+/// Process to run.
 pub(crate) struct Job<'a> {
-    /// What to run; its streams and its group are set here.
+    /// Command line, folder and environment.
     pub(crate) command: Command,
-    /// What it may read.
+    /// Bytes for stdin.
     pub(crate) input: Vec<u8>,
-    /// The most bytes of each of its outputs that are kept.
+    /// Most bytes of each output that are retained.
     pub(crate) max_bytes: u64,
-    /// How long it may take.
+    /// Time limit.
     pub(crate) limit: Duration,
-    /// Fires when it is to stop.
+    /// Fires when the process is to stop.
     pub(crate) cancel: &'a CancelSignal,
 }
 
-/// A process that has ended by itself.
+/// Process that exited by itself.
 #[derive(Debug)]
 pub(crate) struct Ran {
-    /// How.
+    /// Its end.
     pub(crate) end: End,
-    /// What it wrote.
+    /// Start of its stdout.
     pub(crate) out: Kept,
-    /// What it wrote to stderr.
+    /// Start of its stderr.
     pub(crate) err: Kept,
 }
 
-/// How a process ended.
+/// End of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// With this code.
+    /// Exit code.
     Code(i32),
-    /// By this signal.
+    /// Signal that killed it.
     Signal(i32),
 }
 
-/// The first bytes of an output.
+/// First bytes of an output.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kept {
-    /// As many as are kept.
+    /// Retained bytes.
     pub(crate) bytes: Vec<u8>,
-    /// How many there were.
+    /// Number of bytes written.
     pub(crate) total: u64,
 }
 
-/// Why there is no end to judge by.
+/// Reason why a run gives no answer.
 #[derive(Debug)]
 pub(crate) enum Unrun {
-    /// It could not be started.
+    /// The process could not be started.
     NotStarted(Error),
-    /// It took too long.
+    /// It reached its time limit.
     TimedOut,
-    /// It was asked to stop.
+    /// Its run was cancelled.
     Cancelled,
-    /// It wrote far more than it may.
+    /// It wrote far more than its limit.
     Flooded,
-    /// Nobody can tell how it ended.
+    /// Its exit status could not be read.
     Lost(Error),
 }
 
@@ -83,157 +76,82 @@ pub(crate) async fn run(job: Job<'_>) -> Result<Ran, Unrun> {
     if job.cancel.is_cancelled() {
         return Err(Unrun::Cancelled);
     }
-    let mut group = spawn(job.command).map_err(Unrun::NotStarted)?;
-    let mut streams = Streams {
-        out: Stream::new(group.child().stdout.take(), job.max_bytes),
-        err: Stream::new(group.child().stderr.take(), job.max_bytes),
+    let mut output = Output {
+        out: Kept::default(),
+        err: Kept::default(),
+        room: job.max_bytes,
     };
-    let stdin = group.child().stdin.take();
-    let watched = watch(
-        &group,
-        stdin,
-        job.input,
-        &mut streams,
-        job.limit,
-        job.cancel,
-    )
-    .await;
-    group.kill();
-    if let Err(cut) = watched {
-        // One that not even a kill ends at once hangs in the kernel; it is reaped when it can be.
-        let _ = timeout(DRAIN, group.reap()).await;
-        return Err(cut);
-    }
-    let _ = timeout(DRAIN, async { while streams.next().await {} }).await;
-    let status = group.reap().await.map_err(Unrun::Lost)?;
+    let group = kit::Job {
+        command: job.command,
+        input: Some(job.input),
+        errors: Errors::Separate,
+        limit: job.limit,
+        grace: Grace::default(),
+        cancel: job.cancel,
+    };
+    let ran = kit::run(group, &mut output).await.map_err(|not_run| {
+        if not_run.began {
+            Unrun::Lost(not_run.error)
+        } else {
+            Unrun::NotStarted(not_run.error)
+        }
+    })?;
+    let status = match ran.end {
+        kit::End::Exited(status) => status,
+        kit::End::Cancelled => return Err(Unrun::Cancelled),
+        kit::End::TimedOut => return Err(Unrun::TimedOut),
+        kit::End::Stopped => return Err(Unrun::Flooded),
+    };
     let end = match (status.code(), status.signal()) {
         (Some(code), _) => End::Code(code),
         (None, signal) => End::Signal(signal.unwrap_or_default()),
     };
     Ok(Ran {
         end,
-        out: streams.out.kept,
-        err: streams.err.kept,
+        out: output.out,
+        err: output.err,
     })
 }
 
-fn spawn(mut command: Command) -> Result<Group, Error> {
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0);
-    let mut command = tokio::process::Command::from(command);
-    Ok(Group::new(command.kill_on_drop(true).spawn()?))
-}
-
-/// Feeds and reads a process until its leader has exited.
-async fn watch(
-    group: &Group,
-    stdin: Option<tokio::process::ChildStdin>,
-    input: Vec<u8>,
-    streams: &mut Streams,
-    limit: Duration,
-    cancel: &CancelSignal,
-) -> Result<(), Unrun> {
-    let alarm = sleep(limit);
-    let feed = feed(stdin, input);
-    let mut exit = group.exit();
-    tokio::pin!(alarm, feed);
-    let (mut feeding, mut reading) = (true, true);
-    loop {
-        tokio::select! {
-            biased;
-            _ = &mut exit => return Ok(()),
-            () = cancel.cancelled() => return Err(Unrun::Cancelled),
-            () = &mut alarm => return Err(Unrun::TimedOut),
-            () = &mut feed, if feeding => feeding = false,
-            more = streams.next(), if reading => reading = more,
-        }
-        if streams.out.flooded() || streams.err.flooded() {
-            return Err(Unrun::Flooded);
-        }
-    }
-}
-
-/// Writes the input and closes it. A process that does not read it to its end is free not to.
-async fn feed(pipe: Option<tokio::process::ChildStdin>, input: Vec<u8>) {
-    if let Some(mut pipe) = pipe {
-        let _ = pipe.write_all(&input).await;
-    }
-}
-
-/// The outputs of a process.
-struct Streams {
-    out: Stream<tokio::process::ChildStdout>,
-    err: Stream<tokio::process::ChildStderr>,
-}
-
-impl Streams {
-    /// Reads what comes next; false when there is nothing more to come. Nothing is lost when the
-    /// future is dropped.
-    async fn next(&mut self) -> bool {
-        if self.out.pipe.is_none() && self.err.pipe.is_none() {
-            return false;
-        }
-        tokio::select! {
-            read = self.out.read(), if self.out.pipe.is_some() => self.out.keep(read),
-            read = self.err.read(), if self.err.pipe.is_some() => self.err.keep(read),
-        }
-        true
-    }
-}
-
-/// One pipe and what is kept of it.
-struct Stream<P> {
-    pipe: Option<P>,
-    buffer: Vec<u8>,
+/// Output of a process, each stream up to a limit.
+struct Output {
+    out: Kept,
+    err: Kept,
     room: u64,
-    kept: Kept,
 }
 
-impl<P: AsyncRead + Unpin> Stream<P> {
-    fn new(pipe: Option<P>, room: u64) -> Self {
-        Self {
-            pipe,
-            buffer: vec![0; BUFFER],
-            room,
-            kept: Kept::default(),
-        }
-    }
+impl Sink for Output {
+    async fn ready(&self, _: Source) {}
 
-    /// Reads; 0 is the end, and so is an error.
-    async fn read(&mut self) -> usize {
-        match &mut self.pipe {
-            Some(pipe) => pipe.read(&mut self.buffer).await.unwrap_or(0),
-            None => 0,
+    fn accept(&mut self, source: Source, bytes: &[u8]) -> Flow {
+        let kept = match source {
+            Source::Stdout => &mut self.out,
+            Source::Stderr => &mut self.err,
+        };
+        kept.push(bytes, self.room);
+        if kept.total > self.room.saturating_add(FLOOD) {
+            Flow::Stop
+        } else {
+            Flow::Continue
         }
-    }
-
-    fn keep(&mut self, read: usize) {
-        if read == 0 {
-            self.pipe = None;
-            return;
-        }
-        let room = self.room.saturating_sub(self.kept.bytes.len() as u64);
-        let taken = read.min(usize::try_from(room).unwrap_or(usize::MAX));
-        let part = self.buffer.get(..taken).unwrap_or_default();
-        self.kept.bytes.extend_from_slice(part);
-        self.kept.total = self.kept.total.saturating_add(read as u64);
-    }
-
-    fn flooded(&self) -> bool {
-        self.kept.total > self.room.saturating_add(FLOOD)
     }
 }
 
 impl Kept {
-    /// Whether there was more than is kept.
+    fn push(&mut self, bytes: &[u8], room: u64) {
+        let room = room.saturating_sub(self.bytes.len() as u64);
+        let taken = bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+        let part = bytes.get(..taken).unwrap_or_default();
+        self.bytes.extend_from_slice(part);
+        self.total = self.total.saturating_add(bytes.len() as u64);
+    }
+
+    /// True if bytes were discarded.
     pub(crate) fn is_cut(&self) -> bool {
         self.total > self.bytes.len() as u64
     }
 
-    /// As text, with what is no UTF-8 replaced, and without white space around it.
+    /// Returns the retained bytes as trimmed text. Invalid UTF-8 is replaced.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).trim().to_owned()
     }

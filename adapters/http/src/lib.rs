@@ -7,7 +7,7 @@ mod socket;
 use std::error::Error;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
 use reqwest::{Client, Method, Request, Response, Url, redirect};
+use windlass_ports::sync::Mutex;
 use windlass_ports::{
     Wire, WireBody, WireError, WireErrorKind, WireHeader, WireHeaders, WireOpened, WireRequest,
     WireResponse,
@@ -70,7 +71,7 @@ struct Target {
 impl HttpWire {
     /// The target of a request, read anew only where it is not that of the last one.
     fn target(&self, request: &WireRequest) -> Result<Arc<Target>, WireError> {
-        let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = || self.last.lock();
         let same = |one: &&Arc<Target>| one.url == request.url && one.headers == request.headers;
         if let Some(target) = last().as_ref().filter(same) {
             return Ok(target.clone());

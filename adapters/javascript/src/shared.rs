@@ -2,9 +2,9 @@
 //! and the reason to stop.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use windlass_core::{ProgramFault, ProgramLimits};
+use windlass_ports::sync::{Mutex, MutexGuard};
 use windlass_ports::{CancelSignal, ProgramCall};
 
 use crate::fault::{less, placed};
@@ -52,7 +52,7 @@ impl Shared {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 
     pub(crate) fn steps(&self) -> u64 {

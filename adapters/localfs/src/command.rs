@@ -5,14 +5,14 @@ use std::process::Command;
 
 use async_trait::async_trait;
 use windlass_core::{Observation, ObservationStatus, ToolSpec};
+use windlass_kit_process::allowed;
 use windlass_ports::{ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor};
 
 use crate::config::LocalFsConfig;
-use crate::env::allowed;
 use crate::error::SetupError;
 use crate::fault::Fault;
 use crate::planned::{planned, typed};
-use crate::process::{Errors, Job, Ran, run};
+use crate::process::{Job, Ran, run};
 use crate::report;
 use crate::root::Root;
 use crate::tools_file::{self, CommandLine, CommandTool, Declared, executable};
@@ -81,7 +81,7 @@ impl CommandTools {
         let job = Job {
             command,
             input: Some(call.arguments.into_bytes()),
-            errors: Errors::Apart(STDERR),
+            separate_errors: Some(STDERR),
             room: self.config.room().saturating_sub(STDERR),
             timeout_ms: limit(tool, context),
             grace_ms: self.config.grace_ms(),

@@ -3,14 +3,12 @@
 mod capture;
 mod command;
 mod config;
-mod env;
 mod error;
 mod fault;
 mod files;
 #[doc(hidden)]
 pub mod fuzzing;
 mod glob;
-mod group;
 mod lines;
 mod live;
 mod localfs;

@@ -4,9 +4,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use windlass_core::{Observation, ObservationStatus};
+use windlass_kit_process::End;
 
 use crate::capture::Shown;
-use crate::process::{End, Ran};
+use crate::process::Ran;
 use crate::text::push_line;
 use crate::whole::Fate;
 
@@ -50,7 +51,7 @@ const NO_EFFECT: i32 = 3;
 pub(crate) fn reconciled(ran: Ran) -> Result<Observation, String> {
     let status = match ran.end {
         End::Exited(status) => status,
-        End::Cancelled => return Err(String::from("it was asked to stop")),
+        End::Cancelled | End::Stopped => return Err(String::from("it was asked to stop")),
         End::TimedOut => return Err(String::from("its time was up")),
     };
     match status.code() {
@@ -82,7 +83,7 @@ fn ending(shown: &mut Shown, end: End, timeout_ms: u64) -> ObservationStatus {
             push_line(&mut shown.text, &format!("[{}]", exit(status)));
             ObservationStatus::Failed
         }
-        End::Cancelled => {
+        End::Cancelled | End::Stopped => {
             push_line(
                 &mut shown.text,
                 "[stopped because it was asked to, with every process it had started]",

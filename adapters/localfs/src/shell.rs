@@ -4,14 +4,14 @@ use std::process::Command;
 
 use serde::Deserialize;
 use windlass_core::{Observation, ObservationStatus};
+use windlass_kit_process::allowed;
 use windlass_ports::{ToolContext, ToolError, ToolErrorKind};
 
 use crate::config::LocalFsConfig;
-use crate::env::allowed;
 use crate::fault::Fault;
 use crate::files::parse;
 use crate::planned::planned;
-use crate::process::{Errors, Job, run};
+use crate::process::{Job, run};
 use crate::report;
 use crate::root::Root;
 
@@ -55,7 +55,7 @@ pub(crate) async fn shell(
     let job = Job {
         command,
         input: None,
-        errors: Errors::Merged,
+        separate_errors: None,
         room: config.room(),
         timeout_ms,
         grace_ms: config.grace_ms(),

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use windlass_core::{AgentSpec, Concurrency, EffectClass, ToolSpec};
 
-use crate::env::absolute_only;
 use crate::error::SetupError;
+use windlass_kit_process::absolute_only;
 
 /// Tools in one file.
 pub(crate) const TOOLS: usize = 128;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use sha2::{Digest as _, Sha256};
 use windlass_core::{Kept, SessionId};
+use windlass_ports::sync::Mutex;
 use windlass_ports::{BlobCapabilities, BlobError, BlobErrorKind, BlobWriter, Blobs, Durability};
 
 /// The most bytes of one blob.
@@ -58,7 +59,7 @@ impl MemoryBlobs {
 
     fn blob(&self, session: &SessionId, sha256: &str) -> Result<Arc<[u8]>, BlobError> {
         let key = (session.clone(), sha256.to_owned());
-        let blob = self.state.lock().kept.get(&key).cloned();
+        let blob = self.state.state.lock().kept.get(&key).cloned();
         blob.ok_or_else(|| BlobError::not_found(session, sha256))
     }
 }
@@ -69,12 +70,7 @@ impl Default for MemoryBlobs {
     }
 }
 
-impl Shared {
-    /// No panic can leave the state half changed, so a poisoned lock is as good as any.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Shared {}
 
 #[async_trait]
 impl Blobs for MemoryBlobs {
@@ -122,7 +118,7 @@ impl Blobs for MemoryBlobs {
     }
 
     async fn erase(&self, session: &SessionId) -> Result<(), BlobError> {
-        let mut state = self.state.lock();
+        let mut state = self.state.state.lock();
         let mut freed = 0_u64;
         state.kept.retain(|(of, _), bytes| {
             let stays = of != session;
@@ -179,7 +175,7 @@ impl BlobWriter for Writer {
         let room = usize::try_from(self.room).unwrap_or(usize::MAX);
         let part = bytes.get(..room.min(bytes.len())).unwrap_or_default();
         let more = part.len() as u64;
-        let mut state = self.state.lock();
+        let mut state = self.state.state.lock();
         if self.broken || state.bytes.saturating_add(more) > self.state.limit_bytes {
             drop(state);
             self.broken = true;
@@ -198,7 +194,7 @@ impl BlobWriter for Writer {
         }
         let kept = named(&self.bytes);
         let key = (self.session.clone(), kept.sha256.clone());
-        let mut state = self.state.lock();
+        let mut state = self.state.state.lock();
         if let Entry::Vacant(place) = state.kept.entry(key) {
             // The bytes stay counted: they go on as a kept blob.
             place.insert(std::mem::take(&mut self.bytes).into());
@@ -210,7 +206,7 @@ impl BlobWriter for Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         let held = self.bytes.len() as u64;
-        let mut state = self.state.lock();
+        let mut state = self.state.state.lock();
         state.bytes = state.bytes.saturating_sub(held);
     }
 }
@@ -236,13 +232,13 @@ mod tests {
         assert_eq!(error.kind, BlobErrorKind::Full);
         let error = second.finish().await.unwrap_err();
         assert_eq!(error.kind, BlobErrorKind::Full);
-        assert_eq!(blobs.state.lock().bytes, 0);
+        assert_eq!(blobs.state.state.lock().bytes, 0);
 
         for _ in 0..3 {
             let mut same = blobs.begin(&session).await.unwrap();
             same.write(&[3; 400]).await.unwrap();
             same.finish().await.unwrap();
         }
-        assert_eq!(blobs.state.lock().bytes, 400);
+        assert_eq!(blobs.state.state.lock().bytes, 400);
     }
 }

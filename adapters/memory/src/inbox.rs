@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,6 +10,7 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::time::{Instant, MissedTickBehavior};
 use windlass_core::{Epoch, SessionId};
+use windlass_ports::sync::{Mutex, MutexGuard};
 use windlass_ports::{
     Durability, Inbox, InboxCapabilities, InboxError, InboxErrorKind, Letter, LetterId, News,
     NewsSource,
@@ -67,7 +68,7 @@ impl MemoryInbox {
     ///
     /// No panic can leave it half changed, so a poisoned lock is as good as any.
     fn of(&self, session: &SessionId) -> MutexGuard<'_, State> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let kept_for = Duration::from_millis(self.replies_ms);
         let freed = state.letters.expire(session, kept_for);
         state.free(freed);
@@ -233,7 +234,7 @@ impl Inbox for MemoryInbox {
     fn arrivals(&self) -> News {
         let (source, news) = News::new(NEWS);
         let source = Arc::new(source);
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.letters.arrivals.push(Arc::clone(&source));
         drop(state);
         tokio::spawn(tell_again(Arc::downgrade(&self.state), source));
@@ -245,7 +246,7 @@ impl Inbox for MemoryInbox {
         after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionId>, InboxError> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock();
         Ok(state.letters.waiting(after, limit))
     }
 }
@@ -260,7 +261,7 @@ async fn tell_again(state: Weak<Mutex<State>>, source: Arc<NewsSource>) {
         let Some(state) = state.upgrade().filter(|_| !source.is_gone()) else {
             return;
         };
-        let state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = state.lock();
         let waiting = state.letters.waiting(after.as_ref(), NEWS);
         drop(state);
         // What has no room now comes first the next time.

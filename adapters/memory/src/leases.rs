@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_core::{Epoch, Timestamp};
+use windlass_ports::sync::{Mutex, MutexGuard};
 use windlass_ports::{
     Clock, Holding, Lease, LeaseCapabilities, LeaseError, LeaseErrorKind, Leases,
 };
@@ -52,7 +53,7 @@ impl MemoryLeases {
     ///
     /// No panic can leave the state half changed, so a poisoned lock is as good as any.
     fn at(&self, name: &str) -> (MutexGuard<'_, State>, Timestamp) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let now = self.clock.now();
         let over = |held: &Held| held.until <= now;
         if state.held.get(name).is_some_and(over) {
@@ -169,7 +170,7 @@ fn admit(name: &str, holder: &str, ttl_ms: u64) -> Result<(), LeaseError> {
 
 impl fmt::Debug for MemoryLeases {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock();
         f.debug_struct("MemoryLeases")
             .field("held", &state.held.len())
             .finish_non_exhaustive()

@@ -1,11 +1,12 @@
 //! The live relay: nodes of one process, which hand each other what they tell.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use windlass_core::SessionId;
+use windlass_ports::sync::Mutex;
 use windlass_ports::{Hearing, HearingSource, LiveCapabilities, LiveRelay, News, NewsSource};
 
 /// The most bytes of a message.
@@ -45,12 +46,7 @@ struct Ear {
     dropped: Arc<AtomicU64>,
 }
 
-impl Nodes {
-    /// No panic can leave the ears half changed, so a poisoned lock is as good as any.
-    fn ears(&self) -> MutexGuard<'_, Ears> {
-        self.ears.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Nodes {}
 
 impl Ears {
     /// Those who hear a session on other nodes than this one.
@@ -87,7 +83,7 @@ impl LiveRelay for MemoryRelay {
     }
 
     fn tell(&self, session: &SessionId, message: &[u8]) {
-        let mut ears = self.nodes.ears();
+        let mut ears = self.nodes.ears.lock();
         let mut others = ears.beside(self.node, session).peekable();
         if others.peek().is_none() {
             return;
@@ -105,13 +101,13 @@ impl LiveRelay for MemoryRelay {
     }
 
     fn is_heard(&self, session: &SessionId) -> bool {
-        let mut ears = self.nodes.ears();
+        let mut ears = self.nodes.ears.lock();
         ears.beside(self.node, session).next().is_some()
     }
 
     fn hear(&self, session: &SessionId) -> Hearing {
         let (source, hearing) = Hearing::new(HELD, HELD_BYTES);
-        let mut ears = self.nodes.ears();
+        let mut ears = self.nodes.ears.lock();
         // Whoever went is forgotten here too, also where nobody tells of the session.
         let _ = ears.beside(self.node, session).count();
         let ear = Ear {
@@ -131,7 +127,7 @@ impl LiveRelay for MemoryRelay {
 
     fn hearers(&self) -> News {
         let (source, news) = News::new(NEWS);
-        self.nodes.ears().hearers.push((self.node, source));
+        self.nodes.ears.lock().hearers.push((self.node, source));
         news
     }
 
@@ -142,7 +138,7 @@ impl LiveRelay for MemoryRelay {
 
 impl Drop for MemoryRelay {
     fn drop(&mut self) {
-        let mut ears = self.nodes.ears();
+        let mut ears = self.nodes.ears.lock();
         ears.hearers.retain(|(node, _)| *node != self.node);
         ears.sessions.retain(|_, ears| {
             ears.retain(|ear| ear.node != self.node);

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::time::timeout;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_ports::sync::Mutex;
 use windlass_ports::{
     Claimed, Durability, Fencing, LogStore, MAX_FACT_BYTES, SessionFilter, SessionHead, Snapshot,
     StoreCapabilities, StoreError, StoreErrorKind, Summary, Verified,
@@ -53,7 +54,7 @@ pub(crate) struct State {
 
 impl Claimant {
     fn new(state: &Arc<Mutex<State>>) -> Self {
-        let mut locked = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut locked = state.lock();
         locked.claimants = locked.claimants.saturating_add(1);
         Self {
             number: locked.claimants,
@@ -62,7 +63,7 @@ impl Claimant {
     }
 
     fn lapse(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let ours = |log: &Log| log.claim.is_some_and(|claim| claim.by == self.number);
         state.logs.retain(|_, log| {
             if ours(log) {
@@ -141,11 +142,6 @@ impl MemoryStore {
     pub fn relay(&self) -> MemoryRelay {
         MemoryRelay::new(Arc::clone(&self.nodes))
     }
-
-    /// No panic can leave the state half changed, so a poisoned lock is as good as any.
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Default for MemoryStore {
@@ -168,7 +164,7 @@ impl LogStore for MemoryStore {
     }
 
     async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let by = self.claimant.number;
         let claim = state.logs.get(session).and_then(|log| log.claim);
         if claim.is_some_and(|claim| claim.by != by) {
@@ -191,7 +187,7 @@ impl LogStore for MemoryStore {
     }
 
     async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let Some(log) = state.logs.get_mut(session) else {
             return Ok(());
         };
@@ -212,7 +208,7 @@ impl LogStore for MemoryStore {
         facts: &[Arc<Recorded>],
     ) -> Result<(), StoreError> {
         let bytes = measure(session, facts)?;
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let (total, limit_bytes) = (state.bytes.saturating_add(bytes), state.limit_bytes);
         let log = state
             .logs
@@ -247,7 +243,7 @@ impl LogStore for MemoryStore {
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError> {
         let page = {
-            let state = self.state();
+            let state = self.state.lock();
             let log = state.written(session)?;
             log.after(after)
                 .iter()
@@ -264,7 +260,7 @@ impl LogStore for MemoryStore {
         after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionHead>, StoreError> {
-        let state = self.state();
+        let state = self.state.lock();
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
         let logs = state.logs.range((start, Bound::Unbounded));
         let written = logs.filter(|(_, log)| !log.facts.is_empty());
@@ -278,7 +274,7 @@ impl LogStore for MemoryStore {
     }
 
     async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
-        let state = self.state();
+        let state = self.state.lock();
         let log = state.written(session)?;
         Ok(Verified {
             last: log.last(),
@@ -294,11 +290,11 @@ impl LogStore for MemoryStore {
         after: Seq,
         patience: Duration,
     ) -> Result<Seq, StoreError> {
-        let last = || self.state().written(session).map(Log::last);
+        let last = || self.state.lock().written(session).map(Log::last);
         let follow = async {
             loop {
                 // Who follows is on the list before it looks, so no append comes between.
-                let grown = self.state().written(session)?.grown.clone();
+                let grown = self.state.lock().written(session)?.grown.clone();
                 let grows = grown.notified();
                 let last = last()?;
                 if last > after {
@@ -314,7 +310,7 @@ impl LogStore for MemoryStore {
     }
 
     async fn erase(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if !state.is_claimed(session, epoch) {
             return Err(not_claimed(session, epoch, "erasing"));
         }
@@ -332,7 +328,7 @@ impl LogStore for MemoryStore {
         session: &SessionId,
         snapshot: &Snapshot,
     ) -> Result<(), StoreError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let (all, log) = (state.bytes, state.written(session)?);
         let (last, bytes) = (log.last(), snapshot.bytes.len());
         let refused = |kind, what: String| {
@@ -372,7 +368,7 @@ impl LogStore for MemoryStore {
         session: &SessionId,
         version: &str,
     ) -> Result<Option<Snapshot>, StoreError> {
-        let state = self.state();
+        let state = self.state.lock();
         let snapshot = state.written(session)?.snapshot.as_ref();
         Ok(snapshot.filter(|kept| kept.version == version).cloned())
     }

@@ -2,7 +2,7 @@
 //! is there once that message is.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_nats::HeaderMap;
 use async_trait::async_trait;
@@ -11,6 +11,7 @@ use futures_util::future::try_join_all;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use windlass_core::{Kept, SessionId};
+use windlass_ports::sync::Mutex;
 use windlass_ports::{
     BlobCapabilities, BlobError, BlobErrorKind, BlobWriter, Blobs, Durability, Link, is_blob_name,
 };
@@ -393,5 +394,5 @@ impl Drop for Writer {
 }
 
 fn lock(writing: &Mutex<HashSet<String>>) -> std::sync::MutexGuard<'_, HashSet<String>> {
-    writing.lock().unwrap_or_else(PoisonError::into_inner)
+    writing.lock()
 }

@@ -5,13 +5,14 @@
 //! is asked for one by one. Either way what was acknowledged before the look is seen.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::Once;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use tokio::time::{Instant, sleep};
 use windlass_core::{Seq, SessionId};
 use windlass_kit_log::End;
+use windlass_ports::sync::Mutex;
 use windlass_ports::{SessionHead, StoreError, StoreErrorKind};
 
 use crate::head::Head;
@@ -60,12 +61,12 @@ impl Default for Together {
 
 impl Together {
     fn rests(&self) -> bool {
-        let rests = self.rests.lock().unwrap_or_else(PoisonError::into_inner);
+        let rests = self.rests.lock();
         rests.is_some_and(|until| Instant::now() < until)
     }
 
     fn rest(&self, stream: &str, trouble: &Trouble) {
-        let mut rests = self.rests.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rests = self.rests.lock();
         *rests = Some(Instant::now() + REST);
         drop(rests);
         if trouble.passes() {

@@ -2,10 +2,10 @@
 //! since the word to the server failed or was not answered. They are given back as soon as it is there.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
 use windlass_core::SessionId;
+use windlass_ports::sync::Mutex;
 use windlass_ports::{StoreError, Summary};
 
 use crate::head::{Head, Kind};
@@ -39,7 +39,7 @@ impl Drop for Telling<'_> {
         let Some(untold) = self.untold.take() else {
             return;
         };
-        let mut all = self.returns.all();
+        let mut all = self.returns.0.lock();
         if all.len() < MOST {
             all.insert(untold);
         }
@@ -54,21 +54,23 @@ impl Returns {
             untold: Some(session.clone()),
         }
     }
-
-    /// No panic can leave it half changed, so a poisoned lock is as good as any.
-    fn all(&self) -> MutexGuard<'_, BTreeSet<SessionId>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl NatsStore {
     /// Gives back what could not be given back before. What still cannot be stays remembered.
     pub(crate) async fn give_back_late(&self) {
-        let some: Vec<_> = self.returns.all().iter().take(TOGETHER).cloned().collect();
+        let some: Vec<_> = self
+            .returns
+            .0
+            .lock()
+            .iter()
+            .take(TOGETHER)
+            .cloned()
+            .collect();
         let given = some.iter().map(|session| async move {
             match self.give_back_one(session).await {
                 Ok(true) => {
-                    self.returns.all().remove(session);
+                    self.returns.0.lock().remove(session);
                 }
                 Ok(false) => {}
                 Err(error) => tracing::debug!(%session, %error, "it is still to be given back"),

@@ -1,13 +1,14 @@
 //! The store: a connection, a place, and the claims of this store object.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_kit_log::End;
+use windlass_ports::sync::Mutex;
 use windlass_ports::{
     Claimed, Fencing, Link, LogStore, MAX_FACT_BYTES, SessionFilter, SessionHead, Snapshot,
     StoreCapabilities, StoreError, Verified,
@@ -181,19 +182,19 @@ impl NatsStore {
 
     /// The slot of a session, new or known.
     pub(crate) fn slot(&self, session: &SessionId) -> Slot {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.slots.lock();
         slots.entry(session.clone()).or_default().clone()
     }
 
     /// The slot of a session that was claimed here.
     pub(crate) fn known_slot(&self, session: &SessionId) -> Option<Slot> {
-        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let slots = self.slots.lock();
         slots.get(session).cloned()
     }
 
     /// Forgets a slot that nobody works on. It must be empty.
     pub(crate) fn forget_slot(&self, session: &SessionId, slot: Slot) {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.slots.lock();
         // The map's and the caller's.
         if Arc::strong_count(&slot) <= 2 {
             slots.remove(session);
@@ -202,14 +203,14 @@ impl NatsStore {
 
     /// Returns the place at or before a position from which to read.
     pub(crate) fn spot(&self, session: &SessionId, after: Seq) -> Spot {
-        let spots = self.spots.lock().unwrap_or_else(PoisonError::into_inner);
+        let spots = self.spots.lock();
         let spot = spots.get(session).filter(|spot| spot.last <= after);
         spot.copied().unwrap_or_else(|| Spot::start(session))
     }
 
     /// Remembers where a reader stood.
     pub(crate) fn remember(&self, session: &SessionId, spot: Spot) {
-        let mut spots = self.spots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spots = self.spots.lock();
         if spots.len() >= MOST_SPOTS && !spots.contains_key(session) {
             // Any may go: it is only a shortcut.
             spots.pop_first();
@@ -219,7 +220,7 @@ impl NatsStore {
 
     /// Forgets where a reader stood.
     pub(crate) fn forget_spot(&self, session: &SessionId) {
-        let mut spots = self.spots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spots = self.spots.lock();
         spots.remove(session);
     }
 

@@ -6,7 +6,7 @@
 //! of it is a hint: before a session is told as free, its last message is looked at.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_nats::{Message, Subscriber};
@@ -14,6 +14,7 @@ use futures_util::StreamExt as _;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use windlass_core::SessionId;
+use windlass_ports::sync::{Mutex, MutexGuard};
 use windlass_ports::{SessionFilter, SessionHead, StoreError, Summary};
 
 use crate::leases::told;
@@ -58,7 +59,7 @@ struct Heard {
 impl Vigil {
     /// No panic can leave it half changed, so a poisoned lock is as good as any.
     fn heard(&self) -> MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+        self.heard.lock()
     }
 
     async fn begin(self: &Arc<Self>, server: &Server) {

@@ -3,13 +3,14 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::sync::{Notify, watch};
 use tokio_postgres::types::Type;
 use windlass_core::SessionId;
+use windlass_ports::sync::Mutex as Lock;
 use windlass_ports::{LetterId, News, NewsSource, StoreError};
 
 use crate::database::Database;
@@ -64,8 +65,8 @@ impl Mail {
     /// Begins to tell of arrivals: what waits already is asked for at once.
     pub(crate) fn arrivals(&self) -> News {
         let (source, news) = News::new(NEWS);
-        locked(&self.arrivals).push(source);
-        locked(&self.heard).all = true;
+        self.arrivals.lock().push(source);
+        self.heard.lock().all = true;
         self.to_ask.notify_one();
         news
     }
@@ -73,7 +74,7 @@ impl Mail {
     /// Begins to wait for a reply.
     pub(crate) fn wait(self: &Arc<Self>, session: &SessionId, letter: &LetterId) -> Wait {
         let of = (session.clone(), letter.clone());
-        let mut waiting = locked(&self.waiting);
+        let mut waiting = self.waiting.lock();
         let entry = waiting.entry(of.clone()).or_insert_with(|| Waiting {
             reply: watch::Sender::new(None),
             count: 0,
@@ -99,7 +100,7 @@ impl Mail {
     }
 
     fn say(&self, word: String) {
-        let mut words = locked(&self.words);
+        let mut words = self.words.lock();
         if words.len() < WORDS {
             words.insert(word);
         } else {
@@ -113,7 +114,7 @@ impl Mail {
 
     /// Tells those who ask here; `false` where one has no room for more.
     fn tell_here(&self, session: &SessionId) -> bool {
-        let mut arrivals = locked(&self.arrivals);
+        let mut arrivals = self.arrivals.lock();
         arrivals.retain(|source| !source.is_gone());
         // All of them are told, whichever has no room.
         let told = arrivals.iter().filter(|source| source.tell(session));
@@ -121,22 +122,22 @@ impl Mail {
     }
 
     fn asks(&self) -> bool {
-        let mut arrivals = locked(&self.arrivals);
+        let mut arrivals = self.arrivals.lock();
         arrivals.retain(|source| !source.is_gone());
         !arrivals.is_empty()
     }
 
     fn hear_of(&self, session: SessionId, letter: LetterId) {
         let of = (session, letter);
-        if locked(&self.waiting).contains_key(&of) {
-            locked(&self.heard).replies.insert(of);
+        if self.waiting.lock().contains_key(&of) {
+            self.heard.lock().replies.insert(of);
             self.to_ask.notify_one();
         }
     }
 
     /// Returns the pending notices as notifications.
     fn notices(&self, sender: &str) -> Vec<String> {
-        let words = std::mem::take(&mut *locked(&self.words));
+        let words = std::mem::take(&mut *self.words.lock());
         let mut notices: Vec<String> = Vec::new();
         for word in words {
             match notices.last_mut() {
@@ -176,14 +177,14 @@ impl Mail {
 
     /// Something may have come that nobody told of.
     pub(crate) fn hear_all(&self) {
-        locked(&self.heard).all = true;
+        self.heard.lock().all = true;
         self.to_ask.notify_one();
     }
 
     /// Returns the awaited replies to look up, and true if letters must be looked up too.
     fn to_ask(&self, all: bool) -> (bool, Vec<(SessionId, LetterId)>) {
-        let waiting = locked(&self.waiting);
-        let heard = std::mem::take(&mut *locked(&self.heard));
+        let waiting = self.waiting.lock();
+        let heard = std::mem::take(&mut *self.heard.lock());
         if all || heard.all {
             return (true, waiting.keys().cloned().collect());
         }
@@ -191,14 +192,14 @@ impl Mail {
     }
 
     fn told(&self, of: &(SessionId, LetterId), reply: Bytes) {
-        if let Some(waiting) = locked(&self.waiting).get(of) {
+        if let Some(waiting) = self.waiting.lock().get(of) {
             waiting.reply.send_replace(Some(reply));
         }
     }
 
     /// Ends all that tells of arrivals, and its tasks.
     pub(crate) fn close(&self) {
-        locked(&self.arrivals).clear();
+        self.arrivals.lock().clear();
         self.to_tell.notify_one();
         self.to_ask.notify_one();
     }
@@ -206,7 +207,7 @@ impl Mail {
 
 impl Drop for Wait {
     fn drop(&mut self) {
-        if let Entry::Occupied(mut entry) = locked(&self.mail.waiting).entry(self.of.clone()) {
+        if let Entry::Occupied(mut entry) = self.mail.waiting.lock().entry(self.of.clone()) {
             entry.get_mut().count -= 1;
             if entry.get().count == 0 {
                 entry.remove();
@@ -356,10 +357,6 @@ async fn sweep(database: &Database, replies_ms: u64) -> Result<(), StoreError> {
         .rows("taking old replies away", SQL, params)
         .await
         .map(|_| ())
-}
-
-fn locked<T>(lock: &Lock<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex as Lock, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::{Mutex, Notify};
 use tokio_postgres::types::Type;
 use windlass_ports::StoreError;
+use windlass_ports::sync::Mutex as Lock;
 
 use crate::database::Database;
 
@@ -186,5 +187,5 @@ pub(crate) async fn left(name: &str, before: u64) -> bool {
 }
 
 fn leavers() -> std::sync::MutexGuard<'static, BTreeSet<String>> {
-    LEAVERS.lock().unwrap_or_else(PoisonError::into_inner)
+    LEAVERS.lock()
 }

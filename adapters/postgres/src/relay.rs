@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex as Lock, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use windlass_core::SessionId;
 use windlass_kit_log::{Air, Backlog, HELD};
+use windlass_ports::sync::Mutex as Lock;
 use windlass_ports::{Hearing, LiveCapabilities, LiveRelay, News};
 
 use crate::bundle;
@@ -59,7 +60,7 @@ impl Live {
     /// The connection listens to live messages now: what is heard is announced.
     pub(crate) fn listens(&self) {
         let begun = {
-            let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut begun = self.begun.lock();
             std::mem::take(&mut *begun)
         };
         for session in begun {
@@ -113,7 +114,7 @@ impl LiveRelay for PostgresRelay {
     fn hear(&self, session: &SessionId) -> Hearing {
         let live = self.live();
         let (hearing, _) = live.air.hear(session);
-        let mut begun = live.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut begun = live.begun.lock();
         begun.insert(session.clone());
         drop(begun);
         live.to_listen.notify_one();

@@ -3,12 +3,13 @@
 //! the server takes that.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio_postgres::types::Type;
 use windlass_core::{Epoch, SessionId};
 use windlass_ports::StoreError;
+use windlass_ports::sync::Mutex as Lock;
 
 use crate::store::Shared;
 
@@ -72,7 +73,7 @@ impl Returns {
     }
 
     fn add(&self, one: Return) {
-        let mut all = self.all();
+        let mut all = self.0.lock();
         if all.len() >= MOST {
             let session = &one.session;
             tracing::warn!(%session, "{MOST} claims wait to be given back: it ends with the lease");
@@ -83,18 +84,14 @@ impl Returns {
 
     /// The first of them.
     fn some(&self) -> Vec<Return> {
-        self.all().iter().take(TOGETHER).cloned().collect()
+        self.0.lock().iter().take(TOGETHER).cloned().collect()
     }
 
     fn told(&self, some: &[Return]) {
-        let mut all = self.all();
+        let mut all = self.0.lock();
         for one in some {
             all.remove(one);
         }
-    }
-
-    fn all(&self) -> MutexGuard<'_, BTreeSet<Return>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -157,10 +154,10 @@ mod tests {
             drop(returns.telling(&session, Some(Epoch(epoch)), 1));
         }
         assert_eq!(
-            (returns.some().len(), returns.all().len()),
+            (returns.some().len(), returns.0.lock().len()),
             (TOGETHER, MOST)
         );
         returns.told(&returns.some());
-        assert_eq!(returns.all().len(), MOST - TOGETHER);
+        assert_eq!(returns.0.lock().len(), MOST - TOGETHER);
     }
 }

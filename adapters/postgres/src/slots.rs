@@ -2,11 +2,12 @@
 //! only spares asking it where a log ends.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::Mutex;
 use windlass_core::{Epoch, Seq, SessionId};
 use windlass_kit_log::End;
+use windlass_ports::sync::Mutex as Lock;
 
 /// State of a claimed session. An append holds it until the answer arrives.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ type Claims = HashMap<SessionId, (Epoch, Arc<Mutex<Slot>>)>;
 impl Slots {
     /// Keeps a claim, unless a later one is known.
     pub(crate) fn keep(&self, session: &SessionId, slot: Slot) {
-        let mut slots = self.slots();
+        let mut slots = self.0.lock();
         let known = slots.get(session).map(|(epoch, _)| *epoch);
         if known.is_none_or(|known| known < slot.epoch) {
             let kept = (slot.epoch, Arc::new(Mutex::new(slot)));
@@ -50,25 +51,21 @@ impl Slots {
 
     /// The slot of a claim, if it is the latest that is known.
     pub(crate) fn of(&self, session: &SessionId, epoch: Epoch) -> Option<Arc<Mutex<Slot>>> {
-        let slots = self.slots();
+        let slots = self.0.lock();
         let (known, slot) = slots.get(session)?;
         (*known == epoch).then(|| Arc::clone(slot))
     }
 
     /// The epoch of the latest claim that is known.
     pub(crate) fn known(&self, session: &SessionId) -> Option<Epoch> {
-        self.slots().get(session).map(|(epoch, _)| *epoch)
+        self.0.lock().get(session).map(|(epoch, _)| *epoch)
     }
 
     /// Removes a claim.
     pub(crate) fn forget(&self, session: &SessionId, epoch: Epoch) {
-        let mut slots = self.slots();
+        let mut slots = self.0.lock();
         if slots.get(session).is_some_and(|(known, _)| *known == epoch) {
             slots.remove(session);
         }
-    }
-
-    fn slots(&self) -> MutexGuard<'_, Claims> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,10 +3,11 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::{Notify, watch};
 use windlass_core::{Seq, SessionId};
+use windlass_ports::sync::Mutex as Lock;
 
 /// The most bytes of a notification; PostgreSQL takes 7,999.
 const NOTICE_BYTES: usize = 7_900;
@@ -69,7 +70,7 @@ pub(crate) struct Tail {
 impl Tails {
     /// Begins to wait for a session.
     pub(crate) fn wait(self: &Arc<Self>, session: &SessionId) -> Tail {
-        let mut waiting = locked(&self.waiting);
+        let mut waiting = self.waiting.lock();
         let entry = waiting.entry(session.clone());
         let waiting = entry.or_insert_with(|| Waiting {
             ends: watch::Sender::new(Some(Seq::ZERO)),
@@ -89,14 +90,14 @@ impl Tails {
             return;
         }
         {
-            let waiting = locked(&self.waiting);
+            let waiting = self.waiting.lock();
             if !waiting.is_empty() {
                 for (session, last) in &ends {
                     tell(&waiting, session, Some(*last));
                 }
             }
         }
-        let mut grown = locked(&self.grown);
+        let mut grown = self.grown.lock();
         ends.into_iter().for_each(|(session, _)| grown.add(session));
         drop(grown);
         self.to_tell.notify_one();
@@ -104,13 +105,13 @@ impl Tails {
 
     /// Records the current end of a log; `None` if there is none.
     pub(crate) fn told(&self, session: &SessionId, last: Option<Seq>) {
-        tell(&locked(&self.waiting), session, last);
+        tell(&self.waiting.lock(), session, last);
     }
 
     /// Returns one notification with the sender and the sessions; without sessions if they are too
     /// many, which means all.
     pub(crate) fn notice(&self, sender: &str) -> Option<String> {
-        let grown = std::mem::take(&mut *locked(&self.grown));
+        let grown = std::mem::take(&mut *self.grown.lock());
         if grown.sessions.is_empty() {
             return None;
         }
@@ -130,8 +131,8 @@ impl Tails {
         if words.next() == Some(own) {
             return;
         }
-        let waiting = locked(&self.waiting);
-        let mut heard = locked(&self.heard);
+        let waiting = self.waiting.lock();
+        let mut heard = self.heard.lock();
         let mut named = false;
         for session in words {
             named = true;
@@ -149,8 +150,8 @@ impl Tails {
 
     /// Returns the sessions to look up: those that were named, or all that are awaited.
     pub(crate) fn to_ask(&self, all: bool) -> Vec<SessionId> {
-        let waiting = locked(&self.waiting);
-        let heard = std::mem::take(&mut *locked(&self.heard));
+        let waiting = self.waiting.lock();
+        let heard = std::mem::take(&mut *self.heard.lock());
         if all || heard.all {
             return waiting.keys().cloned().collect();
         }
@@ -160,8 +161,7 @@ impl Tails {
 
 impl Drop for Tail {
     fn drop(&mut self) {
-        if let Entry::Occupied(mut entry) = locked(&self.tails.waiting).entry(self.session.clone())
-        {
+        if let Entry::Occupied(mut entry) = self.tails.waiting.lock().entry(self.session.clone()) {
             entry.get_mut().count -= 1;
             if entry.get().count == 0 {
                 entry.remove();
@@ -181,10 +181,6 @@ fn tell(waiting: &HashMap<SessionId, Waiting>, session: &SessionId, last: Option
             news
         });
     }
-}
-
-fn locked<T>(lock: &Lock<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use windlass_ports::sync::Mutex;
 use windlass_ports::{Segments, Wire, WireBody, WireError, WireHeaders, WireRequest, WireResponse};
 
 use crate::cassette::{self, Asked, EXCHANGE_BYTES, End, Exchange, Failure, Outcome, Piece};
@@ -82,14 +83,14 @@ impl Recorder {
     /// Returns the number of exchanges written.
     #[must_use]
     pub fn recorded(&self) -> u64 {
-        self.shared.lock().recorded
+        self.shared.state.lock().recorded
     }
 
     /// Returns the reason for an incomplete recording, if it is one: the disk is full, or an
     /// exchange is too large. The request was answered all the same; nothing after it is recorded.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
-        self.shared.lock().fault.clone()
+        self.shared.state.lock().fault.clone()
     }
 
     /// Returns the number of bytes of a torn last line that were cut off when the file was opened.
@@ -122,7 +123,7 @@ impl Recorder {
 impl fmt::Debug for Recorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Recorder")
-            .field("path", &self.shared.lock().tape.path())
+            .field("path", &self.shared.state.lock().tape.path())
             .field("redaction", &self.shared.redaction)
             .finish_non_exhaustive()
     }
@@ -188,7 +189,7 @@ struct Take {
 impl Take {
     fn begin(shared: Arc<Shared>, request: &WireRequest) -> Self {
         let n = {
-            let mut state = shared.lock();
+            let mut state = shared.state.lock();
             let n = state.next;
             state.next = n.saturating_add(1);
             n
@@ -274,7 +275,7 @@ impl Shared {
             Ok(line) => line,
             Err(error) => return self.stop(error.to_string()),
         };
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.fault.is_some() {
             return;
         }
@@ -288,15 +289,11 @@ impl Shared {
     }
 
     fn stop(&self, words: String) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.fault.is_none() {
             let path = state.tape.path().display().to_string();
             tracing::warn!(path, words, "the recording stops here");
             state.fault = Some(words);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use windlass_ports::sync::Mutex;
 use windlass_ports::{
     Wire, WireBody, WireError, WireErrorKind, WireHeader, WireRequest, WireResponse,
 };
@@ -113,13 +113,13 @@ impl Replayer {
     /// empty.
     #[must_use]
     pub fn misses(&self) -> Vec<Miss> {
-        self.lock().misses.clone()
+        self.state.lock().misses.clone()
     }
 
     /// The recorded exchanges that nobody has asked for, by number, method and path.
     #[must_use]
     pub fn unused(&self) -> Vec<String> {
-        let state = self.lock();
+        let state = self.state.lock();
         let unused = self.exchanges.iter().zip(&state.used);
         unused
             .filter(|(_, used)| !**used)
@@ -142,7 +142,7 @@ impl Replayer {
 
     /// Takes the recording of a request.
     fn take(&self, asked: &Key) -> Result<&Outcome, WireError> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let mut places = self.exchanges.iter().zip(state.used.iter_mut());
         let found = places.find(|((key, _), used)| !**used && key == asked);
         if let Some(((_, exchange), used)) = found {
@@ -210,10 +210,6 @@ impl Replayer {
             true => String::from("nothing is recorded at all"),
             false => format!("what is recorded is of {}", others.join(" and of ")),
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

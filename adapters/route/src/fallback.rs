@@ -1,12 +1,13 @@
 //! A chain of providers: the next one is asked when one fails.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::time::Instant;
 use windlass_core::{Asked, FailureKind, Retry, StreamEvent};
+use windlass_ports::sync::Mutex;
 use windlass_ports::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
     Streaming,
@@ -65,7 +66,7 @@ impl Link {
     }
 
     fn rests(&self) -> bool {
-        let until = self.rests.lock().unwrap_or_else(PoisonError::into_inner);
+        let until = self.rests.lock();
         until.is_some_and(|until| Instant::now() < until)
     }
 
@@ -76,7 +77,7 @@ impl Link {
             Retry::Never | Retry::Now | Retry::Soon => REST,
         });
         let until = time.and_then(|time| Instant::now().checked_add(time));
-        *self.rests.lock().unwrap_or_else(PoisonError::into_inner) = until;
+        *self.rests.lock() = until;
     }
 }
 

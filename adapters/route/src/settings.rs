@@ -1,8 +1,9 @@
 //! Settings with another provider and model, made once for as long as a session keeps its own.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use windlass_core::{Prompt, Settings};
+use windlass_ports::sync::Mutex;
 
 /// Most settings that are remembered.
 const MOST: usize = 64;
@@ -20,7 +21,7 @@ impl Reworded {
         if settings.provider == provider && settings.model == model {
             return prompt.clone();
         }
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         let same = |(from, to): &&(Arc<Settings>, Arc<Settings>)| {
             Arc::ptr_eq(from, settings) && to.provider == provider && to.model == model
         };

@@ -3,11 +3,12 @@
 //! Bounded: a subscriber who falls behind by more than the bound is told so and catches up from
 //! the log. Publishing never waits.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{broadcast, watch};
 use windlass_core::{Delta, Recorded, Seq};
+use windlass_ports::sync::Mutex;
 
 use crate::error::Ended;
 use crate::event::{Event, Live};
@@ -73,7 +74,7 @@ impl Bus {
     /// whether the run that speaks is on record by that.
     fn publish(&self, facts: &[Arc<Recorded>], records: impl Fn(&mut Shown, Seq) -> bool) {
         let Some(last) = facts.last() else { return };
-        let mut shown = self.shown();
+        let mut shown = self.shown.lock();
         self.durable.fetch_max(last.seq.0, Ordering::SeqCst);
         let heard = self.events.receiver_count() > 0;
         let (mut new, mut began) = (false, None);
@@ -107,7 +108,7 @@ impl Bus {
         if deltas.is_empty() && whole.is_empty() {
             return;
         }
-        let mut shown = self.shown();
+        let mut shown = self.shown.lock();
         let teller = self.heard_by();
         let mut said = teller.map(|_| Said::default());
         let speaks = shown.say(speaker, &deltas, whole, said.as_mut());
@@ -123,7 +124,7 @@ impl Bus {
 
     /// Publishes what a call reports.
     pub(crate) fn report(&self, report: Live) {
-        let mut shown = self.shown();
+        let mut shown = self.shown.lock();
         let live = vec![report];
         shown.report(&live);
         if let (Some(teller), [report]) = (self.heard_by(), live.as_slice()) {
@@ -137,7 +138,7 @@ impl Bus {
     /// Tells other nodes what is shown so far, about so many bytes of it. Answers whether that is all,
     /// or nobody hears it.
     pub(crate) fn pass(&self, passing: &mut Passing, bytes: usize) -> bool {
-        let shown = self.shown();
+        let shown = self.shown.lock();
         let pass = |teller: &Arc<Teller>| teller.pass(self.durable(), &shown, passing, bytes);
         self.heard_by().is_none_or(pass)
     }
@@ -149,7 +150,7 @@ impl Bus {
 
     /// Whether this is what a call reported last.
     pub(crate) fn has_reported(&self, report: &Live) -> bool {
-        self.shown().has_reported(report)
+        self.shown.lock().has_reported(report)
     }
 
     /// Tells everybody that nothing follows. Only the first time counts.
@@ -186,15 +187,11 @@ impl Bus {
 
     /// Listens from now on.
     pub(crate) fn listen(&self) -> Listening {
-        let mut shown = self.shown();
+        let mut shown = self.shown.lock();
         Listening {
             events: self.events.subscribe(),
             durable: self.durable(),
             shown: shown.told(),
         }
-    }
-
-    fn shown(&self) -> MutexGuard<'_, Shown> {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,8 +10,8 @@ mod rests;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -22,6 +22,7 @@ use windlass_core::{
     CallId, History, OpenSession, Reject, Scope, Seq, SessionId, Stamped, StopWhen, child, open,
     opened,
 };
+use windlass_ports::sync::{Mutex, MutexGuard};
 use windlass_ports::{CancelSource, Claimed, OutputKeeper, Ports, StoreError, StoreErrorKind};
 
 use crate::arguments::Checker;
@@ -470,7 +471,7 @@ impl Engine {
 
 impl Inner {
     fn slots(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Slot>>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+        self.slots.lock()
     }
 
     pub(crate) fn slot(self: &Arc<Self>, id: &SessionId) -> Arc<Slot> {

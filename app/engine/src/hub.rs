@@ -6,11 +6,12 @@
 //! and a [`Join`] puts them between the facts.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::{Notify, broadcast};
 use tokio::task::AbortHandle;
 use windlass_core::{Recorded, Seq, SessionId};
+use windlass_ports::sync::{Mutex, MutexGuard};
 
 use crate::bus::{Bus, Listening};
 use crate::error::Ended;
@@ -115,7 +116,7 @@ impl Feed {
 
 impl Subscriber {
     fn pending(&self) -> MutexGuard<'_, Pending> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pending.lock()
     }
 
     pub(crate) fn take(&self) -> Pending {
@@ -231,7 +232,7 @@ impl State {
 
 impl Hub {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Adds a subscriber. It receives all that is published from here on.
@@ -273,7 +274,7 @@ impl Hub {
 
     /// Adds the driver: subscribers receive its events from the first one on.
     pub(crate) fn enter(&self, bus: Bus) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.driven = true;
         state.join = None;
         state.turn_to(bus);
@@ -283,7 +284,7 @@ impl Hub {
 
     /// Removes the driver.
     pub(crate) fn vacate(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.driven = false;
         state.bus = None;
     }
@@ -302,7 +303,7 @@ impl Hub {
         seen: Seq,
         listens: bool,
     ) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if !state.follows(follower) || state.driven {
             return false;
         }
@@ -343,7 +344,7 @@ impl Hub {
 
     /// Bus of the driver that is here.
     pub(crate) fn driver(&self) -> Option<Bus> {
-        let state = self.state();
+        let state = self.state.lock();
         state.bus.clone().filter(|_| state.driven)
     }
 
@@ -354,7 +355,7 @@ impl Hub {
 
     /// Returns true while a follower runs.
     pub(crate) fn is_followed(&self) -> bool {
-        self.state().follower.is_some()
+        self.state.lock().follower.is_some()
     }
 
     /// Starts a follower after `cursor`, unless one runs. Returns the position up to which the log
@@ -364,7 +365,7 @@ impl Hub {
         cursor: Seq,
         spawn: impl FnOnce(FollowerId, Seq) -> AbortHandle,
     ) -> Seq {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some(follower) = &state.follower {
             return follower.base;
         }

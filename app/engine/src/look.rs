@@ -1,11 +1,12 @@
 //! Look: whose session it is, from its first fact alone.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 use windlass_core::{Fact, Recorded, Scope, Seq, SessionId, SessionOpened, opened};
+use windlass_ports::sync::Mutex;
 use windlass_ports::{LogStore, StoreErrorKind};
 
 use crate::error::StartError;
@@ -94,12 +95,8 @@ struct Halves {
 }
 
 impl Looks {
-    fn halves(&self) -> MutexGuard<'_, Halves> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn find(&self, id: &SessionId) -> Option<Looked> {
-        let mut halves = self.halves();
+        let mut halves = self.0.lock();
         if let Some((at, looked)) = halves.new.get(id) {
             return (at.elapsed() < LASTS).then(|| looked.clone());
         }
@@ -112,11 +109,11 @@ impl Looks {
     }
 
     pub(crate) fn keep(&self, id: &SessionId, looked: &Looked) {
-        self.halves().put(id, Instant::now(), looked);
+        self.0.lock().put(id, Instant::now(), looked);
     }
 
     pub(crate) fn forget(&self, id: &SessionId) {
-        let mut halves = self.halves();
+        let mut halves = self.0.lock();
         halves.new.remove(id);
         halves.old.remove(id);
     }

@@ -5,7 +5,7 @@ mod post;
 pub(crate) mod said;
 mod word;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -14,6 +14,7 @@ use windlass_core::{
     Settings, StopWhen, TurnId, Widening,
 };
 use windlass_ports::OutputKeeper;
+use windlass_ports::sync::Mutex;
 
 use crate::conversation::Conversation;
 use crate::engine::{Engine, Start};
@@ -318,21 +319,16 @@ impl Reached {
         }
         let opened = self.engine.open(&self.id, &self.scope, Start::Existing);
         let here = opened.await?;
-        *self.here() = Some(here.clone());
+        *self.here.lock() = Some(here.clone());
         Ok(here)
     }
 
     fn held(&self) -> Option<Conversation> {
-        self.here().clone()
+        self.here.lock().clone()
     }
 
     fn forget(&self) {
-        *self.here() = None;
-    }
-
-    /// No panic can leave it half changed, so a poisoned lock is as good as any.
-    fn here(&self) -> MutexGuard<'_, Option<Conversation>> {
-        self.here.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.here.lock() = None;
     }
 }
 

@@ -1,10 +1,11 @@
 //! Slot: the place of one session in an engine. It knows the driver that is there and who uses it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
 use windlass_core::{Epoch, SessionId, StopWhen};
+use windlass_ports::sync::Mutex;
 use windlass_ports::{CancelSource, LiveRelay};
 
 use crate::bus::Bus;
@@ -68,18 +69,14 @@ impl Slot {
         engine.peers.as_ref().map(|peers| peers.relay.clone())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The way to the driver that is here, also when it is on its way out.
     pub(crate) fn link(&self) -> Option<Link> {
-        self.state().link.clone()
+        self.state.lock().link.clone()
     }
 
     /// The way to the driver that is here, counted as a use, so that it stays.
     pub(crate) fn attach(&self) -> Option<Link> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.leaving {
             return None;
         }
@@ -91,7 +88,7 @@ impl Slot {
     /// A driver takes this place, with its first user.
     pub(crate) fn enter(&self, link: Link) {
         self.hub.enter(link.bus.clone());
-        *self.state() = State {
+        *self.state.lock() = State {
             link: Some(link),
             leaving: false,
             attached: 1,
@@ -100,7 +97,7 @@ impl Slot {
 
     /// Counts one user of the driver of this claim less.
     pub(crate) fn let_go(&self, epoch: Epoch) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.link.as_ref().is_some_and(|link| link.epoch == epoch) {
             state.attached = state.attached.saturating_sub(1);
             drop(state);
@@ -111,7 +108,7 @@ impl Slot {
     /// Whether a driver at rest may end: nobody uses it, or it is told to. No one attaches to it
     /// afterwards.
     pub(crate) fn retire(&self, told: bool) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.leaving |= told || state.attached == 0;
         state.leaving
     }
@@ -158,7 +155,7 @@ impl Slot {
 
     /// Takes the driver of this claim out, if it is still here.
     fn vacate(&self, epoch: Epoch) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.link.as_ref().is_some_and(|link| link.epoch == epoch) {
             *state = State::default();
             self.hub.vacate();

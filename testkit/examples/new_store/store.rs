@@ -8,10 +8,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_ports::sync::Mutex;
 use windlass_ports::{
     Claimed, Durability, Fencing, Link, LogStore, MAX_FACT_BYTES, Repair, SessionFilter,
     SessionHead, StoreCapabilities, StoreError, StoreErrorKind, Summary, Verified, codec,
@@ -59,10 +60,6 @@ impl LinesStore {
             bug,
             state: Mutex::default(),
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn path(&self, session: &SessionId) -> PathBuf {
@@ -157,7 +154,7 @@ impl LogStore for LinesStore {
     }
 
     async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.epoch += 1;
         let epoch = Epoch(state.epoch);
         let log = self.log(&mut state, session)?;
@@ -175,7 +172,7 @@ impl LogStore for LinesStore {
     }
 
     async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
-        if let Some(log) = self.state().logs.get_mut(session)
+        if let Some(log) = self.state.lock().logs.get_mut(session)
             && log.claim == Some(epoch)
         {
             log.claim = None;
@@ -190,7 +187,7 @@ impl LogStore for LinesStore {
         after: Seq,
         facts: &[Arc<Recorded>],
     ) -> Result<(), StoreError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let log = self.log(&mut state, session)?;
         if log.claim != Some(epoch) {
             return refused(session, StoreErrorKind::NotClaimed, "claim it first");
@@ -240,7 +237,7 @@ impl LogStore for LinesStore {
         after: Seq,
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let log = self.written(&mut state, session)?;
         let page = log.after(after).iter().take(limit);
         Ok(page.map(|fact| (**fact).clone()).collect())
@@ -276,7 +273,7 @@ impl LogStore for LinesStore {
                 summary,
             }
         });
-        let state = self.state();
+        let state = self.state.lock();
         let held = |id: &SessionId| state.logs.get(id).is_some_and(|log| log.claim.is_some());
         let taken = heads.filter(|head| filter.takes(head.summary.as_ref(), || held(&head.id)));
         Ok(taken.take(limit).collect())

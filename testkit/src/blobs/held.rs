@@ -1,11 +1,12 @@
 //! A store of blobs in memory that fails where a test says so.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use sha2::{Digest as _, Sha256};
 use windlass_core::{Kept, SessionId};
+use windlass_ports::sync::{Mutex, MutexGuard};
 use windlass_ports::{BlobCapabilities, BlobError, BlobErrorKind, BlobWriter, Blobs, Durability};
 
 use crate::gate::Gate;
@@ -87,7 +88,7 @@ impl HeldBlobs {
 }
 
 fn held(kept: &Held) -> MutexGuard<'_, BTreeMap<(SessionId, String), Vec<u8>>> {
-    kept.lock().unwrap_or_else(PoisonError::into_inner)
+    kept.lock()
 }
 
 fn sha256(bytes: &[u8]) -> String {

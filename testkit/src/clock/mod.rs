@@ -5,12 +5,13 @@ pub mod suite;
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use async_trait::async_trait;
 use windlass_core::Timestamp;
 use windlass_ports::Clock;
+use windlass_ports::sync::Mutex;
 
 /// A clock whose time moves only by [`advance`](Self::advance). Clones are the same clock.
 ///
@@ -66,7 +67,7 @@ impl ManualClock {
 
     /// Moves time on and wakes whoever slept until then. Answers the new time.
     pub fn advance(&self, ms: u64) -> Timestamp {
-        let mut state = self.lock();
+        let mut state = self.shared.lock();
         state.now = state.now.plus_ms(ms);
         let now = state.now;
         let due = state
@@ -90,7 +91,8 @@ impl ManualClock {
     /// The earliest moment that somebody sleeps until.
     #[must_use]
     pub fn next_wake(&self) -> Option<Timestamp> {
-        self.lock()
+        self.shared
+            .lock()
             .sleepers
             .values()
             .map(|sleeper| sleeper.until)
@@ -100,13 +102,13 @@ impl ManualClock {
     /// How many sleep.
     #[must_use]
     pub fn sleepers(&self) -> usize {
-        self.lock().sleepers.len()
+        self.shared.lock().sleepers.len()
     }
 
     /// Waits until at least `count` sleep, so that a test can move time when it is waited for.
     pub async fn wait_sleepers(&self, count: usize) {
         poll_fn(|cx| {
-            let mut state = self.lock();
+            let mut state = self.shared.lock();
             if state.sleepers.len() >= count {
                 return Poll::Ready(());
             }
@@ -121,16 +123,12 @@ impl ManualClock {
         })
         .await;
     }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[async_trait]
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
-        self.lock().now
+        self.shared.lock().now
     }
 
     async fn sleep_until(&self, moment: Timestamp) {
@@ -143,7 +141,7 @@ impl Clock for ManualClock {
     }
 
     fn entropy(&self) -> u64 {
-        let mut state = self.lock();
+        let mut state = self.shared.lock();
         state.entropy = state.entropy.wrapping_add(1);
         mix(state.entropy)
     }
@@ -168,7 +166,7 @@ impl Future for Sleep<'_> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let mut state = self.clock.lock();
+        let mut state = self.clock.shared.lock();
         if state.now >= self.until {
             return Poll::Ready(());
         }
@@ -190,7 +188,7 @@ impl Future for Sleep<'_> {
 impl Drop for Sleep<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id {
-            self.clock.lock().sleepers.remove(&id);
+            self.clock.shared.lock().sleepers.remove(&id);
         }
     }
 }

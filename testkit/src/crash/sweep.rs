@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use serde_json::Value;
 use windlass_core::Recorded;
 use windlass_ports::Durability;
+use windlass_ports::sync::Mutex;
 
 use super::judge::{Effect, Scene, judge};
 use super::plan::{Fault, Plan};
@@ -211,12 +211,12 @@ impl Sweep<'_> {
     }
 
     fn found(&self) -> std::sync::MutexGuard<'_, Report> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+        self.found.lock()
     }
 
     fn report(self) -> Report {
         let report = self.found.into_inner();
-        report.unwrap_or_else(PoisonError::into_inner)
+        report
     }
 }
 

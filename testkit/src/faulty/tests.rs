@@ -21,13 +21,13 @@ impl StoreFixture for Place {
 
     async fn image(&self) -> Option<Arc<dyn LogStore>> {
         let image = FaultyStore::new();
-        for (id, log) in &self.0.disk().logs {
+        for (id, log) in &self.0.disk.lock().logs {
             let log = Log {
                 facts: log.facts.clone(),
                 bytes: log.bytes,
                 ..Log::default()
             };
-            image.disk().logs.insert(id.clone(), log);
+            image.disk.lock().logs.insert(id.clone(), log);
         }
         Some(Arc::new(image))
     }

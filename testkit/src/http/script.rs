@@ -1,9 +1,9 @@
 //! The script of a model server: which reply a request gets.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
 use serde_json::json;
+use windlass_ports::sync::Mutex;
 
 use super::grammar::{self, Profile};
 use super::reply::Reply;
@@ -114,10 +114,7 @@ impl Script {
         match &self.samples {
             Source::Function(reply) => Ok(reply(request)),
             Source::List(list) => {
-                let next = list
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .pop_front();
+                let next = list.lock().pop_front();
                 let number = request.number;
                 next.ok_or_else(|| {
                     format!(
@@ -136,7 +133,7 @@ impl Script {
 
     pub(super) fn remaining(&self) -> usize {
         match &self.samples {
-            Source::List(list) => list.lock().unwrap_or_else(PoisonError::into_inner).len(),
+            Source::List(list) => list.lock().len(),
             Source::Function(_) => 0,
         }
     }

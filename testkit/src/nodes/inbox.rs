@@ -78,7 +78,7 @@ impl NodeInbox {
                 InboxFault::WaitAfter(_) | InboxFault::FailAfter(_) => after.push(fault),
             }
         }
-        let done = act(&mut self.0.place.shared.kept())?;
+        let done = act(&mut self.0.place.shared.kept.lock())?;
         for fault in after {
             match fault {
                 InboxFault::WaitAfter(gate) => gate.pass().await,
@@ -178,12 +178,12 @@ impl Inbox for NodeInbox {
             .await?;
         let place = &self.0.place;
         let look = || {
-            let kept = place.shared.kept();
+            let kept = place.shared.kept.lock();
             kept.letters.reply(session, letter, place.replies_ms)
         };
         let given = async {
             loop {
-                let replied = place.shared.kept().letters.replied.clone();
+                let replied = place.shared.kept.lock().letters.replied.clone();
                 let given = replied.notified();
                 if let Some(reply) = look() {
                     return reply;
@@ -201,7 +201,7 @@ impl Inbox for NodeInbox {
         let (source, news) = News::new(1_024);
         let source = Arc::new(source);
         let shared = Arc::clone(&self.0.place.shared);
-        shared.kept().letters.asking.push(Arc::clone(&source));
+        shared.kept.lock().letters.asking.push(Arc::clone(&source));
         let shared = Arc::downgrade(&shared);
         tokio::spawn(async move {
             let mut ticks = interval(AGAIN);
@@ -211,7 +211,7 @@ impl Inbox for NodeInbox {
                 let Some(shared) = shared.upgrade().filter(|_| !source.is_gone()) else {
                     return;
                 };
-                for session in shared.kept().letters.waiting.keys() {
+                for session in shared.kept.lock().letters.waiting.keys() {
                     source.tell(session);
                 }
             }
@@ -225,7 +225,7 @@ impl Inbox for NodeInbox {
         limit: usize,
     ) -> Result<Vec<SessionId>, InboxError> {
         self.0.whole().await;
-        let kept = self.0.place.shared.kept();
+        let kept = self.0.place.shared.kept.lock();
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
         let sessions = kept
             .letters

@@ -7,12 +7,13 @@ mod returned;
 mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
 use windlass_core::{Epoch, SessionId};
+use windlass_ports::sync::Mutex;
 use windlass_ports::{Inbox, InboxErrorKind, LogStore, StoreError, StoreErrorKind};
 
 use crate::gate::Gate;
@@ -137,7 +138,7 @@ impl Nodes {
     /// Another node.
     #[must_use]
     pub fn node(&self) -> Node {
-        let mut kept = self.shared.kept();
+        let mut kept = self.shared.kept.lock();
         kept.nodes += 1;
         Node {
             name: kept.nodes,
@@ -149,7 +150,7 @@ impl Nodes {
     /// The logs fail all nodes so from now on: those that take no writes are read, and others are not. No
     /// node can renew what it holds, which is over after the lease. Inboxes are none of this.
     pub fn fail(&self, how: StoreErrorKind) {
-        let mut kept = self.shared.kept();
+        let mut kept = self.shared.kept.lock();
         let over = Instant::now() + Self::LEASE;
         for node in 1..=kept.nodes {
             kept.lapsing.entry(node).or_insert(over);
@@ -159,7 +160,7 @@ impl Nodes {
 
     /// The logs are there again. What has lapsed meanwhile is nobody's.
     pub fn heal(&self) {
-        let mut kept = self.shared.kept();
+        let mut kept = self.shared.kept.lock();
         for node in 1..=kept.nodes {
             kept.lapse(node);
         }
@@ -169,25 +170,25 @@ impl Nodes {
     /// How many letters wait in a session.
     #[must_use]
     pub fn waiting(&self, session: &SessionId) -> usize {
-        self.shared.kept().letters.count(session)
+        self.shared.kept.lock().letters.count(session)
     }
 
     /// How often an operation was asked for.
     #[must_use]
     pub fn asked(&self, operation: InboxOperation) -> usize {
-        let kept = self.shared.kept();
+        let kept = self.shared.kept.lock();
         kept.counts.get(&operation).copied().unwrap_or_default()
     }
 
     /// Whether somebody holds a session.
     #[must_use]
     pub fn is_held(&self, session: &SessionId) -> bool {
-        self.shared.kept().held.contains_key(session)
+        self.shared.kept.lock().held.contains_key(session)
     }
 
     fn faults(&self, operation: InboxOperation) -> Vec<InboxFault> {
         let number = {
-            let mut kept = self.shared.kept();
+            let mut kept = self.shared.kept.lock();
             let count = kept.counts.entry(operation).or_default();
             *count += 1;
             *count
@@ -212,7 +213,7 @@ impl Node {
     /// Cuts it off from the store, as a pause of its process or the loss of its network does: what it
     /// asks from now on is done once it is mended, and what it holds is over after the lease.
     pub fn cut(&self) {
-        let mut kept = self.place.shared.kept();
+        let mut kept = self.place.shared.kept.lock();
         let over = Instant::now() + Nodes::LEASE;
         kept.lapsing.entry(self.name).or_insert(over);
         drop(kept);
@@ -221,7 +222,7 @@ impl Node {
 
     /// It reaches the store again. What has lapsed meanwhile is not its own any more.
     pub fn mend(&self) {
-        self.place.shared.kept().lapse(self.name);
+        self.place.shared.kept.lock().lapse(self.name);
         self.cut.send_replace(false);
     }
 
@@ -233,12 +234,7 @@ impl Node {
     }
 }
 
-impl Shared {
-    /// No panic can leave it half changed, so a poisoned lock is as good as any.
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Shared {}
 
 impl Kept {
     /// A node is there again: what it holds is its own, unless it is over.

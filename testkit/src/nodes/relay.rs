@@ -1,8 +1,7 @@
 //! A live relay that carries nothing.
 
-use std::sync::{Mutex, PoisonError};
-
 use windlass_core::SessionId;
+use windlass_ports::sync::Mutex;
 use windlass_ports::{Hearing, HearingSource, LiveCapabilities, LiveRelay, News, NewsSource};
 
 /// A live relay that carries nothing, for tests of what does not stream.
@@ -36,7 +35,7 @@ impl LiveRelay for NoRelay {
 
     fn hear(&self, _session: &SessionId) -> Hearing {
         let (source, hearing) = Hearing::new(1, 1);
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         kept.hearings.retain(|source| !source.is_gone());
         kept.hearings.push(source);
         hearing
@@ -44,7 +43,7 @@ impl LiveRelay for NoRelay {
 
     fn hearers(&self) -> News {
         let (source, news) = News::new(1);
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         kept.hearers.retain(|source| !source.is_gone());
         kept.hearers.push(source);
         news

@@ -22,14 +22,14 @@ impl NodeStore {
     /// The place's logs, once this node reaches them, where they can be read.
     async fn logs(&self) -> Result<&dyn LogStore, StoreError> {
         self.0.whole().await;
-        self.0.place.shared.kept().answers("reading", true)?;
+        self.0.place.shared.kept.lock().answers("reading", true)?;
         Ok(self.0.place.logs.as_ref())
     }
 
     /// The same where they take writes.
     async fn taking(&self) -> Result<&dyn LogStore, StoreError> {
         self.0.whole().await;
-        self.0.place.shared.kept().answers("writing", false)?;
+        self.0.place.shared.kept.lock().answers("writing", false)?;
         Ok(self.0.place.logs.as_ref())
     }
 
@@ -38,7 +38,7 @@ impl NodeStore {
     }
 
     fn let_go(&self, session: &SessionId, epoch: Epoch) {
-        let mut kept = self.0.place.shared.kept();
+        let mut kept = self.0.place.shared.kept.lock();
         let held = kept.held.get(session);
         if held.is_some_and(|held| held.epoch == epoch) {
             kept.held.remove(session);
@@ -62,7 +62,7 @@ impl LogStore for NodeStore {
 
     async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
         let logs = self.taking().await?;
-        let holder = self.0.place.shared.kept().holder(session);
+        let holder = self.0.place.shared.kept.lock().holder(session);
         if holder.is_some_and(|held| held.node != self.0.name) {
             let context = format!("claiming {session}: another node of the test holds it");
             return Err(StoreError::new(StoreErrorKind::Locked, context));
@@ -75,7 +75,8 @@ impl LogStore for NodeStore {
         self.0
             .place
             .shared
-            .kept()
+            .kept
+            .lock()
             .held
             .insert(session.clone(), held);
         Ok(claimed)
@@ -83,11 +84,11 @@ impl LogStore for NodeStore {
 
     async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
         self.0.whole().await;
-        let holder = self.0.place.shared.kept().holder(session);
+        let holder = self.0.place.shared.kept.lock().holder(session);
         if holder.is_none_or(|held| held.epoch != epoch) {
             return self.taking().await?.release(session, epoch).await;
         }
-        self.0.place.shared.kept().over.insert(epoch);
+        self.0.place.shared.kept.lock().over.insert(epoch);
         let released = self.released(session, epoch).await;
         match &released {
             Ok(()) => self.let_go(session, epoch),
@@ -115,8 +116,8 @@ impl LogStore for NodeStore {
         facts: &[Arc<Recorded>],
     ) -> Result<(), StoreError> {
         let logs = self.taking().await?;
-        let holder = self.0.place.shared.kept().holder(session);
-        let over = self.0.place.shared.kept().over.contains(&epoch);
+        let holder = self.0.place.shared.kept.lock().holder(session);
+        let over = self.0.place.shared.kept.lock().over.contains(&epoch);
         if over || holder.is_none_or(|held| held.epoch != epoch) {
             let context = format!("appending to {session}: the claim is over");
             return Err(StoreError::new(StoreErrorKind::NotClaimed, context));
@@ -149,7 +150,7 @@ impl LogStore for NodeStore {
             ..filter.clone()
         };
         let mut heads = logs.sessions(&all, after, usize::MAX).await?;
-        let kept = self.0.place.shared.kept();
+        let kept = self.0.place.shared.kept.lock();
         heads.retain(|head| kept.holder(&head.id).is_none());
         heads.truncate(limit);
         Ok(heads)
@@ -170,7 +171,7 @@ impl LogStore for NodeStore {
 
     async fn erase(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
         self.taking().await?.erase(session, epoch).await?;
-        self.0.place.shared.kept().letters.erase(session);
+        self.0.place.shared.kept.lock().letters.erase(session);
         self.let_go(session, epoch);
         Ok(())
     }

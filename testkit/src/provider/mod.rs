@@ -6,10 +6,11 @@ pub mod suite;
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_core::{FailureKind, Prompt, Retry};
+use windlass_ports::sync::Mutex;
 use windlass_ports::{Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream};
 
 pub use step::{Failure, Step, call, calls, cut_after, fail, say, stall};
@@ -105,8 +106,7 @@ impl ScriptedProvider {
     /// Declares these capabilities, and refuses what needs others; by default it declares all.
     #[must_use]
     pub fn with_capabilities(self, capabilities: ProviderCapabilities) -> Self {
-        let declared = self.shared.capabilities.lock();
-        *declared.unwrap_or_else(PoisonError::into_inner) = capabilities;
+        *self.shared.capabilities.lock() = capabilities;
         self
     }
 
@@ -115,9 +115,7 @@ impl ScriptedProvider {
     pub fn push(&self, step: Step) {
         match &self.shared.source {
             Source::List(list) => {
-                list.lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .push_back(step);
+                list.lock().push_back(step);
             }
             Source::Function(_) => {
                 let miss = "push: this provider answers by a function and has no script";
@@ -151,7 +149,7 @@ impl ScriptedProvider {
     #[must_use]
     pub fn remaining(&self) -> usize {
         match &self.shared.source {
-            Source::List(list) => list.lock().unwrap_or_else(PoisonError::into_inner).len(),
+            Source::List(list) => list.lock().len(),
             Source::Function(_) => 0,
         }
     }
@@ -186,17 +184,13 @@ impl Provider for ScriptedProvider {
     }
 
     fn capabilities(&self) -> ProviderCapabilities {
-        let declared = self.shared.capabilities.lock();
-        *declared.unwrap_or_else(PoisonError::into_inner)
+        *self.shared.capabilities.lock()
     }
 
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {
         self.capabilities().admit(&request)?;
         let step = match &self.shared.source {
-            Source::List(list) => list
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .pop_front(),
+            Source::List(list) => list.lock().pop_front(),
             Source::Function(answer) => Some(answer(&request)),
         };
         let index = self.shared.asked.push(Asked {

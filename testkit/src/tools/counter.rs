@@ -1,10 +1,11 @@
 //! A tool whose effect is a count, so that a test can tell once from twice.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use windlass_core::{CallId, EffectClass, Observation, ObservationStatus, SessionId};
 use windlass_ports::ToolContext;
+use windlass_ports::sync::Mutex;
 
 use super::tool::ScriptedTool;
 
@@ -51,25 +52,25 @@ impl CounterTool {
     #[must_use]
     pub fn effects(&self, session: &SessionId, call: CallId) -> u32 {
         let key = (session.clone(), call);
-        self.lock().effects.get(&key).copied().unwrap_or(0)
+        self.world.lock().effects.get(&key).copied().unwrap_or(0)
     }
 
     /// How often any call took effect.
     #[must_use]
     pub fn total(&self) -> u32 {
-        self.lock().effects.values().sum()
+        self.world.lock().effects.values().sum()
     }
 
     /// Calls that took effect more than once.
     #[must_use]
     pub fn repeated(&self) -> Vec<(SessionId, CallId)> {
-        let world = self.lock();
+        let world = self.world.lock();
         let repeated = world.effects.iter().filter(|(_, effects)| **effects > 1);
         repeated.map(|(key, _)| key.clone()).collect()
     }
 
     fn count(&self, context: &ToolContext) -> u32 {
-        let mut world = self.lock();
+        let mut world = self.world.lock();
         let new = world.keys.insert(context.idempotency_key.clone());
         let counts = match self.effect {
             EffectClass::Idempotent => new,
@@ -83,9 +84,5 @@ impl CounterTool {
                 .or_default() += 1;
         }
         world.effects.values().sum()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, World> {
-        self.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

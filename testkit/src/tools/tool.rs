@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::pending;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use windlass_core::{Concurrency, EffectClass, Observation, ObservationStatus, ToolSpec};
+use windlass_ports::sync::Mutex;
 use windlass_ports::{ToolCall, ToolContext, ToolError, ToolErrorKind};
 
 use crate::gate::Gate;
@@ -177,10 +178,7 @@ impl ScriptedTool {
         let result = match &self.act {
             Act::Canned(observation) => Ok(observation.clone()),
             Act::List(list) => {
-                let next = list
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .pop_front();
+                let next = list.lock().pop_front();
                 next.ok_or_else(|| self.error(false, "its script has run out"))
             }
             Act::Function(function) => function(call, context),

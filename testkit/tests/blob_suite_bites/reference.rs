@@ -1,12 +1,13 @@
 //! A store of blobs that keeps every promise, or breaks one.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use sha2::{Digest as _, Sha256};
 use tokio::task::yield_now;
 use windlass_core::{Kept, SessionId};
+use windlass_ports::sync::{Mutex, MutexGuard};
 use windlass_ports::{BlobCapabilities, BlobError, BlobErrorKind, BlobWriter, Blobs, Durability};
 use windlass_testkit::blobs::BlobFixture;
 
@@ -92,7 +93,7 @@ struct Shared {
 
 impl Reference {
     fn shared(&self) -> MutexGuard<'_, Shared> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.lock()
     }
 
     fn key(&self, session: &SessionId, name: &str) -> (SessionId, String) {

@@ -7,10 +7,11 @@
 //! told, [`Bodies::rest`] writes only what is new.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use windlass_core::{Chain, ChainIter, Lowered, PromptItem, SessionId, Settings};
+use windlass_ports::sync::Mutex;
 use windlass_ports::{ProviderError, SampleRequest, Segments};
 
 use crate::lowering::add;
@@ -211,7 +212,7 @@ impl<E: Encoder> Bodies<E> {
     }
 
     fn take(&self, session: &SessionId) -> Option<Prefix> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         let at = kept
             .prefixes
             .iter()
@@ -222,7 +223,7 @@ impl<E: Encoder> Bodies<E> {
     }
 
     fn keep(&self, session: SessionId, prefix: Prefix) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         kept.bytes = kept.bytes.saturating_add(prefix.body.len());
         kept.prefixes.push_back((session, prefix));
         while kept.bytes > MOST_BYTES || kept.prefixes.len() > MOST_SESSIONS {

@@ -1,10 +1,11 @@
 //! Capabilities of models: a table that users extend. Unknown models get safe defaults.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use serde::Deserialize;
 use windlass_core::{FailureKind, Retry};
+use windlass_ports::sync::Mutex;
 use windlass_ports::{ModelCapabilities, ProviderError, SampleRequest};
 
 use crate::address::misconfigured;
@@ -88,11 +89,7 @@ impl Models {
     /// (`openai/gpt-4o`) is looked up with and without it.
     #[must_use]
     pub fn of(&self, provider: &str, model: &str) -> ModelCapabilities {
-        let looked_up = || {
-            self.looked_up
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
+        let looked_up = || self.looked_up.lock();
         let same = |one: &&LookedUp| one.model == model && one.provider == provider;
         if let Some(known) = looked_up().iter().find(same) {
             return known.found;
@@ -232,10 +229,10 @@ mod tests {
                 assert_eq!(models.of("here", &name).window, window, "{name}");
                 assert_eq!(models.of("there", &name).window, None, "{name}");
             }
-            assert_eq!(models.looked_up.lock().unwrap().len(), LOOKED_UP);
+            assert_eq!(models.looked_up.lock().len(), LOOKED_UP);
         }
         assert_eq!(models.of("there", "m-19"), models.of("there", "m-19"));
-        assert_eq!(models.looked_up.lock().unwrap().len(), LOOKED_UP);
+        assert_eq!(models.looked_up.lock().len(), LOOKED_UP);
     }
 
     #[test]

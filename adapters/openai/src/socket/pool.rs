@@ -2,13 +2,14 @@
 //! all, none for long. Who takes one has it alone.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tokio::time::Instant;
 use windlass_core::SessionId;
 use windlass_ports::WireSocket;
+use windlass_ports::sync::Mutex;
 
 use super::known::{Known, Why};
 
@@ -56,7 +57,7 @@ impl Pool {
     /// Returns the reason for not sending this request over a socket, if there is one. A retried
     /// request avoids sockets for as long as its session does, however long ago the failure was.
     pub(super) fn shut(&self, session: &SessionId, retried: bool) -> Option<String> {
-        let mut inner = self.lock();
+        let mut inner = self.0.lock();
         let now = Instant::now();
         if let Some((why, until)) = &inner.closed {
             if until.is_none_or(|until| now < until) {
@@ -79,12 +80,12 @@ impl Pool {
     /// No socket is asked for, for a while or, where there never is one, at all.
     pub(super) fn close(&self, why: &str, ever: bool) {
         let until = (!ever).then(|| Instant::now() + SHUN);
-        self.lock().closed = Some((why.to_owned(), until));
+        self.0.lock().closed = Some((why.to_owned(), until));
     }
 
     /// The next requests of a session go another way for a while.
     pub(super) fn shun(&self, session: &SessionId) {
-        let mut inner = self.lock();
+        let mut inner = self.0.lock();
         inner.shunned.retain(|(other, _)| other != session);
         inner
             .shunned
@@ -97,7 +98,7 @@ impl Pool {
     /// Takes the connection of a session, if it is open and quiet.
     pub(super) fn take(&self, session: &SessionId) -> Result<Idle, Why> {
         let taken = {
-            let mut inner = self.lock();
+            let mut inner = self.0.lock();
             inner.purge();
             let at = inner.idle.iter().position(|(other, ..)| other == session);
             at.and_then(|at| inner.idle.remove(at))
@@ -120,7 +121,7 @@ impl Pool {
     /// Has a connection wait for the next request of its session.
     pub(super) fn put(self: &Arc<Self>, session: SessionId, idle: Idle) {
         let over = {
-            let mut inner = self.lock();
+            let mut inner = self.0.lock();
             let at = inner.idle.iter().position(|(other, ..)| *other == session);
             let mut over: Vec<_> = at
                 .and_then(|at| inner.idle.remove(at))
@@ -138,10 +139,6 @@ impl Pool {
         for (.., idle) in over {
             idle.socket.close();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -161,7 +158,7 @@ struct Reaping(Weak<Pool>);
 impl Drop for Reaping {
     fn drop(&mut self) {
         if let Some(pool) = self.0.upgrade() {
-            pool.lock().reaping = false;
+            pool.0.lock().reaping = false;
         }
     }
 }
@@ -172,7 +169,7 @@ async fn reap(reaping: Reaping) {
         let next = match reaping.0.upgrade() {
             None => return,
             Some(pool) => {
-                let mut inner = pool.lock();
+                let mut inner = pool.0.lock();
                 inner.purge();
                 let next = inner.idle.front().map(|(_, until, _)| *until);
                 // Said under the lock, so that who puts the next one begins anew.

@@ -10,10 +10,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use serde_json::Value;
+use windlass_engine::ports::sync::Mutex;
 use windlass_testkit::crash::{Scene, judge};
 
 use crate::layer::is_full;
@@ -254,7 +254,7 @@ impl Sweep {
     }
 
     fn found(&self) -> std::sync::MutexGuard<'_, Found> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+        self.found.lock()
     }
 }
 

@@ -5,12 +5,13 @@
 //! by turns.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 use windlass_core::SessionId;
+use windlass_ports::sync::Mutex;
 use windlass_ports::{LiveRelay, News};
 
 use super::teller::Passing;
@@ -39,7 +40,7 @@ struct Queue {
 impl Passes {
     /// Has the task run. Is called within a runtime.
     pub(crate) fn begin(&self, engine: &Arc<Inner>, relay: &Arc<dyn LiveRelay>) {
-        let mut task = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut task = self.0.lock();
         // One that ended with its runtime is replaced.
         if task.as_ref().is_some_and(|task| !task.is_finished()) {
             return;
@@ -58,7 +59,7 @@ impl Passes {
 
 impl Drop for Passes {
     fn drop(&mut self) {
-        let task = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let task = self.0.get_mut();
         if let Some(task) = task {
             task.abort();
         }

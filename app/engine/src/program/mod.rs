@@ -7,10 +7,11 @@ mod places;
 mod replay;
 mod usable;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use windlass_core::{CallId, Fact, Made, Recorded};
+use windlass_ports::sync::Mutex;
 use windlass_ports::{CancelSource, RunningProgram};
 
 pub(crate) use compute::Bounds;
@@ -78,13 +79,13 @@ impl Held {
     /// Lets go of a run whose program is done.
     pub(crate) fn note(&self, recorded: &Recorded) {
         if let Fact::CallObserved(fact) = &recorded.fact {
-            let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut held = self.0.lock();
             held.take_if(|live| live.program == fact.call);
         }
     }
 
     fn swap(&self, live: Option<Live>) -> Option<Live> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.0.lock();
         std::mem::replace(&mut *held, live)
     }
 }

@@ -4,12 +4,13 @@
 //! its thread, and nothing waits for it. Its place is lost and another takes its place, for as many as
 //! there are places; beyond that there are fewer. A program that ends after all gives its place back.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
 use windlass_core::SessionId;
+use windlass_ports::sync::Mutex;
 
 /// Where programs compute: so many at once over an engine. What waits for a place is bounded by its
 /// time. At most twice as many threads are taken, half of them by programs that were told to stop and
@@ -98,7 +99,7 @@ impl Places {
     }
 
     fn lost<T>(&self, of: impl FnOnce(&mut Lost) -> T) -> T {
-        of(&mut self.0.lost.lock().unwrap_or_else(PoisonError::into_inner))
+        of(&mut self.0.lost.lock())
     }
 }
 
@@ -140,7 +141,7 @@ impl Computes {
     }
 
     fn hold(&self) -> std::sync::MutexGuard<'_, Hold> {
-        self.hold.lock().unwrap_or_else(PoisonError::into_inner)
+        self.hold.lock()
     }
 }
 

@@ -10,7 +10,7 @@ mod secret;
 mod ticket;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 pub use grant::{Grant, Quota, Right, Rights};
 pub use hash::TokenHash;
@@ -18,11 +18,12 @@ pub(crate) use quota::{Pass, SessionPass, Uses};
 pub(crate) use rate::Rates;
 pub use secret::new_token;
 pub(crate) use ticket::Tickets;
+use windlass_engine::ports::sync::Mutex;
 
 /// Grants by token. They can be replaced while the server runs.
 #[derive(Debug, Default)]
 pub struct Access {
-    known: RwLock<Arc<Known>>,
+    known: Mutex<Arc<Known>>,
 }
 
 #[derive(Debug, Default)]
@@ -56,7 +57,7 @@ impl Access {
                 .collect(),
             quotas,
         };
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(known);
+        *self.known.lock() = Arc::new(known);
     }
 
     /// Whom a token stands for. What is looked up is its hash, so how long it takes says nothing
@@ -77,9 +78,6 @@ impl Access {
     }
 
     fn known(&self) -> Arc<Known> {
-        self.known
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.known.lock().clone()
     }
 }

@@ -3,9 +3,10 @@
 //! Node-local: each process counts what it does itself. Sessions are counted in the store.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::time::{Duration, Instant};
+use windlass_engine::ports::sync::Mutex;
 use windlass_engine::ports::{LogStore, SessionFilter, StoreError};
 
 use super::Quota;
@@ -118,7 +119,7 @@ impl Uses {
 
     fn pass(&self, tenant: &str, what: What, most: u64) -> Option<Pass> {
         let count = self.count(tenant);
-        let mut running = count.running();
+        let mut running = count.running.lock();
         let used = running.of(what);
         if *used >= most {
             return None;
@@ -129,7 +130,7 @@ impl Uses {
     }
 
     fn count(&self, tenant: &str) -> Arc<Count> {
-        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tenants = self.tenants.lock();
         tenants.entry(tenant.to_owned()).or_default().clone()
     }
 }
@@ -143,11 +144,7 @@ impl SessionPass {
     }
 }
 
-impl Count {
-    fn running(&self) -> MutexGuard<'_, Running> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Count {}
 
 impl Running {
     fn of(&mut self, what: What) -> &mut u64 {
@@ -160,7 +157,7 @@ impl Running {
 
 impl Drop for Pass {
     fn drop(&mut self) {
-        let mut running = self.count.running();
+        let mut running = self.count.running.lock();
         let used = running.of(self.what);
         *used = used.saturating_sub(1);
     }

@@ -1,9 +1,9 @@
 //! Rates: how fast requests of a tenant may come to this process. Node-local.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use tokio::time::{Duration, Instant};
+use windlass_engine::ports::sync::Mutex;
 
 use super::Quota;
 use crate::problem::{Code, Problem};
@@ -31,7 +31,7 @@ impl Rates {
             return refused(Duration::from_secs(1));
         };
         let room = each.saturating_mul(quota.burst.saturating_add(1));
-        let mut full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut full_at = self.full_at.lock();
         let known = full_at.entry(tenant.to_owned()).or_insert(now);
         let then = (*known).max(now) + each;
         let used = then.duration_since(now);

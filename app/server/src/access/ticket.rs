@@ -2,9 +2,10 @@
 //! connection to the events of one session, for a short time, at this process only.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use windlass_engine::core::{SessionId, Timestamp};
+use windlass_engine::ports::sync::Mutex;
 
 use super::secret::secret;
 use super::{Access, Grant, TokenHash};
@@ -50,7 +51,7 @@ impl Tickets {
             tracing::error!(%error, "the operating system gives no entropy");
             Problem::new(Code::Defect, "no ticket can be made")
         })?;
-        let mut out = self.out();
+        let mut out = self.out.lock();
         out.retain(|_, ticket| ticket.until > now);
         let held = out.values().filter(|ticket| ticket.tenant == grant.tenant);
         if held.count() >= self.most {
@@ -77,16 +78,12 @@ impl Tickets {
         session: &str,
         access: &Access,
     ) -> Option<(TokenHash, Arc<Grant>)> {
-        let ticket = self.out().remove(&TokenHash::of(ticket))?;
+        let ticket = self.out.lock().remove(&TokenHash::of(ticket))?;
         if ticket.until <= now || ticket.session.as_str() != session {
             return None;
         }
         let grant = access.stands(&ticket.token)?;
         Some((ticket.token, grant))
-    }
-
-    fn out(&self) -> MutexGuard<'_, HashMap<TokenHash, Ticket>> {
-        self.out.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

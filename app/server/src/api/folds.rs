@@ -1,11 +1,10 @@
 //! Folds: how far the snapshots of sessions were read lately, so that the next page goes on from there.
 //! Bounded, and of this process: losing one costs reading a log from its beginning once more.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use windlass_engine::core::{
     Misfit, Recorded, Seq, SessionId, Timestamp, TurnId, TurnSnapshot, TurnSnapshots,
 };
+use windlass_engine::ports::sync::Mutex;
 
 /// Most folds that are kept, of all sessions together and of one.
 const MOST: usize = 64;
@@ -93,10 +92,6 @@ struct Kept {
 }
 
 impl Folds {
-    fn kept(&self) -> MutexGuard<'_, Vec<Kept>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The fold of a session, which is here with its first fact, that was read furthest among those that
     /// can be used.
     pub(super) fn find(
@@ -105,7 +100,7 @@ impl Folds {
         first: &Recorded,
         usable: impl Fn(&Fold) -> bool,
     ) -> Option<Fold> {
-        let mut kept = self.kept();
+        let mut kept = self.0.lock();
         let of = |one: &Kept| one.is_of(tenant, first) && usable(&one.fold);
         let found = kept.iter().enumerate().filter(|(_, one)| of(one));
         let (at, _) = found.max_by_key(|(_, one)| one.fold.at)?;
@@ -123,7 +118,7 @@ impl Folds {
             // It would take the room of all others and not last itself.
             return;
         }
-        let mut kept = self.kept();
+        let mut kept = self.0.lock();
         // Of two at one place one is enough.
         kept.retain(|one| !one.is_of(tenant, first) || one.fold.at != fold.at);
         kept.push(Kept {
@@ -194,7 +189,7 @@ mod tests {
             assert_eq!(at(folds.find("acme", &first(0), |_| true)), Some(1));
             assert_eq!(at(folds.find("other", &first(0), |_| true)), None);
         }
-        assert_eq!(folds.kept().len(), MOST);
+        assert_eq!(folds.0.lock().len(), MOST);
         assert_eq!(at(folds.find("acme", &first(1), |_| true)), None);
         // Another session of the same id is not this one.
         let anew = input("s0", 8, 1, 0);
@@ -209,7 +204,7 @@ mod tests {
             folds.keep("acme", &first, read("s", to, 0));
             folds.keep("acme", &first, read("s", to, 0));
         }
-        assert_eq!(folds.kept().len(), MOST_OF_ONE);
+        assert_eq!(folds.0.lock().len(), MOST_OF_ONE);
         assert_eq!(at(folds.find("acme", &first, |_| true)), Some(20));
         let before = |fold: &Fold| fold.at() < Seq(19);
         let found = folds.find("acme", &first, before);
@@ -232,9 +227,10 @@ mod tests {
             ("d", most),
         ] {
             folds.keep("acme", &input(session, 7, 1, 0), read(session, 1, bytes));
-            assert!(bytes_of(&folds.kept()) <= BYTES, "{session}");
+            assert!(bytes_of(&folds.0.lock()) <= BYTES, "{session}");
             let kept: Vec<_> = folds
-                .kept()
+                .0
+                .lock()
                 .iter()
                 .map(|one| one.session.to_string())
                 .collect();

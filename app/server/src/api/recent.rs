@@ -2,9 +2,9 @@
 //! process: losing it loses nothing.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use windlass_engine::core::SessionId;
+use windlass_engine::ports::sync::Mutex;
 
 /// Size of each half of the cache; the older half is dropped when the newer one is full.
 const HALF: usize = 2_048;
@@ -35,14 +35,10 @@ impl<V> Default for Recent<V> {
 }
 
 impl<V: Clone> Recent<V> {
-    fn halves(&self) -> MutexGuard<'_, Halves<V>> {
-        self.halves.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the cached result of a session.
     pub(crate) fn find(&self, tenant: &str, id: &SessionId) -> Option<V> {
         let whose = (tenant.to_owned(), id.clone());
-        let mut halves = self.halves();
+        let mut halves = self.halves.lock();
         if let Some(value) = halves.new.get(&whose) {
             return Some(value.clone());
         }
@@ -54,7 +50,7 @@ impl<V: Clone> Recent<V> {
     /// Remembers this of a session.
     pub(crate) fn keep(&self, tenant: &str, id: &SessionId, value: V) {
         let whose = (tenant.to_owned(), id.clone());
-        let mut halves = self.halves();
+        let mut halves = self.halves.lock();
         halves.old.remove(&whose);
         halves.put(whose, value);
     }
@@ -83,7 +79,7 @@ mod tests {
             assert_eq!(recent.find("acme", &id(0)), Some(0), "at {n}");
             assert_eq!(recent.find("other", &id(0)), None);
         }
-        let halves = recent.halves();
+        let halves = recent.halves.lock();
         assert!(halves.new.len() + halves.old.len() <= 2 * HALF);
         drop(halves);
         assert_eq!(recent.find("acme", &id(1)), None);

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use windlass_engine::ports::sync::Mutex;
 
 use crate::bounds::Bounds;
 
@@ -53,7 +54,7 @@ impl Places {
     pub(super) fn give(&self, room: OwnedSemaphorePermit, address: IpAddr) -> Option<Place> {
         // An address of the older kind is the same in the clothes of the newer one.
         let address = address.to_canonical();
-        let mut of = self.of.counts();
+        let mut of = self.of.0.lock();
         let used = of.entry(address).or_insert(0);
         if *used >= self.per_address {
             return None;
@@ -74,15 +75,11 @@ impl Places {
     }
 }
 
-impl Addresses {
-    fn counts(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Addresses {}
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut counts = self.of.counts();
+        let mut counts = self.of.0.lock();
         if let Some(used) = counts.get_mut(&self.address) {
             *used = used.saturating_sub(1);
             if *used == 0 {

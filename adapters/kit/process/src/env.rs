@@ -1,10 +1,10 @@
-//! The environment that a child process is given: an allow-list, and nothing that is a secret.
+//! Environment of a child process: an allow-list without secrets.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-/// What a child process usually needs. A key in any other variable does not reach it.
+/// Variables that child processes usually need. A secret in any other variable does not reach them.
 const PASSED: [&str; 23] = [
     "HOME",
     "LANG",
@@ -31,8 +31,9 @@ const PASSED: [&str; 23] = [
     "USER",
 ];
 
-/// The part of `vars` that a child process is given, with what `named` adds.
-pub(crate) fn allowed(
+/// Returns the part of `vars` that a child process receives: the usual variables and those in `named`.
+#[must_use]
+pub fn allowed(
     vars: impl Iterator<Item = (OsString, OsString)>,
     named: &[String],
 ) -> Vec<(OsString, OsString)> {
@@ -45,21 +46,23 @@ pub(crate) fn allowed(
         } else {
             value
         };
-        // An empty search path would be the workspace; without one the shell has its own.
+        // An empty search path means the workspace; without one the shell uses its default.
         (name != "PATH" || !value.is_empty()).then_some((name, value))
     };
     let mut passed: Vec<_> = vars
         .filter(|(name, _)| wanted(name))
         .filter_map(cleaned)
         .collect();
-    // Nobody is there to answer; without this git asks on the terminal and waits.
+    // Without this, git asks on the terminal and waits for an answer that cannot come.
     passed.push((OsString::from("GIT_TERMINAL_PROMPT"), OsString::from("0")));
     passed
 }
 
-/// A search path without relative folders, which would be those of the workspace: a program of
-/// the workspace must not run because it is named like another.
-pub(crate) fn absolute_only(path: &OsStr) -> OsString {
+/// Removes relative folders from a search path.
+///
+/// They would be folders of the workspace, and a program there could take the name of another.
+#[must_use]
+pub fn absolute_only(path: &OsStr) -> OsString {
     let folders = path.as_bytes().split(|byte| *byte == b':');
     let absolute = folders.filter(|folder| Path::new(OsStr::from_bytes(folder)).is_absolute());
     OsString::from_vec(absolute.collect::<Vec<_>>().join(&b':'))

@@ -1,7 +1,7 @@
-//! A child process that leads a process group, which dies as a whole.
+//! A process group led by a child process, signalled as a whole.
 //!
-//! The leader is reaped last. Until then its number cannot be given to another process, so a
-//! signal to the group never reaches a stranger.
+//! The leader is reaped last. Until then the kernel cannot reuse its process id, so a signal to the group
+//! never reaches another process.
 
 use std::process::ExitStatus;
 
@@ -11,7 +11,7 @@ use rustix::process::{
 use tokio::process::Child;
 use tokio::task::JoinHandle;
 
-/// A process group. Dropping it kills what is left of it.
+/// Process group. Dropping it kills every process left in it.
 #[derive(Debug)]
 pub(crate) struct Group {
     child: Child,
@@ -19,44 +19,44 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// Takes over a child that was spawned as the leader of its own group.
+    /// Adopts a child that was spawned as the leader of its own group.
     pub(crate) fn new(child: Child) -> Self {
         let raw = child.id().and_then(|id| i32::try_from(id).ok());
         let pid = raw.and_then(Pid::from_raw);
         Self { child, pid }
     }
 
-    /// Waits, on a thread of its own, until the leader has exited, without reaping it.
+    /// Waits on a separate thread until the leader exits, without reaping it.
     pub(crate) fn exit(&self) -> JoinHandle<()> {
         let pid = self.pid;
         tokio::task::spawn_blocking(move || {
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
             if let Some(pid) = pid {
-                // An error means that there is no such child any more, which is an exit too.
+                // An error means that the child no longer exists, which counts as an exit.
                 let _ = rustix::io::retry_on_intr(|| waitid(WaitId::Pid(pid), options));
             }
         })
     }
 
-    /// Asks every process of the group to end; those that are stopped are woken to hear it.
+    /// Sends SIGTERM to the group, and SIGCONT so that stopped processes receive it.
     pub(crate) fn terminate(&self) {
         self.signal(Signal::TERM);
         self.signal(Signal::CONT);
     }
 
-    /// Kills every process of the group.
+    /// Sends SIGKILL to the group.
     pub(crate) fn kill(&self) {
         self.signal(Signal::KILL);
     }
 
-    /// Reaps the leader, which has exited. From here on the group is not signalled any more.
+    /// Kills the group and reaps its leader. No signal is sent to the group afterwards.
     pub(crate) async fn reap(&mut self) -> std::io::Result<ExitStatus> {
         self.kill();
         self.pid = None;
         self.child.wait().await
     }
 
-    /// Takes the pipe to the leader's input.
+    /// Takes the pipe to the leader's stdin.
     pub(crate) fn input(&mut self) -> Option<tokio::process::ChildStdin> {
         self.child.stdin.take()
     }
@@ -65,7 +65,7 @@ impl Group {
         if let Some(pid) = self.pid
             && test_kill_process_group(pid).is_ok()
         {
-            // It may be gone by now, which is what the signal was for.
+            // The group may have ended in between, which is the intended result.
             let _ = kill_process_group(pid, signal);
         }
     }

@@ -1,0 +1,126 @@
+//! Output pipes of a process, and the sink that receives their bytes.
+
+use std::io::Error;
+use std::os::fd::OwnedFd;
+use std::process::Command;
+
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
+
+const BUFFER: usize = 64 * 1024;
+
+/// Destination of a process's stderr.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Errors {
+    /// Interleaved with stdout, in the order of writing.
+    Merged,
+    /// A pipe of its own.
+    Separate,
+}
+
+/// Pipe that output came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// Stdout, and stderr where it is merged.
+    Stdout,
+    /// Stderr, where it is separate.
+    Stderr,
+}
+
+/// Answer of a sink to a part of the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// The process may write more.
+    Continue,
+    /// The process is stopped: it wrote more than it may.
+    Stop,
+}
+
+/// Receiver of a process's output.
+pub trait Sink: Send + Sync {
+    /// Waits until the sink accepts more output of this pipe. Dropping the future loses nothing.
+    fn ready(&self, source: Source) -> impl Future<Output = ()> + Send;
+
+    /// Accepts a part of the output. [`Flow::Stop`] has no effect after the process exited.
+    fn accept(&mut self, source: Source, bytes: &[u8]) -> Flow;
+}
+
+/// Read ends of a process's output.
+pub(crate) struct Pipes {
+    out: Pipe,
+    err: Pipe,
+}
+
+impl Pipes {
+    /// Connects the output of `command` to new pipes. The command holds their write ends.
+    pub(crate) fn connect(command: &mut Command, errors: Errors) -> Result<Self, Error> {
+        let (out, out_end) = std::io::pipe()?;
+        let err = match errors {
+            Errors::Merged => {
+                command.stderr(out_end.try_clone()?);
+                None
+            }
+            Errors::Separate => {
+                let (err, err_end) = std::io::pipe()?;
+                command.stderr(err_end);
+                Some(err)
+            }
+        };
+        command.stdout(out_end);
+        Ok(Self {
+            out: Pipe::new(Some(out.into()))?,
+            err: Pipe::new(err.map(OwnedFd::from))?,
+        })
+    }
+
+    /// Passes the next part of the output to the sink; `None` once both pipes are at their end.
+    ///
+    /// Dropping the future loses nothing.
+    pub(crate) async fn next<S: Sink>(&mut self, sink: &mut S) -> Option<Flow> {
+        let (source, pipe, read) = {
+            let sink = &*sink;
+            tokio::select! {
+                read = self.out.read(sink, Source::Stdout), if self.out.is_open() => {
+                    (Source::Stdout, &mut self.out, read)
+                }
+                read = self.err.read(sink, Source::Stderr), if self.err.is_open() => {
+                    (Source::Stderr, &mut self.err, read)
+                }
+                else => return None,
+            }
+        };
+        if read == 0 {
+            pipe.end = None;
+            return Some(Flow::Continue);
+        }
+        Some(sink.accept(source, pipe.buffer.get(..read).unwrap_or_default()))
+    }
+}
+
+/// Read end of one pipe.
+struct Pipe {
+    end: Option<Receiver>,
+    buffer: Vec<u8>,
+}
+
+impl Pipe {
+    fn new(end: Option<OwnedFd>) -> Result<Self, Error> {
+        Ok(Self {
+            buffer: vec![0; if end.is_some() { BUFFER } else { 0 }],
+            end: end.map(Receiver::from_owned_fd).transpose()?,
+        })
+    }
+
+    fn is_open(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Reads into the buffer; 0 is the end of the pipe or a read error.
+    async fn read<S: Sink>(&mut self, sink: &S, source: Source) -> usize {
+        sink.ready(source).await;
+        match &mut self.end {
+            Some(end) => end.read(&mut self.buffer).await.unwrap_or(0),
+            None => 0,
+        }
+    }
+}

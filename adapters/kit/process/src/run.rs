@@ -1,0 +1,189 @@
+//! Runs one process group until it exits, its time is up or it is stopped.
+
+use std::io::Error;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::process::ChildStdin;
+use tokio::time::{Instant, sleep_until, timeout};
+use windlass_ports::CancelSignal;
+
+use crate::group::Group;
+use crate::pipes::{Errors, Flow, Pipes, Sink};
+
+/// Time to read remaining output after the group was killed. Only a process that left the group can
+/// hold a pipe open for longer.
+const DRAIN: Duration = Duration::from_millis(300);
+
+/// Deadline of a run whose limit exceeds the clock.
+const FAR: Duration = Duration::from_secs(86_400 * 365);
+
+/// Process to run.
+#[derive(Debug)]
+pub struct Job<'a> {
+    /// Command line, folder and environment. [`run`] sets its streams and its process group.
+    pub command: Command,
+    /// Bytes for stdin; without them stdin is `/dev/null`.
+    pub input: Option<Vec<u8>>,
+    /// Destination of stderr.
+    pub errors: Errors,
+    /// Time until the process is asked to stop.
+    pub limit: Duration,
+    /// Time that it has to stop by itself.
+    pub grace: Grace,
+    /// Fires when the process is to stop.
+    pub cancel: &'a CancelSignal,
+}
+
+/// Times between SIGTERM and SIGKILL. Zero kills without SIGTERM.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Grace {
+    /// After a cancellation.
+    pub on_cancel: Duration,
+    /// At the time limit.
+    pub on_timeout: Duration,
+}
+
+/// Process that was run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ran {
+    /// Its end.
+    pub end: End,
+    /// True if a process outside of the group still holds the output open.
+    pub held_open: bool,
+}
+
+/// End of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// It exited by itself.
+    Exited(ExitStatus),
+    /// Its run was cancelled.
+    Cancelled,
+    /// It reached its time limit.
+    TimedOut,
+    /// The sink stopped it.
+    Stopped,
+}
+
+/// Failure to start a process or to learn its exit status.
+#[derive(Debug)]
+pub struct NotRun {
+    /// True if the process had started.
+    pub began: bool,
+    /// Cause reported by the operating system.
+    pub error: Error,
+}
+
+/// Runs a process and passes its output to `sink`. Dropping the future kills the process group.
+///
+/// A process that exits by itself ends the run although its children may run on; they are killed. Once
+/// a stop was requested, the children have the rest of the grace period too.
+///
+/// # Errors
+/// [`NotRun`] when the process cannot be started, or when its exit status cannot be read.
+pub async fn run<S: Sink>(job: Job<'_>, sink: &mut S) -> Result<Ran, NotRun> {
+    let start = Instant::now();
+    let mut alarm = start.checked_add(job.limit).unwrap_or(start + FAR);
+    let spawned = spawn(job.command, job.input.is_some(), job.errors);
+    let (mut group, mut pipes) = spawned.map_err(|error| NotRun {
+        began: false,
+        error,
+    })?;
+    let mut exit = group.exit();
+    let feed = feed(group.input(), job.input.unwrap_or_default());
+    tokio::pin!(feed);
+    let (mut feeding, mut reading, mut exited) = (true, true, false);
+    let mut stage = Stage::Running;
+    // An open pipe tells that children of an exited leader still run.
+    while !exited || (reading && stage.is_ending()) {
+        tokio::select! {
+            biased;
+            _ = &mut exit, if !exited => exited = true,
+            () = job.cancel.cancelled(), if stage == Stage::Running => {
+                stage = group.stop(End::Cancelled, job.grace.on_cancel, &mut alarm);
+            }
+            () = sleep_until(alarm) => match stage {
+                Stage::Running => {
+                    stage = group.stop(End::TimedOut, job.grace.on_timeout, &mut alarm);
+                }
+                Stage::Ending(end) => stage = group.stop(end, Duration::ZERO, &mut alarm),
+                Stage::Killing(_) => break,
+            },
+            () = &mut feed, if feeding => feeding = false,
+            flow = pipes.next(sink), if reading => match flow {
+                None => reading = false,
+                Some(Flow::Stop) if stage == Stage::Running => {
+                    stage = group.stop(End::Stopped, Duration::ZERO, &mut alarm);
+                }
+                Some(Flow::Stop | Flow::Continue) => {}
+            },
+        }
+    }
+    group.kill();
+    let drained = timeout(DRAIN, async { while pipes.next(sink).await.is_some() {} }).await;
+    let end = match stage {
+        Stage::Running => {
+            let status = group.reap().await;
+            End::Exited(status.map_err(|error| NotRun { began: true, error })?)
+        }
+        Stage::Ending(end) | Stage::Killing(end) => {
+            // A process that survives SIGKILL hangs in the kernel; the runtime reaps it later.
+            let _ = timeout(DRAIN, group.reap()).await;
+            end
+        }
+    };
+    Ok(Ran {
+        end,
+        held_open: drained.is_err(),
+    })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Running,
+    Ending(End),
+    Killing(End),
+}
+
+impl Stage {
+    fn is_ending(self) -> bool {
+        match self {
+            Self::Running | Self::Killing(_) => false,
+            Self::Ending(_) => true,
+        }
+    }
+}
+
+impl Group {
+    /// Signals the group and sets the alarm for the stage that begins.
+    fn stop(&self, end: End, grace: Duration, alarm: &mut Instant) -> Stage {
+        if grace.is_zero() {
+            self.kill();
+            *alarm = Instant::now() + DRAIN;
+            return Stage::Killing(end);
+        }
+        self.terminate();
+        *alarm = Instant::now() + grace;
+        Stage::Ending(end)
+    }
+}
+
+fn spawn(mut command: Command, fed: bool, errors: Errors) -> Result<(Group, Pipes), Error> {
+    command.stdin(if fed { Stdio::piped() } else { Stdio::null() });
+    command.process_group(0);
+    let pipes = Pipes::connect(&mut command, errors)?;
+    // The command holds the write ends of the pipes until it is dropped on return.
+    let mut command = tokio::process::Command::from(command);
+    let child = command.kill_on_drop(true).spawn()?;
+    Ok((Group::new(child), pipes))
+}
+
+/// Writes the input and closes the pipe. A process need not read all of it.
+async fn feed(pipe: Option<ChildStdin>, input: Vec<u8>) {
+    if let Some(mut pipe) = pipe {
+        let _ = pipe.write_all(&input).await;
+    }
+}

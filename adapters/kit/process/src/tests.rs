@@ -1,0 +1,103 @@
+//! Each end of a process, and the bytes that reach the sink.
+
+use std::process::Command;
+use std::time::Duration;
+
+use windlass_ports::{CancelSignal, CancelSource};
+
+use crate::{End, Errors, Flow, Grace, Job, Sink, Source, run};
+
+#[derive(Default)]
+struct Output {
+    out: Vec<u8>,
+    err: Vec<u8>,
+    stop_at: Option<usize>,
+}
+
+impl Sink for Output {
+    async fn ready(&self, _: Source) {}
+
+    fn accept(&mut self, source: Source, bytes: &[u8]) -> Flow {
+        match source {
+            Source::Stdout => self.out.extend_from_slice(bytes),
+            Source::Stderr => self.err.extend_from_slice(bytes),
+        }
+        match self.stop_at {
+            Some(most) if self.out.len() > most => Flow::Stop,
+            Some(_) | None => Flow::Continue,
+        }
+    }
+}
+
+fn job<'a>(line: &str, cancel: &'a CancelSignal) -> Job<'a> {
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(line);
+    Job {
+        command,
+        input: None,
+        errors: Errors::Separate,
+        limit: Duration::from_secs(60),
+        grace: Grace::default(),
+        cancel,
+    }
+}
+
+#[tokio::test]
+async fn a_process_is_fed_read_and_asked_for_its_status() {
+    let cancel = CancelSignal::default();
+    let mut fed = job("cat; echo bad >&2; exit 3", &cancel);
+    fed.input = Some(b"in".to_vec());
+    let mut output = Output::default();
+    let ran = run(fed, &mut output).await.unwrap();
+    let End::Exited(status) = ran.end else {
+        panic!("{ran:?}")
+    };
+    assert_eq!((status.code(), ran.held_open), (Some(3), false));
+    assert_eq!(
+        (&output.out[..], &output.err[..]),
+        (&b"in"[..], &b"bad\n"[..])
+    );
+    let mut merged = job("echo a; echo b >&2; echo c", &cancel);
+    merged.errors = Errors::Merged;
+    let mut output = Output::default();
+    run(merged, &mut output).await.unwrap();
+    assert_eq!(output.out, b"a\nb\nc\n");
+}
+
+#[tokio::test]
+async fn a_program_that_is_not_there_has_not_begun() {
+    let cancel = CancelSignal::default();
+    let mut missing = job("", &cancel);
+    missing.command = Command::new("/nonexistent/program");
+    let not_run = run(missing, &mut Output::default()).await.unwrap_err();
+    assert!(!not_run.began, "{not_run:?}");
+}
+
+#[tokio::test]
+async fn a_grace_lets_a_process_end_by_itself() {
+    let source = CancelSource::new();
+    let cancel = source.signal();
+    source.cancel();
+    let mut graceful = job("trap 'echo bye; exit 0' TERM; while :; do :; done", &cancel);
+    graceful.limit = Duration::from_millis(300);
+    let waiting = CancelSignal::default();
+    graceful.cancel = &waiting;
+    graceful.grace.on_timeout = Duration::from_secs(30);
+    let mut output = Output::default();
+    let ran = run(graceful, &mut output).await.unwrap();
+    assert_eq!((ran.end, &output.out[..]), (End::TimedOut, &b"bye\n"[..]));
+    let killed = job("trap '' TERM; while :; do :; done", &cancel);
+    let ran = run(killed, &mut Output::default()).await.unwrap();
+    assert_eq!(ran.end, End::Cancelled);
+}
+
+#[tokio::test]
+async fn a_sink_stops_a_process_that_writes_too_much() {
+    let cancel = CancelSignal::default();
+    let mut output = Output {
+        stop_at: Some(1_000),
+        ..Output::default()
+    };
+    let ran = run(job("while :; do echo more; done", &cancel), &mut output).await;
+    assert_eq!(ran.unwrap().end, End::Stopped);
+}

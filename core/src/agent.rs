@@ -21,7 +21,7 @@ use crate::settings::{Settings, ToolSpec};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentSpec {
-    /// What the child is told that it is.
+    /// Instructions of the child.
     pub instructions: String,
     /// The names of the tools of this session that the child has, agents among them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -34,13 +34,13 @@ pub struct AgentSpec {
     /// The most money that one call is lent, in millionths; 0 means as much as is left.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cost_micros: u64,
-    /// What becomes of the child when the call ends before it does.
+    /// Policy for a child that is still running when the call ends.
     #[serde(default, skip_serializing_if = "WhenParentEnds::is_stop")]
     pub when_parent_ends: WhenParentEnds,
 }
 
-/// What becomes of an agent's session when the call that opened it ends first: because its turn was
-/// interrupted or its time was up, or because its process ended too often.
+/// Policy for an agent's session whose call ends first: its turn was interrupted, its time was up,
+/// or its process ended too often.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhenParentEnds {
@@ -57,7 +57,7 @@ impl WhenParentEnds {
     }
 }
 
-/// What a call is lent of its turn's budget.
+/// Part of the turn's budget that is granted to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lent {
@@ -75,7 +75,7 @@ pub struct Lent {
     pub turn_ms: u64,
 }
 
-/// What calls took of what they were lent, over all that they opened.
+/// Usage of granted budgets, over all sessions that calls opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Took {
@@ -143,13 +143,13 @@ impl Lent {
 }
 
 impl Took {
-    /// Whether nothing was taken.
+    /// Returns true if nothing was taken.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Both together.
+    /// Adds both usages.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -163,9 +163,9 @@ impl Took {
 /// An agent that is to have a tool which nobody can give it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stranger<'a> {
-    /// The agent.
+    /// Name of the agent.
     pub agent: &'a str,
-    /// The tool.
+    /// Name of the tool.
     pub tool: &'a str,
     /// The agent of this one that the tool is named for, if it is not named for itself.
     pub through: Option<&'a str>,
@@ -228,8 +228,8 @@ impl Session {
         tools
     }
 
-    /// Whether it may be given a tool. The one by which a model says that the goal is met is
-    /// nobody's own: it comes and goes with the goal.
+    /// Returns true if it may be given a tool. The one by which a model says that the goal is met
+    /// is nobody's own: it comes and goes with the goal.
     pub(crate) fn may_have(&self, tool: &ToolSpec) -> bool {
         match *self.lineage {
             Lineage::Child { .. } => {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::FailureKind;
 
-/// How a request went out.
+/// Record of a request that was sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
@@ -16,21 +16,21 @@ pub struct Asked {
     pub provider: String,
     /// The model that was asked for.
     pub model: String,
-    /// Where. Holds no key and no query.
+    /// Endpoint of the request, without key and query.
     pub endpoint: String,
-    /// By which way.
+    /// Route of the request.
     #[serde(default, skip_serializing_if = "Sent::is_whole")]
     pub sent: Sent,
-    /// Why it did not go by a better way, or only there and not before, if so. Bounded.
+    /// Reason for not using a better route, if there was one. Bounded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead: Option<String>,
-    /// How many bytes its body had.
+    /// Length of its body in bytes.
     #[serde(default)]
     pub bytes: u64,
-    /// How many of them, from the first on, are those of the session's request before.
+    /// Number of its first bytes that equal the session's previous request.
     #[serde(default)]
     pub kept_bytes: u64,
-    /// What of the conversation it does not hold as it was.
+    /// Lowered parts of the conversation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lowered: Vec<Lowered>,
 }
@@ -39,7 +39,7 @@ pub struct Asked {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sent {
-    /// Whole, over HTTP.
+    /// Sent completely, over HTTP.
     #[default]
     Http,
     /// Whole, over a WebSocket.
@@ -58,13 +58,13 @@ impl Sent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lowered {
-    /// Which parts.
+    /// Kind of the parts.
     pub what: LoweredPart,
-    /// What became of them.
+    /// Treatment of the parts.
     pub how: Lowering,
-    /// Why.
+    /// Reason for the treatment.
     pub why: LoweredBecause,
-    /// How many.
+    /// Number of parts.
     pub count: u32,
 }
 
@@ -74,9 +74,9 @@ pub struct Lowered {
 pub enum LoweredPart {
     /// Reasoning in a provider's own form.
     Reasoning,
-    /// An image.
+    /// An image of the user.
     Image,
-    /// A refusal.
+    /// A refusal of the model.
     Refusal,
     /// The id of a call.
     CallId,
@@ -90,7 +90,7 @@ pub enum LoweredPart {
     Context,
 }
 
-/// What became of a part.
+/// Treatment of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lowering {
@@ -100,7 +100,7 @@ pub enum Lowering {
     Downgraded,
 }
 
-/// Why a part is not shown as it was.
+/// Reason for lowering a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoweredBecause {
@@ -118,7 +118,7 @@ pub enum LoweredBecause {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FailedAttempt {
-    /// How it failed.
+    /// Class of the failure.
     pub kind: FailureKind,
     /// The adapter that was asked, where that is recorded.
     pub provider: Option<String>,

@@ -13,7 +13,7 @@ use crate::item::{CallItem, Item, Opaque, ReasoningItem, StopReason};
 use crate::stream::{Delta, StreamEvent};
 use crate::usage::Usage;
 
-/// What an assembler gives out.
+/// Output of an assembler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Assembled {
     /// Something to show at once.
@@ -22,16 +22,16 @@ pub enum Assembled {
     Item(Item),
     /// The answer is whole; nothing comes after this.
     Ended {
-        /// Why the model stopped.
+        /// Stop reason of the model.
         stop: StopReason,
-        /// What it cost.
+        /// Usage of the answer.
         usage: Option<Usage>,
         /// The provider's id of the response.
         response_id: Option<String>,
     },
 }
 
-/// What an assembler takes at most.
+/// Limits of an assembler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caps {
     /// Bytes of all texts, arguments, call ids and tool names of one answer together.
@@ -52,15 +52,15 @@ impl Default for Caps {
 /// An answer is larger than the caps allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Overflow {
-    /// Too many bytes.
+    /// The answer has too many bytes.
     #[error("the answer is larger than {0} bytes")]
     Bytes(usize),
-    /// Too many parts.
+    /// The answer has too many parts.
     #[error("the answer has more than {0} parts")]
     Parts(usize),
 }
 
-/// Assembles one answer.
+/// Assembles one streamed answer.
 #[derive(Debug, Clone, Default)]
 pub struct Assembler {
     caps: Caps,
@@ -154,20 +154,20 @@ impl Assembler {
         Ok(())
     }
 
-    /// Whether the answer is whole.
+    /// Returns true if the answer is whole.
     #[must_use]
     pub fn ended(&self) -> bool {
         self.ended
     }
 
-    /// Whether a call has begun to stream and is not whole yet, or has been whole.
+    /// Returns true if a call has begun to stream and is not whole yet, or has been whole.
     #[must_use]
     pub fn calls(&self) -> bool {
         let call = |part: &Part| matches!(part.kind, PartKind::Call { .. });
         self.parts.values().any(call)
     }
 
-    /// What the answer has cost so far, as far as the provider said.
+    /// Returns the usage so far, as reported by the provider.
     #[must_use]
     pub fn usage(&self) -> Option<Usage> {
         self.usage

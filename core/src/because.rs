@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{InputId, Seq};
 
-/// Why a turn was opened or a sample was started.
+/// Reason for opening a turn or starting a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum Because {
     /// The turn's own input was accepted.
     Opened {
-        /// The input.
+        /// Id of the input.
         input: InputId,
     },
     /// Every call of the last sample has its observation.
@@ -21,12 +21,12 @@ pub enum Because {
     Unfinished,
     /// An input that came while the turn ran was accepted.
     PendingInput {
-        /// The input.
+        /// Id of the input.
         input: InputId,
     },
     /// A hook has the model go on: it answered the model's answer, or the end of the turn.
     HookContext {
-        /// The `HookDecided`.
+        /// Position of the `HookDecided`.
         decided: Seq,
     },
     /// The provider refused the last request as too large, and the conversation was compacted.
@@ -38,13 +38,13 @@ pub enum Because {
     },
     /// The session's goal is not met. Opens a turn, and its first sample.
     Goal {
-        /// The `GoalSet`.
+        /// Position of the `GoalSet`.
         set: Seq,
     },
 }
 
 impl Because {
-    /// Whether the last answer was not what is asked for.
+    /// Returns true if the last answer was not what is asked for.
     pub(crate) fn is_retry_return(self) -> bool {
         matches!(self, Self::RetryReturn { .. })
     }

@@ -4,19 +4,19 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-/// What became of a call, as the model is told.
+/// Result of a call, as the model is shown it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
-    /// How it ended.
+    /// Status of the call.
     pub status: ObservationStatus,
     /// The output shown to the model; head and tail where it was too long.
     pub output: String,
     /// The true size of the output in bytes.
     pub output_bytes: u64,
-    /// How many bytes of it `output` leaves out; 0 when it is whole.
+    /// Number of bytes that `output` leaves out; 0 if it is complete.
     #[serde(default)]
     pub omitted_bytes: u64,
-    /// Where the whole output is kept, if it is.
+    /// Location of the whole output, if it is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Kept>,
 }
@@ -27,11 +27,11 @@ pub struct Observation {
 pub struct Kept {
     /// SHA-256 of its bytes, as 64 hexadecimal digits.
     pub sha256: String,
-    /// How many bytes are kept.
+    /// Number of stored bytes.
     pub bytes: u64,
 }
 
-/// How a call ended.
+/// Status of a call that ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ObservationStatus {
@@ -45,15 +45,15 @@ pub enum ObservationStatus {
     Aborted,
     /// It had started; nobody knows whether it took effect.
     Unknown,
-    /// It never started.
+    /// The call never started.
     NotStarted,
 }
 
-/// What was decided of a call before it may run.
+/// Decision about a call before it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It may run.
+    /// The call may run.
     Allow,
     /// It may not run.
     Deny,

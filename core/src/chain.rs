@@ -49,13 +49,13 @@ impl<T: Clone> Chain<T> {
 }
 
 impl<T> Chain<T> {
-    /// How many elements there are.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -85,7 +85,7 @@ impl<T> Chain<T> {
         }
     }
 
-    /// The last element.
+    /// Returns the last element.
     #[must_use]
     pub fn last(&self) -> Option<&T> {
         self.chunks.last().and_then(|chunk| chunk.last())
@@ -93,8 +93,8 @@ impl<T> Chain<T> {
 }
 
 impl<T: PartialEq> Chain<T> {
-    /// Whether this begins with all of `older`. Chunks that both share are not read: of a list that
-    /// has only grown since, O(log n) elements per new one are, on average.
+    /// Returns true if this begins with all of `older`. Chunks that both share are not read: of a
+    /// list that has only grown since, O(log n) elements per new one are, on average.
     #[must_use]
     pub fn extends(&self, older: &Self) -> bool {
         if older.len > self.len {

@@ -13,7 +13,7 @@ pub struct Window {
     /// Tokens that a request and its answer may have together; 0 means that nobody knows, and
     /// that a conversation is compacted only when the provider refuses it.
     pub tokens: u64,
-    /// How a conversation is compacted.
+    /// Strategy of compaction.
     pub strategy: Strategy,
 }
 
@@ -26,7 +26,7 @@ impl Default for Window {
     }
 }
 
-/// How a conversation is compacted. Each begins with the mildest step that is enough.
+/// Strategy of compaction. Each starts with the mildest sufficient step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
@@ -39,7 +39,7 @@ pub enum Strategy {
     Summary,
 }
 
-/// What one compaction does to the conversation, item by item: enough to do it again from the log.
+/// Effect of one compaction on the conversation, item by item: enough to repeat it from the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cut {
@@ -47,7 +47,7 @@ pub struct Cut {
     pub cleared: u64,
     /// Items before this one are left out, unless they are pinned.
     pub left: u64,
-    /// What takes the place of the items that are left out.
+    /// Text in place of the dropped items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Arc<str>>,
 }
@@ -60,7 +60,7 @@ pub struct Shown {
     pub digest: Digest,
     /// Bytes of their texts.
     pub bytes: u64,
-    /// How many there are.
+    /// Number of items.
     pub items: u64,
 }
 

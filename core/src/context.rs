@@ -1,4 +1,4 @@
-//! What the model may see, part by part, in numbers.
+//! Sizes of the conversation's parts, as the model is shown them.
 
 use alloc::format;
 use alloc::string::String;
@@ -21,7 +21,7 @@ fn part(kind: &[u8], texts: &[&str]) -> Part {
     part
 }
 
-/// A user's text.
+/// Returns the size of a user's text.
 pub(crate) fn user(text: &str) -> Part {
     part(b"user", &[text])
 }
@@ -41,7 +41,7 @@ pub(crate) const LAST: &str = "last sample";
 /// The name of the context that says what a program came to.
 pub(crate) const PROGRAM: &str = "program";
 
-/// What the model is told of a program that stood in the text of its answer, in its frame.
+/// Returns the framed report on an inline program.
 pub(crate) fn spoken(output: &str) -> String {
     frame(PROGRAM, output)
 }
@@ -81,7 +81,8 @@ pub(crate) fn frame(from: &str, text: &str) -> String {
     format!("<context from=\"{from}\">\n{kept}\n</context>")
 }
 
-/// Whether a tag that goes on like this could be taken for the frame's own, by a lenient reader.
+/// Returns true if a tag that goes on like this could be taken for the frame's own, by a lenient
+/// reader.
 fn names_frame(tag: &str) -> bool {
     let name = tag.trim_start_matches(|c: char| c == '/' || c.is_whitespace());
     let name = name.get(..FRAME.len());

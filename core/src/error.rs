@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::effect::EffectKey;
 use crate::id::{CallId, Seq, TurnId};
 
-/// Why an input was refused. A reject changes nothing (law 14).
+/// Reason for rejecting an input. A rejection changes nothing (law 14).
 ///
 /// It has a wire form, which is stable, for whoever is told on another node: the name in snake case,
 /// and under it what is said besides.
@@ -24,7 +24,7 @@ pub enum Reject {
     /// Another turn is running than the one that was to be interrupted.
     #[error("turn {0} does not run: another turn does, and it goes on")]
     OtherTurn(TurnId),
-    /// Nothing waits.
+    /// No input waits.
     #[error("no turn is running and no input waits, so there is nothing to continue")]
     NothingWaits,
     /// The turn has been asked to stop already.
@@ -33,7 +33,7 @@ pub enum Reject {
     /// Too many inputs wait.
     #[error("no more inputs may wait ({waiting} do): let the turns before them end first")]
     QueueFull {
-        /// How many wait.
+        /// Number of waiting inputs.
         waiting: u32,
     },
     /// The input has no text.
@@ -54,9 +54,9 @@ pub enum Reject {
     /// The context is too large.
     #[error("the context has {bytes} bytes, and the limit is {limit}: tell the model less")]
     ContextTooLarge {
-        /// How many bytes it has.
+        /// Size in bytes.
         bytes: u64,
-        /// How many it may have.
+        /// Largest size in bytes.
         limit: u64,
     },
     /// The call does not run, so nothing can act for it.
@@ -68,17 +68,17 @@ pub enum Reject {
     /// The context has too many parts.
     #[error("the context has {parts} parts, and the limit is {limit}: join some")]
     TooManyParts {
-        /// How many it has.
+        /// Number of parts.
         parts: usize,
-        /// How many it may have.
+        /// Most parts allowed.
         limit: usize,
     },
     /// The input shows too many images.
     #[error("the input shows {images} images, and the limit is {limit}: send some of them later")]
     TooManyImages {
-        /// How many it shows.
+        /// Number of images.
         images: usize,
-        /// How many it may show.
+        /// Most images allowed.
         limit: usize,
     },
     /// The session does not exist for this scope.
@@ -102,8 +102,8 @@ pub enum Reject {
 pub struct Misfit {
     /// The position of the fact.
     pub at: Seq,
-    /// Its kind.
+    /// Kind of the fact.
     pub kind: Cow<'static, str>,
-    /// What is wrong with it.
+    /// Description of the fault.
     pub why: String,
 }

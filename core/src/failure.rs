@@ -4,7 +4,7 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-/// Why a sample failed, in classes that a policy can act on.
+/// Class of a sample's failure, for policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
@@ -22,13 +22,13 @@ pub enum FailureKind {
     Quota,
     /// The provider is overloaded.
     Overloaded,
-    /// The provider failed.
+    /// The provider failed internally.
     Server,
     /// A content filter refused the request or cut the answer.
     ContentFilter,
     /// The provider cannot be reached.
     Unavailable,
-    /// What came back is not what the protocol says.
+    /// The response violates the protocol.
     Protocol,
     /// The stream ended without its terminal event.
     Truncated,
@@ -78,8 +78,8 @@ impl FailureKind {
         }
     }
 
-    /// Whether a provider may charge for a sample that failed like this: it may have begun to
-    /// answer.
+    /// Returns true if a provider may charge for a sample that failed like this: it may have begun
+    /// to answer.
     #[must_use]
     pub fn is_billed(self) -> bool {
         match self {
@@ -107,7 +107,7 @@ impl FailureKind {
     }
 }
 
-/// Whether, and when, asking again makes sense.
+/// Advice on retrying, and on its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Retry {
@@ -124,11 +124,11 @@ pub enum Retry {
 /// A failed sample: what happened, in words, and whether to try again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampleFailure {
-    /// The class.
+    /// Class of the failure.
     pub kind: FailureKind,
-    /// What happened to what, and what to do about it. Bounded and escaped; never holds a key.
+    /// The operation, its failure, and advice. Bounded and escaped; never contains a key.
     pub message: String,
-    /// Whether asking again makes sense.
+    /// True if asking again makes sense.
     pub retry: Retry,
     /// The HTTP status, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

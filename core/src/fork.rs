@@ -26,10 +26,10 @@ pub struct Fork {
     at: Seq,
 }
 
-/// Why there is no such fork.
+/// Reason why a fork is impossible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoFork {
-    /// What the other log begins with opens no session.
+    /// The source's first fact opens no session.
     #[error("{0}")]
     Misfit(Misfit),
     /// It is a fork of a fork of a fork, and so on, for too long.
@@ -42,7 +42,7 @@ pub enum NoFork {
 }
 
 impl Fork {
-    /// How many forks may stand behind a fork.
+    /// Most ancestors of a fork.
     pub const MOST: usize = 256;
 
     /// A fork, with the id `id`, of the session at the position `at`; it belongs to `owner` and is
@@ -111,7 +111,7 @@ impl Fork {
     }
 }
 
-/// What stands behind a fork at a position of a session with this lineage.
+/// Returns the ancestors of a fork at a position of a session with this lineage.
 fn before(lineage: &Lineage, at: Seq) -> Vec<Ancestor> {
     match lineage {
         Lineage::Root => Vec::new(),
@@ -150,9 +150,9 @@ struct Writer<'a> {
 }
 
 impl Session {
-    /// Whether a fork may begin after the last fact: no turn is open, nothing runs, and nothing
-    /// follows by itself but what a [`Hold`] holds back. So a fork repeats nothing, and leaves
-    /// nothing out.
+    /// Returns true if a fork may begin after the last fact: no turn is open, nothing runs, and
+    /// nothing follows by itself but what a [`Hold`] holds back. So a fork repeats nothing, and
+    /// leaves nothing out.
     #[must_use]
     pub fn forks(&self) -> bool {
         let goal_goes_on = self.goal.as_ref().is_none_or(|goal| match goal.standing {
@@ -180,8 +180,8 @@ impl Session {
         self.written_by().session
     }
 
-    /// Whether the turns of this session were started by another session's turn. Those that a fork
-    /// takes over were, where they were in the session that they are from.
+    /// Returns true if the turns of this session were started by another session's turn. Those that
+    /// a fork takes over were, where they were in the session that they are from.
     #[must_use]
     pub fn is_child(&self) -> bool {
         self.written_by().child
@@ -214,8 +214,8 @@ impl Session {
         writer
     }
 
-    /// What waits in a fork, or is due for its goal, waits for a user's word: it was said to the
-    /// other session, and is heard there. A fork that is forked was held where it began itself.
+    /// Holds a fork's waiting inputs and due goal until a user acts: they were sent to the source
+    /// session, and are handled there. A fork of a fork was held from its own start.
     pub(crate) fn hold_if_forked(&mut self, seq: Seq) {
         let Lineage::Fork { at, before, .. } = &*self.lineage else {
             return;

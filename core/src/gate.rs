@@ -132,7 +132,7 @@ impl Gate {
         }
     }
 
-    /// Whether all hooks have spoken, or one has said the last word.
+    /// Returns true if all hooks have spoken, or one has said the last word.
     pub(crate) fn is_complete(&self, hooks: &[HookSpec], subject: &str) -> bool {
         self.out.is_empty() && self.next(hooks, subject).is_none()
     }
@@ -145,7 +145,7 @@ impl Gate {
         round(hooks, self.at, subject, &self.heard)
     }
 
-    /// Whether the next round is this one.
+    /// Returns true if the next round is this one.
     pub(crate) fn asks(&self, hooks: &[HookSpec], subject: &str, round: &[u32]) -> bool {
         self.next(hooks, subject).as_deref() == Some(round)
     }

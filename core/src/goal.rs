@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use crate::id::{CallId, Seq};
 use crate::scope::Scope;
 
-/// What a session works towards.
+/// Goal of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Goal {
     /// The goal, in words for the model.
     pub text: Arc<str>,
-    /// How many turns may be opened for it.
+    /// Most turns that may be opened for it.
     pub turns: u32,
 }
 
@@ -22,19 +22,19 @@ pub struct Goal {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoalState {
-    /// The goal.
+    /// The goal itself.
     pub goal: Arc<Goal>,
-    /// The `GoalSet`.
+    /// Position of the `GoalSet`.
     pub set: Seq,
-    /// On whose behalf.
+    /// Scope that set it.
     pub scope: Arc<Scope>,
     /// The turns that were opened for it.
     pub turns: u32,
-    /// What is to be done about it.
+    /// Next action for the goal.
     pub standing: Standing,
 }
 
-/// What is to be done about a goal.
+/// Next action for a goal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
@@ -49,12 +49,12 @@ pub enum Standing {
     },
     /// The last turn ended in a way that another would not mend.
     Over {
-        /// How it ended.
+        /// Reason for the end.
         reason: String,
     },
 }
 
-/// How the work towards a goal ended.
+/// End of the work towards a goal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
 pub enum GoalEnd {
@@ -67,7 +67,7 @@ pub enum GoalEnd {
     Exhausted,
     /// A turn ended in a way that another turn would not mend.
     Stopped {
-        /// How it ended.
+        /// Reason for the end.
         reason: String,
     },
 }

@@ -222,7 +222,7 @@ impl HookAt {
 }
 
 impl HookSpec {
-    /// Whether it is asked about this subject at this point.
+    /// Returns true if it is asked about this subject at this point.
     #[must_use]
     pub fn listens(&self, point: HookPoint, subject: &str) -> bool {
         let named = |only: &Vec<String>| only.iter().any(|one| one == subject);

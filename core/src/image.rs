@@ -8,32 +8,32 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Image {
-    /// What its bytes are.
+    /// Media type of the bytes.
     pub media: ImageMedia,
     /// SHA-256 of its bytes, in lower-case hexadecimal: its name among what is kept.
     pub sha256: String,
-    /// How many bytes it has.
+    /// Number of bytes.
     pub bytes: u64,
 }
 
 impl Image {
-    /// How many images one input may show.
+    /// Most images of one input.
     pub const MOST: usize = 16;
 }
 
 /// The kinds of image that models take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ImageMedia {
-    /// PNG.
+    /// The format PNG.
     #[serde(rename = "image/png")]
     Png,
-    /// JPEG.
+    /// The format JPEG.
     #[serde(rename = "image/jpeg")]
     Jpeg,
     /// GIF; models look at its first picture.
     #[serde(rename = "image/gif")]
     Gif,
-    /// WebP.
+    /// The format WebP.
     #[serde(rename = "image/webp")]
     Webp,
 }
@@ -50,7 +50,7 @@ impl ImageMedia {
         }
     }
 
-    /// What bytes are, by how they begin; `None` when they are no image that models take.
+    /// Returns the media type of an image by its first bytes; `None` if models do not accept it.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Option<Self> {
         match bytes {

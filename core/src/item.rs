@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 pub enum Item {
     /// Text to the user.
     Text {
-        /// The text.
+        /// Text for the user.
         text: Arc<str>,
     },
     /// A refusal: the model declines and says so.
     Refusal {
-        /// What it said.
+        /// Text of the refusal.
         text: Arc<str>,
     },
     /// Reasoning: readable text where the provider shows any, and its opaque form.
@@ -26,12 +26,12 @@ pub enum Item {
     Call(Arc<CallItem>),
 }
 
-/// The model's reasoning.
+/// Reasoning of the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReasoningItem {
     /// The readable part; may be empty.
     pub text: String,
-    /// What must go back to the same provider unchanged.
+    /// Opaque form that is sent back to the same provider unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opaque: Option<Opaque>,
 }
@@ -45,7 +45,7 @@ pub struct CallItem {
     pub name: String,
     /// The arguments: JSON text as the model wrote it. Empty arguments are written as `{}`.
     pub arguments: String,
-    /// Why the arguments cannot be used (not JSON, against the tool's schema), if so.
+    /// Fault of the arguments (invalid JSON, or a schema violation), if there is one.
     ///
     /// Found before the item becomes a fact, so that it never has to be found again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,10 +54,10 @@ pub struct CallItem {
     /// `fault` is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<u32>,
-    /// What must go back to the same provider unchanged.
+    /// Opaque form that is sent back to the same provider unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opaque: Option<Opaque>,
-    /// Whether it stood in the text of the answer, as a program may: the conversation shows no call
+    /// True if it stood in the text of the answer, as a program may: the conversation shows no call
     /// then, and its observation as context.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub spoken: bool,
@@ -78,7 +78,7 @@ pub struct Opaque {
     pub payload: String,
 }
 
-/// Why the model stopped, in common terms.
+/// Stop reason of the model, in common terms.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 pub struct Limits {
     /// Samples per turn; retried attempts of one sample count once.
     pub samples: u32,
-    /// Calls per sample.
+    /// Most calls of a sample.
     pub calls_per_sample: u32,
-    /// Calls per turn.
+    /// Most calls of a turn.
     pub calls: u32,
     /// Attempts per sample, for all causes of failure together.
     pub attempts: u32,
-    /// How often one sample, or one repeatable call, is taken up again after a process died.
+    /// Most restarts of one sample, or of one repeatable call, after a process died.
     pub restarts: u32,
     /// Calls that run at the same time.
     pub parallel_calls: u32,
@@ -22,9 +22,9 @@ pub struct Limits {
     pub tokens: u64,
     /// Money per turn, in millionths of the currency that the prices are in; 0 means no limit.
     pub cost_micros: u64,
-    /// How often hooks may have a turn go on that the model has ended.
+    /// Most continuations by hooks after the model ended a turn.
     pub continuations: u32,
-    /// Compactions per turn.
+    /// Most compactions of a turn.
     pub compactions: u32,
     /// Bytes of context that hooks may give the model per turn, and a presenter per input.
     pub context_bytes: u64,
@@ -44,7 +44,7 @@ pub struct Limits {
     pub first_byte_ms: u64,
     /// Between two events of a stream.
     pub idle_ms: u64,
-    /// A whole attempt.
+    /// Time-out of a whole attempt.
     pub sample_ms: u64,
     /// One run of a tool that names no timeout of its own, and the most it may name. Agents have
     /// as long as is declared for them, and else as long as their turn.

@@ -56,7 +56,7 @@ impl<T> NonEmpty<T> {
         }
     }
 
-    /// How many elements there are; at least 1.
+    /// Returns the number of elements, at least 1.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
     pub fn len(&self) -> usize {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::FailureKind;
 
-/// How a turn ended.
+/// Outcome of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
@@ -14,44 +14,44 @@ pub enum Outcome {
     Completed,
     /// The model ended without a word to the user.
     NoAnswer,
-    /// The model declined.
+    /// The model refused to answer.
     Refused,
     /// The model answered, and its answer does not have the shape that the settings ask for.
     Misshapen {
-        /// What is wrong with it.
+        /// Description of the fault.
         fault: String,
     },
     /// Somebody or something asked it to stop.
     Interrupted {
-        /// Who asked.
+        /// Source of the interruption.
         by: Interrupter,
-        /// In which words.
+        /// Reason for the interruption.
         reason: String,
     },
     /// The prompt was not let in.
     Blocked {
-        /// Why.
+        /// Reason for the block.
         reason: String,
     },
     /// A limit was reached.
     Exhausted {
-        /// Which one.
+        /// The exhausted limit.
         limit: LimitKind,
     },
     /// It could not go on.
     Failed {
-        /// The class.
+        /// Class of the failure.
         failure: FailureKind,
-        /// What happened, and what to do about it.
+        /// Description of the failure, and advice.
         message: String,
     },
 }
 
-/// Who asks a turn to stop.
+/// Source of an interruption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Interrupter {
-    /// A person.
+    /// A person asked.
     Person,
     /// The process is told to end.
     Shutdown,
@@ -63,23 +63,23 @@ pub enum Interrupter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitKind {
-    /// Samples per turn.
+    /// Samples of a turn.
     Samples,
-    /// Calls per sample.
+    /// Calls of a sample.
     CallsPerSample,
-    /// Calls per turn.
+    /// Calls of a turn.
     Calls,
-    /// Tokens per turn.
+    /// Tokens of a turn.
     Tokens,
     /// The model's own limit of output tokens cut the answer off.
     OutputTokens,
     /// Wall-clock time per turn.
     WallClock,
-    /// Money per turn.
+    /// Money of a turn.
     Cost,
-    /// How often hooks may have a turn go on.
+    /// Continuations of a turn by hooks.
     Continuations,
-    /// Compactions per turn.
+    /// Compactions of a turn.
     Compactions,
     /// The model's window: the conversation cannot be made to fit.
     Context,

@@ -31,10 +31,10 @@ pub const PROGRAM_TOOL: &str = "run_program";
 pub struct ProgramMode {
     /// The runtime, by the name that its adapter gives it, for example `ptclisp`.
     pub runtime: String,
-    /// How a program is handed over.
+    /// Transport of programs.
     #[serde(default)]
     pub transport: ProgramTransport,
-    /// What one program may take.
+    /// Limits of one program.
     #[serde(default)]
     pub limits: ProgramLimits,
     /// The values that programs read as inputs: JSON text of an object, where there are any.
@@ -42,7 +42,7 @@ pub struct ProgramMode {
     pub data: Option<Arc<str>>,
 }
 
-/// How a model hands over a program.
+/// Transport of a program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProgramTransport {
@@ -102,7 +102,7 @@ pub fn program_tool(runtime: &str) -> ToolSpec {
     }
 }
 
-/// What one program may take. Each of these ends it with a fault of its own class.
+/// Limits of one program. Exceeding one ends it with a fault of its own class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProgramLimits {
@@ -111,11 +111,11 @@ pub struct ProgramLimits {
     pub steps: u64,
     /// Bytes that it may have allocated.
     pub memory_bytes: u64,
-    /// How deep its own calls may be nested.
+    /// Deepest nesting of its own calls.
     pub depth: u32,
     /// Rounds of one loop; 0 means that only the steps bound it.
     pub loop_rounds: u32,
-    /// Tool calls.
+    /// Most calls of tools.
     pub calls: u32,
     /// Bytes of its source.
     pub source_bytes: u64,
@@ -166,7 +166,7 @@ impl ProgramLimits {
     }
 }
 
-/// What a sample of a turn in program mode is for.
+/// Purpose of a sample in program mode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SampleKind {
@@ -183,53 +183,53 @@ pub enum SampleKind {
 }
 
 impl SampleKind {
-    /// Whether nothing needs to be said of it.
+    /// Returns true if nothing needs to be said of it.
     #[must_use]
     pub fn is_normal(&self) -> bool {
         *self == Self::Normal
     }
 }
 
-/// What a program came to.
+/// Outcome of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramOutcome {
-    /// How it ended.
+    /// End of the program.
     pub end: ProgramEnd,
-    /// What it printed, line by line.
+    /// Lines that it printed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prints: Vec<String>,
-    /// What lasts for the programs after it, as its runtime writes it; `None` where it changes
-    /// nothing. Only one that did not fail has it.
+    /// Memory for later programs, in its runtime's format; `None` if it is unchanged. Only a
+    /// program that did not fail has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Arc<str>>,
     /// The names that it defined, where they last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub defined: Vec<String>,
-    /// What was put right in its source, in words.
+    /// Repairs made to its source, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repairs: Vec<String>,
     /// Steps that it took.
     pub steps: u64,
 }
 
-/// How a program ended.
+/// End of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
 pub enum ProgramEnd {
     /// With the value of its last form: the model is told and goes on.
     Value {
-        /// JSON text.
+        /// Value as JSON text.
         value: Arc<str>,
     },
     /// It returned: this is the turn's result.
     Return {
-        /// JSON text.
+        /// Value as JSON text.
         value: Arc<str>,
     },
     /// It gave up: the turn fails.
     Fail {
-        /// Why: JSON text.
+        /// Reason as JSON text.
         value: Arc<str>,
     },
     /// It did not run to an end.
@@ -237,7 +237,8 @@ pub enum ProgramEnd {
 }
 
 impl ProgramEnd {
-    /// What it counts as in a sample of this kind: a value in the last one for work is returned.
+    /// Returns the end in a sample of this kind: a value in the last sample for work counts as
+    /// returned.
     #[must_use]
     pub fn within(self, kind: SampleKind) -> Self {
         match (self, kind) {
@@ -246,7 +247,7 @@ impl ProgramEnd {
         }
     }
 
-    /// What it returned, if it did.
+    /// Returns the returned value, if there is one.
     #[must_use]
     pub fn returned(&self) -> Option<&Arc<str>> {
         match self {
@@ -255,7 +256,7 @@ impl ProgramEnd {
         }
     }
 
-    /// Whether what it defined lasts: it did not fail.
+    /// Returns true if what it defined lasts: it did not fail.
     #[must_use]
     pub fn lasts(&self) -> bool {
         match self {
@@ -265,13 +266,13 @@ impl ProgramEnd {
     }
 }
 
-/// Why a program did not run to an end.
+/// Reason why a program did not run to an end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramFault {
     /// The class, for example `parse_error`.
     pub class: String,
-    /// What went wrong.
+    /// Description of the fault.
     pub message: String,
     /// The line, from 1, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -279,7 +280,7 @@ pub struct ProgramFault {
     /// The character in the line, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
-    /// What to do about it.
+    /// Advice on the fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }

@@ -19,7 +19,7 @@ use crate::program::ToldCalls;
 use crate::session::Turn;
 use crate::settings::Settings;
 
-/// What the model may see. Each prompt of a session extends the one before it.
+/// Request for the model. Each prompt of a session extends the previous one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
     /// Instructions, tools, model and the like.
@@ -32,18 +32,18 @@ pub struct Prompt {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptItem {
-    /// A user's words.
+    /// Words of the user.
     User {
-        /// The text.
+        /// Text of the item.
         text: Arc<str>,
     },
     /// An image that a user showed, with the words before it.
     Image {
-        /// The image.
+        /// Image of the user.
         image: Arc<Image>,
     },
-    /// What nobody said: the workspace, instructions of a project, words of a hook, what a
-    /// compaction left. It stands in a frame that its words cannot leave.
+    /// Text that no user wrote: the workspace, instructions of a project, context of a hook, the
+    /// rest of a compaction. Its frame cannot be closed from inside.
     Context {
         /// The text, with its frame.
         text: Arc<str>,
@@ -52,45 +52,45 @@ pub enum PromptItem {
     Text {
         /// The sample that brought it.
         sample: Seq,
-        /// The text.
+        /// Text of the item.
         text: Arc<str>,
     },
-    /// The model's refusal.
+    /// Refusal of the model.
     Refusal {
         /// The sample that brought it.
         sample: Seq,
-        /// The text.
+        /// Text of the item.
         text: Arc<str>,
     },
-    /// The model's reasoning.
+    /// Reasoning of the model.
     Reasoning {
         /// The sample that brought it.
         sample: Seq,
-        /// The item.
+        /// The reasoning itself.
         item: Arc<ReasoningItem>,
     },
-    /// The model's call.
+    /// Call by the model.
     Call {
         /// The sample that brought it.
         sample: Seq,
         /// The call's id, unique in the prompt: the provider's own where that is unique.
         id: Arc<str>,
-        /// The item.
+        /// The call itself.
         call: Arc<CallItem>,
     },
     /// The observation of a call. Follows the calls of its sample, in their order.
     Result {
         /// The call's id, as in [`PromptItem::Call`].
         id: Arc<str>,
-        /// The observation.
+        /// Result of the call.
         observation: Arc<Observation>,
         /// The arguments that the call ran with, where somebody changed them.
         edited: Option<Arc<str>>,
     },
-    /// What became of the calls of a program that did not come to its end. Follows the results of
-    /// its sample, and is said as context is: its text is [`ToldCalls::text`].
+    /// Report on the calls of a program that did not run to its end. Follows the results of its
+    /// sample, and is framed like context: its text is [`ToldCalls::text`].
     Told {
-        /// The calls.
+        /// Calls of the report.
         calls: Arc<ToldCalls>,
     },
 }
@@ -116,7 +116,8 @@ impl Prompt {
     }
 }
 
-/// Whether the model may, must or must not call tools in the sample that is out, or comes next.
+/// Returns true if the model may, must or must not call tools in the sample that is out, or comes
+/// next.
 #[must_use]
 pub fn tool_choice(turn: &Turn) -> ToolChoice {
     let choice = &turn.settings.options.choice;

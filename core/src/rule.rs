@@ -4,21 +4,21 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-/// What the user says of some calls. Deny beats ask, ask beats allow; no rule widens what the mode
-/// and the permissions forbid.
+/// Rule of the user about some calls. Deny beats ask, ask beats allow; no rule allows calls that
+/// the mode and the permissions forbid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// What is to be done about such a call.
+    /// Verdict on matching calls.
     pub verdict: RuleVerdict,
     /// The tools: a name in which `*` stands for any characters.
     pub tool: String,
-    /// What the arguments must be like; `None` means any.
+    /// Pattern of an argument; `None` matches any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub argument: Option<ArgumentPattern>,
 }
 
-/// What is to be done about a call that a rule is about.
+/// Verdict of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleVerdict {
@@ -30,11 +30,11 @@ pub enum RuleVerdict {
     Deny,
 }
 
-/// What one argument must be like.
+/// Pattern of one argument.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArgumentPattern {
-    /// The argument's name.
+    /// Name of the argument.
     pub name: String,
     /// Its value as text, in which `*` stands for any characters.
     pub pattern: String,

@@ -13,15 +13,15 @@ pub enum Scope {
     Principal {
         /// The tenant; sessions of another tenant do not exist for this scope.
         tenant: String,
-        /// Who acts within the tenant.
+        /// Principal within the tenant.
         principal: String,
-        /// What the identity provider said of the principal, as text.
+        /// Claims of the identity provider about the principal, as text.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         claims: BTreeMap<String, String>,
     },
     /// The system itself: recovery, timeouts, maintenance.
     System {
-        /// Why the system acts.
+        /// Reason why the system acts.
         reason: String,
     },
 }
@@ -37,7 +37,7 @@ impl Scope {
         }
     }
 
-    /// Whether a session of `owner` exists for this scope: the same tenant, or the system.
+    /// Returns true if a session of `owner` exists for this scope: the same tenant, or the system.
     #[must_use]
     pub fn sees(&self, owner: &Self) -> bool {
         match (self, owner) {
@@ -47,8 +47,8 @@ impl Scope {
         }
     }
 
-    /// Whether this scope is no wider than another: the same principal of the same tenant, with no
-    /// claim that the other one has not. Within the system everything is.
+    /// Returns true if this scope is no wider than another: the same principal of the same tenant,
+    /// with no claim that the other one has not. Within the system everything is.
     #[must_use]
     pub fn within(&self, other: &Self) -> bool {
         match (self, other) {

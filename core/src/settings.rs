@@ -14,7 +14,7 @@ use crate::options::RequestOptions;
 use crate::rule::Rule;
 use crate::usage::Price;
 
-/// What a session's turns are run with.
+/// Settings of a session's turns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -24,24 +24,24 @@ pub struct Settings {
     pub model: String,
     /// The instructions: byte-stable text without a path, a date or a mode of the day.
     pub instructions: String,
-    /// What the turns are for.
+    /// Mode of the turns.
     pub mode: Mode,
-    /// What calls may do without being asked about.
+    /// Permissions of calls.
     pub permissions: Permissions,
-    /// What the user says of calls, by tool and by argument.
+    /// Rules of the user about calls, by tool and argument.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
     /// The hooks, in the order in which they are asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<HookSpec>,
-    /// What rewrites the model's words before anybody sees them, by the name that the adapter of the
-    /// hooks gives it. A process without it asks no model for this session.
+    /// Redaction of the model's text, by the name that the hooks' adapter gives it. A process
+    /// without it asks no model for this session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redaction: Option<String>,
-    /// The model's window.
+    /// Context window of the model.
     #[serde(default)]
     pub window: Window,
-    /// What tokens cost, where the user says so.
+    /// Price of tokens, if the user set one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
     /// The tools offered, in the order in which they are shown.
@@ -54,11 +54,11 @@ pub struct Settings {
     /// The reasoning effort to ask for, in the provider's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
-    /// Where the provider is, if not at its usual place. Recorded, so that a conversation that
-    /// began on one's own machine does not go on elsewhere. Holds no key.
+    /// Base URL of the provider, if it is not the usual one. Recorded, so that a conversation with
+    /// one's own server is never continued elsewhere. Contains no key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// How the model is asked beyond that.
+    /// Further options of requests.
     #[serde(default, skip_serializing_if = "RequestOptions::is_default")]
     pub options: RequestOptions,
 }
@@ -71,7 +71,7 @@ impl Settings {
     }
 }
 
-/// What a session's turns are for.
+/// Mode of a session's turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -81,7 +81,7 @@ pub enum Mode {
     Plan,
 }
 
-/// What calls may do.
+/// Permissions of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Permissions {
@@ -99,19 +99,19 @@ pub enum Permissions {
 pub struct ToolSpec {
     /// The name the model calls it by: 1 to 64 characters of `A-Z a-z 0-9 _ -`.
     pub name: String,
-    /// What it does, for the model.
+    /// Description of the tool, for the model.
     pub description: String,
     /// JSON Schema of the arguments, as JSON text (an object schema).
     pub parameters: String,
-    /// What running it does to the world.
+    /// Effect class of the tool.
     pub effect: EffectClass,
-    /// Whether it may run beside other calls.
+    /// True if it may run beside other calls.
     pub concurrency: Concurrency,
     /// The longest one run may take in milliseconds; `None` means the limit's default, and for an
     /// agent as long as the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// Whether the tool can say what became of a call whose process ended.
+    /// True if the tool can say what became of a call whose process ended.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub reconciles: bool,
     /// That it is an agent, if it is: no executor runs it, a session of its own does.
@@ -119,7 +119,7 @@ pub struct ToolSpec {
     pub agent: Option<Box<AgentSpec>>,
 }
 
-/// What running a tool does to the world. It decides what happens after a crash.
+/// Effect of running a tool. It decides the recovery after a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EffectClass {
@@ -131,12 +131,12 @@ pub enum EffectClass {
     Effectful,
 }
 
-/// Whether a tool may run beside other calls.
+/// True if a tool may run beside other calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Concurrency {
-    /// Beside others.
+    /// Runs in parallel with other calls.
     Parallel,
-    /// Alone.
+    /// Runs alone, after earlier calls.
     Exclusive,
 }

@@ -20,44 +20,44 @@ pub enum StreamEvent {
     },
     /// More text for the user.
     Text {
-        /// Which part.
+        /// Part of the answer.
         slot: u32,
         /// The text to append.
         text: String,
     },
     /// More of a refusal.
     Refusal {
-        /// Which part.
+        /// Part of the answer.
         slot: u32,
         /// The text to append.
         text: String,
     },
-    /// More readable reasoning.
+    /// Addition to readable reasoning.
     Reasoning {
-        /// Which part.
+        /// Part of the answer.
         slot: u32,
         /// The text to append.
         text: String,
     },
     /// A call began; its id and name are known.
     CallOpened {
-        /// Which part.
+        /// Part of the answer.
         slot: u32,
         /// The provider's id; may be empty.
         id: String,
-        /// The tool's name.
+        /// Name of the tool.
         name: String,
     },
     /// More argument text of a call.
     CallArguments {
-        /// Which part.
+        /// Part of the answer.
         slot: u32,
         /// The JSON text to append.
         text: String,
     },
     /// A part is whole. `text`, where given, is authoritative and replaces what was streamed.
     Done {
-        /// Which part.
+        /// Part of the answer.
         slot: u32,
         /// The whole text, or the whole arguments of a call.
         text: Option<String>,
@@ -68,7 +68,7 @@ pub enum StreamEvent {
     Usage(Usage),
     /// The answer is whole. Parts that are not done by now are not part of it.
     Finished {
-        /// Why the model stopped.
+        /// Stop reason of the model.
         reason: StopReason,
     },
 }
@@ -78,35 +78,35 @@ pub enum StreamEvent {
 pub enum Delta {
     /// Text to the user.
     Text {
-        /// Which part of the answer.
+        /// Part of the answer.
         slot: u32,
         /// The text to append.
         text: String,
     },
-    /// A refusal.
+    /// Addition to a refusal.
     Refusal {
-        /// Which part of the answer.
+        /// Part of the answer.
         slot: u32,
         /// The text to append.
         text: String,
     },
-    /// Readable reasoning.
+    /// Addition to readable reasoning.
     Reasoning {
-        /// Which part of the answer.
+        /// Part of the answer.
         slot: u32,
         /// The text to append.
         text: String,
     },
     /// A call began to stream.
     Call {
-        /// Which part of the answer.
+        /// Part of the answer.
         slot: u32,
-        /// The tool's name.
+        /// Name of the tool.
         name: String,
     },
     /// Argument text of a call.
     Arguments {
-        /// Which part of the answer.
+        /// Part of the answer.
         slot: u32,
         /// The JSON text to append.
         text: String,

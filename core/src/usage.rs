@@ -50,8 +50,8 @@ impl Usage {
     }
 }
 
-/// What tokens cost, in millionths of the user's currency for a million tokens. The currency is the
-/// user's own affair.
+/// Price of tokens, in millionths of the user's currency for a million tokens. Windlass does not
+/// know the currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
@@ -68,7 +68,7 @@ pub struct Price {
 }
 
 impl Price {
-    /// What a usage costs, in millionths of the currency, rounded up.
+    /// Returns the cost of a usage, in millionths of the currency, rounded up.
     #[must_use]
     pub fn of(&self, usage: &Usage) -> u64 {
         let (input, output) = match (usage.input, usage.output) {

@@ -11,9 +11,9 @@ use windlass_core::{AgentSpec, Edit, EffectClass, Settings, ToolSpec, program_to
 use crate::shape::Shape;
 use crate::{program, rules, twice};
 
-/// How many violations one message names.
+/// Most violations that one message names.
 const NAMED: usize = 3;
-/// How long one violation's words may be, in characters.
+/// Longest description of a violation, in characters.
 const WORDS: usize = 300;
 
 /// The compiled schemas of one set of tools, and of the answer where it is to have a shape.
@@ -58,13 +58,13 @@ impl Checker {
         })
     }
 
-    /// Whether it was made for these settings.
+    /// Returns true if it was made for these settings.
     pub(crate) fn is_for(&self, settings: &Arc<Settings>) -> bool {
         Arc::ptr_eq(&self.settings, settings) || self.settings == *settings
     }
 
-    /// What is wrong with a call's arguments, in words for the model; `None` when they fit or the
-    /// tool is unknown, which the core says itself.
+    /// Describes the faults of a call's arguments for the model; `None` if they fit, or if the tool
+    /// is unknown, which the core reports itself.
     pub(crate) fn fault(&self, tool: &str, arguments: &str) -> Option<String> {
         let validator = self.tools.get(tool)?;
         let value: Value = match serde_json::from_str(arguments) {
@@ -98,7 +98,7 @@ impl Checker {
     }
 }
 
-/// Whether a tool can be an agent.
+/// Returns true if a tool can be an agent.
 fn usable(
     agent: &AgentSpec,
     tool: &ToolSpec,

@@ -9,7 +9,7 @@ use windlass_ports::{BlobError, BlobErrorKind, Blobs};
 /// Bytes of what is kept beside a log that are copied at a time.
 const PART: usize = 256 * 1024;
 
-/// Where it is, or is to be.
+/// Source or target of a copy.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
     pub(crate) blobs: &'a Arc<dyn Blobs>,
@@ -28,10 +28,10 @@ pub(crate) struct Beside<'a> {
     pub(crate) left: u64,
 }
 
-/// What could not be copied.
+/// Object that could not be copied.
 #[derive(Debug)]
 pub(crate) struct NotBrought {
-    /// Its name.
+    /// Name of the object.
     pub(crate) sha256: String,
     pub(crate) error: BlobError,
 }
@@ -47,7 +47,7 @@ impl<'a> Beside<'a> {
         }
     }
 
-    /// Another page begins.
+    /// Starts another page.
     pub(crate) fn page(&mut self) {
         self.looked.clear();
     }
@@ -75,7 +75,7 @@ impl<'a> Beside<'a> {
         Ok(())
     }
 
-    /// Whether there was anything to copy.
+    /// Returns true if there was anything to copy.
     async fn bytes(&self, sha256: &str, bytes: u64) -> Result<bool, BlobError> {
         let (from, to) = (self.from, self.to);
         match to.blobs.verify(to.session, sha256).await {

@@ -20,14 +20,14 @@ const LOOKED: u64 = 512;
 /// A store, and what is kept beside its logs.
 #[derive(Clone)]
 pub struct Keeper {
-    /// The logs.
+    /// Store of the logs.
     pub store: Arc<dyn LogStore>,
-    /// What is too long for them.
+    /// Store of long outputs.
     pub blobs: Arc<dyn Blobs>,
 }
 
 impl Keeper {
-    /// What is kept beside a session's log.
+    /// Returns the place of a session's outputs.
     pub(crate) fn beside<'a>(&'a self, session: &'a SessionId) -> Place<'a> {
         Place {
             blobs: &self.blobs,
@@ -39,7 +39,7 @@ impl Keeper {
 /// A session that was copied: both logs have this last link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Copied {
-    /// The last position.
+    /// Last position of the log.
     pub last: Seq,
     /// Facts that were written now.
     pub facts: u64,
@@ -49,12 +49,12 @@ pub struct Copied {
     pub left: u64,
     /// The last link of the chain.
     pub chain: Link,
-    /// Why the source was not claimed: then this is the log as far as it was while it was copied, and
-    /// whoever writes it may go on.
+    /// Reason why the source was not claimed: the copy is then the log at the time of copying, and
+    /// its writer may continue.
     pub unclaimed: Option<String>,
 }
 
-/// Why a session was not copied. What was written stands, and copying again goes on.
+/// Error of copying a session. Written facts are kept, and repeating the copy continues it.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
     /// The store that it is copied from failed.
@@ -66,9 +66,9 @@ pub enum CopyError {
     /// The target has a session of this id whose log is not how this one begins. It is left alone.
     #[error("the target has another session {session}: {what}. It was left alone")]
     Another {
-        /// The session.
+        /// Id of the session.
         session: SessionId,
-        /// How they differ.
+        /// Description of the difference.
         what: String,
     },
     /// The target has all of this session, and more. It is left alone.
@@ -77,43 +77,43 @@ pub enum CopyError {
          {here} are all that is to copy. Nothing was copied; to have the rest here, copy the other way"
     )]
     Further {
-        /// The session.
+        /// Id of the session.
         session: SessionId,
         /// The last position of the source.
         here: Seq,
         /// The last position of the target.
         there: Seq,
     },
-    /// What is kept beside a log could not be copied.
+    /// An output beside a log could not be copied.
     #[error("session {session}, what is kept as {sha256}: {error}")]
     Blob {
-        /// The session.
+        /// Id of the session.
         session: SessionId,
-        /// Its name.
+        /// Name of the output.
         sha256: String,
-        /// What went wrong.
+        /// Cause of the failure.
         error: BlobError,
     },
-    /// What was read of the source is not what its own check of that log tells.
+    /// The facts that were read differ from the source's own verification of that log.
     #[error(
         "session {session}: what was read of it is not what its store verifies: {what}. Do not use the \
          copy, and report this as a defect of the store that it is copied from"
     )]
     Misread {
-        /// The session.
+        /// Id of the session.
         session: SessionId,
-        /// How they differ.
+        /// Description of the difference.
         what: String,
     },
-    /// What the target reads is not what was written to it.
+    /// The target's log differs from the facts that were written to it.
     #[error(
         "session {session} was copied, and the target's log does not verify as the source's: {what}. \
          Do not use it, and report this as a defect of the target's store"
     )]
     Differs {
-        /// The session.
+        /// Id of the session.
         session: SessionId,
-        /// How they differ.
+        /// Description of the difference.
         what: String,
     },
 }
@@ -151,7 +151,7 @@ pub async fn copy(from: &Keeper, to: &Keeper, session: &SessionId) -> Result<Cop
     copied
 }
 
-/// Whether a session that cannot be claimed may be read all the same.
+/// Returns true if a session that cannot be claimed may be read all the same.
 fn may_be_read(kind: &StoreErrorKind) -> bool {
     match kind {
         StoreErrorKind::Locked | StoreErrorKind::ReadOnly | StoreErrorKind::Full => true,
@@ -373,7 +373,7 @@ fn read(keeper: &Keeper, session: &SessionId, until: Seq) -> Log {
     Log::read(keeper.store.clone(), session.clone(), Seq::ZERO, most)
 }
 
-/// What a store tells of a log, and what was read.
+/// Describes the difference between a store's report on a log and the facts that were read.
 fn differ((last, chain): (Seq, Link), (read, was): (Seq, Link)) -> String {
     format!("{last} facts with the chain {chain}, and {read} with {was} were read")
 }

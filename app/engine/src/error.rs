@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windlass_core::{Misfit, Reject, Seq, SessionId, Timestamp, TurnId};
 use windlass_ports::{InboxError, LetterId, StoreError, StoreErrorKind};
 
-/// Why a session could not be started, resumed or reattached to.
+/// Error of starting, resuming or reattaching to a session.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// There is none of this id, or none that this scope may see.
@@ -21,7 +21,7 @@ pub enum StartError {
          finishes it"
     )]
     Unfinished {
-        /// The session.
+        /// Id of the session.
         session: SessionId,
         /// The session that it is from.
         of: SessionId,
@@ -37,9 +37,9 @@ pub enum StartError {
          it may"
     )]
     Busy {
-        /// The session.
+        /// Id of the session.
         session: SessionId,
-        /// How many sessions a node drives at most.
+        /// Most sessions that a node drives.
         most: usize,
     },
     /// Its log is not what was written.
@@ -48,9 +48,9 @@ pub enum StartError {
     /// Its log reads well and does not fit together.
     #[error("session {session}: {misfit}. Run `windlass verify {session}`")]
     Misfit {
-        /// The session.
+        /// Id of the session.
         session: SessionId,
-        /// What does not fit.
+        /// Cause of the failure.
         misfit: Misfit,
     },
     /// The settings cannot be used.
@@ -65,12 +65,12 @@ pub enum StartError {
          with", .missing.join(", ")
     )]
     Lacking {
-        /// The session.
+        /// Id of the session.
         session: SessionId,
-        /// What is not here.
+        /// Names of the missing parts.
         missing: Vec<String>,
     },
-    /// The store failed.
+    /// The log store failed.
     #[error("{0}")]
     Store(StoreError),
     /// The engine was shut down.
@@ -98,7 +98,7 @@ impl From<StoreError> for StartError {
     }
 }
 
-/// Why a session's driver ended.
+/// Reason for the end of a session's driver.
 #[derive(Debug, thiserror::Error)]
 pub enum Ended {
     /// Nobody needed it any more, or the engine was shut down.
@@ -115,9 +115,9 @@ pub enum Ended {
     /// opened again, here or elsewhere.
     #[error("the session was let go here: {reason}. Open it again to go on")]
     Parted {
-        /// Why.
+        /// Reason given for it.
         reason: String,
-        /// Whether what ran has ended, and what it came to is durable.
+        /// True if what ran has ended, and what it came to is durable.
         rested: bool,
     },
     /// Its driver was dropped where it stood: its runtime went away, or a shutdown ran out of
@@ -129,7 +129,7 @@ pub enum Ended {
     Defect(String),
 }
 
-/// Why an input was not taken.
+/// Error of sending an input.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SendError {
     /// It is not possible where the session stands. Nothing changed.
@@ -144,9 +144,9 @@ pub enum SendError {
     /// One of its images cannot be shown. Nothing changed in the log.
     #[error("image {number} of the input: {why}")]
     Image {
-        /// Which, counted from 1.
+        /// Number of the image, from 1.
         number: usize,
-        /// What is wrong, and what to do.
+        /// Description and advice.
         why: String,
     },
     /// The driver ended before the input was durable, or takes no more inputs as it is closing.
@@ -183,7 +183,7 @@ pub enum SendError {
     Unread(String),
 }
 
-/// Why the end of a turn will not be seen.
+/// Error of awaiting the end of a turn.
 #[derive(Debug, thiserror::Error)]
 pub enum AwaitError {
     /// The driver ended before the turn did.

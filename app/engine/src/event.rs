@@ -11,7 +11,7 @@ use windlass_ports::codec::CodecError;
 use crate::error::Ended;
 use crate::published::{LiveBatch, Published};
 
-/// What a subscriber sees.
+/// Event of a session, as a subscriber receives it.
 #[derive(Debug, Clone)]
 pub enum Event {
     /// A durable fact. Each comes exactly once, in order.
@@ -22,7 +22,7 @@ pub enum Event {
     /// Events came faster than they were taken: `missed` events were dropped. Facts among them
     /// follow from the log; live deltas are gone.
     Lagged {
-        /// How many.
+        /// Number of missed events.
         missed: u64,
     },
     /// The session's driver ended; nothing follows.
@@ -30,8 +30,9 @@ pub enum Event {
 }
 
 impl Event {
-    /// What is told, as JSON texts: of a fact its envelope, byte for byte as the log and its exports
-    /// have it; of live deltas one envelope each; of the others nothing. None has a line end in it.
+    /// Returns the event as JSON texts: for a fact its envelope, byte for byte as in the log and
+    /// its exports; for live deltas one envelope each; for the others nothing. No text contains a
+    /// line break.
     ///
     /// They are made when the first subscriber asks, and are shared by all who were sent the same
     /// event.
@@ -50,31 +51,31 @@ impl Event {
 /// One thing on the live plane. It is not durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Live {
-    /// The session.
+    /// Id of the session.
     pub session: SessionId,
-    /// The turn.
+    /// Id of the turn.
     pub turn: TurnId,
-    /// When it came.
+    /// Time of the event.
     pub ts: Timestamp,
-    /// What it is.
+    /// Content of the event.
     pub kind: LiveKind,
 }
 
-/// What is on the live plane.
+/// Content of a live event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LiveKind {
     /// A model's answer as it streams.
     Delta {
         /// The run: the position of its `SampleStarted`.
         started: Seq,
-        /// The delta.
+        /// Delta of an answer.
         delta: Delta,
     },
-    /// A tool's report.
+    /// Progress report of a tool.
     Progress {
-        /// The call.
+        /// Id of the call.
         call: CallId,
-        /// The report.
+        /// Text of the report.
         text: String,
     },
 }

@@ -21,13 +21,13 @@ use crate::parts::Parts;
 pub(crate) use engine::whole;
 use survey::{Survey, survey};
 
-/// How many facts are read at a time.
+/// Facts that are read at a time.
 const PAGE: usize = 128;
 
 /// A session that was forked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forked {
-    /// The new session.
+    /// Id of the new session.
     pub session: SessionId,
     /// The last position that was taken over.
     pub last: Seq,
@@ -39,7 +39,7 @@ pub struct Forked {
     pub left: u64,
 }
 
-/// Why a session was not forked.
+/// Error of forking a session.
 #[derive(Debug, thiserror::Error)]
 pub enum ForkError {
     /// There is none of this id, or none that this scope may see.
@@ -48,9 +48,9 @@ pub enum ForkError {
     /// The log has no such position.
     #[error("session {session} has no position {at}: its log has the positions 1 to {last}")]
     NoPosition {
-        /// The session.
+        /// Id of the session.
         session: SessionId,
-        /// The position.
+        /// Requested position.
         at: Seq,
         /// The last that it has.
         last: Seq,
@@ -62,9 +62,9 @@ pub enum ForkError {
         after_words(*.after)
     )]
     UnderWay {
-        /// The session.
+        /// Id of the session.
         session: SessionId,
-        /// The position.
+        /// Requested position.
         at: Seq,
         /// The nearest one before it at which the session can be forked.
         before: Seq,
@@ -82,33 +82,33 @@ pub enum ForkError {
         "session {session}, fact {seq}: with so long an id it is more than the store takes; choose one that is no longer than {session}"
     )]
     TooLarge {
-        /// The other session.
+        /// Id of the source session.
         session: SessionId,
-        /// The fact.
+        /// Position of the fact.
         seq: Seq,
     },
     /// It would be a fork of a fork of a fork, and so on, for too long.
     #[error("session {session}: {}", NoFork::TooMany)]
     TooMany {
-        /// The other session.
+        /// Id of the source session.
         session: SessionId,
     },
     /// The other log reads well and does not fit together.
     #[error("session {session}: {misfit}. Run `windlass verify {session}`")]
     Misfit {
-        /// The other session.
+        /// Id of the source session.
         session: SessionId,
-        /// What does not fit.
+        /// Cause of the failure.
         misfit: Misfit,
     },
-    /// What is kept beside the log could not be copied.
+    /// An output beside the log could not be copied.
     #[error("session {session}, what is kept as {sha256}: {error}")]
     Blob {
-        /// The other session.
+        /// Id of the source session.
         session: SessionId,
-        /// Its name.
+        /// Name of the output.
         sha256: String,
-        /// What went wrong.
+        /// Cause of the failure.
         error: BlobError,
     },
     /// The store failed. What was written stands; forking again goes on.
@@ -132,7 +132,7 @@ impl From<StoreError> for ForkError {
     }
 }
 
-/// What is to be forked, where, as what, and by whom.
+/// Request to fork a session.
 #[derive(Debug, Clone)]
 pub struct ForkAt {
     /// The session that is forked.
@@ -141,10 +141,10 @@ pub struct ForkAt {
     pub at: Seq,
     /// The id of the new session.
     pub id: SessionId,
-    /// Who forks it. The new session belongs to this principal; one of the system leaves it to whom the
-    /// other one belongs.
+    /// Scope of the caller. The new session belongs to this principal; a fork by the system keeps
+    /// the source's owner.
     pub scope: Scope,
-    /// When.
+    /// Time of the fork.
     pub now: Timestamp,
 }
 
@@ -172,7 +172,7 @@ async fn find(keeper: &Keeper, asked: &ForkAt) -> Result<Forked, ForkError> {
     }
 }
 
-/// What is there of a fork.
+/// State of a fork.
 enum Stands {
     Nothing,
     /// A fork as it is asked for that is not whole, by its first fact.
@@ -195,7 +195,7 @@ impl ForkAt {
         }
     }
 
-    /// Whether a session with this opening is what is asked for.
+    /// Returns true if a session with this opening is what is asked for.
     fn is(&self, opened: &SessionOpened) -> bool {
         let of = match &opened.lineage {
             Lineage::Fork { of, at, .. } => *of == self.of && *at == self.at,
@@ -231,7 +231,7 @@ async fn first(
     }
 }
 
-/// What is there of the fork that is asked for.
+/// Returns the state of the requested fork.
 async fn stands(store: &dyn LogStore, asked: &ForkAt) -> Result<Stands, ForkError> {
     let Some(first_) = first(store, &asked.id, Seq::ZERO).await? else {
         return Ok(Stands::Nothing);
@@ -249,7 +249,7 @@ async fn stands(store: &dyn LogStore, asked: &ForkAt) -> Result<Stands, ForkErro
     })
 }
 
-/// Why a fork whose id is taken is refused: for what it is asked of first.
+/// Returns the reason why a fork to an existing id is refused; faults of the request come first.
 async fn taken(store: &dyn LogStore, asked: &ForkAt) -> ForkError {
     match survey(store, asked).await {
         Ok(_) => ForkError::Exists(asked.id.clone()),
@@ -360,7 +360,7 @@ impl Writing<'_> {
         self.append(parts.rest()).await
     }
 
-    /// What is there must be how the fork begins.
+    /// Checks that the existing log equals the start of the fork.
     async fn begun(&self) -> Result<(), ForkError> {
         let mut last = Seq::ZERO;
         while last < self.there {

@@ -11,8 +11,8 @@ use crate::snapshot::{self, Found};
 /// A session as its log says.
 pub type Loaded = Folded;
 
-/// What a session's log folds to. Where the store keeps a snapshot that fits, only the facts after it
-/// are read; else all are, `page` at a time. Needs no claim and changes nothing.
+/// Loads and folds a session's log. Reads only the facts after a matching snapshot if the store has
+/// one, else all, `page` at a time. Needs no claim and changes nothing.
 ///
 /// # Errors
 /// [`StartError::Unknown`] for a session without a fact, [`StartError::Misfit`] for a log that
@@ -61,7 +61,8 @@ pub(crate) async fn take_up(
     }
 }
 
-/// What was kept, with the rest of the log folded on; or why it does not fit the log.
+/// Folds the rest of the log onto a snapshot, or returns the reason why the snapshot does not
+/// match.
 async fn go_on(
     store: &dyn LogStore,
     kept: Folded,
@@ -99,7 +100,7 @@ impl Folding {
         }
     }
 
-    /// What the facts so far fold to.
+    /// Returns the fold of the facts so far.
     pub(crate) fn folded(&self) -> Option<&Folded> {
         self.folded.as_ref()
     }

@@ -5,20 +5,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use windlass_ports::{Inbox, LiveRelay};
 
-/// What an engine shares with those of other nodes on the same store.
+/// Ports that an engine shares with those of other nodes on the same store.
 #[derive(Clone)]
 pub struct Peers {
     /// Letters for sessions that another node drives.
     pub inbox: Arc<dyn Inbox>,
-    /// What streams on one node, for whoever watches on another.
+    /// Channel for live events between nodes.
     pub relay: Arc<dyn LiveRelay>,
     /// The tenant whose sessions this engine takes up; `None` for all.
     pub tenant: Option<String>,
-    /// How many sessions this node drives. Engines of one process share it.
+    /// Number of sessions that this node drives. Engines of one process share it.
     pub load: Arc<Load>,
 }
 
-/// How many sessions a node drives, and how many it may.
+/// Number of sessions that a node drives, and its limit.
 #[derive(Debug)]
 pub struct Load {
     most: usize,
@@ -39,13 +39,13 @@ impl Load {
         })
     }
 
-    /// How many may be driven at a time.
+    /// Returns the most sessions driven at a time.
     #[must_use]
     pub fn most(&self) -> usize {
         self.most
     }
 
-    /// How many are driven now.
+    /// Returns the number of sessions driven now.
     #[must_use]
     pub fn driven(&self) -> usize {
         self.driven.load(Ordering::Relaxed)

@@ -2,7 +2,7 @@
 
 use windlass_core::{Prompt, SessionId};
 
-/// What the requests of a session were to one another, as long as its driver has run.
+/// Relation of a session's requests to one another, for as long as its driver has run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PrefixReport {
     /// All requests. The first one has none before it.
@@ -19,7 +19,7 @@ pub struct PrefixReport {
 #[derive(Debug, Default)]
 pub(crate) struct Prefix {
     last: Option<Prompt>,
-    /// Whether the conversation was compacted since.
+    /// True if the conversation was compacted since.
     compacted: bool,
     report: PrefixReport,
 }
@@ -53,7 +53,7 @@ impl Prefix {
     }
 }
 
-/// Why a request does not extend the last one; `None` when it does.
+/// Returns the reason why a request does not extend the last one; `None` if it does.
 fn broken(last: &Prompt, next: &Prompt) -> Option<String> {
     let (old, new) = (&last.settings, &next.settings);
     if !std::sync::Arc::ptr_eq(old, new) {

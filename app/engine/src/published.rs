@@ -41,7 +41,7 @@ impl<T> Shared<T> {
 }
 
 impl Published {
-    /// The fact itself.
+    /// Returns the fact itself.
     #[must_use]
     pub fn fact(&self) -> &Arc<Recorded> {
         &self.0.told

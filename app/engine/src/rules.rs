@@ -53,7 +53,8 @@ fn fits(pattern: &ArgumentPattern, value: &Value) -> bool {
     }
 }
 
-/// Whether a text is like a pattern in which `*` stands for any characters, none among them.
+/// Returns true if a text is like a pattern in which `*` stands for any characters, none among
+/// them.
 fn glob(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut at, mut seen) = (0, 0);

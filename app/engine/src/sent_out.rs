@@ -7,15 +7,15 @@ use windlass_ports::{LogStore, SessionFilter, StoreError, StoreErrorKind};
 
 use crate::agents::agent_session;
 
-/// How many facts are read at a time.
+/// Facts that are read at a time.
 const PAGE: usize = 1_000;
-/// How many sessions are looked at that may be unfinished, at most.
+/// Most unfinished sessions that are checked.
 const LOOKED_AT: usize = 256;
 
 /// The session of an agent that a session sent out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentOut {
-    /// The agent's session.
+    /// Session of the agent.
     pub session: SessionId,
     /// The agent: the name of the tool that was called.
     pub agent: String,
@@ -57,8 +57,8 @@ pub async fn agents_of(store: &dyn LogStore, session: &SessionId) -> Agents {
     found
 }
 
-/// Whose agent a session is; `None` where it works for no call. The agent has no name where the log
-/// of the call is gone.
+/// Returns the call that a session works for; `None` if it works for none. The agent has no name if
+/// the log of the call is gone.
 ///
 /// # Errors
 /// [`StoreError`] when one of the two logs cannot be read; of the kind `Unknown` when there is no such
@@ -182,7 +182,7 @@ pub(crate) fn name(recorded: &Recorded) -> Option<&str> {
     None
 }
 
-/// Whether there is a session that works for this call.
+/// Returns true if there is a session that works for this call.
 async fn works_for(store: &dyn LogStore, sent: &SentOut) -> Result<bool, StoreError> {
     let first = match store.read(&sent.session, Seq::ZERO, 1).await {
         Ok(facts) => facts.into_iter().next(),

@@ -7,16 +7,16 @@ use windlass_core::AnswerShape;
 
 use crate::twice;
 
-/// How many violations one message names.
+/// Most violations that one message names.
 const NAMED: usize = 5;
-/// How long one violation's words, and its place, may each be, in characters.
+/// Longest description of a violation, and of its place, in characters.
 const WORDS: usize = 300;
-/// How long a shape's name may be.
+/// Longest name of a schema, in characters.
 const NAME: usize = 64;
-/// What a code fence begins and ends with.
+/// Marker of a code fence.
 const FENCE: &str = "```";
 
-/// A compiled shape.
+/// A compiled output schema.
 #[derive(Debug)]
 pub(crate) struct Shape {
     validator: Validator,
@@ -44,7 +44,7 @@ impl Shape {
         Ok(Self { validator })
     }
 
-    /// What is wrong with an answer's text, in bounded words for the model; `None` when it fits.
+    /// Describes the fault of an answer for the model, in bounded words; `None` if it fits.
     pub(crate) fn fault(&self, text: &str) -> Option<String> {
         let text = unfenced(text);
         let value: Value = match serde_json::from_str(text) {

@@ -11,7 +11,7 @@ const ENVELOPE: usize = 4_096;
 /// The most bytes of JSON that one byte of text becomes.
 const ESCAPED: usize = 6;
 
-/// What one fact may hold.
+/// Capacity of one fact.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size {
     /// Bytes of a fact's text form, without its envelope.
@@ -19,19 +19,20 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    /// What fits into a fact of this store.
+    /// Returns the capacity of this store's facts.
     pub(crate) fn of(store: StoreCapabilities) -> Self {
         Self {
             bytes: store.max_fact_bytes.saturating_sub(ENVELOPE),
         }
     }
 
-    /// Whether so many bytes of JSON fit.
+    /// Returns true if so many bytes of JSON fit.
     pub(crate) fn holds(self, bytes: usize) -> bool {
         bytes <= self.bytes
     }
 
-    /// Whether these texts fit, whatever is in them. They are measured only when it is close.
+    /// Returns true if these texts fit, whatever is in them. They are measured only when it is
+    /// close.
     pub(crate) fn fits(self, texts: &[&str]) -> bool {
         let sum = |length: fn(&str) -> usize| {
             let lengths = texts.iter().map(|text| length(text));

@@ -9,13 +9,13 @@ use windlass_ports::{LogStore, Snapshot, StoreErrorKind};
 use crate::error::StartError;
 use crate::load::Folding;
 
-/// What a snapshot is made by and how it is written: the engine, the fold, the form.
+/// Version of a snapshot: engine, fold and format.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     let engine = env!("CARGO_PKG_VERSION");
     format!("windlass {engine}, fold {FOLD_VERSION}, json")
 });
 
-/// What a store keeps of a session.
+/// Snapshot of a session in a store.
 pub(crate) enum Found {
     /// A snapshot that holds together.
     Whole(Box<Folded>),
@@ -23,9 +23,9 @@ pub(crate) enum Found {
     None,
     /// One that should be whole and is not.
     Unusable {
-        /// Its position.
+        /// Position of the snapshot.
         at: Seq,
-        /// What is wrong with it.
+        /// Description of the fault.
         why: String,
     },
 }
@@ -66,7 +66,7 @@ fn read(id: &SessionId, kept: &Snapshot) -> Result<Box<Folded>, String> {
     Ok(folded)
 }
 
-/// What became of a snapshot that was to be kept.
+/// Result of storing a snapshot.
 pub(crate) enum Kept {
     /// It is kept, with so many bytes.
     Bytes(usize),
@@ -126,12 +126,12 @@ impl Write for Bounded {
 /// A log that was folded whole, and held against the snapshot that is kept of it.
 #[derive(Debug)]
 pub struct Audited {
-    /// What the log folds to.
+    /// The folded log.
     pub loaded: Folded,
     /// The position of the snapshot that agrees with the log; `None` where none is kept that this
     /// engine would use.
     pub snapshot: Option<Seq>,
-    /// What is wrong with the snapshot, if anything is: a defect, of the engine or of the store.
+    /// Fault of the snapshot, if it has one: a defect of the engine or of the store.
     pub fault: Option<String>,
 }
 

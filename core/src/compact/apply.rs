@@ -1,4 +1,4 @@
-//! What a cut does to a conversation. Reads all of it; parts stay or leave as a whole.
+//! Applies a cut to a conversation. Reads all of it; parts stay or leave as a whole.
 
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -73,7 +73,7 @@ pub(super) struct Stretch<'a> {
 }
 
 impl Stretch<'_> {
-    /// How many items it has.
+    /// Returns the number of items.
     pub(super) fn len(&self) -> usize {
         self.end.saturating_sub(self.unit.first)
     }
@@ -82,7 +82,7 @@ impl Stretch<'_> {
         !self.pinned && self.end as u64 <= cut.left
     }
 
-    /// Its items.
+    /// Returns the items in order.
     pub(super) fn items<'b>(
         &self,
         items: &'b Chain<PromptItem>,
@@ -107,8 +107,9 @@ pub(super) fn stretches(units: &[Unit], len: usize, turn: Option<TurnId>) -> Vec
     stretches
 }
 
-/// Whether a part stays whatever a cut says. `named` holds the names of the lasting context after
-/// it: only lasting context takes the place of lasting context, since other context may leave.
+/// Returns true if a part stays whatever a cut says. `named` holds the names of the lasting context
+/// after it: only lasting context takes the place of lasting context, since other context may
+/// leave.
 fn pinned<'a>(unit: &'a Unit, turn: Option<TurnId>, named: &mut BTreeSet<&'a str>) -> bool {
     let open = turn.is_some() && unit.turn == turn;
     match &unit.kind {
@@ -165,8 +166,7 @@ pub(super) fn cleared(observation: &Observation) -> Option<Observation> {
     })
 }
 
-/// What stands in the place of an output. It does not invite to repeat what must not be repeated
-/// unseen.
+/// Returns the text that replaces an output. It does not invite the model to repeat effects.
 fn note(observation: &Observation) -> String {
     let bytes = observation.output.len();
     let advice = match observation.status {

@@ -258,7 +258,8 @@ pub(crate) fn settings() -> Settings {
     }
 }
 
-/// Whether each call has its result: after the calls of its answer, one each, in their order.
+/// Returns true if each call has its result: after the calls of its answer, one each, in their
+/// order.
 pub(super) fn follows_grammar<'a>(items: impl Iterator<Item = &'a PromptItem>) -> bool {
     let mut open: Vec<&Arc<str>> = Vec::new();
     let mut closing = false;

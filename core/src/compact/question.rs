@@ -1,4 +1,4 @@
-//! What a model is asked when a summary is wanted.
+//! Request for a summary of the conversation.
 //!
 //! The parts are told in words, one frame each, and not sent as calls and results: a request that
 //! offers no tools may hold no calls at some providers, a model that sees a half done step goes on
@@ -110,7 +110,7 @@ fn tell(history: &History, turn: TurnId, cut: &Cut, most: u64) -> Vec<Told> {
     told.collect()
 }
 
-/// What its frame says, and when it is left out.
+/// Returns the title of a part's frame, and the order in which parts are left out.
 fn kind(kind: &UnitKind) -> (&'static str, Order) {
     match kind {
         UnitKind::Request => ("the user", Order::Request),
@@ -120,7 +120,7 @@ fn kind(kind: &UnitKind) -> (&'static str, Order) {
     }
 }
 
-/// What fits, and how many parts do not.
+/// Returns the parts that fit, and the number of those that do not.
 fn fit(told: Vec<Told>, most: u64) -> (Vec<String>, usize) {
     let whole = |sum: u64, told: &Told| sum.saturating_add(told.full.len() as u64);
     let mut bytes = told.iter().fold(0, whole);
@@ -148,7 +148,7 @@ fn fit(told: Vec<Told>, most: u64) -> (Vec<String>, usize) {
     (kept, omitted)
 }
 
-/// What a part says. The reasoning of a model is not told: it is nobody's words.
+/// Returns the text of a part. The model's reasoning is left out.
 fn said(stretch: &Stretch<'_>, items: &Chain<PromptItem>, brief: bool) -> String {
     let lines = stretch.items(items).filter_map(|item| match item {
         PromptItem::User { .. }

@@ -40,7 +40,7 @@ errors in their exact words.
 If an earlier summary is among the parts, carry over what still holds. Invent nothing. Under a \
 heading for which there is nothing, write None.";
 
-/// What the frame of the text says.
+/// Title of the summary's frame.
 pub(super) const SUMMARY: &str = "summary of what came before";
 
 /// The headings of a summary, in their order.
@@ -52,10 +52,10 @@ const READ_BYTES: usize = 64 * 1024;
 /// The most bytes of a summary.
 const SUMMARY_BYTES: usize = 16 * 1024;
 
-/// How many requests and how many tools a list names.
+/// Most requests and tools that a list names.
 const NAMED: usize = 12;
 
-/// How many bytes of a request, or of a tool's name, a list shows.
+/// Most bytes of a request, or of a tool's name, in a list.
 const QUOTED_BYTES: usize = 120;
 
 /// Bytes of a text in the frame that a compaction puts it in.
@@ -108,7 +108,7 @@ pub fn parse_summary(text: &str) -> Result<String, String> {
     Ok(summary)
 }
 
-/// Which heading a line is, if it is one.
+/// Returns the heading that a line is, if it is one.
 fn heading(line: &str) -> Option<usize> {
     let name = line.trim().strip_prefix("## ")?;
     let name = name.trim().trim_end_matches(':');
@@ -144,7 +144,7 @@ pub fn fallback_summary(history: &History, turn: TurnId, cut: &Cut) -> String {
     list(history, Some(turn), cut, LIST_BYTES)
 }
 
-/// What leaves, counted.
+/// Statistics of the parts that leave.
 #[derive(Default)]
 struct Leaving<'a> {
     turns: BTreeSet<Option<TurnId>>,
@@ -222,7 +222,7 @@ fn leaving<'a>(history: &'a History, turn: Option<TurnId>, cut: &Cut) -> Leaving
     leaving
 }
 
-/// What a request, context or a summary says, without its frame.
+/// Returns the text of a request, context or summary, without its frame.
 pub(super) fn words(item: &PromptItem) -> &str {
     match item {
         PromptItem::User { text } => text,

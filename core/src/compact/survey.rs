@@ -23,9 +23,9 @@ struct Part<'a> {
 
 /// A result that can be cleared.
 struct Long {
-    /// Which item it is.
+    /// Index of the item.
     at: usize,
-    /// How many bytes clearing it gains.
+    /// Bytes gained by clearing it.
     gain: u64,
 }
 
@@ -54,14 +54,14 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// How many bytes a cut leaves, without those of the text that it puts in.
+    /// Returns the bytes that a cut leaves, without its inserted text.
     pub(super) fn bytes(&self, cut: &Cut) -> u64 {
         let staying = self.parts.iter().filter(|part| !part.stretch.leaves(cut));
         staying.fold(0, |sum, part| sum.saturating_add(part.shown(cut)))
     }
 
-    /// How far results must be cleared, oldest first, to come down to the target: up to the one
-    /// before item `before` at most.
+    /// Returns the end of the range to clear, oldest first, to reach the target: at most the item
+    /// before `before`.
     pub(super) fn cleared(&self, cut: &Cut, before: usize, target: u64) -> u64 {
         let mut bytes = self.bytes(cut);
         let mut cleared = cut.cleared;
@@ -78,8 +78,8 @@ impl<'a> Survey<'a> {
         cleared
     }
 
-    /// How far parts must leave, oldest first, to come down to the target with a text of `room`
-    /// bytes in their place: up to the latest answer of the open turn at most.
+    /// Returns the end of the range to drop, oldest first, to reach the target with a text of
+    /// `room` bytes in its place: at most the latest answer of the open turn.
     ///
     /// A summary that stands there leaves with them: the new text covers what it covers, and comes
     /// before everything that stays.

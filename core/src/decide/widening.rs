@@ -4,8 +4,8 @@ use crate::rule::{Rule, RuleVerdict};
 use crate::session::Session;
 use crate::settings::{Mode, Permissions, Settings, ToolSpec};
 
-/// What the new settings would allow a session that its own do not, in words. Whoever sent out the
-/// child of a call has said which tools it has: a further one is wider, too.
+/// Describes the permissions that the new settings would add to a session. The parent of a call's
+/// child chose its tools: a further one widens it, too.
 pub(super) fn of(session: &Session, new: &Settings) -> Option<&'static str> {
     if !new.tools.iter().all(|tool| session.may_have(tool)) {
         return Some("a tool that the session which sent this one out did not give it");
@@ -13,7 +13,7 @@ pub(super) fn of(session: &Session, new: &Settings) -> Option<&'static str> {
     widens(&session.settings, new)
 }
 
-/// What the new settings would allow that the old ones do not, in words.
+/// Describes the permissions that the new settings would add to the old ones.
 pub(super) fn widens(old: &Settings, new: &Settings) -> Option<&'static str> {
     if old.mode == Mode::Plan && new.mode == Mode::Build {
         return Some("build mode in the place of plan mode");

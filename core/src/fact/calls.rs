@@ -94,7 +94,7 @@ pub struct CallStarted {
     /// The longest the run may take, in milliseconds; of an agent, for which nothing is declared, it
     /// is 0, and only the turn's own time limits it.
     pub timeout_ms: u64,
-    /// Whether the tool is only to say what it would do.
+    /// True if the tool is only to say what it would do.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub plan: bool,
     /// What it is lent of the turn's budget, where it runs an agent; the same in each run.

@@ -36,7 +36,7 @@ pub struct InputQueued {
     /// The key that it was said under besides, see [`Input::Keyed`](crate::Input::Keyed).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keyed: Option<String>,
-    /// Whether the turn only plans what its tools would do.
+    /// True if the turn only plans what its tools would do.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub dry_run: bool,
 }
@@ -64,7 +64,7 @@ pub struct TurnOpened {
     pub settings: Seq,
     /// The limits of this turn: those of the settings, within those of the process.
     pub limits: Limits,
-    /// Whether tools that change something are only planned.
+    /// True if tools that change something are only planned.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub dry_run: bool,
     /// The key that it was asked for under, where a user asked to go on, see

@@ -1,4 +1,4 @@
-//! How an answer enters a history: whole, or as far as it stands.
+//! Adds an answer to a history: completely, or the part that is retained.
 
 use alloc::format;
 use alloc::sync::Arc;
@@ -28,7 +28,7 @@ impl History {
         }
     }
 
-    /// What stands of an answer that broke off enters like a whole one.
+    /// Adds the retained part of an answer that broke off, like a complete one.
     pub(super) fn cut(&mut self, recorded: &Recorded, fact: &SampleCut) {
         match fact.stands {
             Stands::Nothing => self.forget(),

@@ -1,4 +1,4 @@
-//! Whether a history that was read from somewhere is one that facts lead to.
+//! True if a history that was read from somewhere is one that facts lead to.
 
 use alloc::collections::BTreeSet;
 
@@ -24,12 +24,12 @@ impl History {
         arriving.fold(context::shown(self.items.iter()), Shown::with)
     }
 
-    /// Whether these are the inputs that no turn has accepted yet.
+    /// Returns true if these are the inputs that no turn has accepted yet.
     pub(crate) fn waits_for(&self, inputs: &BTreeSet<InputId>) -> bool {
         self.waiting.keys().eq(inputs)
     }
 
-    /// Whether its parts fit together, and are of facts before position `next`.
+    /// Returns true if its parts fit together, and are of facts before position `next`.
     pub(crate) fn fits(&self, next: Seq) -> Result<(), &'static str> {
         let firsts = self.units.iter().map(|unit| unit.first);
         if !firsts.clone().is_sorted() || firsts.max().is_some_and(|at| at >= self.items.len()) {

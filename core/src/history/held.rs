@@ -1,4 +1,4 @@
-//! How much a history holds, for whoever keeps one beside others.
+//! Size of a history in memory, for caches.
 
 use super::History;
 use crate::compaction::Shown;

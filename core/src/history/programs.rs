@@ -16,15 +16,15 @@ use crate::render::PromptItem;
 /// A call that a program has made, as a replay of it needs it; or a program, with what it came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadeCall {
-    /// The call.
+    /// Id of the call.
     pub id: CallId,
-    /// What the program asked for.
+    /// Request of the program.
     pub call: Arc<CallItem>,
     /// The arguments that somebody put in the place of the program's.
     pub edited: Option<Arc<str>>,
-    /// Whether a run of it has begun that does more than to say what it would do.
+    /// True if a run of it has begun that does more than to say what it would do.
     pub began: bool,
-    /// What became of it, once it is known.
+    /// Result of the call, once it is known.
     pub observation: Option<Arc<Observation>>,
 }
 
@@ -41,13 +41,13 @@ impl Outstanding {
 }
 
 impl History {
-    /// What programs have left for those after them, as their runtime writes it.
+    /// Returns the memory that programs left for later ones, in their runtime's format.
     #[must_use]
     pub fn memory(&self) -> Option<&Arc<str>> {
         self.memory.as_ref()
     }
 
-    /// What the program of the latest answer has returned, as JSON text.
+    /// Returns the value that the latest answer's program returned, as JSON text.
     #[must_use]
     pub fn returned(&self) -> Option<&Arc<str>> {
         self.returned.as_ref()
@@ -82,7 +82,7 @@ impl History {
         });
     }
 
-    /// What the model is told of the calls of a program that did not come to its own word.
+    /// Returns the report on the calls of a program that reported nothing itself.
     pub(super) fn told(&self) -> Option<PromptItem> {
         let tells = self.calls.iter().find_map(|call| call.tells.as_ref())?;
         let named = tells.calls.iter().filter_map(|id| {

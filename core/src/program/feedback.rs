@@ -24,19 +24,19 @@ const SCHEMA: usize = 4 << 10;
 /// A call that a program has made, as far as its model is told of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Made {
-    /// What the program asked for.
+    /// Request of the program.
     pub call: Arc<CallItem>,
-    /// Whether a run of it has begun that does more than to say what it would do.
+    /// True if a run of it has begun that does more than to say what it would do.
     pub began: bool,
-    /// What became of it; `None` where it was not over.
+    /// Status of the call; `None` if it was not over.
     pub status: Option<ObservationStatus>,
-    /// What its tool does to the world; `None` where there is no such tool.
+    /// Effect class of its tool; `None` if there is no such tool.
     pub effect: Option<EffectClass>,
 }
 
-/// What the model is told of a program that has ended: how, with what, what it printed, what lasts; and
-/// of one that failed, which of its calls may have changed something, so that it is not repeated
-/// blindly. `fault` is why what it returned does not fit the contract, whose schema is `schema`.
+/// Returns the report on an ended program for the model: its end, value, prints and memory. After a
+/// failure the report names the calls that may have changed something, so that they are not
+/// repeated blindly. `fault` is the violation of the contract, whose schema is `schema`.
 #[must_use]
 pub fn feedback(
     outcome: &ProgramOutcome,
@@ -92,7 +92,7 @@ pub fn feedback(
     words
 }
 
-/// What the calls of a program that failed have done. One that never began has done nothing.
+/// Lists the effects of a failed program's calls. A call that never started had none.
 fn effects(words: &mut String, made: &[Made]) {
     let mut told = ToldCalls::default();
     for one in made {

@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 
-/// What stands around data.
+/// Tag of the frame around data.
 const TAG: &str = "data";
 /// The most bytes of a line.
 const LINE: usize = 300;

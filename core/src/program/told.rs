@@ -15,11 +15,11 @@ use crate::id::CallId;
 /// The most calls that are named, half of them the first ones and half the last.
 const CALLS: usize = 50;
 
-/// What became of a call, for whoever may not repeat it.
+/// Outcome of a call, for a reader that must not repeat it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
-    /// It is done.
+    /// The call is done.
     Done,
     /// It ran and failed; it may have changed something.
     Failed,
@@ -70,7 +70,7 @@ impl Fate {
 pub struct ToldCall {
     /// The tool and the arguments that it ran with, in bounds.
     pub call: Arc<str>,
-    /// What became of it.
+    /// Outcome of the call.
     pub fate: Fate,
 }
 
@@ -80,17 +80,17 @@ pub struct ToldCall {
 pub struct ToldCalls {
     /// Those that are named, in their order.
     pub calls: Vec<ToldCall>,
-    /// How many more there are, in the middle of these.
+    /// Number of further calls, in the middle of these.
     pub more: u32,
 }
 
-/// Which calls of a program its model is told of, in their order.
+/// Calls of a program that its model is told of, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Telling {
     /// Those that are named.
     pub calls: Vec<CallId>,
-    /// How many more there are, in the middle of these.
+    /// Number of further calls, in the middle of these.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: u32,
 }
@@ -136,7 +136,7 @@ impl ToldCalls {
         framed(&inside(&lines.join("\n")))
     }
 
-    /// What the model is told of them where their program did not come to its end, in a frame.
+    /// Returns the framed report on the calls of a program that did not run to its end.
     #[must_use]
     pub fn text(&self) -> String {
         context::frame(context::PROGRAM, &self.words())

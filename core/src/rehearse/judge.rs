@@ -16,14 +16,14 @@ use crate::record::{Draft, Recorded};
 use crate::session::Session;
 use crate::time::Timestamp;
 
-/// What is to be said of the next decision, and how many facts it is.
+/// Judgement of the next decision, with its number of facts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Judgement {
     /// It needs more facts to tell.
     More,
     /// It would be made as it was.
     Same {
-        /// Its facts.
+        /// Number of its facts.
         facts: usize,
     },
     /// So it would, and its last facts were lost with its process.
@@ -37,12 +37,12 @@ pub(super) enum Judgement {
     Different(usize, Divergence),
 }
 
-/// What an input would lead to, held against the log.
+/// Result of an input, compared with the log.
 struct Tried {
-    /// How many facts it explains.
+    /// Number of facts that it explains.
     same: usize,
     drafts: Result<Vec<Draft>, Reject>,
-    /// Whether nobody said anything: time passed, or a process came.
+    /// True if nobody said anything: time passed, or a process came.
     by_itself: bool,
 }
 
@@ -51,18 +51,18 @@ impl Tried {
         self.drafts.as_deref().unwrap_or_default()
     }
 
-    /// Whether all that it would write was written.
+    /// Returns true if all that it would write was written.
     fn is_whole(&self) -> bool {
         self.same > 0 && self.same == self.drafts().len()
     }
 }
 
-/// What is judged by.
+/// Context of the judgement.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Judge<'a> {
     pub(super) decide: Decide,
     pub(super) ceiling: &'a Limits,
-    /// Whether nothing comes after the facts that are there.
+    /// True if nothing comes after the facts that are there.
     pub(super) ends: bool,
 }
 
@@ -105,7 +105,7 @@ impl Judge<'_> {
         Ok(Judgement::Same { facts: whole })
     }
 
-    /// Whether the rest of a decision may have been lost with its process.
+    /// Returns true if the rest of a decision may have been lost with its process.
     fn cut_short(
         &self,
         session: &Session,
@@ -214,8 +214,8 @@ fn is(draft: &Draft, recorded: &Recorded) -> bool {
     draft.turn == recorded.turn && draft.ts == recorded.ts && draft.fact == recorded.fact
 }
 
-/// What the process allowed at most when it opened a turn at this moment: what the turn got is
-/// within it, and today's engine must come to the same under it.
+/// Returns the ceiling of limits under which the process opened a turn: the turn's limits are
+/// within it, and today's engine must derive the same.
 fn ceiling(facts: &[Recorded]) -> Option<&Limits> {
     let now = facts.first()?.ts;
     let mut now = facts.iter().take_while(|fact| fact.ts == now);

@@ -36,7 +36,7 @@ use crate::session::Session;
 use judge::Judgement;
 pub use report::{Divergence, Instead, OtherRequest, Rehearsed, Unclear, Unjudged};
 
-/// What [`decide`] is.
+/// Signature of [`decide`].
 pub type Decide = fn(&Session, &Limits, Stamped<Input>) -> Result<Vec<Draft>, Reject>;
 
 /// A log on its way through today's engine. Facts go in one by one, in their order; a few of them
@@ -48,7 +48,7 @@ pub struct Rehearsal {
     state: Option<(Session, History)>,
     /// Facts that are not judged yet.
     waiting: VecDeque<Recorded>,
-    /// The latest request.
+    /// Latest rendered request.
     rendered: Rendered,
     report: Rehearsed,
 }

@@ -1,4 +1,4 @@
-//! What a rehearsal found.
+//! Report of a rehearsal.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -7,15 +7,15 @@ use crate::digest::Digest;
 use crate::error::Reject;
 use crate::id::Seq;
 
-/// How many positions of a kind are named; all of them are counted.
+/// Most positions of a kind that are named; all are counted.
 const NAMED: usize = 100;
 
-/// What today's engine makes of a log.
+/// Result of replaying a log's decisions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rehearsed {
     /// Facts that were folded.
     pub facts: u64,
-    /// Turns that settled.
+    /// Number of settled turns.
     pub turns: u64,
     /// Requests to the model that were rendered again.
     pub requests: u64,
@@ -44,11 +44,11 @@ pub struct Divergence {
     pub seq: Seq,
     /// The kind of the fact there.
     pub recorded: &'static str,
-    /// What would be there.
+    /// Facts that this engine would write instead.
     pub instead: Instead,
 }
 
-/// What today's engine would write in the place of a fact.
+/// Facts that this engine would write in place of recorded ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Instead {
     /// Nothing: it would wait.
@@ -75,7 +75,7 @@ impl fmt::Display for Instead {
 /// A request that today's engine renders otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherRequest {
-    /// Its `SampleStarted`.
+    /// Position of its `SampleStarted`.
     pub seq: Seq,
     /// The digest that was recorded.
     pub recorded: Digest,
@@ -88,11 +88,11 @@ pub struct OtherRequest {
 pub struct Unjudged {
     /// The position from which on it is unclear.
     pub seq: Seq,
-    /// Why.
+    /// Reason for leaving it unjudged.
     pub why: Unclear,
 }
 
-/// Why a decision could not be judged.
+/// Reason why a decision could not be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unclear {
     /// The log ends where today's engine would have gone on with a fact of this kind: the process
@@ -123,7 +123,7 @@ impl fmt::Display for Unclear {
 }
 
 impl Rehearsed {
-    /// Whether nothing would be decided or shown otherwise, as far as could be judged.
+    /// Returns true if nothing would be decided or shown otherwise, as far as could be judged.
     #[must_use]
     pub fn is_same(&self) -> bool {
         self.different == 0 && self.other_requests == 0

@@ -43,10 +43,10 @@ pub struct CallState {
     pub lent: Option<Lent>,
     /// How far it is.
     pub progress: Progress,
-    /// Whether it stood in the text of the answer, so that its observation is shown as context.
+    /// True if it stood in the text of the answer, so that its observation is shown as context.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub spoken: bool,
-    /// Whether it is a program that has ended, and what the model is told of it comes next.
+    /// True if it is a program that has ended, and what the model is told of it comes next.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub ended: bool,
     /// How it is named to the model, in numbers, where a program makes it and it changes something.
@@ -57,7 +57,7 @@ pub struct CallState {
     pub parent: Option<CallId>,
 }
 
-/// Whether a call can be run at all.
+/// True if a call can be run at all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fitness {
@@ -65,11 +65,11 @@ pub enum Fitness {
     Fit {
         /// What running it does to the world.
         effect: EffectClass,
-        /// Whether it may run beside others.
+        /// True if it may run beside others.
         concurrency: Concurrency,
         /// The longest one run may take, in milliseconds.
         timeout_ms: u64,
-        /// Whether the tool can say what became of it.
+        /// True if the tool can say what became of it.
         reconciles: bool,
     },
     /// It says that the goal is met. The engine answers it.
@@ -110,7 +110,7 @@ pub enum Progress {
         started: Seq,
         /// Which run it is, from 1.
         attempt: u32,
-        /// Whether it only says what it would do.
+        /// True if it only says what it would do.
         plan: bool,
     },
     /// Its process ended while it ran, and the tool is asked what became of it.
@@ -124,7 +124,7 @@ pub enum Progress {
     Done {
         /// The observation, in numbers.
         observation: Part,
-        /// Whether a run of it had begun.
+        /// True if a run of it had begun.
         ran: bool,
     },
 }
@@ -142,13 +142,13 @@ pub struct Question {
 }
 
 impl CallState {
-    /// Whether it is a program.
+    /// Returns true if it is a program.
     #[must_use]
     pub fn is_program(&self) -> bool {
         matches!(self.fitness, Fitness::Program { .. })
     }
 
-    /// Whether a run of it has begun.
+    /// Returns true if a run of it has begun.
     #[must_use]
     pub fn has_begun(&self) -> bool {
         match &self.progress {

@@ -23,19 +23,19 @@ impl CycleMessages {
         Self { shown, same }
     }
 
-    /// How many items the model was shown.
+    /// Returns the number of items that the model was shown.
     #[must_use]
     pub fn count(&self) -> usize {
         self.shown.len()
     }
 
-    /// How many of them, from the first on, the snapshot before was shown too.
+    /// Returns the number of its first items that the previous snapshot has too.
     #[must_use]
     pub fn same(&self) -> usize {
         self.same
     }
 
-    /// The rest.
+    /// Returns the other items.
     #[must_use]
     pub fn added(&self) -> ChainIter<'_, PromptItem> {
         self.shown.iter_from(self.same)

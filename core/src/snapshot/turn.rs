@@ -142,7 +142,7 @@ impl TurnSnapshot {
         &self.cycle
     }
 
-    /// Whether it did what it was to do.
+    /// Returns true if it did what it was to do.
     #[must_use]
     pub fn is_success(&self) -> bool {
         self.success

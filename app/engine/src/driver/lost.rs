@@ -29,7 +29,7 @@ pub(super) fn class(session: &Session, id: CallId) -> Option<EffectClass> {
     }
 }
 
-/// What is said for an effect that panicked.
+/// Returns the input for an effect that panicked.
 pub(super) fn lost(session: &Session, history: &History, key: EffectKey) -> Input {
     match key {
         EffectKey::Sample { .. } => {

@@ -13,7 +13,7 @@ use super::{Signals, Told, Voice};
 use crate::arguments::Checker;
 use crate::size::{self, Size};
 
-/// What an approval effect runs on.
+/// Context of an approval effect.
 pub(crate) struct ApprovalEffect {
     pub(crate) key: EffectKey,
     pub(crate) request: ApprovalRequest,
@@ -71,10 +71,10 @@ impl ApprovalEffect {
     }
 }
 
-/// What is said for an approver that panicked.
+/// Reason for a denial after the approver panicked.
 pub(crate) const PANICKED: &str = "the approver panicked: this is a defect of its adapter";
 
-/// What is said when no person has answered.
+/// Returns the answer if no person answered.
 pub(crate) fn denied(why: &str) -> (Scope, Answer) {
     let mut reason = why.to_owned();
     size::cut(&mut reason, REASON);

@@ -16,10 +16,10 @@ use super::redact;
 use super::{Signals, Voice};
 use crate::size::{self, Size};
 
-/// What a compact effect runs on.
+/// Context of a compaction effect.
 pub(crate) struct CompactEffect {
     pub(crate) key: EffectKey,
-    /// What is to be compacted, and how.
+    /// Range and strategy of the compaction.
     pub(crate) started: CompactionStarted,
     pub(crate) history: History,
     pub(crate) settings: Arc<Settings>,

@@ -17,7 +17,7 @@ use crate::size::{self, Size};
 /// The longest reason, in bytes; the rest of it is dropped.
 pub(crate) const REASON: usize = 4 * 1_024;
 
-/// What a hook effect runs on.
+/// Context of a hook effect.
 pub(crate) struct HookEffect {
     pub(crate) key: EffectKey,
     pub(crate) call: HookCall,
@@ -73,7 +73,7 @@ impl HookEffect {
     }
 }
 
-/// What is said for a hook that gave no usable verdict.
+/// Returns the reply of a hook that gave no usable verdict.
 pub(crate) fn failed(name: &str, why: &str) -> HookReply {
     HookReply::failed(naming(name, why))
 }

@@ -19,19 +19,19 @@ use crate::size::{self, Size};
 /// The longest message of a fault, and the longest hint, in bytes; the rest of it is dropped.
 const MESSAGE: usize = 8 * 1_024;
 
-/// What a program effect runs on.
+/// Context of a program effect.
 pub(crate) struct ProgramEffect {
     pub(crate) key: EffectKey,
-    /// What a new run is made of, or why there can be none.
+    /// Origin of a new run, or the reason why there is none.
     pub(crate) origin: Result<Origin, ProgramFault>,
     /// The run as it stands, where there is one here.
     pub(crate) live: Option<Live>,
-    /// Where the run is kept while its calls are out.
+    /// Place of the run while its calls are out.
     pub(crate) held: Held,
     /// The calls that it has made, from the first one on of which the run does not know the answer.
     pub(crate) record: Vec<MadeCall>,
     pub(crate) settings: Arc<Settings>,
-    /// What programs may take here.
+    /// Limits of programs in this process.
     pub(crate) limits: ProgramLimits,
     pub(crate) kind: SampleKind,
     pub(crate) checker: Arc<Checker>,
@@ -40,14 +40,14 @@ pub(crate) struct ProgramEffect {
     pub(crate) size: Size,
 }
 
-/// What a run is made of.
+/// Source and inputs of a run.
 pub(crate) struct Origin {
     pub(crate) runtime: Arc<dyn ProgramRuntime>,
     pub(crate) source: String,
     pub(crate) world: ProgramWorld,
 }
 
-/// How far a step came.
+/// Result of one step.
 enum Reached {
     Calls(Vec<CallItem>),
     Ended(Box<ProgramDone>),
@@ -194,7 +194,7 @@ impl ProgramEffect {
         self.told(outcome, fault)
     }
 
-    /// What its model is told of it.
+    /// Returns the report on the program for its model.
     fn told(&mut self, outcome: ProgramOutcome, fault: Option<String>) -> ProgramNews {
         let live = self.live.take();
         let mut calls = live
@@ -217,8 +217,8 @@ impl ProgramEffect {
     }
 }
 
-/// What the program is told of its calls: the whole output, where that is kept and all of them
-/// together fit into the memory that it may take, and else what the model would be shown.
+/// Returns the answers to the program's calls: the whole outputs, if they are stored and all fit
+/// into the program's memory limit, else the text that the model would be shown.
 async fn answers(
     blobs: &KeptReader,
     mut room: u64,
@@ -253,7 +253,7 @@ async fn answers(
     Ok(answers)
 }
 
-/// What is said for an effect that panicked itself, of a program that has made these calls.
+/// Returns the end of a program whose effect panicked after these calls.
 pub(crate) fn panicked(settings: &Settings, record: &[MadeCall]) -> ProgramNews {
     let words = "what runs the program panicked: this is a defect";
     let outcome = outcome(of(ProgramFault::new(EngineFault::Panicked.class(), words)));

@@ -11,7 +11,7 @@ use windlass_ports::{CancelSource, ToolCall, ToolContext, ToolExecutor};
 use super::{Reports, Run, Signals, Voice};
 use crate::size::Size;
 
-/// What a reconcile effect runs on.
+/// Context of a reconciling effect.
 pub(crate) struct ReconcileEffect {
     pub(crate) key: EffectKey,
     pub(crate) call: ToolCall,

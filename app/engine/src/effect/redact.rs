@@ -11,8 +11,8 @@ use serde_json::Value;
 use windlass_core::{Opaque, StreamEvent};
 use windlass_ports::{Hooks, Redactor};
 
-/// Why the model may not be asked here, if so: its words would not be rewritten as the session's
-/// settings say.
+/// Returns the reason why the model may not be asked here, if there is one: its text would not be
+/// redacted as the session's settings demand.
 pub(super) fn missing(wanted: Option<&str>, hooks: &dyn Hooks) -> Option<String> {
     let wanted = wanted?;
     (hooks.redaction().as_deref() != Some(wanted)).then(|| {
@@ -113,7 +113,8 @@ impl Redaction {
         }
     }
 
-    /// Whether the redactor leaves a payload as it is: as it is written, and the texts in it.
+    /// Returns true if the redactor leaves a payload as it is: as it is written, and the texts in
+    /// it.
     fn leaves(&self, opaque: &Opaque) -> bool {
         self.leaves_text(&opaque.payload)
             && serde_json::from_str(&opaque.payload).map_or(true, |value| self.leaves_all(&value))
@@ -135,12 +136,12 @@ impl Redaction {
     }
 }
 
-/// What became of the text of one part, compared while it streams.
+/// Redaction of one part's text while it streams.
 #[derive(Default)]
 struct Kept {
-    /// What has come in and not come out.
+    /// Input that was not passed on yet.
     ahead: String,
-    /// Whether something else came out than what came in.
+    /// True if something else came out than what came in.
     changed: bool,
 }
 

@@ -21,7 +21,7 @@ use crate::size;
 /// The longest message of a failure, in bytes; the rest of it is dropped.
 const MESSAGE: usize = 8 * 1_024;
 
-/// What a sampling effect runs on.
+/// Context of a sampling effect.
 pub(crate) struct SampleEffect {
     pub(crate) key: EffectKey,
     pub(crate) request: SampleRequest,
@@ -31,7 +31,7 @@ pub(crate) struct SampleEffect {
     pub(crate) checker: Arc<Checker>,
     pub(crate) bus: Bus,
     pub(crate) caps: Caps,
-    /// How programs are taken out of the answer's text, where they stand there.
+    /// Extraction of programs from the answer's text, if the session has inline programs.
     pub(crate) spoken: Option<Spoken>,
 }
 
@@ -45,7 +45,7 @@ struct Answer {
 }
 
 impl Answer {
-    /// Whether it came to its end and calls nothing.
+    /// Returns true if it came to its end and calls nothing.
     fn is_whole(&self, stop: &StopReason) -> bool {
         let whole = match stop {
             StopReason::Stop | StopReason::Other(_) => true,
@@ -214,7 +214,7 @@ impl SampleEffect {
         news
     }
 
-    /// What is wrong with an answer that could be the turn's last one, if it is to have a shape.
+    /// Describes the fault of a possible last answer, if the turn has an output schema.
     fn fault(&self, answer: &Answer, stop: &StopReason) -> Option<String> {
         if !answer.is_whole(stop) {
             return None;

@@ -10,10 +10,10 @@ use crate::arguments::Checker;
 use crate::program::{Bounds, EngineFault};
 use crate::size::{self, Size};
 
-/// How much of a text that cannot be taken for a program is put on record as one, in bytes.
+/// Most bytes that are recorded of a text that is no program.
 const TEXT: usize = 4_096;
 
-/// How programs are taken out of the text of an answer.
+/// Extracts programs from the text of an answer.
 pub(crate) struct Spoken {
     pub(crate) runtime: Result<Arc<dyn ProgramRuntime>, ProgramFault>,
     pub(crate) bounds: Bounds,
@@ -76,7 +76,7 @@ fn head(text: &str) -> String {
     json!({ "source": text.get(..end).unwrap_or_default() }).to_string()
 }
 
-/// Why no program can be taken out of any text here.
+/// Returns the fault if no runtime can extract programs here.
 pub(crate) fn missing(runtime: &str) -> ProgramFault {
     let words = format!("the program runtime {runtime} is not here");
     EngineFault::Missing.says(words, "The session is to go on where it is.")

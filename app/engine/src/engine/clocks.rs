@@ -7,15 +7,15 @@ use windlass_core::Timestamp;
 
 use super::Engine;
 
-/// How much later than meant a look comes, at least, where the process stood still.
+/// Least delay of a poll that shows that the process was suspended.
 const STOOD_STILL: Duration = Duration::from_secs(1);
 /// The clocks by which a process notices that it stood still.
 #[derive(Debug, Default)]
 pub(super) struct Clocks(Option<(Instant, Timestamp)>);
 
 impl Clocks {
-    /// Whether much more time has passed since the last look than was meant to, by either clock: a
-    /// machine that slept may have stopped one of them.
+    /// Returns true if much more time has passed since the last look than was meant to, by either
+    /// clock: a machine that slept may have stopped one of them.
     pub(super) fn stood_still(&mut self, engine: &Engine, every: Duration) -> bool {
         let (now, today) = (Instant::now(), engine.inner.ports.clock.now());
         let Some((then, before)) = self.0.replace((now, today)) else {

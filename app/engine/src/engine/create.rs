@@ -37,7 +37,7 @@ impl Engine {
         }
     }
 
-    /// Whether programs can be run here as settings have it.
+    /// Returns true if programs can be run here as settings have it.
     pub(super) fn runs(&self, settings: &Settings) -> Result<(), StartError> {
         match program::lacking(settings, &self.inner.ports.programs) {
             Some(what) => Err(StartError::Settings(format!("{what} is not here"))),
@@ -45,8 +45,8 @@ impl Engine {
         }
     }
 
-    /// Whether a session can be opened with these settings at all. Whoever sends out a child gives it
-    /// a part of what was looked at there.
+    /// Returns true if a session can be opened with these settings at all. Whoever sends out a
+    /// child gives it a part of what was looked at there.
     pub(super) fn opens(&self, opening: &OpenSession) -> Result<(), StartError> {
         let lacking = match opening.lineage {
             Lineage::Root => stranger(&opening.settings.tools),

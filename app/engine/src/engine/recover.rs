@@ -10,15 +10,15 @@ use crate::driver::Parts;
 use crate::error::StartError;
 use crate::program;
 
-/// How many sessions are named that were not taken up, of each kind.
+/// Most sessions of each kind that are named.
 const NAMED: usize = 1_000;
 
-/// What was taken up.
+/// Result of recovering sessions.
 #[derive(Debug, Default)]
 pub struct Recovered {
-    /// How many sessions go on here.
+    /// Number of sessions that continue here.
     pub opened: usize,
-    /// How many another process holds.
+    /// Number of sessions that another process holds.
     pub locked: usize,
     /// Those that lack tools, hooks, a redaction or a program runtime that they had, with their names: each call would
     /// fail, or what was forbidden would be allowed. They are left as they are: open them in an
@@ -26,7 +26,7 @@ pub struct Recovered {
     pub lacking: Vec<(SessionId, Vec<String>)>,
     /// Those that cannot be opened, and why: mostly their logs are damaged.
     pub failed: Vec<(SessionId, StartError)>,
-    /// How many more lack something or failed than are named.
+    /// Number of further sessions with missing parts or failures.
     pub unnamed: usize,
 }
 
@@ -111,7 +111,7 @@ impl Recovered {
     }
 }
 
-/// What a session has that is not here: tools, hooks, a redaction.
+/// Lists a session's missing tools, hooks and redaction.
 pub(super) fn lacking(ports: &Ports, session: &Session) -> Vec<String> {
     let settings = session
         .turn()

@@ -6,15 +6,15 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windlass_core::SessionId;
 
-/// How many sessions are remembered at most.
+/// Most sessions that are remembered.
 const MOST: usize = 4_096;
 /// The shortest and the longest rest of a session that does not stay, or does not open.
 const REST: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-/// How long after a rest its session is as one that never had one.
+/// Time after a pause for which its session is remembered.
 const FORGET: Duration = Duration::from_secs(60);
 /// For how long one rests for which this engine is not the one.
 const ANOTHERS: Duration = Duration::from_secs(600);
-/// How much trouble is told within so long; the rest is counted.
+/// Most reports in an interval; the rest is counted.
 const TOLD: (u32, Duration) = (20, Duration::from_secs(60));
 
 /// Sessions that are left alone for now. It is bounded: where there is no room, the one whose rest
@@ -25,14 +25,14 @@ pub(super) struct Rests(HashMap<SessionId, Rest>);
 #[derive(Debug, Clone, Copy)]
 struct Rest {
     until: Instant,
-    /// How often it was tried.
+    /// Number of tries so far.
     tries: u32,
-    /// Whether its trouble was told.
+    /// True if its trouble was told.
     told: bool,
 }
 
 impl Rests {
-    /// Whether a session is to be left alone.
+    /// Returns true if a session is to be left alone.
     pub(super) fn rests(&self, session: &SessionId) -> bool {
         let rest = self.0.get(session);
         rest.is_some_and(|rest| Instant::now() < rest.until)
@@ -58,7 +58,7 @@ impl Rests {
         self.put(session, ANOTHERS, tries);
     }
 
-    /// Whether the trouble of a session that rests is news.
+    /// Returns true if the trouble of a session that rests is news.
     pub(super) fn is_news(&mut self, session: &SessionId) -> bool {
         let rest = self.0.get_mut(session);
         rest.is_none_or(|rest| !std::mem::replace(&mut rest.told, true))
@@ -83,7 +83,7 @@ impl Rests {
     }
 }
 
-/// How often trouble is told: so much of it a minute, with how much more there was.
+/// Rate limit of reports: at most so many a minute, with the number of those left out.
 #[derive(Debug)]
 pub(super) struct Telling {
     since: Instant,
@@ -112,7 +112,7 @@ impl Telling {
         }
     }
 
-    /// Whether it is told now; then how much was not told before it.
+    /// Returns true if it is told now; then how much was not told before it.
     pub(super) fn now(&mut self) -> Option<u32> {
         if self.since.elapsed() >= TOLD.1 {
             self.since = Instant::now();

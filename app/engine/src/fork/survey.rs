@@ -10,9 +10,9 @@ use super::{ForkAt, ForkError, first, text};
 
 /// A log that may be forked as it is asked.
 pub(super) struct Survey {
-    /// Its first fact.
+    /// First fact of the source.
     pub(super) first: Recorded,
-    /// Whose the fork is.
+    /// Owner of the fork.
     pub(super) owner: Arc<Scope>,
 }
 

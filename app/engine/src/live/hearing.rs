@@ -22,9 +22,9 @@ pub(super) struct Hearing {
     /// The position at which it had so many items as `run` says.
     pub(super) told: Seq,
     pub(super) parts: Vec<Part>,
-    /// How many of its items were published here, once that is known.
+    /// Number of its items that were published here, once known.
     pub(super) published: Option<u32>,
-    /// How many of its items are known by their parts.
+    /// Number of its items whose parts are known.
     pub(super) known: u32,
     pub(super) bytes: u64,
 }
@@ -33,15 +33,15 @@ pub(super) struct Hearing {
 pub(super) struct Part {
     pub(super) slot: u32,
     pub(super) kind: Kind,
-    /// How much of it was heard, from its beginning on.
+    /// Number of bytes received from its start.
     pub(super) heard: u64,
-    /// What of that was not passed on yet.
+    /// Received text that was not passed on yet.
     pub(super) rest: String,
-    /// How much was heard with each position that was told: it comes after that.
+    /// Bytes received at each announced position: they follow that position.
     pub(super) marks: VecDeque<(Seq, u64)>,
     /// Something of it was passed on.
     pub(super) open: bool,
-    /// Which item of the run it is, once it is whole.
+    /// Index of the item in the run, once it is complete.
     pub(super) item: Option<u32>,
     /// It was told since all began to be told anew.
     pub(super) confirmed: bool,
@@ -60,12 +60,12 @@ impl Hearing {
         }
     }
 
-    /// Whether each of its items that were published is known by its part.
+    /// Returns true if each of its items that were published is known by its part.
     pub(super) fn is_sure(&self) -> bool {
         self.published.is_some_and(|count| count <= self.known)
     }
 
-    /// How many of these items it had after it was told how many it had.
+    /// Returns the number of these items that were added after the announcement.
     pub(super) fn later(&self, items: &VecDeque<(Seq, Seq)>) -> u32 {
         let (started, told) = (self.run.started, self.told);
         let later = items
@@ -163,7 +163,7 @@ impl Part {
         }
     }
 
-    /// What was heard last comes after that position.
+    /// Marks the latest text as following that position.
     pub(super) fn mark(&mut self, told: Seq) {
         match self.marks.back_mut() {
             Some((last, heard)) if *last >= told => *heard = self.heard,
@@ -174,8 +174,8 @@ impl Part {
         }
     }
 
-    /// What was heard of it, comes after no later position than this, and was not passed on: of a call
-    /// first its name, once that is whole.
+    /// Returns the received text that follows no later position than this and was not passed on:
+    /// for a call first its name, once that is complete.
     pub(super) fn say(&mut self, at: Seq) -> Vec<Delta> {
         let (slot, mut deltas) = (self.slot, Vec::new());
         let mut upto = None;

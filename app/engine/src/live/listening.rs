@@ -9,8 +9,8 @@ use windlass_ports::{Heard, Hearing, LiveRelay};
 
 use super::message::Message;
 
-/// How long it is waited for all that is shown before it is heard anew, at first and at most. It grows
-/// each time that nothing came of it.
+/// Time-out for a complete repetition before it is requested again: initial and maximum. It grows
+/// after each failure.
 const WAIT: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 
 /// Hears what other nodes tell of one session.
@@ -24,10 +24,10 @@ pub(crate) struct Listening {
     wait: Duration,
 }
 
-/// What was heard.
+/// Result of receiving a message.
 pub(crate) enum Told {
     Message(Message),
-    /// Something was lost.
+    /// Some messages were lost.
     Missed,
 }
 

@@ -10,7 +10,7 @@ use windlass_core::{CallId, Epoch, Seq, Timestamp, TurnId};
 /// The version of this form. Another one is not understood, and dropped.
 const VERSION: u8 = 1;
 
-/// What one node tells.
+/// Live message from one node to others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Message {
     v: u8,
@@ -47,7 +47,7 @@ pub(crate) struct Run {
     pub(crate) turn: TurnId,
     #[serde(rename = "s")]
     pub(crate) started: Seq,
-    /// How many items of it are durable.
+    /// Number of its durable items.
     #[serde(rename = "i")]
     pub(crate) items: u32,
     /// Nothing was said of it before.
@@ -62,14 +62,14 @@ pub(crate) struct Piece {
     pub(crate) slot: u32,
     #[serde(rename = "k")]
     pub(crate) kind: Kind,
-    /// Where it lies in the part, in bytes.
+    /// Offset in the part, in bytes.
     #[serde(rename = "o")]
     pub(crate) offset: u64,
     #[serde(rename = "t")]
     pub(crate) text: String,
 }
 
-/// What a part is.
+/// Kind of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Kind {
     #[serde(rename = "t")]
@@ -90,7 +90,7 @@ pub(crate) struct Report {
     pub(crate) turn: TurnId,
     #[serde(rename = "c")]
     pub(crate) call: CallId,
-    /// How many bytes the report has.
+    /// Length of the report in bytes.
     #[serde(rename = "n")]
     pub(crate) bytes: u64,
     #[serde(rename = "o")]

@@ -20,10 +20,10 @@ pub(crate) struct Teller {
     most: usize,
 }
 
-/// How far a telling of all that is shown has come.
+/// Progress of repeating everything that is shown.
 #[derive(Debug, Default)]
 pub(crate) struct Passing {
-    /// It has begun.
+    /// True once it started.
     begun: bool,
     /// The run whose parts are told. Those of a later one were heard from its beginning on.
     pub(crate) run: Option<Seq>,
@@ -54,7 +54,7 @@ impl Teller {
         }
     }
 
-    /// Whether another node hears the session.
+    /// Returns true if another node hears the session.
     pub(crate) fn is_heard(&self) -> bool {
         self.relay.is_heard(&self.session)
     }

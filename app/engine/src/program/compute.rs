@@ -10,17 +10,17 @@ use windlass_ports::CancelSource;
 use super::faults::EngineFault;
 use super::places::{Computes, Ended, Places};
 
-/// How much of a panic's message is told, in characters.
+/// Longest part of a panic's message that is reported, in characters.
 const WORDS: usize = 200;
 
-/// Where and how long a program computes, and whose it is.
+/// Place, time and owner of a program's computation.
 #[derive(Clone)]
 pub(crate) struct Bounds {
     pub(crate) places: Places,
     pub(crate) session: SessionId,
-    /// How long it may wait for a place, and how long one step may take then.
+    /// Longest wait for a place, and longest time of one step.
     pub(crate) within: Duration,
-    /// How long it has to end once it is told to stop.
+    /// Time to end after a stop.
     pub(crate) grace: Duration,
 }
 

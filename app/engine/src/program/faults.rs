@@ -2,7 +2,7 @@
 
 use windlass_core::ProgramFault;
 
-/// Why the engine ended a program. Its class is what [`ProgramFault::class`] has.
+/// Reason why the engine ended a program. [`ProgramFault::class`] has its class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineFault {
     /// A step computed for longer than [`Limits::call_ms`](windlass_core::Limits::call_ms), or found
@@ -23,14 +23,14 @@ pub enum EngineFault {
     Calls,
     /// A call that is too large to be put on record. `call_too_large`.
     CallTooLarge,
-    /// What the program came to is too large to be put on record. `outcome_too_large`.
+    /// The program's outcome is too large for a fact. `outcome_too_large`.
     OutcomeTooLarge,
     /// The whole output of a call is kept beside the log and cannot be read. `answer_unreadable`.
     Answer,
 }
 
 impl EngineFault {
-    /// The class.
+    /// Returns the name of the class.
     #[must_use]
     pub fn class(self) -> &'static str {
         match self {

@@ -9,19 +9,19 @@ use windlass_ports::{ProgramCall, ProgramDone, ProgramStep};
 
 use super::faults::EngineFault;
 
-/// How much of a call a message names, in characters.
+/// Longest description of a call in a message, in characters.
 const WORDS: usize = 200;
 
-/// Where a run stands.
+/// State of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Standing {
-    /// What it waits for.
+    /// Calls that it waits for.
     waits: Vec<ProgramCall>,
     /// The calls before these. It knows the answer of each.
     known: usize,
 }
 
-/// What comes next.
+/// Next step of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// The run goes on, with the answers of so many calls, the first ones of the record.
@@ -31,7 +31,7 @@ pub(crate) enum Next {
 }
 
 impl Standing {
-    /// How many of the calls on record it knows the answers of.
+    /// Returns the number of recorded calls whose answers it has received.
     pub(crate) fn known(&self) -> usize {
         self.known
     }
@@ -41,8 +41,8 @@ impl Standing {
         self.known.saturating_add(self.waits.len())
     }
 
-    /// What comes next. `record` has the calls that were made, from the first one on of which it does
-    /// not know the answer.
+    /// Returns the next step. `record` has the calls from the first one whose answer the run has
+    /// not received.
     pub(crate) fn next(&self, record: &[MadeCall]) -> Result<Next, ProgramFault> {
         for (now, before) in self.waits.iter().zip(record) {
             if *now.name != *before.call.name || now.arguments != before.call.arguments {

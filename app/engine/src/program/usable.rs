@@ -4,7 +4,7 @@ use serde_json::Value;
 use windlass_core::{PROGRAM_TOOL, ProgramMode, ProgramTransport, Settings, ToolChoice};
 use windlass_ports::Programs;
 
-/// Why programs cannot be run as these settings have it, whatever runtimes there are.
+/// Returns the reason why these settings allow no programs with any runtime, if there is one.
 pub(crate) fn unusable(settings: &Settings) -> Option<String> {
     let program = settings.options.program.as_ref()?;
     if settings.tool(PROGRAM_TOOL).is_some() {

@@ -8,7 +8,7 @@ use super::{Kind, Part, Saying, Shown};
 use crate::event::Live;
 use crate::live::{self, Passing, Piece};
 
-/// What was said, as other nodes are told of it.
+/// Text to send to other nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     /// Nothing was said of the run before.
@@ -19,7 +19,7 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    /// What a delta added to its part, there.
+    /// Records the addition of a delta to its part.
     pub(super) fn add(&mut self, delta: &Delta, kind: live::Kind, offset: u64) {
         let (slot, text) = match delta {
             Delta::Text { slot, text }
@@ -59,7 +59,7 @@ impl Shown {
         said.max(reported).unwrap_or(Timestamp(0))
     }
 
-    /// Whether this is what a call reported last.
+    /// Returns true if this is what a call reported last.
     pub(crate) fn has_reported(&self, report: &Live) -> bool {
         self.reports.values().any(|last| last == report)
     }
@@ -130,7 +130,7 @@ impl Shown {
 }
 
 impl Saying {
-    /// Which item of the run the next part that is whole will be.
+    /// Returns the index of the next complete part in the run.
     pub(super) fn next(&self) -> u32 {
         let waiting = u32::try_from(self.whole.len()).unwrap_or(u32::MAX);
         self.items.saturating_add(waiting)
@@ -138,7 +138,7 @@ impl Saying {
 }
 
 impl Part {
-    /// What it is, as other nodes are told of it.
+    /// Returns the kind of the part, for other nodes.
     pub(super) fn kind(&self) -> live::Kind {
         match &self.kind {
             Kind::Text => live::Kind::Text,
@@ -160,7 +160,7 @@ impl Part {
         (self.name().len() as u64).saturating_add(self.text.len() as u64)
     }
 
-    /// What lies there, at most so many bytes; and whether it ends with that.
+    /// Returns a piece of the part, at most so long, and true if the part ends with it.
     fn piece(&self, offset: u64, most: usize) -> (String, bool) {
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
         let name = self.name();

@@ -7,12 +7,12 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::asked::Asked;
-use crate::fact::Fact;
 use crate::id::{Seq, TurnId};
 use crate::record::Recorded;
 use crate::settings::Settings;
 use crate::time::Timestamp;
 use crate::usage::Usage;
+use crate::view::{CompactionEntry, Entry, SampleEntry, SessionEntry, TurnEntry};
 
 /// Caches keep whole blocks and none that is short, so that this many tokens prove nothing.
 const BLOCK_TOKENS: u64 = 1_024;
@@ -84,44 +84,37 @@ pub enum CacheBreak {
 impl CacheLedger {
     /// Takes the next fact of the log. Answers the entry of a request whose end it is.
     pub fn apply(&mut self, recorded: &Recorded) -> Option<CacheEntry> {
-        match &recorded.fact {
-            Fact::SessionOpened(fact) => {
+        match Entry::of(recorded) {
+            Entry::Session(SessionEntry::Opened(fact)) => {
                 self.settings.insert(recorded.seq, fact.settings.clone());
             }
-            Fact::SettingsChanged(fact) => {
+            Entry::Session(SessionEntry::Settings(fact)) => {
                 self.settings.insert(recorded.seq, fact.settings.clone());
             }
-            Fact::TurnOpened(fact) => {
+            Entry::Turn(TurnEntry::Opened(fact)) => {
                 self.current = self.settings.get(&fact.settings).cloned();
                 // No later turn is run with older settings.
                 self.settings = self.settings.split_off(&fact.settings);
             }
-            Fact::Compacted(_) => self.compacted = true,
-            Fact::SampleStarted(_) => self.started = Some((recorded.seq, recorded.ts)),
-            Fact::SampleEnded(fact) => return self.ended(recorded, fact.usage, &fact.asked),
-            Fact::SampleCut(fact) => return self.ended(recorded, fact.usage, &fact.asked),
-            Fact::SessionResumed(_)
-            | Fact::GoalSet(_)
-            | Fact::GoalEnded(_)
-            | Fact::InputQueued(_)
-            | Fact::InputAccepted(_)
-            | Fact::InputBlocked(_)
-            | Fact::ContextInjected(_)
-            | Fact::HooksAsked(_)
-            | Fact::HookDecided(_)
-            | Fact::CompactionStarted(_)
-            | Fact::CompactionFailed(_)
-            | Fact::ItemAdded(_)
-            | Fact::CallDecided(_)
-            | Fact::ApprovalAsked(_)
-            | Fact::ApprovalAnswered(_)
-            | Fact::CallStarted(_)
-            | Fact::ReconcileStarted(_)
-            | Fact::CallObserved(_)
-            | Fact::ProgramCalled(_)
-            | Fact::ProgramRun(_)
-            | Fact::InterruptRequested(_)
-            | Fact::TurnSettled(_) => {}
+            Entry::Compaction(CompactionEntry::Done(_)) => self.compacted = true,
+            Entry::Sample(SampleEntry::Started(_)) => {
+                self.started = Some((recorded.seq, recorded.ts));
+            }
+            Entry::Sample(SampleEntry::Ended(fact)) => {
+                return self.ended(recorded, fact.usage, &fact.asked);
+            }
+            Entry::Sample(SampleEntry::Cut(fact)) => {
+                return self.ended(recorded, fact.usage, &fact.asked);
+            }
+            Entry::Session(_)
+            | Entry::Input(_)
+            | Entry::Turn(_)
+            | Entry::Hook(_)
+            | Entry::Context(_)
+            | Entry::Compaction(_)
+            | Entry::Sample(_)
+            | Entry::Call(..)
+            | Entry::Program(_) => {}
         }
         None
     }

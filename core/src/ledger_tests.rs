@@ -9,7 +9,7 @@ use crate::compact::kit;
 use crate::compaction::{Cut, Shown};
 use crate::digest::Digest;
 use crate::fact::{
-    Compacted, Lineage, Reserved, SampleEnded, SampleStarted, SessionOpened, SettingsChanged,
+    Compacted, Fact, Lineage, Reserved, SampleEnded, SampleStarted, SessionOpened, SettingsChanged,
     TurnOpened,
 };
 use crate::id::SessionId;

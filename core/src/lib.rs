@@ -59,6 +59,7 @@ mod snapshot;
 mod stream;
 mod time;
 mod usage;
+mod view;
 
 pub use agent::{AgentSpec, Lent, Stranger, Took, WhenParentEnds, stranger};
 pub use asked::{Asked, FailedAttempt, Lowered, LoweredBecause, LoweredPart, Lowering, Sent};
@@ -125,3 +126,8 @@ pub use snapshot::{Cycle, CycleCall, CycleMessages, TurnSnapshot, TurnSnapshots}
 pub use stream::{Delta, StreamEvent};
 pub use time::Timestamp;
 pub use usage::{Price, Usage};
+pub use view::{
+    CallEntry, CallSource, CallStage, CallView, CompactionEntry, ContentPart, Entry, HookEntry,
+    InputEntry, OpenQuestion, SampleEnd, SampleEntry, SampleView, SessionEntry, TurnEnd, TurnEntry,
+    TurnView, View,
+};

@@ -1,13 +1,13 @@
 //! Turn snapshots: what each cycle of a session's turns came to, read off its log. They are told, and
 //! nothing is decided by them.
 
-use alloc::sync::Arc;
+use alloc::collections::BTreeMap;
 
 use crate::error::Misfit;
-use crate::fact::{CallObserved, Fact, SampleStarted};
 use crate::history::History;
 use crate::record::Recorded;
 use crate::settings::Settings;
+use crate::view::{CallEntry, CompactionEntry, Entry, SampleEntry, SessionEntry, TurnEntry, View};
 
 mod messages;
 mod open;
@@ -26,6 +26,7 @@ pub use turn::{Cycle, CycleCall, TurnSnapshot};
 #[derive(Debug, Clone, Default)]
 pub struct TurnSnapshots {
     history: History,
+    view: View,
     /// Whether the model writes programs, in turns that open from here on.
     programs: bool,
     /// Whether it does in the turn that is open.
@@ -43,57 +44,45 @@ impl TurnSnapshots {
     /// # Errors
     /// As [`History::apply`]. After a misfit this is to be thrown away.
     pub fn apply(&mut self, recorded: &Recorded) -> Result<Option<TurnSnapshot>, Misfit> {
-        // A history forgets calls when their answer enters the conversation.
-        let edited = self.edited(&recorded.fact);
         self.history.apply(recorded)?;
-        match &recorded.fact {
-            Fact::SessionOpened(fact) => self.set(&fact.settings),
-            Fact::SettingsChanged(fact) => self.set(&fact.settings),
-            Fact::TurnOpened(_) => self.frozen = self.programs,
-            Fact::Compacted(_) => self.shown = 0,
-            Fact::SampleStarted(fact) => return Ok(self.start(recorded, fact)),
-            Fact::TurnSettled(_) => return Ok(self.close()),
-            Fact::ItemAdded(_)
-            | Fact::SampleEnded(_)
-            | Fact::SampleCut(_)
-            | Fact::ProgramCalled(_)
-            | Fact::ProgramRun(_)
-            | Fact::CallObserved(_) => {
-                let Some(open) = &mut self.open else {
-                    return Ok(None);
-                };
-                open.take(recorded, edited);
-                if open.is_over() {
-                    return Ok(self.close());
-                }
-            }
-            Fact::SessionResumed(_)
-            | Fact::GoalSet(_)
-            | Fact::GoalEnded(_)
-            | Fact::InputQueued(_)
-            | Fact::HooksAsked(_)
-            | Fact::HookDecided(_)
-            | Fact::InputAccepted(_)
-            | Fact::InputBlocked(_)
-            | Fact::ContextInjected(_)
-            | Fact::CompactionStarted(_)
-            | Fact::CompactionFailed(_)
-            | Fact::CallDecided(_)
-            | Fact::ApprovalAsked(_)
-            | Fact::ApprovalAnswered(_)
-            | Fact::CallStarted(_)
-            | Fact::ReconcileStarted(_)
-            | Fact::InterruptRequested(_) => {}
+        let mut made = None;
+        if let Entry::Sample(SampleEntry::Started(fact)) = Entry::of(recorded)
+            && (fact.attempt <= 1 || self.open.is_none())
+        {
+            // It ends a cycle whose next attempt was due and did not come, as where the user has
+            // spoken instead.
+            made = self.close();
+            self.open = recorded.turn.map(|_| self.begin());
         }
-        Ok(None)
+        match self.view.apply(recorded) {
+            Entry::Session(SessionEntry::Opened(fact)) => self.set(&fact.settings),
+            Entry::Session(SessionEntry::Settings(fact)) => self.set(&fact.settings),
+            Entry::Turn(TurnEntry::Opened(_)) => self.frozen = self.programs,
+            Entry::Turn(TurnEntry::Settled(_)) => made = self.close(),
+            Entry::Compaction(CompactionEntry::Done(_)) => self.shown = 0,
+            Entry::Call(id, entry) => {
+                if let (CallEntry::Observed(fact), Some(open)) = (entry, &mut self.open) {
+                    open.observed.insert(id, fact.observation.clone());
+                }
+                made = self.close_if_over();
+            }
+            Entry::Sample(SampleEntry::Started(_)) => {}
+            Entry::Sample(_) | Entry::Program(_) => made = self.close_if_over(),
+            Entry::Session(_)
+            | Entry::Input(_)
+            | Entry::Turn(TurnEntry::Interrupted(_))
+            | Entry::Hook(_)
+            | Entry::Context(_)
+            | Entry::Compaction(_) => {}
+        }
+        Ok(made)
     }
 
     /// The cycle that is open, as far as it came: the log of a process that was killed may end in one.
     /// It is a failure of the class `unfinished`, or of that of the attempt that failed last.
     #[must_use]
     pub fn unfinished(&self) -> Option<TurnSnapshot> {
-        let open = self.open.clone()?;
-        Some(open.over(self.history.memory()))
+        self.over(self.open.clone()?)
     }
 
     /// About how many bytes of text it holds, for whoever keeps it beside others. Reads all of it.
@@ -106,35 +95,33 @@ impl TurnSnapshots {
         self.programs = settings.options.program.is_some();
     }
 
-    /// The arguments that a call ran with which is observed now, where they were changed.
-    fn edited(&self, fact: &Fact) -> Option<Arc<str>> {
-        let Fact::CallObserved(CallObserved { call, .. }) = fact else {
-            return None;
-        };
-        let (ran, asked) = (self.history.arguments(*call)?, self.history.call(*call)?);
-        (*ran != *asked.arguments).then_some(ran)
-    }
-
-    /// The first attempt begins a cycle, and ends one whose next attempt was due and did not come,
-    /// as where the user has spoken instead.
-    fn start(&mut self, recorded: &Recorded, fact: &SampleStarted) -> Option<TurnSnapshot> {
-        if let Some(open) = self.open.as_mut().filter(|_| fact.attempt > 1) {
-            open.again(fact.attempt);
-            return None;
-        }
-        let before = self.close();
+    fn begin(&mut self) -> Open {
         let items = self.history.items();
         let messages = CycleMessages::new(items.clone(), self.shown);
         self.shown = items.len();
-        self.open = Open::new(recorded, fact, messages, self.frozen);
-        before
+        Open {
+            messages,
+            programs: self.frozen,
+            observed: BTreeMap::new(),
+        }
+    }
+
+    fn close_if_over(&mut self) -> Option<TurnSnapshot> {
+        let over = self.view.turn().is_some_and(|turn| turn.sample.is_over());
+        if over { self.close() } else { None }
     }
 
     fn close(&mut self) -> Option<TurnSnapshot> {
         let open = self.open.take()?;
-        Some(open.over(self.history.memory()))
+        self.over(open)
+    }
+
+    fn over(&self, open: Open) -> Option<TurnSnapshot> {
+        Some(open.over(self.view.turn()?, self.history.memory()))
     }
 }
 
+#[cfg(test)]
+pub(crate) mod log;
 #[cfg(test)]
 mod tests;

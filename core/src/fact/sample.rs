@@ -103,6 +103,18 @@ pub enum Stands {
     Said,
 }
 
+impl Stands {
+    /// Returns whether an item of the answer at this position stands.
+    #[must_use]
+    pub fn includes(self, at: Seq) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Through { item } => at <= item,
+            Self::Said => true,
+        }
+    }
+}
+
 /// The answer broke off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,5 +1,6 @@
-//! A cycle that is open: what its facts add to it, when it is over, and what it has come to then.
+//! A cycle that is open, and its snapshot.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -8,248 +9,114 @@ use alloc::vec::Vec;
 use super::messages::CycleMessages;
 use super::source::source;
 use super::turn::{Cycle, CycleCall, TurnSnapshot};
-use crate::because::Because;
 use crate::call::{Observation, ObservationStatus};
-use crate::fact::{Fact, ProgramRun, SampleCut, SampleStarted, Stands};
-use crate::failure::{FailureKind, SampleFailure};
+use crate::fact::ProgramRun;
+use crate::failure::FailureKind;
 use crate::id::CallId;
-use crate::item::{CallItem, Item, StopReason};
-use crate::program::{PROGRAM_TOOL, ProgramEnd, ProgramFault, SampleKind};
-use crate::record::Recorded;
-use crate::usage::Usage;
+use crate::item::StopReason;
+use crate::program::{PROGRAM_TOOL, ProgramEnd, ProgramFault};
+use crate::view::{CallStage, CallView, SampleEnd, SampleView, TurnView};
 
-/// A cycle that is open.
+/// A cycle that is open: what its snapshot holds beyond the view of its sample.
 #[derive(Debug, Clone)]
 pub(super) struct Open {
-    cycle: Cycle,
-    calls: Vec<Out>,
-    answer: Answer,
+    /// The conversation that the model was shown.
+    pub(super) messages: CycleMessages,
     /// Whether its turn is one of programs.
-    programs: bool,
-    ran: Option<Arc<ProgramRun>>,
-}
-
-/// A call, and whether the answer that it stood in stands.
-#[derive(Debug, Clone)]
-struct Out {
-    call: CycleCall,
-    stands: bool,
-}
-
-/// How an answer stands.
-#[derive(Debug, Clone)]
-enum Answer {
-    /// It is awaited.
-    Awaited,
-    /// It is whole.
-    Whole {
-        stop: StopReason,
-        fault: Option<String>,
-    },
-    /// It broke off, and may be asked for again.
-    Cut { failure: SampleFailure, again: bool },
+    pub(super) programs: bool,
+    /// The observations of its calls.
+    pub(super) observed: BTreeMap<CallId, Arc<Observation>>,
 }
 
 impl Open {
-    /// Of the sample that starts; `None` where it belongs to no turn.
-    pub(super) fn new(
-        recorded: &Recorded,
-        fact: &SampleStarted,
-        messages: CycleMessages,
-        programs: bool,
-    ) -> Option<Self> {
-        let kind = match fact.because {
-            Because::RetryReturn { .. } => SampleKind::Retry,
-            Because::Opened { .. }
-            | Because::ToolResults
-            | Because::Retry
-            | Because::Unfinished
-            | Because::PendingInput { .. }
-            | Because::HookContext { .. }
-            | Because::Compacted
-            | Because::Goal { .. } => fact.kind,
-        };
+    /// Makes the snapshot of the latest sample of a turn, with what lasts after it.
+    pub(super) fn over(mut self, turn: &TurnView, memory: Option<&Arc<str>>) -> TurnSnapshot {
+        let sample = &turn.sample;
+        let program = sample.calls().find(|call| self.is_program(call));
+        let why = self.why(sample, program);
+        let mut raw_response = sample.text();
+        let source = program.map(|program| source(&program.item.arguments));
+        if let (Some(program), Some(source)) = (program, &source)
+            && !program.item.spoken
+        {
+            let apart = if raw_response.is_empty() { "" } else { "\n\n" };
+            raw_response = format!("{raw_response}{apart}{source}");
+        }
+        let id = program.map(|program| program.id);
+        let others = sample.calls().filter(|call| Some(call.id) != id);
+        let tool_calls = others.map(|call| self.call(call)).collect();
+        let ran = sample.program.as_ref().map(|ran| &*ran.outcome);
         let cycle = Cycle {
-            turn: recorded.turn?,
-            number: fact.sample,
-            kind,
-            attempts: fact.attempt,
-            started: recorded.ts,
-            ended: recorded.ts,
-            raw_response: String::new(),
-            program: None,
-            program_call: None,
-            result: None,
-            prints: Vec::new(),
-            repairs: Vec::new(),
-            tool_calls: Vec::new(),
-            memory: None,
-            messages,
-            usage: None,
+            turn: turn.id,
+            number: sample.number,
+            kind: sample.kind,
+            attempts: sample.attempts,
+            started: sample.started,
+            ended: sample.changed,
+            raw_response,
+            program: source,
+            program_call: id,
+            result: ran.map(|ran| ran.end.clone()),
+            prints: ran.map_or_else(Vec::new, |ran| ran.prints.clone()),
+            repairs: ran.map_or_else(Vec::new, |ran| ran.repairs.clone()),
+            tool_calls,
+            memory: memory.cloned(),
+            messages: self.messages,
+            usage: sample.usage,
         };
-        Some(Self {
-            cycle,
-            calls: Vec::new(),
-            answer: Answer::Awaited,
-            programs,
-            ran: None,
-        })
-    }
-
-    /// The next attempt at its sample begins. Calls of those before it stay on record.
-    pub(super) fn again(&mut self, attempt: u32) {
-        self.cycle.attempts = attempt;
-        self.cycle.raw_response.clear();
-        self.answer = Answer::Awaited;
-    }
-
-    /// Takes in a fact of its sample or of one of its calls, with the arguments that a call which it
-    /// observes ran with, where they were changed.
-    pub(super) fn take(&mut self, recorded: &Recorded, edited: Option<Arc<str>>) {
-        self.cycle.ended = recorded.ts;
-        let id = CallId(recorded.seq.0);
-        if let Fact::ItemAdded(fact) = &recorded.fact {
-            match &fact.item {
-                Item::Text { text } | Item::Refusal { text } => {
-                    self.cycle.raw_response.push_str(text);
-                }
-                Item::Reasoning(_) => {}
-                Item::Call(call) => self.call(id, None, call),
-            }
-        }
-        if let Fact::ProgramCalled(fact) = &recorded.fact {
-            self.call(id, Some(fact.program), &fact.item);
-        }
-        if let Fact::SampleEnded(fact) = &recorded.fact {
-            self.spend(fact.usage.as_ref());
-            let (stop, fault) = (fact.stop.clone(), fact.fault.clone());
-            self.answer = Answer::Whole { stop, fault };
-        }
-        if let Fact::SampleCut(fact) = &recorded.fact {
-            self.cut(fact);
-        }
-        if let Fact::ProgramRun(fact) = &recorded.fact {
-            self.ran = Some(Arc::new(fact.clone()));
-        }
-        if let Fact::CallObserved(fact) = &recorded.fact {
-            let mut calls = self.calls.iter_mut();
-            if let Some(out) = calls.find(|out| out.call.id == fact.call) {
-                out.call.observation = Some(fact.observation.clone());
-                out.call.edited = edited;
-            }
-        }
-    }
-
-    /// Whether nothing of it is awaited any more.
-    pub(super) fn is_over(&self) -> bool {
-        let awaited = |out: &Out| out.stands && out.call.observation.is_none();
-        match self.answer {
-            Answer::Awaited | Answer::Cut { again: true, .. } => false,
-            Answer::Whole { .. } | Answer::Cut { again: false, .. } => {
-                !self.calls.iter().any(awaited)
-            }
-        }
-    }
-
-    /// What it has come to, with what lasts after it.
-    pub(super) fn over(mut self, memory: Option<&Arc<str>>) -> TurnSnapshot {
-        let program = self.calls.iter().position(|out| self.is_program(out));
-        let program = program.map(|at| self.calls.remove(at).call);
-        let why = self.why(program.as_ref());
-        let cycle = &mut self.cycle;
-        if let Some(program) = program {
-            let source = source(&program.call.arguments);
-            if !program.call.spoken {
-                let apart = if cycle.raw_response.is_empty() {
-                    ""
-                } else {
-                    "\n\n"
-                };
-                cycle.raw_response = format!("{}{apart}{source}", cycle.raw_response);
-            }
-            cycle.program_call = Some(program.id);
-            cycle.program = Some(source);
-        }
-        if let Some(ran) = &self.ran {
-            cycle.result = Some(ran.outcome.end.clone());
-            cycle.prints.clone_from(&ran.outcome.prints);
-            cycle.repairs.clone_from(&ran.outcome.repairs);
-        }
-        cycle.tool_calls = self.calls.into_iter().map(|out| out.call).collect();
-        cycle.memory = memory.cloned();
         match why {
-            None => TurnSnapshot::success(self.cycle),
-            Some(why) => TurnSnapshot::failure(self.cycle, why),
+            None => TurnSnapshot::success(cycle),
+            Some(why) => TurnSnapshot::failure(cycle, why),
         }
     }
 
-    fn call(&mut self, id: CallId, program: Option<CallId>, call: &Arc<CallItem>) {
-        self.calls.push(Out {
-            call: CycleCall {
-                id,
-                program,
-                call: call.clone(),
-                edited: None,
-                observation: None,
-            },
-            stands: true,
-        });
-    }
-
-    fn cut(&mut self, fact: &SampleCut) {
-        self.spend(fact.usage.as_ref());
-        self.cycle.raw_response.push_str(&fact.partial);
-        let (last, again) = match fact.stands {
-            Stands::Nothing => (None, fact.retry_at.is_some()),
-            Stands::Through { item } => (Some(item), false),
-            Stands::Said => (None, false),
-        };
-        for out in &mut self.calls {
-            out.stands &= last.is_some_and(|last| out.call.id.0 <= last.0);
-        }
-        let failure = fact.failure.clone();
-        self.answer = Answer::Cut { failure, again };
-    }
-
-    fn spend(&mut self, usage: Option<&Usage>) {
-        if let Some(usage) = usage {
-            let spent = self.cycle.usage.get_or_insert_default();
-            spent.add(usage);
+    fn call(&mut self, call: &CallView) -> CycleCall {
+        let observation = self.observed.remove(&call.id);
+        CycleCall {
+            id: call.id,
+            program: call.source.program(),
+            call: call.item.clone(),
+            edited: call.edited().filter(|_| observation.is_some()).cloned(),
+            observation,
         }
     }
 
-    fn is_program(&self, out: &Out) -> bool {
-        let own = out.call.program.is_none() && out.call.call.name == PROGRAM_TOOL;
-        self.programs && own && out.stands
+    fn is_program(&self, call: &CallView) -> bool {
+        let own = call.source.program().is_none() && call.item.name == PROGRAM_TOOL;
+        self.programs && own && call.stage != CallStage::Superseded
     }
 
     /// Why it did not do what it was to do, where it did not.
-    fn why(&self, program: Option<&CycleCall>) -> Option<ProgramFault> {
-        let (stop, fault) = match &self.answer {
-            Answer::Awaited => return Some(unfinished("the answer is not whole")),
-            Answer::Cut { failure, .. } => {
+    fn why(&self, sample: &SampleView, program: Option<&CallView>) -> Option<ProgramFault> {
+        let (stop, fault) = match &sample.end {
+            SampleEnd::Awaited => return Some(unfinished("the answer is not whole")),
+            SampleEnd::Cut { failure, .. } => {
                 return Some(ProgramFault::new(
                     failure.kind.name(),
                     failure.message.clone(),
                 ));
             }
-            Answer::Whole { stop, fault } => (stop, fault),
+            SampleEnd::Whole { stop, fault } => (stop, fault),
         };
-        if !self.is_over() || program.is_some_and(|program| program.observation.is_none()) {
+        if !sample.is_over() {
             return Some(unfinished("not every call has its observation"));
         }
-        if let Some(ran) = &self.ran {
+        if let Some(ran) = &sample.program {
             return ended_badly(ran);
         }
         if let Some(fault) = fault {
             return Some(ProgramFault::new("misshapen", fault.clone()));
         }
-        let first = self.calls.iter().find(|out| out.call.program.is_none());
-        match (program, first) {
-            (Some(program), _) => program.observation.as_deref().map(not_run),
-            (None, Some(first)) if self.programs => first.call.observation.as_deref().map(not_run),
-            (None, Some(_)) => None,
-            (None, None) => cut_off(stop),
+        let mut own = sample
+            .calls()
+            .filter(|call| call.source.program().is_none());
+        match program.or(own.next()) {
+            Some(call) if self.programs => {
+                let observation = self.observed.get(&call.id);
+                observation.map(|observation| not_run(observation))
+            }
+            Some(_) => None,
+            None => cut_off(stop),
         }
     }
 }

@@ -1,0 +1,111 @@
+//! A call as it is shown: its tool and arguments, and its stage.
+
+use alloc::sync::Arc;
+
+use super::entry::{CallEntry, CallSource};
+use crate::call::{ObservationStatus, Verdict};
+use crate::digest::Digest;
+use crate::hook::Edit;
+use crate::id::{CallId, Seq};
+use crate::item::CallItem;
+use crate::time::Timestamp;
+
+/// A call of the latest answer.
+#[derive(Debug, Clone)]
+pub struct CallView {
+    /// Its id: the position of the fact that proposed it.
+    pub id: CallId,
+    /// Its origin.
+    pub source: CallSource,
+    /// The tool and the arguments as the model or the program wrote them.
+    pub item: Arc<CallItem>,
+    /// Its progress.
+    pub stage: CallStage,
+    edited: Option<Arc<str>>,
+}
+
+/// Progress of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallStage {
+    /// Proposed, and not decided yet.
+    Proposed,
+    /// Decided by the policy, a rule, a hook or a person.
+    Decided(Verdict),
+    /// Waiting for a person's answer.
+    Asked(OpenQuestion),
+    /// Running, or being reconciled, since the fact at this position.
+    Running(Seq),
+    /// Observed, with this status.
+    Ended(ObservationStatus),
+    /// Discarded with the answer that proposed it.
+    Superseded,
+}
+
+/// Question to a person that is not answered yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenQuestion {
+    /// Position of its `ApprovalAsked`.
+    pub asked: Seq,
+    /// Digest of the arguments it is about.
+    pub digest: Digest,
+    /// Moment after which silence is a denial.
+    pub deadline: Option<Timestamp>,
+}
+
+impl CallView {
+    pub(super) fn new(id: CallId, source: CallSource, item: &Arc<CallItem>) -> Self {
+        Self {
+            id,
+            source,
+            item: item.clone(),
+            stage: CallStage::Proposed,
+            edited: None,
+        }
+    }
+
+    pub(super) fn apply(&mut self, at: Seq, entry: CallEntry<'_>) {
+        self.stage = match entry {
+            CallEntry::Proposed(..) => CallStage::Proposed,
+            CallEntry::Decided(fact) => CallStage::Decided(fact.verdict),
+            CallEntry::Asked(fact) => CallStage::Asked(OpenQuestion {
+                asked: at,
+                digest: fact.arguments,
+                deadline: fact.deadline,
+            }),
+            CallEntry::Answered(fact) => {
+                self.edit(fact.edit.as_ref());
+                CallStage::Decided(fact.verdict)
+            }
+            CallEntry::Started(_) | CallEntry::Reconciling(_) => CallStage::Running(at),
+            CallEntry::Observed(fact) => CallStage::Ended(fact.observation.status),
+        };
+    }
+
+    pub(super) fn edit(&mut self, edit: Option<&Edit>) {
+        if let Some(edit) = edit {
+            self.edited = Some(edit.text.clone());
+        }
+    }
+
+    /// Returns the arguments that the call runs with.
+    #[must_use]
+    pub fn arguments(&self) -> &str {
+        self.edited.as_deref().unwrap_or(&self.item.arguments)
+    }
+
+    /// Returns the arguments that replaced the proposed ones, where they differ.
+    #[must_use]
+    pub fn edited(&self) -> Option<&Arc<str>> {
+        let edited = self.edited.as_ref();
+        edited.filter(|edited| ***edited != *self.item.arguments)
+    }
+
+    /// Returns the question that is open.
+    #[must_use]
+    pub fn question(&self) -> Option<OpenQuestion> {
+        if let CallStage::Asked(question) = self.stage {
+            return Some(question);
+        }
+        None
+    }
+}

@@ -1,0 +1,53 @@
+//! The view: one fold of a session's log for everyone who shows it. Formats nothing, and no decision
+//! depends on it.
+
+mod call;
+mod entry;
+mod sample;
+mod turn;
+
+pub use call::{CallStage, CallView, OpenQuestion};
+pub use entry::{
+    CallEntry, CallSource, CompactionEntry, ContentPart, Entry, HookEntry, InputEntry, SampleEntry,
+    SessionEntry, TurnEntry,
+};
+pub use sample::{SampleEnd, SampleView};
+pub use turn::{TurnEnd, TurnView};
+
+use crate::record::Recorded;
+
+/// Folds a log, fact by fact, into what there is to show of a session.
+///
+/// [`apply`](Self::apply) returns the timeline one entry at a time, for those who stream it. The view
+/// holds the latest turn: its last answer, its calls and open questions, its end. Its size is bounded
+/// by one answer of the model with its calls; outputs of calls are in their entries alone.
+///
+/// A view may begin anywhere in a log: entries about earlier calls then find nothing.
+#[derive(Debug, Clone, Default)]
+pub struct View {
+    turn: Option<TurnView>,
+}
+
+impl View {
+    /// Applies the next fact and returns its entry of the timeline.
+    pub fn apply<'a>(&mut self, recorded: &'a Recorded) -> Entry<'a> {
+        let entry = Entry::of(recorded);
+        let Some(id) = recorded.turn else {
+            return entry;
+        };
+        let known = self.turn.take_if(|turn| turn.id == id);
+        let mut turn = known.unwrap_or_else(|| TurnView::new(id, recorded.ts));
+        turn.apply(recorded, entry);
+        self.turn = Some(turn);
+        entry
+    }
+
+    /// Returns the latest turn, open or settled.
+    #[must_use]
+    pub fn turn(&self) -> Option<&TurnView> {
+        self.turn.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests;

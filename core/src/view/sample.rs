@@ -1,0 +1,251 @@
+//! The latest answer of a turn, with all attempts at it, as it is shown.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::call::{CallStage, CallView};
+use super::entry::{CallEntry, ContentPart, SampleEntry};
+use crate::because::Because;
+use crate::fact::{ProgramRun, SampleCut, SampleStarted, Stands};
+use crate::failure::SampleFailure;
+use crate::id::{CallId, Seq};
+use crate::item::StopReason;
+use crate::program::SampleKind;
+use crate::record::Recorded;
+use crate::time::Timestamp;
+use crate::usage::Usage;
+
+/// The latest answer of a turn, with its calls.
+#[derive(Debug, Clone)]
+pub struct SampleView {
+    /// Number of the sample in its turn, from 1; 0 before the first.
+    pub number: u32,
+    /// Attempts at it so far.
+    pub attempts: u32,
+    /// Its purpose, where the model writes programs or its last answer had a fault.
+    pub kind: SampleKind,
+    /// Time of the first attempt.
+    pub started: Timestamp,
+    /// Time of its latest fact or that of a call.
+    pub changed: Timestamp,
+    /// Tokens of all attempts, as far as the provider reported them.
+    pub usage: Option<Usage>,
+    /// State of the answer.
+    pub end: SampleEnd,
+    /// End of its program, if one ran.
+    pub program: Option<ProgramRun>,
+    /// Texts and refusals of the latest attempt.
+    said: Vec<Said>,
+    calls: BTreeMap<CallId, CallView>,
+    /// The calls that are neither observed nor superseded.
+    open: BTreeSet<CallId>,
+}
+
+/// State of an answer.
+#[derive(Debug, Clone)]
+pub enum SampleEnd {
+    /// Not whole yet.
+    Awaited,
+    /// Whole.
+    Whole {
+        /// Reason the model stopped.
+        stop: StopReason,
+        /// Reason the answer cannot be used, if so.
+        fault: Option<String>,
+    },
+    /// Cut off.
+    Cut {
+        /// Reason it was cut.
+        failure: SampleFailure,
+        /// Time of the next attempt, if one is due.
+        retry_at: Option<Timestamp>,
+    },
+}
+
+#[derive(Debug, Clone)]
+struct Said {
+    seq: Seq,
+    text: Arc<str>,
+    stands: bool,
+}
+
+impl SampleView {
+    /// Returns the state before the first sample.
+    pub(super) fn none(at: Timestamp) -> Self {
+        Self {
+            number: 0,
+            attempts: 0,
+            kind: SampleKind::Normal,
+            started: at,
+            changed: at,
+            usage: None,
+            end: SampleEnd::Awaited,
+            program: None,
+            said: Vec::new(),
+            calls: BTreeMap::new(),
+            open: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn apply(&mut self, recorded: &Recorded, entry: SampleEntry<'_>) {
+        match entry {
+            SampleEntry::Started(fact) => return self.start(recorded.ts, fact),
+            SampleEntry::Content { part, .. } => match part {
+                ContentPart::Text(text) | ContentPart::Refusal(text) => {
+                    self.say(recorded.seq, text.clone(), true);
+                }
+                ContentPart::Reasoning(_) => {}
+            },
+            SampleEntry::Ended(fact) => {
+                self.spend(fact.usage.as_ref());
+                let (stop, fault) = (fact.stop.clone(), fact.fault.clone());
+                self.end = SampleEnd::Whole { stop, fault };
+            }
+            SampleEntry::Cut(fact) => self.cut(recorded.seq, fact),
+        }
+        self.changed = recorded.ts;
+    }
+
+    /// Starts the next attempt at an answer that is open, or another answer.
+    fn start(&mut self, at: Timestamp, fact: &SampleStarted) {
+        if fact.attempt > 1 && self.number > 0 && !self.is_over() {
+            self.attempts = fact.attempt;
+            self.said.clear();
+            self.end = SampleEnd::Awaited;
+            return;
+        }
+        let again = matches!(fact.because, Because::RetryReturn { .. });
+        *self = Self {
+            number: fact.sample,
+            attempts: fact.attempt,
+            kind: if again { SampleKind::Retry } else { fact.kind },
+            ..Self::none(at)
+        };
+    }
+
+    fn cut(&mut self, seq: Seq, fact: &SampleCut) {
+        self.spend(fact.usage.as_ref());
+        for said in &mut self.said {
+            said.stands = fact.stands.includes(said.seq);
+        }
+        let partial = Arc::from(fact.partial.as_str());
+        self.say(seq, partial, fact.stands == Stands::Said);
+        for call in self.calls.values_mut() {
+            if !fact.stands.includes(Seq(call.id.0)) {
+                call.stage = CallStage::Superseded;
+                self.open.remove(&call.id);
+            }
+        }
+        self.end = SampleEnd::Cut {
+            failure: fact.failure.clone(),
+            retry_at: fact.retry_at.filter(|_| fact.stands == Stands::Nothing),
+        };
+    }
+
+    pub(super) fn call(&mut self, recorded: &Recorded, id: CallId, entry: CallEntry<'_>) {
+        match entry {
+            CallEntry::Proposed(source, item) => {
+                self.calls.insert(id, CallView::new(id, source, item));
+                self.open.insert(id);
+                self.changed = recorded.ts;
+            }
+            CallEntry::Observed(_) => {
+                self.open.remove(&id);
+                self.changed = recorded.ts;
+            }
+            CallEntry::Decided(_)
+            | CallEntry::Asked(_)
+            | CallEntry::Answered(_)
+            | CallEntry::Started(_)
+            | CallEntry::Reconciling(_) => {}
+        }
+        if let Some(call) = self.calls.get_mut(&id) {
+            call.apply(recorded.seq, entry);
+        }
+    }
+
+    pub(super) fn ran(&mut self, at: Timestamp, fact: &ProgramRun) {
+        self.program = Some(fact.clone());
+        self.changed = at;
+    }
+
+    pub(super) fn call_mut(&mut self, id: CallId) -> Option<&mut CallView> {
+        self.calls.get_mut(&id)
+    }
+
+    fn say(&mut self, seq: Seq, text: Arc<str>, stands: bool) {
+        self.said.push(Said { seq, text, stands });
+    }
+
+    fn spend(&mut self, usage: Option<&Usage>) {
+        if let Some(usage) = usage {
+            self.usage.get_or_insert_default().add(usage);
+        }
+    }
+
+    /// Returns the calls in the order in which they were proposed.
+    pub fn calls(&self) -> impl Iterator<Item = &CallView> {
+        self.calls.values()
+    }
+
+    /// Returns the calls that are neither observed nor superseded, in their order.
+    pub fn open_calls(&self) -> impl Iterator<Item = &CallView> {
+        self.open.iter().filter_map(|id| self.calls.get(id))
+    }
+
+    /// Returns a call.
+    #[must_use]
+    pub fn find(&self, id: CallId) -> Option<&CallView> {
+        self.calls.get(&id)
+    }
+
+    /// Returns the text of the latest attempt, as far as it came.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.said.iter().map(|said| &*said.text).collect()
+    }
+
+    /// Returns what the answer says to the user as far as it stands: the value, as JSON text, where
+    /// its program has [returned](Self::returned) one.
+    #[must_use]
+    pub fn answer(&self) -> String {
+        match self.returned() {
+            Some(value) => String::from(value),
+            None => {
+                let stands = self.said.iter().filter(|said| said.stands);
+                stands.map(|said| &*said.text).collect()
+            }
+        }
+    }
+
+    /// Returns the value that its program has returned, as JSON text.
+    #[must_use]
+    pub fn returned(&self) -> Option<&str> {
+        let ran = self.program.as_ref()?;
+        let value = ran.outcome.end.returned();
+        value.map(|value| &**value).filter(|_| ran.fault.is_none())
+    }
+
+    /// Returns whether neither the answer nor a call of it is awaited any more.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        match &self.end {
+            SampleEnd::Awaited => false,
+            SampleEnd::Cut { retry_at, .. } => retry_at.is_none() && self.open.is_empty(),
+            SampleEnd::Whole { .. } => self.open.is_empty(),
+        }
+    }
+
+    /// Returns whether all calls that are open wait for people, and there are some. A program waits
+    /// while a call of its own does.
+    #[must_use]
+    pub fn waits_for_people(&self) -> bool {
+        let waits = |call: &CallView| {
+            let made = |other: &CallView| other.source.program() == Some(call.id);
+            call.question().is_some() || self.open_calls().any(made)
+        };
+        !self.open.is_empty() && self.open_calls().all(waits)
+    }
+}

@@ -1,0 +1,84 @@
+//! A turn as it is shown: its opening, its latest answer, its end.
+
+use alloc::collections::BTreeMap;
+
+use super::entry::{Entry, HookEntry, SampleEntry, TurnEntry};
+use super::sample::SampleView;
+use crate::because::Because;
+use crate::fact::TurnSettled;
+use crate::id::{CallId, Seq, TurnId};
+use crate::record::Recorded;
+use crate::time::Timestamp;
+
+/// A turn, as far as its log tells.
+#[derive(Debug, Clone)]
+pub struct TurnView {
+    /// Its id.
+    pub id: TurnId,
+    /// Time and reason of its opening; `None` where the view began after it.
+    pub opened: Option<(Timestamp, Because)>,
+    /// Its latest answer, with the calls.
+    pub sample: SampleView,
+    /// Its end.
+    pub settled: Option<TurnEnd>,
+    /// Calls that hooks are asked about, by the `HooksAsked`.
+    asked: BTreeMap<Seq, CallId>,
+}
+
+/// End of a turn.
+#[derive(Debug, Clone)]
+pub struct TurnEnd {
+    /// Time of the end.
+    pub at: Timestamp,
+    /// Outcome, totals, and inputs that wait on.
+    pub fact: TurnSettled,
+}
+
+impl TurnView {
+    pub(super) fn new(id: TurnId, at: Timestamp) -> Self {
+        Self {
+            id,
+            opened: None,
+            sample: SampleView::none(at),
+            settled: None,
+            asked: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn apply(&mut self, recorded: &Recorded, entry: Entry<'_>) {
+        match entry {
+            Entry::Turn(TurnEntry::Opened(fact)) => {
+                self.opened = Some((recorded.ts, fact.because));
+            }
+            Entry::Turn(TurnEntry::Settled(fact)) => {
+                let (at, fact) = (recorded.ts, fact.clone());
+                self.settled = Some(TurnEnd { at, fact });
+            }
+            Entry::Hook(HookEntry::Asked(fact)) => {
+                let call = fact.at.call().map(|call| (recorded.seq, call));
+                self.asked.extend(call);
+            }
+            Entry::Hook(HookEntry::Decided(fact)) => {
+                if let Some(id) = self.asked.get(&fact.asked)
+                    && let Some(call) = self.sample.call_mut(*id)
+                {
+                    call.edit(fact.edit.as_ref());
+                }
+            }
+            Entry::Sample(sample) => {
+                // Hooks on the calls before have all spoken.
+                if let SampleEntry::Started(_) = sample {
+                    self.asked.clear();
+                }
+                self.sample.apply(recorded, sample);
+            }
+            Entry::Call(id, call) => self.sample.call(recorded, id, call),
+            Entry::Program(fact) => self.sample.ran(recorded.ts, fact),
+            Entry::Turn(TurnEntry::Interrupted(_))
+            | Entry::Session(_)
+            | Entry::Input(_)
+            | Entry::Context(_)
+            | Entry::Compaction(_) => {}
+        }
+    }
+}

@@ -122,4 +122,6 @@ impl TurnSnapshots {
 }
 
 #[cfg(test)]
+pub(crate) mod log;
+#[cfg(test)]
 mod tests;

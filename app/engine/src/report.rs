@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Fact, Item, Outcome, Recorded, Seq, Spent, Stands, TurnId};
+use windlass_core::{Entry, Outcome, Recorded, Spent, TurnEntry, TurnId, View};
 
 /// How a turn ended. See [`TurnFold`].
 #[derive(Debug, Clone)]
@@ -22,31 +22,37 @@ pub struct TurnReport {
     pub settled: Arc<Recorded>,
 }
 
+impl TurnReport {
+    /// Applies the next fact of a log to a view; returns the report with a turn's terminal fact.
+    pub fn apply(view: &mut View, recorded: &Arc<Recorded>) -> Option<Self> {
+        let Entry::Turn(TurnEntry::Settled(fact)) = view.apply(recorded) else {
+            return None;
+        };
+        let turn = view.turn()?;
+        Some(Self {
+            turn: turn.id,
+            outcome: fact.outcome.clone(),
+            spent: fact.spent,
+            answer: turn.sample.answer(),
+            returned: turn.sample.returned().is_some(),
+            settled: recorded.clone(),
+        })
+    }
+}
+
 /// Folds the facts of one turn into its report.
 #[derive(Debug, Clone)]
 pub struct TurnFold {
     turn: TurnId,
-    /// What the latest sample has said, by position.
-    said: Vec<(Seq, Arc<str>)>,
-    /// Whether that is what its program has returned.
-    returned: bool,
+    view: View,
 }
 
 impl TurnFold {
-    /// For this turn.
+    /// Begins with nothing of this turn.
     #[must_use]
     pub fn new(turn: TurnId) -> Self {
-        Self {
-            turn,
-            said: Vec::new(),
-            returned: false,
-        }
-    }
-
-    /// The turn.
-    #[must_use]
-    pub fn turn(&self) -> TurnId {
-        self.turn
+        let view = View::default();
+        Self { turn, view }
     }
 
     /// Takes the next fact of the log; answers the report with the turn's terminal fact. Facts of
@@ -55,143 +61,6 @@ impl TurnFold {
         if fact.turn != Some(self.turn) {
             return None;
         }
-        match &fact.fact {
-            Fact::SampleStarted(_) => {
-                self.said.clear();
-                self.returned = false;
-            }
-            Fact::SampleCut(cut) => match cut.stands {
-                Stands::Nothing => self.said.clear(),
-                Stands::Through { item } => self.said.retain(|(seq, _)| *seq <= item),
-                Stands::Said => self.said.push((fact.seq, cut.partial.as_str().into())),
-            },
-            Fact::ItemAdded(added) => match &added.item {
-                Item::Text { text } | Item::Refusal { text } => {
-                    self.said.push((fact.seq, text.clone()));
-                }
-                Item::Reasoning(_) | Item::Call(_) => {}
-            },
-            Fact::ProgramRun(run) => {
-                let returned = run.outcome.end.returned().filter(|_| run.fault.is_none());
-                if let Some(value) = returned {
-                    self.said = vec![(fact.seq, value.clone())];
-                    self.returned = true;
-                }
-            }
-            Fact::TurnSettled(settled) => {
-                let said = std::mem::take(&mut self.said);
-                return Some(TurnReport {
-                    turn: self.turn,
-                    outcome: settled.outcome.clone(),
-                    spent: settled.spent,
-                    answer: said.iter().map(|(_, text)| &**text).collect(),
-                    returned: self.returned,
-                    settled: fact.clone(),
-                });
-            }
-            Fact::SessionOpened(_)
-            | Fact::SessionResumed(_)
-            | Fact::SettingsChanged(_)
-            | Fact::GoalSet(_)
-            | Fact::GoalEnded(_)
-            | Fact::InputQueued(_)
-            | Fact::TurnOpened(_)
-            | Fact::HooksAsked(_)
-            | Fact::HookDecided(_)
-            | Fact::InputAccepted(_)
-            | Fact::InputBlocked(_)
-            | Fact::ContextInjected(_)
-            | Fact::CompactionStarted(_)
-            | Fact::Compacted(_)
-            | Fact::CompactionFailed(_)
-            | Fact::SampleEnded(_)
-            | Fact::CallDecided(_)
-            | Fact::ApprovalAsked(_)
-            | Fact::ApprovalAnswered(_)
-            | Fact::CallStarted(_)
-            | Fact::ReconcileStarted(_)
-            | Fact::CallObserved(_)
-            | Fact::ProgramCalled(_)
-            | Fact::InterruptRequested(_) => {}
-        }
-        None
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use windlass_core::{
-        Because, Digest, FACT_VERSION, FailureKind, ItemAdded, Reserved, Retry, SampleCut,
-        SampleFailure, SampleStarted, SessionId, Timestamp, TurnSettled,
-    };
-
-    use super::*;
-
-    fn fold(facts: Vec<Fact>) -> String {
-        let turn = TurnId(1);
-        let mut fold = TurnFold::new(turn);
-        let settled = Fact::TurnSettled(TurnSettled {
-            outcome: Outcome::Completed,
-            spent: Spent::default(),
-            waiting: Vec::new(),
-        });
-        let numbered = (2_u64..).zip(facts.into_iter().chain([settled]));
-        let mut reports = numbered.filter_map(|(seq, fact)| {
-            fold.take(&Arc::new(Recorded {
-                v: FACT_VERSION,
-                session: SessionId::new("s").unwrap(),
-                seq: Seq(seq),
-                turn: Some(turn),
-                ts: Timestamp(0),
-                fact,
-            }))
-        });
-        reports.next().unwrap().answer
-    }
-
-    fn asked() -> Fact {
-        Fact::SampleStarted(SampleStarted {
-            sample: 1,
-            attempt: 1,
-            because: Because::Retry,
-            digest: Digest::EMPTY,
-            reserved: Reserved::default(),
-            kind: windlass_core::SampleKind::Normal,
-        })
-    }
-
-    fn says(text: &str) -> Fact {
-        Fact::ItemAdded(ItemAdded {
-            started: Seq(2),
-            item: Item::Text { text: text.into() },
-        })
-    }
-
-    fn cut(stands: Stands) -> Fact {
-        Fact::SampleCut(SampleCut {
-            started: Seq(2),
-            failure: SampleFailure::new(FailureKind::Steered, Retry::Never, "cut"),
-            partial: " and more".into(),
-            stands,
-            usage: None,
-            retry_at: None,
-            asked: None,
-        })
-    }
-
-    #[test]
-    fn the_answer_is_what_stands_of_the_last_sample() {
-        let said = |stands| fold(vec![asked(), says("one"), says(" two"), cut(stands)]);
-        assert_eq!(said(Stands::Nothing), "");
-        assert_eq!(said(Stands::Through { item: Seq(3) }), "one");
-        assert_eq!(said(Stands::Said), "one two and more");
-        let again = [
-            asked(),
-            says("one"),
-            cut(Stands::Said),
-            asked(),
-            says("two"),
-        ];
-        assert_eq!(fold(again.to_vec()), "two");
+        TurnReport::apply(&mut self.view, fact)
     }
 }

@@ -8,7 +8,10 @@ mod telling;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use windlass_core::{CallId, Delta, Fact, Recorded, Seq, SessionId, Timestamp, TurnId};
+use windlass_core::{
+    CallEntry, CallId, CallSource, Delta, Entry, Recorded, SampleEntry, Seq, SessionId, Timestamp,
+    TurnEntry, TurnId,
+};
 
 use crate::event::{Live, LiveKind};
 use crate::live;
@@ -191,10 +194,11 @@ impl Shown {
             return false;
         }
         self.durable = recorded.seq;
-        match &recorded.fact {
-            Fact::ItemAdded(added) => {
+        match Entry::of(recorded) {
+            Entry::Sample(SampleEntry::Content { started, .. })
+            | Entry::Call(_, CallEntry::Proposed(CallSource::Sample(started), _)) => {
                 if let Some(saying) = &mut self.sample
-                    && saying.speaker.started == added.started
+                    && saying.speaker.started == started
                 {
                     saying.items = saying.items.saturating_add(1);
                     if let Some(slot) = saying.whole.pop_front() {
@@ -202,41 +206,24 @@ impl Shown {
                     }
                 }
             }
-            Fact::SampleEnded(ended) => self.end(ended.started),
-            Fact::SampleCut(cut) => self.end(cut.started),
-            Fact::CallStarted(started) => {
-                self.reports.remove(&started.call);
+            Entry::Sample(SampleEntry::Ended(ended)) => self.end(ended.started),
+            Entry::Sample(SampleEntry::Cut(cut)) => self.end(cut.started),
+            Entry::Call(call, CallEntry::Started(_) | CallEntry::Observed(_)) => {
+                self.reports.remove(&call);
             }
-            Fact::CallObserved(observed) => {
-                self.reports.remove(&observed.call);
-            }
-            Fact::TurnSettled(_) => {
+            Entry::Turn(TurnEntry::Settled(_)) => {
                 self.end(recorded.seq);
                 self.reports.clear();
             }
-            Fact::SampleStarted(_) => {}
-            Fact::SessionOpened(_)
-            | Fact::SessionResumed(_)
-            | Fact::SettingsChanged(_)
-            | Fact::GoalSet(_)
-            | Fact::GoalEnded(_)
-            | Fact::InputQueued(_)
-            | Fact::TurnOpened(_)
-            | Fact::HooksAsked(_)
-            | Fact::HookDecided(_)
-            | Fact::InputAccepted(_)
-            | Fact::InputBlocked(_)
-            | Fact::ContextInjected(_)
-            | Fact::CompactionStarted(_)
-            | Fact::Compacted(_)
-            | Fact::CompactionFailed(_)
-            | Fact::CallDecided(_)
-            | Fact::ApprovalAsked(_)
-            | Fact::ApprovalAnswered(_)
-            | Fact::ReconcileStarted(_)
-            | Fact::ProgramCalled(_)
-            | Fact::ProgramRun(_)
-            | Fact::InterruptRequested(_) => return true,
+            Entry::Sample(SampleEntry::Started(_)) => {}
+            Entry::Session(_)
+            | Entry::Input(_)
+            | Entry::Turn(_)
+            | Entry::Hook(_)
+            | Entry::Context(_)
+            | Entry::Compaction(_)
+            | Entry::Call(..)
+            | Entry::Program(_) => return true,
         }
         self.told = None;
         true

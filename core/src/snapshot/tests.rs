@@ -5,151 +5,17 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::log::{Log, TURN};
 use super::*;
 use crate::because::Because;
-use crate::call::{Observation, ObservationStatus};
-use crate::compact::kit;
-use crate::digest::Digest;
-use crate::fact::{
-    CallObserved, Fact, ItemAdded, Lineage, ProgramCalled, ProgramRun, Reserved, SampleCut,
-    SampleEnded, SampleStarted, SessionOpened, Stands,
-};
-use crate::failure::{FailureKind, Retry, SampleFailure};
-use crate::id::{CallId, InputId, Seq, SessionId, TurnId};
-use crate::item::{CallItem, Item, StopReason};
-use crate::limits::Limits;
-use crate::options::RequestOptions;
-use crate::program::{
-    PROGRAM_TOOL, ProgramEnd, ProgramFault, ProgramLimits, ProgramMode, ProgramOutcome,
-    ProgramTransport, SampleKind,
-};
-use crate::record::FACT_VERSION;
-use crate::scope::Scope;
-use crate::time::Timestamp;
-use crate::usage::Usage;
-
-const TURN: TurnId = TurnId(1);
-
-/// A log in the making, and what is folded of it.
-#[derive(Default)]
-struct Log {
-    fold: TurnSnapshots,
-    seq: u64,
-    sample: u32,
-    made: Vec<TurnSnapshot>,
-}
+use crate::call::ObservationStatus;
+use crate::fact::{Fact, ProgramRun, Stands};
+use crate::failure::FailureKind;
+use crate::id::{CallId, InputId, Seq};
+use crate::item::StopReason;
+use crate::program::{PROGRAM_TOOL, ProgramEnd, ProgramFault, ProgramOutcome, SampleKind};
 
 impl Log {
-    /// Of a session whose turns are of programs, or not.
-    fn new(programs: bool) -> Self {
-        let mut log = Self::default();
-        let options = RequestOptions {
-            program: programs.then(|| ProgramMode {
-                runtime: String::from("toy"),
-                transport: ProgramTransport::Call,
-                limits: ProgramLimits::default(),
-                data: None,
-            }),
-            ..RequestOptions::default()
-        };
-        log.fact(Fact::SessionOpened(SessionOpened {
-            owner: Arc::new(Scope::local("ada")),
-            workspace: None,
-            settings: Arc::new(Settings {
-                options,
-                ..kit::settings()
-            }),
-            lineage: Lineage::Root,
-        }));
-        log.fact(Fact::TurnOpened(crate::fact::TurnOpened {
-            because: Because::Opened { input: InputId(0) },
-            scope: Arc::new(Scope::local("ada")),
-            settings: Seq(1),
-            limits: Limits::default(),
-            dry_run: false,
-            key: None,
-        }));
-        log
-    }
-
-    fn fact(&mut self, fact: Fact) -> Seq {
-        self.seq += 1;
-        let recorded = Recorded {
-            v: FACT_VERSION,
-            session: SessionId::new("s").unwrap(),
-            seq: Seq(self.seq),
-            turn: Some(TURN),
-            ts: Timestamp(self.seq * 10),
-            fact,
-        };
-        self.made.extend(self.fold.apply(&recorded).unwrap());
-        Seq(self.seq)
-    }
-
-    fn start(&mut self, attempt: u32, because: Because) -> Seq {
-        self.sample += u32::from(attempt == 1);
-        self.fact(Fact::SampleStarted(SampleStarted {
-            sample: self.sample,
-            attempt,
-            because,
-            digest: Digest::EMPTY,
-            reserved: Reserved::default(),
-            kind: SampleKind::Normal,
-        }))
-    }
-
-    fn text(&mut self, started: Seq, text: &str) {
-        let item = Item::Text { text: text.into() };
-        self.fact(Fact::ItemAdded(ItemAdded { started, item }));
-    }
-
-    fn call(&mut self, started: Seq, name: &str, arguments: &str) -> CallId {
-        let item = Item::Call(item(name, arguments));
-        CallId(self.fact(Fact::ItemAdded(ItemAdded { started, item })).0)
-    }
-
-    fn calls(&mut self, program: CallId, name: &str) -> CallId {
-        let item = item(name, "{}");
-        let fact = Fact::ProgramCalled(ProgramCalled { program, item });
-        CallId(self.fact(fact).0)
-    }
-
-    fn end(&mut self, started: Seq, stop: StopReason, fault: Option<&str>) {
-        self.fact(Fact::SampleEnded(SampleEnded {
-            started,
-            stop,
-            usage: Some(Usage {
-                input: Some(10),
-                ..Usage::default()
-            }),
-            response_id: None,
-            asked: None,
-            fault: fault.map(String::from),
-        }));
-    }
-
-    fn cut(&mut self, started: Seq, kind: FailureKind, stands: Stands, again: bool) {
-        self.fact(Fact::SampleCut(SampleCut {
-            started,
-            failure: SampleFailure::new(kind, Retry::Never, "it broke"),
-            partial: String::from(" and on"),
-            stands,
-            usage: None,
-            retry_at: again.then_some(Timestamp(0)),
-            asked: None,
-        }));
-    }
-
-    fn observe(&mut self, call: CallId, status: ObservationStatus, output: &str) {
-        let observation = Arc::new(Observation::new(status, output));
-        self.fact(Fact::CallObserved(CallObserved {
-            call,
-            observation,
-            took: None,
-            tells: None,
-        }));
-    }
-
     /// A cycle whose program makes one call and ends so.
     fn program(&mut self, end: ProgramEnd, memory: Option<&str>, fault: Option<&str>) {
         let started = self.start(1, Because::ToolResults);
@@ -180,18 +46,6 @@ impl Log {
     fn class(&self) -> &str {
         &self.last().why().unwrap().class
     }
-}
-
-fn item(name: &str, arguments: &str) -> Arc<CallItem> {
-    Arc::new(CallItem {
-        provider_id: String::new(),
-        name: name.into(),
-        arguments: arguments.into(),
-        fault: None,
-        rules: Vec::new(),
-        opaque: None,
-        spoken: false,
-    })
 }
 
 fn value(text: &str) -> ProgramEnd {

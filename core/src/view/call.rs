@@ -103,13 +103,9 @@ impl CallView {
     /// Returns the question that is open.
     #[must_use]
     pub fn question(&self) -> Option<OpenQuestion> {
-        match self.stage {
-            CallStage::Asked(question) => Some(question),
-            CallStage::Proposed
-            | CallStage::Decided(_)
-            | CallStage::Running(_)
-            | CallStage::Ended(_)
-            | CallStage::Superseded => None,
+        if let CallStage::Asked(question) = self.stage {
+            return Some(question);
         }
+        None
     }
 }

@@ -170,6 +170,18 @@ impl<'a> Entry<'a> {
         }
     }
 
+    /// Returns the last run of a sample that is over with this entry at this position, if one is.
+    #[must_use]
+    pub fn run_over(self, at: Seq) -> Option<Seq> {
+        if let Self::Sample(SampleEntry::Ended(fact)) = self {
+            return Some(fact.started);
+        }
+        if let Self::Sample(SampleEntry::Cut(fact)) = self {
+            return Some(fact.started);
+        }
+        matches!(self, Self::Turn(TurnEntry::Settled(_))).then_some(at)
+    }
+
     fn item(own: CallId, started: Seq, item: &'a Item) -> Self {
         let part = match item {
             Item::Text { text } => ContentPart::Text(text),

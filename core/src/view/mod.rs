@@ -14,7 +14,6 @@ pub use entry::{
 pub use sample::{SampleEnd, SampleView};
 pub use turn::{TurnEnd, TurnView};
 
-use crate::id::TurnId;
 use crate::record::Recorded;
 
 /// Folds a log, fact by fact, into what there is to show of a session.
@@ -33,12 +32,10 @@ impl View {
     /// Applies the next fact and returns its entry of the timeline.
     pub fn apply<'a>(&mut self, recorded: &'a Recorded) -> Entry<'a> {
         let entry = Entry::of(recorded);
-        let opens = matches!(entry, Entry::Turn(TurnEntry::Opened(_)));
-        let id = recorded.turn.or(opens.then_some(TurnId(recorded.seq.0)));
-        let Some(id) = id else {
+        let Some(id) = recorded.turn else {
             return entry;
         };
-        let known = self.turn.take_if(|turn| turn.id == id && !opens);
+        let known = self.turn.take_if(|turn| turn.id == id);
         let mut turn = known.unwrap_or_else(|| TurnView::new(id, recorded.ts));
         turn.apply(recorded, entry);
         self.turn = Some(turn);

@@ -246,6 +246,6 @@ impl SampleView {
             let made = |other: &CallView| other.source.program() == Some(call.id);
             call.question().is_some() || self.open_calls().any(made)
         };
-        !self.open.is_empty() && self.open_calls().all(|call| waits(call))
+        !self.open.is_empty() && self.open_calls().all(waits)
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use windlass_engine::core::{Delta, Fact, Recorded, Seq};
+use windlass_engine::core::{Delta, Entry, Recorded, Seq};
 use windlass_engine::{Live, LiveKind};
 
 /// What has been shown of the answer that streams.
@@ -68,18 +68,8 @@ impl Joined {
     }
 
     /// What a sample said is settled with its end.
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "only what ends a sample ends what it streamed"
-    )]
     pub(super) fn fact(&mut self, fact: &Recorded) {
-        let over = match &fact.fact {
-            Fact::SampleEnded(ended) => Some(ended.started),
-            Fact::SampleCut(cut) => Some(cut.started),
-            Fact::TurnSettled(_) => Some(fact.seq),
-            _ => None,
-        };
-        if let Some(over) = over {
+        if let Some(over) = Entry::of(fact).run_over(fact.seq) {
             self.shown.retain(|(started, _), _| *started > over);
         }
     }

@@ -10,8 +10,8 @@ mod questions;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use windlass_engine::core::{Fact, Recorded, Seq};
-use windlass_engine::{Event, TurnFold};
+use windlass_engine::core::{Entry, InputEntry, Seq, View};
+use windlass_engine::{Event, TurnReport};
 
 use crate::exit::{Exit, Failure};
 use crate::present::{Human, Json, Present, first_words, tell};
@@ -62,14 +62,14 @@ pub(crate) async fn attach(far: Far, watching: Watching) -> Result<Exit, Failure
         ));
     }
     let far = Arc::new(far);
-    let view = View {
+    let shown = Shown {
         present: match watching.json {
             true => Box::new(Json),
             false => Box::new(Human::new()),
         },
         json: watching.json,
         once: watching.once,
-        fold: None,
+        view: View::default(),
         joined: Joined::default(),
         cursor: after,
         questions: match watching.json {
@@ -77,32 +77,32 @@ pub(crate) async fn attach(far: Far, watching: Watching) -> Result<Exit, Failure
             false => Some(Questions::new(far.clone(), state.posture())),
         },
     };
-    follow(&far, view).await
+    follow(&far, shown).await
 }
 
 /// Follows the stream over as many connections as it takes.
-async fn follow(far: &Far, mut view: View) -> Result<Exit, Failure> {
+async fn follow(far: &Far, mut shown: Shown) -> Result<Exit, Failure> {
     let (mut wait, mut away) = (BACKOFF, None::<Instant>);
-    if let Some(questions) = &mut view.questions {
+    if let Some(questions) = &mut shown.questions {
         questions.look().await.map_err(Trouble::into_failure)?;
     }
     loop {
-        let before = view.cursor;
-        let trouble = match connection(far, &mut view).await? {
+        let before = shown.cursor;
+        let trouble = match connection(far, &mut shown).await? {
             Ended::Settled(exit) => return Ok(exit),
             Ended::Broke(trouble) => trouble,
         };
         if !trouble.passes {
             return Err(trouble.into_failure());
         }
-        if view.cursor > before || trouble.after_events {
+        if shown.cursor > before || trouble.after_events {
             (wait, away) = (BACKOFF, None);
         }
         let since = *away.get_or_insert_with(Instant::now);
         if since.elapsed() > PATIENCE {
             return Err(trouble.into_failure());
         }
-        if !view.json {
+        if !shown.json {
             tell(&format!("! {}; looking again", trouble.words));
         }
         tokio::time::sleep(trouble.wait.unwrap_or(wait).min(BACKOFF_MOST)).await;
@@ -118,12 +118,12 @@ enum Ended {
     Broke(Trouble),
 }
 
-async fn connection(far: &Far, view: &mut View) -> Result<Ended, Failure> {
-    let mut body = match far.events(view.cursor).await {
+async fn connection(far: &Far, shown: &mut Shown) -> Result<Ended, Failure> {
+    let mut body = match far.events(shown.cursor).await {
         Ok(body) => body,
         Err(trouble) => return Ok(Ended::Broke(trouble)),
     };
-    view.joined.again();
+    shown.joined.again();
     let mut frames = Frames::default();
     let mut heard = false;
     loop {
@@ -143,7 +143,7 @@ async fn connection(far: &Far, view: &mut View) -> Result<Ended, Failure> {
         for frame in came {
             match frame {
                 Frame::Event(event) => {
-                    if let Some(exit) = view.event(event).map_err(crate::command::closed)? {
+                    if let Some(exit) = shown.event(event).map_err(crate::command::closed)? {
                         return Ok(Ended::Settled(exit));
                     }
                 }
@@ -158,12 +158,11 @@ async fn connection(far: &Far, view: &mut View) -> Result<Ended, Failure> {
 }
 
 /// What is shown.
-struct View {
+struct Shown {
     present: Box<dyn Present + Send>,
     json: bool,
     once: bool,
-    /// The turn that is shown.
-    fold: Option<TurnFold>,
+    view: View,
     /// What of the live text has been shown.
     joined: Joined,
     /// The last fact that was shown.
@@ -172,7 +171,7 @@ struct View {
     questions: Option<Questions>,
 }
 
-impl View {
+impl Shown {
     /// Shows an event. Answers how the command ends, if it does.
     fn event(&mut self, event: Event) -> std::io::Result<Option<Exit>> {
         let event = match event {
@@ -193,30 +192,21 @@ impl View {
             self.present.event(&event)?;
             return Ok(None);
         };
-        self.said(fact);
+        if let (false, Entry::Input(InputEntry::Queued(queued))) = (self.json, Entry::of(fact)) {
+            // Input of people is shown too: they typed it elsewhere.
+            tell(&format!("$ {}", first_words(&queued.text, INPUT)));
+        }
         self.present.event(&event)?;
         self.cursor = fact.seq;
         if let Some(questions) = &mut self.questions {
             questions.fact(fact);
         }
-        if let Fact::TurnOpened(_) = &fact.fact {
-            self.fold = fact.turn.map(TurnFold::new);
-        }
-        let Some(report) = self.fold.as_mut().and_then(|fold| fold.take(fact)) else {
+        let report = TurnReport::apply(&mut self.view, fact);
+        let began = self.view.turn().is_some_and(|turn| turn.opened.is_some());
+        let Some(report) = report.filter(|_| began) else {
             return Ok(None);
         };
-        self.fold = None;
         self.present.settled(&report)?;
         Ok(self.once.then(|| Exit::of(&report.outcome)))
-    }
-
-    /// What people say is shown too: it was not said here.
-    fn said(&self, fact: &Recorded) {
-        if self.json {
-            return;
-        }
-        if let Fact::InputQueued(queued) = &fact.fact {
-            tell(&format!("$ {}", first_words(&queued.text, INPUT)));
-        }
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use windlass_engine::core::{CallId, Fact, Recorded, Seq, TurnId};
+use windlass_engine::core::{CallEntry, CallId, Entry, Recorded, Seq, TurnEntry, TurnId};
 use windlass_engine::ports::{ApprovalRequest, Approved, Approver as _, CancelSource};
 
 use super::far::{Far, Open, Said, Trouble};
@@ -37,21 +37,18 @@ impl Questions {
     }
 
     /// Asks what was asked, and stops asking what has been answered.
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "only what is said of a question or ends its call matters here"
-    )]
     pub(super) fn fact(&mut self, fact: &Recorded) {
-        match &fact.fact {
-            Fact::ApprovalAsked(asked) => self.ask(asked.call, fact.seq),
-            Fact::ApprovalAnswered(answered) => self.stop(answered.call),
-            Fact::CallObserved(observed) => self.stop(observed.call),
-            Fact::TurnSettled(_) => {
-                for (_, (_, cancel)) in std::mem::take(&mut self.asked) {
-                    cancel.cancel();
-                }
+        let entry = Entry::of(fact);
+        if let Entry::Call(call, CallEntry::Asked(_)) = entry {
+            self.ask(call, fact.seq);
+        }
+        if let Entry::Call(call, CallEntry::Answered(_) | CallEntry::Observed(_)) = entry {
+            self.stop(call);
+        }
+        if let Entry::Turn(TurnEntry::Settled(_)) = entry {
+            for (_, (_, cancel)) in std::mem::take(&mut self.asked) {
+                cancel.cancel();
             }
-            _ => {}
         }
     }
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use windlass_engine::core::{
-    ContextPart, Delivery, Fact, Goal, Phase, Seq, Session, Settings, TurnId,
+    ContextPart, Delivery, Goal, Phase, Seq, Session, Settings, TurnId, View,
 };
-use windlass_engine::{Conversation, Event, Send, TurnFold};
+use windlass_engine::{Conversation, Event, Send, TurnReport};
 
 use super::turn::Task;
 use crate::exit::{Exit, Failure};
@@ -121,8 +121,7 @@ async fn last(conversation: &Conversation, present: &mut dyn Present) -> Result<
         .await
         .map_err(|ended| Failure::from(&*ended))?;
     let mut after = Seq::ZERO;
-    let mut fold: Option<TurnFold> = None;
-    let mut report = None;
+    let (mut view, mut report) = (View::default(), None);
     loop {
         let facts = conversation.history(after, 1_000).await?;
         let Some(end) = facts.last().map(|fact| fact.seq) else {
@@ -130,11 +129,7 @@ async fn last(conversation: &Conversation, present: &mut dyn Present) -> Result<
         };
         after = end;
         for fact in facts {
-            let fact = Arc::new(fact);
-            if matches!(fact.fact, Fact::TurnOpened(_)) {
-                fold = fact.turn.map(TurnFold::new);
-            }
-            report = fold.as_mut().and_then(|fold| fold.take(&fact)).or(report);
+            report = TurnReport::apply(&mut view, &Arc::new(fact)).or(report);
         }
     }
     let Some(report) = report else {

@@ -1,12 +1,12 @@
 //! For people: the answer on standard output, what happens on the way on standard error.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use windlass_engine::core::{
-    CallId, CallItem, CallStarted, Delta, Edit, Fact, Item, Observation, ObservationStatus,
-    Outcome, Recorded, SampleCut, Seq, SessionId, Stands, Timestamp,
+    CallEntry, CallId, CallStarted, CompactionEntry, Delta, Entry, HookEntry, Observation,
+    ObservationStatus, Outcome, Recorded, SampleCut, SampleEntry, Seq, SessionEntry, SessionId,
+    Stands, Timestamp, View,
 };
 use windlass_engine::{Event, LiveKind, TurnReport, unfenced};
 
@@ -31,10 +31,7 @@ pub(crate) struct Human {
     held: Vec<(Seq, String)>,
     /// The last fact that was seen.
     seen: Seq,
-    /// The tool of each call, and the call in words.
-    calls: BTreeMap<CallId, (String, String)>,
-    /// The calls that hooks are asked about, by the `HooksAsked`.
-    asked: BTreeMap<Seq, CallId>,
+    view: View,
 }
 
 impl Human {
@@ -45,112 +42,68 @@ impl Human {
             streamed: String::new(),
             held: Vec::new(),
             seen: Seq::ZERO,
-            calls: BTreeMap::new(),
-            asked: BTreeMap::new(),
+            view: View::default(),
         }
     }
 
     fn fact(&mut self, recorded: &Recorded) {
-        match &recorded.fact {
-            Fact::ItemAdded(added) => {
-                if let Item::Call(call) = &added.item {
-                    self.called(recorded.seq, call);
-                }
-            }
-            Fact::ProgramCalled(called) => self.called(recorded.seq, &called.item),
-            Fact::ProgramRun(run) => {
-                self.end_line();
-                tell(&format!("  {}", first_words(&program(run), 600)));
-            }
-            Fact::SampleStarted(started) if started.attempt > 1 => {
+        match self.view.apply(recorded) {
+            Entry::Program(run) => self.aside(&program(run)),
+            Entry::Sample(SampleEntry::Started(started)) if started.attempt > 1 => {
                 tell(&format!("  asking again (attempt {})", started.attempt));
             }
-            Fact::HooksAsked(asked) => {
-                if let Some(call) = asked.at.call() {
-                    self.asked.insert(recorded.seq, call);
-                }
-            }
-            Fact::HookDecided(decided) => {
-                let call = self.asked.get(&decided.asked).copied();
-                if let (Some(call), Some(edit)) = (call, &decided.edit) {
-                    self.edited(call, edit);
-                }
-                if let Some(words) = hook(decided) {
-                    self.end_line();
-                    tell(&format!("  {}", first_words(&words, 600)));
-                }
-            }
-            Fact::CompactionStarted(started) => {
-                self.end_line();
-                let why = trigger_words(started.trigger);
-                tell(&format!("  compacting the conversation: {why}"));
-            }
-            Fact::CompactionFailed(failed) => {
-                let why = first_words(&failed.reason, 600);
-                tell(&format!("! the compaction failed: {why}"));
-            }
-            Fact::SampleEnded(ended) => {
+            Entry::Sample(SampleEntry::Ended(ended)) => {
                 if let Some(fault) = &ended.fault {
                     self.end_line();
                     let why = first_words(fault, 600);
                     tell(&format!("! the answer cannot be used: {why}"));
                 }
             }
-            Fact::ApprovalAnswered(answered) => {
-                if let Some(edit) = &answered.edit {
-                    self.edited(answered.call, edit);
+            Entry::Sample(SampleEntry::Cut(cut)) => self.broken_off(cut, recorded.ts),
+            Entry::Hook(HookEntry::Decided(decided)) => {
+                if let Some(words) = hook(decided) {
+                    self.aside(&words);
                 }
             }
-            Fact::CallStarted(started) => self.started(started),
-            Fact::ReconcileStarted(started) => {
-                let call = self.call(started.call);
+            Entry::Compaction(CompactionEntry::Started(started)) => {
+                self.end_line();
+                let why = trigger_words(started.trigger);
+                tell(&format!("  compacting the conversation: {why}"));
+            }
+            Entry::Compaction(CompactionEntry::Failed(failed)) => {
+                let why = first_words(&failed.reason, 600);
+                tell(&format!("! the compaction failed: {why}"));
+            }
+            Entry::Call(id, CallEntry::Started(started)) => self.started(id, started),
+            Entry::Call(id, CallEntry::Reconciling(_)) => {
+                let call = self.call(id);
                 tell(&format!("  asking the tool what became of {call}"));
             }
-            Fact::CallObserved(observed) => self.observed(observed.call, &observed.observation),
-            Fact::SampleCut(cut) => self.broken_off(cut, recorded.ts),
-            Fact::GoalEnded(ended) => {
+            Entry::Call(id, CallEntry::Observed(fact)) => self.observed(id, &fact.observation),
+            Entry::Session(SessionEntry::GoalEnded(ended)) => {
                 self.end_line();
                 tell(&format!("  {}", goal_words(&ended.end)));
             }
-            // Nothing of it is named any more.
-            Fact::TurnSettled(_) => {
-                self.calls.clear();
-                self.asked.clear();
-            }
-            Fact::SessionOpened(_)
-            | Fact::SessionResumed(_)
-            | Fact::SettingsChanged(_)
-            | Fact::GoalSet(_)
-            | Fact::InputQueued(_)
-            | Fact::TurnOpened(_)
-            | Fact::InputAccepted(_)
-            | Fact::InputBlocked(_)
-            | Fact::ContextInjected(_)
-            | Fact::Compacted(_)
-            | Fact::SampleStarted(_)
-            | Fact::CallDecided(_)
-            | Fact::ApprovalAsked(_)
-            | Fact::InterruptRequested(_) => {}
+            Entry::Session(_)
+            | Entry::Input(_)
+            | Entry::Turn(_)
+            | Entry::Hook(_)
+            | Entry::Context(_)
+            | Entry::Compaction(_)
+            | Entry::Sample(_)
+            | Entry::Call(..) => {}
         }
     }
 
-    fn called(&mut self, seq: Seq, call: &CallItem) {
-        let words = words_of(&call.name, &call.arguments);
-        let named = (call.name.clone(), words);
-        self.calls.insert(CallId(seq.0), named);
+    fn aside(&mut self, words: &str) {
+        self.end_line();
+        tell(&format!("  {}", first_words(words, 600)));
     }
 
-    /// A call runs with other arguments than the model asked for.
-    fn edited(&mut self, call: CallId, edit: &Edit) {
-        if let Some((name, words)) = self.calls.get_mut(&call) {
-            *words = words_of(name, &edit.text);
-        }
-    }
-
-    fn started(&mut self, started: &CallStarted) {
+    fn started(&mut self, id: CallId, started: &CallStarted) {
         self.end_line();
         let plan = if started.plan { " (only its plan)" } else { "" };
-        tell(&format!("> {}{plan}", self.call(started.call)));
+        tell(&format!("> {}{plan}", self.call(id)));
     }
 
     fn observed(&self, call: CallId, seen: &Observation) {
@@ -197,8 +150,16 @@ impl Human {
         out.flush()
     }
 
-    fn call(&self, id: CallId) -> &str {
-        self.calls.get(&id).map_or("a call", |(_, words)| words)
+    /// The call in words, with the arguments that it runs with.
+    fn call(&self, id: CallId) -> String {
+        let call = self.view.turn().and_then(|turn| turn.sample.find(id));
+        call.map_or_else(
+            || "a call".to_owned(),
+            |call| {
+                let arguments = first_words(call.arguments(), ARGUMENTS);
+                format!("{} {arguments}", call.item.name)
+            },
+        )
     }
 
     fn end_line(&mut self) {
@@ -305,8 +266,4 @@ impl Present for Human {
         self.end_line();
         Ok(())
     }
-}
-
-fn words_of(tool: &str, arguments: &str) -> String {
-    format!("{tool} {}", first_words(arguments, ARGUMENTS))
 }

@@ -2,8 +2,10 @@
 
 use windlass_engine::agent_session;
 use windlass_engine::core::{
-    ApprovalAnswered, CallId, ContextSource, Fact, HookDecided, HookVerdict, Item, Observation,
-    ProgramEnd, ProgramRun, Recorded, SampleCut, Stands, TurnSettled, Verdict,
+    ApprovalAnswered, CallEntry, CallId, CompactionEntry, ContentPart, ContextSource, Entry,
+    HookDecided, HookEntry, HookVerdict, InputEntry, InputQueued, Observation, ProgramEnd,
+    ProgramRun, Recorded, SampleCut, SampleEntry, SessionEntry, SessionId, Stands, TurnEntry,
+    TurnSettled, Verdict,
 };
 
 use super::words::{
@@ -12,15 +14,40 @@ use super::words::{
 
 /// One line of a session's story, for facts that are part of it.
 pub(crate) fn story(recorded: &Recorded) -> Option<String> {
-    let words = match &recorded.fact {
-        Fact::SessionOpened(opened) => {
-            let settings = &opened.settings;
-            format!(
-                "session {} on {} {}",
-                recorded.session, settings.provider, settings.model
-            )
+    let words = match Entry::of(recorded) {
+        Entry::Session(entry) => session(&recorded.session, entry)?,
+        Entry::Input(InputEntry::Queued(queued)) => said(queued),
+        Entry::Input(InputEntry::Blocked(blocked)) => format!(
+            "the prompt {} was blocked: {}",
+            blocked.input, blocked.reason
+        ),
+        Entry::Turn(TurnEntry::Interrupted(fact)) => format!("asked to stop: {}", fact.reason),
+        Entry::Turn(TurnEntry::Settled(settled)) => {
+            let turn = recorded.turn.map_or(0, |turn| turn.0);
+            format!("turn {turn}: {}", end(settled))
         }
-        Fact::SettingsChanged(changed) => {
+        Entry::Hook(HookEntry::Decided(decided)) => hook(decided)?,
+        Entry::Context(injected) => context(&injected.from)?,
+        Entry::Compaction(entry) => compaction(entry),
+        Entry::Sample(SampleEntry::Content { part, .. }) => content(part)?,
+        Entry::Sample(SampleEntry::Cut(cut)) => broken_off(cut),
+        Entry::Call(id, entry) => call(id, entry)?,
+        Entry::Program(run) => program(run),
+        Entry::Input(InputEntry::Accepted(_))
+        | Entry::Turn(TurnEntry::Opened(_))
+        | Entry::Hook(HookEntry::Asked(_))
+        | Entry::Sample(SampleEntry::Started(_) | SampleEntry::Ended(_)) => return None,
+    };
+    Some(visible(&words))
+}
+
+fn session(id: &SessionId, entry: SessionEntry<'_>) -> Option<String> {
+    Some(match entry {
+        SessionEntry::Opened(opened) => {
+            let settings = &opened.settings;
+            format!("session {id} on {} {}", settings.provider, settings.model)
+        }
+        SessionEntry::Settings(changed) => {
             let settings = &changed.settings;
             format!(
                 "settings: {} {}, {} mode, permissions {}",
@@ -30,93 +57,77 @@ pub(crate) fn story(recorded: &Recorded) -> Option<String> {
                 permissions_name(settings.permissions)
             )
         }
-        Fact::GoalSet(set) => match &set.goal {
+        SessionEntry::Goal(set) => match &set.goal {
             Some(goal) => format!("goal, for {} turns at most: {}", goal.turns, goal.text),
             None => "the goal was taken away".to_owned(),
         },
-        Fact::GoalEnded(ended) => goal_words(&ended.end),
-        Fact::InputQueued(queued) => {
-            let from = queued.context.iter().map(|part| part.from.clone());
-            let images = queued.images.iter().map(|image| {
-                let sha256: String = image.sha256.chars().take(12).collect();
-                format!(
-                    "an image ({}, {} bytes, {sha256})",
-                    image.media.as_str(),
-                    image.bytes
-                )
-            });
-            let with: Vec<String> = from.chain(images).collect();
-            match with.as_slice() {
-                [] => format!("user: {}", queued.text),
-                with => format!("user, with {}: {}", with.join(", "), queued.text),
-            }
-        }
-        Fact::HookDecided(decided) => hook(decided)?,
-        Fact::InputBlocked(blocked) => {
-            format!(
-                "the prompt {} was blocked: {}",
-                blocked.input, blocked.reason
-            )
-        }
-        Fact::ContextInjected(injected) => context(&injected.from)?,
-        Fact::CompactionStarted(started) => format!(
+        SessionEntry::GoalEnded(ended) => goal_words(&ended.end),
+        SessionEntry::Resumed => return None,
+    })
+}
+
+fn said(queued: &InputQueued) -> String {
+    let from = queued.context.iter().map(|part| part.from.clone());
+    let images = queued.images.iter().map(|image| {
+        let sha256: String = image.sha256.chars().take(12).collect();
+        format!(
+            "an image ({}, {} bytes, {sha256})",
+            image.media.as_str(),
+            image.bytes
+        )
+    });
+    let with: Vec<String> = from.chain(images).collect();
+    match with.as_slice() {
+        [] => format!("user: {}", queued.text),
+        with => format!("user, with {}: {}", with.join(", "), queued.text),
+    }
+}
+
+fn compaction(entry: CompactionEntry<'_>) -> String {
+    match entry {
+        CompactionEntry::Started(started) => format!(
             "the conversation is compacted: {}",
             trigger_words(started.trigger)
         ),
-        Fact::Compacted(compacted) => format!(
+        CompactionEntry::Done(compacted) => format!(
             "compacted to {} parts of {} bytes",
             compacted.shown.items, compacted.shown.bytes
         ),
-        Fact::CompactionFailed(failed) => format!("the compaction failed: {}", failed.reason),
-        Fact::ItemAdded(added) => match &added.item {
-            Item::Text { text } => format!("model: {text}"),
-            Item::Refusal { text } => format!("model refuses: {text}"),
-            Item::Reasoning(item) if item.text.is_empty() => return None,
-            Item::Reasoning(item) => format!("model thinks: {}", item.text),
-            Item::Call(call) => {
-                format!("call {}: {} {}", recorded.seq, call.name, call.arguments)
-            }
-        },
-        Fact::ProgramCalled(called) => format!(
-            "call {} of program {}: {} {}",
-            recorded.seq, called.program, called.item.name, called.item.arguments
-        ),
-        Fact::ProgramRun(run) => program(run),
-        Fact::SampleCut(cut) => broken_off(cut),
-        Fact::ApprovalAsked(asked) => format!("call {}: may it run?", asked.call),
-        Fact::ApprovalAnswered(answered) => answer(answered),
-        Fact::CallStarted(started) if started.attempt > 1 => {
-            format!(
-                "call {} started again (run {})",
-                started.call, started.attempt
-            )
+        CompactionEntry::Failed(failed) => format!("the compaction failed: {}", failed.reason),
+    }
+}
+
+fn content(part: ContentPart<'_>) -> Option<String> {
+    match part {
+        ContentPart::Text(text) => Some(format!("model: {text}")),
+        ContentPart::Refusal(text) => Some(format!("model refuses: {text}")),
+        ContentPart::Reasoning(item) if item.text.is_empty() => None,
+        ContentPart::Reasoning(item) => Some(format!("model thinks: {}", item.text)),
+    }
+}
+
+fn call(id: CallId, entry: CallEntry<'_>) -> Option<String> {
+    Some(match entry {
+        CallEntry::Proposed(source, item) => {
+            let of = match source.program() {
+                Some(program) => format!(" of program {program}"),
+                None => String::new(),
+            };
+            format!("call {id}{of}: {} {}", item.name, item.arguments)
         }
-        Fact::CallStarted(started) if started.lent.is_some() => {
+        CallEntry::Asked(_) => format!("call {id}: may it run?"),
+        CallEntry::Answered(answered) => format!("call {id}: {}", answer(answered)),
+        CallEntry::Started(started) if started.attempt > 1 => {
+            format!("call {id} started again (run {})", started.attempt)
+        }
+        CallEntry::Started(started) if started.lent.is_some() => {
             let session = agent_session(&started.idempotency_key)?;
-            format!("call {}: an agent, in session {session}", started.call)
+            format!("call {id}: an agent, in session {session}")
         }
-        Fact::ReconcileStarted(started) => {
-            format!("call {}: its tool is asked what became of it", started.call)
-        }
-        Fact::CallObserved(observed) => seen(observed.call, &observed.observation),
-        Fact::InterruptRequested(interrupt) => format!("asked to stop: {}", interrupt.reason),
-        Fact::TurnSettled(settled) => {
-            format!(
-                "turn {}: {}",
-                recorded.turn.map_or(0, |turn| turn.0),
-                end(settled)
-            )
-        }
-        Fact::SessionResumed(_)
-        | Fact::TurnOpened(_)
-        | Fact::HooksAsked(_)
-        | Fact::InputAccepted(_)
-        | Fact::SampleStarted(_)
-        | Fact::SampleEnded(_)
-        | Fact::CallDecided(_)
-        | Fact::CallStarted(_) => return None,
-    };
-    Some(visible(&words))
+        CallEntry::Reconciling(_) => format!("call {id}: its tool is asked what became of it"),
+        CallEntry::Observed(observed) => seen(id, &observed.observation),
+        CallEntry::Decided(_) | CallEntry::Started(_) => return None,
+    })
 }
 
 fn seen(call: CallId, observation: &Observation) -> String {
@@ -201,13 +212,12 @@ fn broken_off(cut: &SampleCut) -> String {
 }
 
 fn answer(answered: &ApprovalAnswered) -> String {
-    let verdict = match (answered.verdict, &answered.edit) {
+    match (answered.verdict, &answered.edit) {
         (Verdict::Allow, None) => "it may run".to_owned(),
         (Verdict::Allow, Some(edit)) => format!("it may run, with {}", edit.text),
         (Verdict::Ask, _) => "still open".to_owned(),
         (Verdict::Deny, _) => format!("it may not run: {}", answered.reason),
-    };
-    format!("call {}: {verdict}", answered.call)
+    }
 }
 
 fn end(settled: &TurnSettled) -> String {

@@ -15,7 +15,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use windlass_core::{CallId, Epoch, Fact, Recorded, Seq, SessionId, Timestamp};
+use windlass_core::{
+    CallEntry, CallId, CallSource, Entry, Epoch, Recorded, SampleEntry, Seq, SessionId, Timestamp,
+    TurnEntry,
+};
 
 use super::hearing::{Hearing, PARTS, Part};
 use super::message::{Message, Report, Run};
@@ -103,41 +106,31 @@ impl Join {
     /// A fact was published on the bus.
     pub(crate) fn fact(&mut self, recorded: &Recorded, bus: &Bus) {
         self.at = self.at.max(recorded.seq);
-        match &recorded.fact {
-            Fact::ItemAdded(added) => self.item(added.started, recorded.seq),
-            Fact::SampleEnded(ended) => self.end(ended.started),
-            Fact::SampleCut(cut) => self.end(cut.started),
-            Fact::CallStarted(started) => self.call(started.call, recorded.seq),
-            Fact::CallObserved(observed) => self.call(observed.call, recorded.seq),
-            Fact::TurnSettled(_) => {
+        match Entry::of(recorded) {
+            Entry::Sample(SampleEntry::Content { started, .. })
+            | Entry::Call(_, CallEntry::Proposed(CallSource::Sample(started), _)) => {
+                self.item(started, recorded.seq);
+            }
+            Entry::Sample(SampleEntry::Ended(ended)) => self.end(ended.started),
+            Entry::Sample(SampleEntry::Cut(cut)) => self.end(cut.started),
+            Entry::Call(call, CallEntry::Started(_) | CallEntry::Observed(_)) => {
+                self.call(call, recorded.seq);
+            }
+            Entry::Turn(TurnEntry::Settled(_)) => {
                 self.end(recorded.seq);
                 self.floor = self.floor.max(recorded.seq);
                 self.calls.clear();
                 self.reports.clear();
             }
-            Fact::SessionOpened(_)
-            | Fact::SessionResumed(_)
-            | Fact::SettingsChanged(_)
-            | Fact::GoalSet(_)
-            | Fact::GoalEnded(_)
-            | Fact::InputQueued(_)
-            | Fact::TurnOpened(_)
-            | Fact::HooksAsked(_)
-            | Fact::HookDecided(_)
-            | Fact::InputAccepted(_)
-            | Fact::InputBlocked(_)
-            | Fact::ContextInjected(_)
-            | Fact::CompactionStarted(_)
-            | Fact::Compacted(_)
-            | Fact::CompactionFailed(_)
-            | Fact::SampleStarted(_)
-            | Fact::CallDecided(_)
-            | Fact::ApprovalAsked(_)
-            | Fact::ApprovalAnswered(_)
-            | Fact::ReconcileStarted(_)
-            | Fact::ProgramCalled(_)
-            | Fact::ProgramRun(_)
-            | Fact::InterruptRequested(_) => {}
+            Entry::Session(_)
+            | Entry::Input(_)
+            | Entry::Turn(_)
+            | Entry::Hook(_)
+            | Entry::Context(_)
+            | Entry::Compaction(_)
+            | Entry::Sample(SampleEntry::Started(_))
+            | Entry::Call(..)
+            | Entry::Program(_) => {}
         }
         self.settle(bus);
     }

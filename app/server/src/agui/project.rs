@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use windlass_engine::core::{
-    Because, CallId, Delta, Fact, InputId, Item, Outcome, ProgramCalled, Recorded, SampleCut, Seq,
-    SessionId, Stands, TurnId, TurnSettled,
+    Because, CallEntry, CallId, CallItem, CallSource, CompactionEntry, ContentPart, Delta, Entry,
+    InputEntry, InputId, Outcome, Recorded, SampleCut, SampleEntry, SampleView, Seq, SessionId,
+    Stands, TurnEntry, TurnId, TurnSettled, View,
 };
 use windlass_engine::{Live, LiveKind};
 
 use super::event::{Agui, Finish, Metadata, PROTOCOL, TokenUsage};
-use super::question::{self, Call, Question};
+use super::question;
 use super::sample::{Kind, Sample};
 
 /// Which turns are told.
@@ -46,8 +47,9 @@ pub(super) struct Projection {
     /// The turn that has ended.
     settled: Option<TurnId>,
     sample: Option<Sample>,
-    /// Calls that have no observation.
-    calls: BTreeMap<CallId, Call>,
+    view: View,
+    /// The messages that calls belong to.
+    parents: BTreeMap<CallId, String>,
     /// Hooks that have not spoken yet do not count while the turn waits for persons.
     paused: bool,
     heard: Heard,
@@ -83,7 +85,8 @@ impl Projection {
             turn: None,
             settled: None,
             sample: None,
-            calls: BTreeMap::new(),
+            view: View::default(),
+            parents: BTreeMap::new(),
             paused: false,
             heard: Heard::After(Seq::ZERO),
             last: Seq::ZERO,
@@ -105,10 +108,12 @@ impl Projection {
 
     /// Whether an input is still to be heard, and this is the end of a turn that left it waiting.
     pub(super) fn waits(&self, fact: &Recorded) -> bool {
-        match (self.about, &fact.fact) {
-            (About::Input(input), Fact::TurnSettled(settled)) => settled.waiting.contains(&input),
-            _ => false,
+        if let (About::Input(input), Entry::Turn(TurnEntry::Settled(settled))) =
+            (self.about, Entry::of(fact))
+        {
+            return settled.waiting.contains(&input);
         }
+        false
     }
 
     /// Whether a run is told.
@@ -144,7 +149,8 @@ impl Projection {
         match &live.kind {
             LiveKind::Delta { started, delta } => self.delta(*started, delta, told, out),
             LiveKind::Progress { call, text } => {
-                if told && self.calls.contains_key(call) {
+                let open = |view: &SampleView| view.open_calls().any(|open| open.id == *call);
+                if told && self.answer().is_some_and(open) {
                     let value = json!({"toolCallId": call.to_string(), "text": text});
                     self.custom("CallProgress", value, out);
                 }
@@ -200,14 +206,13 @@ impl Projection {
 
     /// Whether a fact is of a turn that is told.
     fn concerns(&mut self, fact: &Recorded) -> bool {
-        let turn = turn(fact);
+        let turn = fact.turn;
         if let About::Input(input) = self.about {
-            let hears = if let Fact::TurnOpened(opened) = &fact.fact {
+            let entry = Entry::of(fact);
+            let hears = if let Entry::Turn(TurnEntry::Opened(opened)) = entry {
                 opened.because == Because::Opened { input }
-            } else if let Fact::InputAccepted(accepted) = &fact.fact {
-                accepted.input == input
             } else {
-                false
+                matches!(entry, Entry::Input(InputEntry::Accepted(accepted)) if accepted == input)
             };
             if let (true, Some(turn)) = (hears, turn) {
                 self.about = About::Turn(turn);
@@ -220,33 +225,39 @@ impl Projection {
         }
     }
 
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "a new fact is told to front ends only on purpose"
-    )]
     fn tell(&mut self, fact: &Recorded, out: &mut Vec<Agui>) {
-        self.turn = turn(fact);
-        let goes_on = matches!(
-            &fact.fact,
-            Fact::TurnOpened(_)
-                | Fact::SampleStarted(_)
-                | Fact::ItemAdded(_)
-                | Fact::ApprovalAnswered(_)
-                | Fact::CallStarted(_)
-                | Fact::ReconcileStarted(_)
-                | Fact::ProgramCalled(_)
-                | Fact::CallObserved(_)
-                | Fact::CompactionStarted(_)
-                | Fact::TurnSettled(_)
-        );
-        if goes_on {
+        self.turn = fact.turn;
+        let entry = self.view.apply(fact);
+        if goes_on(entry) {
             self.paused = false;
         }
         if !self.paused {
             self.open(out);
         }
-        match &fact.fact {
-            Fact::SampleStarted(started) => {
+        match entry {
+            Entry::Sample(entry) => self.sample(fact, entry, out),
+            Entry::Call(id, entry) => self.call(fact, id, entry, out),
+            Entry::Turn(TurnEntry::Settled(settled)) => self.settle(settled, out),
+            Entry::Compaction(entry) => {
+                if let CompactionEntry::Done(compacted) = entry {
+                    self.spend(compacted.usage.as_ref());
+                }
+                self.custom_fact(fact, out);
+            }
+            Entry::Hook(_)
+            | Entry::Input(InputEntry::Blocked(_))
+            | Entry::Program(_)
+            | Entry::Turn(TurnEntry::Interrupted(_)) => self.custom_fact(fact, out),
+            Entry::Session(_)
+            | Entry::Input(InputEntry::Queued(_) | InputEntry::Accepted(_))
+            | Entry::Turn(TurnEntry::Opened(_))
+            | Entry::Context(_) => {}
+        }
+    }
+
+    fn sample(&mut self, fact: &Recorded, entry: SampleEntry<'_>, out: &mut Vec<Agui>) {
+        match entry {
+            SampleEntry::Started(started) => {
                 self.close(out);
                 let step_name = match started.attempt {
                     0 | 1 => format!("sample {}", started.sample),
@@ -255,54 +266,46 @@ impl Projection {
                 self.sample = Some(Sample::new(fact.seq, step_name));
                 self.open(out);
             }
-            Fact::ItemAdded(added) => self.item(fact.seq, added.started, &added.item, out),
-            Fact::SampleEnded(ended) => {
+            SampleEntry::Content { started, part } => {
+                let Some(sample) = streams(&mut self.sample, started) else {
+                    return;
+                };
+                match part {
+                    ContentPart::Text(text) => sample.item(fact.seq, Kind::Text, text, out),
+                    ContentPart::Refusal(text) => sample.item(fact.seq, Kind::Refusal, text, out),
+                    ContentPart::Reasoning(item) => {
+                        let text = Arc::from(item.text.as_str());
+                        sample.item(fact.seq, Kind::Reasoning, &text, out);
+                    }
+                }
+            }
+            SampleEntry::Ended(ended) => {
                 self.spend(ended.usage.as_ref());
                 self.close(out);
                 self.pause(out);
             }
-            Fact::SampleCut(cut) => self.cut(fact, cut, out),
-            Fact::ApprovalAsked(asked) => {
-                if let Some(call) = self.calls.get_mut(&asked.call) {
-                    call.asked = Some(Question {
-                        digest: asked.arguments,
-                        deadline: asked.deadline,
-                    });
-                }
-                self.pause(out);
-            }
-            Fact::ApprovalAnswered(answered) => {
-                if let Some(call) = self.calls.get_mut(&answered.call) {
-                    call.asked = None;
-                }
-                self.custom_fact(fact, out);
-            }
-            Fact::ProgramCalled(called) => self.called(fact.seq, called, out),
-            Fact::CallObserved(observed) => {
-                self.calls.remove(&observed.call);
+            SampleEntry::Cut(cut) => self.cut(fact, cut, out),
+        }
+    }
+
+    fn call(&mut self, fact: &Recorded, id: CallId, entry: CallEntry<'_>, out: &mut Vec<Agui>) {
+        match entry {
+            CallEntry::Proposed(source, item) => self.proposed(id, source, item, out),
+            CallEntry::Asked(_) => self.pause(out),
+            CallEntry::Answered(_) => self.custom_fact(fact, out),
+            CallEntry::Observed(observed) => {
+                self.parents.remove(&id);
                 let status = json!({"status": observed.observation.status});
                 out.push(Agui::ToolCallResult {
                     message_id: fact.seq.to_string(),
-                    tool_call_id: observed.call.to_string(),
+                    tool_call_id: id.to_string(),
                     content: observed.observation.output.clone(),
                     role: "tool",
                     metadata: Metadata::from([("windlass", status)]),
                 });
                 self.pause(out);
             }
-            Fact::Compacted(compacted) => {
-                self.spend(compacted.usage.as_ref());
-                self.custom_fact(fact, out);
-            }
-            Fact::HooksAsked(_)
-            | Fact::HookDecided(_)
-            | Fact::CompactionStarted(_)
-            | Fact::CompactionFailed(_)
-            | Fact::InputBlocked(_)
-            | Fact::ProgramRun(_)
-            | Fact::InterruptRequested(_) => self.custom_fact(fact, out),
-            Fact::TurnSettled(settled) => self.settle(settled, out),
-            _ => {}
+            CallEntry::Decided(_) | CallEntry::Started(_) | CallEntry::Reconciling(_) => {}
         }
     }
 
@@ -332,36 +335,24 @@ impl Projection {
         }
     }
 
-    fn item(&mut self, seq: Seq, started: Seq, item: &Item, out: &mut Vec<Agui>) {
-        let Some(sample) = self
-            .sample
-            .as_mut()
-            .filter(|sample| sample.started == started)
-        else {
-            return;
+    /// Tells of a call; one that a program makes is told like one of the answer.
+    fn proposed(&mut self, id: CallId, source: CallSource, item: &CallItem, out: &mut Vec<Agui>) {
+        let parent = match source {
+            CallSource::Sample(started) => streams(&mut self.sample, started).map(|sample| {
+                sample.item(Seq(id.0), Kind::Call, &Arc::from(""), out);
+                sample.parent()
+            }),
+            CallSource::Program(program) => self.parents.get(&program).cloned(),
         };
-        match item {
-            Item::Text { text } => sample.item(seq, Kind::Text, text, out),
-            Item::Refusal { text } => sample.item(seq, Kind::Refusal, text, out),
-            Item::Reasoning(reasoning) => {
-                let text = Arc::from(reasoning.text.as_str());
-                sample.item(seq, Kind::Reasoning, &text, out);
-            }
-            Item::Call(call) => {
-                sample.item(seq, Kind::Call, &Arc::from(""), out);
-                let call = Call::told(seq, call, sample.parent(), None, out);
-                self.calls.insert(CallId(seq.0), call);
-            }
+        if let Some(parent) = parent {
+            question::propose(id, item, &parent, out);
+            self.parents.insert(id, parent);
         }
     }
 
-    /// A program calls a tool: that is told like a call of the answer.
-    fn called(&mut self, seq: Seq, called: &ProgramCalled, out: &mut Vec<Agui>) {
-        if let Some(parent) = self.calls.get(&called.program).map(|call| &call.parent) {
-            let (program, parent) = (Some(called.program), parent.clone());
-            let call = Call::told(seq, &called.item, parent, program, out);
-            self.calls.insert(CallId(seq.0), call);
-        }
+    /// The latest answer of the turn that is told.
+    fn answer(&self) -> Option<&SampleView> {
+        self.view.turn().map(|turn| &turn.sample)
     }
 
     /// Ends what is open of the sample.
@@ -384,14 +375,8 @@ impl Projection {
             return;
         };
         let open = sample.close(out);
-        let stands = |seq: Seq| match cut.stands {
-            Stands::Nothing => false,
-            Stands::Through { item } => seq <= item,
-            Stands::Said => true,
-        };
-        self.calls
-            .retain(|call, _| call.0 < cut.started.0 || stands(Seq(call.0)));
-        let fallen = sample.told.iter().filter(|(seq, _)| !stands(*seq));
+        let told = sample.told.iter();
+        let fallen = told.filter(|(seq, _)| !cut.stands.includes(*seq));
         let mut fallen: Vec<_> = fallen.map(|(_, message)| message.clone()).collect();
         if cut.stands != Stands::Said {
             fallen.extend(open);
@@ -407,17 +392,17 @@ impl Projection {
 
     /// Ends the run where nothing goes on without a person.
     fn pause(&mut self, out: &mut Vec<Agui>) {
-        if self.sample.is_some() || self.paused || !question::wait(&self.calls) {
+        let waits = self.answer().is_some_and(SampleView::waits_for_people);
+        if self.sample.is_some() || self.paused || !waits {
             return;
         }
         self.paused = true;
         let Some(run) = self.run.take() else {
             return;
         };
-        let open = self.calls.iter();
-        let interrupts = open.filter_map(|(id, call)| call.interrupt(*id));
+        let open = self.answer().into_iter().flat_map(SampleView::open_calls);
         let outcome = Finish::Interrupt {
-            interrupts: interrupts.collect(),
+            interrupts: open.filter_map(question::interrupt).collect(),
         };
         self.before = Some(run.id.clone());
         self.finish(run, outcome, None, out);
@@ -435,7 +420,7 @@ impl Projection {
 
     fn settle(&mut self, settled: &TurnSettled, out: &mut Vec<Agui>) {
         self.close(out);
-        self.calls.clear();
+        self.parents.clear();
         (self.settled, self.before) = (self.turn.take(), None);
         let Some(run) = self.run.take() else {
             return;
@@ -486,12 +471,27 @@ impl Projection {
     }
 }
 
-/// The turn of a fact.
-fn turn(fact: &Recorded) -> Option<TurnId> {
-    if let Fact::TurnOpened(_) = &fact.fact {
-        return Some(TurnId(fact.seq.0));
-    }
-    fact.turn
+/// The sample that is told, if it is this one.
+fn streams(sample: &mut Option<Sample>, started: Seq) -> Option<&mut Sample> {
+    sample.as_mut().filter(|sample| sample.started == started)
+}
+
+/// Whether something goes on without a person.
+fn goes_on(entry: Entry<'_>) -> bool {
+    matches!(
+        entry,
+        Entry::Turn(TurnEntry::Opened(_) | TurnEntry::Settled(_))
+            | Entry::Sample(SampleEntry::Started(_) | SampleEntry::Content { .. })
+            | Entry::Compaction(CompactionEntry::Started(_))
+            | Entry::Call(
+                _,
+                CallEntry::Proposed(..)
+                    | CallEntry::Answered(_)
+                    | CallEntry::Started(_)
+                    | CallEntry::Reconciling(_)
+                    | CallEntry::Observed(_)
+            )
+    )
 }
 
 /// A name that serde gives.

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 use windlass_engine::core::{
-    Because, ContextPart, Delivery, Fact, Hold, InputId, InputQueued, Recorded, Seq, TurnId,
+    Because, ContextPart, Delivery, Entry, Fact, Hold, InputEntry, InputId, InputQueued, Recorded,
+    Seq, TurnEntry, TurnId,
 };
 use windlass_engine::{Send, StartError};
 
@@ -383,32 +384,30 @@ pub(crate) async fn one(
 
 impl Became {
     /// Takes the next fact, and says whether that settles it.
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "a new fact says something of inputs only on purpose"
-    )]
     fn take(&mut self, fact: &Recorded) -> bool {
-        match &fact.fact {
-            Fact::TurnOpened(_) if opens_for(fact, self.input) => {
-                self.turn = Some(TurnId(fact.seq.0));
-            }
-            Fact::TurnSettled(settled) if settled.waiting.contains(&self.input) => {
-                self.turn = None;
-            }
-            Fact::InputAccepted(accepted) if accepted.input == self.input => {
-                self.state = InputState::Accepted;
-                self.turn = fact.turn;
-                return true;
-            }
-            Fact::InputBlocked(blocked) if blocked.input == self.input => {
-                self.state = InputState::Blocked;
-                self.turn = fact.turn;
-                self.reason = Some(blocked.reason.clone());
-                return true;
-            }
-            _ => {}
+        let entry = Entry::of(fact);
+        if opens_for(fact, self.input) {
+            self.turn = Some(TurnId(fact.seq.0));
         }
-        false
+        if let Entry::Turn(TurnEntry::Settled(settled)) = entry
+            && settled.waiting.contains(&self.input)
+        {
+            self.turn = None;
+        }
+        if let Entry::Input(InputEntry::Accepted(input)) = entry
+            && input == self.input
+        {
+            self.state = InputState::Accepted;
+            self.turn = fact.turn;
+        }
+        if let Entry::Input(InputEntry::Blocked(blocked)) = entry
+            && blocked.input == self.input
+        {
+            self.state = InputState::Blocked;
+            self.turn = fact.turn;
+            self.reason = Some(blocked.reason.clone());
+        }
+        self.state != InputState::Waiting
     }
 }
 

@@ -8,11 +8,12 @@ use axum::response::IntoResponse;
 use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
+use windlass_engine::Event;
 use windlass_engine::core::{
-    Because, Fact, InputId, Outcome, Recorded, Seq, Spent, Timestamp, TurnId,
+    Because, Entry, Fact, InputId, Outcome, Recorded, Seq, Spent, Timestamp, TurnEntry, TurnId,
+    TurnView, View,
 };
 use windlass_engine::ports::LogStore;
-use windlass_engine::{Event, TurnFold};
 
 use super::describe::answers::{BadCursor, Conflict, NoSession, NoTurn};
 use super::describe::shapes::{OutcomeShape, SpentShape};
@@ -87,51 +88,35 @@ pub(crate) struct Turns {
     next: Option<Seq>,
 }
 
-/// A turn that is being folded.
-struct Folding {
-    fold: TurnFold,
-    turn: Turn,
-}
-
-impl Folding {
-    /// Of the turn that this fact opens, if it opens one.
-    fn open(fact: &Recorded) -> Option<Self> {
-        let Fact::TurnOpened(opened) = &fact.fact else {
-            return None;
-        };
-        let input = if let Because::Opened { input } = opened.because {
+impl Turn {
+    /// Tells a turn; `None` where the view began after its opening.
+    fn of(view: &TurnView) -> Option<Self> {
+        let (opened, because) = view.opened?;
+        let input = if let Because::Opened { input } = because {
             Some(input)
         } else {
             None
         };
-        let turn = TurnId(fact.seq.0);
+        let settled = view.settled.as_ref();
         Some(Self {
-            fold: TurnFold::new(turn),
-            turn: Turn {
-                turn,
-                input,
-                state: TurnState::Running,
-                opened: fact.ts,
-                settled: None,
-                outcome: None,
-                answer: None,
-                spent: None,
+            turn: view.id,
+            input,
+            state: match settled {
+                None => TurnState::Running,
+                Some(_) => TurnState::Settled,
             },
+            opened,
+            settled: settled.map(|end| end.at),
+            outcome: settled.map(|end| end.fact.outcome.clone()),
+            answer: settled.map(|_| view.sample.answer()),
+            spent: settled.map(|end| end.fact.spent),
         })
     }
+}
 
-    /// Takes the next fact, and says whether the turn has ended with it.
-    fn take(&mut self, fact: &Arc<Recorded>) -> bool {
-        let Some(report) = self.fold.take(fact) else {
-            return false;
-        };
-        self.turn.state = TurnState::Settled;
-        self.turn.settled = Some(fact.ts);
-        self.turn.outcome = Some(report.outcome);
-        self.turn.answer = Some(report.answer);
-        self.turn.spent = Some(report.spent);
-        true
-    }
+/// Applies the next fact, and says whether a turn has ended with it.
+fn ends(view: &mut View, fact: &Recorded) -> bool {
+    matches!(view.apply(fact), Entry::Turn(TurnEntry::Settled(_)))
 }
 
 /// What is told of turns.
@@ -180,17 +165,14 @@ async fn states(
     limit: usize,
 ) -> Result<Turns, Problem> {
     let (mut turns, mut bytes) = (Vec::new(), 0_usize);
-    let mut open: Option<Folding> = None;
+    let mut view = View::default();
     loop {
         let facts = read(store, seen, after, PAGE).await?;
-        let ends = facts.len() < PAGE;
+        let last = facts.len() < PAGE;
         for fact in facts {
             after = fact.seq;
-            if open.is_none() {
-                open = Folding::open(&fact);
-            }
-            let ended = open.as_mut().is_some_and(|open| open.take(&fact));
-            let Some(Folding { turn, .. }) = open.take_if(|_| ended) else {
+            let ended = ends(&mut view, &fact);
+            let Some(turn) = view.turn().filter(|_| ended).and_then(Turn::of) else {
                 continue;
             };
             bytes = bytes.saturating_add(turn.answer.as_ref().map_or(0, String::len));
@@ -200,8 +182,9 @@ async fn states(
                 return Ok(Turns { turns, next });
             }
         }
-        if ends {
-            turns.extend(open.map(|open| open.turn));
+        if last {
+            let open = view.turn().filter(|turn| turn.settled.is_none());
+            turns.extend(open.and_then(Turn::of));
             return Ok(Turns { turns, next: None });
         }
     }
@@ -234,13 +217,15 @@ pub(crate) async fn one(
     let store = seen.caller.tenant.store.as_ref();
     let mut after = Seq(turn.saturating_sub(1));
     let mut facts = read(store, &seen, after, PAGE).await?;
+    let mut view = View::default();
     let first = facts.first().filter(|fact| fact.seq == Seq(turn));
-    let mut folding = first
-        .and_then(|fact| Folding::open(fact))
-        .ok_or_else(no_turn)?;
+    let opens = first.is_some_and(|fact| matches!(fact.fact, Fact::TurnOpened(_)));
+    if !opens {
+        return Err(no_turn());
+    }
     let mut settled = false;
     loop {
-        settled |= facts.iter().any(|fact| folding.take(fact));
+        settled |= facts.iter().any(|fact| ends(&mut view, fact));
         after = facts.last().map_or(after, |fact| fact.seq);
         if settled || facts.len() < PAGE {
             break;
@@ -248,20 +233,21 @@ pub(crate) async fn one(
         facts = read(store, &seen, after, PAGE).await?;
     }
     if let (false, Some(until)) = (settled, until) {
-        follow(&app, &seen, &mut folding, after, until).await?;
+        follow(&app, &seen, &mut view, after, until).await?;
     }
     let mut headers = HeaderMap::new();
     if let Some(applied) = wait.applied().and_then(|said| said.parse().ok()) {
         headers.insert("preference-applied", applied);
     }
-    Ok((headers, Json(folding.turn)))
+    let turn = view.turn().and_then(Turn::of).ok_or_else(no_turn)?;
+    Ok((headers, Json(turn)))
 }
 
 /// Follows a turn to its end, or until it is time, or until the server goes away.
 async fn follow(
     app: &App,
     seen: &Seen<Read>,
-    folding: &mut Folding,
+    view: &mut View,
     after: Seq,
     until: Instant,
 ) -> Result<(), Problem> {
@@ -269,7 +255,7 @@ async fn follow(
     let ended = async {
         loop {
             match watch.next().await {
-                Ok(Event::Fact(fact)) if folding.take(&fact) => return Ok(()),
+                Ok(Event::Fact(fact)) if ends(view, &fact) => return Ok(()),
                 Ok(Event::Ended(_)) => return Ok(()),
                 Ok(Event::Fact(_) | Event::Live(_) | Event::Lagged { .. }) => {}
                 Err(error) => return Err(failure::store(&error)),
@@ -287,10 +273,9 @@ async fn read(
     seen: &Seen<Read>,
     after: Seq,
     limit: usize,
-) -> Result<Vec<Arc<Recorded>>, Problem> {
+) -> Result<Vec<Recorded>, Problem> {
     let facts = store.read(&seen.id, after, limit).await;
-    let facts = facts.map_err(|error| failure::store(&error))?;
-    Ok(facts.into_iter().map(Arc::new).collect())
+    facts.map_err(|error| failure::store(&error))
 }
 
 pub(super) fn no_turn() -> Problem {

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 
 use xtask::step::{cargo, step};
 
-/// Store to sweep.
+/// Store that the sweep runs over.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Store {
     File,

@@ -15,7 +15,7 @@ use crate::say::say;
 pub struct StepFailed {
     /// Name of the step.
     pub step: String,
-    /// Command as printed.
+    /// Command line as printed before the step.
     pub shown: String,
     /// Exit code; 1 after a signal.
     pub code: i32,

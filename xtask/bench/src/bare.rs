@@ -1,4 +1,4 @@
-//! The bare loop: what an agent turn costs with good libraries and no engine.
+//! The bare loop: an agent turn with good libraries and without an engine.
 //!
 //! reqwest, eventsource-stream and serde; the whole history is serialised for every request. It
 //! knows no limits, no retries, no interruption and no recovery. With a file it appends and syncs
@@ -20,7 +20,7 @@ use crate::wire::{
     tools,
 };
 
-/// A client with what all of its turns share.
+/// Client with the state that its turns share.
 #[derive(Debug)]
 pub(crate) struct Bare {
     client: reqwest::Client,
@@ -171,7 +171,7 @@ impl Answered {
     }
 }
 
-/// Messages in memory and, where there is a file, each of them on disk before the next step.
+/// Messages in memory and, with a file, on disk before the next step.
 struct History {
     messages: Vec<Message>,
     file: Option<File>,

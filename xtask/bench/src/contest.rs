@@ -1,4 +1,4 @@
-//! One contestant on one course, in a process of its own, and what it took.
+//! One contestant on one course, in a process of its own, and its cost.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -36,7 +36,7 @@ pub(crate) struct Course {
     /// Turns before the metered ones.
     #[arg(long)]
     pub(crate) warmup: usize,
-    /// An empty folder, for those who write.
+    /// Empty folder for contestants that write.
     #[arg(long)]
     pub(crate) dir: PathBuf,
 }
@@ -99,7 +99,7 @@ enum Runner {
     Socket(Box<(Arc<Marked>, Contender)>),
 }
 
-/// Runs a course in this process and prints what it took as one line of JSON.
+/// Runs a course in this process and prints the cost as one line of JSON.
 ///
 /// # Errors
 /// At the first thing that goes wrong.

@@ -28,7 +28,7 @@ pub(crate) enum Keep {
     In(Arc<dyn LogStore>),
 }
 
-/// An engine with what all of its turns share.
+/// Engine with the state that its turns share.
 #[derive(Clone)]
 pub(crate) struct Contender {
     provider: Arc<dyn Provider>,
@@ -203,7 +203,7 @@ async fn hear(events: &mut EventStream, on_text: OnText<'_>) -> anyhow::Result<T
     }
 }
 
-/// Counts what a fact says; answers whether it is the last one of the turn.
+/// Counts a fact and returns true for the last one of the turn.
 fn take(told: &mut Told, fact: &Fact) -> anyhow::Result<bool> {
     if let Fact::SampleStarted(_) = fact {
         told.answer.clear();

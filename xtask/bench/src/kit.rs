@@ -48,7 +48,7 @@ pub(crate) fn file(dir: &Path) -> anyhow::Result<Arc<dyn LogStore>> {
     Ok(Arc::new(FileStore::open(dir.to_owned())?))
 }
 
-/// A store of this kind in this folder, opened where it may block.
+/// Opens a store of this kind in this folder, on a thread that may block.
 ///
 /// # Errors
 /// When it cannot be opened.

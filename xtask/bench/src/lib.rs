@@ -56,7 +56,7 @@ enum Role {
     /// Speaks at a pace until its standard input ends.
     #[command(hide = true)]
     Speaking,
-    /// Runs one contestant over one course and prints what it took.
+    /// Run one contestant over one course and print the cost
     #[command(hide = true)]
     Contest(Course),
     /// Measures stores against bare loops over the same medium.

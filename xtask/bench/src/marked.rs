@@ -20,7 +20,7 @@ pub(crate) struct Marked {
 }
 
 impl Marked {
-    /// Marks what this provider is asked.
+    /// Wraps a provider and meters the process before each request.
     pub(crate) fn new(inner: Arc<dyn Provider>) -> Self {
         Self {
             inner,
@@ -29,7 +29,7 @@ impl Marked {
         }
     }
 
-    /// The same, and counts how many samples went out with only what was new.
+    /// Wraps a provider and counts requests that send new items only.
     pub(crate) fn counting(inner: Arc<dyn Provider>) -> Self {
         let rests = Some(Arc::default());
         Self {

@@ -164,7 +164,7 @@ struct Round {
     whole: Option<Pair>,
 }
 
-/// Measures, prints, and answers whether all targets were met.
+/// Measures, prints, and returns true if all targets are met.
 ///
 /// # Errors
 /// When a contestant fails.
@@ -248,7 +248,7 @@ impl Measure {
         })
     }
 
-    /// Prints what the rounds came to; answers whether the target was met.
+    /// Prints the result of the rounds and returns true if the target is met.
     fn report(&self, rounds: &[Round]) -> anyhow::Result<bool> {
         let Self {
             letter,
@@ -274,7 +274,7 @@ impl Measure {
     }
 }
 
-/// The ratios of some pairs, and how they are told.
+/// Ratios of some pairs, as printed.
 fn compared(pairs: &[Pair], unit: &str) -> anyhow::Result<(Spread, String)> {
     let spread = |number: fn(&Pair) -> f64| {
         Spread::of(pairs.iter().map(number).collect()).context("no round was run")
@@ -284,7 +284,7 @@ fn compared(pairs: &[Pair], unit: &str) -> anyhow::Result<(Spread, String)> {
     Ok((ratio, format!("{ours} {unit} : {theirs} {unit} = {ratio}")))
 }
 
-/// A cost of one of many, in units of so many nanoseconds.
+/// Divides a cost by a count, in the given unit.
 fn per(ns: u64, count: u64, unit_ns: f64) -> f64 {
     ns as f64 / count.max(1) as f64 / unit_ns
 }

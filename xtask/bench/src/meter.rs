@@ -1,4 +1,4 @@
-//! Meters: what a process has taken, as the kernel counts it.
+//! Meters: resources of a process as the kernel counts them.
 
 use std::fs;
 use std::time::Duration;
@@ -106,7 +106,7 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A field of `/proc/self/status`; 0 where there is none.
+/// Reads a field of `/proc/self/status`; 0 without it.
 fn status_kb(field: &str) -> u64 {
     number("/proc/self/status", field)
 }

@@ -27,7 +27,7 @@ use crate::scripted::Scripted;
 use arguments::{Arguments, Mode};
 use xtask::say::say;
 
-/// The session that `prep` writes and `resume` takes up.
+/// Session that `prep` writes and `resume` continues.
 const SESSION: &str = "resume";
 
 /// Runs the program with these arguments.
@@ -124,7 +124,7 @@ async fn turns(arguments: Arc<Arguments>) -> anyhow::Result<Metered> {
     })
 }
 
-/// Takes turns until all are taken.
+/// Runs turns until none is left.
 async fn work(
     contender: Contender,
     arguments: Arc<Arguments>,
@@ -145,7 +145,7 @@ async fn work(
     }
 }
 
-/// Writes a session of so many items. Answers how many it has.
+/// Writes a session with at least this many items and returns their number.
 async fn prep(arguments: &Arguments) -> anyhow::Result<usize> {
     let keep = keep(arguments)?;
     // A prompt, calls with their results, an answer.

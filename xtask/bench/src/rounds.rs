@@ -1,4 +1,4 @@
-//! Rounds: ratios, and what a row of them comes to.
+//! Rounds: ratios and their median.
 
 use std::fmt;
 

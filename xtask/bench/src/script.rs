@@ -1,4 +1,4 @@
-//! Scripts: what the model server answers, as a pure function of a request.
+//! Scripts: answers of the model server as a pure function of a request.
 //!
 //! The model's name is the script. `tools-N` asks for the tool `echo` N times, once an answer,
 //! and then says two words; `tools-N@oB` asks for results of B bytes; `text-T` says T words, one a
@@ -48,7 +48,7 @@ pub(crate) enum Script {
 /// Answer to one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Answer {
-    /// The call of this number, for so many bytes.
+    /// Call of this number, with the length of its result.
     Call(usize, usize),
     /// Answer of this many words.
     Words(usize),

@@ -66,7 +66,7 @@ impl ServerProcess {
     /// Starts this program as a server.
     ///
     /// # Errors
-    /// When it cannot be started or does not say where it listens.
+    /// When it cannot be started or does not print its address.
     pub(crate) fn start() -> anyhow::Result<Self> {
         let mut child = Command::new(std::env::current_exe()?)
             .arg("scripts")
@@ -168,7 +168,7 @@ async fn read(request: Request<Incoming>) -> anyhow::Result<Answer> {
     asked(&body.to_bytes())
 }
 
-/// Answers that were given before, kept ready.
+/// Cache of rendered answers.
 #[derive(Debug, Default)]
 struct Ready(Mutex<HashMap<Answer, Bytes>>);
 
@@ -186,7 +186,7 @@ impl Ready {
     }
 }
 
-/// A body that is written in pieces, and whose length is not told beforehand: a stream's way.
+/// Body that is written in chunks without a content length, as a stream is.
 #[derive(Default)]
 struct Writes(Bytes);
 

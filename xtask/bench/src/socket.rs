@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 
 use crate::script::{Answer, PAYLOAD, Script};
 
-/// The connection that a request asks to switch, and the response that lets it.
+/// Connection that a request upgrades, with the response that accepts it.
 pub(crate) fn switched<B: Default>(
     request: &mut Request<Incoming>,
 ) -> Option<(OnUpgrade, Response<B>)> {
@@ -35,7 +35,7 @@ pub(crate) fn switched<B: Default>(
 /// Answers until the client closes.
 ///
 /// # Errors
-/// When the client says what no client of the bench says.
+/// When the client sends a message that no client of the bench sends.
 pub(crate) async fn serve(upgrade: OnUpgrade) -> anyhow::Result<()> {
     let io = TokioIo::new(upgrade.await.context("switching to a WebSocket")?);
     let mut socket = WebSocketStream::from_raw_socket(io, Role::Server, None).await;

@@ -1,4 +1,4 @@
-//! The wire as the bare loop sees it: Chat Completions with plain serde types, nothing kept back.
+//! Chat Completions as the bare loop uses it, with plain serde types.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

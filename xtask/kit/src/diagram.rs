@@ -12,7 +12,7 @@ use xtask::step::root;
 /// Task for the chart.
 #[derive(Debug, Args)]
 pub(super) struct Plan {
-    /// Writes nothing, and fails when the page is not what would be drawn.
+    /// Write nothing; fail if the page differs from the chart
     #[arg(long)]
     check: bool,
 }
@@ -20,7 +20,7 @@ pub(super) struct Plan {
 /// Path of the chart.
 const PAGE: &str = "docs/state-chart.md";
 
-/// Draws the chart, or checks it. Answers whether it is as it should be.
+/// Draws the chart or checks it, and returns true if it is right.
 ///
 /// # Errors
 /// When the table or the page cannot be read or written.

@@ -21,10 +21,10 @@ pub(super) struct Plan {
     /// A file of bounded worlds to explore instead of the kit's own; nothing is reviewed then.
     #[arg(long)]
     worlds: Option<PathBuf>,
-    /// Only the world of this name; whether a reviewed way is gone is then not asked.
+    /// Explore one world only; reviewed transitions that are gone are not reported then
     #[arg(long)]
     only: Option<String>,
-    /// States of each world at most; by default what the world itself says.
+    /// Most states of each world; each has a default
     #[arg(long)]
     states: Option<usize>,
     /// Leaves out the laws over all prefixes of a log.
@@ -33,12 +33,12 @@ pub(super) struct Plan {
     /// Worlds that are explored at the same time.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
-    /// Writes what was taken as the reviewed table. Read the difference before you keep it.
+    /// Write the transitions found as the reviewed table; read the difference before you keep it
     #[arg(long)]
     bless: bool,
 }
 
-/// Explores the bounded worlds. Answers whether all held.
+/// Explores the bounded worlds and returns true if all laws hold.
 ///
 /// # Errors
 /// When the worlds or the table cannot be read or written.
@@ -93,7 +93,7 @@ pub(super) fn run(plan: &Plan) -> anyhow::Result<bool> {
 /// Result of one world.
 type Found = Result<(Covered, Coverage), Box<Failure>>;
 
-/// Explores worlds, several at a time, and tells of each as it ends. Answers in their order.
+/// Explores several worlds at a time, reports each as it ends, and returns the results in order.
 fn search(plan: &Plan, worlds: &[Bounded]) -> Vec<Found> {
     let next = AtomicUsize::new(0);
     let worker = || {
@@ -188,7 +188,7 @@ fn bless(coverage: &Coverage) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// Holds what was taken against the reviewed table.
+/// Compares the transitions found with the reviewed table.
 fn review(plan: &Plan, coverage: &Coverage) -> anyhow::Result<bool> {
     let path = root().join(REVIEWED);
     let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;

@@ -18,14 +18,14 @@ use xtask::say::{complain, say};
 /// Task for the golden logs.
 #[derive(Debug, Args)]
 pub(super) struct Plan {
-    /// Check all of them; so it does when told nothing.
+    /// Check all of them, the default
     #[arg(long, conflicts_with = "add")]
     check: bool,
     /// Add one: its name, and a file with a log (as `windlass export` writes it) or with a script
     /// of a simulated world.
     #[arg(long, num_args = 2, value_names = ["NAME", "FILE"])]
     add: Option<Vec<String>>,
-    /// Also rehearse the logs of so many random worlds.
+    /// Also replay the logs of this many random worlds
     #[arg(long, default_value_t = 0, conflicts_with = "add")]
     worlds: u64,
     /// The folder of the logs [default: that of the kit].
@@ -33,7 +33,7 @@ pub(super) struct Plan {
     folder: Option<PathBuf>,
 }
 
-/// Checks the golden logs, or adds one. Answers whether all holds.
+/// Checks the golden logs or adds one, and returns true if all hold.
 ///
 /// # Errors
 /// When they cannot be read, or the new one cannot be added.
@@ -115,7 +115,7 @@ fn as_meant(name: &str, told: &Rehearsed) -> bool {
     seqs == meant && told.different == seqs.len() as u64 && told.requested.is_empty()
 }
 
-/// Rehearses the logs of random worlds: today's engine decides as it just did.
+/// Replays the logs of random worlds: the engine decides as it just did.
 fn worlds(count: u64) -> anyhow::Result<bool> {
     if count == 0 {
         return Ok(true);

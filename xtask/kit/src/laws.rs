@@ -35,7 +35,7 @@ pub(super) struct Plan {
     /// Steps of a world at most.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u16).range(1..))]
     steps: u16,
-    /// Worlds that are looked at at the same time; by default as many as there are processors.
+    /// Worlds to run at the same time; one for each processor by default
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=64), conflicts_with = "watch")]
     jobs: Option<u16>,
     /// Goes on after a world in which a law breaks, and says which laws broke at that moment, over
@@ -47,7 +47,7 @@ pub(super) struct Plan {
     script: Vec<PathBuf>,
 }
 
-/// Checks the laws in random worlds. Answers whether all held.
+/// Checks the laws in random worlds and returns true if all hold.
 ///
 /// # Errors
 /// When a world cannot be made.
@@ -98,7 +98,7 @@ fn world(strategy: &impl Strategy<Value = Script>, seed: u64) -> Result<u64, Str
 struct Looked {
     worlds: u64,
     facts: u64,
-    /// The first seed in whose world something broke, and what.
+    /// First seed whose world breaks a law, with the breach.
     first: Option<(u64, String)>,
 }
 
@@ -191,7 +191,7 @@ struct Watched {
 struct Count {
     /// In how many scripts, worlds, facts and streams.
     times: u64,
-    /// The first of them, and what breaks the law in it.
+    /// First of them, with the breach.
     first: String,
 }
 

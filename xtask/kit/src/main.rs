@@ -14,7 +14,7 @@ use clap::{Parser, Subcommand};
 
 use xtask::say::complain;
 
-/// Runs what the test kit holds the core to.
+/// Run the test kit's searches and simulations
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Arguments {
@@ -25,15 +25,15 @@ struct Arguments {
 /// Task of the kit.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Draws the state chart.
+    /// Draw the state chart
     Diagram(diagram::Plan),
-    /// Goes through every state of the bounded worlds.
+    /// Search every state of the bounded worlds
     Explore(explore::Plan),
-    /// Checks the laws in random worlds and says which are broken.
+    /// Check the laws in random worlds
     Laws(laws::Plan),
-    /// Checks the golden logs, or adds one.
+    /// Check the golden logs, or add one
     Golden(golden::Plan),
-    /// Simulates many sessions over a faulty log and says what was covered.
+    /// Simulate many sessions over a faulty log
     Sim(sim::Plan),
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Change {
     pub(super) file: String,
     /// Defect that the change causes, in one sentence.
     pub(super) why: String,
-    /// The text that it takes the place of; it stands once in the file.
+    /// Text to replace; the file has it exactly once.
     pub(super) from: String,
     /// The text that comes in its place.
     pub(super) to: String,

@@ -199,7 +199,7 @@ fn start(program: &Program, number: u32) -> anyhow::Result<Child> {
     command.spawn().with_context(|| format!("starting {shown}"))
 }
 
-/// Reads what a test program says until it ends or a test fails: that test, and the last that began.
+/// Reads the output of a test program until it ends or a test fails; returns that test, and the last that began.
 fn watch(child: &mut Child) -> (Option<String>, String) {
     let mut last = String::new();
     let Some(out) = child.stdout.take() else {

@@ -81,7 +81,7 @@ fn one() -> usize {
 #[derive(Debug, Default)]
 struct Outcome {
     missed: BTreeMap<String, usize>,
-    /// Those that a test killed, that did not come to an end, or that do not build.
+    /// Mutations that a test killed, that timed out, or that do not build.
     gone: BTreeMap<String, usize>,
     /// Number of mutations killed by a test.
     killed: usize,
@@ -213,7 +213,7 @@ impl Outcome {
         }
     }
 
-    /// Adds what cargo-mutants has found.
+    /// Adds the results of cargo-mutants.
     fn read(&mut self, folder: &Path) -> anyhow::Result<()> {
         for file in ["missed.txt", "caught.txt", "timeout.txt", "unviable.txt"] {
             let path = folder.join(file);
@@ -282,7 +282,7 @@ impl Outcome {
             .collect()
     }
 
-    /// Reasons for what this run has looked at and killed.
+    /// Returns reasons for mutations that this run killed.
     fn stale<'a>(&self, reasons: &'a [Survivor]) -> Vec<&'a str> {
         let stale = reasons.iter().filter(|reason| {
             let alive = self.missed.get(&reason.mutant).copied().unwrap_or(0);

@@ -43,7 +43,7 @@ const ROUNDS: usize = 12;
 pub(super) struct Program {
     pub(super) name: String,
     pub(super) path: PathBuf,
-    /// The package's folder, where its tests run.
+    /// Folder of the package, in which its tests run.
     pub(super) folder: PathBuf,
 }
 
@@ -174,7 +174,7 @@ struct Target {
     name: String,
 }
 
-/// The mutations that the compiler refuses; none, where it builds.
+/// Returns the mutations that the compiler rejects.
 fn check(copy: &Copy, target: &Path) -> anyhow::Result<BTreeSet<u32>> {
     let mut command = command(copy, target, "check");
     // What the compiler refuses is read, and not shown.
@@ -217,7 +217,7 @@ fn check(copy: &Copy, target: &Path) -> anyhow::Result<BTreeSet<u32>> {
     Ok(broken)
 }
 
-/// The mutations at a place; where it has none, those in the arms of the `match` that begins there.
+/// Returns the mutations at a position, or else those in the arms of the `match` that begins there.
 fn marked(
     copy: &Copy,
     span: &Spanned,
@@ -296,7 +296,7 @@ fn programs(copy: &Copy, target: &Path) -> anyhow::Result<Vec<Program>> {
     Ok(programs)
 }
 
-/// A cargo command over the copy. Its lints do not count: nobody reads what is written here.
+/// Command for cargo over the copy, without lints: nobody reads the generated code.
 fn command(copy: &Copy, target: &Path, verb: &str) -> Command {
     let mut command = cargo();
     command

@@ -73,7 +73,7 @@ fn is_hidden(name: &OsStr) -> bool {
     name.to_string_lossy().starts_with('.')
 }
 
-/// Makes `to` hold what `from` holds, but for what is left out, and nothing else.
+/// Makes `to` a copy of `from` without the excluded folders.
 fn sync(from: &Path, to: &Path, but: Option<&BTreeSet<PathBuf>>) -> anyhow::Result<()> {
     fs::create_dir_all(to).with_context(|| format!("making {}", to.display()))?;
     let reading = || format!("reading {}", from.display());
@@ -110,7 +110,7 @@ fn sync(from: &Path, to: &Path, but: Option<&BTreeSet<PathBuf>>) -> anyhow::Resu
     Ok(())
 }
 
-/// Copies a file where it differs: what is written anew is built anew.
+/// Copies a file only if it differs, so that cargo does not rebuild it.
 fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     let wanted = fs::read(from).with_context(|| format!("reading {}", from.display()))?;
     if fs::read(to).is_ok_and(|present| present == wanted) {

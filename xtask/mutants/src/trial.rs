@@ -20,7 +20,7 @@ use xtask::tools::target;
 /// Package and program that checks the laws.
 const KIT: &str = "xtask-kit";
 
-/// The longest that the laws may take over one mutation: a mutation may never come to an end.
+/// Time limit of the laws over one mutation, which may loop forever.
 const LONGEST: Duration = Duration::from_secs(600);
 /// Interval between two looks at a running check.
 const LOOK: Duration = Duration::from_millis(50);
@@ -180,7 +180,7 @@ fn watch(trial: &Trial, worlds: u64, scripts: &[&Path]) -> anyhow::Result<Child>
     child.with_context(|| format!("starting {shown}"))
 }
 
-/// Waits for the laws, and reads what they tell.
+/// Waits for the laws and reads their report.
 fn judge(trial: &Trial, mut child: Child) -> anyhow::Result<Watched> {
     let started = Instant::now();
     let status = loop {
@@ -209,7 +209,7 @@ fn read(status: ExitStatus, told: &str) -> anyhow::Result<Watched> {
         .with_context(|| format!("no law kills it: the kit ends with {status}, and tells {told:?}"))
 }
 
-/// Says what became of a mutation. Answers with what is wrong with that.
+/// Prints the result of a mutation and returns the fault, if it is one.
 fn conclude(mutant: &Mutant, watched: anyhow::Result<Watched>, built: Duration) -> Option<String> {
     let Mutant { law, change } = mutant;
     let name = &change.name;

@@ -1,4 +1,4 @@
-//! Clients of the server that is measured: plain sockets, and what is read from them.
+//! Clients of the measured server: plain sockets and the parsing of their bytes.
 
 use std::net::SocketAddr;
 
@@ -108,7 +108,7 @@ pub(super) struct Seen {
 }
 
 impl Reader {
-    /// Follows a session from now on. Reads until the server has said that it does.
+    /// Subscribes to a session and reads until the server confirms it.
     ///
     /// # Errors
     /// When the server refuses.
@@ -135,7 +135,7 @@ impl Reader {
         Ok(Self { socket, read })
     }
 
-    /// Reads until so many turns have ended, or the stream has.
+    /// Reads until this many turns have settled, or the stream ends.
     pub(super) async fn follow(&mut self, turns: u32) -> anyhow::Result<Seen> {
         let mut seen = Seen::default();
         while seen.settled < turns && !seen.lagged {

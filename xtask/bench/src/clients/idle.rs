@@ -1,4 +1,4 @@
-//! (a) What a session costs that has had a turn and is at rest, alone and with somebody who follows it.
+//! (a) Memory of an idle session that has had a turn, alone and with a subscriber.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ const OWN_FILES: u64 = 64;
 /// Time that memory has to settle before it is read.
 const REST: Duration = Duration::from_secs(3);
 
-/// Measures, prints, and answers whether the targets were met.
+/// Measures, prints, and returns true if the targets are met.
 pub(super) async fn measure(sessions: u32) -> anyhow::Result<bool> {
     say(format_args!(
         "(a) {sessions} sessions, each after one turn and at rest"
@@ -64,7 +64,7 @@ pub(super) async fn measure(sessions: u32) -> anyhow::Result<bool> {
     Ok(met)
 }
 
-/// Opens so many sessions, and runs a turn in each.
+/// Opens sessions and runs a turn in each.
 async fn opened(pair: &Pair, sessions: u32) -> anyhow::Result<Vec<String>> {
     let address = pair.server.address;
     let mut callers = JoinSet::new();

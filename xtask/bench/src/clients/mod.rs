@@ -1,7 +1,7 @@
-//! `cargo xtask bench server`: what sessions and subscribers cost a server, and how soon they hear.
+//! `cargo xtask bench server`: cost of sessions and subscribers, and latency of deltas.
 //!
 //! The server, the model and the clients are processes of their own on one machine, over loopback.
-//! Each target is printed with what was measured and whether it was met.
+//! Each target is printed with its measure and the verdict.
 
 mod client;
 mod idle;
@@ -35,7 +35,7 @@ pub(crate) struct Plan {
     only: Option<char>,
 }
 
-/// Measures, prints, and answers whether all targets were met.
+/// Measures, prints, and returns true if all targets are met.
 ///
 /// # Errors
 /// When a part of it fails.
@@ -59,7 +59,7 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<bool> {
     })
 }
 
-/// Ends the process once whoever started it is gone.
+/// Ends the process when its parent is gone.
 fn ends_with_input() {
     std::thread::spawn(|| {
         let _ended = std::io::stdin().lock().read_to_end(&mut Vec::new());
@@ -67,7 +67,7 @@ fn ends_with_input() {
     });
 }
 
-/// This program in another role, for as long as this is kept.
+/// Child process of this program in another role; ends on drop.
 struct Role {
     child: Child,
     /// Address that the server listens on.
@@ -159,7 +159,7 @@ impl Pair {
     }
 }
 
-/// Prints what was measured, and answers whether it is enough.
+/// Prints the measure and returns true if it is enough.
 fn judged(what: &str, met: bool) -> bool {
     say(format_args!(
         "  {what}: {}",

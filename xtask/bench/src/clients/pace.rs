@@ -1,4 +1,4 @@
-//! A model that speaks at a pace: each delta holds the moment at which it went out.
+//! A model that streams at a fixed pace: each delta holds its time of sending.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -87,7 +87,7 @@ fn chunk(text: &str, reason: &str) -> String {
     )
 }
 
-/// Reads a request, and the pace that its model's name says.
+/// Reads a request and the pace that its model names.
 async fn asked(socket: &mut TcpStream) -> anyhow::Result<Pace> {
     let mut read = Vec::new();
     loop {

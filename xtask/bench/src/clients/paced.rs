@@ -1,4 +1,4 @@
-//! (b) How soon subscribers hear, and (c) what one that stops reading does to the others.
+//! (b) Latency of subscribers, and (c) the effect of one that stops reading on the others.
 
 use std::time::{Duration, Instant};
 
@@ -50,7 +50,7 @@ impl Ran {
         self.seen.iter().filter(|seen| seen.lagged).count()
     }
 
-    /// The latency below which so many of a hundred deltas are.
+    /// Returns a percentile of the latencies.
     fn percentile(&self, hundredths: usize) -> Duration {
         let mut all: Vec<u32> = self
             .seen
@@ -65,7 +65,7 @@ impl Ran {
     }
 }
 
-/// (b): measures, prints, and answers whether the target was met.
+/// (b): measures, prints, and returns true if the target is met.
 pub(super) async fn spread(seconds: u32) -> anyhow::Result<bool> {
     say(format_args!(
         "(b) {SUBSCRIBERS} subscribers on {SESSIONS} sessions, {A_SECOND} deltas a second each, for \
@@ -95,7 +95,7 @@ pub(super) async fn spread(seconds: u32) -> anyhow::Result<bool> {
     Ok(judged(&what, latency <= AT_MOST && all))
 }
 
-/// (c): measures, prints, and answers whether the target was met.
+/// (c): measures, prints, and returns true if the target is met.
 pub(super) async fn stopped(seconds: u32) -> anyhow::Result<bool> {
     say(format_args!(
         "(c) 100 subscribers on 10 sessions, {A_SECOND} deltas of {HEAVY} bytes a second each, without \

@@ -29,7 +29,7 @@ pub(super) enum Mode {
 }
 
 impl Arguments {
-    /// Reads the arguments; what is absent has its default.
+    /// Reads the arguments; absent ones have defaults.
     ///
     /// # Errors
     /// When a known argument has a value that makes no sense.

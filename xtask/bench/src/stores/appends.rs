@@ -58,7 +58,7 @@ impl Took {
 /// Takes appends of single facts, and answers once they are durable.
 #[async_trait]
 pub(crate) trait Appender: Send + Sync + 'static {
-    /// Begins a session; answers what its appends carry.
+    /// Begins a session and returns the epoch for its appends.
     async fn begin(&self, session: &SessionId) -> anyhow::Result<Epoch>;
 
     /// Appends one fact to a session.
@@ -114,7 +114,7 @@ pub(crate) fn spawn(course: &Course) -> anyhow::Result<Took> {
     serde_json::from_slice(&output.stdout).context("a contestant's report does not read")
 }
 
-/// Runs a course in this process and prints what it took.
+/// Runs a course in this process and prints the cost.
 ///
 /// # Errors
 /// At the first thing that goes wrong.

@@ -74,7 +74,7 @@ struct Log {
     number: u32,
     file: File,
     end: u64,
-    /// Up to where it is filled with zeros.
+    /// End of the part that is filled with zeros.
     filled: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Idle sessions and the disk: files that are held open, and bytes that are taken.
+//! Idle sessions and the disk: open files, and bytes used.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ struct Took {
     fact_bytes: u64,
 }
 
-/// Opens the sessions in this process and prints what they take.
+/// Opens the sessions in this process and prints the resources that they hold.
 ///
 /// # Errors
 /// When one does not open.
@@ -86,7 +86,7 @@ pub(crate) fn run(idle: &Idle) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Measures one store, prints, and answers whether the targets were met.
+/// Measures one store, prints, and returns true if its targets are met.
 pub(super) fn measure(kind: Kind, beside: &Path) -> anyhow::Result<bool> {
     let dir = tempfile::tempdir_in(beside).context("making a folder for the logs")?;
     let output = Command::new(std::env::current_exe()?)

@@ -1,4 +1,4 @@
-//! `cargo xtask bench stores`: what a store costs over the medium that it writes to, as ratios.
+//! `cargo xtask bench stores`: cost of a store over its medium, as ratios.
 //!
 //! Sessions append facts of 300 bytes, one after another, each waiting for its acknowledgement; at
 //! 1, 16, 128 and 1,000 sessions at once. A store is held against a bare loop over the same medium
@@ -64,7 +64,7 @@ pub(crate) enum Kind {
     Sled,
     /// The store over PostgreSQL with `prepared=yes`; only its appends are measured.
     Postgres,
-    /// The same with `prepared=no`, which is what a pooler asks for, against the same bare loop.
+    /// PostgreSQL with `prepared=no`, as poolers need it, against the same bare loop.
     PostgresUnprepared,
 }
 
@@ -86,7 +86,7 @@ impl Kind {
         }
     }
 
-    /// The least part of the bare loop's appends that counts as met, where there is one.
+    /// Least share of the bare loop's appends, for stores with a target.
     fn at_least(self) -> Option<f64> {
         match self {
             Self::File => Some(0.85),
@@ -110,7 +110,7 @@ const SESSIONS: &[usize] = &[1, 16, 128, 1_000];
 /// Bytes of a fact's text form.
 pub(crate) const FACT_BYTES: usize = 300;
 
-/// Measures, prints, and answers whether all targets were met.
+/// Measures, prints, and returns true if all targets are met.
 ///
 /// # Errors
 /// When a contestant fails.
@@ -144,7 +144,7 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<bool> {
     Ok(met)
 }
 
-/// Measures one store with so many sessions.
+/// Measures one store with a number of sessions.
 fn rounds(
     plan: &Plan,
     kind: Kind,

@@ -58,7 +58,7 @@ struct Took {
     facts: u64,
 }
 
-/// Opens a session in this process and prints what it took.
+/// Opens a session in this process and prints the cost.
 ///
 /// # Errors
 /// When it does not open.
@@ -77,7 +77,7 @@ pub(crate) fn run(opening: &Opening) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Measures one store, prints, and answers whether the targets were met.
+/// Measures one store, prints, and returns true if its targets are met.
 pub(super) fn measure(kind: Kind, beside: &Path, rounds: u16) -> anyhow::Result<bool> {
     let dir = tempfile::tempdir_in(beside).context("making a folder for the logs")?;
     let runtime = runtime()?;

@@ -55,7 +55,7 @@ pub(super) fn switch(text: &str, mutations: &[Numbered<'_>]) -> anyhow::Result<S
     })
 }
 
-/// The mark of a mutation in the text, by which the compiler's errors are told from each other.
+/// Returns the mark of a mutation in the text, which relates compiler errors to it.
 fn mark(number: u32) -> String {
     format!("/*mutation {number}*/")
 }

@@ -86,7 +86,7 @@ impl Text<'_> {
     }
 }
 
-/// No operand is written twice, or what is nested deep would grow without bound.
+/// No operand is written twice, or deep nesting would grow exponentially.
 fn infix(changes: &[Change], operator: &str, place: &str, left: &str, right: &str) -> String {
     match operator {
         // `a && b` is `a` where `a` is false, and `a || b` is `a` where `a` is true; else `b`.

@@ -6,7 +6,7 @@ use std::process::Command;
 use super::*;
 use crate::list::Genre;
 
-/// The mutations of `what` in `text`: one for each replacement, in the place where it stands.
+/// Returns the mutations of `what` in `text`, one for each replacement.
 fn of(text: &str, genre: Genre, what: &str, replacements: &[&str]) -> Vec<Mutation> {
     let at = text.find(what).unwrap();
     let place = |at: usize| {

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::{Plan, answer, context, hooks, proceed, programs, recover, widening};
+use super::{Plan, answer, context, hooks, recover, turn, widening};
 use crate::error::Reject;
 use crate::evolve::holds;
 use crate::fact::{
@@ -19,6 +19,7 @@ use crate::outcome::Interrupter;
 use crate::scope::Scope;
 use crate::session::Delivery;
 use crate::settings::Settings;
+use crate::stage::Report;
 
 /// Adds the facts that the input itself is.
 pub(super) fn take(plan: &mut Plan, input: Input) -> Result<(), Reject> {
@@ -68,18 +69,22 @@ pub(super) fn take(plan: &mut Plan, input: Input) -> Result<(), Reject> {
         Input::Close => hooks::on_close(plan),
         Input::Recovered => recover::on_recovered(plan),
         Input::Tick => Ok(()),
-        Input::Sampled { key, news } => answer::on_sampled(plan, key, news),
-        Input::Ran { key, observation } => answer::on_ran(plan, key, observation),
+        Input::Sampled { key, news } => answer::report(plan, key, Report::Sampled(news)),
+        Input::Ran { key, observation } => answer::report(plan, key, Report::Ran(observation)),
         Input::Returned {
             key,
             observation,
             took,
-        } => answer::on_returned(plan, key, observation, took),
-        Input::Programmed { key, news } => programs::on_programmed(plan, key, news),
+        } => answer::report(plan, key, Report::Returned(observation, took)),
+        Input::Programmed { key, news } => answer::report(plan, key, Report::Programmed(news)),
         Input::Hooked { key, reply } => hooks::on_hooked(plan, key, reply),
         Input::Asked { key, scope, answer } => answer::on_asked(plan, key, scope, answer),
-        Input::Reconciled { key, observation } => answer::on_reconciled(plan, key, observation),
-        Input::Compacted { key, compaction } => answer::on_compacted(plan, key, compaction),
+        Input::Reconciled { key, observation } => {
+            answer::report(plan, key, Report::Reconciled(observation))
+        }
+        Input::Compacted { key, compaction } => {
+            answer::report(plan, key, Report::Compacted(compaction))
+        }
         Input::NeverBegan { key } => answer::on_never_began(plan, key),
     }
 }
@@ -217,7 +222,7 @@ fn on_continue(plan: &mut Plan) -> Result<(), Reject> {
         return held.map_or(Ok(()), |_| Err(Reject::Stopping));
     }
     let key = plan.key.take();
-    match proceed::open_turn(plan, key) {
+    match turn::open(plan, key) {
         Some(fact) => plan.push(fact),
         None => Err(Reject::NothingWaits),
     }

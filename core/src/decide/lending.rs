@@ -11,7 +11,8 @@ use super::programs::LAST;
 use crate::agent::{AgentSpec, Lent};
 use crate::deadline::left_ms;
 use crate::fact::Reserved;
-use crate::session::{Progress, Sampling, Stage, Turn};
+use crate::session::{Progress, Turn};
+use crate::stage::Sampling;
 use crate::usage::Usage;
 
 /// A result takes so manieth of what its agent is lent, where nobody says how long an answer may be.
@@ -119,16 +120,7 @@ fn part(whole: u64, lent: u64, kept: u64) -> u64 {
 /// them, while it streams; what they came to, as far as it is known, and else a frame for it; and that
 /// its next program is the last one, where it writes programs.
 fn outstanding(turn: &Turn) -> More {
-    let mut more = match &turn.stage {
-        Stage::Sampling(sampling) => said(sampling),
-        Stage::Opening(_)
-        | Stage::Ready(_)
-        | Stage::Compacting(_)
-        | Stage::Backoff(_)
-        | Stage::Executing(_)
-        | Stage::Concluding(_)
-        | Stage::Ending(_) => More::default(),
-    };
+    let mut more = turn.stage.sampling().map_or(More::default(), said);
     let mut add = |bytes: u64| {
         more.bytes = more.bytes.saturating_add(bytes);
         more.items = more.items.saturating_add(1);
@@ -163,7 +155,7 @@ fn said(sampling: &Sampling) -> More {
 /// What the answer that brought the call is expected to take, while it streams: what was set aside
 /// for it, and what it has said so far, where that was not set aside.
 fn streaming(turn: &Turn) -> Reserved {
-    let Stage::Sampling(sampling) = &turn.stage else {
+    let Some(sampling) = turn.stage.sampling() else {
         return Reserved::default();
     };
     let mut reserved = sampling.reserved;

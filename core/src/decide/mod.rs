@@ -4,20 +4,22 @@
 //! Each fact is applied to a scratch copy of the state as it is made, so a decision fits its own
 //! state by construction (law 13).
 
-mod answer;
-mod budget;
-mod calls;
-mod compaction;
-mod conclude;
-mod context;
-mod hooks;
+pub(crate) mod admit;
+pub(crate) mod answer;
+pub(crate) mod budget;
+pub(crate) mod calls;
+pub(crate) mod compaction;
+pub(crate) mod context;
+mod goal;
+pub(crate) mod hooks;
 mod input;
 mod lending;
 mod policy;
 mod proceed;
-mod programs;
+pub(crate) mod programs;
 mod recover;
-mod shape;
+pub(crate) mod shape;
+pub(crate) mod turn;
 mod widening;
 
 use alloc::borrow::Cow;
@@ -130,7 +132,7 @@ pub fn decided(
         facts: Vec::new(),
     };
     input::take(&mut plan, input.input)?;
-    proceed::go_on(&mut plan)?;
+    proceed::proceed(&mut plan)?;
     Ok(Decided {
         session: plan.session,
         facts: plan.facts,
@@ -147,12 +149,15 @@ pub struct Decided {
 }
 
 /// A decision as it is made.
-struct Plan {
+pub(crate) struct Plan {
     /// The state with the facts applied.
-    session: Session,
-    ceiling: Limits,
-    at: Timestamp,
-    entropy: u64,
+    pub(crate) session: Session,
+    /// Limits that no turn may go beyond in this process.
+    pub(crate) ceiling: Limits,
+    /// The moment of the input.
+    pub(crate) at: Timestamp,
+    /// Randomness that came with the input.
+    pub(crate) entropy: u64,
     /// The key that the input was said under, until the fact that the input itself is takes it.
     key: Option<String>,
     facts: Vec<Recorded>,

@@ -1,11 +1,12 @@
 //! Interrupts: asked to stop at once, or after the step.
 
-use super::{calls, misfit, turn_of};
+use super::{misfit, turn_of};
 use crate::error::Misfit;
 use crate::fact::{InterruptRequested, StopWhen};
 use crate::outcome::{Interrupter, LimitKind, Outcome};
 use crate::record::Recorded;
 use crate::session::{Session, Stop, Turn};
+use crate::stage::executing::leave_if_done;
 
 pub(super) fn on_requested(
     session: &mut Session,
@@ -47,7 +48,7 @@ pub(super) fn on_requested(
             });
         }
     }
-    calls::leave_if_done(session);
+    leave_if_done(session);
     Ok(())
 }
 

@@ -1,14 +1,12 @@
 //! Evolve: what a fact does to the state. Total over logs that an engine wrote; any other log is
 //! a misfit and changes nothing.
 
-mod calls;
-mod compaction;
+pub(crate) mod calls;
 mod context;
 mod goal;
 mod hooks;
 mod interrupt;
-mod programs;
-mod sample;
+pub(crate) mod proposed;
 mod turn;
 
 pub(crate) use goal::over;
@@ -30,6 +28,7 @@ use crate::hook::SessionStart;
 use crate::id::{InputId, Seq};
 use crate::record::Recorded;
 use crate::session::{Hold, Phase, Queued, QueuedPart, Session, Turn};
+use crate::stage::{Transition, compacting, executing, sampling};
 
 /// The session that a log's first fact opens.
 ///
@@ -107,21 +106,21 @@ fn apply(session: &mut Session, recorded: &Recorded) -> Result<(), Misfit> {
         Fact::InputAccepted(fact) => turn::on_input_accepted(session, recorded, fact)?,
         Fact::InputBlocked(fact) => turn::on_input_blocked(session, recorded, fact)?,
         Fact::ContextInjected(fact) => context::on_injected(session, recorded, fact)?,
-        Fact::CompactionStarted(fact) => compaction::on_started(session, recorded, fact)?,
-        Fact::Compacted(fact) => compaction::on_compacted(session, recorded, fact)?,
-        Fact::CompactionFailed(fact) => compaction::on_failed(session, recorded, fact)?,
-        Fact::SampleStarted(fact) => sample::on_started(session, recorded, fact)?,
-        Fact::ItemAdded(fact) => sample::on_item_added(session, recorded, fact)?,
-        Fact::SampleEnded(fact) => sample::on_ended(session, recorded, fact)?,
-        Fact::SampleCut(fact) => sample::on_cut(session, recorded, fact)?,
+        Fact::CompactionStarted(fact) => compacting::on_started(session, recorded, fact)?,
+        Fact::Compacted(fact) => compacting::on_compacted(session, recorded, fact)?,
+        Fact::CompactionFailed(fact) => compacting::on_failed(session, recorded, fact)?,
+        Fact::SampleStarted(fact) => sampling::on_started(session, recorded, fact)?,
+        Fact::ItemAdded(fact) => sampling::on_item_added(session, recorded, fact)?,
+        Fact::SampleEnded(fact) => sampling::on_ended(session, recorded, fact)?,
+        Fact::SampleCut(fact) => sampling::on_cut(session, recorded, fact)?,
         Fact::CallDecided(fact) => calls::on_decided(session, recorded, fact)?,
         Fact::ApprovalAsked(fact) => calls::on_asked(session, recorded, fact)?,
         Fact::ApprovalAnswered(fact) => calls::on_answered(session, recorded, fact)?,
         Fact::CallStarted(fact) => calls::on_started(session, recorded, fact)?,
         Fact::ReconcileStarted(fact) => calls::on_reconcile_started(session, recorded, fact)?,
         Fact::CallObserved(fact) => calls::on_observed(session, recorded, fact)?,
-        Fact::ProgramCalled(fact) => programs::on_called(session, recorded, fact)?,
-        Fact::ProgramRun(fact) => programs::on_run(session, recorded, fact)?,
+        Fact::ProgramCalled(fact) => executing::on_called(session, recorded, fact)?,
+        Fact::ProgramRun(fact) => executing::on_run(session, recorded, fact)?,
         Fact::InterruptRequested(fact) => interrupt::on_requested(session, recorded, fact)?,
         Fact::TurnSettled(fact) => turn::on_settled(session, recorded, fact)?,
     }
@@ -175,8 +174,26 @@ fn remember(session: &mut Session, recorded: &Recorded) {
     keys.extend(said.map(|key| (key.clone(), recorded.seq)));
 }
 
+/// The open turn, which the fact must belong to, and where this must be allowed.
+pub(crate) fn allowed<'a>(
+    session: &'a mut Session,
+    recorded: &Recorded,
+    transition: Transition<'_>,
+) -> Result<&'a mut Turn, Misfit> {
+    if let Some(turn) = session.turn()
+        && recorded.turn == Some(turn.id)
+    {
+        let allowed = turn.allows(session, transition);
+        allowed.map_err(|why| misfit(recorded, why))?;
+    }
+    turn_of(session, recorded)
+}
+
 /// The open turn, which the fact must belong to.
-fn turn_of<'a>(session: &'a mut Session, recorded: &Recorded) -> Result<&'a mut Turn, Misfit> {
+pub(crate) fn turn_of<'a>(
+    session: &'a mut Session,
+    recorded: &Recorded,
+) -> Result<&'a mut Turn, Misfit> {
     match &mut session.phase {
         Phase::Idle => Err(misfit(recorded, "no turn is open")),
         Phase::Turning(turn) if recorded.turn == Some(turn.id) => Ok(turn),

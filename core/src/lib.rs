@@ -18,6 +18,7 @@ mod agent;
 mod asked;
 mod assemble;
 mod because;
+mod budget;
 mod call;
 mod chain;
 mod compact;

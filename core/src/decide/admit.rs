@@ -1,9 +1,9 @@
 //! Admit: an input enters the conversation, if its hooks let it.
 
-use super::hooks::{self, At};
 use super::{Plan, context};
-use crate::evolve::word;
 use crate::fact::{Fact, InputAccepted, InputBlocked};
+use crate::gate::hooks::{self, At};
+use crate::gate::word;
 use crate::hook::HookAt;
 use crate::session::{Queued, Turn};
 use crate::stage::Next;

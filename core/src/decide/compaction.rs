@@ -1,12 +1,11 @@
 //! Compaction: when the conversation is made smaller, and when that is given up.
 
-use super::budget::More;
-use super::hooks::{self, At};
-use super::{Plan, budget};
+use super::Plan;
+use crate::budget::{self, More};
 use crate::compaction::Strategy;
-use crate::evolve::word;
 use crate::fact::{CompactionStarted, Fact, Reserved};
-use crate::gate::Word;
+use crate::gate::hooks::{self, At};
+use crate::gate::{Word, word};
 use crate::hook::{HookAt, Trigger};
 use crate::outcome::{LimitKind, Outcome};
 use crate::session::{Session, Turn};

@@ -5,12 +5,14 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::{Plan, answer, context, hooks, recover, turn, widening};
+use super::{Plan, answer, context, recover, turn, widening};
+use crate::call;
 use crate::error::Reject;
 use crate::evolve::holds;
 use crate::fact::{
     ContextPart, Fact, GoalSet, InputQueued, InterruptRequested, SettingsChanged, StopWhen,
 };
+use crate::gate::hooks;
 use crate::goal::Goal;
 use crate::id::TurnId;
 use crate::image::Image;
@@ -65,7 +67,7 @@ pub(super) fn take(plan: &mut Plan, input: Input) -> Result<(), Reject> {
             scope,
             arguments,
             answer,
-        } => answer::on_answer(plan, call, scope, arguments, answer),
+        } => call::answer::on_answer(plan, call, scope, arguments, answer),
         Input::Close => hooks::on_close(plan),
         Input::Recovered => recover::on_recovered(plan),
         Input::Tick => Ok(()),
@@ -78,7 +80,7 @@ pub(super) fn take(plan: &mut Plan, input: Input) -> Result<(), Reject> {
         } => answer::report(plan, key, Report::Returned(observation, took)),
         Input::Programmed { key, news } => answer::report(plan, key, Report::Programmed(news)),
         Input::Hooked { key, reply } => hooks::on_hooked(plan, key, reply),
-        Input::Asked { key, scope, answer } => answer::on_asked(plan, key, scope, answer),
+        Input::Asked { key, scope, answer } => call::answer::on_asked(plan, key, scope, answer),
         Input::Reconciled { key, observation } => {
             answer::report(plan, key, Report::Reconciled(observation))
         }
@@ -127,7 +129,7 @@ fn new(plan: &Plan, key: &str) -> Result<(), Reject> {
 }
 
 /// A session of another tenant does not exist for the caller.
-pub(super) fn seen(plan: &Plan, scope: &Scope) -> Result<(), Reject> {
+pub(crate) fn seen(plan: &Plan, scope: &Scope) -> Result<(), Reject> {
     if scope.sees(&plan.session.owner) {
         Ok(())
     } else {

@@ -5,22 +5,17 @@
 //! state by construction (law 13).
 
 pub(crate) mod admit;
-pub(crate) mod answer;
-pub(crate) mod budget;
-pub(crate) mod calls;
+mod answer;
 pub(crate) mod compaction;
 pub(crate) mod context;
-mod goal;
-pub(crate) mod hooks;
 mod input;
-mod lending;
-mod policy;
 mod proceed;
-pub(crate) mod programs;
 mod recover;
 pub(crate) mod shape;
 pub(crate) mod turn;
 mod widening;
+
+pub(crate) use input::seen;
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -159,13 +154,13 @@ pub(crate) struct Plan {
     /// Randomness that came with the input.
     pub(crate) entropy: u64,
     /// The key that the input was said under, until the fact that the input itself is takes it.
-    key: Option<String>,
+    pub(crate) key: Option<String>,
     facts: Vec<Recorded>,
 }
 
 impl Plan {
     /// Adds a fact and applies it.
-    fn push(&mut self, fact: Fact) -> Result<(), Reject> {
+    pub(crate) fn push(&mut self, fact: Fact) -> Result<(), Reject> {
         let turn = match &fact {
             Fact::SessionOpened(_)
             | Fact::SessionResumed(_)

@@ -1,10 +1,11 @@
 //! Proceed: the facts that need nothing from the world, phase by phase.
 
-use super::hooks::{self, At};
-use super::{Plan, goal, turn};
+use super::{Plan, turn};
 use crate::error::Reject;
-use crate::evolve::word;
 use crate::fact::Fact;
+use crate::gate::hooks::{self, At};
+use crate::gate::word;
+use crate::goal::steps as goal;
 use crate::hook::HookAt;
 use crate::session::{Hold, Phase, Turn};
 use crate::stage::Next;

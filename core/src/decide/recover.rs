@@ -1,9 +1,11 @@
 //! Recovery: what a new process does about what the one before it left behind.
 
-use super::{Plan, calls, hooks, turn};
+use super::{Plan, turn};
+use crate::call::steps;
 use crate::effect::{EffectKey, Owed};
 use crate::error::Reject;
 use crate::fact::{ApprovalAsked, Fact, SessionResumed};
+use crate::gate::hooks;
 use crate::hook::HookPoint;
 use crate::id::CallId;
 use crate::owed::owed;
@@ -44,8 +46,8 @@ pub(super) fn on_recovered(plan: &mut Plan) -> Result<(), Reject> {
 fn taken_up(plan: &Plan, one: &Owed) -> Option<Fact> {
     match one.key {
         EffectKey::Sample { .. } | EffectKey::Compact { .. } => lost(plan, one.key),
-        EffectKey::Call { call, .. } => calls::after_restart(plan, call),
-        EffectKey::Reconcile { call, .. } => calls::reconcile_again(plan, call),
+        EffectKey::Call { call, .. } => steps::after_restart(plan, call),
+        EffectKey::Reconcile { call, .. } => steps::reconcile_again(plan, call),
         EffectKey::Hook { .. } => hooks::again(plan, one),
         EffectKey::Approval { call, .. } => ask_again(plan, call),
     }

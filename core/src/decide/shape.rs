@@ -5,8 +5,9 @@
 use alloc::format;
 use alloc::string::String;
 
+use super::Plan;
 use super::turn::{paused, settle};
-use super::{Plan, budget};
+use crate::budget;
 use crate::fact::{ContextInjected, ContextSource, Fact, Lasting};
 use crate::id::Seq;
 use crate::item::StopReason;

@@ -4,11 +4,12 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use super::hooks::{self, At};
-use super::{Plan, goal};
+use super::Plan;
 use crate::because::Because;
 use crate::deadline::{limit, told as told_until};
 use crate::fact::{Fact, InputBlocked, InterruptRequested, StopWhen, TurnOpened, TurnSettled};
+use crate::gate::hooks::{self, At};
+use crate::goal::steps as goal;
 use crate::hook::HookAt;
 use crate::outcome::{Interrupter, Outcome};
 use crate::scope::Scope;
@@ -27,7 +28,7 @@ pub(super) fn open(plan: &Plan, key: Option<String>) -> Option<Fact> {
     }))
 }
 
-pub(super) fn opened(plan: &Plan, because: Because, scope: Arc<Scope>) -> TurnOpened {
+pub(crate) fn opened(plan: &Plan, because: Because, scope: Arc<Scope>) -> TurnOpened {
     TurnOpened {
         because,
         scope,

@@ -8,7 +8,7 @@ use crate::record::Recorded;
 use crate::session::{Session, Stop, Turn};
 use crate::stage::executing::leave_if_done;
 
-pub(super) fn on_requested(
+pub(crate) fn on_requested(
     session: &mut Session,
     recorded: &Recorded,
     fact: &InterruptRequested,
@@ -53,7 +53,7 @@ pub(super) fn on_requested(
 }
 
 /// The turn is to stop now. Hooks that are being asked are no longer waited for.
-pub(super) fn stop(turn: &mut Turn, recorded: &Recorded, outcome: Outcome) {
+pub(crate) fn stop(turn: &mut Turn, recorded: &Recorded, outcome: Outcome) {
     turn.gates.open = None;
     turn.stop = Some(Stop {
         outcome,

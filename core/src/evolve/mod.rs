@@ -1,16 +1,10 @@
 //! Evolve: what a fact does to the state. Total over logs that an engine wrote; any other log is
 //! a misfit and changes nothing.
 
-pub(crate) mod calls;
 mod context;
-mod goal;
-mod hooks;
-mod interrupt;
-pub(crate) mod proposed;
+pub(crate) mod interrupt;
 mod turn;
 
-pub(crate) use goal::over;
-pub(crate) use hooks::word;
 pub(crate) use turn::holds;
 
 use alloc::borrow::Cow;
@@ -29,6 +23,7 @@ use crate::id::{InputId, Seq};
 use crate::record::Recorded;
 use crate::session::{Hold, Phase, Queued, QueuedPart, Session, Turn};
 use crate::stage::{Transition, compacting, executing, sampling};
+use crate::{call, gate, goal};
 
 /// The session that a log's first fact opens.
 ///
@@ -97,12 +92,12 @@ fn apply(session: &mut Session, recorded: &Recorded) -> Result<(), Misfit> {
         Fact::SessionOpened(_) => return Err(misfit(recorded, "the session is open already")),
         Fact::SessionResumed(_) => session.start = Some(SessionStart::Resume),
         Fact::SettingsChanged(fact) => on_settings_changed(session, recorded, fact),
-        Fact::GoalSet(fact) => goal::on_set(session, recorded, fact),
-        Fact::GoalEnded(fact) => goal::on_ended(session, recorded, fact)?,
+        Fact::GoalSet(fact) => goal::facts::on_set(session, recorded, fact),
+        Fact::GoalEnded(fact) => goal::facts::on_ended(session, recorded, fact)?,
         Fact::InputQueued(fact) => on_input_queued(session, recorded, fact),
         Fact::TurnOpened(fact) => turn::on_opened(session, recorded, fact)?,
-        Fact::HooksAsked(fact) => hooks::on_asked(session, recorded, fact)?,
-        Fact::HookDecided(fact) => hooks::on_decided(session, recorded, fact)?,
+        Fact::HooksAsked(fact) => gate::facts::on_asked(session, recorded, fact)?,
+        Fact::HookDecided(fact) => gate::facts::on_decided(session, recorded, fact)?,
         Fact::InputAccepted(fact) => turn::on_input_accepted(session, recorded, fact)?,
         Fact::InputBlocked(fact) => turn::on_input_blocked(session, recorded, fact)?,
         Fact::ContextInjected(fact) => context::on_injected(session, recorded, fact)?,
@@ -113,12 +108,12 @@ fn apply(session: &mut Session, recorded: &Recorded) -> Result<(), Misfit> {
         Fact::ItemAdded(fact) => sampling::on_item_added(session, recorded, fact)?,
         Fact::SampleEnded(fact) => sampling::on_ended(session, recorded, fact)?,
         Fact::SampleCut(fact) => sampling::on_cut(session, recorded, fact)?,
-        Fact::CallDecided(fact) => calls::on_decided(session, recorded, fact)?,
-        Fact::ApprovalAsked(fact) => calls::on_asked(session, recorded, fact)?,
-        Fact::ApprovalAnswered(fact) => calls::on_answered(session, recorded, fact)?,
-        Fact::CallStarted(fact) => calls::on_started(session, recorded, fact)?,
-        Fact::ReconcileStarted(fact) => calls::on_reconcile_started(session, recorded, fact)?,
-        Fact::CallObserved(fact) => calls::on_observed(session, recorded, fact)?,
+        Fact::CallDecided(fact) => call::facts::on_decided(session, recorded, fact)?,
+        Fact::ApprovalAsked(fact) => call::facts::on_asked(session, recorded, fact)?,
+        Fact::ApprovalAnswered(fact) => call::facts::on_answered(session, recorded, fact)?,
+        Fact::CallStarted(fact) => call::facts::on_started(session, recorded, fact)?,
+        Fact::ReconcileStarted(fact) => call::facts::on_reconcile_started(session, recorded, fact)?,
+        Fact::CallObserved(fact) => call::facts::on_observed(session, recorded, fact)?,
         Fact::ProgramCalled(fact) => executing::on_called(session, recorded, fact)?,
         Fact::ProgramRun(fact) => executing::on_run(session, recorded, fact)?,
         Fact::InterruptRequested(fact) => interrupt::on_requested(session, recorded, fact)?,

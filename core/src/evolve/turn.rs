@@ -209,7 +209,7 @@ pub(crate) fn on_settled(
     if let Some(state) = &mut session.goal
         && state.standing == Standing::Waiting
     {
-        state.standing = match super::goal::after(&fact.outcome) {
+        state.standing = match crate::goal::facts::after(&fact.outcome) {
             // It took the place of the goal that the turn was for, and no turn was for it yet.
             Standing::Over { .. } if goal.is_some_and(|set| set != state.set) => Standing::Due,
             standing @ (Standing::Waiting

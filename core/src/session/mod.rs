@@ -1,7 +1,6 @@
 //! The state of a session: control data and ids. Texts, arguments and outputs live in facts and
 //! in [`crate::History`].
 
-mod call;
 mod programs;
 mod turn;
 
@@ -22,7 +21,7 @@ use crate::id::{InputId, Seq, SessionId};
 use crate::scope::Scope;
 use crate::settings::Settings;
 
-pub use call::{CallState, Fitness, Progress, Question};
+pub use crate::call::{CallState, Fitness, Progress, Question};
 pub(crate) use turn::is_zero;
 pub use turn::{Pending, Spent, Stop, Turn};
 

@@ -5,8 +5,8 @@ use alloc::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::call::CallState;
 use crate::agent::Took;
+use crate::call::CallState;
 use crate::compaction::Part;
 use crate::fact::{Lasting, Reserved};
 use crate::failure::{FailureKind, SampleFailure};

@@ -14,17 +14,18 @@ use super::{
     Allowed, Change, Changes, Concluding, Next, Ready, Report, Rules, Said, Stage, Transition,
 };
 use crate::because::Because;
+use crate::call::facts::heard;
+use crate::call::proposed::called;
+use crate::call::{answer, steps};
 use crate::compaction::{Part, Shown};
-use crate::decide::hooks::{self, At};
-use crate::decide::{Plan, answer, calls};
+use crate::decide::Plan;
 use crate::effect::{EffectKey, Owed};
 use crate::error::{Misfit, Reject};
-use crate::evolve::calls::heard;
-use crate::evolve::proposed::called;
 use crate::evolve::{misfit, turn_of};
 use crate::fact::{CallObserved, Fact, ProgramCalled, ProgramRun};
 use crate::failure::FailureKind;
 use crate::gate::Word;
+use crate::gate::hooks::{self, At};
 use crate::hook::HookAt;
 use crate::id::Seq;
 use crate::item::StopReason;
@@ -113,7 +114,7 @@ impl Rules for Executing {
             At::Do(_) | At::Wait => &Word::Pass,
             At::Passed(word) => word,
         };
-        Next::or_wait(calls::next(plan, turn, answer))
+        Next::or_wait(steps::next(plan, turn, answer))
     }
 
     fn owed(&self, _: &Session, _: &Turn) -> Option<Owed> {

@@ -15,13 +15,15 @@ use serde::{Deserialize, Serialize};
 
 use super::transition::OTHER_RUN;
 use super::{Allowed, Next, Report, Rules, Stage, Transition};
+use crate::call::{answer, steps};
 use crate::compaction::{Part, Shown};
-use crate::decide::{Plan, answer, calls, hooks, shape};
+use crate::decide::{Plan, shape};
 use crate::effect::{Demand, EffectKey, Owed};
 use crate::error::Reject;
 use crate::fact::{Fact, ItemAdded, Reserved, SampleCut, SampleEnded, Stands};
 use crate::failure::{FailureKind, Retry, SampleFailure};
 use crate::gate::Word;
+use crate::gate::hooks;
 use crate::hook::HookPoint;
 use crate::id::Seq;
 use crate::input::SampleNews;
@@ -116,7 +118,7 @@ impl Rules for Sampling {
         if listens && turn.stop.is_none() {
             return Next::Wait;
         }
-        Next::from(calls::next(plan, turn, &Word::Pass)).or(|| self.abandon(plan, turn))
+        Next::from(steps::next(plan, turn, &Word::Pass)).or(|| self.abandon(plan, turn))
     }
 
     fn owed(&self, session: &Session, turn: &Turn) -> Option<Owed> {

@@ -33,7 +33,7 @@ pub(crate) struct Options {
     /// How many random worlds, facts and streams each mutation of a law has to live through.
     #[arg(long, default_value_t = 300, conflicts_with = "general")]
     worlds: u64,
-    /// Handed to cargo-mutants, for example `-f core/src/gate.rs` or `--shard 0/8`.
+    /// Handed to cargo-mutants, for example `-f core/src/gate/mod.rs` or `--shard 0/8`.
     #[arg(last = true, requires = "general")]
     arguments: Vec<String>,
 }

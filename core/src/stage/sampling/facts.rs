@@ -4,10 +4,10 @@ use alloc::vec::Vec;
 
 use super::{Said, Sampling};
 use crate::because::Because;
+use crate::call::proposed::proposed;
 use crate::compaction::{Part, Shown};
 use crate::context;
 use crate::error::Misfit;
-use crate::evolve::proposed::proposed;
 use crate::evolve::{allowed, misfit, turn_of};
 use crate::fact::{ItemAdded, SampleCut, SampleEnded, SampleStarted, Stands};
 use crate::failure::FailureKind;

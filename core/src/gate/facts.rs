@@ -3,12 +3,13 @@
 use alloc::format;
 use alloc::sync::Arc;
 
-use super::{calls, interrupt, misfit, turn_of};
+use super::{Asking, Gate, Gates, Passed, Word, counts_as};
+use crate::call::edit as edit_call;
 use crate::context;
 use crate::error::Misfit;
+use crate::evolve::{interrupt, misfit, turn_of};
 use crate::fact::{HookDecided, HooksAsked, Lasting};
 use crate::failure::FailureKind;
-use crate::gate::{Asking, Gate, Gates, Passed, Word, counts_as};
 use crate::history;
 use crate::hook::{Edit, HookAt, HookOrder, HookVerdict, SessionStart, Trigger};
 use crate::id::{CallId, Seq};
@@ -27,7 +28,7 @@ enum Place {
     Call(usize),
 }
 
-pub(super) fn on_asked(
+pub(crate) fn on_asked(
     session: &mut Session,
     recorded: &Recorded,
     fact: &HooksAsked,
@@ -65,7 +66,7 @@ pub(super) fn on_asked(
     Ok(())
 }
 
-pub(super) fn on_decided(
+pub(crate) fn on_decided(
     session: &mut Session,
     recorded: &Recorded,
     fact: &HookDecided,
@@ -220,7 +221,7 @@ fn change(
         }
         HookAt::BeforeTool { call } | HookAt::PermissionRequest { call } => {
             let turn = turn_of(session, recorded)?;
-            calls::edit(turn, recorded, call, edit)
+            edit_call(turn, recorded, call, edit)
         }
         HookAt::SessionStart { .. }
         | HookAt::SessionEnd

@@ -3,12 +3,12 @@
 use alloc::string::String;
 
 use super::proposed::told_call;
-use super::{misfit, turn_of};
-use crate::call::{ObservationStatus, Verdict};
+use super::{ObservationStatus, Verdict};
 use crate::context;
 use crate::deadline::left_ms;
 use crate::digest::Digest;
 use crate::error::Misfit;
+use crate::evolve::{misfit, turn_of};
 use crate::fact::{
     ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, ReconcileStarted,
 };

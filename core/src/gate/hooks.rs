@@ -5,15 +5,14 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::Plan;
-use super::turn::settle;
+use super::{Gates, Step, Word, counts_as, word};
 use crate::context;
+use crate::decide::Plan;
+use crate::decide::turn::settle;
 use crate::digest::Digest;
 use crate::effect::{EffectKey, Owed};
 use crate::error::Reject;
-use crate::evolve::word;
 use crate::fact::{Fact, HookDecided, HooksAsked};
-use crate::gate::{Gates, Step, Word, counts_as};
 use crate::history;
 use crate::hook::{Edit, HookAt, HookOrder, HookPoint, HookReply, HookSpec, HookVerdict};
 use crate::id::Seq;

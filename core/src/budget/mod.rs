@@ -1,7 +1,9 @@
 //! Budgets: what a sample is expected to take, and what stands against it.
 
-use super::Plan;
+pub(crate) mod lending;
+
 use crate::compaction::Shown;
+use crate::decide::Plan;
 use crate::fact::Reserved;
 use crate::outcome::LimitKind;
 use crate::session::{Session, Turn};

@@ -4,14 +4,15 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use super::hooks::{self, At};
-use super::{Plan, lending, policy, programs};
-use crate::call::{Observation, ObservationStatus, Verdict};
+use super::{Observation, ObservationStatus, Verdict, policy, programs};
+use crate::budget::lending;
+use crate::decide::Plan;
 use crate::fact::{
     ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, Decider, Fact,
     ReconcileStarted,
 };
 use crate::gate::Word;
+use crate::gate::hooks::{self, At};
 use crate::hook::HookAt;
 use crate::id::CallId;
 use crate::scope::Scope;

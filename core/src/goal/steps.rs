@@ -1,15 +1,14 @@
 //! Goals: when a turn is opened for one, and when one ends.
 
-use super::Plan;
-use super::turn::opened;
+use super::{GoalEnd, Standing, over};
 use crate::because::Because;
-use crate::evolve::over;
+use crate::decide::Plan;
+use crate::decide::turn::opened;
 use crate::fact::{Fact, GoalEnded};
-use crate::goal::{GoalEnd, Standing};
 use crate::outcome::Outcome;
 
 /// Opens a turn for a goal that is due.
-pub(super) fn open(plan: &Plan) -> Option<Fact> {
+pub(crate) fn open(plan: &Plan) -> Option<Fact> {
     let goal = plan.session.goal.as_ref()?;
     let because = Because::Goal { set: goal.set };
     let opened = || Fact::TurnOpened(opened(plan, because, goal.scope.clone()));
@@ -17,7 +16,7 @@ pub(super) fn open(plan: &Plan) -> Option<Fact> {
 }
 
 /// Ends a goal that a call has said to be met.
-pub(super) fn met(plan: &Plan) -> Option<Fact> {
+pub(crate) fn met(plan: &Plan) -> Option<Fact> {
     match &plan.session.goal.as_ref()?.standing {
         Standing::Met { call } => Some(ended(GoalEnd::Met { call: *call })),
         Standing::Waiting | Standing::Due | Standing::Over { .. } => None,
@@ -25,7 +24,7 @@ pub(super) fn met(plan: &Plan) -> Option<Fact> {
 }
 
 /// Ends a goal for which no further turn is opened.
-pub(super) fn finished(plan: &Plan) -> Option<Fact> {
+pub(crate) fn finished(plan: &Plan) -> Option<Fact> {
     let goal = plan.session.goal.as_ref()?;
     match &goal.standing {
         Standing::Due if goal.turns >= goal.goal.turns => Some(ended(GoalEnd::Exhausted)),
@@ -39,7 +38,7 @@ pub(super) fn finished(plan: &Plan) -> Option<Fact> {
 
 /// A goal that was due when a turn of the user began ends with that turn as it would with its own:
 /// where another turn would not mend it, none is opened.
-pub(super) fn left(plan: &Plan, outcome: &Outcome) -> Option<Fact> {
+pub(crate) fn left(plan: &Plan, outcome: &Outcome) -> Option<Fact> {
     let goal = plan.session.goal.as_ref()?;
     let reason = over(outcome, "a turn before it")?;
     (goal.standing == Standing::Due).then(|| ended(GoalEnd::Stopped { reason }))

@@ -5,11 +5,11 @@
 //! of the calls that are out. So what it is estimated at is kept of tokens and money, too, and room for
 //! the result of each agent, which the model is told in each of them.
 
-use super::Plan;
-use super::budget::{self, More};
-use super::programs::LAST;
+use super::{More, estimate};
 use crate::agent::{AgentSpec, Lent};
+use crate::call::programs::LAST;
 use crate::deadline::left_ms;
+use crate::decide::Plan;
 use crate::fact::Reserved;
 use crate::session::{Progress, Turn};
 use crate::stage::Sampling;
@@ -22,7 +22,7 @@ const WORDS: u64 = 160;
 
 /// What an agent is lent: as much as it may have of what the turn has left, beside what calls that
 /// run are lent and what the turn needs to conclude. `None` where nothing is left.
-pub(super) fn lend(plan: &Plan, turn: &Turn, agent: &AgentSpec) -> Option<Lent> {
+pub(crate) fn lend(plan: &Plan, turn: &Turn, agent: &AgentSpec) -> Option<Lent> {
     let limits = &turn.limits;
     let kept = turn.kept_for_retries().saturating_add(1);
     let taken = turn.samples().saturating_add(turn.lent().samples);
@@ -30,7 +30,7 @@ pub(super) fn lend(plan: &Plan, turn: &Turn, agent: &AgentSpec) -> Option<Lent> 
     let samples = left.min(agent.samples);
     let time = left_ms(turn, plan.at);
     (samples > 0 && time != Some(0)).then_some(())?;
-    let each = budget::estimate(plan, turn, outstanding(turn));
+    let each = estimate(plan, turn, outstanding(turn));
     let (streams, answer) = (streaming(turn), turn.settings.max_output_tokens);
     let price = turn.settings.price;
     let told = answer.map(|tokens| Usage {

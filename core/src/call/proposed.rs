@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::calls::ruled;
+use super::facts::ruled;
 use crate::compaction::Part;
 use crate::context;
 use crate::digest::Digest;

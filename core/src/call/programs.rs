@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::call::{Observation, ObservationStatus};
+use super::{Observation, ObservationStatus};
 use crate::fact::{
     CallObserved, ContextInjected, ContextSource, Fact, Lasting, ProgramCalled, ProgramRun,
 };

@@ -1,7 +1,7 @@
 //! Deadline: when to look again though nothing has come in.
 
 use crate::hook::HookAt;
-use crate::session::{CallState, Progress, Session, Stage, Turn};
+use crate::session::{CallState, Progress, Session, Turn};
 use crate::time::Timestamp;
 
 /// When the session wants a [`crate::Input::Tick`], if it does.
@@ -18,18 +18,8 @@ pub fn deadline(session: &Session) -> Option<Timestamp> {
     if let Some(stop) = &turn.stop {
         return Some(stop.at.plus_ms(turn.limits.grace_ms));
     }
-    let wait = match &turn.stage {
-        Stage::Backoff(backoff) if turn.gates.open.is_none() => Some(backoff.until),
-        Stage::Ready(ready) if turn.gates.open.is_none() => ready.not_before,
-        Stage::Ready(_)
-        | Stage::Backoff(_)
-        | Stage::Opening(_)
-        | Stage::Compacting(_)
-        | Stage::Sampling(_)
-        | Stage::Executing(_)
-        | Stage::Concluding(_)
-        | Stage::Ending(_) => None,
-    };
+    let wait = turn.stage.rules().deadline();
+    let wait = wait.filter(|_| turn.gates.open.is_none());
     let limit = limit(turn);
     let answers = turn.calls().iter().filter_map(answer);
     answers.chain(limit).chain(wait).min()
@@ -45,16 +35,7 @@ pub(crate) fn told(turn: &Turn) -> Option<Timestamp> {
 /// The end of the turn's time, while it counts: what is done in one step is not looked at, nor is a
 /// turn that only hooks of an interrupt keep from its end.
 pub(crate) fn limit(turn: &Turn) -> Option<Timestamp> {
-    let counts = match &turn.stage {
-        Stage::Opening(_) | Stage::Concluding(_) => turn.gates.open.is_some(),
-        Stage::Ending(_) => false,
-        Stage::Ready(_)
-        | Stage::Compacting(_)
-        | Stage::Sampling(_)
-        | Stage::Backoff(_)
-        | Stage::Executing(_) => true,
-    };
-    let counts = counts && told(turn).is_none();
+    let counts = turn.stage.rules().is_timed(turn) && told(turn).is_none();
     let turn_ms = turn.limits.turn_ms;
     (counts && turn_ms > 0).then(|| turn.opened_at.plus_ms(turn_ms))
 }

@@ -11,7 +11,7 @@ use crate::evolve::opened;
 use crate::history::History;
 use crate::id::{InputId, Seq};
 use crate::record::Recorded;
-use crate::session::{Session, Stage};
+use crate::session::Session;
 
 /// The version of the fold, and of the form in which what a log folds to is kept.
 ///
@@ -80,23 +80,11 @@ impl TryFrom<Raw> for Folded {
             return Err("the inputs that wait are not those of the session");
         }
         history.fits(session.next)?;
-        let stage = session.turn().map(|turn| &turn.stage);
-        let out = match stage {
-            Some(Stage::Executing(executing)) => {
-                let told = usize::from(executing.told.is_some());
-                executing.calls.len().saturating_add(told)
-            }
-            Some(
-                Stage::Opening(_)
-                | Stage::Ready(_)
-                | Stage::Compacting(_)
-                | Stage::Sampling(_)
-                | Stage::Backoff(_)
-                | Stage::Concluding(_)
-                | Stage::Ending(_),
-            )
-            | None => 0,
-        };
+        let executing = session.turn().and_then(|turn| turn.stage.executing());
+        let out = executing.map_or(0, |executing| {
+            let told = usize::from(executing.told.is_some());
+            executing.calls.len().saturating_add(told)
+        });
         // Reads every word of the conversation.
         if history.shown(out) != session.shown {
             return Err("the conversation is not the one that the session has in numbers");

@@ -18,6 +18,7 @@ mod agent;
 mod asked;
 mod assemble;
 mod because;
+mod budget;
 mod call;
 mod chain;
 mod compact;
@@ -56,6 +57,7 @@ mod scope;
 mod session;
 mod settings;
 mod snapshot;
+mod stage;
 mod stream;
 mod time;
 mod usage;
@@ -117,12 +119,15 @@ pub use render::{Prompt, PromptItem, output, render, tool_choice};
 pub use rule::{ArgumentPattern, Rule, RuleVerdict};
 pub use scope::Scope;
 pub use session::{
-    AfterCalls, Backoff, CallState, Change, Changes, Compacting, Concluding, Delivery, Executing,
-    Fitness, Hold, Measured, Opening, Pending, Phase, Progress, Question, Queued, QueuedPart,
-    Ready, Said, Sampling, Session, Spent, Stage, Stop, Then, Turn,
+    CallState, Delivery, Fitness, Hold, Measured, Pending, Phase, Progress, Question, Queued,
+    QueuedPart, Session, Spent, Stop, Turn,
 };
 pub use settings::{Concurrency, EffectClass, Mode, Permissions, Settings, ToolSpec};
 pub use snapshot::{Cycle, CycleCall, CycleMessages, TurnSnapshot, TurnSnapshots};
+pub use stage::{
+    AfterCalls, Backoff, Change, Changes, Compacting, Concluding, Executing, Opening, Ready, Said,
+    Sampling, Stage, StageName, Then,
+};
 pub use stream::{Delta, StreamEvent};
 pub use time::Timestamp;
 pub use usage::{Price, Usage};

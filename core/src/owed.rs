@@ -7,7 +7,7 @@ use crate::effect::{Demand, EffectKey, Owed};
 use crate::gate::Gates;
 use crate::hook::HookAt;
 use crate::id::Seq;
-use crate::session::{CallState, Fitness, Progress, Sampling, Session, Stage, Turn};
+use crate::session::{CallState, Fitness, Progress, Session, Turn};
 use crate::settings::EffectClass;
 
 /// The effects that are to run, or to wind down, in the order of their causes.
@@ -28,43 +28,11 @@ pub fn owed(session: &Session) -> Vec<Owed> {
     if turn.stop.is_none() || interrupted(&turn.gates) {
         hooks(&turn.gates, &mut owed);
     }
-    match &turn.stage {
-        Stage::Sampling(sampling) => owed.push(Owed {
-            key: EffectKey::Sample {
-                started: sampling.started,
-            },
-            demand: sample(session, turn, sampling),
-            needs: sampling.previous,
-        }),
-        Stage::Compacting(compacting) if turn.stop.is_none() => owed.push(Owed {
-            key: EffectKey::Compact {
-                started: compacting.started,
-            },
-            demand: Demand::Run,
-            needs: compacting.started,
-        }),
-        Stage::Opening(_)
-        | Stage::Ready(_)
-        | Stage::Compacting(_)
-        | Stage::Backoff(_)
-        | Stage::Executing(_)
-        | Stage::Concluding(_)
-        | Stage::Ending(_) => {}
-    }
+    owed.extend(turn.stage.rules().owed(session, turn));
     for one in turn.calls() {
         call(turn, one, &mut owed);
     }
     owed
-}
-
-/// A sample gives way to a user who speaks to the turn, while it has brought no call.
-fn sample(session: &Session, turn: &Turn, sampling: &Sampling) -> Demand {
-    let more = turn.pause.is_none() && turn.samples() < turn.limits.samples;
-    match &turn.stop {
-        Some(_) => Demand::Wind,
-        None if more && sampling.calls.is_empty() && session.steer().is_some() => Demand::Yield,
-        None => Demand::Run,
-    }
 }
 
 fn hooks(gates: &Gates, owed: &mut Vec<Owed>) {
@@ -157,7 +125,8 @@ mod tests {
     use crate::limits::Limits;
     use crate::outcome::{Interrupter, Outcome};
     use crate::scope::Scope;
-    use crate::session::{Opening, Question, Spent, Stop};
+    use crate::session::{Question, Spent, Stop};
+    use crate::stage::{Opening, Stage};
     use crate::time::Timestamp;
 
     fn turn(stop: Option<Stop>) -> Turn {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use windlass_core::{Fact, Input, Limits, Stage, Stamped, Timestamp, decide};
+use windlass_core::{Fact, Input, Limits, Stamped, Timestamp, deadline, decide};
 use windlass_testkit::world::{Machine, Script, check_all};
 
 #[test]
@@ -11,13 +11,12 @@ fn a_backoff_from_the_future_is_over() {
     let world = check_all(Machine::CORE, &script).unwrap();
     let session = world.session();
     let turn = session.turn().unwrap();
-    let Stage::Backoff(backoff) = &turn.stage else {
-        panic!("{turn:?}")
-    };
+    assert_eq!(turn.stage.name().word(), "backoff");
+    let until = deadline(session).unwrap();
     let limits = Limits::default();
     let starts = |left_ms: u64| {
         let recovered = Stamped {
-            at: Timestamp(backoff.until.0.checked_sub(left_ms).unwrap()),
+            at: Timestamp(until.0.checked_sub(left_ms).unwrap()),
             entropy: 0,
             input: Input::Recovered,
         };

@@ -1,31 +1,21 @@
 //! Compaction: when the conversation is made smaller, and when that is given up.
 
-use super::budget::More;
-use super::hooks::{self, At};
-use super::{Plan, budget};
+use super::Plan;
+use crate::budget::{self, More};
 use crate::compaction::Strategy;
-use crate::evolve::word;
 use crate::fact::{CompactionStarted, Fact, Reserved};
-use crate::gate::Word;
+use crate::gate::hooks::{self, At};
+use crate::gate::{Word, word};
 use crate::hook::{HookAt, Trigger};
 use crate::outcome::{LimitKind, Outcome};
-use crate::session::{Compacting, Opening, Session, Turn};
+use crate::session::{Session, Turn};
+use crate::stage::{Compacting, Next, Opening};
 
-/// What is to be done about the size of the conversation.
-#[expect(clippy::large_enum_variant, reason = "used at once, never kept")]
-pub(super) enum Size {
-    /// Nothing: it fits.
-    Fits,
-    /// Hooks are being asked.
-    Wait,
-    /// This.
-    Do(Fact),
-    /// It does not fit and cannot be made to.
-    Over(Outcome),
-}
-
-/// What is to be done so that the next request fits, with the input that waits to be let in.
-pub(super) fn fit(plan: &Plan, turn: &Turn, overflow: bool) -> Size {
+/// Compacts the conversation until the next request fits, with the input that waits to be let in.
+///
+/// # Errors
+/// The end of the turn, where the conversation does not fit and cannot be made to.
+pub(crate) fn fit(plan: &Plan, turn: &Turn, overflow: bool) -> Result<Next, Outcome> {
     let tokens = budget::tokens(&plan.session, turn, waiting(&plan.session, turn));
     let room = budget::room(turn);
     let trigger = match room {
@@ -33,7 +23,7 @@ pub(super) fn fit(plan: &Plan, turn: &Turn, overflow: bool) -> Size {
         Some(room) if tokens > room => Trigger::Window,
         Some(_) | None => return after(turn),
     };
-    let exhausted = |limit| Size::Over(Outcome::Exhausted { limit });
+    let exhausted = |limit| Err(Outcome::Exhausted { limit });
     if turn.compacted.is_some() {
         return exhausted(LimitKind::Context);
     }
@@ -46,18 +36,17 @@ pub(super) fn fit(plan: &Plan, turn: &Turn, overflow: bool) -> Size {
         trigger,
     };
     match hooks::at_turn(turn, at, word(at)) {
-        At::Do(fact) => return Size::Do(fact),
-        At::Wait => return Size::Wait,
+        At::Do(fact) => return Ok(Next::Fact(fact)),
+        At::Wait => return Ok(Next::Wait),
         At::Passed(Word::Deny { reason, .. }) => {
-            return Size::Over(Outcome::Blocked {
+            return Err(Outcome::Blocked {
                 reason: reason.clone(),
             });
         }
         At::Passed(Word::Pass | Word::Allow | Word::Ask) => {}
     }
-    Size::Do(Fact::CompactionStarted(started(
-        plan, turn, trigger, tokens,
-    )))
+    let started = started(plan, turn, trigger, tokens);
+    Ok(Next::Fact(Fact::CompactionStarted(started)))
 }
 
 /// The input that is let in next, with its context: the one that the turn is opened for, or else
@@ -80,18 +69,18 @@ fn waiting(session: &Session, turn: &Turn) -> More {
 }
 
 /// Hooks hear of a compaction before the model is asked.
-fn after(turn: &Turn) -> Size {
+fn after(turn: &Turn) -> Result<Next, Outcome> {
     let Some((compacted, trigger)) = turn.compacted else {
-        return Size::Fits;
+        return Ok(Next::Pass);
     };
     let at = HookAt::AfterCompaction { compacted, trigger };
     match hooks::at_turn(turn, at, word(at)) {
-        At::Do(fact) => Size::Do(fact),
-        At::Wait => Size::Wait,
-        At::Passed(Word::Deny { reason, .. }) => Size::Over(Outcome::Blocked {
+        At::Do(fact) => Ok(Next::Fact(fact)),
+        At::Wait => Ok(Next::Wait),
+        At::Passed(Word::Deny { reason, .. }) => Err(Outcome::Blocked {
             reason: reason.clone(),
         }),
-        At::Passed(Word::Pass | Word::Allow | Word::Ask) => Size::Fits,
+        At::Passed(Word::Pass | Word::Allow | Word::Ask) => Ok(Next::Pass),
     }
 }
 
@@ -110,7 +99,7 @@ fn target(plan: &Plan, turn: &Turn, tokens: u64, room: Option<u64>) -> u64 {
 
 /// The run of a compaction anew, after the process of the last one ended. What was set aside for
 /// that one is gone, as nobody says what it cost.
-pub(super) fn again(plan: &Plan, turn: &Turn, compacting: &Compacting) -> Fact {
+pub(crate) fn again(plan: &Plan, turn: &Turn, compacting: &Compacting) -> Fact {
     let tokens = budget::tokens(&plan.session, turn, waiting(&plan.session, turn));
     let mut turn = turn.clone();
     turn.spend_reserved(&compacting.reserved);

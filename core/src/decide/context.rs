@@ -11,14 +11,14 @@ use crate::error::Reject;
 use crate::fact::{ContextInjected, ContextPart, ContextSource, Fact, Lasting};
 use crate::goal::GoalState;
 use crate::history;
-use crate::session::{Queued, Session, Stage, Turn};
+use crate::session::{Queued, Session, Turn};
 use crate::settings::{Mode, Permissions, Settings};
 
 /// Parts of context that one input may have.
 const PARTS: usize = 64;
 
 /// Whether the context of an input is within its bounds.
-pub(super) fn fits(parts: &[ContextPart], limit: u64) -> Result<(), Reject> {
+pub(crate) fn fits(parts: &[ContextPart], limit: u64) -> Result<(), Reject> {
     if parts.len() > PARTS {
         return Err(Reject::TooManyParts {
             parts: parts.len(),
@@ -39,16 +39,16 @@ pub(super) fn fits(parts: &[ContextPart], limit: u64) -> Result<(), Reject> {
 ///
 /// What hooks gave at the end of a turn comes after the input: there it would have the model go on
 /// by itself, and count for that.
-pub(super) fn before_input(plan: &Plan, turn: &Turn, queued: &Queued) -> Option<Fact> {
+pub(crate) fn before_input(plan: &Plan, turn: &Turn, queued: &Queued) -> Option<Fact> {
     let session = &plan.session;
-    let ending = matches!(turn.stage, Stage::Concluding(_));
+    let ending = turn.stage.rules().concludes();
     engine(session, turn)
         .or_else(|| presenter(session, queued))
         .or_else(|| if ending { None } else { pending(turn) })
 }
 
 /// The next thing that the model is to be told before it works towards the goal, and the goal last.
-pub(super) fn before_goal(plan: &Plan, turn: &Turn, goal: &GoalState) -> Fact {
+pub(crate) fn before_goal(plan: &Plan, turn: &Turn, goal: &GoalState) -> Fact {
     let before = engine(&plan.session, turn).or_else(|| pending(turn));
     before.unwrap_or_else(|| {
         let text = format!(
@@ -64,7 +64,7 @@ pub(super) fn before_goal(plan: &Plan, turn: &Turn, goal: &GoalState) -> Fact {
 }
 
 /// The next context that a hook gave.
-pub(super) fn pending(turn: &Turn) -> Option<Fact> {
+pub(crate) fn pending(turn: &Turn) -> Option<Fact> {
     let pending = turn.pending.front()?;
     let from = ContextSource::Hook {
         decided: pending.decided,

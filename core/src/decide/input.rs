@@ -5,12 +5,14 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::{Plan, answer, context, hooks, proceed, programs, recover, widening};
+use super::{Plan, answer, context, recover, turn, widening};
+use crate::call;
 use crate::error::Reject;
 use crate::evolve::holds;
 use crate::fact::{
     ContextPart, Fact, GoalSet, InputQueued, InterruptRequested, SettingsChanged, StopWhen,
 };
+use crate::gate::hooks;
 use crate::goal::Goal;
 use crate::id::TurnId;
 use crate::image::Image;
@@ -19,6 +21,7 @@ use crate::outcome::Interrupter;
 use crate::scope::Scope;
 use crate::session::Delivery;
 use crate::settings::Settings;
+use crate::stage::Report;
 
 /// Adds the facts that the input itself is.
 pub(super) fn take(plan: &mut Plan, input: Input) -> Result<(), Reject> {
@@ -64,22 +67,26 @@ pub(super) fn take(plan: &mut Plan, input: Input) -> Result<(), Reject> {
             scope,
             arguments,
             answer,
-        } => answer::on_answer(plan, call, scope, arguments, answer),
+        } => call::answer::on_answer(plan, call, scope, arguments, answer),
         Input::Close => hooks::on_close(plan),
         Input::Recovered => recover::on_recovered(plan),
         Input::Tick => Ok(()),
-        Input::Sampled { key, news } => answer::on_sampled(plan, key, news),
-        Input::Ran { key, observation } => answer::on_ran(plan, key, observation),
+        Input::Sampled { key, news } => answer::report(plan, key, Report::Sampled(news)),
+        Input::Ran { key, observation } => answer::report(plan, key, Report::Ran(observation)),
         Input::Returned {
             key,
             observation,
             took,
-        } => answer::on_returned(plan, key, observation, took),
-        Input::Programmed { key, news } => programs::on_programmed(plan, key, news),
+        } => answer::report(plan, key, Report::Returned(observation, took)),
+        Input::Programmed { key, news } => answer::report(plan, key, Report::Programmed(news)),
         Input::Hooked { key, reply } => hooks::on_hooked(plan, key, reply),
-        Input::Asked { key, scope, answer } => answer::on_asked(plan, key, scope, answer),
-        Input::Reconciled { key, observation } => answer::on_reconciled(plan, key, observation),
-        Input::Compacted { key, compaction } => answer::on_compacted(plan, key, compaction),
+        Input::Asked { key, scope, answer } => call::answer::on_asked(plan, key, scope, answer),
+        Input::Reconciled { key, observation } => {
+            answer::report(plan, key, Report::Reconciled(observation))
+        }
+        Input::Compacted { key, compaction } => {
+            answer::report(plan, key, Report::Compacted(compaction))
+        }
         Input::NeverBegan { key } => answer::on_never_began(plan, key),
     }
 }
@@ -122,7 +129,7 @@ fn new(plan: &Plan, key: &str) -> Result<(), Reject> {
 }
 
 /// A session of another tenant does not exist for the caller.
-pub(super) fn seen(plan: &Plan, scope: &Scope) -> Result<(), Reject> {
+pub(crate) fn seen(plan: &Plan, scope: &Scope) -> Result<(), Reject> {
     if scope.sees(&plan.session.owner) {
         Ok(())
     } else {
@@ -217,7 +224,7 @@ fn on_continue(plan: &mut Plan) -> Result<(), Reject> {
         return held.map_or(Ok(()), |_| Err(Reject::Stopping));
     }
     let key = plan.key.take();
-    match proceed::open_turn(plan, key) {
+    match turn::open(plan, key) {
         Some(fact) => plan.push(fact),
         None => Err(Reject::NothingWaits),
     }

@@ -4,21 +4,18 @@
 //! Each fact is applied to a scratch copy of the state as it is made, so a decision fits its own
 //! state by construction (law 13).
 
+pub(crate) mod admit;
 mod answer;
-mod budget;
-mod calls;
-mod compaction;
-mod conclude;
-mod context;
-mod hooks;
+pub(crate) mod compaction;
+pub(crate) mod context;
 mod input;
-mod lending;
-mod policy;
 mod proceed;
-mod programs;
 mod recover;
-mod shape;
+pub(crate) mod shape;
+pub(crate) mod turn;
 mod widening;
+
+pub(crate) use input::seen;
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -130,7 +127,7 @@ pub fn decided(
         facts: Vec::new(),
     };
     input::take(&mut plan, input.input)?;
-    proceed::go_on(&mut plan)?;
+    proceed::proceed(&mut plan)?;
     Ok(Decided {
         session: plan.session,
         facts: plan.facts,
@@ -147,20 +144,23 @@ pub struct Decided {
 }
 
 /// A decision as it is made.
-struct Plan {
+pub(crate) struct Plan {
     /// The state with the facts applied.
-    session: Session,
-    ceiling: Limits,
-    at: Timestamp,
-    entropy: u64,
+    pub(crate) session: Session,
+    /// Limits that no turn may go beyond in this process.
+    pub(crate) ceiling: Limits,
+    /// The moment of the input.
+    pub(crate) at: Timestamp,
+    /// Randomness that came with the input.
+    pub(crate) entropy: u64,
     /// The key that the input was said under, until the fact that the input itself is takes it.
-    key: Option<String>,
+    pub(crate) key: Option<String>,
     facts: Vec<Recorded>,
 }
 
 impl Plan {
     /// Adds a fact and applies it.
-    fn push(&mut self, fact: Fact) -> Result<(), Reject> {
+    pub(crate) fn push(&mut self, fact: Fact) -> Result<(), Reject> {
         let turn = match &fact {
             Fact::SessionOpened(_)
             | Fact::SessionResumed(_)

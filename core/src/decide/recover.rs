@@ -1,16 +1,16 @@
 //! Recovery: what a new process does about what the one before it left behind.
 
-use alloc::string::String;
-
-use super::{Plan, answer, calls, compaction, hooks, proceed};
+use super::{Plan, turn};
+use crate::call::steps;
 use crate::effect::{EffectKey, Owed};
 use crate::error::Reject;
-use crate::fact::{ApprovalAsked, Fact, SampleCut, SessionResumed, Stands};
-use crate::failure::{FailureKind, Retry, SampleFailure};
+use crate::fact::{ApprovalAsked, Fact, SessionResumed};
+use crate::gate::hooks;
 use crate::hook::HookPoint;
-use crate::id::{CallId, Seq};
+use crate::id::CallId;
 use crate::owed::owed;
-use crate::session::{Progress, Sampling, Stage, Turn};
+use crate::session::Progress;
+use crate::stage::Report;
 
 /// What ran in the process before this one runs no more. A sample is asked for again, and so are
 /// hooks and people; a call is run again if that is safe, and otherwise nobody knows what became of
@@ -22,7 +22,7 @@ pub(super) fn on_recovered(plan: &mut Plan) -> Result<(), Reject> {
         plan.push(Fact::SessionResumed(SessionResumed {}))?;
     }
     let late = plan.session.turn();
-    if let Some(fact) = late.and_then(|turn| proceed::overdue(plan, turn)) {
+    if let Some(fact) = late.and_then(|turn| turn::overdue(plan, turn)) {
         plan.push(fact)?;
     }
     // The sample first: what stands of its answer decides which calls are still out.
@@ -45,41 +45,18 @@ pub(super) fn on_recovered(plan: &mut Plan) -> Result<(), Reject> {
 /// What becomes of an effect whose process ended.
 fn taken_up(plan: &Plan, one: &Owed) -> Option<Fact> {
     match one.key {
-        EffectKey::Sample { .. } => cut(plan),
-        EffectKey::Call { call, .. } => calls::after_restart(plan, call),
-        EffectKey::Reconcile { call, .. } => calls::reconcile_again(plan, call),
+        EffectKey::Sample { .. } | EffectKey::Compact { .. } => lost(plan, one.key),
+        EffectKey::Call { call, .. } => steps::after_restart(plan, call),
+        EffectKey::Reconcile { call, .. } => steps::reconcile_again(plan, call),
         EffectKey::Hook { .. } => hooks::again(plan, one),
         EffectKey::Approval { call, .. } => ask_again(plan, call),
-        EffectKey::Compact { .. } => compact_again(plan),
     }
 }
 
-fn cut(plan: &Plan) -> Option<Fact> {
+fn lost(plan: &Plan, key: EffectKey) -> Option<Fact> {
     let turn = plan.session.turn()?;
-    let Stage::Sampling(sampling) = &turn.stage else {
-        return None;
-    };
-    Some(Fact::SampleCut(restarted(plan, turn, sampling)))
-}
-
-fn restarted(plan: &Plan, turn: &Turn, sampling: &Sampling) -> SampleCut {
-    let again = turn.stop.is_none() && sampling.restarts < turn.limits.restarts;
-    let message = if again {
-        "the process ended while the model answered; the model is asked again"
-    } else {
-        "the process ended while the model answered"
-    };
-    let failure = SampleFailure::new(FailureKind::Restart, Retry::Soon, message);
-    let stands: Stands = answer::stands(turn, sampling, &failure);
-    SampleCut {
-        started: sampling.started,
-        failure,
-        partial: String::new(),
-        stands,
-        usage: None,
-        retry_at: again.then_some(plan.at),
-        asked: None,
-    }
+    let facts = turn.stage.rules().on(plan, turn, key, Report::Lost);
+    facts.ok()?.pop()
 }
 
 /// A question stays open when its process ends: whoever asks now finds it. Its deadline stays.
@@ -108,21 +85,4 @@ fn ask_again(plan: &Plan, id: CallId) -> Option<Fact> {
         arguments: call.arguments,
         deadline: question.deadline,
     }))
-}
-
-fn compact_again(plan: &Plan) -> Option<Fact> {
-    let turn = plan.session.turn()?;
-    let Stage::Compacting(compacting) = &turn.stage else {
-        return None;
-    };
-    if turn.compacting > turn.limits.restarts {
-        let reason = String::from("the process ended each time while it was made");
-        let started: Seq = compacting.started;
-        return Some(Fact::CompactionFailed(crate::fact::CompactionFailed {
-            started,
-            reason,
-            lost: compacting.reserved,
-        }));
-    }
-    Some(compaction::again(plan, turn, compacting))
 }

@@ -5,17 +5,19 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::proceed::{settle, told};
-use super::{Plan, budget};
+use super::Plan;
+use super::turn::{paused, settle};
+use crate::budget;
 use crate::fact::{ContextInjected, ContextSource, Fact, Lasting};
 use crate::id::Seq;
 use crate::item::StopReason;
 use crate::outcome::Outcome;
-use crate::session::{Sampling, Turn};
+use crate::session::Turn;
+use crate::stage::{Next, Sampling};
 
 /// What counts of a fault: it is one only where a shape is asked for, and the answer could be the
 /// turn's last one.
-pub(super) fn held(
+pub(crate) fn held(
     turn: &Turn,
     sampling: &Sampling,
     stop: &StopReason,
@@ -31,19 +33,19 @@ const SCHEMA: usize = 4_096;
 /// The model is told what is wrong with its answer and asked again, as often as the settings say;
 /// then the turn ends without the answer. A turn that is to stop before the model is asked again, or
 /// has used up another limit, ends for that reason.
-pub(super) fn misshapen(plan: &Plan, turn: &Turn, started: Seq, fault: &str) -> Option<Fact> {
+pub(crate) fn mend(plan: &Plan, turn: &Turn, started: Seq, fault: &str) -> Next {
     if turn.spent.returns >= turn.returns() {
         let fault = String::from(fault);
-        return Some(settle(plan, turn, Outcome::Misshapen { fault }));
+        return Next::Fact(settle(plan, turn, Outcome::Misshapen { fault }));
     }
-    if let Some(pause) = &turn.pause {
-        return told(plan, turn, pause);
+    if turn.pause.is_some() {
+        return paused(plan, turn);
     }
     if let Some(limit) = budget::spent(turn) {
-        return Some(settle(plan, turn, Outcome::Exhausted { limit }));
+        return Next::Fact(settle(plan, turn, Outcome::Exhausted { limit }));
     }
     let text = words(turn, fault);
-    Some(Fact::ContextInjected(ContextInjected {
+    Next::Fact(Fact::ContextInjected(ContextInjected {
         from: ContextSource::Shape {
             started,
             text: text.into(),

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use super::{misfit, turn_of};
+use super::{allowed, misfit, turn_of};
 use crate::because::Because;
 use crate::compaction::Part;
 use crate::context;
@@ -14,7 +14,8 @@ use crate::history;
 use crate::id::Seq;
 use crate::program::SampleKind;
 use crate::record::Recorded;
-use crate::session::{Opening, Ready, Session, Stage, Turn};
+use crate::session::{Session, Turn};
+use crate::stage::{Opening, Ready, Stage, Transition};
 
 /// How many names of lasting context are remembered.
 const TOLD: usize = 256;
@@ -24,19 +25,7 @@ pub(super) fn on_injected(
     recorded: &Recorded,
     fact: &ContextInjected,
 ) -> Result<(), Misfit> {
-    let turn = turn_of(session, recorded)?;
-    match &turn.stage {
-        Stage::Opening(_) | Stage::Ready(_) | Stage::Backoff(_) | Stage::Concluding(_)
-            if turn.stop.is_none() => {}
-        Stage::Opening(_)
-        | Stage::Ready(_)
-        | Stage::Concluding(_)
-        | Stage::Compacting(_)
-        | Stage::Sampling(_)
-        | Stage::Backoff(_)
-        | Stage::Executing(_)
-        | Stage::Ending(_) => return Err(misfit(recorded, "nothing is told to the model here")),
-    }
+    allowed(session, recorded, Transition::Inject)?;
     let part = match &fact.from {
         ContextSource::Workspace { text } => tell(session, history::WORKSPACE, text),
         ContextSource::Posture { text } => tell(session, history::POSTURE, text),
@@ -44,7 +33,7 @@ pub(super) fn on_injected(
             let part = context::framed(&context::frame(history::GOAL, text));
             let in_force = session.goal.as_ref().map(|goal| goal.set);
             let turn = turn_of(session, recorded)?;
-            let Stage::Opening(Opening::Goal(set)) = turn.stage else {
+            let Some(Opening::Goal(set)) = turn.opening() else {
                 return Err(misfit(recorded, "the turn is not opened for a goal"));
             };
             if in_force != Some(set) {
@@ -54,9 +43,8 @@ pub(super) fn on_injected(
             part
         }
         ContextSource::LastSample { text } => {
-            let turn = turn_of(session, recorded)?;
-            let last = matches!(turn.stage, Stage::Ready(_));
-            if !last || turn.told_last || turn.next_kind() != SampleKind::MustReturn {
+            let turn = allowed(session, recorded, Transition::InjectLast)?;
+            if turn.told_last || turn.next_kind() != SampleKind::MustReturn {
                 return Err(misfit(
                     recorded,
                     "the next sample is not the last one for work",
@@ -67,7 +55,10 @@ pub(super) fn on_injected(
         }
         ContextSource::Shape { started, text } => {
             let part = context::framed(&context::frame(history::SHAPE, text));
-            ask_again(turn_of(session, recorded)?, recorded, *started)?;
+            let turn = allowed(session, recorded, Transition::AskAgain(*started))?;
+            turn.spent.returns = turn.spent.returns.saturating_add(1);
+            let because = Because::RetryReturn { started: *started };
+            turn.stage = Stage::Ready(Ready::because(because));
             part
         }
         ContextSource::Presenter { input, part } => {
@@ -92,37 +83,13 @@ pub(super) fn on_injected(
     Ok(())
 }
 
-/// The model is asked again for an answer of the shape that the settings ask for.
-fn ask_again(turn: &mut Turn, recorded: &Recorded, started: Seq) -> Result<(), Misfit> {
-    let most = turn.returns();
-    match &turn.stage {
-        Stage::Concluding(concluding)
-            if concluding.started == started
-                && concluding.fault.is_some()
-                && turn.spent.returns < most => {}
-        Stage::Opening(_)
-        | Stage::Ready(_)
-        | Stage::Compacting(_)
-        | Stage::Sampling(_)
-        | Stage::Backoff(_)
-        | Stage::Executing(_)
-        | Stage::Concluding(_)
-        | Stage::Ending(_) => return Err(misfit(recorded, "no answer is asked for again here")),
-    }
-    turn.spent.returns = turn.spent.returns.saturating_add(1);
-    turn.stage = Stage::Ready(Ready::because(Because::RetryReturn { started }));
-    Ok(())
-}
-
 /// A hook's answer to the model's answer, or to the end of the turn, has the model go on.
 fn go_on(turn: &mut Turn, decided: Seq) {
     let denied = turn.gates.passed.iter().any(|passed| match &passed.word {
         Word::Deny { decided: by, .. } => *by == decided,
         Word::Pass | Word::Allow | Word::Ask => false,
     });
-    if let Stage::Concluding(_) = turn.stage
-        && denied
-    {
+    if turn.stage.rules().concludes() && denied {
         turn.spent.continuations = turn.spent.continuations.saturating_add(1);
         turn.stage = Stage::Ready(Ready::because(Because::HookContext { decided }));
     }

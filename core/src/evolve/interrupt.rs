@@ -1,13 +1,14 @@
 //! Interrupts: asked to stop at once, or after the step.
 
-use super::{calls, misfit, turn_of};
+use super::{misfit, turn_of};
 use crate::error::Misfit;
 use crate::fact::{InterruptRequested, StopWhen};
 use crate::outcome::{Interrupter, LimitKind, Outcome};
 use crate::record::Recorded;
 use crate::session::{Session, Stop, Turn};
+use crate::stage::executing::leave_if_done;
 
-pub(super) fn on_requested(
+pub(crate) fn on_requested(
     session: &mut Session,
     recorded: &Recorded,
     fact: &InterruptRequested,
@@ -47,12 +48,12 @@ pub(super) fn on_requested(
             });
         }
     }
-    calls::leave_if_done(session);
+    leave_if_done(session);
     Ok(())
 }
 
 /// The turn is to stop now. Hooks that are being asked are no longer waited for.
-pub(super) fn stop(turn: &mut Turn, recorded: &Recorded, outcome: Outcome) {
+pub(crate) fn stop(turn: &mut Turn, recorded: &Recorded, outcome: Outcome) {
     turn.gates.open = None;
     turn.stop = Some(Stop {
         outcome,

@@ -1,18 +1,10 @@
 //! Evolve: what a fact does to the state. Total over logs that an engine wrote; any other log is
 //! a misfit and changes nothing.
 
-mod calls;
-mod compaction;
 mod context;
-mod goal;
-mod hooks;
-mod interrupt;
-mod programs;
-mod sample;
+pub(crate) mod interrupt;
 mod turn;
 
-pub(crate) use goal::over;
-pub(crate) use hooks::word;
 pub(crate) use turn::holds;
 
 use alloc::borrow::Cow;
@@ -30,6 +22,8 @@ use crate::hook::SessionStart;
 use crate::id::{InputId, Seq};
 use crate::record::Recorded;
 use crate::session::{Hold, Phase, Queued, QueuedPart, Session, Turn};
+use crate::stage::{Transition, compacting, executing, sampling};
+use crate::{call, gate, goal};
 
 /// The session that a log's first fact opens.
 ///
@@ -98,30 +92,30 @@ fn apply(session: &mut Session, recorded: &Recorded) -> Result<(), Misfit> {
         Fact::SessionOpened(_) => return Err(misfit(recorded, "the session is open already")),
         Fact::SessionResumed(_) => session.start = Some(SessionStart::Resume),
         Fact::SettingsChanged(fact) => on_settings_changed(session, recorded, fact),
-        Fact::GoalSet(fact) => goal::on_set(session, recorded, fact),
-        Fact::GoalEnded(fact) => goal::on_ended(session, recorded, fact)?,
+        Fact::GoalSet(fact) => goal::facts::on_set(session, recorded, fact),
+        Fact::GoalEnded(fact) => goal::facts::on_ended(session, recorded, fact)?,
         Fact::InputQueued(fact) => on_input_queued(session, recorded, fact),
         Fact::TurnOpened(fact) => turn::on_opened(session, recorded, fact)?,
-        Fact::HooksAsked(fact) => hooks::on_asked(session, recorded, fact)?,
-        Fact::HookDecided(fact) => hooks::on_decided(session, recorded, fact)?,
+        Fact::HooksAsked(fact) => gate::facts::on_asked(session, recorded, fact)?,
+        Fact::HookDecided(fact) => gate::facts::on_decided(session, recorded, fact)?,
         Fact::InputAccepted(fact) => turn::on_input_accepted(session, recorded, fact)?,
         Fact::InputBlocked(fact) => turn::on_input_blocked(session, recorded, fact)?,
         Fact::ContextInjected(fact) => context::on_injected(session, recorded, fact)?,
-        Fact::CompactionStarted(fact) => compaction::on_started(session, recorded, fact)?,
-        Fact::Compacted(fact) => compaction::on_compacted(session, recorded, fact)?,
-        Fact::CompactionFailed(fact) => compaction::on_failed(session, recorded, fact)?,
-        Fact::SampleStarted(fact) => sample::on_started(session, recorded, fact)?,
-        Fact::ItemAdded(fact) => sample::on_item_added(session, recorded, fact)?,
-        Fact::SampleEnded(fact) => sample::on_ended(session, recorded, fact)?,
-        Fact::SampleCut(fact) => sample::on_cut(session, recorded, fact)?,
-        Fact::CallDecided(fact) => calls::on_decided(session, recorded, fact)?,
-        Fact::ApprovalAsked(fact) => calls::on_asked(session, recorded, fact)?,
-        Fact::ApprovalAnswered(fact) => calls::on_answered(session, recorded, fact)?,
-        Fact::CallStarted(fact) => calls::on_started(session, recorded, fact)?,
-        Fact::ReconcileStarted(fact) => calls::on_reconcile_started(session, recorded, fact)?,
-        Fact::CallObserved(fact) => calls::on_observed(session, recorded, fact)?,
-        Fact::ProgramCalled(fact) => programs::on_called(session, recorded, fact)?,
-        Fact::ProgramRun(fact) => programs::on_run(session, recorded, fact)?,
+        Fact::CompactionStarted(fact) => compacting::on_started(session, recorded, fact)?,
+        Fact::Compacted(fact) => compacting::on_compacted(session, recorded, fact)?,
+        Fact::CompactionFailed(fact) => compacting::on_failed(session, recorded, fact)?,
+        Fact::SampleStarted(fact) => sampling::on_started(session, recorded, fact)?,
+        Fact::ItemAdded(fact) => sampling::on_item_added(session, recorded, fact)?,
+        Fact::SampleEnded(fact) => sampling::on_ended(session, recorded, fact)?,
+        Fact::SampleCut(fact) => sampling::on_cut(session, recorded, fact)?,
+        Fact::CallDecided(fact) => call::facts::on_decided(session, recorded, fact)?,
+        Fact::ApprovalAsked(fact) => call::facts::on_asked(session, recorded, fact)?,
+        Fact::ApprovalAnswered(fact) => call::facts::on_answered(session, recorded, fact)?,
+        Fact::CallStarted(fact) => call::facts::on_started(session, recorded, fact)?,
+        Fact::ReconcileStarted(fact) => call::facts::on_reconcile_started(session, recorded, fact)?,
+        Fact::CallObserved(fact) => call::facts::on_observed(session, recorded, fact)?,
+        Fact::ProgramCalled(fact) => executing::on_called(session, recorded, fact)?,
+        Fact::ProgramRun(fact) => executing::on_run(session, recorded, fact)?,
         Fact::InterruptRequested(fact) => interrupt::on_requested(session, recorded, fact)?,
         Fact::TurnSettled(fact) => turn::on_settled(session, recorded, fact)?,
     }
@@ -175,8 +169,26 @@ fn remember(session: &mut Session, recorded: &Recorded) {
     keys.extend(said.map(|key| (key.clone(), recorded.seq)));
 }
 
+/// The open turn, which the fact must belong to, and where this must be allowed.
+pub(crate) fn allowed<'a>(
+    session: &'a mut Session,
+    recorded: &Recorded,
+    transition: Transition<'_>,
+) -> Result<&'a mut Turn, Misfit> {
+    if let Some(turn) = session.turn()
+        && recorded.turn == Some(turn.id)
+    {
+        let allowed = turn.allows(session, transition);
+        allowed.map_err(|why| misfit(recorded, why))?;
+    }
+    turn_of(session, recorded)
+}
+
 /// The open turn, which the fact must belong to.
-fn turn_of<'a>(session: &'a mut Session, recorded: &Recorded) -> Result<&'a mut Turn, Misfit> {
+pub(crate) fn turn_of<'a>(
+    session: &'a mut Session,
+    recorded: &Recorded,
+) -> Result<&'a mut Turn, Misfit> {
     match &mut session.phase {
         Phase::Idle => Err(misfit(recorded, "no turn is open")),
         Phase::Turning(turn) if recorded.turn == Some(turn.id) => Ok(turn),

@@ -24,7 +24,8 @@ use crate::program::{
 };
 use crate::record::FACT_VERSION;
 use crate::scope::Scope;
-use crate::session::{AfterCalls, Delivery, Stage};
+use crate::session::Delivery;
+use crate::stage::{AfterCalls, Stage};
 use crate::time::Timestamp;
 
 fn stamped<T>(input: T) -> Stamped<T> {

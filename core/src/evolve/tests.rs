@@ -23,7 +23,8 @@ use crate::limits::Limits;
 use crate::outcome::{Interrupter, LimitKind, Outcome};
 use crate::record::FACT_VERSION;
 use crate::scope::Scope;
-use crate::session::{Delivery, Spent, Stage};
+use crate::session::{Delivery, Spent};
+use crate::stage::Stage;
 use crate::time::Timestamp;
 
 const WHO: &str = "somebody";

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::{misfit, turn_of};
+use super::{allowed, misfit, turn_of};
 use crate::because::Because;
 use crate::error::Misfit;
 use crate::fact::{InputAccepted, InputBlocked, Lasting, TurnOpened, TurnSettled};
@@ -11,12 +11,13 @@ use crate::gate::{Gates, Step, Word};
 use crate::goal::Standing;
 use crate::hook::HookAt;
 use crate::id::{InputId, Seq, TurnId};
-use crate::outcome::{LimitKind, Outcome};
+use crate::outcome::Outcome;
 use crate::record::Recorded;
-use crate::session::{Hold, Opening, Pending, Phase, Ready, Session, Spent, Stage, Turn};
+use crate::session::{Hold, Pending, Phase, Session, Spent, Turn};
 use crate::settings::Settings;
+use crate::stage::{Opening, Stage, Transition};
 
-pub(super) fn on_opened(
+pub(crate) fn on_opened(
     session: &mut Session,
     recorded: &Recorded,
     fact: &TurnOpened,
@@ -125,12 +126,11 @@ fn base_bytes(settings: &Arc<Settings>) -> u64 {
     settings.instructions.len().saturating_add(tools.sum()) as u64
 }
 
-pub(super) fn on_input_accepted(
+pub(crate) fn on_input_accepted(
     session: &mut Session,
     recorded: &Recorded,
     fact: &InputAccepted,
 ) -> Result<(), Misfit> {
-    let steers = session.steer().is_some_and(|steer| steer.id == fact.input);
     let turn = turn_of(session, recorded)?;
     let at = HookAt::PromptSubmitted { input: fact.input };
     match turn.gates.step(&turn.settings.hooks, at, "") {
@@ -139,40 +139,12 @@ pub(super) fn on_input_accepted(
             return Err(misfit(recorded, "its hooks have not let it in"));
         }
     }
-    let ending = matches!(turn.stage, Stage::Concluding(_));
+    let ending = turn.stage.rules().concludes();
     if turn.stop.is_some() || !(ending || turn.pending.is_empty()) {
         return Err(misfit(recorded, "it is not let in here"));
     }
-    let (because, ready) = match &turn.stage {
-        Stage::Opening(Opening::Input(input)) if *input == fact.input => {
-            (Because::Opened { input: *input }, None)
-        }
-        Stage::Ready(ready) if steers => (
-            Because::PendingInput { input: fact.input },
-            Some(ready.clone()),
-        ),
-        Stage::Backoff(backoff) if steers => {
-            let because = Because::PendingInput { input: fact.input };
-            let ready = Ready {
-                not_before: Some(backoff.until),
-                ..Ready::because(because)
-            };
-            (because, Some(ready))
-        }
-        Stage::Concluding(_) if steers => (Because::PendingInput { input: fact.input }, None),
-        Stage::Opening(_)
-        | Stage::Ready(_)
-        | Stage::Compacting(_)
-        | Stage::Sampling(_)
-        | Stage::Backoff(_)
-        | Stage::Executing(_)
-        | Stage::Concluding(_)
-        | Stage::Ending(_) => return Err(misfit(recorded, "the turn does not wait for it")),
-    };
-    turn.stage = Stage::Ready(Ready {
-        because,
-        ..ready.unwrap_or(Ready::because(because))
-    });
+    let turn = allowed(session, recorded, Transition::Accept(fact.input))?;
+    turn.stage = Stage::Ready(turn.stage.rules().accepted(fact.input));
     let queued = take(session, fact.input);
     let queued = queued.ok_or_else(|| misfit(recorded, "no such input waits"))?;
     let parts = core::iter::once(&queued.part).chain(queued.images.iter());
@@ -181,29 +153,15 @@ pub(super) fn on_input_accepted(
 }
 
 /// A blocked input ends the turn that it opened. One that came meanwhile leaves the turn as it is.
-pub(super) fn on_input_blocked(
+pub(crate) fn on_input_blocked(
     session: &mut Session,
     recorded: &Recorded,
     fact: &InputBlocked,
 ) -> Result<(), Misfit> {
-    let steers = session.steer().is_some_and(|steer| steer.id == fact.input);
-    let turn = turn_of(session, recorded)?;
-    let opens = turn.opening() == Some(Opening::Input(fact.input));
-    match &turn.stage {
-        Stage::Opening(_) | Stage::Compacting(_) if opens => {
-            turn.stage = Stage::Ending(Outcome::Blocked {
-                reason: fact.reason.clone(),
-            });
-        }
-        Stage::Ready(_) | Stage::Backoff(_) | Stage::Concluding(_) if steers => {}
-        Stage::Opening(_)
-        | Stage::Ready(_)
-        | Stage::Compacting(_)
-        | Stage::Sampling(_)
-        | Stage::Backoff(_)
-        | Stage::Executing(_)
-        | Stage::Concluding(_)
-        | Stage::Ending(_) => return Err(misfit(recorded, "the turn does not wait for it")),
+    let turn = allowed(session, recorded, Transition::Block(fact.input))?;
+    if turn.opening().is_some() {
+        let reason = fact.reason.clone();
+        turn.stage = Stage::Ending(Outcome::Blocked { reason });
     }
     let queued = take(session, fact.input);
     queued
@@ -218,7 +176,7 @@ fn take(session: &mut Session, input: InputId) -> Option<crate::session::Queued>
 
 /// An interrupted turn leaves a hold, and so does one that ends by itself after it was asked to stop
 /// after its step, or whose time was over before it let its input in; unless a user has spoken since.
-pub(super) fn on_settled(
+pub(crate) fn on_settled(
     session: &mut Session,
     recorded: &Recorded,
     fact: &TurnSettled,
@@ -234,9 +192,7 @@ pub(super) fn on_settled(
     if fact.spent != turn.spent && fact.spent != turn.spent_at_last() {
         return Err(misfit(recorded, "it does not say what the turn took"));
     }
-    if !ends_so(turn, &fact.outcome) {
-        return Err(misfit(recorded, "the turn does not end in this way"));
-    }
+    let turn = allowed(session, recorded, Transition::Settle(&fact.outcome))?;
     if steers && fact.outcome == Outcome::Completed {
         return Err(misfit(recorded, "the user has spoken to it meanwhile"));
     }
@@ -253,7 +209,7 @@ pub(super) fn on_settled(
     if let Some(state) = &mut session.goal
         && state.standing == Standing::Waiting
     {
-        state.standing = match super::goal::after(&fact.outcome) {
+        state.standing = match crate::goal::facts::after(&fact.outcome) {
             // It took the place of the goal that the turn was for, and no turn was for it yet.
             Standing::Over { .. } if goal.is_some_and(|set| set != state.set) => Standing::Due,
             standing @ (Standing::Waiting
@@ -289,91 +245,4 @@ pub(crate) fn holds(turn: &Turn, outcome: &Outcome) -> Option<Seq> {
     };
     let stop = turn.stop.as_ref().filter(|_| stops);
     stop.into_iter().chain(pause).map(|stop| stop.seq).max()
-}
-
-/// Whether a turn that stands here can end like this.
-fn ends_so(turn: &Turn, outcome: &Outcome) -> bool {
-    if let Some(stop) = &turn.stop {
-        return stop.outcome == *outcome
-            && match &turn.stage {
-                Stage::Sampling(_) | Stage::Executing(_) => false,
-                Stage::Opening(_) | Stage::Compacting(_) => match turn.opening() {
-                    Some(Opening::Input(_)) => matches!(
-                        outcome,
-                        Outcome::Interrupted { .. } | Outcome::Exhausted { .. }
-                    ),
-                    Some(Opening::Goal(_)) | None => true,
-                },
-                Stage::Ready(_) | Stage::Backoff(_) | Stage::Concluding(_) | Stage::Ending(_) => {
-                    true
-                }
-            };
-    }
-    let paused = |turn: &Turn| {
-        let pause = turn.pause.as_ref();
-        pause.is_some_and(|pause| pause.outcome == *outcome)
-    };
-    match &turn.stage {
-        Stage::Ending(owed) => owed == outcome,
-        Stage::Opening(_) | Stage::Ready(_) | Stage::Backoff(_) | Stage::Concluding(_)
-            if paused(turn) =>
-        {
-            true
-        }
-        Stage::Ready(_) => match outcome {
-            Outcome::Exhausted { .. } | Outcome::Blocked { .. } => true,
-            Outcome::Completed
-            | Outcome::NoAnswer
-            | Outcome::Refused
-            | Outcome::Misshapen { .. }
-            | Outcome::Interrupted { .. }
-            | Outcome::Failed { .. } => false,
-        },
-        Stage::Concluding(concluding) => match outcome {
-            // An answer that does not have its shape is never plain success.
-            Outcome::Completed => concluding.fault.is_none(),
-            Outcome::Misshapen { fault } => {
-                concluding.fault.as_ref() == Some(fault) && turn.spent.returns >= turn.returns()
-            }
-            Outcome::NoAnswer
-            | Outcome::Refused
-            | Outcome::Exhausted { .. }
-            | Outcome::Failed { .. } => true,
-            Outcome::Interrupted { .. } | Outcome::Blocked { .. } => false,
-        },
-        Stage::Opening(Opening::Goal(_)) => match outcome {
-            Outcome::Blocked { .. } => true,
-            Outcome::Completed
-            | Outcome::NoAnswer
-            | Outcome::Refused
-            | Outcome::Misshapen { .. }
-            | Outcome::Interrupted { .. }
-            | Outcome::Exhausted { .. }
-            | Outcome::Failed { .. } => false,
-        },
-        Stage::Opening(Opening::Input(_))
-        | Stage::Compacting(_)
-        | Stage::Sampling(_)
-        | Stage::Executing(_) => false,
-        Stage::Backoff(_) => match outcome {
-            Outcome::Exhausted { limit } => match limit {
-                LimitKind::Tokens | LimitKind::Cost => true,
-                LimitKind::Samples
-                | LimitKind::CallsPerSample
-                | LimitKind::Calls
-                | LimitKind::OutputTokens
-                | LimitKind::WallClock
-                | LimitKind::Continuations
-                | LimitKind::Compactions
-                | LimitKind::Context => false,
-            },
-            Outcome::Completed
-            | Outcome::NoAnswer
-            | Outcome::Refused
-            | Outcome::Misshapen { .. }
-            | Outcome::Interrupted { .. }
-            | Outcome::Blocked { .. }
-            | Outcome::Failed { .. } => false,
-        },
-    }
 }

@@ -1,8 +1,7 @@
 //! The state of a session: control data and ids. Texts, arguments and outputs live in facts and
 //! in [`crate::History`].
 
-mod call;
-mod stage;
+mod programs;
 mod turn;
 
 use alloc::collections::{BTreeMap, VecDeque};
@@ -22,11 +21,8 @@ use crate::id::{InputId, Seq, SessionId};
 use crate::scope::Scope;
 use crate::settings::Settings;
 
-pub use call::{CallState, Fitness, Progress, Question};
-pub use stage::{
-    AfterCalls, Backoff, Change, Changes, Compacting, Concluding, Executing, Opening, Ready, Said,
-    Sampling, Stage, Then,
-};
+pub use crate::call::{CallState, Fitness, Progress, Question};
+pub(crate) use turn::is_zero;
 pub use turn::{Pending, Spent, Stop, Turn};
 
 /// An open session: the fold of its log.
@@ -113,6 +109,11 @@ impl Session {
     pub fn steer(&self) -> Option<&Queued> {
         let mut waiting = self.queue.iter();
         waiting.find(|queued| queued.delivery == Delivery::Steer)
+    }
+
+    /// Whether this input is the oldest that is meant for the turn that runs.
+    pub(crate) fn is_steer(&self, input: InputId) -> bool {
+        self.steer().is_some_and(|steer| steer.id == input)
     }
 }
 

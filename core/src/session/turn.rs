@@ -5,9 +5,8 @@ use alloc::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::call::CallState;
-use super::stage::{Opening, Stage, Then, is_zero};
 use crate::agent::Took;
+use crate::call::CallState;
 use crate::compaction::Part;
 use crate::fact::{Lasting, Reserved};
 use crate::failure::{FailureKind, SampleFailure};
@@ -18,6 +17,7 @@ use crate::limits::Limits;
 use crate::outcome::{LimitKind, Outcome};
 use crate::scope::Scope;
 use crate::settings::Settings;
+use crate::stage::{Opening, Stage};
 use crate::time::Timestamp;
 use crate::usage::Usage;
 
@@ -71,25 +71,10 @@ impl Turn {
     /// The limit on calls that the answer went over, if it did. None of its calls begins any more.
     #[must_use]
     pub fn over_calls(&self) -> Option<LimitKind> {
-        let (count, before) = match &self.stage {
-            Stage::Sampling(sampling) => (sampling.calls.len(), self.spent.calls),
-            Stage::Executing(executing) => {
-                // Those of its program are counted where they are made.
-                let own = executing.calls.iter().filter(|call| call.parent.is_none());
-                let count = own.count();
-                let all = u32::try_from(count)
-                    .unwrap_or(u32::MAX)
-                    .saturating_add(executing.made);
-                (count, self.spent.calls.saturating_sub(all))
-            }
-            Stage::Opening(_)
-            | Stage::Ready(_)
-            | Stage::Compacting(_)
-            | Stage::Backoff(_)
-            | Stage::Concluding(_)
-            | Stage::Ending(_) => return None,
-        };
-        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        let counted = self.stage.rules().counted()?;
+        let own = self.calls().iter().filter(|call| call.parent.is_none());
+        let count = u32::try_from(own.count()).unwrap_or(u32::MAX);
+        let before = self.spent.calls.saturating_sub(counted);
         if count > self.limits.calls_per_sample {
             return Some(LimitKind::CallsPerSample);
         }
@@ -99,50 +84,18 @@ impl Turn {
     /// What the turn was opened for, until it is let in.
     #[must_use]
     pub fn opening(&self) -> Option<Opening> {
-        match &self.stage {
-            Stage::Opening(opening) => Some(*opening),
-            Stage::Compacting(compacting) => match compacting.then {
-                Then::Open(opening) => Some(opening),
-                Then::Ask(_) => None,
-            },
-            Stage::Ready(_)
-            | Stage::Sampling(_)
-            | Stage::Backoff(_)
-            | Stage::Executing(_)
-            | Stage::Concluding(_)
-            | Stage::Ending(_) => None,
-        }
+        self.stage.rules().opening()
     }
 
     /// The calls that are out: those of an answer that streams, too.
     #[must_use]
     pub fn calls(&self) -> &[CallState] {
-        match &self.stage {
-            Stage::Sampling(sampling) => &sampling.calls,
-            Stage::Executing(executing) => executing.calls.as_slice(),
-            Stage::Opening(_)
-            | Stage::Ready(_)
-            | Stage::Compacting(_)
-            | Stage::Backoff(_)
-            | Stage::Concluding(_)
-            | Stage::Ending(_) => &[],
-        }
+        self.stage.rules().calls()
     }
-}
 
-impl Turn {
     /// The calls that are out, to change.
     pub(crate) fn calls_mut(&mut self) -> &mut [CallState] {
-        match &mut self.stage {
-            Stage::Sampling(sampling) => &mut sampling.calls,
-            Stage::Executing(executing) => executing.calls.as_mut_slice(),
-            Stage::Opening(_)
-            | Stage::Ready(_)
-            | Stage::Compacting(_)
-            | Stage::Backoff(_)
-            | Stage::Concluding(_)
-            | Stage::Ending(_) => &mut [],
-        }
+        self.stage.rules_mut().calls_mut()
     }
 
     /// Whether a person or a shutdown has asked it to stop, now or after its step.
@@ -166,15 +119,9 @@ impl Turn {
     /// What the turn has taken when it ends here: with what was set aside for a summary that is
     /// then cut off, of which nobody says what it cost.
     pub(crate) fn spent_at_last(&self) -> Spent {
-        match &self.stage {
-            Stage::Compacting(compacting) => self.spent.with(&compacting.reserved),
-            Stage::Opening(_)
-            | Stage::Ready(_)
-            | Stage::Sampling(_)
-            | Stage::Backoff(_)
-            | Stage::Executing(_)
-            | Stage::Concluding(_)
-            | Stage::Ending(_) => self.spent,
+        match self.stage.compacting() {
+            Some(compacting) => self.spent.with(&compacting.reserved),
+            None => self.spent,
         }
     }
 
@@ -292,4 +239,9 @@ pub struct Stop {
     pub at: Timestamp,
     /// The fact that says so.
     pub seq: Seq,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+pub(crate) fn is_zero(count: &u32) -> bool {
+    *count == 0
 }

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use windlass_core::{Demand, EffectKey, Progress, Session, Stage};
+use windlass_core::{Demand, EffectKey, Progress, Session};
 
 use super::key::{Counts, Loss, kind};
 use super::search::Extent;
@@ -288,20 +288,8 @@ fn until(world: &World, before_ms: u64) -> Option<Step> {
 
 /// Items of the answer that streams.
 fn items(session: &Session) -> usize {
-    let stage = session.turn().map(|turn| &turn.stage);
-    match stage {
-        Some(Stage::Sampling(sampling)) => sampling.items.len(),
-        Some(
-            Stage::Opening(_)
-            | Stage::Ready(_)
-            | Stage::Compacting(_)
-            | Stage::Backoff(_)
-            | Stage::Executing(_)
-            | Stage::Concluding(_)
-            | Stage::Ending(_),
-        )
-        | None => 0,
-    }
+    let sampling = session.turn().and_then(|turn| turn.stage.sampling());
+    sampling.map_or(0, |sampling| sampling.items.len())
 }
 
 /// Calls that somebody can say a word about: those that are asked about, or one that is not.

@@ -153,7 +153,7 @@ fn matrix(page: &mut String, ways: &[Way<'_>]) {
          room stays. `nil`: nothing\nis recorded. `no`: it is refused. Several of them: it depends on more \
          than the room. Empty: it\ncannot come about there, or no bounded world of the kit shows it.\n\n",
     );
-    let rooms: Vec<&str> = Room::ALL.iter().map(|room| room.word()).collect();
+    let rooms: Vec<&str> = Room::all().map(Room::word).collect();
     let known: BTreeSet<&str> = ways.iter().map(|way| way.from.room).collect();
     let rooms: Vec<&str> = rooms
         .into_iter()

@@ -246,33 +246,25 @@ impl Keys {
     }
 
     fn stage(&mut self, stage: &Stage) -> std::fmt::Result {
-        match stage {
-            Stage::Opening(it) => write!(self.raw, "{it:?}"),
-            Stage::Ready(it) => write!(self.raw, "{it:?}"),
-            Stage::Compacting(it) => write!(self.raw, "{it:?}"),
-            Stage::Backoff(it) => write!(self.raw, "{it:?}"),
-            Stage::Executing(it) => write!(self.raw, "{it:?}"),
-            Stage::Concluding(it) => write!(self.raw, "{it:?}"),
-            Stage::Ending(it) => write!(self.raw, "{it:?}"),
-            Stage::Sampling(it) => {
-                let Sampling {
-                    started,
-                    previous,
-                    failures,
-                    restarts,
-                    asked,
-                    reserved,
-                    kind,
-                    calls,
-                    items,
-                } = it;
-                write!(self.raw, "{started:?} {previous:?} {failures} {restarts}")?;
-                write!(self.raw, " {reserved:?} {kind:?} {calls:?} {items:?}")?;
-                match self.counts.size {
-                    true => write!(self.raw, " asked {asked:?}"),
-                    false => Ok(()),
-                }
-            }
+        let Some(it) = stage.sampling() else {
+            return write!(self.raw, "{stage:?}");
+        };
+        let Sampling {
+            started,
+            previous,
+            failures,
+            restarts,
+            asked,
+            reserved,
+            kind,
+            calls,
+            items,
+        } = it;
+        write!(self.raw, "{started:?} {previous:?} {failures} {restarts}")?;
+        write!(self.raw, " {reserved:?} {kind:?} {calls:?} {items:?}")?;
+        match self.counts.size {
+            true => write!(self.raw, " asked {asked:?}"),
+            false => Ok(()),
         }
     }
 

@@ -1,8 +1,9 @@
 //! An open turn, as canonical text: what it has taken, and where it stands.
 
+use serde_json::Value;
 use windlass_core::{
-    AfterCalls, Backoff, Compacting, Concluding, Executing, History, Opening, Ready, Said,
-    SampleKind, Sampling, Spent, Stage, Stop, Then, Turn,
+    AfterCalls, Compacting, Executing, History, Opening, Said, SampleKind, Sampling, Spent, Stage,
+    Stop, Then, Turn,
 };
 
 use super::canon::{Lines, record};
@@ -41,7 +42,7 @@ pub(super) fn lines(lines: &mut Lines, turn: &Turn, history: &History) {
         compacting,
         told_last,
         retried,
-        stage: standing,
+        stage: _,
     } = turn;
     lines.put("turn", id);
     lines.put("turn.scope", scope);
@@ -64,12 +65,12 @@ pub(super) fn lines(lines: &mut Lines, turn: &Turn, history: &History) {
     if *retried > 0 {
         lines.put("turn.retried", retried);
     }
-    stage(lines, standing, history);
+    stage(lines, turn, history);
     let (said, called) = history.answer();
     lines.put("turn.answer", &(said, called));
 }
 
-fn spent(spent: &Spent) -> serde_json::Value {
+fn spent(spent: &Spent) -> Value {
     record(spent, SPENT)
 }
 
@@ -79,97 +80,103 @@ fn stop(lines: &mut Lines, name: &str, stop: Option<&Stop>) {
     }
 }
 
-fn stage(lines: &mut Lines, stage: &Stage, history: &History) {
-    match stage {
-        Stage::Opening(opening) => {
-            lines.put("stage", &"opening");
-            opening_line(lines, *opening);
-        }
-        Stage::Ready(Ready {
-            because,
-            overflow,
-            not_before,
-        }) => {
-            lines.put("stage", &"ready");
-            lines.put("stage.because", because);
-            lines.flag("stage.overflow", *overflow);
-            lines.maybe("stage.not_before", not_before.as_ref());
-        }
-        Stage::Compacting(Compacting {
-            started,
-            trigger,
-            reserved,
-            then,
-        }) => {
-            lines.put("stage", &"compacting");
-            lines.put("stage.started", started);
-            lines.put("stage.trigger", trigger);
-            lines.put("stage.reserved", reserved);
-            match then {
-                Then::Open(opening) => opening_line(lines, *opening),
-                Then::Ask(because) => lines.put("stage.because", because),
-            }
-        }
-        Stage::Sampling(sampling) => sampling_lines(lines, sampling, history),
-        Stage::Backoff(Backoff {
-            until,
-            failures,
-            restarts,
-            kind: what,
-        }) => {
-            lines.put("stage", &"backoff");
-            kind(lines, *what);
-            lines.put("stage.until", until);
-            lines.put("stage.failures", failures);
-            lines.put("stage.restarts", restarts);
-        }
-        Stage::Executing(Executing {
-            started,
-            calls: out,
-            then,
-            kind: what,
-            made,
-            // Of the calls that were made, and in the prompt where they are told.
-            changes: _,
-            told,
-            contexts,
-        }) => {
-            lines.put("stage", &"executing");
-            lines.put("stage.started", started);
-            match then {
-                AfterCalls::Ask => lines.put("stage.then", &"ask"),
-                AfterCalls::Wait(until) => lines.put("stage.then", &("wait", until)),
-                AfterCalls::End(outcome) => lines.put("stage.then", &("end", outcome)),
-                AfterCalls::Returned => lines.put("stage.then", &"returned"),
-                AfterCalls::Rejected(fault) => lines.put("stage.then", &("rejected", fault)),
-            }
-            kind(lines, *what);
-            if *made > 0 {
-                lines.put("stage.made", made);
-            }
-            if let Some(told) = told {
-                state::part(lines, "stage.told", told);
-            }
-            state::pending(lines, "stage.made_context", contexts.iter());
-            calls::lines(lines, out.as_slice(), history);
-        }
-        Stage::Concluding(Concluding {
-            started,
-            stop,
-            said: words,
-            fault,
-        }) => {
-            lines.put("stage", &"concluding");
-            lines.put("stage.started", started);
-            lines.put("stage.stop", stop);
-            lines.put("stage.said", &said(*words));
-            lines.maybe("stage.fault", fault.as_ref());
-        }
-        Stage::Ending(outcome) => {
-            lines.put("stage", &"ending");
-            lines.put("stage.outcome", outcome);
+/// The fields of a stage that are written in this order; further ones come after these.
+const ORDER: &[&str] = &[
+    "kind",
+    "because",
+    "overflow",
+    "not_before",
+    "until",
+    "failures",
+    "restarts",
+    "started",
+    "stop",
+    "said",
+    "fault",
+];
+
+fn stage(lines: &mut Lines, turn: &Turn, history: &History) {
+    let stage = &turn.stage;
+    lines.put("stage", &stage.name().word());
+    if let Some(sampling) = stage.sampling() {
+        return sampling_lines(lines, sampling, history);
+    }
+    if let Some(executing) = stage.executing() {
+        return executing_lines(lines, executing, history);
+    }
+    if let Some(compacting) = stage.compacting() {
+        return compacting_lines(lines, compacting);
+    }
+    if let Some(opening) = turn.opening() {
+        return opening_line(lines, opening);
+    }
+    match stage.ending() {
+        Some(outcome) => lines.put("stage.outcome", outcome),
+        None => fields(lines, stage),
+    }
+}
+
+/// The fields of a stage that is written as it is serialised; one that is absent or false is left
+/// out.
+fn fields(lines: &mut Lines, stage: &Stage) {
+    let written = serde_json::to_value(stage).unwrap_or_default();
+    let state = written.get(stage.name().word());
+    let state = state.and_then(Value::as_object).into_iter().flatten();
+    let mut fields: Vec<(&String, &Value)> = state.collect();
+    let place = |name: &str| ORDER.iter().position(|one| *one == name);
+    fields.sort_by_key(|(name, _)| (place(name).unwrap_or(ORDER.len()), *name));
+    for (name, value) in fields {
+        if !value.is_null() && *value != Value::Bool(false) {
+            lines.put(&format!("stage.{name}"), value);
         }
     }
+}
+
+fn compacting_lines(lines: &mut Lines, compacting: &Compacting) {
+    let Compacting {
+        started,
+        trigger,
+        reserved,
+        then,
+    } = compacting;
+    lines.put("stage.started", started);
+    lines.put("stage.trigger", trigger);
+    lines.put("stage.reserved", reserved);
+    match then {
+        Then::Open(opening) => opening_line(lines, *opening),
+        Then::Ask(because) => lines.put("stage.because", because),
+    }
+}
+
+fn executing_lines(lines: &mut Lines, executing: &Executing, history: &History) {
+    let Executing {
+        started,
+        calls: out,
+        then,
+        kind: what,
+        made,
+        // Of the calls that were made, and in the prompt where they are told.
+        changes: _,
+        told,
+        contexts,
+    } = executing;
+    lines.put("stage.started", started);
+    match then {
+        AfterCalls::Ask => lines.put("stage.then", &"ask"),
+        AfterCalls::Wait(until) => lines.put("stage.then", &("wait", until)),
+        AfterCalls::End(outcome) => lines.put("stage.then", &("end", outcome)),
+        AfterCalls::Returned => lines.put("stage.then", &"returned"),
+        AfterCalls::Rejected(fault) => lines.put("stage.then", &("rejected", fault)),
+    }
+    kind(lines, *what);
+    if *made > 0 {
+        lines.put("stage.made", made);
+    }
+    if let Some(told) = told {
+        state::part(lines, "stage.told", told);
+    }
+    state::pending(lines, "stage.made_context", contexts.iter());
+    calls::lines(lines, out.as_slice(), history);
 }
 
 fn opening_line(lines: &mut Lines, opening: Opening) {
@@ -191,7 +198,6 @@ fn sampling_lines(lines: &mut Lines, sampling: &Sampling, history: &History) {
         calls: out,
         items,
     } = sampling;
-    lines.put("stage", &"sampling");
     kind(lines, *what);
     lines.put("stage.started", started);
     lines.put("stage.previous", previous);

@@ -1,10 +1,10 @@
 //! What was decided in a world, in few words: where a session stood, what it was told, and what
 //! followed. Coarse enough that a person can read all of it.
 
-use std::fmt;
+use std::{fmt, iter};
 
 use windlass_core::{
-    Delivery, Hold, Input, Phase, ProgramNews, Progress, Reject, SampleNews, Session, Stage,
+    Delivery, Hold, Input, Phase, ProgramNews, Progress, Reject, SampleNews, Session, StageName,
     StopWhen, Turn,
 };
 
@@ -53,27 +53,21 @@ pub enum Room {
     Idle,
     /// No turn is open, and what waits needs a user's word.
     Held,
-    /// See [`Stage::Opening`].
-    Opening,
-    /// See [`Stage::Ready`].
-    Ready,
-    /// See [`Stage::Compacting`].
-    Compacting,
-    /// See [`Stage::Sampling`]; it has brought no call.
-    Sampling,
-    /// See [`Stage::Sampling`]; it has brought calls.
-    Calling,
-    /// See [`Stage::Backoff`].
-    Backoff,
-    /// See [`Stage::Executing`].
-    Executing,
-    /// As [`Room::Executing`], while a person is asked about a call.
-    Asking,
-    /// See [`Stage::Concluding`].
-    Concluding,
-    /// See [`Stage::Ending`].
-    Ending,
+    /// A turn is open.
+    Turn {
+        /// Its stage.
+        stage: StageName,
+        /// The part of the stage, where a chart tells it from the rest.
+        part: Option<&'static str>,
+    },
 }
+
+/// The parts of stages that a chart tells from the rest: a sample has brought calls; a person is
+/// asked about a call.
+const PARTS: [(StageName, &str); 2] = [
+    (StageName::Sampling, "calling"),
+    (StageName::Executing, "asking"),
+];
 
 /// Whether a turn was asked to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -243,17 +237,15 @@ impl Place {
 }
 
 fn room(turn: &Turn) -> Room {
-    match &turn.stage {
-        Stage::Opening(_) => Room::Opening,
-        Stage::Ready(_) => Room::Ready,
-        Stage::Compacting(_) => Room::Compacting,
-        Stage::Sampling(sampling) if sampling.calls.is_empty() => Room::Sampling,
-        Stage::Sampling(_) => Room::Calling,
-        Stage::Backoff(_) => Room::Backoff,
-        Stage::Executing(_) if asks(turn) => Room::Asking,
-        Stage::Executing(_) => Room::Executing,
-        Stage::Concluding(_) => Room::Concluding,
-        Stage::Ending(_) => Room::Ending,
+    let stage = turn.stage.name();
+    let brings = turn.stage.sampling().is_some() && !turn.calls().is_empty();
+    let asks = turn.stage.executing().is_some() && asks(turn);
+    let part = PARTS
+        .iter()
+        .find(|(of, _)| *of == stage && (brings || asks));
+    Room::Turn {
+        stage,
+        part: part.map(|(_, word)| *word),
     }
 }
 
@@ -287,21 +279,18 @@ impl fmt::Display for Place {
 }
 
 impl Room {
-    /// All of them, in the order in which a turn comes to them.
-    pub const ALL: [Self; 12] = [
-        Self::Idle,
-        Self::Held,
-        Self::Opening,
-        Self::Ready,
-        Self::Compacting,
-        Self::Sampling,
-        Self::Calling,
-        Self::Backoff,
-        Self::Executing,
-        Self::Asking,
-        Self::Concluding,
-        Self::Ending,
-    ];
+    /// Returns all of them, in the order in which a turn comes to them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let rooms = |stage: &StageName| {
+            let stage = *stage;
+            let parts = PARTS.iter().filter(move |(of, _)| *of == stage);
+            let parts = iter::once(None).chain(parts.map(|(_, word)| Some(*word)));
+            parts.map(move |part| Self::Turn { stage, part })
+        };
+        let rest = [Self::Idle, Self::Held];
+        rest.into_iter()
+            .chain(StageName::ALL.iter().flat_map(rooms))
+    }
 
     /// As tables and charts spell it.
     #[must_use]
@@ -309,16 +298,7 @@ impl Room {
         match self {
             Self::Idle => "idle",
             Self::Held => "held",
-            Self::Opening => "opening",
-            Self::Ready => "ready",
-            Self::Compacting => "compacting",
-            Self::Sampling => "sampling",
-            Self::Calling => "calling",
-            Self::Backoff => "backoff",
-            Self::Executing => "executing",
-            Self::Asking => "asking",
-            Self::Concluding => "concluding",
-            Self::Ending => "ending",
+            Self::Turn { stage, part } => part.unwrap_or(stage.word()),
         }
     }
 }

@@ -36,7 +36,7 @@ struct Options {
     /// Random worlds, facts and streams that each mutation of a law goes through.
     #[arg(long, default_value_t = 300, conflicts_with = "general")]
     worlds: u64,
-    /// Passed to cargo-mutants, for example `-f core/src/gate.rs` or `--shard 0/8`.
+    /// Passed to cargo-mutants, for example `-f core/src/gate/mod.rs` or `--shard 0/8`.
     #[arg(last = true, requires = "general")]
     arguments: Vec<String>,
 }

@@ -3,19 +3,22 @@
 use alloc::format;
 use alloc::sync::Arc;
 
-use super::{calls, interrupt, misfit, turn_of};
+use super::{Asking, Gate, Gates, Passed, Word, counts_as};
+use crate::call::edit as edit_call;
 use crate::context;
 use crate::error::Misfit;
+use crate::evolve::{interrupt, misfit, turn_of};
 use crate::fact::{HookDecided, HooksAsked, Lasting};
 use crate::failure::FailureKind;
-use crate::gate::{Asking, Gate, Gates, Passed, Word, counts_as};
 use crate::history;
 use crate::hook::{Edit, HookAt, HookOrder, HookVerdict, SessionStart, Trigger};
 use crate::id::{CallId, Seq};
 use crate::outcome::Outcome;
 use crate::record::Recorded;
-use crate::session::{Concluding, Opening, Pending, Progress, Session, Stage, Turn};
+use crate::session::{Pending, Progress, Session, Turn};
 use crate::settings::Settings;
+use crate::stage::Transition;
+use crate::stage::executing::leave_if_done;
 
 /// Where a gate is.
 #[derive(Clone, Copy)]
@@ -25,7 +28,7 @@ enum Place {
     Call(usize),
 }
 
-pub(super) fn on_asked(
+pub(crate) fn on_asked(
     session: &mut Session,
     recorded: &Recorded,
     fact: &HooksAsked,
@@ -63,7 +66,7 @@ pub(super) fn on_asked(
     Ok(())
 }
 
-pub(super) fn on_decided(
+pub(crate) fn on_decided(
     session: &mut Session,
     recorded: &Recorded,
     fact: &HookDecided,
@@ -115,7 +118,7 @@ pub(super) fn on_decided(
     if at != HookAt::Interrupt {
         end(session, recorded, fact, counts);
     }
-    calls::leave_if_done(session);
+    leave_if_done(session);
     Ok(())
 }
 
@@ -218,7 +221,7 @@ fn change(
         }
         HookAt::BeforeTool { call } | HookAt::PermissionRequest { call } => {
             let turn = turn_of(session, recorded)?;
-            calls::edit(turn, recorded, call, edit)
+            edit_call(turn, recorded, call, edit)
         }
         HookAt::SessionStart { .. }
         | HookAt::SessionEnd
@@ -331,63 +334,7 @@ fn at_turn(session: &Session, turn: &Turn, at: HookAt) -> bool {
     if at == HookAt::Interrupt {
         return stops;
     }
-    if turn.stop.is_some() {
-        return false;
-    }
-    let opening = matches!(turn.stage, Stage::Opening(_));
-    let ready = matches!(turn.stage, Stage::Ready(_));
-    let steers = |input| {
-        let steer = session.steer().is_some_and(|queued| queued.id == input);
-        steer && (ready || matches!(turn.stage, Stage::Concluding(_) | Stage::Backoff(_)))
-    };
-    let concluding = |seq: Seq| match &turn.stage {
-        Stage::Concluding(Concluding { started, .. }) => *started == seq,
-        Stage::Opening(_)
-        | Stage::Ready(_)
-        | Stage::Compacting(_)
-        | Stage::Sampling(_)
-        | Stage::Backoff(_)
-        | Stage::Executing(_)
-        | Stage::Ending(_) => false,
-    };
-    match at {
-        HookAt::SessionStart { start } => {
-            let resumed = ready && start == SessionStart::Resume;
-            (opening || resumed) && session.start == Some(start)
-        }
-        HookAt::SubTurnStart => opening && session.is_child(),
-        HookAt::PromptSubmitted { input } => {
-            turn.stage == Stage::Opening(Opening::Input(input)) || steers(input)
-        }
-        HookAt::BeforeCompaction { compaction, .. } => {
-            (opening || ready) && compaction == turn.spent.compactions.saturating_add(1)
-        }
-        HookAt::AfterCompaction { compacted, trigger } => {
-            (opening || ready) && turn.compacted == Some((compacted, trigger))
-        }
-        HookAt::BeforeSample { sample } => ready && sample == turn.spent.samples.saturating_add(1),
-        HookAt::AfterAnswer { started } => match &turn.stage {
-            Stage::Executing(executing) => executing.started == started,
-            Stage::Opening(_)
-            | Stage::Ready(_)
-            | Stage::Compacting(_)
-            | Stage::Sampling(_)
-            | Stage::Backoff(_)
-            | Stage::Concluding(_)
-            | Stage::Ending(_) => concluding(started),
-        },
-        HookAt::Stop { started, continued } => {
-            concluding(started) && !session.is_child() && continued == turn.spent.continuations
-        }
-        HookAt::SubTurnStop { started, continued } => {
-            concluding(started) && session.is_child() && continued == turn.spent.continuations
-        }
-        HookAt::SessionEnd
-        | HookAt::BeforeTool { .. }
-        | HookAt::AfterTool { .. }
-        | HookAt::PermissionRequest { .. }
-        | HookAt::Interrupt => false,
-    }
+    turn.allows(session, Transition::AskHooks(at)).is_ok()
 }
 
 /// What the hooks of an occurrence are asked about, as their declarations name it.

@@ -2,34 +2,29 @@
 
 use alloc::string::String;
 
-use super::sample::told_call;
-use super::{misfit, programs, turn_of};
-use crate::because::Because;
-use crate::call::{ObservationStatus, Verdict};
-use crate::compaction::Shown;
+use super::proposed::told_call;
+use super::{ObservationStatus, Verdict};
 use crate::context;
 use crate::deadline::left_ms;
 use crate::digest::Digest;
 use crate::error::Misfit;
+use crate::evolve::{misfit, turn_of};
 use crate::fact::{
     ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, ReconcileStarted,
 };
-use crate::gate::{Step, Word};
+use crate::gate::Step;
 use crate::goal::Standing;
 use crate::hook::{Edit, HookAt};
-use crate::id::{CallId, Seq};
-use crate::item::StopReason;
-use crate::outcome::{LimitKind, Outcome};
+use crate::id::CallId;
 use crate::program::Fate;
 use crate::record::Recorded;
 use crate::rule::RuleVerdict;
-use crate::session::{
-    AfterCalls, CallState, Change, Concluding, Fitness, Progress, Question, Ready, Said, Session,
-    Stage, Turn,
-};
+use crate::session::{CallState, Fitness, Progress, Question, Session, Turn};
 use crate::settings::{EffectClass, Settings};
+use crate::stage::Change;
+use crate::stage::executing::{leave_if_done, tell};
 
-pub(super) fn on_decided(
+pub(crate) fn on_decided(
     session: &mut Session,
     recorded: &Recorded,
     fact: &CallDecided,
@@ -61,7 +56,7 @@ pub(super) fn on_decided(
     Ok(())
 }
 
-pub(super) fn on_asked(
+pub(crate) fn on_asked(
     session: &mut Session,
     recorded: &Recorded,
     fact: &ApprovalAsked,
@@ -87,7 +82,7 @@ pub(super) fn on_asked(
     Ok(())
 }
 
-pub(super) fn on_answered(
+pub(crate) fn on_answered(
     session: &mut Session,
     recorded: &Recorded,
     fact: &ApprovalAnswered,
@@ -124,7 +119,7 @@ pub(super) fn on_answered(
 }
 
 /// Puts other arguments in the place of a call's own.
-pub(super) fn edit(
+pub(crate) fn edit(
     turn: &mut Turn,
     recorded: &Recorded,
     id: CallId,
@@ -150,12 +145,12 @@ pub(super) fn edit(
 }
 
 /// What the rules that a call meets say of it: deny beats ask, ask beats allow.
-pub(super) fn ruled(settings: &Settings, rules: &[u32]) -> Option<RuleVerdict> {
+pub(crate) fn ruled(settings: &Settings, rules: &[u32]) -> Option<RuleVerdict> {
     let rule = |index: &u32| settings.rules.get(usize::try_from(*index).ok()?);
     rules.iter().filter_map(rule).map(|rule| rule.verdict).max()
 }
 
-pub(super) fn on_started(
+pub(crate) fn on_started(
     session: &mut Session,
     recorded: &Recorded,
     fact: &CallStarted,
@@ -163,7 +158,7 @@ pub(super) fn on_started(
     let turn = turn_of(session, recorded)?;
     let dry_run = turn.dry_run;
     let (over, waits) = (
-        matches!(turn.stage, Stage::Executing(_)),
+        turn.stage.executing().is_some(),
         turn.calls()
             .iter()
             .any(|call| call.parent == Some(fact.call)),
@@ -265,7 +260,7 @@ fn lend(
     Ok(())
 }
 
-pub(super) fn on_reconcile_started(
+pub(crate) fn on_reconcile_started(
     session: &mut Session,
     recorded: &Recorded,
     fact: &ReconcileStarted,
@@ -296,7 +291,7 @@ pub(super) fn on_reconcile_started(
     Ok(())
 }
 
-pub(super) fn on_observed(
+pub(crate) fn on_observed(
     session: &mut Session,
     recorded: &Recorded,
     fact: &CallObserved,
@@ -345,122 +340,8 @@ pub(super) fn on_observed(
     Ok(())
 }
 
-/// A call of a program that changes something is one that the model may have to be told of. With the
-/// observation of a program it is told of none or all of them.
-fn tell(
-    turn: &mut Turn,
-    recorded: &Recorded,
-    fact: &CallObserved,
-    change: Option<Change>,
-) -> Result<(), Misfit> {
-    let Stage::Executing(executing) = &mut turn.stage else {
-        return match (&fact.tells, change) {
-            (None, None) => Ok(()),
-            (_, _) => Err(misfit(recorded, "no program has made calls")),
-        };
-    };
-    if let Some(change) = change {
-        executing.changes.add(change);
-    }
-    if fact.tells.is_none() {
-        return Ok(());
-    }
-    let mut calls = executing.calls.iter();
-    let program = calls.any(|call| call.id == fact.call && call.is_program());
-    if !program || fact.tells != executing.changes.telling() {
-        return Err(misfit(recorded, "it tells of other calls than were made"));
-    }
-    executing.told = Some(executing.changes.told());
-    Ok(())
-}
-
-/// With the last observation, and the last word of the hooks on it, the turn goes on. The model
-/// will see all observations in call order, whichever came first, and then what hooks gave, in the
-/// same order.
-pub(super) fn leave_if_done(session: &mut Session) {
-    programs::go_on(session);
-    let mut shown = session.shown;
-    let Some(turn) = session.turn_mut() else {
-        return;
-    };
-    let Stage::Executing(executing) = &turn.stage else {
-        return;
-    };
-    let stopped = turn.stop.is_some();
-    let mut spoken = alloc::vec::Vec::new();
-    for call in executing.calls.iter() {
-        let Progress::Done { observation, .. } = call.progress else {
-            return;
-        };
-        if !stopped && !heard(turn, call) {
-            return;
-        }
-        // Nothing comes between the calls and their results.
-        match call.spoken {
-            true => spoken.push(observation),
-            false => shown = shown.with(observation),
-        }
-    }
-    shown = spoken
-        .into_iter()
-        .chain(executing.told)
-        .fold(shown, Shown::with);
-    let contexts = executing.calls.iter().flat_map(|call| &call.contexts);
-    let contexts = contexts.chain(&executing.contexts);
-    let contexts: alloc::vec::Vec<_> = contexts.copied().collect();
-    let over = turn.over_calls();
-    let again = !stopped && denied(turn, executing.started);
-    let (continued, most) = (turn.spent.continuations, turn.limits.continuations);
-    let next = match (&executing.then, over) {
-        (AfterCalls::Ask, None) if again && continued >= most => {
-            let limit = LimitKind::Continuations;
-            Stage::Ending(Outcome::Exhausted { limit })
-        }
-        (_, Some(limit)) => Stage::Ending(Outcome::Exhausted { limit }),
-        (AfterCalls::Ask, None) => Stage::Ready(Ready::because(Because::ToolResults)),
-        (AfterCalls::Wait(until), None) => Stage::Ready(Ready {
-            not_before: Some(*until),
-            ..Ready::because(Because::ToolResults)
-        }),
-        (AfterCalls::End(outcome), None) => Stage::Ending(outcome.clone()),
-        (AfterCalls::Returned, None) if again && continued < most => {
-            Stage::Ready(Ready::because(Because::ToolResults))
-        }
-        (AfterCalls::Returned, None) => Stage::Concluding(Concluding {
-            started: executing.started,
-            stop: StopReason::Stop,
-            said: Said::Text,
-            fault: None,
-        }),
-        (AfterCalls::Rejected(fault), None) if turn.spent.returns >= turn.returns() => {
-            let fault = fault.clone();
-            Stage::Ending(Outcome::Misshapen { fault })
-        }
-        (AfterCalls::Rejected(_), None) => {
-            let started = executing.started;
-            turn.spent.returns = turn.spent.returns.saturating_add(1);
-            Stage::Ready(Ready::because(Because::RetryReturn { started }))
-        }
-    };
-    if again && continued < most {
-        turn.spent.continuations = continued.saturating_add(1);
-    }
-    turn.pending.extend(contexts);
-    turn.stage = next;
-    session.shown = shown;
-}
-
-/// Whether hooks denied the answer that brought the calls: they have the model go on, as often as
-/// they may.
-fn denied(turn: &Turn, started: Seq) -> bool {
-    let mut passed = turn.gates.passed.iter();
-    passed.any(|passed| {
-        passed.at == HookAt::AfterAnswer { started } && matches!(passed.word, Word::Deny { .. })
-    })
-}
-
 /// Whether the hooks have said what they have to say about a call that ran.
-pub(super) fn heard(turn: &Turn, call: &CallState) -> bool {
+pub(crate) fn heard(turn: &Turn, call: &CallState) -> bool {
     let Progress::Done { ran: true, .. } = call.progress else {
         return true;
     };

@@ -1,5 +1,10 @@
 //! Goals: what a session works towards over several turns.
 
+pub(crate) mod facts;
+pub(crate) mod steps;
+
+pub(crate) use facts::over;
+
 use alloc::string::String;
 use alloc::sync::Arc;
 

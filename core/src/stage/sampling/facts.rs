@@ -1,36 +1,30 @@
-//! Samples: started, item by item, ended or cut.
+//! Facts of a sample: its start, its items, its end.
 
-use alloc::format;
-use alloc::string::String;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::calls::{leave_if_done, ruled};
-use super::{misfit, turn_of};
+use super::{Said, Sampling};
 use crate::because::Because;
+use crate::call::proposed::proposed;
 use crate::compaction::{Part, Shown};
 use crate::context;
-use crate::digest::Digest;
 use crate::error::Misfit;
+use crate::evolve::{allowed, misfit, turn_of};
 use crate::fact::{ItemAdded, SampleCut, SampleEnded, SampleStarted, Stands};
 use crate::failure::FailureKind;
 use crate::gate::Gates;
-use crate::goal::GOAL_TOOL;
 use crate::history;
 use crate::hook::SessionStart;
-use crate::id::{CallId, Seq};
-use crate::item::{CallItem, Item, StopReason};
+use crate::id::Seq;
+use crate::item::{Item, StopReason};
 use crate::nonempty::NonEmpty;
 use crate::outcome::Outcome;
-use crate::program::{PROGRAM_TOOL, SampleKind, call_line};
+use crate::program::SampleKind;
 use crate::record::Recorded;
-use crate::session::{
-    AfterCalls, Backoff, CallState, Changes, Concluding, Executing, Fitness, Measured, Progress,
-    Ready, Said, Sampling, Session, Stage, Turn,
-};
-use crate::settings::EffectClass;
+use crate::session::{CallState, Measured, Session, Turn};
+use crate::stage::executing::leave_if_done;
+use crate::stage::{AfterCalls, Backoff, Concluding, Executing, Ready, Stage, Transition};
 
-pub(super) fn on_started(
+pub(crate) fn on_started(
     session: &mut Session,
     recorded: &Recorded,
     fact: &SampleStarted,
@@ -40,23 +34,16 @@ pub(super) fn on_started(
     if fact.kind != turn.next_kind() {
         return Err(misfit(recorded, "it is not what the next sample is for"));
     }
-    let (because, failures, restarts) = match &turn.stage {
-        Stage::Ready(ready) => (ready.because, 0, 0),
-        Stage::Backoff(backoff) => (Because::Retry, backoff.failures, backoff.restarts),
-        Stage::Opening(_)
-        | Stage::Compacting(_)
-        | Stage::Sampling(_)
-        | Stage::Executing(_)
-        | Stage::Concluding(_)
-        | Stage::Ending(_) => return Err(misfit(recorded, "the turn is not ready to sample")),
-    };
+    let attempt = turn.stage.rules().attempt();
+    let attempt = attempt.ok_or_else(|| misfit(recorded, "the turn is not ready to sample"))?;
+    let (failures, restarts) = (attempt.failures, attempt.restarts);
     if turn.stop.is_some() {
         return Err(misfit(recorded, "the turn was asked to stop"));
     }
     if turn.gates.open.is_some() || !turn.pending.is_empty() {
         return Err(misfit(recorded, "hooks have not been heard"));
     }
-    if fact.because != because {
+    if fact.because != attempt.because {
         return Err(misfit(recorded, "its reason is not the one the log gives"));
     }
     if fact.digest != shown.digest {
@@ -96,17 +83,17 @@ pub(super) fn on_started(
     Ok(())
 }
 
-pub(super) fn on_item_added(
+pub(crate) fn on_item_added(
     session: &mut Session,
     recorded: &Recorded,
     fact: &ItemAdded,
 ) -> Result<(), Misfit> {
-    let turn = turn_of(session, recorded)?;
+    let turn = allowed(session, recorded, Transition::Sample(fact.started))?;
     let call = match &fact.item {
         Item::Call(call) => Some(proposed(turn, recorded.seq, call)),
         Item::Text { .. } | Item::Refusal { .. } | Item::Reasoning(_) => None,
     };
-    let sampling = sampling(turn, recorded, fact.started)?;
+    let sampling = sampling(turn, recorded)?;
     let said = said(&fact.item);
     if !is_spoken(&fact.item) {
         let part = context::item(&fact.item);
@@ -132,158 +119,13 @@ fn said(item: &Item) -> Said {
     }
 }
 
-/// A call as it enters the state, with what stands against running it.
-fn proposed(turn: &Turn, seq: Seq, call: &CallItem) -> CallState {
-    let provider_id = Digest::EMPTY.part(call.provider_id.as_bytes());
-    let mut others = turn.calls().iter();
-    let twin = !call.provider_id.is_empty() && others.any(|other| other.provider_id == provider_id);
-    let fitness = match (twin, &turn.settings.options.program) {
-        (true, _) => unfit(
-            "Not run: another call of the same answer has the same id. Give each call an id of its \
-             own.",
-        ),
-        (false, Some(_)) => program(turn, call),
-        (false, None) => fitness(turn, call),
-    };
-    state(turn, seq, call, fitness, None)
-}
-
-/// A call of a program, with what stands against running it.
-pub(super) fn called(turn: &Turn, seq: Seq, program: CallId, call: &CallItem) -> CallState {
-    let kind = match &turn.stage {
-        Stage::Executing(executing) => executing.kind,
-        Stage::Opening(_)
-        | Stage::Ready(_)
-        | Stage::Compacting(_)
-        | Stage::Sampling(_)
-        | Stage::Backoff(_)
-        | Stage::Concluding(_)
-        | Stage::Ending(_) => SampleKind::Normal,
-    };
-    let fitness = if !turn.programs_call(kind) {
-        unfit("Not run: this is the last program for work, and it cannot call tools.")
-    } else if !turn.room_for_program_call() {
-        unfit("Not run: the limit of calls is used up.")
-    } else {
-        fitness(turn, call)
-    };
-    let line = match &fitness {
-        Fitness::Fit {
-            effect: EffectClass::Idempotent | EffectClass::Effectful,
-            ..
-        } if !turn.dry_run => Some(told_call(&call.name, &call.arguments)),
-        Fitness::Fit { .. } | Fitness::Goal | Fitness::Program { .. } | Fitness::Unfit { .. } => {
-            None
-        }
-    };
-    CallState {
-        line,
-        ..state(turn, seq, call, fitness, Some(program))
-    }
-}
-
-/// How a call of a program is named to the model, in numbers.
-pub(super) fn told_call(tool: &str, arguments: &str) -> Part {
-    context::told_call(&call_line(tool, arguments))
-}
-
-fn state(
-    turn: &Turn,
-    seq: Seq,
-    call: &CallItem,
-    fitness: Fitness,
-    parent: Option<CallId>,
-) -> CallState {
-    CallState {
-        id: CallId(seq.0),
-        tool: Arc::from(call.name.as_str()),
-        provider_id: Digest::EMPTY.part(call.provider_id.as_bytes()),
-        fitness,
-        arguments: Digest::EMPTY.part(call.arguments.as_bytes()),
-        edited: None,
-        ruled: ruled(&turn.settings, &call.rules),
-        gates: Gates::default(),
-        contexts: Vec::new(),
-        lent: None,
-        progress: Progress::Proposed,
-        spoken: call.spoken,
-        ended: false,
-        line: None,
-        parent,
-    }
-}
-
-fn unfit(reason: &str) -> Fitness {
-    Fitness::Unfit {
-        reason: String::from(reason),
-    }
-}
-
-/// Where the model writes programs, the one call of an answer is a program.
-fn program(turn: &Turn, call: &CallItem) -> Fitness {
-    if call.name != PROGRAM_TOOL {
-        let name: String = call.name.chars().take(80).collect();
-        return unfit(&format!(
-            "Not run: {name:?} is no tool here. Call {PROGRAM_TOOL} with a program that calls it as \
-             a function."
-        ));
-    }
-    if turn.calls().iter().any(CallState::is_program) {
-        return unfit("Not run: an answer has one program. Write all of it in that one.");
-    }
-    if let Some(fault) = &call.fault {
-        return unfit(&format!("Not run: the program cannot be used. {fault}"));
-    }
-    Fitness::Program {
-        timeout_ms: turn.limits.call_ms,
-    }
-}
-
-fn fitness(turn: &Turn, call: &CallItem) -> Fitness {
-    let Some(tool) = turn.settings.tool(&call.name) else {
-        let names: Vec<&str> = turn
-            .settings
-            .tools
-            .iter()
-            .map(|tool| tool.name.as_str())
-            .collect();
-        let name: String = call.name.chars().take(80).collect();
-        return Fitness::Unfit {
-            reason: format!(
-                "Not run: there is no tool {name:?}. The tools are: {}.",
-                names.join(", ")
-            ),
-        };
-    };
-    if let Some(fault) = &call.fault {
-        return Fitness::Unfit {
-            reason: format!(
-                "Not run: the arguments of {} cannot be used. {fault}",
-                tool.name
-            ),
-        };
-    }
-    if tool.name == GOAL_TOOL {
-        return Fitness::Goal;
-    }
-    Fitness::Fit {
-        effect: tool.effect,
-        concurrency: tool.concurrency,
-        timeout_ms: tool
-            .timeout_ms
-            .unwrap_or(turn.limits.call_ms)
-            .min(turn.limits.call_ms),
-        reconciles: tool.reconciles,
-    }
-}
-
-pub(super) fn on_ended(
+pub(crate) fn on_ended(
     session: &mut Session,
     recorded: &Recorded,
     fact: &SampleEnded,
 ) -> Result<(), Misfit> {
-    let turn = turn_of(session, recorded)?;
-    let sampling = sampling(turn, recorded, fact.started)?;
+    let turn = allowed(session, recorded, Transition::Sample(fact.started))?;
+    let sampling = sampling(turn, recorded)?;
     let (asked, said) = (sampling.asked, sampling.said());
     let answers = sampling.answers(&fact.stop);
     let shown = with(asked, sampling.items.iter().map(|(_, part, _)| *part));
@@ -299,16 +141,10 @@ pub(super) fn on_ended(
     }
     turn.count(&calls);
     turn.stage = match NonEmpty::from_vec(calls) {
-        Some(calls) => Stage::Executing(Executing {
-            started: fact.started,
-            calls,
-            then: AfterCalls::Ask,
-            kind,
-            made: 0,
-            changes: Changes::default(),
-            told: None,
-            contexts: Vec::new(),
-        }),
+        Some(calls) => {
+            let then = AfterCalls::Ask;
+            Stage::Executing(Executing::new(fact.started, calls, then, kind))
+        }
         None if fact.stop == StopReason::Unfinished => {
             Stage::Ready(Ready::because(Because::Unfinished))
         }
@@ -329,14 +165,14 @@ pub(super) fn on_ended(
     Ok(())
 }
 
-pub(super) fn on_cut(
+pub(crate) fn on_cut(
     session: &mut Session,
     recorded: &Recorded,
     fact: &SampleCut,
 ) -> Result<(), Misfit> {
-    let turn = turn_of(session, recorded)?;
+    let turn = allowed(session, recorded, Transition::Sample(fact.started))?;
     let overflow = turn.overflows(&fact.failure);
-    let sampling = sampling(turn, recorded, fact.started)?.clone();
+    let sampling = sampling(turn, recorded)?.clone();
     match &fact.usage {
         Some(usage) => turn.spend(usage),
         None if fact.failure.kind.is_billed() => turn.spend_reserved(&sampling.reserved),
@@ -391,19 +227,12 @@ fn through(turn: &mut Turn, mut sampling: Sampling, fact: &SampleCut, item: Seq)
     let shown = with(sampling.asked, stand.map(|(_, part, _)| *part));
     turn.count(&sampling.calls);
     if let Some(calls) = NonEmpty::from_vec(sampling.calls) {
-        turn.stage = Stage::Executing(Executing {
-            started: sampling.started,
-            calls,
-            then: match fact.retry_at {
-                Some(until) => AfterCalls::Wait(until),
-                None => AfterCalls::End(failed(fact)),
-            },
-            kind: sampling.kind,
-            made: 0,
-            changes: Changes::default(),
-            told: None,
-            contexts: Vec::new(),
-        });
+        let then = match fact.retry_at {
+            Some(until) => AfterCalls::Wait(until),
+            None => AfterCalls::End(failed(fact)),
+        };
+        let executing = Executing::new(sampling.started, calls, then, sampling.kind);
+        turn.stage = Stage::Executing(executing);
     }
     shown
 }
@@ -455,21 +284,11 @@ fn with(shown: Shown, parts: impl Iterator<Item = Part>) -> Shown {
     parts.fold(shown, Shown::with)
 }
 
-/// The sample that is out, which the fact must belong to.
-fn sampling<'a>(
-    turn: &'a mut Turn,
-    recorded: &Recorded,
-    started: Seq,
-) -> Result<&'a mut Sampling, Misfit> {
-    match &mut turn.stage {
-        Stage::Sampling(sampling) if sampling.started == started => Ok(sampling),
-        Stage::Sampling(_) => Err(misfit(recorded, "it is another run's fact")),
-        Stage::Opening(_)
-        | Stage::Ready(_)
-        | Stage::Compacting(_)
-        | Stage::Backoff(_)
-        | Stage::Executing(_)
-        | Stage::Concluding(_)
-        | Stage::Ending(_) => Err(misfit(recorded, "no sample is out")),
+/// The sample that is out.
+fn sampling<'a>(turn: &'a mut Turn, recorded: &Recorded) -> Result<&'a mut Sampling, Misfit> {
+    if let Stage::Sampling(sampling) = &mut turn.stage {
+        Ok(sampling)
+    } else {
+        Err(misfit(recorded, "no sample is out"))
     }
 }

@@ -2,10 +2,10 @@
 
 use alloc::string::String;
 
-use super::hooks;
-use crate::call::Verdict;
+use super::Verdict;
 use crate::fact::{CallDecided, Decider};
 use crate::gate::Word;
+use crate::gate::hooks;
 use crate::rule::RuleVerdict;
 use crate::session::{CallState, Turn};
 use crate::settings::{EffectClass, Mode, Permissions};

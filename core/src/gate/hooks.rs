@@ -5,22 +5,25 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::Plan;
+use super::{Gates, Step, Word, counts_as, word};
 use crate::context;
+use crate::decide::Plan;
+use crate::decide::turn::settle;
 use crate::digest::Digest;
 use crate::effect::{EffectKey, Owed};
 use crate::error::Reject;
 use crate::fact::{Fact, HookDecided, HooksAsked};
-use crate::gate::{Gates, Step, Word, counts_as};
 use crate::history;
 use crate::hook::{Edit, HookAt, HookOrder, HookPoint, HookReply, HookSpec, HookVerdict};
 use crate::id::Seq;
+use crate::outcome::Outcome;
 use crate::owed::owed;
 use crate::session::{CallState, Session, Turn};
+use crate::stage::Next;
 
 /// What is to be done at an occurrence of a point.
 #[expect(clippy::large_enum_variant, reason = "used at once, never kept")]
-pub(super) enum At<'a> {
+pub(crate) enum At<'a> {
     /// This.
     Do(Fact),
     /// Nothing: hooks are being asked.
@@ -30,12 +33,12 @@ pub(super) enum At<'a> {
 }
 
 /// An occurrence that is about the turn.
-pub(super) fn at_turn<'a>(turn: &'a Turn, at: HookAt, subject: &str) -> At<'a> {
+pub(crate) fn at_turn<'a>(turn: &'a Turn, at: HookAt, subject: &str) -> At<'a> {
     step(&turn.gates, &turn.settings.hooks, at, subject)
 }
 
 /// An occurrence that is about a call.
-pub(super) fn at_call<'a>(turn: &'a Turn, call: &'a CallState, at: HookAt) -> At<'a> {
+pub(crate) fn at_call<'a>(turn: &'a Turn, call: &'a CallState, at: HookAt) -> At<'a> {
     step(&call.gates, &turn.settings.hooks, at, &call.tool)
 }
 
@@ -51,13 +54,25 @@ fn step<'a>(gates: &'a Gates, hooks: &[HookSpec], at: HookAt, subject: &str) -> 
     }
 }
 
+/// Asks hooks about the turn, and ends it as blocked where they deny.
+pub(crate) fn or_blocked(plan: &Plan, turn: &Turn, at: HookAt) -> Next {
+    match at_turn(turn, at, word(at)) {
+        At::Do(fact) => Next::Fact(fact),
+        At::Wait => Next::Wait,
+        At::Passed(word) => {
+            let denied = reason(word).map(|reason| Outcome::Blocked { reason });
+            Next::from(denied.map(|outcome| settle(plan, turn, outcome)))
+        }
+    }
+}
+
 /// Whether any hook is declared for a point.
-pub(super) fn listens(hooks: &[HookSpec], point: HookPoint) -> bool {
+pub(crate) fn listens(hooks: &[HookSpec], point: HookPoint) -> bool {
     hooks.iter().any(|hook| hook.point == point)
 }
 
 /// The process lets the session go: hooks hear of it, unless a turn is open.
-pub(super) fn on_close(plan: &mut Plan) -> Result<(), Reject> {
+pub(crate) fn on_close(plan: &mut Plan) -> Result<(), Reject> {
     if plan.session.turn().is_some() || plan.session.gates.open.is_some() {
         return Ok(());
     }
@@ -68,7 +83,7 @@ pub(super) fn on_close(plan: &mut Plan) -> Result<(), Reject> {
 }
 
 /// The next hooks that hear of the session's end.
-pub(super) fn at_rest(session: &Session) -> Option<Fact> {
+pub(crate) fn at_rest(session: &Session) -> Option<Fact> {
     let hooks = &session.settings.hooks;
     match step(&session.gates, hooks, HookAt::SessionEnd, "") {
         At::Do(fact) => Some(fact),
@@ -85,7 +100,7 @@ struct Asked<'a> {
     about: Digest,
 }
 
-pub(super) fn on_hooked(plan: &mut Plan, key: EffectKey, reply: HookReply) -> Result<(), Reject> {
+pub(crate) fn on_hooked(plan: &mut Plan, key: EffectKey, reply: HookReply) -> Result<(), Reject> {
     let due = owed(&plan.session).iter().any(|owed| owed.key == key);
     let asked = find(&plan.session, key).filter(|_| due);
     let asked = asked.ok_or(Reject::Stale(key))?;
@@ -254,7 +269,7 @@ fn about(session: &Session, at: HookAt) -> Digest {
 
 /// The question to a hook whose process ended, once more; or that it did not answer, after too
 /// many tries.
-pub(super) fn again(plan: &Plan, one: &Owed) -> Option<Fact> {
+pub(crate) fn again(plan: &Plan, one: &Owed) -> Option<Fact> {
     let asked = find(&plan.session, one.key)?;
     let attempt = attempt(&plan.session, &asked)?;
     let limits = plan.session.turn().map_or(plan.ceiling, |turn| turn.limits);
@@ -287,7 +302,7 @@ fn attempt(session: &Session, asked: &Asked<'_>) -> Option<u32> {
 }
 
 /// Gives up on hooks that were told of an interrupt and have not answered within their grace.
-pub(super) fn give_up(plan: &Plan, turn: &Turn) -> Option<Fact> {
+pub(crate) fn give_up(plan: &Plan, turn: &Turn) -> Option<Fact> {
     let out = turn.gates.out().first()?;
     let key = EffectKey::Hook {
         hook: out.hook,
@@ -300,7 +315,7 @@ pub(super) fn give_up(plan: &Plan, turn: &Turn) -> Option<Fact> {
 }
 
 /// What a denial says, with the hook's name where the word has none.
-pub(super) fn reason(word: &Word) -> Option<String> {
+pub(crate) fn reason(word: &Word) -> Option<String> {
     match word {
         Word::Deny { reason, .. } if reason.trim().is_empty() => {
             Some(String::from("Denied: a hook said no."))

@@ -1,7 +1,9 @@
 //! Budgets: what a sample is expected to take, and what stands against it.
 
-use super::Plan;
+pub(crate) mod lending;
+
 use crate::compaction::Shown;
+use crate::decide::Plan;
 use crate::fact::Reserved;
 use crate::outcome::LimitKind;
 use crate::session::{Session, Turn};
@@ -15,16 +17,16 @@ const TOKENS_PER_ITEM: u64 = 12;
 
 /// What is about to be added to the conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct More {
+pub(crate) struct More {
     /// Bytes of text.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     /// Items.
-    pub(super) items: u64,
+    pub(crate) items: u64,
 }
 
 impl More {
     /// An estimate of its tokens, where nobody has measured it.
-    pub(super) fn tokens(self) -> u64 {
+    pub(crate) fn tokens(self) -> u64 {
         let text = self.bytes.div_ceil(BYTES_PER_TOKEN);
         text.saturating_add(self.items.saturating_mul(TOKENS_PER_ITEM))
     }
@@ -35,7 +37,7 @@ impl More {
 /// Where the provider has measured an earlier request, this one is a longer form of it, since a
 /// compaction forgets the measure: only what came since is estimated. A request that is said to have
 /// had no tokens at all was not measured.
-pub(super) fn tokens(session: &Session, turn: &Turn, more: More) -> u64 {
+pub(crate) fn tokens(session: &Session, turn: &Turn, more: More) -> u64 {
     let Shown { bytes, items, .. } = session.shown;
     match &session.measured {
         Some(measured) if measured.tokens > 0 => {
@@ -59,7 +61,7 @@ pub(super) fn tokens(session: &Session, turn: &Turn, more: More) -> u64 {
 }
 
 /// The tokens that the model's window leaves for a request; `None` where nobody knows the window.
-pub(super) fn room(turn: &Turn) -> Option<u64> {
+pub(crate) fn room(turn: &Turn) -> Option<u64> {
     let window = turn.settings.window.tokens;
     let half = window / 2;
     let answer = turn.settings.max_output_tokens.unwrap_or(window / 8);
@@ -68,7 +70,7 @@ pub(super) fn room(turn: &Turn) -> Option<u64> {
 
 /// The limit that stands against another sample, if one does. It is not asked about a further
 /// attempt, which is of the same sample.
-pub(super) fn spent(turn: &Turn) -> Option<LimitKind> {
+pub(crate) fn spent(turn: &Turn) -> Option<LimitKind> {
     let over = |limit: u64, spent: u64| limit > 0 && spent >= limit;
     if turn.samples() >= turn.limits.samples || turn.has_worked() {
         return Some(LimitKind::Samples);
@@ -80,7 +82,7 @@ pub(super) fn spent(turn: &Turn) -> Option<LimitKind> {
 }
 
 /// What is set aside for the next sample, or the limit that leaves no room for it.
-pub(super) fn reserve(plan: &Plan, turn: &Turn) -> Result<Reserved, LimitKind> {
+pub(crate) fn reserve(plan: &Plan, turn: &Turn) -> Result<Reserved, LimitKind> {
     let limits = &turn.limits;
     let reserved = estimate(plan, turn, More::default());
     let over = |limit: u64, spent: u64, more: u64| limit > 0 && spent.saturating_add(more) > limit;
@@ -94,7 +96,7 @@ pub(super) fn reserve(plan: &Plan, turn: &Turn) -> Result<Reserved, LimitKind> {
 }
 
 /// What the next sample is expected to take of what is limited, where its request shows so much more.
-pub(super) fn estimate(plan: &Plan, turn: &Turn, more: More) -> Reserved {
+pub(crate) fn estimate(plan: &Plan, turn: &Turn, more: More) -> Reserved {
     let limits = &turn.limits;
     let mut reserved = Reserved::default();
     if limits.tokens == 0 && limits.cost_micros == 0 {

@@ -4,6 +4,11 @@
 //! other, then the parallel ones together. The first denial or halt ends it. Whatever opens a gate,
 //! asks and answers is a fact, so a gate is folded like everything else.
 
+pub(crate) mod facts;
+pub(crate) mod hooks;
+
+pub(crate) use facts::word;
+
 use alloc::string::String;
 use alloc::vec::Vec;
 

@@ -4,52 +4,26 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use super::hooks::{self, At};
-use super::{Plan, lending, policy, programs};
-use crate::call::{Observation, ObservationStatus, Verdict};
+use super::{Observation, ObservationStatus, Verdict, policy, programs};
+use crate::budget::lending;
+use crate::decide::Plan;
 use crate::fact::{
     ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, Decider, Fact,
     ReconcileStarted,
 };
 use crate::gate::Word;
-use crate::hook::{HookAt, HookPoint};
+use crate::gate::hooks::{self, At};
+use crate::hook::HookAt;
 use crate::id::CallId;
 use crate::scope::Scope;
-use crate::session::{CallState, Fitness, Progress, Question, Stage, Stop, Turn};
+use crate::session::{CallState, Fitness, Progress, Question, Stop, Turn};
 use crate::settings::{Concurrency, EffectClass};
 
-/// The next step of the calls that are out. They are looked at as soon as they arrive, while the
-/// rest of the answer streams, unless a hook is to see the answer first.
-pub(super) fn next(plan: &Plan, turn: &Turn) -> Option<Fact> {
-    let answer = match about_answer(turn) {
-        At::Do(fact) if turn.stop.is_none() => return Some(fact),
-        At::Wait if turn.stop.is_none() => return None,
-        At::Do(_) | At::Wait => &Word::Pass,
-        At::Passed(word) => word,
-    };
+/// The next step of the calls that are out, where hooks have said this of the answer.
+pub(crate) fn next(plan: &Plan, turn: &Turn, answer: &Word) -> Option<Fact> {
     let mut calls = turn.calls().iter();
     let step = calls.find_map(|call| settle_or_decide(plan, turn, call, answer));
     step.or_else(|| start(plan, turn))
-}
-
-/// The hooks that see an answer before its calls.
-fn about_answer(turn: &Turn) -> At<'_> {
-    match &turn.stage {
-        Stage::Executing(executing) => {
-            let started = executing.started;
-            hooks::at_turn(turn, HookAt::AfterAnswer { started }, "")
-        }
-        Stage::Sampling(_) if hooks::listens(&turn.settings.hooks, HookPoint::AfterAnswer) => {
-            At::Wait
-        }
-        Stage::Sampling(_)
-        | Stage::Opening(_)
-        | Stage::Ready(_)
-        | Stage::Compacting(_)
-        | Stage::Backoff(_)
-        | Stage::Concluding(_)
-        | Stage::Ending(_) => At::Passed(&Word::Pass),
-    }
 }
 
 /// What is to be said of one call without running it.
@@ -112,16 +86,7 @@ fn goal(plan: &Plan, turn: &Turn, call: &CallState) -> Option<Fact> {
     if call.fitness != Fitness::Goal {
         return None;
     }
-    let began = match &turn.stage {
-        Stage::Sampling(sampling) => sampling.started,
-        Stage::Executing(executing) => executing.started,
-        Stage::Opening(_)
-        | Stage::Ready(_)
-        | Stage::Compacting(_)
-        | Stage::Backoff(_)
-        | Stage::Concluding(_)
-        | Stage::Ending(_) => return None,
-    };
+    let began = turn.stage.rules().answer()?;
     let (status, words) = match &plan.session.goal {
         Some(goal) if goal.set < began => (ObservationStatus::Done, "Noted: the goal is met."),
         Some(_) => (
@@ -215,7 +180,7 @@ fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
     let call = turn.calls().iter().find(waits)?;
     if let Fitness::Program { timeout_ms, .. } = call.fitness {
         // What the rest of the answer says is heard first.
-        let whole = matches!(turn.stage, Stage::Executing(_));
+        let whole = turn.stage.executing().is_some();
         return whole.then(|| {
             Fact::CallStarted(CallStarted {
                 call: call.id,
@@ -291,7 +256,7 @@ fn find(plan: &Plan, id: CallId) -> Option<(&Turn, &CallState)> {
 
 /// What becomes of a call whose process is gone: run again if that is safe; else its tool is asked
 /// what became of it, if it can say; else nobody knows.
-pub(super) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
+pub(crate) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
     let (turn, call) = find(plan, id)?;
     let Progress::Running {
         attempt,
@@ -363,7 +328,7 @@ fn reconcile(plan: &Plan, call: CallId, attempt: u32, timeout_ms: u64) -> Fact {
 }
 
 /// The question what became of a call, once more: its process ended too.
-pub(super) fn reconcile_again(plan: &Plan, id: CallId) -> Option<Fact> {
+pub(crate) fn reconcile_again(plan: &Plan, id: CallId) -> Option<Fact> {
     let (turn, call) = find(plan, id)?;
     let Progress::Reconciling { attempt, .. } = call.progress else {
         return None;
@@ -387,7 +352,7 @@ fn unknown_now(call: &CallState) -> Fact {
 }
 
 /// Nobody knows what became of a call whose process ended.
-pub(super) fn unknown() -> Observation {
+pub(crate) fn unknown() -> Observation {
     let words = "Unknown: the process that ran this call ended before the call did. It may \
                  have taken effect or not; check before you repeat it.";
     Observation::new(ObservationStatus::Unknown, words)
@@ -395,7 +360,7 @@ pub(super) fn unknown() -> Observation {
 
 /// What is said of a call whose run never began. An earlier run of it, in a process that ended,
 /// may have taken effect all the same.
-pub(super) fn never_began(plan: &Plan, id: CallId) -> Observation {
+pub(crate) fn never_began(plan: &Plan, id: CallId) -> Observation {
     let again = find(plan, id)
         .filter(|(_, call)| matches!(call.progress, Progress::Running { attempt: 2.., .. }));
     let harmless = |(turn, call): (&Turn, &CallState)| call.is_read_only() || planned(turn, call);

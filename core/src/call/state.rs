@@ -6,13 +6,13 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::turn::Pending;
 use crate::agent::Lent;
 use crate::compaction::Part;
 use crate::digest::Digest;
 use crate::gate::Gates;
 use crate::id::{CallId, Seq};
 use crate::rule::RuleVerdict;
+use crate::session::Pending;
 use crate::settings::{Concurrency, EffectClass};
 use crate::time::Timestamp;
 

@@ -3,15 +3,15 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::misfit;
+use super::{GoalEnd, GoalState, Standing};
 use crate::error::Misfit;
+use crate::evolve::misfit;
 use crate::fact::{GoalEnded, GoalSet};
-use crate::goal::{GoalEnd, GoalState, Standing};
 use crate::outcome::{LimitKind, Outcome};
 use crate::record::Recorded;
 use crate::session::Session;
 
-pub(super) fn on_set(session: &mut Session, recorded: &Recorded, fact: &GoalSet) {
+pub(crate) fn on_set(session: &mut Session, recorded: &Recorded, fact: &GoalSet) {
     session.goal = fact.goal.as_ref().map(|goal| GoalState {
         goal: goal.clone(),
         set: recorded.seq,
@@ -21,7 +21,7 @@ pub(super) fn on_set(session: &mut Session, recorded: &Recorded, fact: &GoalSet)
     });
 }
 
-pub(super) fn on_ended(
+pub(crate) fn on_ended(
     session: &mut Session,
     recorded: &Recorded,
     fact: &GoalEnded,
@@ -48,7 +48,7 @@ pub(super) fn on_ended(
 }
 
 /// What a turn that ended like this means for a goal.
-pub(super) fn after(outcome: &Outcome) -> Standing {
+pub(crate) fn after(outcome: &Outcome) -> Standing {
     if let Some(reason) = over(outcome, "a turn for it") {
         return Standing::Over { reason };
     }

@@ -5,13 +5,14 @@
 //! of the calls that are out. So what it is estimated at is kept of tokens and money, too, and room for
 //! the result of each agent, which the model is told in each of them.
 
-use super::Plan;
-use super::budget::{self, More};
-use super::programs::LAST;
+use super::{More, estimate};
 use crate::agent::{AgentSpec, Lent};
+use crate::call::programs::LAST;
 use crate::deadline::left_ms;
+use crate::decide::Plan;
 use crate::fact::Reserved;
-use crate::session::{Progress, Sampling, Stage, Turn};
+use crate::session::{Progress, Turn};
+use crate::stage::Sampling;
 use crate::usage::Usage;
 
 /// A result takes so manieth of what its agent is lent, where nobody says how long an answer may be.
@@ -21,7 +22,7 @@ const WORDS: u64 = 160;
 
 /// What an agent is lent: as much as it may have of what the turn has left, beside what calls that
 /// run are lent and what the turn needs to conclude. `None` where nothing is left.
-pub(super) fn lend(plan: &Plan, turn: &Turn, agent: &AgentSpec) -> Option<Lent> {
+pub(crate) fn lend(plan: &Plan, turn: &Turn, agent: &AgentSpec) -> Option<Lent> {
     let limits = &turn.limits;
     let kept = turn.kept_for_retries().saturating_add(1);
     let taken = turn.samples().saturating_add(turn.lent().samples);
@@ -29,7 +30,7 @@ pub(super) fn lend(plan: &Plan, turn: &Turn, agent: &AgentSpec) -> Option<Lent> 
     let samples = left.min(agent.samples);
     let time = left_ms(turn, plan.at);
     (samples > 0 && time != Some(0)).then_some(())?;
-    let each = budget::estimate(plan, turn, outstanding(turn));
+    let each = estimate(plan, turn, outstanding(turn));
     let (streams, answer) = (streaming(turn), turn.settings.max_output_tokens);
     let price = turn.settings.price;
     let told = answer.map(|tokens| Usage {
@@ -119,16 +120,7 @@ fn part(whole: u64, lent: u64, kept: u64) -> u64 {
 /// them, while it streams; what they came to, as far as it is known, and else a frame for it; and that
 /// its next program is the last one, where it writes programs.
 fn outstanding(turn: &Turn) -> More {
-    let mut more = match &turn.stage {
-        Stage::Sampling(sampling) => said(sampling),
-        Stage::Opening(_)
-        | Stage::Ready(_)
-        | Stage::Compacting(_)
-        | Stage::Backoff(_)
-        | Stage::Executing(_)
-        | Stage::Concluding(_)
-        | Stage::Ending(_) => More::default(),
-    };
+    let mut more = turn.stage.sampling().map_or(More::default(), said);
     let mut add = |bytes: u64| {
         more.bytes = more.bytes.saturating_add(bytes);
         more.items = more.items.saturating_add(1);
@@ -163,7 +155,7 @@ fn said(sampling: &Sampling) -> More {
 /// What the answer that brought the call is expected to take, while it streams: what was set aside
 /// for it, and what it has said so far, where that was not set aside.
 fn streaming(turn: &Turn) -> Reserved {
-    let Stage::Sampling(sampling) = &turn.stage else {
+    let Some(sampling) = turn.stage.sampling() else {
         return Reserved::default();
     };
     let mut reserved = sampling.reserved;

@@ -1,5 +1,16 @@
 //! Observations: what became of a call.
 
+pub(crate) mod answer;
+pub(crate) mod facts;
+mod policy;
+pub(crate) mod programs;
+pub(crate) mod proposed;
+mod state;
+pub(crate) mod steps;
+
+pub(crate) use facts::edit;
+pub use state::{CallState, Fitness, Progress, Question};
+
 use alloc::string::String;
 
 use serde::{Deserialize, Serialize};

@@ -1,0 +1,200 @@
+//! Answers: the facts that an answer of the world is.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::{Observation, ObservationStatus, Verdict, programs, steps};
+use crate::agent::Took;
+use crate::decide::{Plan, seen};
+use crate::digest::Digest;
+use crate::effect::EffectKey;
+use crate::error::Reject;
+use crate::fact::{ApprovalAnswered, CallObserved, Fact};
+use crate::id::{CallId, Seq};
+use crate::input::Answer;
+use crate::scope::Scope;
+use crate::session::{CallState, Progress, Turn};
+use crate::stage::Report;
+
+/// What the answer to an effect of a call leads to, whichever stage the call is out in.
+pub(crate) fn about_call(
+    plan: &Plan,
+    turn: &Turn,
+    key: EffectKey,
+    report: Report,
+) -> Result<Vec<Fact>, Reject> {
+    let (id, reconciles) = match key {
+        EffectKey::Call { call, .. } => (call, false),
+        EffectKey::Reconcile { call, .. } => (call, true),
+        EffectKey::Sample { .. }
+        | EffectKey::Hook { .. }
+        | EffectKey::Approval { .. }
+        | EffectKey::Compact { .. } => return Err(Reject::Stale(key)),
+    };
+    let fact = match report {
+        Report::Ran(observation) => observed(turn, id, observation, None),
+        Report::Returned(observation, took) => observed(turn, id, observation, Some(took)),
+        // A tool that cannot say what became of its call leaves it unknown.
+        Report::Reconciled(observation) => {
+            let observation = observation.unwrap_or_else(steps::unknown);
+            observed(turn, id, observation, None)
+        }
+        Report::NeverBegan if reconciles => observed(turn, id, steps::unknown(), None),
+        Report::NeverBegan => {
+            let observation = steps::never_began(plan, id);
+            let fresh = observation.status == ObservationStatus::NotStarted;
+            observed(turn, id, observation, fresh.then(Took::default))
+        }
+        Report::Programmed(news) if turn.stop.is_none() && turn.program_goes_on(id) => {
+            return Ok(programs::on_programmed(turn, id, news));
+        }
+        Report::Programmed(_) | Report::Sampled(_) | Report::Compacted(_) | Report::Lost => {
+            return Err(Reject::Stale(key));
+        }
+    };
+    Ok(alloc::vec![fact])
+}
+
+/// Where a call was lent something and nobody says what it took, all of it counts. A child that took
+/// more samples than it was lent is not one that this core limited: all that was lent counts, and no
+/// more.
+fn observed(turn: &Turn, id: CallId, observation: Observation, took: Option<Took>) -> Fact {
+    let call = turn.calls().iter().find(|call| call.id == id);
+    let known = took.filter(|_| observation.status != ObservationStatus::Unknown);
+    let took = call.and_then(|call| call.lent).map(|lent| {
+        let took = known.unwrap_or_else(|| lent.all());
+        Took {
+            samples: took.samples.min(lent.samples),
+            ..took
+        }
+    });
+    Fact::CallObserved(CallObserved {
+        call: id,
+        observation: Arc::new(observation),
+        took,
+        tells: None,
+    })
+}
+
+/// Anybody who may see the session answers the open question; the first answer counts.
+pub(crate) fn on_answer(
+    plan: &mut Plan,
+    call: CallId,
+    scope: Scope,
+    arguments: Digest,
+    answer: Answer,
+) -> Result<(), Reject> {
+    seen(plan, &scope)?;
+    let open = open_question(plan, call).filter(|open| !open.late);
+    let open = open.ok_or(Reject::NotAsked(call))?;
+    if open.arguments != arguments {
+        return Err(Reject::OtherArguments(call));
+    }
+    answered(plan, call, arguments, scope, answer)
+}
+
+pub(crate) fn on_asked(
+    plan: &mut Plan,
+    key: EffectKey,
+    scope: Scope,
+    answer: Answer,
+) -> Result<(), Reject> {
+    let EffectKey::Approval { call, asked } = key else {
+        return Err(Reject::Stale(key));
+    };
+    match open_question(plan, call) {
+        // It is a denial by now, whatever the answer is; the next step says so.
+        Some(open) if open.asked == asked && open.late => Ok(()),
+        Some(open) if open.asked == asked && seen(plan, &scope).is_err() => {
+            let reason = String::from("Denied: the answer came from outside the session's tenant.");
+            let system = Scope::system("an answer from outside the tenant");
+            answered(plan, call, open.arguments, system, Answer::Deny { reason })
+        }
+        Some(open) if open.asked == asked => answered(plan, call, open.arguments, scope, answer),
+        Some(_) | None => Err(Reject::Stale(key)),
+    }
+}
+
+pub(crate) fn answered(
+    plan: &mut Plan,
+    call: CallId,
+    arguments: Digest,
+    by: Scope,
+    answer: Answer,
+) -> Result<(), Reject> {
+    let (verdict, reason, edit) = match answer {
+        Answer::Allow { edit } => (Verdict::Allow, String::new(), edit),
+        Answer::Deny { reason } if reason.trim().is_empty() => (
+            Verdict::Deny,
+            String::from("Denied: a person said no."),
+            None,
+        ),
+        Answer::Deny { reason } => (Verdict::Deny, reason, None),
+    };
+    let key = plan.key.take();
+    plan.push(Fact::ApprovalAnswered(ApprovalAnswered {
+        call,
+        by: Arc::new(by),
+        verdict,
+        reason,
+        arguments,
+        edit,
+        key,
+    }))
+}
+
+/// An open question about a call.
+struct Open {
+    asked: Seq,
+    arguments: Digest,
+    /// Whether the time for an answer is over.
+    late: bool,
+}
+
+/// The open question about a call. Nobody is asked any more once the turn is to stop.
+fn open_question(plan: &Plan, id: CallId) -> Option<Open> {
+    let turn = plan.session.turn()?;
+    let call = turn.calls().iter().find(|call| call.id == id)?;
+    match &call.progress {
+        Progress::Asking {
+            question: Some(question),
+        } if turn.stop.is_none() => Some(Open {
+            asked: question.asked,
+            arguments: call.arguments,
+            late: question.deadline.is_some_and(|until| plan.at >= until),
+        }),
+        Progress::Asking { .. }
+        | Progress::Proposed
+        | Progress::Allowed
+        | Progress::Denied { .. }
+        | Progress::Running { .. }
+        | Progress::Reconciling { .. }
+        | Progress::Done { .. } => None,
+    }
+}
+
+/// Answers whether this run is the awaited one of a call.
+pub(crate) fn running(turn: &Turn, key: EffectKey) -> bool {
+    let (id, run, reconciles) = match key {
+        EffectKey::Call { call, started } => (call, started, false),
+        EffectKey::Reconcile { call, started } => (call, started, true),
+        EffectKey::Sample { .. }
+        | EffectKey::Hook { .. }
+        | EffectKey::Approval { .. }
+        | EffectKey::Compact { .. } => return false,
+    };
+    let awaited = |progress: &Progress| match progress {
+        Progress::Running { started, .. } => *started == run && !reconciles,
+        Progress::Reconciling { started, .. } => *started == run && reconciles,
+        Progress::Proposed
+        | Progress::Asking { .. }
+        | Progress::Allowed
+        | Progress::Denied { .. }
+        | Progress::Done { .. } => false,
+    };
+    // A program that waits for its calls says nothing.
+    let waits = |call: &CallState| call.is_program() && !turn.program_goes_on(call.id);
+    let mut calls = turn.calls().iter();
+    calls.any(|call| call.id == id && awaited(&call.progress) && !waits(call))
+}

@@ -1,0 +1,129 @@
+//! Backoff: the last attempt at a sample failed, and the next one waits.
+
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::transition::about_steer;
+use super::{Allowed, Attempt, Next, Ready, Report, Rules, Transition};
+use crate::because::Because;
+use crate::budget;
+use crate::decide::Plan;
+use crate::decide::admit::admit;
+use crate::decide::turn::{pause, settle, waits};
+use crate::effect::{EffectKey, Owed};
+use crate::error::Reject;
+use crate::fact::{Fact, SampleStarted};
+use crate::id::InputId;
+use crate::outcome::{LimitKind, Outcome};
+use crate::program::SampleKind;
+use crate::session::{Session, Turn};
+use crate::time::Timestamp;
+
+/// The last attempt failed; the next one waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Backoff {
+    /// Until when.
+    pub until: Timestamp,
+    /// Failures of this sample so far.
+    pub failures: u32,
+    /// Restarts of this sample so far.
+    pub restarts: u32,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "SampleKind::is_normal")]
+    pub kind: SampleKind,
+}
+
+impl Rules for Backoff {
+    fn allows(&self, session: &Session, turn: &Turn, transition: Transition<'_>) -> Allowed {
+        let so = match transition {
+            Transition::Accept(input) | Transition::Block(input) => session.is_steer(input),
+            Transition::Inject => true,
+            Transition::AskHooks(at) => about_steer(session, at),
+            Transition::Settle(outcome) => turn.pauses(outcome) || runs_out(outcome),
+            Transition::InjectLast
+            | Transition::AskAgain(_)
+            | Transition::EndCompaction(_)
+            | Transition::Sample(_) => false,
+        };
+        transition.only_if(so)
+    }
+
+    fn on(&self, _: &Plan, _: &Turn, key: EffectKey, _: Report) -> Result<Vec<Fact>, Reject> {
+        Err(Reject::Stale(key))
+    }
+
+    /// A user who speaks to the turn is heard at once; the model is asked again when the time has
+    /// come.
+    fn next(&self, plan: &Plan, turn: &Turn) -> Next {
+        pause(plan, turn)
+            .or(|| steer(plan, turn))
+            .or(|| self.wait(plan, turn))
+            .or(|| self.retry(plan, turn))
+    }
+
+    fn owed(&self, _: &Session, _: &Turn) -> Option<Owed> {
+        None
+    }
+
+    fn deadline(&self) -> Option<Timestamp> {
+        Some(self.until)
+    }
+
+    fn accepted(&self, input: InputId) -> Ready {
+        Ready {
+            not_before: Some(self.until),
+            ..Ready::because(Because::PendingInput { input })
+        }
+    }
+
+    fn attempt(&self) -> Option<Attempt> {
+        Some(Attempt {
+            because: Because::Retry,
+            failures: self.failures,
+            restarts: self.restarts,
+            kind: Some(self.kind),
+        })
+    }
+}
+
+/// Answers whether this is an end for which a further attempt leaves no room.
+fn runs_out(outcome: &Outcome) -> bool {
+    let (tokens, cost) = (LimitKind::Tokens, LimitKind::Cost);
+    [tokens, cost]
+        .map(|limit| Outcome::Exhausted { limit })
+        .contains(outcome)
+}
+
+fn steer(plan: &Plan, turn: &Turn) -> Next {
+    match plan.session.steer() {
+        Some(steer) if budget::spent(turn).is_none() => admit(plan, turn, steer),
+        Some(_) | None => Next::Pass,
+    }
+}
+
+impl Backoff {
+    fn wait(&self, plan: &Plan, turn: &Turn) -> Next {
+        if waits(plan, turn, self.until) {
+            Next::Wait
+        } else {
+            Next::Pass
+        }
+    }
+
+    fn retry(&self, plan: &Plan, turn: &Turn) -> Next {
+        let tries = self.failures.saturating_add(self.restarts);
+        Next::Fact(match budget::reserve(plan, turn) {
+            Err(limit) => settle(plan, turn, Outcome::Exhausted { limit }),
+            Ok(reserved) => Fact::SampleStarted(SampleStarted {
+                sample: turn.spent.samples,
+                attempt: tries.saturating_add(1),
+                because: Because::Retry,
+                digest: plan.session.shown.digest,
+                reserved,
+                kind: self.kind,
+            }),
+        })
+    }
+}

@@ -1,0 +1,331 @@
+//! Sampling: the model has been asked, and its answer streams.
+//!
+//! A call is decided and run as soon as it is whole, while the rest of the answer streams, unless a
+//! hook is to see the answer first. A user who speaks to the turn has the sample yield while it has
+//! brought no call. An answer that breaks off stands up to the last call that had begun.
+
+mod facts;
+
+pub(crate) use facts::{on_cut, on_ended, on_item_added, on_started};
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::transition::OTHER_RUN;
+use super::{Allowed, Next, Report, Rules, Stage, Transition};
+use crate::call::{answer, steps};
+use crate::compaction::{Part, Shown};
+use crate::decide::{Plan, shape};
+use crate::effect::{Demand, EffectKey, Owed};
+use crate::error::Reject;
+use crate::fact::{Fact, ItemAdded, Reserved, SampleCut, SampleEnded, Stands};
+use crate::failure::{FailureKind, Retry, SampleFailure};
+use crate::gate::Word;
+use crate::gate::hooks;
+use crate::hook::HookPoint;
+use crate::id::Seq;
+use crate::input::SampleNews;
+use crate::item::StopReason;
+use crate::program::SampleKind;
+use crate::session::{CallState, Session, Turn};
+use crate::time::Timestamp;
+
+/// The model has been asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sampling {
+    /// The run.
+    pub started: Seq,
+    /// The run before this one, in whichever turn; [`Seq::ZERO`] for the first.
+    pub previous: Seq,
+    /// Failures of this sample before this attempt.
+    pub failures: u32,
+    /// Restarts of this sample before this attempt.
+    pub restarts: u32,
+    /// What the request showed.
+    pub asked: Shown,
+    /// What was set aside for it.
+    pub reserved: Reserved,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "SampleKind::is_normal")]
+    pub kind: SampleKind,
+    /// Calls that it has brought so far.
+    pub calls: Vec<CallState>,
+    /// The items that it has brought so far: their positions, and what each shows.
+    pub items: Vec<(Seq, Part, Said)>,
+}
+
+/// What an answer says to the user, the strongest thing so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Said {
+    /// Nothing.
+    Nothing,
+    /// A refusal.
+    Refusal,
+    /// Text.
+    Text,
+}
+
+impl Rules for Sampling {
+    fn allows(&self, _: &Session, _: &Turn, transition: Transition<'_>) -> Allowed {
+        let so = match transition {
+            Transition::Sample(started) if started == self.started => true,
+            Transition::Sample(_) => return Err(OTHER_RUN),
+            Transition::Accept(_)
+            | Transition::Block(_)
+            | Transition::Inject
+            | Transition::InjectLast
+            | Transition::AskAgain(_)
+            | Transition::AskHooks(_)
+            | Transition::EndCompaction(_)
+            | Transition::Settle(_) => false,
+        };
+        transition.only_if(so)
+    }
+
+    fn on(
+        &self,
+        plan: &Plan,
+        turn: &Turn,
+        key: EffectKey,
+        report: Report,
+    ) -> Result<Vec<Fact>, Reject> {
+        let EffectKey::Sample { .. } = key else {
+            return answer::about_call(plan, turn, key, report);
+        };
+        let fact = match report {
+            Report::Sampled(news) => self.on_news(plan, turn, news),
+            Report::NeverBegan => {
+                let message = "the turn was asked to stop before the model was asked";
+                let failure = SampleFailure::new(FailureKind::Cancelled, Retry::Never, message);
+                self.break_off(turn, failure, None)
+            }
+            Report::Lost => self.on_lost(plan, turn),
+            Report::Ran(_)
+            | Report::Returned(..)
+            | Report::Reconciled(_)
+            | Report::Programmed(_)
+            | Report::Compacted(_) => return Err(Reject::Stale(key)),
+        };
+        Ok(alloc::vec![fact])
+    }
+
+    fn next(&self, plan: &Plan, turn: &Turn) -> Next {
+        let listens = hooks::listens(&turn.settings.hooks, HookPoint::AfterAnswer);
+        if listens && turn.stop.is_none() {
+            return Next::Wait;
+        }
+        Next::from(steps::next(plan, turn, &Word::Pass)).or(|| self.abandon(plan, turn))
+    }
+
+    fn owed(&self, session: &Session, turn: &Turn) -> Option<Owed> {
+        Some(Owed {
+            key: EffectKey::Sample {
+                started: self.started,
+            },
+            demand: demand(session, turn, self),
+            needs: self.previous,
+        })
+    }
+
+    fn deadline(&self) -> Option<Timestamp> {
+        None
+    }
+
+    fn calls(&self) -> &[CallState] {
+        &self.calls
+    }
+
+    fn calls_mut(&mut self) -> &mut [CallState] {
+        &mut self.calls
+    }
+
+    fn counted(&self) -> Option<u32> {
+        Some(0)
+    }
+
+    fn answer(&self) -> Option<Seq> {
+        Some(self.started)
+    }
+
+    fn winds_down(&self) -> bool {
+        true
+    }
+}
+
+/// A sample gives way to a user who speaks to the turn, while it has brought no call.
+fn demand(session: &Session, turn: &Turn, sampling: &Sampling) -> Demand {
+    let more = turn.pause.is_none() && turn.samples() < turn.limits.samples;
+    match &turn.stop {
+        Some(_) => Demand::Wind,
+        None if more && sampling.calls.is_empty() && session.steer().is_some() => Demand::Yield,
+        None => Demand::Run,
+    }
+}
+
+impl Sampling {
+    /// What it has said to the user so far.
+    #[must_use]
+    pub fn said(&self) -> Said {
+        let said = self.items.iter().map(|(_, _, said)| *said);
+        said.max().unwrap_or(Said::Nothing)
+    }
+
+    /// Whether the answer, ended so, says all that the turn is to say: it has a text and no calls,
+    /// and the model ended it by itself.
+    pub(crate) fn answers(&self, stop: &StopReason) -> bool {
+        let whole = match stop {
+            StopReason::Stop | StopReason::Other(_) => true,
+            StopReason::Length | StopReason::ContentFilter | StopReason::Unfinished => false,
+        };
+        whole && self.calls.is_empty() && self.said() == Said::Text
+    }
+
+    fn on_news(&self, plan: &Plan, turn: &Turn, news: SampleNews) -> Fact {
+        let started = self.started;
+        match news {
+            SampleNews::Item(item) => Fact::ItemAdded(ItemAdded { started, item }),
+            SampleNews::Ended {
+                stop,
+                usage,
+                response_id,
+                asked,
+                fault,
+            } => Fact::SampleEnded(SampleEnded {
+                started,
+                fault: shape::held(turn, self, &stop, fault),
+                stop,
+                usage,
+                response_id,
+                asked,
+            }),
+            SampleNews::Failed {
+                failure,
+                partial,
+                usage,
+                asked,
+            } => {
+                let stands = self.stands(turn, &failure);
+                Fact::SampleCut(SampleCut {
+                    started,
+                    retry_at: self.retry_at(plan, turn, &failure, stands),
+                    failure,
+                    partial,
+                    stands,
+                    usage,
+                    asked,
+                })
+            }
+        }
+    }
+
+    /// A sample whose process ended is asked for again, as often as it may.
+    fn on_lost(&self, plan: &Plan, turn: &Turn) -> Fact {
+        let again = turn.stop.is_none() && self.restarts < turn.limits.restarts;
+        let message = if again {
+            "the process ended while the model answered; the model is asked again"
+        } else {
+            "the process ended while the model answered"
+        };
+        let failure = SampleFailure::new(FailureKind::Restart, Retry::Soon, message);
+        self.break_off(turn, failure, again.then_some(plan.at))
+    }
+
+    /// Gives up on a sample that was told to stop and has not answered within its grace.
+    fn abandon(&self, plan: &Plan, turn: &Turn) -> Next {
+        match &turn.stop {
+            Some(stop) if plan.at >= stop.at.plus_ms(turn.limits.grace_ms) => {
+                let message = "the model's stream did not stop within its grace and was abandoned";
+                let failure = SampleFailure::new(FailureKind::Cancelled, Retry::Never, message);
+                Next::Fact(self.break_off(turn, failure, None))
+            }
+            Some(_) | None => Next::Pass,
+        }
+    }
+
+    /// The end of a sample that has no word of its own.
+    fn break_off(&self, turn: &Turn, failure: SampleFailure, retry_at: Option<Timestamp>) -> Fact {
+        Fact::SampleCut(SampleCut {
+            started: self.started,
+            stands: self.stands(turn, &failure),
+            failure,
+            partial: String::new(),
+            usage: None,
+            retry_at,
+            asked: None,
+        })
+    }
+
+    /// What stands of an answer that broke off: up to the last call that had begun; all that was
+    /// said if it gave way to the user; else nothing.
+    fn stands(&self, turn: &Turn, failure: &SampleFailure) -> Stands {
+        let last = self.calls.iter().rfind(|call| call.has_begun());
+        match last {
+            Some(call) => Stands::Through {
+                item: Seq(call.id.0),
+            },
+            None if failure.kind == FailureKind::Steered
+                && self.calls.is_empty()
+                && turn.stop.is_none() =>
+            {
+                Stands::Said
+            }
+            None => Stands::Nothing,
+        }
+    }
+
+    /// When the next attempt is due, if the failure and the budget allow one.
+    ///
+    /// The wait doubles with each failure; half of it is spread by the input's entropy, so that many
+    /// sessions do not come back at once. A provider's own delay is obeyed up to the limit. An
+    /// adapter that speaks of a restart takes from the budget of restarts, so it cannot go on for
+    /// ever.
+    fn retry_at(
+        &self,
+        plan: &Plan,
+        turn: &Turn,
+        failure: &SampleFailure,
+        stands: Stands,
+    ) -> Option<Timestamp> {
+        let spent = if failure.kind == FailureKind::Restart {
+            self.restarts >= turn.limits.restarts
+        } else {
+            self.failures.saturating_add(1) >= turn.limits.attempts
+        };
+        match stands {
+            Stands::Said => return Some(plan.at),
+            Stands::Nothing if turn.overflows(failure) => return None,
+            Stands::Nothing | Stands::Through { .. } => {}
+        }
+        if turn.stop.is_some() || spent {
+            return None;
+        }
+        let doubled = 1_u64.checked_shl(self.failures).unwrap_or(u64::MAX);
+        let backoff = turn.limits.backoff_ms.saturating_mul(doubled);
+        let backoff = backoff.min(turn.limits.backoff_max_ms);
+        let half = backoff / 2;
+        let spread = half.saturating_add(plan.entropy % half.saturating_add(1));
+        let wait = match failure.retry {
+            Retry::Never => return None,
+            Retry::Now => 0,
+            Retry::Soon => spread,
+            Retry::AfterMs(ms) => ms.max(spread).min(turn.limits.backoff_max_ms),
+        };
+        Some(plan.at.plus_ms(wait))
+    }
+}
+
+impl Stage {
+    /// Returns the sample that streams.
+    #[must_use]
+    pub fn sampling(&self) -> Option<&Sampling> {
+        if let Self::Sampling(sampling) = self {
+            Some(sampling)
+        } else {
+            None
+        }
+    }
+}

@@ -43,6 +43,7 @@ mod input;
 mod item;
 mod ledger;
 mod limits;
+pub mod machine;
 mod nonempty;
 mod options;
 mod outcome;

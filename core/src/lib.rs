@@ -44,6 +44,7 @@ mod input;
 mod item;
 mod ledger;
 mod limits;
+pub mod machine;
 mod nonempty;
 mod options;
 mod outcome;

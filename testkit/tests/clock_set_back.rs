@@ -3,12 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use windlass_core::{Fact, Input, Limits, Stamped, Timestamp, deadline, decide};
-use windlass_testkit::world::{Machine, Script, check_all};
+use windlass_testkit::world::{Script, Transitions, check_all};
 
 #[test]
 fn a_backoff_from_the_future_is_over() {
     let script: Script = "send hello\nfail server soon\n".parse().unwrap();
-    let world = check_all(Machine::CORE, &script).unwrap();
+    let world = check_all(Transitions::CORE, &script).unwrap();
     let session = world.session();
     let turn = session.turn().unwrap();
     assert_eq!(turn.stage.name().word(), "backoff");

@@ -16,7 +16,7 @@ use windlass_core::{
 use windlass_testkit::explore::{
     Bounded, Coverage, Covered, Difference, Extent, Failure, Row, Table, chart, explore,
 };
-use windlass_testkit::world::{Machine, Script, check_all, run};
+use windlass_testkit::world::{Script, Transitions, check_all, run};
 
 /// A search that an ordinary test can afford.
 const SMALL: Extent = Extent {
@@ -31,7 +31,7 @@ fn a_small_search_takes_only_what_was_reviewed() {
     let (started, mut all) = (Instant::now(), Covered::default());
     let mut coverage = Coverage::default();
     for world in Bounded::all().unwrap() {
-        let covered = explore(Machine::CORE, &world, SMALL, &mut coverage)
+        let covered = explore(Transitions::CORE, &world, SMALL, &mut coverage)
             .unwrap_or_else(|failure| panic!("world {}: {failure}", world.name));
         all.states += covered.states;
         all.transitions += covered.transitions;
@@ -71,20 +71,20 @@ const LAGGING: &str = "world lagging\nopen lazy samples=1 attempts=2 restarts=1 
                        fail server soon\ndone 0 ok\ndue\nsync\ncrash\ncrash lose=1000\n\
                        late 0\nnever 0";
 
-fn search(machine: Machine, world: &str) -> Result<(Covered, Coverage), Box<Failure>> {
+fn search(transitions: Transitions, world: &str) -> Result<(Covered, Coverage), Box<Failure>> {
     let world = Bounded::read(world).unwrap().remove(0);
     let mut coverage = Coverage::default();
     let extent = Extent {
         audit: 1,
         ..Extent::default()
     };
-    let covered = explore(machine, &world, extent, &mut coverage)?;
+    let covered = explore(transitions, &world, extent, &mut coverage)?;
     Ok((covered, coverage))
 }
 
 #[test]
 fn a_world_that_is_small_is_gone_through_whole() {
-    let (covered, _) = search(Machine::CORE, TINY).unwrap();
+    let (covered, _) = search(Transitions::CORE, TINY).unwrap();
     assert!(covered.whole, "{covered:?}");
     assert_eq!(covered.tried, covered.states);
     assert!(covered.states > 20 && covered.audits > 50, "{covered:?}");
@@ -103,21 +103,21 @@ fn a_search_that_is_cut_says_so() {
             ..Extent::default()
         },
     ] {
-        let covered = explore(Machine::CORE, &world, extent, &mut Coverage::default()).unwrap();
+        let covered = explore(Transitions::CORE, &world, extent, &mut Coverage::default()).unwrap();
         assert!(!covered.whole, "{covered:?}");
     }
 }
 
 #[test]
 fn each_way_has_a_script_that_takes_it_last() {
-    let (_, coverage) = search(Machine::CORE, TINY).unwrap();
+    let (_, coverage) = search(Transitions::CORE, TINY).unwrap();
     let mut shown = BTreeSet::new();
     for (edge, seen) in coverage.edges() {
         let mut before: Script = seen.script.to_string().parse().unwrap();
         assert_eq!(before, seen.script);
-        let whole = run(Machine::CORE, &before).unwrap();
+        let whole = run(Transitions::CORE, &before).unwrap();
         before.steps.pop();
-        let before = run(Machine::CORE, &before).unwrap();
+        let before = run(Transitions::CORE, &before).unwrap();
         let last = &whole.taken()[before.taken().len()..];
         let here = last
             .iter()
@@ -130,7 +130,7 @@ fn each_way_has_a_script_that_takes_it_last() {
 
 /// Checks that a search finds a mutant by this law, and that the script it prints shows it.
 #[track_caller]
-fn finds(law: u8, mutant: Machine) {
+fn finds(law: u8, mutant: Transitions) {
     let failure = search(mutant, LAGGING).unwrap_err();
     let Failure::Law { broken, script } = &*failure else {
         panic!("{failure}");
@@ -143,7 +143,7 @@ fn finds(law: u8, mutant: Machine) {
     );
     assert!(printed.contains(&script.to_string()), "{printed}");
     let script: Script = script.to_string().parse().unwrap();
-    check_all(Machine::CORE, &script).unwrap();
+    check_all(Transitions::CORE, &script).unwrap();
     assert_eq!(check_all(mutant, &script).unwrap_err().law, law);
 }
 
@@ -160,9 +160,9 @@ fn a_driver_that_starts_a_call_before_its_fact_is_durable_is_found() {
     let owed = needs_nothing;
     finds(
         16,
-        Machine {
+        Transitions {
             owed,
-            ..Machine::CORE
+            ..Transitions::CORE
         },
     );
 }
@@ -175,9 +175,9 @@ fn a_deadline_that_is_forgotten_is_found() {
     let deadline = never;
     finds(
         2,
-        Machine {
+        Transitions {
             deadline,
-            ..Machine::CORE
+            ..Transitions::CORE
         },
     );
 }
@@ -192,9 +192,9 @@ fn a_state_that_no_fact_explains_is_found() {
     let evolve = forgets;
     finds(
         1,
-        Machine {
+        Transitions {
             evolve,
-            ..Machine::CORE
+            ..Transitions::CORE
         },
     );
 }
@@ -220,12 +220,12 @@ fn two_states_that_only_look_alike_are_found() {
         audit: 1,
         ..Extent::default()
     };
-    explore(Machine::CORE, &world, extent, &mut Coverage::default()).unwrap();
-    let machine = Machine {
+    explore(Transitions::CORE, &world, extent, &mut Coverage::default()).unwrap();
+    let transitions = Transitions {
         decide,
-        ..Machine::CORE
+        ..Transitions::CORE
     };
-    let failure = explore(machine, &world, extent, &mut Coverage::default()).unwrap_err();
+    let failure = explore(transitions, &world, extent, &mut Coverage::default()).unwrap_err();
     let Failure::Unlike { one, other, .. } = &*failure else {
         panic!("{failure}");
     };
@@ -243,7 +243,7 @@ fn table_without(coverage: &Coverage, what: &str) -> Table {
 
 #[test]
 fn a_way_that_was_not_reviewed_is_found() {
-    let (_, coverage) = search(Machine::CORE, TINY).unwrap();
+    let (_, coverage) = search(Transitions::CORE, TINY).unwrap();
     let table = Table::of(&coverage);
     assert_eq!(
         (
@@ -277,7 +277,7 @@ fn a_way_that_was_not_reviewed_is_found() {
 
 #[test]
 fn a_fact_that_was_not_reviewed_is_found() {
-    let (_, coverage) = search(Machine::CORE, TINY).unwrap();
+    let (_, coverage) = search(Transitions::CORE, TINY).unwrap();
     let text = Table::of(&coverage).to_string();
     let table: Table = text.replacen(" InputQueued", "", 1).parse().unwrap();
     let new = table.new_in(&coverage);
@@ -294,7 +294,7 @@ fn a_fact_that_was_not_reviewed_is_found() {
 
 #[test]
 fn a_reviewed_way_that_is_never_taken_is_found() {
-    let (_, coverage) = search(Machine::CORE, TINY).unwrap();
+    let (_, coverage) = search(Transitions::CORE, TINY).unwrap();
     let extra = "idle | tick | to sampling | SampleStarted";
     let text = format!("{}\n{extra}\n", Table::of(&coverage));
     let table: Table = text.parse().unwrap();

@@ -9,13 +9,13 @@
 use windlass_core::{
     Fact, Interrupter, Misfit, Outcome, Recorded, Scope, Seq, Session, evolve, opened,
 };
-use windlass_testkit::world::{Machine, Script, check_all};
+use windlass_testkit::world::{Script, Transitions, check_all};
 
 const TURN: &str = "send hello\ncall write {}\nend stop\ndone 0 written\ntext hi\nend stop\n";
 
 fn log() -> Vec<Recorded> {
     let script: Script = TURN.parse().unwrap();
-    let world = check_all(Machine::CORE, &script).unwrap();
+    let world = check_all(Transitions::CORE, &script).unwrap();
     let log = world.log().to_vec();
     assert!(
         matches!(log.last().unwrap().fact, Fact::TurnSettled(_)),

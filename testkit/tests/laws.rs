@@ -14,7 +14,7 @@ use windlass_core::{
 use windlass_ports::codec;
 use windlass_testkit::laws::law_06_chunking_does_not_matter::{self as law_06, assemble};
 use windlass_testkit::laws::law_12_facts_round_trip;
-use windlass_testkit::world::{self, Machine, Posture, Script, check_all, facts, random};
+use windlass_testkit::world::{self, Posture, Script, Transitions, check_all, facts, random};
 
 proptest! {
     // What fails is printed as a script, which belongs into `tests/turns.rs`.
@@ -22,7 +22,7 @@ proptest! {
 
     #[test]
     fn hold_in_random_worlds(script in random::script(60)) {
-        if let Err(broken) = check_all(Machine::CORE, &script) {
+        if let Err(broken) = check_all(Transitions::CORE, &script) {
             return Err(TestCaseError::fail(broken.to_string()));
         }
     }
@@ -83,7 +83,7 @@ fn random_worlds_reach_everything() {
     let mut reached = BTreeSet::new();
     for _ in 0..1_024 {
         let script = strategy.new_tree(&mut runner).unwrap().current();
-        let world = world::run(Machine::CORE, &script).unwrap();
+        let world = world::run(Transitions::CORE, &script).unwrap();
         for recorded in world.log() {
             reached.insert(recorded.fact.kind().to_owned());
             if let Fact::TurnSettled(fact) = &recorded.fact {

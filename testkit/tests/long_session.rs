@@ -11,7 +11,7 @@ use windlass_testkit::laws::{
     law_05_one_observation_a_call, law_08_no_sample_without_reason, law_09_limits_hold,
     law_10_prompts_extend,
 };
-use windlass_testkit::world::{Machine, Script, World, run};
+use windlass_testkit::world::{Script, Transitions, World, run};
 
 const REQUEST: &str = "count the files, and mind the hidden ones";
 const WINDOW: u64 = 2_000;
@@ -31,7 +31,7 @@ fn session(strategy: &str) -> World {
     }
     writeln!(script, "text 300 files.\nend stop").unwrap();
     let script: Script = script.parse().unwrap();
-    run(Machine::CORE, &script).unwrap()
+    run(Transitions::CORE, &script).unwrap()
 }
 
 fn bytes(item: &PromptItem) -> u64 {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use windlass_core::{FOLD_VERSION, Folded, Recorded};
 use windlass_testkit::golden;
-use windlass_testkit::world::{self, Machine, random};
+use windlass_testkit::world::{self, Transitions, random};
 
 /// What every prefix of a log folds to, the shortest first.
 fn prefixes(log: &[Recorded]) -> Vec<Folded> {
@@ -70,7 +70,7 @@ proptest! {
 
     #[test]
     fn random_worlds_go_on_from_what_was_kept(script in random::script(40)) {
-        let world = world::run(Machine::CORE, &script).unwrap();
+        let world = world::run(Transitions::CORE, &script).unwrap();
         if !world.log().is_empty() {
             goes_on(world.log())?;
         }

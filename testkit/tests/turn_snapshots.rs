@@ -17,7 +17,7 @@ use windlass_core::{
     TurnSnapshots,
 };
 use windlass_testkit::golden;
-use windlass_testkit::world::{self, Machine, Posture, random};
+use windlass_testkit::world::{self, Posture, Transitions, random};
 
 /// The snapshots of a log, with that of the cycle which it leaves open.
 fn snapshots(log: &[Recorded]) -> (Vec<TurnSnapshot>, Option<TurnSnapshot>) {
@@ -123,7 +123,7 @@ proptest! {
 
     #[test]
     fn hold_over_random_worlds(script in random::script(40)) {
-        let world = world::run(Machine::CORE, &script).unwrap();
+        let world = world::run(Transitions::CORE, &script).unwrap();
         check(world.log())?;
     }
 }
@@ -149,7 +149,7 @@ fn random_worlds_reach_both_ends() {
     let mut reached = BTreeSet::new();
     for _ in 0..1_024 {
         let script = strategy.new_tree(&mut runner).unwrap().current();
-        let world = world::run(Machine::CORE, &script).unwrap();
+        let world = world::run(Transitions::CORE, &script).unwrap();
         let (made, open) = snapshots(world.log());
         for one in made.iter().chain(&open) {
             reached.insert(one.why().map_or("success", |why| &why.class).to_owned());

@@ -278,7 +278,7 @@ fn step(line: &str) -> Result<Step, String> {
 /// Time passes until this long before the session's deadline, if that is still to come.
 fn until(world: &World, before_ms: u64) -> Option<Step> {
     let evidence = world.evidence();
-    let at = (evidence.machine.deadline)(evidence.session)?;
+    let at = (evidence.transitions.deadline)(evidence.session)?;
     let wait = at.since_ms(world.now());
     match before_ms {
         0 => Some(Step::Wait(wait)),
@@ -355,7 +355,7 @@ mod tests {
         let text = "world a\nopen lazy\ngiven send hi\ngiven call read {}\ngiven call read {}\n\
                     done 0 ok\nlate 0\nsync\nend stop\nhook 0 pass\ntext a\nitems 2";
         let world = Bounded::read(text).unwrap().remove(0);
-        let begun = super::super::search::begin(crate::world::Machine::CORE, &world).unwrap();
+        let begun = super::super::search::begin(crate::world::Transitions::CORE, &world).unwrap();
         let steps: Vec<String> = world.steps(&begun).iter().map(Step::to_string).collect();
         assert_eq!(steps, ["done 0 ok", "done 1 ok", "sync", "end stop"]);
     }

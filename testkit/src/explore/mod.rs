@@ -11,13 +11,13 @@
 //! what followed. A [`Table`] of what a person has looked at and found right is held against it:
 //! what is new must be reviewed, what is never taken must go. [`chart`] draws it.
 //!
-//! The search takes a [`Machine`](crate::world::Machine), so a policy of your own, as a function
+//! The search takes a [`Transitions`](crate::world::Transitions), so a policy of your own, as a function
 //! around [`windlass_core::decide`], is explored like the core:
 //!
 //! ```
 //! use windlass_core::{Draft, Input, Limits, Reject, Session, Stamped, decide};
 //! use windlass_testkit::explore::{Bounded, Coverage, Extent, Table, explore};
-//! use windlass_testkit::world::Machine;
+//! use windlass_testkit::world::Transitions;
 //!
 //! /// Users may not interrupt a turn.
 //! fn patient(s: &Session, limits: &Limits, input: Stamped<Input>) -> Result<Vec<Draft>, Reject> {
@@ -30,10 +30,10 @@
 //! let text = "world mine\nopen samples=1 attempts=1\nitems 1\nsend hello\ninterrupt person\n\
 //!             text hi\nend stop\ncrash";
 //! let worlds = Bounded::read(text)?;
-//! let machine = Machine { decide: patient, ..Machine::CORE };
+//! let transitions = Transitions { decide: patient, ..Transitions::CORE };
 //! let mut coverage = Coverage::default();
 //! let extent = Extent { states: 200, ..Extent::default() };
-//! let covered = explore(machine, &worlds[0], extent, &mut coverage).map_err(|f| f.to_string())?;
+//! let covered = explore(transitions, &worlds[0], extent, &mut coverage).map_err(|f| f.to_string())?;
 //! assert!(covered.states > 5);
 //!
 //! let table = Table::of(&coverage); // keep its text beside your tests, and review it

@@ -11,7 +11,7 @@ use crate::laws::{
     Broken, Held, law_02_every_prefix_settles, law_10_prompts_extend,
     law_11_finishing_order_does_not_matter,
 };
-use crate::world::{Machine, Script, Step, Taken, World};
+use crate::world::{Script, Step, Taken, Transitions, World};
 
 /// How far a search goes, and how much it checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +107,7 @@ struct Node {
 /// A search through one bounded world.
 #[derive(Debug)]
 struct Search<'a> {
-    machine: Machine,
+    transitions: Transitions,
     bounded: &'a Bounded,
     extent: Extent,
     keys: Keys,
@@ -120,18 +120,18 @@ struct Search<'a> {
 /// Explores a bounded world: breadth first, each state once, with the laws of what stands now
 /// checked after each transition. What is taken on the way goes to `coverage`.
 ///
-/// `machine` is the core, or a policy of your own around it.
+/// `transitions` is the core, or a policy of your own around it.
 ///
 /// # Errors
 /// [`Failure`] with the law that is broken and the script that breaks it.
 pub fn explore(
-    machine: Machine,
+    transitions: Transitions,
     bounded: &Bounded,
     extent: Extent,
     coverage: &mut Coverage,
 ) -> Result<Covered, Box<Failure>> {
     let mut search = Search {
-        machine,
+        transitions,
         bounded,
         extent,
         keys: Keys::new(bounded.counts()),
@@ -145,8 +145,8 @@ pub fn explore(
 }
 
 /// The world as it is before anything may happen.
-pub(super) fn begin(machine: Machine, bounded: &Bounded) -> Result<World, Broken> {
-    let mut world = World::open(machine, &bounded.opening)?;
+pub(super) fn begin(transitions: Transitions, bounded: &Bounded) -> Result<World, Broken> {
+    let mut world = World::open(transitions, &bounded.opening)?;
     for step in &bounded.given {
         world.step(step)?;
     }
@@ -155,7 +155,7 @@ pub(super) fn begin(machine: Machine, bounded: &Bounded) -> Result<World, Broken
 
 impl Search<'_> {
     fn run(&mut self, coverage: &mut Coverage) -> Result<(), Box<Failure>> {
-        let root = begin(self.machine, self.bounded);
+        let root = begin(self.transitions, self.bounded);
         let root = root.map_err(|broken| self.law(broken, 0, None))?;
         root.check_now()
             .map_err(|broken| self.law(broken, 0, None))?;
@@ -227,9 +227,14 @@ impl Search<'_> {
         }
         let (old, new) = (before.evidence(), world.evidence());
         let same = old.log.iter().zip(new.log).take_while(|(a, b)| a == b);
-        law_02_every_prefix_settles::check_from(*new.machine, new.ceiling, new.log, same.count())?;
-        law_10_prompts_extend::check(new.machine.remember, new.log)?;
-        law_11_finishing_order_does_not_matter::check(new.machine, new.log)
+        law_02_every_prefix_settles::check_from(
+            *new.transitions,
+            new.ceiling,
+            new.log,
+            same.count(),
+        )?;
+        law_10_prompts_extend::check(new.transitions.remember, new.log)?;
+        law_11_finishing_order_does_not_matter::check(new.transitions, new.log)
     }
 
     /// A world is taken for a known state; now and then that is put to the test.
@@ -293,7 +298,7 @@ impl Search<'_> {
 
     /// The world of a state.
     fn world(&self, at: usize) -> Result<World, Broken> {
-        let mut world = begin(self.machine, self.bounded)?;
+        let mut world = begin(self.transitions, self.bounded)?;
         for step in self.path(at) {
             world.step(step)?;
         }

@@ -26,7 +26,7 @@ use std::collections::BTreeSet;
 
 use windlass_core::Seq;
 
-use crate::world::Machine;
+use crate::world::Transitions;
 
 pub use covers::labels;
 pub use files::{AddError, ReadError, add, folder, read};
@@ -102,7 +102,7 @@ impl Golden {
     ///
     /// # Errors
     /// [`Off`] with the first position that does not.
-    pub fn check(&self, machine: &Machine) -> Result<Covered, Off> {
+    pub fn check(&self, transitions: &Transitions) -> Result<Covered, Off> {
         let off = |at: Option<Seq>, what: String| Off {
             name: self.name.clone(),
             at,
@@ -110,7 +110,7 @@ impl Golden {
         };
         let header = reckon::header(&self.digest).map_err(|what| off(None, what))?;
         let mut stored = self.digest.lines().skip(reckon::HEADER);
-        let mut reckoned = reckon::Reckoned::new(machine, &header);
+        let mut reckoned = reckon::Reckoned::new(transitions, &header);
         for line in self.log.split_inclusive(|byte| *byte == b'\n') {
             let wanted = stored.next().unwrap_or("nothing: it ends before");
             let at = reckoned.next();

@@ -20,7 +20,7 @@ use windlass_ports::codec;
 
 use super::canon::sha256;
 use super::{Covered, covers, prompt, state};
-use crate::world::Machine;
+use crate::world::Transitions;
 
 /// Lines before that of the first position.
 pub(super) const HEADER: usize = 3;
@@ -54,7 +54,7 @@ pub fn make(log: &[u8], from: &str) -> Result<String, String> {
         format!("engine {}", env!("CARGO_PKG_VERSION")),
         format!("from {from}"),
     ];
-    let mut reckoned = Reckoned::new(&Machine::CORE, &header);
+    let mut reckoned = Reckoned::new(&Transitions::CORE, &header);
     for line in log.split_inclusive(|byte| *byte == b'\n') {
         let at = reckoned.next();
         let wrong = |what| format!("position {at}: {what}");
@@ -102,7 +102,7 @@ fn decode(line: &[u8]) -> Result<Recorded, String> {
 /// A digest as it is worked out.
 #[derive(Debug)]
 pub(super) struct Reckoned<'a> {
-    machine: &'a Machine,
+    transitions: &'a Transitions,
     state: Option<(Session, History)>,
     /// The digest of all states so far.
     fold: String,
@@ -111,10 +111,10 @@ pub(super) struct Reckoned<'a> {
 }
 
 impl<'a> Reckoned<'a> {
-    pub(super) fn new(machine: &'a Machine, header: &[String]) -> Self {
+    pub(super) fn new(transitions: &'a Transitions, header: &[String]) -> Self {
         let text = header.iter().map(|line| format!("{line}\n")).collect();
         Self {
-            machine,
+            transitions,
             state: None,
             fold: String::new(),
             text,
@@ -181,9 +181,9 @@ impl<'a> Reckoned<'a> {
                 History::default(),
             ),
             Some((session, mut history)) => {
-                let fold = (self.machine.evolve)(session, recorded);
+                let fold = (self.transitions.evolve)(session, recorded);
                 let session = fold.map_err(|misfit| misfit.to_string())?;
-                let remembered = (self.machine.remember)(&mut history, recorded);
+                let remembered = (self.transitions.remember)(&mut history, recorded);
                 remembered.map_err(|misfit| misfit.to_string())?;
                 (session, history)
             }

@@ -11,7 +11,7 @@ use super::{
     law_10_prompts_extend, law_11_finishing_order_does_not_matter, law_15_denied_calls_never_start,
     law_16_effectful_starts_once, law_17_forks_repeat_nothing,
 };
-use crate::world::Machine;
+use crate::world::Transitions;
 
 /// A session at one moment, with what its driver has done so far.
 ///
@@ -21,7 +21,7 @@ use crate::world::Machine;
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
     /// The core that is driven.
-    pub machine: &'a Machine,
+    pub transitions: &'a Transitions,
     /// What the process allows at most.
     pub ceiling: &'a Limits,
     /// The log, as it comes back from its text form.
@@ -46,9 +46,9 @@ type Check = for<'a> fn(&Evidence<'a>) -> Held;
 /// What is cheap enough to be checked after each step.
 const NOW: &[Check] = &[
     |it| law_01_live_equals_fold::check(it.log, it.session, it.history),
-    |it| law_02_every_prefix_settles::check_deadline(it.machine, it.ceiling, it.session),
+    |it| law_02_every_prefix_settles::check_deadline(it.transitions, it.ceiling, it.session),
     |it| {
-        let owed = (it.machine.owed)(it.session);
+        let owed = (it.transitions.owed)(it.session);
         law_03_running_equals_owed::check(it.log, it.durable, &owed, it.running)
     },
     |it| law_04_no_key_starts_twice::check(it.begun, it.losses),
@@ -62,10 +62,10 @@ const NOW: &[Check] = &[
 
 /// What looks at all prefixes of the log: its cost grows with the square of it, or worse.
 const PREFIXES: &[Check] = &[
-    |it| law_02_every_prefix_settles::check(*it.machine, it.ceiling, it.log),
-    |it| law_10_prompts_extend::check(it.machine.remember, it.log),
-    |it| law_11_finishing_order_does_not_matter::check(it.machine, it.log),
-    |it| law_17_forks_repeat_nothing::check(it.machine, it.ceiling, it.log),
+    |it| law_02_every_prefix_settles::check(*it.transitions, it.ceiling, it.log),
+    |it| law_10_prompts_extend::check(it.transitions.remember, it.log),
+    |it| law_11_finishing_order_does_not_matter::check(it.transitions, it.log),
+    |it| law_17_forks_repeat_nothing::check(it.transitions, it.ceiling, it.log),
 ];
 
 impl Evidence<'_> {

@@ -14,14 +14,14 @@
 use windlass_core::{History, Input, Limits, Recorded, Session, Stamped, Timestamp};
 
 use super::{Broken, Held, broken, hold};
-use crate::world::{Machine, World, fair};
+use crate::world::{Transitions, World, fair};
 
 /// Checks every prefix of a log.
 ///
 /// # Errors
 /// [`Broken`] with the first prefix that does not come to rest.
-pub fn check(machine: Machine, ceiling: &Limits, log: &[Recorded]) -> Held {
-    check_from(machine, ceiling, log, 0)
+pub fn check(transitions: Transitions, ceiling: &Limits, log: &[Recorded]) -> Held {
+    check_from(transitions, ceiling, log, 0)
 }
 
 /// Checks the prefixes of a log that are longer than `known` facts, and the log itself. A search
@@ -29,7 +29,12 @@ pub fn check(machine: Machine, ceiling: &Limits, log: &[Recorded]) -> Held {
 ///
 /// # Errors
 /// As [`check`].
-pub fn check_from(machine: Machine, ceiling: &Limits, log: &[Recorded], known: usize) -> Held {
+pub fn check_from(
+    transitions: Transitions,
+    ceiling: &Limits,
+    log: &[Recorded],
+    known: usize,
+) -> Held {
     let Some((first, rest)) = log.split_first() else {
         return Ok(());
     };
@@ -40,28 +45,28 @@ pub fn check_from(machine: Machine, ceiling: &Limits, log: &[Recorded], known: u
     for (length, next) in (1..).zip(rest.iter().map(Some).chain([None])) {
         // A fork that is not whole is never driven.
         let looked_at = (length <= known && next.is_some()) || session.missing().is_some();
-        let from = || (machine, *ceiling, session.clone(), history.clone(), at);
+        let from = || (transitions, *ceiling, session.clone(), history.clone(), at);
         if !looked_at && let Err(broken) = settles(World::resume_untold, from()) {
             // Once more, and told this time.
             let told = settles(World::resume, from()).err();
             return Err(placed(told.unwrap_or(broken), &session));
         }
         let Some(next) = next else { break };
-        session = (machine.evolve)(session, next).map_err(misfit)?;
-        (machine.remember)(&mut history, next).map_err(misfit)?;
+        session = (transitions.evolve)(session, next).map_err(misfit)?;
+        (transitions.remember)(&mut history, next).map_err(misfit)?;
         at = at.max(next.ts);
     }
     Ok(())
 }
 
 /// Where a process takes a session over.
-type Taken = (Machine, Limits, Session, History, Timestamp);
+type Taken = (Transitions, Limits, Session, History, Timestamp);
 
 /// How it does.
-type TakeOver = fn(Machine, Limits, Session, History, Timestamp) -> Result<World, Broken>;
+type TakeOver = fn(Transitions, Limits, Session, History, Timestamp) -> Result<World, Broken>;
 
-fn settles(take_over: TakeOver, (machine, ceiling, session, history, at): Taken) -> Held {
-    let mut world = take_over(machine, ceiling, session, history, at)?;
+fn settles(take_over: TakeOver, (transitions, ceiling, session, history, at): Taken) -> Held {
+    let mut world = take_over(transitions, ceiling, session, history, at)?;
     fair::settle(&mut world).map(|_| ())
 }
 
@@ -70,16 +75,16 @@ fn settles(take_over: TakeOver, (machine, ceiling, session, history, at): Taken)
 ///
 /// # Errors
 /// [`Broken`] when a tick does something too early, or nothing at its time.
-pub fn check_deadline(machine: &Machine, ceiling: &Limits, session: &Session) -> Held {
+pub fn check_deadline(transitions: &Transitions, ceiling: &Limits, session: &Session) -> Held {
     let leads_on = |at: u64| {
         let tick = Stamped {
             at: Timestamp(at),
             entropy: 0,
             input: Input::Tick,
         };
-        (machine.decide)(session, ceiling, tick).is_ok_and(|drafts| !drafts.is_empty())
+        (transitions.decide)(session, ceiling, tick).is_ok_and(|drafts| !drafts.is_empty())
     };
-    let deadline = (machine.deadline)(session);
+    let deadline = (transitions.deadline)(session);
     let before = deadline.map_or(u64::MAX, |at| at.0.saturating_sub(1));
     hold(2, !leads_on(before), || {
         format!("a tick at {before} does something, and the deadline is {deadline:?}")

@@ -13,13 +13,13 @@ use windlass_core::{
 };
 
 use super::{Held, broken, hold, reading};
-use crate::world::Machine;
+use crate::world::Transitions;
 
-/// Checks a log, as `machine` folds it.
+/// Checks a log, as `transitions` folds it.
 ///
 /// # Errors
 /// [`Broken`](super::Broken) with the first pair of observations whose order shows.
-pub fn check(machine: &Machine, log: &[Recorded]) -> Held {
+pub fn check(transitions: &Transitions, log: &[Recorded]) -> Held {
     let Some((first, rest)) = log.split_first() else {
         return Ok(());
     };
@@ -31,15 +31,15 @@ pub fn check(machine: &Machine, log: &[Recorded]) -> Held {
         if let (Fact::CallObserved(call), Fact::CallObserved(after)) = (&one.fact, &other.fact)
             && program(log, call.call) != Some(after.call)
         {
-            let as_is = fold(machine, &session, &history, pair).map_err(misfit)?;
+            let as_is = fold(transitions, &session, &history, pair).map_err(misfit)?;
             let exchanged = [exchange(one, other), exchange(other, one)];
-            let turned = fold(machine, &session, &history, &exchanged).map_err(misfit)?;
+            let turned = fold(transitions, &session, &history, &exchanged).map_err(misfit)?;
             hold(11, as_is == turned, || {
                 format!("it shows whether {} or {} came first", one.seq, other.seq)
             })?;
         }
-        session = (machine.evolve)(session, one).map_err(misfit)?;
-        (machine.remember)(&mut history, one).map_err(misfit)?;
+        session = (transitions.evolve)(session, one).map_err(misfit)?;
+        (transitions.remember)(&mut history, one).map_err(misfit)?;
     }
     contexts_in_call_order(log)
 }
@@ -85,15 +85,15 @@ fn about(log: &[Recorded], recorded: &Recorded) -> Option<CallId> {
 }
 
 fn fold(
-    machine: &Machine,
+    transitions: &Transitions,
     session: &Session,
     history: &History,
     facts: &[Recorded],
 ) -> Result<(Session, History), Misfit> {
     let (mut session, mut history) = (session.clone(), history.clone());
     for recorded in facts {
-        session = (machine.evolve)(session, recorded)?;
-        (machine.remember)(&mut history, recorded)?;
+        session = (transitions.evolve)(session, recorded)?;
+        (transitions.remember)(&mut history, recorded)?;
     }
     Ok((session, history))
 }

@@ -8,7 +8,7 @@
 use windlass_core::{Draft, History, Recorded, Session};
 
 use super::{Broken, broken};
-use crate::world::Machine;
+use crate::world::Transitions;
 
 /// What a decision leads to.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ pub struct Applied {
 /// # Errors
 /// [`Broken`] with the first fact that does not fit.
 pub fn apply(
-    machine: &Machine,
+    transitions: &Transitions,
     mut session: Session,
     mut history: History,
     drafts: Vec<Draft>,
@@ -35,8 +35,8 @@ pub fn apply(
     let mut facts = Vec::with_capacity(drafts.len());
     for draft in drafts {
         let recorded = draft.number(&session.id, session.next);
-        session = (machine.evolve)(session, &recorded).map_err(misfit)?;
-        (machine.remember)(&mut history, &recorded).map_err(misfit)?;
+        session = (transitions.evolve)(session, &recorded).map_err(misfit)?;
+        (transitions.remember)(&mut history, &recorded).map_err(misfit)?;
         facts.push(recorded);
     }
     Ok(Applied {

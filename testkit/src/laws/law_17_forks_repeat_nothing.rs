@@ -19,13 +19,13 @@ use windlass_core::{
 };
 
 use super::{Broken, Held, broken, hold};
-use crate::world::Machine;
+use crate::world::Transitions;
 
 /// Checks forks of a log at all positions at which it may be forked.
 ///
 /// # Errors
 /// [`Broken`] with the first fork that is not what it should be.
-pub fn check(machine: &Machine, ceiling: &Limits, log: &[Recorded]) -> Held {
+pub fn check(transitions: &Transitions, ceiling: &Limits, log: &[Recorded]) -> Held {
     let Some((first, rest)) = log.split_first() else {
         return Ok(());
     };
@@ -33,7 +33,7 @@ pub fn check(machine: &Machine, ceiling: &Limits, log: &[Recorded]) -> Held {
     let mut open = Open::default();
     for length in 1..=log.len() {
         if let Some(fact) = length.checked_sub(2).and_then(|nth| rest.get(nth)) {
-            state = step(machine, state, fact).map_err(misfit)?;
+            state = step(transitions, state, fact).map_err(misfit)?;
             open.apply(fact);
         }
         if state.0.forks() {
@@ -42,9 +42,9 @@ pub fn check(machine: &Machine, ceiling: &Limits, log: &[Recorded]) -> Held {
                 format!("it may be forked at {length}, and {open:?} is open there")
             })?;
             let forked = fork(log, "forked")?;
-            let taken = same(machine, &state, log, &forked)?;
-            begins_nothing(machine, ceiling, &taken)?;
-            same(machine, &state, log, &fork(&forked, "forked-again")?)?;
+            let taken = same(transitions, &state, log, &forked)?;
+            begins_nothing(transitions, ceiling, &taken)?;
+            same(transitions, &state, log, &fork(&forked, "forked-again")?)?;
         }
     }
     Ok(())
@@ -87,10 +87,10 @@ fn begin(first: &Recorded) -> Result<State, Misfit> {
     Ok((windlass_core::opened(first)?, History::default()))
 }
 
-fn step(machine: &Machine, state: State, fact: &Recorded) -> Result<State, Misfit> {
+fn step(transitions: &Transitions, state: State, fact: &Recorded) -> Result<State, Misfit> {
     let (session, mut history) = state;
-    let session = (machine.evolve)(session, fact)?;
-    (machine.remember)(&mut history, fact)?;
+    let session = (transitions.evolve)(session, fact)?;
+    (transitions.remember)(&mut history, fact)?;
     Ok((session, history))
 }
 
@@ -117,7 +117,7 @@ fn fork(log: &[Recorded], name: &str) -> Result<Vec<Recorded>, Broken> {
 
 /// Checks what a fork folds to, and in whose name, against what the log that it is from does.
 fn same(
-    machine: &Machine,
+    transitions: &Transitions,
     whole: &State,
     log: &[Recorded],
     forked: &[Recorded],
@@ -133,8 +133,8 @@ fn same(
             let seq = new.seq;
             format!("{seq} is taken over in the name of {writer}, and is from {wrote}")
         })?;
-        original = step(machine, original, old).map_err(misfit)?;
-        state = step(machine, state, new).map_err(misfit)?;
+        original = step(transitions, original, old).map_err(misfit)?;
+        state = step(transitions, state, new).map_err(misfit)?;
     }
     let (session, history) = &state;
     hold(17, *session.writer() == session.id, || {
@@ -159,9 +159,9 @@ fn same(
 }
 
 /// Checks that a process that takes a fork up finds nothing to do.
-fn begins_nothing(machine: &Machine, ceiling: &Limits, taken: &Session) -> Held {
+fn begins_nothing(transitions: &Transitions, ceiling: &Limits, taken: &Session) -> Held {
     let at = taken.next.0.saturating_sub(1);
-    let owed = (machine.owed)(taken);
+    let owed = (transitions.owed)(taken);
     hold(17, owed.is_empty(), || {
         format!("the fork at {at} owes {owed:?}")
     })?;
@@ -171,7 +171,7 @@ fn begins_nothing(machine: &Machine, ceiling: &Limits, taken: &Session) -> Held 
             entropy: 0,
             input,
         };
-        let drafts = (machine.decide)(taken, ceiling, stamped).unwrap_or_default();
+        let drafts = (transitions.decide)(taken, ceiling, stamped).unwrap_or_default();
         let resumes = |fact: &Fact| matches!(fact, Fact::SessionResumed(_));
         let opens = drafts.iter().any(|draft| !resumes(&draft.fact));
         hold(17, !opens, || {

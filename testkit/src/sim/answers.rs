@@ -104,7 +104,7 @@ impl Answering<'_> {
                 key,
                 news: self.sample(demand, work),
             },
-            EffectKey::Call { .. } if is_program(&self.driver.session, key) => Input::Programmed {
+            EffectKey::Call { .. } if is_program(self.driver.session(), key) => Input::Programmed {
                 key,
                 news: self.programmed(),
             },
@@ -155,7 +155,7 @@ impl Answering<'_> {
     /// What an agent took of what it was lent; `None` where a call runs none. Its last answer may be
     /// longer than was set aside for it.
     fn took(&mut self, key: EffectKey) -> Option<Took> {
-        let turn = self.driver.session.turn()?;
+        let turn = self.driver.session().turn()?;
         let mut calls = turn.calls().iter();
         let runs = |progress: &Progress| matches!(progress, Progress::Running { started, .. } if *started == key.started());
         let call = calls.find(|call| runs(&call.progress))?;
@@ -250,7 +250,7 @@ pub(super) fn nothing_leaves(driver: &Driver) -> Compaction {
             left: 0,
             summary: None,
         },
-        shown: driver.session.shown,
+        shown: driver.session().shown,
         usage: None,
         fallback: None,
     }

@@ -15,12 +15,12 @@ impl Simulation {
         let mut seats = self.seats();
         seats.retain(|(place, seat)| {
             let seat = self.seat(*place, *seat);
-            seat.is_ok_and(|seat| !seat.driver.running.is_empty())
+            seat.is_ok_and(|seat| !seat.driver.running().is_empty())
         });
         let Some((place, seat)) = self.dice.pick(&seats).copied() else {
             return Ok(());
         };
-        let running = &self.seat(place, seat)?.driver.running;
+        let running = self.seat(place, seat)?.driver.running();
         let running: Vec<(EffectKey, Demand)> = running.iter().map(|(k, d)| (*k, *d)).collect();
         let Some((key, demand)) = self.dice.pick(&running).copied() else {
             return Ok(());
@@ -102,11 +102,14 @@ impl Simulation {
 
     /// What a user does comes to a driver.
     pub(super) fn does(&mut self, place: usize, seat: usize, act: Act) -> Result<(), Breach> {
+        let process = self.seat(place, seat)?.driver.process;
+        let now = self.now(process);
         let driver = &mut self.seat_mut(place, seat)?.driver;
+        let closing = driver.machine.is_closing();
         match act {
-            Act::Takes(Input::Continue) if driver.closing => Ok(()),
+            Act::Takes(Input::Continue) if closing => Ok(()),
             Act::Takes(input) => self.take(place, seat, input, None),
-            Act::Says(_, said) if driver.closing => {
+            Act::Says(_, said) if closing => {
                 let place = self.places.get_mut(place);
                 if let Some(said) = place.and_then(|place| place.user.said.get_mut(said)) {
                     said.fate = Fate::Unsure;
@@ -115,7 +118,7 @@ impl Simulation {
             }
             Act::Says(input, said) => self.take(place, seat, input, Some(said)),
             Act::Closes => {
-                driver.closing = true;
+                driver.close(now)?;
                 self.look(place, seat)
             }
             Act::Nothing => Ok(()),

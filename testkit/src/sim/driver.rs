@@ -1,21 +1,24 @@
-//! The simulated driver: one of a process, for one session. It does what the engine's driver does:
-//! it decides, applies what it decided, appends one batch at a time, and starts, acknowledges and
-//! publishes only as far as the log is durable. What it does not know is what the store really did.
+//! The simulated driver: one of a process, for one session. It is the machine that ships, with a shell
+//! that sends its appends to the simulated store, and has the flaws of a wrong one. What it does not
+//! know is what the store really did.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use windlass_core::machine::{
+    Action, Cancel, Event, Exit, Machine, Note, Setup, Token, Transitions,
+};
 use windlass_core::{
-    CallStarted, Demand, EffectKey, Epoch, Fact, History, Input, Limits, Recorded, Reject, Seq,
-    Session, Stamped, Timestamp,
+    CallStarted, Demand, EffectKey, Epoch, Fact, Folded, History, Input, Limits, Owed, Recorded,
+    Reject, Seq, Session, Stamped, Timestamp, owed,
 };
 use windlass_ports::{StoreError, StoreErrorKind, codec};
 
 use super::breach::Breach;
 use super::flaw::Flaw;
-use crate::laws::law_13_decisions_fit::{self, Applied};
 use crate::laws::law_14_rejects_change_nothing::{self, Standing};
 use crate::laws::{Begun, Broken, Evidence, Loss, broken};
-use crate::world::{Machine, line};
+use crate::world::{defect, effect, event, line};
 
 /// Drives one session.
 #[derive(Debug)]
@@ -23,31 +26,34 @@ pub(super) struct Driver {
     pub(super) process: usize,
     pub(super) life: u32,
     pub(super) epoch: Epoch,
-    pub(super) machine: Machine,
-    pub(super) flaw: Option<Flaw>,
+    /// The core that the laws ask. That of the machine may have a flaw.
+    transitions: Transitions,
+    flaw: Option<Flaw>,
     ceiling: Limits,
     /// What it knows and has decided, as it comes back from its text form.
     pub(super) log: Vec<Recorded>,
-    pub(super) session: Session,
-    pub(super) history: History,
-    pub(super) durable: Seq,
-    unsent: Vec<Vec<u8>>,
-    writing: Option<Sending>,
-    acks: VecDeque<Ack>,
-    pub(super) running: BTreeMap<EffectKey, Demand>,
+    pub(super) machine: Machine,
+    /// The append that is under way.
+    sending: Option<Sending>,
+    /// How far the store has what it was sent.
+    stored: Seq,
+    /// Facts that a flaw keeps from the store.
+    dropped: BTreeSet<Seq>,
+    /// Where inputs that wait for their acknowledgements stand.
+    accepted: BTreeMap<Token, Seq>,
     /// What was begun before its time, and by it.
     pub(super) begun: Vec<Begun>,
     losses: Vec<Loss>,
     /// Runs that have ended.
     pub(super) past: Vec<EffectKey>,
-    /// It takes nothing more, and ends once it is at rest.
-    pub(super) closing: bool,
-    /// It has told the core that it lets the session go.
-    pub(super) left: bool,
     /// Inputs that came while its append was under way.
     pub(super) overtaken: u32,
     /// What it has done since it was last looked at.
     pub(super) done: Vec<Done>,
+    /// It drives no more.
+    pub(super) over: bool,
+    /// Why it ended, until somebody has seen it.
+    pub(super) ended: Option<Ended>,
 }
 
 /// What a driver does that others see.
@@ -93,8 +99,10 @@ pub(super) struct Ack {
     pub(super) input: usize,
     /// The first of its facts.
     pub(super) first: Seq,
-    due: Seq,
 }
+
+/// The token of inputs that nobody waits for.
+const NOBODY: Token = Token(u64::MAX);
 
 /// Why a driver ends.
 #[derive(Debug, Clone, Copy)]
@@ -119,7 +127,7 @@ pub(super) struct Taken {
     pub(super) process: usize,
     pub(super) life: u32,
     pub(super) epoch: Epoch,
-    pub(super) machine: Machine,
+    pub(super) transitions: Transitions,
     pub(super) flaw: Option<Flaw>,
     pub(super) ceiling: Limits,
     pub(super) log: Vec<Recorded>,
@@ -133,67 +141,81 @@ pub(super) struct Taken {
 }
 
 impl Driver {
-    pub(super) fn new(taken: Taken) -> Result<Self, Breach> {
+    pub(super) fn new(taken: Taken) -> Self {
         let known = usize::try_from(taken.durable.0).unwrap_or(usize::MAX);
         let unsent = taken.log.get(known..).unwrap_or_default();
-        let unsent = unsent.iter().map(encode).collect::<Result<_, _>>()?;
-        Ok(Self {
+        let machine = Machine::new(Setup {
+            loaded: Folded {
+                session: taken.session,
+                history: taken.history,
+            },
+            unsent: unsent.iter().cloned().map(Arc::new).collect(),
+            limits: taken.ceiling,
+            transitions: match taken.flaw {
+                Some(Flaw::StartsEarly) => Transitions {
+                    owed: owed_early,
+                    ..taken.transitions
+                },
+                Some(_) | None => taken.transitions,
+            },
+            checkpoint_every: 0,
+            checkpoint: Seq::ZERO,
+            has_mailbox: false,
+            release_ms: 0,
+        });
+        Self {
             process: taken.process,
             life: taken.life,
             epoch: taken.epoch,
-            machine: taken.machine,
+            transitions: taken.transitions,
             flaw: taken.flaw,
             ceiling: taken.ceiling,
             log: taken.log,
-            session: taken.session,
-            history: taken.history,
-            durable: taken.durable,
-            unsent,
-            writing: None,
-            acks: VecDeque::new(),
-            running: BTreeMap::new(),
+            machine,
+            sending: None,
+            stored: taken.durable,
+            dropped: BTreeSet::new(),
+            accepted: BTreeMap::new(),
             begun: taken.begun,
             losses: taken.losses,
             past: taken.past,
-            closing: false,
-            left: false,
             overtaken: 0,
             done: Vec::new(),
-        })
+            over: false,
+            ended: None,
+        }
     }
 
     /// What the laws are held against now.
     pub(super) fn evidence(&self) -> Evidence<'_> {
         Evidence {
-            machine: &self.machine,
+            transitions: &self.transitions,
             ceiling: &self.ceiling,
             log: &self.log,
-            durable: self.durable,
-            session: &self.session,
-            history: &self.history,
-            running: &self.running,
+            durable: self.machine.durable(),
+            session: self.session(),
+            history: self.history(),
+            running: self.running(),
             begun: &self.begun,
             losses: &self.losses,
         }
     }
 
+    pub(super) fn session(&self) -> &Session {
+        self.machine.session()
+    }
+
+    pub(super) fn history(&self) -> &History {
+        self.machine.history()
+    }
+
+    pub(super) fn running(&self) -> &BTreeMap<EffectKey, Demand> {
+        self.machine.running()
+    }
+
     /// When it wants a tick.
     pub(super) fn deadline(&self) -> Option<Timestamp> {
-        (self.machine.deadline)(&self.session)
-    }
-
-    /// Whether an append is under way.
-    pub(super) fn is_writing(&self) -> bool {
-        self.writing.is_some()
-    }
-
-    /// Whether no turn is open, and nothing is being written or waits for it.
-    pub(super) fn at_rest(&self) -> bool {
-        self.session.turn().is_none()
-            && self.session.gates.open.is_none()
-            && self.writing.is_none()
-            && self.unsent.is_empty()
-            && self.acks.is_empty()
+        self.machine.deadline()
     }
 
     /// Takes an input, and does what follows from it. Answers the reject, if it was one.
@@ -204,35 +226,25 @@ impl Driver {
         user: Option<usize>,
     ) -> Result<Option<Reject>, Breach> {
         let before = self.standing();
-        let owed = (self.machine.owed)(&self.session);
-        let first = self.session.next;
+        let owed = (self.transitions.owed)(self.session());
+        let overtakes = self.machine.is_appending();
         let said = input.clone();
-        let rejected = self.decide(input, moment)?;
-        match (&rejected, user) {
-            (None, Some(input)) => {
-                let due = Seq(self.session.next.0.saturating_sub(1));
-                self.acks.push_back(Ack { input, first, due });
-            }
-            // Said before: it is acknowledged again, once it is durable.
-            (Some(Reject::Duplicate(seq)), Some(input)) => self.acks.push_back(Ack {
-                input,
-                first: *seq,
-                due: *seq,
-            }),
-            (Some(_), Some(_)) | (_, None) => {}
-        }
-        match &rejected {
-            None => self.reconcile(moment)?,
-            Some(reject) => self.say(format!("rejected: {reject}")),
-        }
+        let token = user.map_or(NOBODY, |input| Token(input as u64));
+        let event = match input {
+            Input::Close => Event::Released,
+            other => event(other, token),
+        };
+        let rejected = self.hand_over(event, moment)?;
         let after = self.standing();
         law_14_rejects_change_nothing::check(&before, &owed, &said, rejected.is_some(), &after)?;
-        if self.writing.is_some() {
-            self.overtaken += 1;
-        }
-        self.acknowledge();
-        self.write();
+        self.overtaken += u32::from(overtakes);
         Ok(rejected)
+    }
+
+    /// It is to let the session go once it is at rest.
+    pub(super) fn close(&mut self, at: Timestamp) -> Result<(), Breach> {
+        let moment = Moment { at, entropy: 0 };
+        self.hand_over(Event::Close, moment).map(drop)
     }
 
     /// The store answers an append. An answer to another append than the one that is under way came
@@ -242,12 +254,10 @@ impl Driver {
         number: u64,
         answer: &Result<(), StoreError>,
         moment: Moment,
-    ) -> Result<Option<Ended>, Breach> {
-        if self.writing.as_ref().map(|writing| writing.number) != Some(number) {
-            return Ok(None);
-        }
-        let Some(writing) = self.writing.take() else {
-            return Ok(None);
+    ) -> Result<(), Breach> {
+        let sending = self.sending.take_if(|sending| sending.number == number);
+        let Some(sending) = sending else {
+            return Ok(());
         };
         if let Err(error) = answer {
             let superseded = is_superseded(error);
@@ -261,83 +271,91 @@ impl Driver {
                 Some(_) | None => false,
             };
             if !goes_on {
-                return Ok(Some(match superseded {
-                    true => Ended::Superseded,
-                    false => Ended::Store,
-                }));
+                let event = Event::AppendFailed { superseded };
+                return self.hand_over(event, moment).map(drop);
             }
         }
-        self.durable = writing.last();
+        self.stored = sending.last();
         self.overtaken = 0;
-        self.say(format!("durable up to {}", self.durable));
-        if self.flaw != Some(Flaw::AcknowledgesEarly) {
-            self.done.push(Done::Publishes {
-                first: writing.after.next(),
-                texts: writing.texts,
-            });
-        }
-        self.acknowledge();
-        self.reconcile(moment)?;
-        self.write();
-        Ok(None)
+        self.say(format!("durable up to {}", self.stored));
+        self.sending = Some(sending);
+        self.hand_over(Event::Appended, moment).map(drop)
     }
 
     fn standing(&self) -> Standing {
         Standing {
-            last: Seq(self.session.next.0.saturating_sub(1)),
-            session: self.session.clone(),
-            running: self.running.clone(),
+            last: self.machine.last(),
+            session: self.session().clone(),
+            running: self.running().clone(),
             begun: self.begun.len(),
         }
     }
 
-    /// Decides on one input and keeps what follows. Answers the reject, if it was one.
-    pub(super) fn decide(
-        &mut self,
-        input: Input,
-        moment: Moment,
-    ) -> Result<Option<Reject>, Breach> {
-        let stamped = Stamped {
-            at: moment.at,
-            entropy: moment.entropy,
-            input,
-        };
-        let drafts = match (self.machine.decide)(&self.session, &self.ceiling, stamped) {
-            Ok(drafts) => drafts,
-            Err(Reject::Defect(misfit)) => {
-                let what = format!("a decision does not fit its own state: {misfit}");
-                return Err(broken(13, what).into());
-            }
-            Err(reject) => return Ok(Some(reject)),
-        };
-        let (session, history) = (self.session.clone(), self.history.clone());
-        let Applied {
-            facts,
-            session,
-            history,
-        } = law_13_decisions_fit::apply(&self.machine, session, history, drafts)?;
-        (self.session, self.history) = (session, history);
-        for recorded in facts {
-            self.say(line(&recorded));
-            let text = encode(&recorded)?;
-            self.log.push(decode(&text)?);
-            let dropped = self.flaw == Some(Flaw::DropsTheBacklog) && self.writing.is_some();
-            if !dropped {
-                self.unsent.push(text);
+    /// Hands an event to the machine, and does what it asks for. Answers the reject, if it was one.
+    fn hand_over(&mut self, event: Event, moment: Moment) -> Result<Option<Reject>, Breach> {
+        let Moment { at, entropy } = moment;
+        let stamped = |input| Stamped { at, entropy, input };
+        self.machine.handle(stamped(event));
+        let mut rejected = None;
+        while let Some(action) = self.machine.poll() {
+            match action {
+                Action::Note(Note::Decided(facts)) => self.keep(&facts)?,
+                Action::Note(Note::Rejected(reject)) => {
+                    self.say(format!("rejected: {reject}"));
+                    rejected = Some(reject);
+                }
+                Action::Note(Note::NeverBegan(key)) => self.say(format!("never {}", effect(&key))),
+                Action::Append { facts, .. } => {
+                    if !self.send(&facts)? {
+                        self.machine.handle(stamped(Event::Appended));
+                    }
+                }
+                Action::Publish(_) => self.publish(),
+                Action::Start { key, cause } => self.begin(key, cause)?,
+                Action::Cancel { key, how } => match how {
+                    Cancel::Drop => self.past.push(key),
+                    Cancel::Wind | Cancel::Yield => self.say(format!("{how:?} {}", effect(&key))),
+                },
+                Action::Continue { key } => self.say(format!("continue {}", effect(&key))),
+                Action::Accept { token, first } => self.accept(token, first),
+                Action::Acknowledge { token, .. } => self.acknowledge(token),
+                Action::Exit(exit) => self.exit(exit)?,
+                // Agents, mailboxes, checkpoints and spans of real time are not simulated. Users learn
+                // of a refusal from the note.
+                Action::Refuse { .. }
+                | Action::StopAgent { .. }
+                | Action::ReadMailbox { .. }
+                | Action::Reply(_)
+                | Action::SetTimer { .. }
+                | Action::Checkpoint => {}
             }
         }
-        Ok(None)
+        Ok(rejected)
     }
 
-    /// Sends the next append, if there is something to append and none is under way.
-    pub(super) fn write(&mut self) {
-        if self.writing.is_some() || self.unsent.is_empty() {
-            return;
+    /// Keeps the facts of a decision.
+    fn keep(&mut self, facts: &[Arc<Recorded>]) -> Result<(), Broken> {
+        for recorded in facts {
+            self.say(line(recorded));
+            self.log.push(decode(&encode(recorded)?)?);
+            if self.flaw == Some(Flaw::DropsTheBacklog) && self.sending.is_some() {
+                self.dropped.insert(recorded.seq);
+            }
         }
+        Ok(())
+    }
+
+    /// Sends an append. Answers whether there was anything to send.
+    fn send(&mut self, facts: &[Arc<Recorded>]) -> Result<bool, Broken> {
+        let sent = facts
+            .iter()
+            .filter(|fact| !self.dropped.contains(&fact.seq));
+        let texts: Vec<_> = sent.map(|fact| encode(fact)).collect::<Result<_, _>>()?;
+        let any = !texts.is_empty();
         let sending = Sending {
-            number: self.durable.0,
-            after: self.durable,
-            texts: std::mem::take(&mut self.unsent),
+            number: self.stored.0,
+            after: self.stored,
+            texts,
         };
         if self.flaw == Some(Flaw::AcknowledgesEarly) {
             self.done.push(Done::Publishes {
@@ -345,19 +363,47 @@ impl Driver {
                 texts: sending.texts.clone(),
             });
         }
-        self.done.push(Done::Sends(sending.clone()));
-        self.writing = Some(sending);
-        self.acknowledge();
+        if any {
+            self.done.push(Done::Sends(sending.clone()));
+            self.sending = Some(sending);
+        }
+        Ok(any)
     }
 
-    fn acknowledge(&mut self) {
-        let early = self.flaw == Some(Flaw::AcknowledgesEarly);
-        while let Some(ack) = self.acks.front()
-            && (ack.due <= self.durable || early)
-        {
-            self.done.push(Done::Acknowledges(*ack));
-            self.acks.pop_front();
+    fn publish(&mut self) {
+        let sending = self.sending.take();
+        let Some(sending) = sending.filter(|_| self.flaw != Some(Flaw::AcknowledgesEarly)) else {
+            return;
+        };
+        self.done.push(Done::Publishes {
+            first: sending.after.next(),
+            texts: sending.texts,
+        });
+    }
+
+    fn accept(&mut self, token: Token, first: Seq) {
+        self.accepted.insert(token, first);
+        if self.flaw == Some(Flaw::AcknowledgesEarly) {
+            self.acknowledge(token);
         }
+    }
+
+    fn acknowledge(&mut self, token: Token) {
+        let input = usize::try_from(token.0).ok().filter(|_| token != NOBODY);
+        if let (Some(input), Some(first)) = (input, self.accepted.get(&token).copied()) {
+            self.done.push(Done::Acknowledges(Ack { input, first }));
+        }
+    }
+
+    fn exit(&mut self, exit: Exit) -> Result<(), Breach> {
+        self.over = true;
+        self.ended = Some(match exit {
+            Exit::Closed | Exit::HandedOff { .. } => Ended::Closed,
+            Exit::Superseded => Ended::Superseded,
+            Exit::StoreFailed => Ended::Store,
+            Exit::Defect(contradiction) => return Err(defect(&contradiction).into()),
+        });
+        Ok(())
     }
 
     /// The fact at a position.
@@ -369,6 +415,15 @@ impl Driver {
     pub(super) fn say(&mut self, line: String) {
         self.done.push(Done::Line(line));
     }
+}
+
+/// Effects that need nothing to be durable: a flaw.
+fn owed_early(session: &Session) -> Vec<Owed> {
+    let early = |one| Owed {
+        needs: Seq::ZERO,
+        ..one
+    };
+    owed(session).into_iter().map(early).collect()
 }
 
 /// Whether an error says that another driver has claimed the session.

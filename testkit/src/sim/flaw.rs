@@ -23,7 +23,7 @@ pub enum Flaw {
     GoesOnAfterError,
     /// The driver takes up a session without telling the core that a process died.
     ForgetsRecovery,
-    /// The driver drops what was decided while an append was under way.
+    /// The driver drops what was decided while an append was under way, and takes it for appended.
     DropsTheBacklog,
 }
 

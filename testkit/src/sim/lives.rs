@@ -24,7 +24,7 @@ impl Simulation {
         match ended {
             Ended::Superseded => self.covered.note(Happening::Superseded),
             Ended::Store => self.covered.note(Happening::StoreEnded),
-            Ended::Closed => {}
+            Ended::Closed => self.covered.note(Happening::Closed),
         }
         self.say(place, &format!("the driver ends: {ended:?}"));
         let epoch = self.remove(place, seat)?;
@@ -48,8 +48,8 @@ impl Simulation {
             return Err(Breach::Simulation(String::from("there is no such session")));
         };
         let seat = here.drivers.remove(seat);
-        here.past = seat.driver.past;
-        here.past.extend(seat.driver.running.keys());
+        here.past.clone_from(&seat.driver.past);
+        here.past.extend(seat.driver.running().keys());
         here.user.loses(seat.driver.life);
         Ok(seat.driver.epoch)
     }
@@ -92,7 +92,7 @@ impl Simulation {
             &format!("p{process} claims it at {}", claimed.texts.len()),
         );
         let now = self.now(process);
-        let (machine, flaw) = (self.plan.machine, self.plan.flaw);
+        let (transitions, flaw) = (self.plan.transitions, self.plan.flaw);
         let Some(here) = self.places.get_mut(place) else {
             return Ok(());
         };
@@ -118,7 +118,7 @@ impl Simulation {
         here.begun.sort_by_key(|begun| begun.life);
         let mut past = std::mem::take(&mut here.past);
         if let Some(seat) = here.drivers.last() {
-            past.extend(seat.driver.running.keys());
+            past.extend(seat.driver.running().keys());
         }
         // A position that was lost comes back as something else.
         past.retain(|key| key.started() <= durable);
@@ -126,7 +126,7 @@ impl Simulation {
             process,
             life: here.lives,
             epoch: claimed.epoch,
-            machine,
+            transitions,
             flaw,
             ceiling: here.ceiling,
             log,
@@ -136,7 +136,7 @@ impl Simulation {
             begun: here.begun.clone(),
             losses: here.losses.clone(),
             past,
-        })?;
+        });
         here.lives += 1;
         let seat = here.drivers.len();
         here.drivers.push(Seat {

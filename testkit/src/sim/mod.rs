@@ -24,11 +24,11 @@ mod happening;
 mod lives;
 mod models;
 mod people;
-mod reconcile;
 mod replies;
 mod request;
 mod settle;
 mod simulation;
+mod starting;
 mod store;
 mod witness;
 
@@ -36,13 +36,13 @@ pub use breach::{Breach, Failure, Promise};
 pub use flaw::Flaw;
 pub use happening::{Covered, Happening};
 
-use crate::world::Machine;
+use crate::world::Transitions;
 
 /// What is simulated.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Plan {
     /// The core that is driven.
-    pub machine: Machine,
+    pub transitions: Transitions,
     /// What is wrong with the store or the drivers, on purpose.
     pub flaw: Option<Flaw>,
 }

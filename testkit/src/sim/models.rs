@@ -105,7 +105,7 @@ impl Answering<'_> {
     }
 
     fn call(&mut self, work: &mut Work) -> Item {
-        let session = &self.driver.session;
+        let session = self.driver.session();
         let settings = session
             .turn()
             .map_or(&session.settings, |turn| &turn.settings);
@@ -186,7 +186,7 @@ impl Answering<'_> {
 
     /// One of the tools; where one is an agent, that one more often.
     fn tool(&mut self) -> &'static str {
-        let session = &self.driver.session;
+        let session = self.driver.session();
         let settings = session
             .turn()
             .map_or(&session.settings, |turn| &turn.settings);
@@ -220,7 +220,7 @@ impl Answering<'_> {
     }
 
     pub(super) fn rules(&self, tool: &str, arguments: &str) -> Vec<u32> {
-        let turn = self.driver.session.turn();
+        let turn = self.driver.session().turn();
         turn.map_or_else(Vec::new, |turn| {
             rules_met(&turn.settings.rules, tool, arguments)
         })

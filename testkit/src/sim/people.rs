@@ -291,7 +291,7 @@ fn interrupt(dice: &mut Dice) -> Input {
 
 /// Somebody answers an open question, or speaks of a call that nobody asks about.
 fn answer(driver: &Driver, dice: &mut Dice, covered: &mut Covered) -> Act {
-    let calls = driver.session.turn().map_or(&[][..], |turn| turn.calls());
+    let calls = driver.session().turn().map_or(&[][..], |turn| turn.calls());
     let asking = |call: &&CallState| matches!(call.progress, Progress::Asking { question } if question.is_some());
     let mut about: Vec<&CallState> = calls.iter().filter(asking).collect();
     if about.is_empty() {

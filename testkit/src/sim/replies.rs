@@ -69,7 +69,7 @@ impl Answering<'_> {
 
     /// New arguments, with what whoever checks them finds.
     fn call_edit(&mut self, call: CallId) -> Edit {
-        let tool = self.driver.history.call(call);
+        let tool = self.driver.history().call(call);
         let tool = tool.map(|item| item.name.clone()).unwrap_or_default();
         if self.dice.chance(150) {
             return Edit {
@@ -102,13 +102,13 @@ impl Answering<'_> {
         key: EffectKey,
         said: Option<&str>,
     ) -> Result<Compaction, String> {
-        let Some(turn) = self.driver.session.turn() else {
+        let Some(turn) = self.driver.session().turn() else {
             return Err(String::from("no turn is open"));
         };
         let Some(Fact::CompactionStarted(fact)) = self.driver.fact(key.started()) else {
             return Err(format!("{key} was not started"));
         };
-        let (history, id) = (&self.driver.history, turn.id);
+        let (history, id) = (self.driver.history(), turn.id);
         let sketch = sketch(
             history,
             &turn.settings,

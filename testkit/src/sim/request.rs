@@ -149,21 +149,15 @@ impl Simulation {
         let Some(seat) = seat else { return Ok(()) };
         let moment = self.moment(request.process);
         let driver = &mut self.seat_mut(place, seat)?.driver;
-        let waited = driver.is_writing();
+        let waited = driver.machine.is_appending();
         let late = driver.overtaken > 0;
         let answer = answer.map_err(|kind| StoreError::new(kind, "the store says so"));
-        let ended = driver.wrote(request.sending.number, &answer, moment)?;
+        driver.wrote(request.sending.number, &answer, moment)?;
         if answer.is_ok() && waited {
             self.covered.note(Happening::Acknowledged);
             if late {
                 self.covered.note(Happening::Late);
             }
-        }
-        if let Some(ended) = ended {
-            // What it has still said comes first. It lets nothing go in peace any more.
-            self.seat_mut(place, seat)?.driver.closing = false;
-            self.look(place, seat)?;
-            return self.end(place, seat, ended);
         }
         self.look(place, seat)
     }

@@ -60,7 +60,7 @@ impl Simulation {
                 .places
                 .get(place)
                 .and_then(|here| here.drivers.get(seat));
-            let running = here.map(|seat| seat.driver.running.iter());
+            let running = here.map(|seat| seat.driver.running().iter());
             running
                 .into_iter()
                 .flatten()
@@ -82,11 +82,11 @@ impl Simulation {
                 return Some(Next::Start(at));
             };
             // One that lets the session go takes nothing more; the next one does.
-            let open = !driver.closing;
+            let open = !driver.machine.is_closing();
             if open && here.user.is_unsure() {
                 return Some(Next::Again(at));
             }
-            let session = &driver.session;
+            let session = driver.session();
             let held = session.hold == Hold::Held && !session.queue.is_empty();
             if open && held && session.turn().is_none() {
                 return Some(Next::Continue(at));
@@ -144,7 +144,9 @@ impl Simulation {
     fn rested(&self, place: usize) -> bool {
         let driver = self.places.get(place).and_then(|here| here.driver());
         driver.is_some_and(|driver| {
-            driver.at_rest() && driver.running.is_empty() && driver.session.queue.is_empty()
+            driver.machine.is_at_rest()
+                && driver.running().is_empty()
+                && driver.session().queue.is_empty()
         })
     }
 

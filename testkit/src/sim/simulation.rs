@@ -5,7 +5,7 @@ use windlass_core::{EffectClass, EffectKey, Input, Limits, Timestamp};
 use super::answers::{Work, Works};
 use super::breach::{Breach, Failure};
 use super::dice::Dice;
-use super::driver::{Done, Driver, Ended, Moment};
+use super::driver::{Done, Driver, Moment};
 use super::faults::Rates;
 use super::happening::{Covered, Happening};
 use super::people::{Fate, User};
@@ -336,16 +336,17 @@ impl Simulation {
             }
         }
         let Seat { driver, works } = self.seat_mut(place, seat)?;
-        works.retain(|key, _| driver.running.contains_key(key));
+        works.retain(|key, _| driver.running().contains_key(key));
         driver.evidence().check_now()?;
-        if !driver.closing || !driver.at_rest() {
+        if driver.over {
+            let Some(ended) = driver.ended.take() else {
+                return Ok(());
+            };
+            return self.end(place, seat, ended);
+        }
+        if !driver.machine.is_closing() || !driver.machine.is_at_rest() {
             return Ok(());
         }
-        if driver.left {
-            self.covered.note(Happening::Closed);
-            return self.end(place, seat, Ended::Closed);
-        }
-        driver.left = true;
         self.take(place, seat, Input::Close, None)
     }
 

@@ -16,7 +16,7 @@ use super::StoreFixture;
 use super::violation::{Checked, Violation, done, run};
 use super::writer::session;
 use crate::laws::{Broken, Evidence, broken, law_01_live_equals_fold};
-use crate::world::{Machine, Script, Step, World, random};
+use crate::world::{Script, Step, Transitions, World, random};
 
 /// How many worlds.
 const WORLDS: u32 = 12;
@@ -65,7 +65,7 @@ async fn keep(at: &dyn StoreFixture, script: &Script, number: u32) -> Checked {
     let id = session(&format!("world-{number}"))?;
     let mut kept = Kept::claim(store, id).await?;
     let broken = |broken: Broken| Violation::new(broken.to_string());
-    let mut world = World::open(Machine::CORE, &script.opening).map_err(broken)?;
+    let mut world = World::open(Transitions::CORE, &script.opening).map_err(broken)?;
     for step in &script.steps {
         world.step(step).map_err(broken)?;
         if let Step::Crash { .. } = step {

@@ -1,40 +1,43 @@
-//! The driver of a simulated world: decides, records, evolves, and reconciles what runs with what
-//! is owed, as a real one does, but lets the log lag behind and the process die anywhere.
+//! The driver of a simulated world: the machine that ships, with a shell that lets the log lag behind
+//! and the process die anywhere.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use windlass_core::machine::{
+    Action, Cancel, Event, Exit, Machine, Note, Setup, Token, Transitions,
+};
 use windlass_core::{
-    CallId, CallState, Demand, EffectClass, EffectKey, History, Input, Limits, Lineage,
+    CallId, CallState, EffectClass, EffectKey, Folded, History, Input, Limits, Lineage,
     OpenSession, Owed, Progress, Recorded, Reject, Scope, Seq, Session, SessionId, Stamped,
     Timestamp,
 };
 use windlass_ports::codec;
 
-use super::machine::Machine;
+use super::events::{defect, event};
 use super::script::{Durability, Kin, Opening};
 use super::taken::{Place, Taken, Then, Told, refusal};
 use super::transcript;
-use crate::laws::law_13_decisions_fit::{self, Applied};
 use crate::laws::law_14_rejects_change_nothing::{self, Standing};
 use crate::laws::{Begun, Broken, Held, Loss, broken, law_01_live_equals_fold};
 
-/// A session and the process that drives it.
+/// A session and the process that drives it: a shell round the machine, whose store is durable when a
+/// script says so, and whose effects say what it has them say.
 #[derive(Debug, Clone)]
 pub struct World {
-    pub(super) machine: Machine,
+    pub(super) transitions: Transitions,
     pub(super) ceiling: Limits,
     pub(super) durability: Durability,
     /// What the clock shows.
     pub(super) now: Timestamp,
     seed: u64,
+    /// Decisions of the processes before this one.
     inputs: u64,
     life: u32,
     /// The log as it comes back from its text form.
     pub(super) log: Vec<Recorded>,
-    pub(super) durable: Seq,
-    pub(super) session: Session,
-    pub(super) history: History,
-    pub(super) running: BTreeMap<EffectKey, Demand>,
+    pub(super) machine: Machine,
+    /// Where the session stood after the latest decision.
+    place: Place,
     /// Runs that have ended, also with their process, for answers that come late.
     pub(super) past: Vec<EffectKey>,
     pub(super) begun: Vec<Begun>,
@@ -53,15 +56,12 @@ pub struct World {
 /// When simulated worlds begin.
 const EPOCH: Timestamp = Timestamp(1_000_000);
 
-/// More rounds of reconciling than any session needs after one input.
-const ROUNDS: usize = 1_000;
-
 impl World {
     /// A world with a new session.
     ///
     /// # Errors
     /// [`Broken`] when the session's first fact does not fit.
-    pub fn open(machine: Machine, opening: &Opening) -> Result<Self, Broken> {
+    pub fn open(transitions: Transitions, opening: &Opening) -> Result<Self, Broken> {
         let draft = windlass_core::open(Stamped {
             at: EPOCH,
             entropy: 0,
@@ -82,10 +82,16 @@ impl World {
         let first = draft.number(&id, Seq::ZERO.next());
         let session = windlass_core::opened(&first)
             .map_err(|misfit| broken(13, format!("the opening does not fit: {misfit}")))?;
-        let mut world = Self::around(machine, opening.ceiling, session, History::default(), EPOCH);
+        let mut world = Self::around(
+            transitions,
+            opening.ceiling,
+            session,
+            History::default(),
+            EPOCH,
+        );
         world.durability = opening.durability;
         world.seed = opening.seed;
-        world.keep(vec![first])?;
+        world.keep(&[Arc::new(first)])?;
         Ok(world)
     }
 
@@ -95,63 +101,69 @@ impl World {
     /// # Errors
     /// [`Broken`] when the recovery does not fit.
     pub fn resume(
-        machine: Machine,
+        transitions: Transitions,
         ceiling: Limits,
         session: Session,
         history: History,
         now: Timestamp,
     ) -> Result<Self, Broken> {
-        Self::taken_over(machine, ceiling, session, history, now, true)
+        Self::taken_over(transitions, ceiling, session, history, now, true)
     }
 
     /// As [`World::resume`], without a transcript, and with a log that does not go by way of its
     /// text form: for those who only ask how it ends.
     pub(crate) fn resume_untold(
-        machine: Machine,
+        transitions: Transitions,
         ceiling: Limits,
         session: Session,
         history: History,
         now: Timestamp,
     ) -> Result<Self, Broken> {
-        Self::taken_over(machine, ceiling, session, history, now, false)
+        Self::taken_over(transitions, ceiling, session, history, now, false)
     }
 
     /// A world in which a new process takes over a log that is there, and which goes on from it.
     ///
     /// # Errors
     /// [`Broken`] when the log does not fold, or the recovery does not fit.
-    pub fn follow(machine: Machine, ceiling: Limits, log: Vec<Recorded>) -> Result<Self, Broken> {
+    pub fn follow(
+        transitions: Transitions,
+        ceiling: Limits,
+        log: Vec<Recorded>,
+    ) -> Result<Self, Broken> {
         let (session, history) = law_01_live_equals_fold::fold(&log)?;
         let now = log.iter().map(|fact| fact.ts).fold(EPOCH, Timestamp::max);
-        let mut world = Self::around(machine, ceiling, session, history, now);
+        let mut world = Self::around(transitions, ceiling, session, history, now);
         world.log = log;
         world.take(Input::Recovered)?;
         Ok(world)
     }
 
     fn taken_over(
-        machine: Machine,
+        transitions: Transitions,
         ceiling: Limits,
         session: Session,
         history: History,
         now: Timestamp,
         told: bool,
     ) -> Result<Self, Broken> {
-        let mut world = Self::around(machine, ceiling, session, history, now);
+        let mut world = Self::around(transitions, ceiling, session, history, now);
         world.told = told;
         world.take(Input::Recovered)?;
         Ok(world)
     }
 
     fn around(
-        machine: Machine,
+        transitions: Transitions,
         ceiling: Limits,
         session: Session,
         history: History,
         now: Timestamp,
     ) -> Self {
         Self {
-            machine,
+            place: Place::of(&session),
+            machine: machine(transitions, ceiling, session, history),
+            transitions,
             ceiling,
             durability: Durability::Prompt,
             now,
@@ -159,10 +171,6 @@ impl World {
             inputs: 0,
             life: 0,
             log: Vec::new(),
-            durable: Seq(session.next.0.saturating_sub(1)),
-            session,
-            history,
-            running: BTreeMap::new(),
             past: Vec::new(),
             begun: Vec::new(),
             losses: Vec::new(),
@@ -183,13 +191,13 @@ impl World {
     /// The live state.
     #[must_use]
     pub fn session(&self) -> &Session {
-        &self.session
+        self.machine.session()
     }
 
     /// The live history.
     #[must_use]
     pub fn history(&self) -> &History {
-        &self.history
+        self.machine.history()
     }
 
     /// What has happened so far, for people to read.
@@ -219,7 +227,8 @@ impl World {
     /// Where the entropy of its next input comes from; nothing where it is always 0.
     #[must_use]
     pub fn entropy(&self) -> Option<(u64, u64)> {
-        (self.seed != 0).then_some((self.seed, self.inputs))
+        let inputs = self.inputs + self.machine.decisions();
+        (self.seed != 0).then_some((self.seed, inputs))
     }
 
     /// Runs that have ended, also with their process, oldest first.
@@ -231,13 +240,13 @@ impl World {
     /// What is owed now.
     #[must_use]
     pub fn owed(&self) -> Vec<Owed> {
-        (self.machine.owed)(&self.session)
+        (self.transitions.owed)(self.machine.session())
     }
 
     /// The last position of the log.
     #[must_use]
     pub fn last(&self) -> Seq {
-        Seq(self.session.next.0.saturating_sub(1))
+        self.machine.last()
     }
 
     /// Takes an input, records what it leads to, and reconciles.
@@ -254,10 +263,8 @@ impl World {
         };
         let before = self.standing();
         let owed = self.owed();
-        let rejected = self.decide(input.clone())?;
-        if rejected.is_none() {
-            self.reconcile()?;
-        }
+        let token = Token(0);
+        let rejected = self.hand_over(Told::of(&input), event(input.clone(), token))?;
         if let Some(reject) = &rejected {
             self.tell(|| format!("     rejected: {reject}"));
         }
@@ -273,8 +280,10 @@ impl World {
     /// # Errors
     /// As [`World::take`].
     pub fn sync(&mut self) -> Held {
-        self.durable = self.last();
-        self.reconcile()
+        while self.machine.is_appending() {
+            self.hand_over(Told::Tick, Event::Appended)?;
+        }
+        Ok(())
     }
 
     /// Kills the process. Up to `lose` facts that are not durable are lost; `away_ms` later a new
@@ -284,21 +293,23 @@ impl World {
     /// [`Broken`] when what is left does not fold, or the recovery does not fit.
     pub fn crash(&mut self, lose: usize, away_ms: u64) -> Held {
         self.now = self.now.plus_ms(away_ms);
-        let lag = usize::try_from(self.last().0.saturating_sub(self.durable.0)).unwrap_or(0);
+        let lag = self.last().0.saturating_sub(self.machine.durable().0);
+        let lag = usize::try_from(lag).unwrap_or(0);
         self.log
             .truncate(self.log.len().saturating_sub(lose.min(lag)));
-        (self.session, self.history) = law_01_live_equals_fold::fold(&self.log)?;
-        self.durable = self.last();
+        self.past.extend(self.machine.running().keys());
+        self.inputs += self.machine.decisions();
+        let (session, history) = law_01_live_equals_fold::fold(&self.log)?;
+        self.place = Place::of(&session);
+        self.machine = machine(self.transitions, self.ceiling, session, history);
+        let durable = self.machine.durable();
         self.losses.push(Loss {
             life: self.life,
-            kept: self.durable,
+            kept: durable,
         });
         self.life += 1;
-        self.past.extend(self.running.keys());
-        self.running.clear();
         // A position that was lost comes back as something else.
-        self.past.retain(|key| key.started() <= self.durable);
-        let durable = self.durable;
+        self.past.retain(|key| key.started() <= durable);
         self.tell(|| format!("     the log ends at {durable}"));
         self.take(Input::Recovered)
     }
@@ -306,125 +317,101 @@ impl World {
     fn standing(&self) -> Standing {
         Standing {
             last: self.last(),
-            session: self.session.clone(),
-            running: self.running.clone(),
+            session: self.machine.session().clone(),
+            running: self.machine.running().clone(),
             begun: self.begun.len(),
         }
     }
 
-    /// Decides on one input and records what follows. Answers with the reject, if it was one.
-    fn decide(&mut self, input: Input) -> Result<Option<Reject>, Broken> {
-        self.inputs += 1;
-        let (place, told) = (Place::of(&self.session), Told::of(&input));
-        let stamped = Stamped {
+    /// Hands an event to the machine, and does what it asks for. Answers with the reject, if the
+    /// event was one.
+    fn hand_over(&mut self, mut told: Told, event: Event) -> Result<Option<Reject>, Broken> {
+        let inputs = self.inputs + self.machine.decisions() + 1;
+        self.machine.handle(Stamped {
             at: self.now,
-            entropy: self
-                .seed
-                .wrapping_mul(self.inputs.wrapping_mul(0x9e37_79b9)),
-            input,
-        };
-        let drafts = match (self.machine.decide)(&self.session, &self.ceiling, stamped) {
-            Ok(drafts) => drafts,
-            Err(Reject::Defect(misfit)) => {
-                let what = format!("a decision does not fit its own state: {misfit}");
-                return Err(broken(13, what));
+            entropy: self.seed.wrapping_mul(inputs.wrapping_mul(0x9e37_79b9)),
+            input: event,
+        });
+        let mut rejected = None;
+        while let Some(action) = self.machine.poll() {
+            match action {
+                Action::Note(Note::Decided(facts)) => self.decided(told, &facts)?,
+                Action::Note(Note::Rejected(reject)) => {
+                    let (place, then) = (self.place, Then::Refused(refusal(&reject)));
+                    self.taken.push(Taken { place, told, then });
+                    rejected = Some(reject);
+                }
+                Action::Note(Note::NeverBegan(key)) => {
+                    self.note("never", &key);
+                    told = Told::NeverBegan;
+                }
+                Action::Start { key, .. } => self.begin(key),
+                Action::Cancel { key, how } => match how {
+                    Cancel::Wind => self.note("wind", &key),
+                    Cancel::Yield => self.note("yield", &key),
+                    Cancel::Drop => self.past.push(key),
+                },
+                Action::Continue { key } => self.note("go on with", &key),
+                Action::Exit(Exit::Defect(contradiction)) => return Err(defect(&contradiction)),
+                Action::Exit(exit) => {
+                    return Err(broken(3, format!("nobody told it to end: {exit:?}")));
+                }
+                // The script says when an append is durable; nobody waits for the rest.
+                Action::Append { .. }
+                | Action::Publish(_)
+                | Action::StopAgent { .. }
+                | Action::Accept { .. }
+                | Action::Acknowledge { .. }
+                | Action::Refuse { .. }
+                | Action::ReadMailbox { .. }
+                | Action::Reply(_)
+                | Action::SetTimer { .. }
+                | Action::Checkpoint => {}
             }
-            Err(reject) => {
-                let then = Then::Refused(refusal(&reject));
-                self.taken.push(Taken { place, told, then });
-                return Ok(Some(reject));
-            }
-        };
-        let (session, history) = (self.session.clone(), self.history.clone());
-        let Applied {
-            facts,
-            session,
-            history,
-        } = law_13_decisions_fit::apply(&self.machine, session, history, drafts)?;
-        (self.session, self.history) = (session, history);
+        }
+        Ok(rejected)
+    }
+
+    /// Notes a decision, and its facts.
+    fn decided(&mut self, told: Told, facts: &[Arc<Recorded>]) -> Held {
+        let place = self.place;
+        self.place = Place::of(self.machine.session());
         let kinds: Vec<&str> = facts.iter().map(|recorded| recorded.fact.kind()).collect();
         let then = match kinds.is_empty() {
             true => Then::Nothing,
             false => Then::Moved {
-                to: Place::of(&self.session),
+                to: self.place,
                 facts: kinds,
             },
         };
         self.taken.push(Taken { place, told, then });
-        self.keep(facts)?;
-        Ok(None)
+        self.keep(facts)
     }
 
     /// Appends facts to the log, by way of their text form.
-    fn keep(&mut self, facts: Vec<Recorded>) -> Held {
+    fn keep(&mut self, facts: &[Arc<Recorded>]) -> Held {
         if !self.told {
-            self.log.extend(facts);
+            self.log
+                .extend(facts.iter().map(|recorded| (**recorded).clone()));
             return Ok(());
         }
         for recorded in facts {
-            self.tell(|| transcript::line(&recorded));
-            let text = codec::encode(&recorded).map_err(|error| broken(12, error.to_string()))?;
+            self.tell(|| transcript::line(recorded));
+            let text = codec::encode(recorded).map_err(|error| broken(12, error.to_string()))?;
             let back = codec::decode(&text).map_err(|error| broken(12, error.to_string()))?;
             self.log.push(back);
         }
         Ok(())
     }
 
-    /// Starts what is owed and does not run, winds down what is to stop, ends what is not owed,
-    /// and says of what will never begin that it never will.
-    fn reconcile(&mut self) -> Held {
-        for _ in 0..ROUNDS {
-            let owed = self.owed();
-            let mut never = None;
-            self.end_unowed(&owed);
-            for one in owed {
-                match (one.demand, self.running.get(&one.key)) {
-                    (demand @ (Demand::Run | Demand::Yield), None) if one.needs <= self.durable => {
-                        self.begin(one.key, demand);
-                    }
-                    (Demand::Wind, None) => never = never.or(Some(one.key)),
-                    (Demand::Wind, Some(Demand::Run | Demand::Yield)) => {
-                        self.turn("wind", one.key, Demand::Wind);
-                    }
-                    (Demand::Yield, Some(Demand::Run)) => {
-                        self.turn("yield", one.key, Demand::Yield);
-                    }
-                    (Demand::Run, Some(Demand::Yield)) => {
-                        self.turn("go on with", one.key, Demand::Run);
-                    }
-                    (Demand::Run | Demand::Yield, None)
-                    | (Demand::Run, Some(Demand::Run | Demand::Wind))
-                    | (Demand::Yield, Some(Demand::Yield | Demand::Wind))
-                    | (Demand::Wind, Some(Demand::Wind)) => {}
-                }
-            }
-            let Some(key) = never else { return Ok(()) };
-            self.note("never", &key);
-            if let Some(reject) = self.decide(Input::NeverBegan { key })? {
-                let what = format!("{key:?} is owed, and that it never began is refused: {reject}");
-                return Err(broken(3, what));
-            }
-        }
-        Err(broken(3, "what is owed does not come to rest"))
-    }
-
-    fn begin(&mut self, key: EffectKey, demand: Demand) {
-        self.turn("run", key, Demand::Run);
-        if demand == Demand::Yield {
-            self.turn("yield", key, Demand::Yield);
-        }
+    fn begin(&mut self, key: EffectKey) {
+        self.note("run", &key);
         self.begun.push(Begun {
             life: self.life,
             key,
             class: self.class(key),
-            durable: self.durable,
+            durable: self.machine.durable(),
         });
-    }
-
-    /// Notes what is demanded of an effect from now on.
-    fn turn(&mut self, verb: &str, key: EffectKey, demand: Demand) {
-        self.note(verb, &key);
-        self.running.insert(key, demand);
     }
 
     /// What an effect does to the world. Only the run of a tool changes anything.
@@ -432,7 +419,7 @@ impl World {
         let EffectKey::Call { call, .. } = key else {
             return EffectClass::ReadOnly;
         };
-        let turn = self.session.turn();
+        let turn = self.machine.session().turn();
         let state = turn.and_then(|turn| turn.calls().iter().find(|state| state.id == call));
         if let Some(Progress::Running { plan: true, .. }) = state.map(|state| &state.progress) {
             return EffectClass::ReadOnly;
@@ -440,24 +427,11 @@ impl World {
         if state.is_some_and(CallState::is_program) {
             return EffectClass::ReadOnly;
         }
-        let item = self.history.call(call);
+        let item = self.machine.history().call(call);
         let tool = turn
             .zip(item)
             .and_then(|(turn, item)| turn.settings.tool(&item.name));
         tool.map_or(EffectClass::Effectful, |tool| tool.effect)
-    }
-
-    fn end_unowed(&mut self, owed: &[Owed]) {
-        let ended: Vec<EffectKey> = self
-            .running
-            .keys()
-            .filter(|key| !owed.iter().any(|one| one.key == **key))
-            .copied()
-            .collect();
-        for key in ended {
-            self.running.remove(&key);
-            self.past.push(key);
-        }
     }
 
     fn note(&mut self, verb: &str, key: &EffectKey) {
@@ -470,6 +444,24 @@ impl World {
             self.transcript.push(line());
         }
     }
+}
+
+fn machine(
+    transitions: Transitions,
+    limits: Limits,
+    session: Session,
+    history: History,
+) -> Machine {
+    Machine::new(Setup {
+        loaded: Folded { session, history },
+        unsent: Vec::new(),
+        limits,
+        transitions,
+        checkpoint_every: 0,
+        checkpoint: Seq::ZERO,
+        has_mailbox: false,
+        release_ms: 0,
+    })
 }
 
 fn session_id(text: &str) -> Result<SessionId, Broken> {

@@ -24,7 +24,7 @@ pub fn settle(world: &mut World) -> Result<usize, Broken> {
         if rested(world) {
             return Ok(steps);
         }
-        let next = world.running.iter().next();
+        let next = world.machine.running().iter().next();
         match next.map(|(key, demand)| (*key, *demand)) {
             Some((key, demand)) => answer(world, key, demand)?,
             None => tick(world)?,
@@ -58,7 +58,7 @@ pub fn rested(world: &World) -> bool {
         Phase::Idle => {
             let due = |goal: &GoalState| goal.standing != Standing::Waiting;
             let waits = !session.queue.is_empty() || session.goal.as_ref().is_some_and(due);
-            world.running.is_empty() && (!waits || session.hold == Hold::Held)
+            world.machine.running().is_empty() && (!waits || session.hold == Hold::Held)
         }
         Phase::Turning(_) => false,
     }
@@ -135,7 +135,7 @@ fn answer(world: &mut World, key: EffectKey, demand: Demand) -> Held {
 
 /// Nothing runs: the time that the session asked to be looked at again comes.
 fn tick(world: &mut World) -> Held {
-    let Some(at) = (world.machine.deadline)(&world.session) else {
+    let Some(at) = world.machine.deadline() else {
         let what = format!("nothing runs and no tick will come: {}", standing(world));
         return Err(broken(2, what));
     };

@@ -208,7 +208,7 @@ impl World {
             Step::Late(nth) => self.late(*nth),
             Step::Never(nth) => {
                 let mut owed = self.owed();
-                owed.retain(|one| !self.running.contains_key(&one.key));
+                owed.retain(|one| !self.machine.running().contains_key(&one.key));
                 let keys: Vec<EffectKey> = owed.iter().map(|one| one.key).collect();
                 match pick(&keys, *nth) {
                     Some(key) => self.take(Input::NeverBegan { key }),
@@ -222,7 +222,13 @@ impl World {
 
     /// Of the effects of a kind that run, the nth.
     fn running(&self, nth: usize, kind: fn(&EffectKey) -> bool) -> Option<EffectKey> {
-        let keys: Vec<EffectKey> = self.running.keys().copied().filter(kind).collect();
+        let keys: Vec<EffectKey> = self
+            .machine
+            .running()
+            .keys()
+            .copied()
+            .filter(kind)
+            .collect();
         pick(&keys, nth)
     }
 
@@ -240,7 +246,7 @@ impl World {
 
     fn yielded(&mut self, partial: &str) -> Held {
         let told = |demand: &windlass_core::Demand| *demand == windlass_core::Demand::Yield;
-        if !self.running.values().any(told) {
+        if !self.machine.running().values().any(told) {
             return Ok(());
         }
         self.news(steered(partial))
@@ -248,7 +254,7 @@ impl World {
 
     /// Somebody answers an open question, or speaks of a call that nobody asks about.
     fn answer(&mut self, nth: usize, about: Option<&str>, word: &Word) -> Held {
-        let Some(turn) = self.session.turn() else {
+        let Some(turn) = self.machine.session().turn() else {
             return self.answer_late(about, word);
         };
         let all = turn.calls().iter();
@@ -330,7 +336,11 @@ impl World {
     fn call_edit(&self, call: CallId, text: &str) -> Edit {
         let object: Result<serde_json::Map<String, serde_json::Value>, _> =
             serde_json::from_str(text);
-        let tool = self.history.call(call).map(|item| item.name.clone());
+        let tool = self
+            .machine
+            .history()
+            .call(call)
+            .map(|item| item.name.clone());
         Edit {
             text: text.into(),
             fault: object
@@ -341,7 +351,7 @@ impl World {
     }
 
     pub(super) fn rules(&self, tool: &str, arguments: &str) -> Vec<u32> {
-        let turn = self.session.turn();
+        let turn = self.machine.session().turn();
         turn.map_or_else(Vec::new, |turn| {
             rules_met(&turn.settings.rules, tool, arguments)
         })
@@ -352,13 +362,14 @@ impl World {
     pub(super) fn compaction(&self, key: EffectKey, summary: &str) -> Result<Compaction, String> {
         let mut facts = self.log.iter();
         let started = facts.find(|recorded| recorded.seq == key.started());
-        let (Some(turn), Some(Fact::CompactionStarted(fact))) =
-            (self.session.turn(), started.map(|recorded| &recorded.fact))
-        else {
+        let (Some(turn), Some(Fact::CompactionStarted(fact))) = (
+            self.machine.session().turn(),
+            started.map(|recorded| &recorded.fact),
+        ) else {
             return Err(format!("{key} was not started"));
         };
         let sketch = sketch(
-            &self.history,
+            self.machine.history(),
             &turn.settings,
             turn.id,
             fact.strategy,
@@ -368,12 +379,12 @@ impl World {
         let (text, fallback) = match (wanted, summary) {
             (false, _) => (None, None),
             (true, "") => {
-                let plain = fallback_summary(&self.history, turn.id, &sketch.cut);
+                let plain = fallback_summary(self.machine.history(), turn.id, &sketch.cut);
                 (Some(plain), Some(String::from("the model gave no summary")))
             }
             (true, summary) => (Some(summary.to_owned()), None),
         };
-        let mut compaction = sketch.finish(&self.history, turn.id, text);
+        let mut compaction = sketch.finish(self.machine.history(), turn.id, text);
         compaction.fallback = fallback;
         Ok(compaction)
     }
@@ -385,7 +396,7 @@ impl World {
                 left: 0,
                 summary: None,
             },
-            shown: self.session.shown,
+            shown: self.machine.session().shown,
             usage: None,
             fallback: None,
         }

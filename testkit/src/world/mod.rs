@@ -6,8 +6,8 @@
 
 mod declared;
 mod driver;
+mod events;
 mod happen;
-mod machine;
 mod parse;
 mod posture;
 mod programs;
@@ -24,7 +24,7 @@ pub mod random;
 
 pub use declared::{hook, rules_met};
 pub use driver::World;
-pub use machine::{Decide, Machine};
+pub(crate) use events::{defect, event};
 pub(crate) use posture::AGENT;
 pub use posture::{Posture, RECONCILES, TOOLS};
 pub use programs::{ProgramEndWord, ProgramWord, ended, is_program};
@@ -32,3 +32,4 @@ pub use script::{Compacted, Cost, Durability, Kin, Opening, Script, Step, Word, 
 pub use simulate::{check_all, run, transcript, watch};
 pub use taken::{Course, Place, Room, Taken, Then, Told};
 pub use transcript::{effect, line, outcome};
+pub use windlass_core::machine::Transitions;

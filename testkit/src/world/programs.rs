@@ -179,7 +179,7 @@ impl World {
     /// Of the programs that are to go on, this one says so.
     pub(super) fn program(&mut self, nth: usize, word: &ProgramWord) -> Held {
         let session = self.session();
-        let keys = self.running.keys().copied();
+        let keys = self.machine.running().keys().copied();
         let keys: Vec<EffectKey> = keys.filter(|key| is_program(session, *key)).collect();
         let Some(key) = pick(&keys, nth) else {
             return Ok(());

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use windlass_core::machine::Transitions;
+
 use super::driver::World;
-use super::machine::Machine;
 use super::script::{Script, Step};
 use crate::laws::{Broken, Evidence, Held};
 
@@ -12,8 +13,8 @@ use crate::laws::{Broken, Evidence, Held};
 ///
 /// # Errors
 /// [`Broken`] with the first law that does not hold.
-pub fn check_all(machine: Machine, script: &Script) -> Result<World, Broken> {
-    let mut world = World::open(machine, &script.opening)?;
+pub fn check_all(transitions: Transitions, script: &Script) -> Result<World, Broken> {
+    let mut world = World::open(transitions, &script.opening)?;
     for step in &script.steps {
         if let Step::Crash { .. } = step {
             world.check_prefixes()?;
@@ -28,8 +29,8 @@ pub fn check_all(machine: Machine, script: &Script) -> Result<World, Broken> {
 /// Runs a script until a law breaks, and answers with all laws that are broken at that moment; none
 /// when all hold to the end.
 #[must_use]
-pub fn watch(machine: Machine, script: &Script) -> Vec<Broken> {
-    let mut world = match World::open(machine, &script.opening) {
+pub fn watch(transitions: Transitions, script: &Script) -> Vec<Broken> {
+    let mut world = match World::open(transitions, &script.opening) {
         Ok(world) => world,
         Err(broken) => return vec![broken],
     };
@@ -59,8 +60,8 @@ pub fn watch(machine: Machine, script: &Script) -> Vec<Broken> {
 ///
 /// # Errors
 /// [`Broken`] with the first law that does not hold.
-pub fn run(machine: Machine, script: &Script) -> Result<World, Broken> {
-    let mut world = World::open(machine, &script.opening)?;
+pub fn run(transitions: Transitions, script: &Script) -> Result<World, Broken> {
+    let mut world = World::open(transitions, &script.opening)?;
     for step in &script.steps {
         world.step(step)?;
     }
@@ -73,8 +74,8 @@ pub fn run(machine: Machine, script: &Script) -> Result<World, Broken> {
 /// What is wrong with the script, or the law that does not hold.
 pub fn transcript(script: &str) -> Result<String, String> {
     let script: Script = script.parse()?;
-    check_all(Machine::CORE, &script).map_err(|broken| broken.to_string())?;
-    let world = run(Machine::CORE, &script).map_err(|broken| broken.to_string())?;
+    check_all(Transitions::CORE, &script).map_err(|broken| broken.to_string())?;
+    let world = run(Transitions::CORE, &script).map_err(|broken| broken.to_string())?;
     let mut told = String::new();
     for line in &world.transcript {
         writeln!(told, "{line}").map_err(|error| error.to_string())?;
@@ -87,13 +88,13 @@ impl World {
     #[must_use]
     pub fn evidence(&self) -> Evidence<'_> {
         Evidence {
-            machine: &self.machine,
+            transitions: &self.transitions,
             ceiling: &self.ceiling,
             log: &self.log,
-            durable: self.durable,
-            session: &self.session,
-            history: &self.history,
-            running: &self.running,
+            durable: self.machine.durable(),
+            session: self.machine.session(),
+            history: self.machine.history(),
+            running: self.machine.running(),
             begun: &self.begun,
             losses: &self.losses,
         }

@@ -15,7 +15,7 @@ mod sweeping;
 use serde_json::{Value, json};
 use windlass_core::{CallId, Fact, Item, PROGRAM_TOOL, Recorded, Seq};
 use windlass_testkit::crash::Effect;
-use windlass_testkit::world::{Machine, Script, check_all};
+use windlass_testkit::world::{Script, Transitions, check_all};
 
 /// A turn of three tools, one of each class.
 const TURN: &str = "send hello\n\
@@ -34,7 +34,7 @@ const PROGRAM: &str = "open program=5\nsend hello\n\
 /// The log of a script whose turn settles.
 pub(crate) fn log(script: &str) -> Vec<Recorded> {
     let script: Script = script.parse().unwrap();
-    let world = check_all(Machine::CORE, &script).unwrap();
+    let world = check_all(Transitions::CORE, &script).unwrap();
     let log = world.log().to_vec();
     assert!(
         matches!(log.last().unwrap().fact, Fact::TurnSettled(_)),

@@ -3,13 +3,13 @@
 
 use windlass_core::{Fact, History, Misfit, Recorded, Seq, Session, evolve};
 use windlass_testkit::golden::Golden;
-use windlass_testkit::world::Machine;
+use windlass_testkit::world::Transitions;
 
 use super::{all, named};
 
-/// The position that is named for a golden log under a machine.
-fn off(golden: &Golden, machine: &Machine) -> Option<Seq> {
-    golden.check(machine).unwrap_err().at
+/// The position that is named for a golden log under other transitions.
+fn off(golden: &Golden, transitions: &Transitions) -> Option<Seq> {
+    golden.check(transitions).unwrap_err().at
 }
 
 /// A log of a few facts, byte by byte, and a longer one at some of its bytes.
@@ -24,7 +24,7 @@ fn each_byte_of_a_log_counts() {
             changed.log[at] ^= 1;
             let before = golden.log[..at].iter().filter(|byte| **byte == b'\n');
             let line = Seq(before.count() as u64).next();
-            assert_eq!(off(&changed, &Machine::CORE), Some(line), "byte {at}");
+            assert_eq!(off(&changed, &Transitions::CORE), Some(line), "byte {at}");
         }
     }
 }
@@ -41,7 +41,7 @@ fn each_byte_of_a_digest_counts() {
                 digest: String::from_utf8(bytes).unwrap(),
                 ..golden.clone()
             };
-            let found = off(&changed, &Machine::CORE);
+            let found = off(&changed, &Transitions::CORE);
             // Within the line of a position, the position is named.
             let start = golden.digest[..at].rfind('\n').map_or(0, |end| end + 1);
             let line = golden.digest[start..].lines().next().unwrap();
@@ -67,12 +67,12 @@ fn a_line_more_or_less_is_found() {
         log: golden.log[..kept].to_owned(),
         ..golden.clone()
     };
-    assert!(less.check(&Machine::CORE).is_err());
+    assert!(less.check(&Transitions::CORE).is_err());
     let more = Golden {
         log: [&golden.log[..], last.unwrap()].concat(),
         ..golden.clone()
     };
-    assert!(more.check(&Machine::CORE).is_err());
+    assert!(more.check(&Transitions::CORE).is_err());
     for digest in [
         golden.digest.trim_end().to_owned(),
         format!("{}\n", golden.digest),
@@ -82,7 +82,7 @@ fn a_line_more_or_less_is_found() {
             digest,
             ..golden.clone()
         };
-        assert!(changed.check(&Machine::CORE).is_err());
+        assert!(changed.check(&Transitions::CORE).is_err());
     }
 }
 
@@ -117,24 +117,24 @@ fn first(golden: &Golden, kind: &str) -> Option<Seq> {
 
 #[test]
 fn an_engine_that_folds_otherwise_is_found_where_it_does() {
-    let machine = Machine {
+    let transitions = Transitions {
         evolve: uncounted,
-        ..Machine::CORE
+        ..Transitions::CORE
     };
     let golden = named("a_hook_halts_the_turn");
-    assert_eq!(off(&golden, &machine), first(&golden, "SampleEnded"));
+    assert_eq!(off(&golden, &transitions), first(&golden, "SampleEnded"));
 }
 
 /// The core's own digest of a prompt does not know the ids of calls. That of a golden log does.
 #[test]
 fn an_engine_that_shows_the_model_other_ids_is_found() {
-    let machine = Machine {
+    let transitions = Transitions {
         remember: renamed,
-        ..Machine::CORE
+        ..Transitions::CORE
     };
     let mut found = 0;
     for golden in all() {
-        if let Err(off) = golden.check(&machine) {
+        if let Err(off) = golden.check(&transitions) {
             assert!(off.at >= first(&golden, "ItemAdded"), "{off}");
             found += 1;
         }

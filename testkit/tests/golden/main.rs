@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use windlass_core::{Asked, Sent};
 use windlass_ports::codec::{self, CodecError};
 use windlass_testkit::golden::{self, AddError, Golden, ReadError};
-use windlass_testkit::world::Machine;
+use windlass_testkit::world::Transitions;
 
 fn all() -> Vec<Golden> {
     golden::read(&golden::folder()).unwrap()
@@ -27,7 +27,7 @@ fn named(name: &str) -> Golden {
 #[test]
 fn each_comes_to_what_it_came_to() {
     for golden in all() {
-        golden.check(&Machine::CORE).unwrap();
+        golden.check(&Transitions::CORE).unwrap();
     }
 }
 
@@ -36,7 +36,7 @@ fn each_comes_to_what_it_came_to() {
 fn together_they_hold_whatever_a_fact_may_say() {
     let mut held = BTreeSet::new();
     for golden in all() {
-        held.extend(golden.check(&Machine::CORE).unwrap().labels);
+        held.extend(golden.check(&Transitions::CORE).unwrap().labels);
     }
     let wanted = include_str!("labels.txt").lines();
     let missing: Vec<&str> = wanted.filter(|label| !held.contains(*label)).collect();
@@ -95,7 +95,7 @@ fn a_log_is_added_once_and_never_rewritten() {
         golden::read(folder.path()).unwrap(),
         std::slice::from_ref(&added)
     );
-    added.check(&Machine::CORE).unwrap();
+    added.check(&Transitions::CORE).unwrap();
 
     let other = named("a_hook_halts_the_turn").log;
     let again = golden::add(folder.path(), "a_log", &other, "a test");

@@ -10,7 +10,7 @@ use windlass_testkit::laws::law_14_rejects_change_nothing::{self as law_14, Stan
 use windlass_testkit::laws::{
     law_09_limits_hold, law_15_denied_calls_never_start, law_16_effectful_starts_once,
 };
-use windlass_testkit::world::{Machine, Script, World, check_all, run};
+use windlass_testkit::world::{Script, Transitions, World, check_all, run};
 
 use super::{Decided, ONE_CALL, find, kills, kills_log, needs_nothing};
 
@@ -59,19 +59,19 @@ fn law_09_kills_a_decision_that_looks_at_no_limit() {
         "open context_bytes=9\nsend ctx=notes:ten-or-more hello",
         "open cost_micros=150 price=1000000/0/0\nsend hello\ncall read\nend stop tokens=150\ndone 0",
     ] {
-        let mutant = Machine {
+        let mutant = Transitions {
             decide: limitless,
-            ..Machine::CORE
+            ..Transitions::CORE
         };
         let script: Script = script.parse().unwrap();
-        check_all(Machine::CORE, &script).unwrap();
+        check_all(Transitions::CORE, &script).unwrap();
         let killer = law_of(mutant, &script);
         assert_eq!(killer, Some(9), "{script}");
     }
 }
 
 /// The law by whose check of the log a mutant dies, when nothing but the log is looked at.
-fn law_of(mutant: Machine, script: &Script) -> Option<u8> {
+fn law_of(mutant: Transitions, script: &Script) -> Option<u8> {
     let world = run(mutant, script).unwrap();
     let verdict = law_09_limits_hold::check(world.log(), &script.opening.ceiling);
     verdict.err().map(|broken| broken.law)
@@ -102,9 +102,9 @@ fn law_13_kills_a_decision_that_says_a_thing_twice() {
     }
     kills(
         13,
-        Machine {
+        Transitions {
             decide: stutters,
-            ..Machine::CORE
+            ..Transitions::CORE
         },
         "send hello",
     );
@@ -121,9 +121,9 @@ fn law_14_kills_an_answer_that_is_taken_without_a_look_at_its_key() {
     let script = "send hello\ncall read {}\nend stop\ndone 0 ok\nlate 0";
     kills(
         14,
-        Machine {
+        Transitions {
             decide: takes_any,
-            ..Machine::CORE
+            ..Transitions::CORE
         },
         script,
     );
@@ -138,9 +138,9 @@ fn law_14_kills_a_key_that_is_forgotten() {
     }
     kills(
         14,
-        Machine {
+        Transitions {
             decide: forgets,
-            ..Machine::CORE
+            ..Transitions::CORE
         },
         "send key=k a\nsend key=k a",
     );
@@ -150,7 +150,7 @@ fn law_14_kills_a_key_that_is_forgotten() {
 fn law_14_kills_a_reject_that_leaves_a_trace() {
     let world = |script: &str| -> World {
         let script: Script = script.parse().unwrap();
-        run(Machine::CORE, &script).unwrap()
+        run(Transitions::CORE, &script).unwrap()
     };
     let standing = |world: &World| Standing {
         last: world.last(),
@@ -174,9 +174,9 @@ fn law_15_kills_a_policy_that_allows_too_much() {
         });
         decide(&session, limits, input)
     }
-    let mutant = Machine {
+    let mutant = Transitions {
         decide: lax,
-        ..Machine::CORE
+        ..Transitions::CORE
     };
     let call = "\ncall write {}\nend stop";
     kills(15, mutant, &format!("open mode=plan\nsend hello{call}"));
@@ -277,9 +277,9 @@ fn law_15_kills_a_start_without_a_decision_about_these_arguments() {
 
 #[test]
 fn law_16_kills_an_effect_that_runs_ahead_of_the_log() {
-    let mutant = Machine {
+    let mutant = Transitions {
         owed: needs_nothing,
-        ..Machine::CORE
+        ..Transitions::CORE
     };
     kills(16, mutant, "open lazy\nsend hello\ncall write {}\nend stop");
 }
@@ -319,9 +319,9 @@ fn law_16_kills_a_comfortable_lie() {
     }
     kills(
         16,
-        Machine {
+        Transitions {
             decide: denies,
-            ..Machine::CORE
+            ..Transitions::CORE
         },
         ONE_CALL,
     );

@@ -8,7 +8,7 @@ use windlass_core::{
     Stage, Stamped, Timestamp, decide, evolve, owed,
 };
 use windlass_testkit::laws::{law_10_prompts_extend, law_11_finishing_order_does_not_matter};
-use windlass_testkit::world::Machine;
+use windlass_testkit::world::Transitions;
 
 use super::{Decided, ONE_CALL, TWO_CALLS, find, kills, kills_log, log, needs_nothing};
 
@@ -23,9 +23,9 @@ fn law_01_kills_a_state_that_no_fact_made() {
     let script = "send hello\ninterrupt person\nfail cancelled never";
     kills(
         1,
-        Machine {
+        Transitions {
             evolve,
-            ..Machine::CORE
+            ..Transitions::CORE
         },
         script,
     );
@@ -39,9 +39,9 @@ fn law_02_kills_a_deadline_that_forgets_the_backoff() {
     let deadline = never;
     kills(
         2,
-        Machine {
+        Transitions {
             deadline,
-            ..Machine::CORE
+            ..Transitions::CORE
         },
         "send hello\nfail server soon",
     );
@@ -53,9 +53,9 @@ fn law_02_kills_a_deadline_that_comes_late() {
         windlass_core::deadline(session).map(|at| at.plus_ms(1))
     }
     let deadline = late;
-    let mutant = Machine {
+    let mutant = Transitions {
         deadline,
-        ..Machine::CORE
+        ..Transitions::CORE
     };
     kills(2, mutant, "send hello\ninterrupt person");
 }
@@ -70,9 +70,9 @@ fn law_02_kills_a_tick_that_does_nothing() {
     }
     kills(
         2,
-        Machine {
+        Transitions {
             decide: deaf,
-            ..Machine::CORE
+            ..Transitions::CORE
         },
         "send hello\nfail server soon",
     );
@@ -85,9 +85,9 @@ fn law_03_kills_an_owed_that_forgets_a_call() {
     }
     kills(
         3,
-        Machine {
+        Transitions {
             owed: first_only,
-            ..Machine::CORE
+            ..Transitions::CORE
         },
         TWO_CALLS,
     );
@@ -105,9 +105,9 @@ fn law_03_kills_an_owed_that_never_winds_down() {
     let owed = keeps_running;
     kills(
         3,
-        Machine {
+        Transitions {
             owed,
-            ..Machine::CORE
+            ..Transitions::CORE
         },
         "send hello\ninterrupt person",
     );
@@ -118,9 +118,9 @@ fn law_03_kills_a_sample_that_runs_ahead_of_the_log() {
     let script = "send hello\ncall read {}\nend stop\ndone 0 ok";
     kills(
         3,
-        Machine {
+        Transitions {
             owed: needs_nothing,
-            ..Machine::CORE
+            ..Transitions::CORE
         },
         script,
     );
@@ -138,9 +138,9 @@ fn law_04_kills_a_recovery_without_a_fact() {
     let decide = goes_on;
     kills(
         4,
-        Machine {
+        Transitions {
             decide,
-            ..Machine::CORE
+            ..Transitions::CORE
         },
         "send hello\ncrash",
     );
@@ -199,10 +199,10 @@ fn law_11_kills_results_that_show_when_they_came() {
         history.apply(&fact)
     }
     let log = log(TWO_CALLS);
-    law_11_finishing_order_does_not_matter::check(&Machine::CORE, &log).unwrap();
-    let mutant = Machine {
+    law_11_finishing_order_does_not_matter::check(&Transitions::CORE, &log).unwrap();
+    let mutant = Transitions {
         remember: dates,
-        ..Machine::CORE
+        ..Transitions::CORE
     };
     law_11_finishing_order_does_not_matter::check(&mutant, &log).unwrap_err();
 }
@@ -216,9 +216,9 @@ fn law_17_kills_a_fork_that_answers_what_waits_elsewhere() {
         }
         Ok(session)
     }
-    let mutant = Machine {
+    let mutant = Transitions {
         evolve: frees_forks,
-        ..Machine::CORE
+        ..Transitions::CORE
     };
     kills(
         17,
@@ -241,9 +241,9 @@ fn law_17_kills_a_process_that_goes_on_in_a_fork_unasked() {
         };
         decide(session, limits, input)
     }
-    let mutant = Machine {
+    let mutant = Transitions {
         decide: goes_on,
-        ..Machine::CORE
+        ..Transitions::CORE
     };
     kills(17, mutant, "send hello\nsend more");
 }

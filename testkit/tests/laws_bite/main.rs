@@ -16,15 +16,15 @@ mod speaking;
 
 use windlass_core::{Draft, Owed, Recorded, Reject, Seq, Session, owed};
 use windlass_testkit::laws::Held;
-use windlass_testkit::world::{Machine, Script, check_all, run};
+use windlass_testkit::world::{Script, Transitions, check_all, run};
 
 type Decided = Result<Vec<Draft>, Reject>;
 
 /// Checks that the core passes a script and that `mutant` breaks this law by it.
 #[track_caller]
-fn kills(law: u8, mutant: Machine, script: &str) {
+fn kills(law: u8, mutant: Transitions, script: &str) {
     let script: Script = script.parse().unwrap();
-    check_all(Machine::CORE, &script).unwrap();
+    check_all(Transitions::CORE, &script).unwrap();
     match check_all(mutant, &script) {
         Ok(_) => panic!("the mutant lives"),
         Err(broken) => assert_eq!(broken.law, law, "{broken}"),
@@ -42,7 +42,7 @@ fn kills_log(script: &str, law: fn(&[Recorded]) -> Held, tamper: fn(&mut Vec<Rec
 
 fn log(script: &str) -> Vec<Recorded> {
     let script: Script = script.parse().unwrap();
-    run(Machine::CORE, &script).unwrap().log().to_vec()
+    run(Transitions::CORE, &script).unwrap().log().to_vec()
 }
 
 /// The position in a log of the nth fact of a kind.

@@ -12,7 +12,7 @@ use windlass_testkit::laws::{
     law_05_one_observation_a_call, law_08_no_sample_without_reason, law_09_limits_hold,
     law_15_denied_calls_never_start,
 };
-use windlass_testkit::world::Machine;
+use windlass_testkit::world::Transitions;
 
 use super::{find, kills, kills_log};
 
@@ -44,9 +44,9 @@ fn law_03_kills_a_program_that_goes_on_while_its_calls_are_out() {
         let new = programs.filter(|one| known.iter().all(|other| other.key != one.key));
         all.into_iter().chain(new).collect()
     }
-    let mutant = Machine {
+    let mutant = Transitions {
         owed: hasty,
-        ..Machine::CORE
+        ..Transitions::CORE
     };
     kills(3, mutant, CALLS);
 }
@@ -65,9 +65,9 @@ fn law_03_kills_a_program_that_never_goes_on() {
         let all = owed(session).into_iter();
         all.filter(|one| !is_program(one.key)).collect()
     }
-    let mutant = Machine {
+    let mutant = Transitions {
         owed: still,
-        ..Machine::CORE
+        ..Transitions::CORE
     };
     kills(
         3,

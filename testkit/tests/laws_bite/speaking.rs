@@ -14,7 +14,7 @@ use windlass_testkit::laws::{
     law_09_limits_hold, law_10_prompts_extend, law_11_finishing_order_does_not_matter,
     law_16_effectful_starts_once,
 };
-use windlass_testkit::world::{Machine, Posture};
+use windlass_testkit::world::{Posture, Transitions};
 
 use super::{Decided, find, kills, kills_log, log};
 
@@ -41,9 +41,9 @@ fn law_03_kills_an_owed_that_forgets_a_hook_or_a_question() {
             .filter(|one| !asked(one))
             .collect()
     }
-    let mutant = Machine {
+    let mutant = Transitions {
         owed: runs,
-        ..Machine::CORE
+        ..Transitions::CORE
     };
     kills(3, mutant, "open hooks=before_sample\nsend hello");
     kills(3, mutant, "open permissions=ask\nsend hello\ncall write");
@@ -61,9 +61,9 @@ fn law_03_kills_a_sample_that_does_not_yield() {
         };
         owed(session).into_iter().map(run).collect()
     }
-    let mutant = Machine {
+    let mutant = Transitions {
         owed: deaf,
-        ..Machine::CORE
+        ..Transitions::CORE
     };
     kills(3, mutant, "send hello\nsteer more");
 }
@@ -269,10 +269,10 @@ fn law_11_kills_words_of_hooks_in_the_order_in_which_they_came() {
         "open hooks=after_tool\nsend hello\ncall read\ncall read\nend stop\n\
                        done 1\nhook 0 pass context=b\ndone 0\nhook 0 pass context=a",
     );
-    let blind = Machine {
+    let blind = Transitions {
         evolve: |session, _| Ok(session),
         remember: |_, _| Ok(()),
-        ..Machine::CORE
+        ..Transitions::CORE
     };
     law_11_finishing_order_does_not_matter::check(&blind, &log).unwrap();
     let at = find(&log, "ContextInjected", 0);
@@ -292,9 +292,9 @@ fn law_14_kills_an_answer_about_other_arguments() {
     let script = "open permissions=ask\nsend hello\ncall write\nanswer 0 about=other allow";
     kills(
         14,
-        Machine {
+        Transitions {
             decide: takes_any,
-            ..Machine::CORE
+            ..Transitions::CORE
         },
         script,
     );
@@ -311,9 +311,9 @@ fn law_14_kills_a_goal_that_is_none() {
     let decide = takes_any;
     kills(
         14,
-        Machine {
+        Transitions {
             decide,
-            ..Machine::CORE
+            ..Transitions::CORE
         },
         "goal turns=0 be done",
     );

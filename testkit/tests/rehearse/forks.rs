@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use windlass_core::{
     Fact, Fork, Hold, Limits, Lineage, Recorded, Scope, Seq, Session, SessionId, Timestamp, decide,
 };
-use windlass_testkit::world::{Machine, Script, World, random, run};
+use windlass_testkit::world::{Script, Transitions, World, random, run};
 
 use super::told;
 
@@ -42,7 +42,7 @@ fn folded(log: &[Recorded]) -> windlass_core::Folded {
 
 /// The log goes on as another script says, and the laws hold all the way.
 fn go_on(log: Vec<Recorded>, ceiling: Limits, script: &Script) -> Vec<Recorded> {
-    let mut world = World::follow(Machine::CORE, ceiling, log).unwrap();
+    let mut world = World::follow(Transitions::CORE, ceiling, log).unwrap();
     for step in &script.steps {
         world.step(step).unwrap();
         world.check_now().unwrap();
@@ -76,7 +76,7 @@ proptest! {
         pick in any::<prop::sample::Index>(),
     ) {
         let broken = |broken: windlass_testkit::laws::Broken| TestCaseError::fail(broken.to_string());
-        let world = run(Machine::CORE, &before).map_err(broken)?;
+        let world = run(Transitions::CORE, &before).map_err(broken)?;
         let (log, ceiling) = (world.log().to_vec(), before.opening.ceiling);
         let at = *pick.get(&points(&log));
         let first = fork(&log, at, "first");
@@ -102,7 +102,7 @@ const CALLS: &str = "send hello\ncall write {}\nend stop\ndone 0 ok\ntext hi\nen
 #[test]
 fn each_call_of_a_fork_has_the_key_of_whoever_made_it() {
     let script: Script = CALLS.parse().unwrap();
-    let log = run(Machine::CORE, &script).unwrap().log().to_vec();
+    let log = run(Transitions::CORE, &script).unwrap().log().to_vec();
     let first = go_on(fork(&log, log.len(), "first"), Limits::default(), &script);
     let second = go_on(
         fork(&first, first.len(), "second"),
@@ -123,7 +123,7 @@ fn each_call_of_a_fork_has_the_key_of_whoever_made_it() {
 #[test]
 fn a_fork_that_says_that_it_is_from_elsewhere_is_told() {
     let script: Script = CALLS.parse().unwrap();
-    let log = run(Machine::CORE, &script).unwrap().log().to_vec();
+    let log = run(Transitions::CORE, &script).unwrap().log().to_vec();
     let mut forged = fork(&log, log.len(), "forged");
     let Fact::SessionOpened(opened) = &mut forged[0].fact else {
         panic!("a log begins with SessionOpened")
@@ -140,7 +140,7 @@ fn a_fork_that_says_that_it_is_from_elsewhere_is_told() {
 #[test]
 fn an_input_that_waits_is_heard_in_the_fork_once_somebody_says_so() {
     let script: Script = "send hello\nsend more\ntext hi\nend stop".parse().unwrap();
-    let log = run(Machine::CORE, &script).unwrap().log().to_vec();
+    let log = run(Transitions::CORE, &script).unwrap().log().to_vec();
     let settled = log
         .iter()
         .position(|one| one.fact.kind() == "TurnSettled")

@@ -15,7 +15,7 @@ mod tamper;
 use proptest::prelude::*;
 use windlass_core::{Decide, Recorded, Rehearsed, Seq, decide, rehearse};
 use windlass_testkit::golden;
-use windlass_testkit::world::{Machine, Script, random, run};
+use windlass_testkit::world::{Script, Transitions, random, run};
 
 fn told(decide: Decide, log: &[Recorded]) -> Rehearsed {
     rehearse(decide, log.iter().cloned()).unwrap()
@@ -23,7 +23,7 @@ fn told(decide: Decide, log: &[Recorded]) -> Rehearsed {
 
 fn log(script: &str) -> Vec<Recorded> {
     let script: Script = script.parse().unwrap();
-    run(Machine::CORE, &script).unwrap().log().to_vec()
+    run(Transitions::CORE, &script).unwrap().log().to_vec()
 }
 
 #[test]
@@ -58,7 +58,7 @@ proptest! {
     /// Also where the process dies anywhere in the log.
     #[test]
     fn random_worlds_would_be_decided_as_they_were(script in random::script(60), at in 0..200_usize) {
-        let world = run(Machine::CORE, &script).map_err(|broken| TestCaseError::fail(broken.to_string()))?;
+        let world = run(Transitions::CORE, &script).map_err(|broken| TestCaseError::fail(broken.to_string()))?;
         let log = world.log();
         for log in [log, &log[..at.min(log.len())]] {
             let told = told(decide, log);

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use windlass_core::{Fact, Interrupter, Recorded, decide, rehearse};
-use windlass_testkit::world::{Machine, random, run};
+use windlass_testkit::world::{Transitions, random, run};
 
 /// Changes what the engine makes up itself, and the fold does not look at. Answers whether it did.
 fn tamper(fact: &mut Fact) -> bool {
@@ -80,7 +80,7 @@ fn what_no_engine_of_today_would_write_is_told_where_it_stands() {
     let mut told = BTreeMap::new();
     for _ in 0..600 {
         let (script, nth) = strategy.new_tree(&mut runner).unwrap().current();
-        let world = run(Machine::CORE, &script).unwrap();
+        let world = run(Transitions::CORE, &script).unwrap();
         let Some((log, at)) = tampered(world.log(), nth) else {
             continue;
         };

@@ -2,7 +2,7 @@
 
 use windlass_core::{Input, Owed, Seq, Session, owed};
 use windlass_testkit::sim::{Breach, Flaw, Plan, Promise, simulate};
-use windlass_testkit::world::Machine;
+use windlass_testkit::world::Transitions;
 
 /// Seeds within which each must be found.
 const SEEDS: u64 = 150;
@@ -45,9 +45,9 @@ fn breaks_law(flaw: Flaw, law: u8) {
 }
 
 #[track_caller]
-fn kills(machine: Machine, law: u8) {
+fn kills(transitions: Transitions, law: u8) {
     let breach = found(Plan {
-        machine,
+        transitions,
         ..Plan::default()
     });
     assert_eq!(number(&breach), Some(law), "{breach}");
@@ -120,9 +120,9 @@ fn a_driver_that_drops_what_was_decided_meanwhile() {
         flaw,
         ..Plan::default()
     });
-    // An input among what was dropped is acknowledged at a position that another fact then has.
+    // An input among what was dropped is acknowledged, as the machine believes that it was appended.
     match &breach {
-        Breach::Promise { promise, .. } => assert_eq!(*promise, Promise::Heard, "{breach}"),
+        Breach::Promise { promise, .. } => assert_eq!(*promise, Promise::Kept, "{breach}"),
         Breach::Law(broken) => assert_eq!(broken.law, 1, "{breach}"),
         Breach::Simulation(_) => panic!("{breach}"),
     }
@@ -137,12 +137,12 @@ fn a_core_whose_effects_need_nothing() {
         };
         owed(session).into_iter().map(need).collect()
     }
-    let machine = Machine {
+    let transitions = Transitions {
         owed: needs_nothing,
-        ..Machine::CORE
+        ..Transitions::CORE
     };
     let breach = found(Plan {
-        machine,
+        transitions,
         ..Plan::default()
     });
     match &breach {
@@ -154,21 +154,21 @@ fn a_core_whose_effects_need_nothing() {
 
 #[test]
 fn a_core_that_recovers_nothing() {
-    let machine = Machine {
+    let transitions = Transitions {
         decide: |session, limits, mut stamped| {
             if stamped.input == Input::Recovered {
                 stamped.input = Input::Tick;
             }
             windlass_core::decide(session, limits, stamped)
         },
-        ..Machine::CORE
+        ..Transitions::CORE
     };
-    kills(machine, 4);
+    kills(transitions, 4);
 }
 
 #[test]
 fn a_core_that_takes_stale_answers_for_granted() {
-    let machine = Machine {
+    let transitions = Transitions {
         decide: |session, limits, stamped| {
             let decided = windlass_core::decide(session, limits, stamped);
             match decided {
@@ -176,23 +176,23 @@ fn a_core_that_takes_stale_answers_for_granted() {
                 Ok(_) | Err(_) => decided,
             }
         },
-        ..Machine::CORE
+        ..Transitions::CORE
     };
-    kills(machine, 14);
+    kills(transitions, 14);
 }
 
 #[test]
 fn a_core_without_a_deadline() {
-    let machine = Machine {
+    let transitions = Transitions {
         deadline: |_| None,
-        ..Machine::CORE
+        ..Transitions::CORE
     };
-    kills(machine, 2);
+    kills(transitions, 2);
 }
 
 #[test]
 fn a_core_that_forgets_how_much_is_shown_when_it_evolves() {
-    let machine = Machine {
+    let transitions = Transitions {
         evolve: |session, recorded| {
             let mut session = windlass_core::evolve(session, recorded)?;
             if let windlass_core::Fact::TurnSettled(_) = &recorded.fact {
@@ -200,7 +200,7 @@ fn a_core_that_forgets_how_much_is_shown_when_it_evolves() {
             }
             Ok(session)
         },
-        ..Machine::CORE
+        ..Transitions::CORE
     };
-    kills(machine, 1);
+    kills(transitions, 1);
 }

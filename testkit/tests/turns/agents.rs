@@ -4,7 +4,7 @@
 
 use expect_test::expect;
 use windlass_core::{Fact, Lent, evolve, opened};
-use windlass_testkit::world::{Machine, Script, run};
+use windlass_testkit::world::{Script, Transitions, run};
 
 use super::check;
 
@@ -435,7 +435,7 @@ fn changed(kind: &str, change: impl Fn(&mut Fact)) -> Option<String> {
     let script = "open samples=5 tokens=900 turn_ms=900 agent=3\nsend hello\nwait 300\ncall put {}\n\
                   end stop tokens=9\ndone 0 took=2/9/0";
     let script: Script = script.parse().unwrap();
-    let world = run(Machine::CORE, &script).unwrap();
+    let world = run(Transitions::CORE, &script).unwrap();
     let mut session = opened(&world.log()[0]).unwrap();
     for recorded in &world.log()[1..] {
         let mut recorded = (*recorded).clone();

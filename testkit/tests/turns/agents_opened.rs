@@ -7,13 +7,13 @@ use windlass_core::{
     OpenSession, Reject, Seq, Session, SessionId, Settings, Stamped, Timestamp, ToolChoice,
     ToolSpec, Widening, child, decide, open, opened, stranger,
 };
-use windlass_testkit::world::{Machine, Script, run};
+use windlass_testkit::world::{Script, Transitions, run};
 
 /// A session in which the agent of call 6 runs.
 fn parent() -> Session {
     let script = "open samples=5 agent=3\nsend hello\ncall put {}\nend stop";
     let script: Script = script.parse().unwrap();
-    run(Machine::CORE, &script).unwrap().session().clone()
+    run(Transitions::CORE, &script).unwrap().session().clone()
 }
 
 fn agent(tools: &[&str]) -> AgentSpec {

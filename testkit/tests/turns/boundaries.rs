@@ -4,7 +4,7 @@
 
 use expect_test::expect;
 use windlass_core::Fact;
-use windlass_testkit::world::{Machine, Script, run};
+use windlass_testkit::world::{Script, Transitions, run};
 
 use super::check;
 
@@ -17,7 +17,7 @@ fn least(
     let mut numbers = numbers;
     numbers.find(|number| {
         let script: Script = script(*number).parse().unwrap();
-        let world = run(Machine::CORE, &script).unwrap();
+        let world = run(Transitions::CORE, &script).unwrap();
         world.log().iter().any(|recorded| fact(&recorded.fact))
     })
 }

@@ -3,14 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use windlass_core::{CallId, Lineage, OpenSession, Reject, Scope, Session, child};
-use windlass_testkit::world::{Machine, Posture, Script, run};
+use windlass_testkit::world::{Posture, Script, Transitions, run};
 
 const ASKED: &str = "open permissions=ask\nsend hello\ncall read {}\ncall write {}\nend stop";
 
 /// A session in which call 7 runs, and a person is asked about call 10.
 fn parent() -> Session {
     let script: Script = ASKED.parse().unwrap();
-    run(Machine::CORE, &script).unwrap().session().clone()
+    run(Transitions::CORE, &script).unwrap().session().clone()
 }
 
 fn opening(parent: &Session) -> OpenSession {

@@ -5,12 +5,12 @@
 use std::sync::Arc;
 
 use windlass_core::{ToolChoice, tool_choice};
-use windlass_testkit::world::{Machine, Script, run};
+use windlass_testkit::world::{Script, Transitions, run};
 
 /// What holds in the sample that is out, where the settings ask for this.
 fn holds(script: &str, choice: &ToolChoice) -> ToolChoice {
     let script: Script = script.parse().unwrap();
-    let world = run(Machine::CORE, &script).unwrap();
+    let world = run(Transitions::CORE, &script).unwrap();
     let mut turn = world.session().turn().unwrap().clone();
     let settings = Arc::make_mut(&mut turn.settings);
     settings.options.choice = choice.clone();

@@ -3,11 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use windlass_core::{CallId, FailureKind, History, InputId, PromptItem};
-use windlass_testkit::world::{Machine, Script, run};
+use windlass_testkit::world::{Script, Transitions, run};
 
 fn history(script: &str) -> History {
     let script: Script = script.parse().unwrap();
-    run(Machine::CORE, &script).unwrap().history().clone()
+    run(Transitions::CORE, &script).unwrap().history().clone()
 }
 
 #[test]

@@ -12,11 +12,11 @@ use windlass_core::{
     ObservationStatus, Reject, Scope, Seq, Session, Stamped, StopWhen, Timestamp, Verdict,
     Widening, decide,
 };
-use windlass_testkit::world::{Machine, Script, run};
+use windlass_testkit::world::{Script, Transitions, run};
 
 fn session(script: &str) -> Session {
     let script: Script = script.parse().unwrap();
-    run(Machine::CORE, &script).unwrap().session().clone()
+    run(Transitions::CORE, &script).unwrap().session().clone()
 }
 
 /// What follows from an input so many milliseconds after the turn opened.

@@ -58,7 +58,7 @@ mod turn_hooks;
 
 use expect_test::Expect;
 use windlass_core::{decide, rehearse};
-use windlass_testkit::world::{Machine, Script, run, transcript};
+use windlass_testkit::world::{Script, Transitions, run, transcript};
 
 #[track_caller]
 fn check(script: &str, expected: Expect) {
@@ -73,7 +73,7 @@ fn rehearsed(script: &str) {
     let script: Result<Script, String> = script.parse();
     let Some(world) = script
         .ok()
-        .and_then(|script| run(Machine::CORE, &script).ok())
+        .and_then(|script| run(Transitions::CORE, &script).ok())
     else {
         // What is wrong with it is what the transcript says.
         return;

@@ -10,7 +10,7 @@ use std::{fs, thread};
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use windlass_testkit::explore::{Bounded, Coverage, Covered, Extent, Failure, Table, explore};
-use windlass_testkit::world::Machine;
+use windlass_testkit::world::Transitions;
 
 use xtask::say::{complain, say};
 use xtask::step::root;
@@ -129,7 +129,7 @@ fn look(plan: &Plan, world: &Bounded) -> Found {
     };
     let begun = Instant::now();
     let mut coverage = Coverage::default();
-    let covered = explore(Machine::CORE, world, extent, &mut coverage)?;
+    let covered = explore(Transitions::CORE, world, extent, &mut coverage)?;
     tell(&world.name, &covered, begun);
     Ok((covered, coverage))
 }

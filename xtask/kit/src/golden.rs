@@ -11,7 +11,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use windlass_core::{Rehearsed, decide, rehearse};
 use windlass_ports::codec;
 use windlass_testkit::golden::{self, Golden};
-use windlass_testkit::world::{self, Machine, Script, check_all, random};
+use windlass_testkit::world::{self, Script, Transitions, check_all, random};
 
 use xtask::say::{complain, say};
 
@@ -57,7 +57,7 @@ fn check(folder: &Path) -> anyhow::Result<bool> {
     let (mut decisions, mut otherwise) = (0, 0);
     let mut off = 0_usize;
     for golden in &all {
-        match golden.check(&Machine::CORE) {
+        match golden.check(&Transitions::CORE) {
             Ok(covered) => {
                 let log = golden::facts(&golden.log).map_err(|what| anyhow!(what))?;
                 let told = rehearse(decide, log)?;
@@ -129,7 +129,7 @@ fn worlds(count: u64) -> anyhow::Result<bool> {
             .new_tree(&mut runner)
             .map_err(|reason| anyhow!("{reason}"))?;
         let script = tree.current();
-        let world = world::run(Machine::CORE, &script)?;
+        let world = world::run(Transitions::CORE, &script)?;
         let told = rehearse(decide, world.log().iter().cloned())?;
         if let Some(first) = told.divergences.first() {
             complain(format_args!(
@@ -159,7 +159,7 @@ fn add(folder: &Path, name: &str, file: &Path) -> anyhow::Result<Golden> {
         .context("a script is text")?
         .parse()
         .map_err(|wrong: String| anyhow!("{}: {wrong}", file.display()))?;
-    let world = check_all(Machine::CORE, &script)?;
+    let world = check_all(Transitions::CORE, &script)?;
     let mut log = Vec::new();
     for recorded in world.log() {
         log.extend(codec::encode(recorded)?);

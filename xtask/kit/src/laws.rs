@@ -18,7 +18,7 @@ use windlass_core::Caps;
 use windlass_ports::codec;
 use windlass_testkit::laws::law_06_chunking_does_not_matter::{self as law_06, assemble};
 use windlass_testkit::laws::{Broken, law_12_facts_round_trip};
-use windlass_testkit::world::{Machine, Script, check_all, facts, random, watch};
+use windlass_testkit::world::{Script, Transitions, check_all, facts, random, watch};
 
 use xtask::say::{complain, say};
 
@@ -85,7 +85,7 @@ fn world(strategy: &impl Strategy<Value = Script>, seed: u64) -> Result<u64, Str
     let script = Many::of(strategy, seed).next();
     let script = script.map_err(|error| format!("{error:#}"))?;
     // The panic itself is on stderr by then, but not in which world it was.
-    let held = catch_unwind(|| check_all(Machine::CORE, &script));
+    let held = catch_unwind(|| check_all(Transitions::CORE, &script));
     match held {
         Ok(Ok(world)) => Ok(world.log().len() as u64),
         Ok(Err(broken)) => Err(format!("{broken}\nin the world{script:?}")),
@@ -232,7 +232,10 @@ fn watch_all(plan: &Plan) -> anyhow::Result<bool> {
             .parse()
             .map_err(|error| anyhow!("reading the script {shown}: {error}"))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        watched.note(&format!("script {name}"), &watch(Machine::CORE, &script));
+        watched.note(
+            &format!("script {name}"),
+            &watch(Transitions::CORE, &script),
+        );
     }
     let strategy = random::script(plan.steps.into());
     let mut worlds = Many::new(&strategy);
@@ -241,7 +244,7 @@ fn watch_all(plan: &Plan) -> anyhow::Result<bool> {
     let strategy = (random::stream(), 1..5_usize, 0..60_usize);
     let mut streams = Many::new(&strategy);
     for number in 0..plan.worlds {
-        let broken = watch(Machine::CORE, &worlds.next()?);
+        let broken = watch(Transitions::CORE, &worlds.next()?);
         watched.note(&format!("world {number}"), &broken);
         let held = law_12_facts_round_trip::check(codec::encode, &texts.next()?);
         watched.note(&format!("fact {number}"), held.err().as_slice());

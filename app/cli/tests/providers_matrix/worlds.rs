@@ -3,7 +3,7 @@
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use windlass_engine::core::{Fact, History, PromptItem, Recorded};
-use windlass_testkit::world::{Machine, random, run};
+use windlass_testkit::world::{Transitions, random, run};
 
 use crate::Found;
 use crate::places::{Place, places};
@@ -29,7 +29,7 @@ pub(crate) fn held() {
             .new_tree(&mut runner)
             .unwrap()
             .current();
-        let Ok(world) = run(Machine::CORE, &script) else {
+        let Ok(world) = run(Transitions::CORE, &script) else {
             panic!("a world that breaks a law of the core:\n{script}");
         };
         for items in shown(world.log()) {

@@ -16,7 +16,7 @@ use windlass_testkit::laws::{
     law_16_effectful_starts_once,
 };
 
-use windlass_testkit::world::Machine;
+use windlass_testkit::world::Transitions;
 
 use crate::programs;
 use crate::world::{Time, World, limits};
@@ -190,8 +190,8 @@ fn laws(world: &World, id: &SessionId, log: &[Recorded]) {
     assert_eq!(told.divergences, [], "{id}");
     assert_eq!(told.requested, [], "{id}");
     if log.len() <= SHORT {
-        law_02_every_prefix_settles::check(Machine::CORE, &limits(world.time), log).unwrap();
-        law_11_finishing_order_does_not_matter::check(&Machine::CORE, log).unwrap();
+        law_02_every_prefix_settles::check(Transitions::CORE, &limits(world.time), log).unwrap();
+        law_11_finishing_order_does_not_matter::check(&Transitions::CORE, log).unwrap();
     }
     for (at, recorded) in (1..).zip(log) {
         assert_eq!(recorded.seq.0, at);

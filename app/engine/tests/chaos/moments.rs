@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use windlass_engine::core::{Demand, EffectKey, Seq, Session, SessionId, owed};
 use windlass_engine::{Conversation, Engine, Start};
 use windlass_testkit::laws::{Begun, Evidence, law_01_live_equals_fold};
-use windlass_testkit::world::{Machine, is_program};
+use windlass_testkit::world::{Transitions, is_program};
 
 use crate::runs::{What, what};
 use crate::user::me;
@@ -106,7 +106,7 @@ fn agree(world: &World, id: &SessionId, state: &Session) -> Option<Result<(), St
             .map(|(_, begun)| *begun)
             .collect();
         let evidence = Evidence {
-            machine: &Machine::CORE,
+            transitions: &Transitions::CORE,
             ceiling: &limits(world.time),
             log: &log,
             durable: last,

@@ -17,7 +17,7 @@ use windlass_core::{
     CallStarted, Fact, History, Misfit, Recorded, Seq, Session, SessionId, TurnId, evolve, opened,
 };
 use windlass_ports::codec;
-use windlass_testkit::world::{Machine, Script, run};
+use windlass_testkit::world::{Script, Transitions, run};
 
 /// Golden logs never change, so neither do the tables unless the core does.
 const LOGS: &[&str] = &[
@@ -273,7 +273,7 @@ fn a_fact_that_says_something_else_is_refused() {
 #[test]
 fn an_effectful_call_that_runs_is_not_started_again() {
     let script: Script = "send hello\ncall write {}\nend stop".parse().unwrap();
-    let world = run(Machine::CORE, &script).unwrap();
+    let world = run(Transitions::CORE, &script).unwrap();
     let started = world.log().iter().find_map(|recorded| {
         let Fact::CallStarted(fact) = &recorded.fact else {
             return None;

@@ -10,18 +10,18 @@ use windlass_core::{
     Outcome, Phase, Recorded, Reject, SampleCut, SampleStarted, Scope, Seq, Session, SessionStart,
     Settings, Shown, Stage, Stamped, Stands, StopWhen, TurnSettled, decide, evolve, owed,
 };
-use windlass_testkit::world::{Machine, Script, run};
+use windlass_testkit::world::{Script, Transitions, run};
 
 use super::placed;
 
 fn log(script: &str) -> Vec<Recorded> {
     let script: Script = script.parse().unwrap();
-    run(Machine::CORE, &script).unwrap().log().to_vec()
+    run(Transitions::CORE, &script).unwrap().log().to_vec()
 }
 
 fn session(script: &str) -> Session {
     let script: Script = script.parse().unwrap();
-    run(Machine::CORE, &script).unwrap().session().clone()
+    run(Transitions::CORE, &script).unwrap().session().clone()
 }
 
 /// The state with one more fact in its open turn, or why it does not fit there.

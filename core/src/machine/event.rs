@@ -1,0 +1,155 @@
+//! Events: the inputs of a machine.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::effect::EffectKey;
+use crate::fact::StopWhen;
+use crate::input::Input;
+use crate::scope::Scope;
+use crate::time::Timestamp;
+
+/// Names a command of this process, for its acknowledgement. The shell chooses it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Token(pub u64);
+
+/// Names a command that another node left, for its reply. It is the same each time it is read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RemoteId(pub Arc<str>);
+
+/// An event that a shell hands to its machine.
+#[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "used at once, never kept")]
+pub enum Event {
+    /// This process has taken the session over: nothing that ran before runs any more.
+    Recovered,
+    /// Somebody gives a command. It is accepted and acknowledged, or refused, under its token.
+    Command {
+        /// Names the acknowledgement.
+        token: Token,
+        /// The command.
+        input: Input,
+    },
+    /// Somebody asks for an acknowledgement once everything decided so far is durable.
+    Flush {
+        /// Names the acknowledgement.
+        token: Token,
+    },
+    /// Nobody waits for this acknowledgement any more.
+    Withdrawn {
+        /// Names the acknowledgement.
+        token: Token,
+    },
+    /// The mailbox may have commands that were not read yet.
+    MailboxChanged,
+    /// The mailbox was read. Its commands follow, one [`Event::Remote`] each, in this order.
+    MailboxRead {
+        /// The commands that wait in it.
+        ids: Vec<RemoteId>,
+    },
+    /// A command of another node.
+    Remote(RemoteCommand),
+    /// The replies are in the mailbox.
+    Replied,
+    /// The mailbox was not read, or did not take the replies.
+    MailboxFailed {
+        /// Whether another process has claimed the session.
+        superseded: bool,
+    },
+    /// The append that was under way is durable.
+    Appended,
+    /// The append that was under way failed.
+    AppendFailed {
+        /// Whether another process has claimed the session.
+        superseded: bool,
+    },
+    /// An effect reports.
+    Effect {
+        /// The run that reports.
+        key: EffectKey,
+        /// Its reports, in order.
+        inputs: Vec<Input>,
+        /// Whether the run is over with it.
+        last: bool,
+    },
+    /// The moment of [`Machine::deadline`](super::Machine::deadline) has come.
+    Tick,
+    /// The session is to be let go once it is at rest, and opens no turn until then.
+    Close,
+    /// Each turn is to stop, and the session is to be let go then.
+    Drain {
+        /// When a turn stops.
+        when: StopWhen,
+        /// The reason, for the record.
+        reason: String,
+    },
+    /// The session is to be handed off with its turn open. Nothing new starts.
+    HandOff {
+        /// How long running effects may take to end, in milliseconds.
+        within_ms: u64,
+        /// The reason, for those who wait.
+        reason: String,
+    },
+    /// Nobody uses a session at rest, and nobody can begin to: it is closed.
+    Released,
+    /// A timer has elapsed.
+    Elapsed(Timer),
+    /// A checkpoint was written, with its size in bytes, or was not.
+    Checkpointed {
+        /// Its size; `None` where the store does not have it.
+        bytes: Option<usize>,
+    },
+}
+
+/// A span of time that the shell measures, each at most once at a time. Of two that are set, the
+/// one that ends first counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Timer {
+    /// The pause after a mailbox failed.
+    Mailbox,
+    /// The patience of a hand-off.
+    HandOff,
+    /// The time that hooks of the session's end have.
+    Release,
+}
+
+/// A command that another node left in the mailbox.
+#[derive(Debug, Clone)]
+pub struct RemoteCommand {
+    /// Names the command.
+    pub id: RemoteId,
+    /// Its content.
+    pub body: RemoteBody,
+}
+
+/// The content of a remote command.
+#[derive(Debug, Clone)]
+pub enum RemoteBody {
+    /// A command that could be read.
+    Command {
+        /// The scope that it acts for.
+        scope: Scope,
+        /// The last moment at which it may be acted upon.
+        until: Timestamp,
+        /// The command, under its key.
+        input: Input,
+        /// A reason to refuse it that the shell has found.
+        fault: Option<Fault>,
+    },
+    /// A command that can never be acted upon.
+    Invalid(Fault),
+    /// A command that could not be read this time, with the reason.
+    Unread(String),
+}
+
+/// A reason of the shell to refuse a remote command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// Its settings cannot be used.
+    Settings(String),
+    /// It is larger than a fact may be: its size in bytes.
+    TooLarge(usize),
+    /// It cannot be read.
+    Unread(String),
+}

@@ -1,0 +1,228 @@
+//! Taking inputs: each is decided, its facts are applied and wait to be appended.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::Machine;
+use super::action::{Action, Cause, Defect, Exit, Note, Refusal};
+use super::event::Token;
+use crate::agent::WhenParentEnds;
+use crate::call::ObservationStatus;
+use crate::decide::Decided;
+use crate::effect::EffectKey;
+use crate::error::{Misfit, Reject};
+use crate::fact::{CallObserved, Fact};
+use crate::id::Seq;
+use crate::input::{Input, Stamped};
+use crate::record::Recorded;
+
+/// Positions of the facts that a command led to.
+pub(super) struct Taken {
+    pub(super) first: Seq,
+    pub(super) last: Seq,
+}
+
+impl Machine {
+    pub(super) fn recover(&mut self) {
+        match self.take(Input::Recovered) {
+            Ok(()) | Err(Reject::Defect(_)) => {}
+            Err(reject) => self.exit(Exit::Defect(Defect::Recovery(reject))),
+        }
+    }
+
+    pub(super) fn on_command(&mut self, token: Token, input: Input) {
+        let taken = match self.mailbox.is_crowded(&self.session, &input) {
+            true => Err(Refusal::Crowded),
+            false => self.command(input),
+        };
+        match taken {
+            Ok(Taken { first, last }) => {
+                self.actions.push_back(Action::Accept { token, first });
+                self.acknowledge_at(last, token);
+            }
+            Err(refusal) => self.actions.push_back(Action::Refuse { token, refusal }),
+        }
+    }
+
+    /// Takes a command, from here or from another node.
+    pub(super) fn command(&mut self, input: Input) -> Result<Taken, Refusal> {
+        self.admit(&input)?;
+        let first = self.session.next;
+        match self.take(input) {
+            Ok(()) => Ok(Taken {
+                first,
+                last: self.last(),
+            }),
+            // Taken before: it is acknowledged again, once it is durable.
+            Err(Reject::Duplicate(seq)) => Ok(Taken {
+                first: seq,
+                last: seq,
+            }),
+            Err(reject) => Err(Refusal::Rejected(reject)),
+        }
+    }
+
+    /// Refuses commands of a session that is about to be let go.
+    pub(super) fn admit(&self, input: &Input) -> Result<(), Refusal> {
+        if let Some(hand_off) = &self.hand_off {
+            let reason = String::from(hand_off.reason());
+            return Err(Refusal::HandingOff { reason });
+        }
+        match self.release.closing && opens_turns(input) {
+            true => Err(Refusal::Closing),
+            false => Ok(()),
+        }
+    }
+
+    /// Takes the reports of an effect.
+    pub(super) fn on_effect(&mut self, key: EffectKey, inputs: Vec<Input>, last: bool) {
+        if self.is_finishing() {
+            return;
+        }
+        if last {
+            self.running.remove(&key);
+        }
+        for input in inputs {
+            // A report that comes too late is refused, which is noted.
+            let _ = self.report(key, input);
+        }
+    }
+
+    /// Takes one report of an effect.
+    pub(super) fn report(&mut self, key: EffectKey, input: Input) -> Result<(), Reject> {
+        match self.hand_off {
+            Some(_) => self.report_at_hand_off(key, input),
+            None => self.take(input),
+        }
+    }
+
+    /// Decides an input and applies its facts.
+    pub(super) fn take(&mut self, input: Input) -> Result<(), Reject> {
+        let Decided { session, facts } = self.decide(input)?;
+        self.record(facts).map_err(Reject::Defect)?;
+        self.session = session;
+        Ok(())
+    }
+
+    /// Decides an input, and notes a refusal. Nothing is changed.
+    pub(super) fn decide(&mut self, input: Input) -> Result<Decided, Reject> {
+        if self.exited {
+            return Err(Reject::Idle);
+        }
+        let stamped = Stamped {
+            at: self.at,
+            entropy: self.entropy,
+            input,
+        };
+        self.entropy = self.entropy.wrapping_add(1);
+        self.decisions = self.decisions.saturating_add(1);
+        let transitions = &self.transitions;
+        let decided = transitions.decided(&self.session, &self.limits, stamped);
+        decided.inspect_err(|reject| match reject {
+            Reject::Defect(misfit) => self.exit(Exit::Defect(Defect::Misfit(misfit.clone()))),
+            reject => {
+                let note = Note::Rejected(reject.clone());
+                self.actions.push_back(Action::Note(note));
+            }
+        })
+    }
+
+    /// Applies the facts of a decision to the history, and has them appended. The session is still
+    /// the one that they were decided in.
+    pub(super) fn record(&mut self, facts: Vec<Recorded>) -> Result<(), Misfit> {
+        let facts: Vec<Arc<Recorded>> = facts.into_iter().map(Arc::new).collect();
+        for recorded in &facts {
+            if let Err(misfit) = (self.transitions.remember)(&mut self.history, recorded) {
+                self.exit(Exit::Defect(Defect::Misfit(misfit.clone())));
+                return Err(misfit);
+            }
+            self.note_cause(recorded);
+            if let Fact::CallObserved(fact) = &recorded.fact {
+                self.stop_agent(fact);
+            }
+            self.unsent.push(recorded.clone());
+        }
+        self.actions.push_back(Action::Note(Note::Decided(facts)));
+        Ok(())
+    }
+
+    /// Keeps what a run needs of the fact that causes it.
+    fn note_cause(&mut self, recorded: &Recorded) {
+        let cause = match &recorded.fact {
+            Fact::CallStarted(fact) => Cause::Call(fact.clone()),
+            Fact::ReconcileStarted(fact) => Cause::Reconcile(fact.clone()),
+            Fact::CompactionStarted(fact) => Cause::Compact(fact.clone()),
+            Fact::TurnSettled(_) => {
+                self.causes.clear();
+                return;
+            }
+            Fact::SessionOpened(_)
+            | Fact::SessionResumed(_)
+            | Fact::SettingsChanged(_)
+            | Fact::GoalSet(_)
+            | Fact::GoalEnded(_)
+            | Fact::InputQueued(_)
+            | Fact::TurnOpened(_)
+            | Fact::HooksAsked(_)
+            | Fact::HookDecided(_)
+            | Fact::InputAccepted(_)
+            | Fact::InputBlocked(_)
+            | Fact::ContextInjected(_)
+            | Fact::Compacted(_)
+            | Fact::CompactionFailed(_)
+            | Fact::SampleStarted(_)
+            | Fact::ItemAdded(_)
+            | Fact::SampleEnded(_)
+            | Fact::SampleCut(_)
+            | Fact::CallDecided(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalAnswered(_)
+            | Fact::CallObserved(_)
+            | Fact::ProgramCalled(_)
+            | Fact::ProgramRun(_)
+            | Fact::InterruptRequested(_) => return,
+        };
+        self.causes.insert(recorded.seq, cause);
+    }
+
+    /// Stops an agent that may still run though its call is over: nobody waited for it to report how
+    /// far it came, as its process ended, or it did not stop in time.
+    fn stop_agent(&mut self, fact: &CallObserved) {
+        if fact.took.is_none() || fact.observation.status == ObservationStatus::Done {
+            return;
+        }
+        let agent = self.session.turn().and_then(|turn| {
+            let call = turn.calls().iter().find(|call| call.id == fact.call)?;
+            turn.agent(call)
+        });
+        if agent.is_some_and(|agent| agent.when_parent_ends == WhenParentEnds::Stop) {
+            let call = fact.call;
+            self.actions.push_back(Action::StopAgent { call });
+        }
+    }
+}
+
+/// Whether a command asks for a turn, whatever key it is said under.
+fn opens_turns(input: &Input) -> bool {
+    match input {
+        Input::Keyed { input, .. } => opens_turns(input),
+        Input::Send { .. } | Input::Continue => true,
+        Input::Configure { .. }
+        | Input::SetGoal { .. }
+        | Input::Interrupt { .. }
+        | Input::Answer { .. }
+        | Input::Close
+        | Input::Recovered
+        | Input::Tick
+        | Input::Sampled { .. }
+        | Input::Ran { .. }
+        | Input::Returned { .. }
+        | Input::Programmed { .. }
+        | Input::Hooked { .. }
+        | Input::Asked { .. }
+        | Input::Reconciled { .. }
+        | Input::Compacted { .. }
+        | Input::NeverBegan { .. } => false,
+    }
+}

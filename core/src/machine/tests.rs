@@ -1,0 +1,523 @@
+//! Appends, acknowledgements, effects, and the ways in which a machine lets its session go.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::*;
+use crate::call::{Observation, ObservationStatus};
+use crate::compact::kit;
+use crate::decide::{decide, open};
+use crate::effect::Owed;
+use crate::error::Reject;
+use crate::fact::{Lineage, StopWhen};
+use crate::hook::{HookOrder, HookPoint, HookReply, HookSpec, OnFailure};
+use crate::id::SessionId;
+use crate::input::{OpenSession, SampleNews};
+use crate::item::{CallItem, Item, StopReason};
+use crate::outcome::Interrupter;
+use crate::record::Draft;
+use crate::scope::Scope;
+use crate::session::Delivery;
+use crate::settings::{Concurrency, EffectClass, Settings, ToolSpec};
+
+pub(super) const WHO: &str = "somebody";
+
+pub(super) fn settings() -> Settings {
+    Settings {
+        tools: vec![ToolSpec {
+            name: "write".into(),
+            description: String::new(),
+            parameters: "{}".into(),
+            effect: EffectClass::Effectful,
+            concurrency: Concurrency::Parallel,
+            timeout_ms: None,
+            reconciles: false,
+            agent: None,
+        }],
+        ..kit::settings()
+    }
+}
+
+/// The set-up of a session that was opened, with its opening still to be appended.
+pub(super) fn setup(settings: Settings) -> Setup {
+    let draft = open(Stamped {
+        at: Timestamp(1),
+        entropy: 0,
+        input: OpenSession {
+            owner: Scope::local(WHO),
+            workspace: None,
+            settings,
+            lineage: Lineage::Root,
+        },
+    });
+    let first = draft.number(&SessionId::new("s").unwrap(), Seq(1));
+    Setup {
+        loaded: Folded::open(&first).unwrap(),
+        unsent: vec![Arc::new(first)],
+        limits: Limits::default(),
+        transitions: Transitions::default(),
+        checkpoint_every: 0,
+        checkpoint: Seq::ZERO,
+        has_mailbox: false,
+        release_ms: 500,
+    }
+}
+
+/// A machine, and a store that answers when a test says so.
+pub(super) struct Shell {
+    pub(super) machine: Machine,
+}
+
+impl Shell {
+    /// One whose opening is durable.
+    pub(super) fn new(setup: Setup) -> Self {
+        let mut shell = Self {
+            machine: Machine::new(setup),
+        };
+        shell.handle(Event::Recovered);
+        shell.appended();
+        shell
+    }
+
+    /// Hands an event over, and returns the actions in few words.
+    pub(super) fn handle(&mut self, event: Event) -> Vec<String> {
+        self.handle_at(10, event)
+    }
+
+    pub(super) fn handle_at(&mut self, at: u64, event: Event) -> Vec<String> {
+        self.machine.handle(Stamped {
+            at: Timestamp(at),
+            entropy: 0,
+            input: event,
+        });
+        core::iter::from_fn(|| self.machine.poll())
+            .filter_map(words)
+            .collect()
+    }
+
+    pub(super) fn appended(&mut self) -> Vec<String> {
+        self.handle(Event::Appended)
+    }
+
+    pub(super) fn command(&mut self, token: u64, input: Input) -> Vec<String> {
+        let token = Token(token);
+        self.handle(Event::Command { token, input })
+    }
+
+    /// The run of this kind that is going on.
+    fn running(&self, kind: fn(&EffectKey) -> bool) -> EffectKey {
+        *self.machine.running().keys().find(|key| kind(key)).unwrap()
+    }
+
+    fn sampled(&mut self, news: SampleNews) -> Vec<String> {
+        let key = self.running(is_sample);
+        self.report(key, Input::Sampled { key, news }, false)
+    }
+
+    fn report(&mut self, key: EffectKey, input: Input, last: bool) -> Vec<String> {
+        let inputs = vec![input];
+        self.handle(Event::Effect { key, inputs, last })
+    }
+
+    /// Has a model call the tool, all of it durable but what follows from the end of the sample.
+    fn calling() -> Self {
+        let mut shell = Self::new(setup(settings()));
+        shell.command(0, send("hello", None));
+        shell.appended();
+        shell.sampled(SampleNews::Item(call()));
+        shell
+    }
+}
+
+fn words(action: Action) -> Option<String> {
+    Some(match action {
+        Action::Note(Note::Decided(_)) => return None,
+        Action::Note(Note::Rejected(reject)) => format!("rejected {reject}"),
+        Action::Note(Note::NeverBegan(key)) => format!("never {key}"),
+        Action::Append { after, facts } => format!("append {} after {after}", facts.len()),
+        Action::Publish(facts) => format!("publish {}", facts.len()),
+        Action::Start { key, .. } => format!("start {key}"),
+        Action::Cancel { key, how } => format!("{how:?} {key}"),
+        Action::Continue { key } => format!("continue {key}"),
+        Action::StopAgent { call } => format!("stop the agent of {call}"),
+        Action::Accept { token, first } => format!("accept {} at {first}", token.0),
+        Action::Acknowledge { token, at } => format!("acknowledge {} at {at}", token.0),
+        Action::Refuse { token, refusal } => format!("refuse {} {refusal:?}", token.0),
+        Action::ReadMailbox { first } => format!("read the mailbox, first {first}"),
+        Action::Reply(replies) => format!("reply {replies:?}"),
+        Action::SetTimer { timer, after_ms } => format!("{timer:?} in {after_ms}"),
+        Action::Checkpoint => "checkpoint".to_string(),
+        Action::Exit(exit) => format!("exit {exit:?}"),
+    })
+}
+
+fn is_sample(key: &EffectKey) -> bool {
+    matches!(key, EffectKey::Sample { .. })
+}
+
+fn is_call(key: &EffectKey) -> bool {
+    matches!(key, EffectKey::Call { .. })
+}
+
+pub(super) fn send(text: &str, key: Option<&str>) -> Input {
+    Input::Send {
+        scope: Scope::local(WHO),
+        text: text.into(),
+        delivery: Delivery::Turn,
+        context: Vec::new(),
+        images: Vec::new(),
+        key: key.map(String::from),
+        dry_run: false,
+    }
+}
+
+fn interrupt() -> Input {
+    Input::Interrupt {
+        by: Interrupter::Person,
+        scope: Scope::local(WHO),
+        reason: "enough".into(),
+        when: StopWhen::Now,
+        turn: None,
+    }
+}
+
+fn call() -> Item {
+    Item::Call(Arc::new(CallItem {
+        provider_id: "c".into(),
+        name: "write".into(),
+        arguments: "{}".into(),
+        fault: None,
+        rules: Vec::new(),
+        opaque: None,
+        spoken: false,
+    }))
+}
+
+fn ended() -> SampleNews {
+    SampleNews::Ended {
+        stop: StopReason::Stop,
+        usage: None,
+        response_id: None,
+        asked: None,
+        fault: None,
+    }
+}
+
+fn done(key: EffectKey) -> Input {
+    let observation = Observation::new(ObservationStatus::Done, "ok");
+    Input::Ran { key, observation }
+}
+
+fn contains(actions: &[String], word: &str) -> bool {
+    actions.iter().any(|action| action.starts_with(word))
+}
+
+#[test]
+fn facts_decided_during_an_append_go_out_with_the_next_one() {
+    let mut shell = Shell::new(setup(settings()));
+    let one = shell.command(0, send("one", None));
+    let after = shell.machine.durable();
+    assert!(contains(
+        &one,
+        &format!("append {} after {after}", shell.machine.last().0 - after.0)
+    ));
+    let two = shell.command(1, send("two", None));
+    assert_eq!(two, [format!("accept 1 at {}", shell.machine.last())]);
+    let appended = shell.appended();
+    assert!(contains(&appended, "publish"), "{appended:?}");
+    assert!(contains(&appended, "acknowledge 0"), "{appended:?}");
+    assert!(!contains(&appended, "acknowledge 1"), "{appended:?}");
+    assert!(contains(&appended, "append 1 after"), "{appended:?}");
+    let appended = shell.appended();
+    assert!(contains(&appended, "acknowledge 1"), "{appended:?}");
+    assert!(!shell.machine.is_appending());
+    assert_eq!(shell.machine.durable(), shell.machine.last());
+}
+
+#[test]
+fn a_model_is_asked_while_its_facts_are_appended_and_a_tool_waits() {
+    let mut shell = Shell::new(setup(settings()));
+    let sent = shell.command(0, send("hello", None));
+    assert!(contains(&sent, "start the sample"), "{sent:?}");
+    let called = shell.sampled(SampleNews::Item(call()));
+    assert!(!contains(&called, "start"), "{called:?}");
+    let appended = shell.appended();
+    assert!(
+        !contains(&appended, "start"),
+        "its start is not durable: {appended:?}"
+    );
+    let appended = shell.appended();
+    assert!(contains(&appended, "start the run"), "{appended:?}");
+}
+
+#[test]
+fn a_run_gets_the_fact_that_caused_it_and_a_stop_makes_it_wind_down() {
+    let mut shell = Shell::calling();
+    shell.machine.handle(Stamped {
+        at: Timestamp(10),
+        entropy: 0,
+        input: Event::Appended,
+    });
+    let cause = core::iter::from_fn(|| shell.machine.poll()).find_map(|action| match action {
+        Action::Start { cause, .. } => Some(cause),
+        _ => None,
+    });
+    assert!(matches!(cause, Some(Cause::Call(fact)) if fact.attempt == 1));
+    let stopped = shell.command(1, interrupt());
+    assert!(contains(&stopped, "Wind the run"), "{stopped:?}");
+    assert!(contains(&stopped, "Wind the sample"), "{stopped:?}");
+    assert!(
+        !contains(&shell.handle(Event::Tick), "Wind"),
+        "it is told once"
+    );
+}
+
+#[test]
+fn what_is_to_wind_down_and_never_began_is_decided_as_such() {
+    let mut shell = Shell::calling();
+    let stopped = shell.command(1, interrupt());
+    assert!(contains(&stopped, "never the run"), "{stopped:?}");
+    assert!(!shell.machine.running().keys().any(is_call));
+}
+
+#[test]
+fn what_is_not_owed_any_more_is_dropped() {
+    let mut shell = Shell::new(setup(settings()));
+    shell.command(0, send("hello", None));
+    let key = shell.running(is_sample);
+    shell.sampled(SampleNews::Item(Item::Text { text: "ok".into() }));
+    let ended_sample = shell.sampled(ended());
+    assert!(
+        contains(&ended_sample, &format!("Drop {key}")),
+        "{ended_sample:?}"
+    );
+    let late = shell.report(key, Input::Sampled { key, news: ended() }, true);
+    assert!(contains(&late, "rejected"), "{late:?}");
+}
+
+#[test]
+fn a_run_that_ended_by_itself_is_not_dropped() {
+    let mut shell = Shell::calling();
+    shell.appended();
+    let key = shell.running(is_call);
+    let ran = shell.report(key, done(key), true);
+    assert!(!contains(&ran, "Drop"), "{ran:?}");
+    assert!(!shell.machine.running().contains_key(&key));
+}
+
+#[test]
+fn what_was_said_before_is_acknowledged_again() {
+    let mut shell = Shell::new(setup(settings()));
+    let first = shell.command(0, send("hello", Some("k")));
+    shell.appended();
+    let again = shell.command(1, send("hello", Some("k")));
+    assert!(contains(&first, "accept 0 at"), "{first:?}");
+    let at = |words: &[String], of: &str| {
+        let word = words.iter().find(|word| word.starts_with(of)).unwrap();
+        word.rsplit(' ').next().unwrap().to_string()
+    };
+    assert_eq!(at(&first, "accept"), at(&again, "accept"));
+    assert_eq!(at(&again, "accept"), at(&again, "acknowledge"));
+}
+
+#[test]
+fn a_session_waits_for_acknowledgements_unless_they_are_withdrawn() {
+    let mut shell = Shell::new(setup(settings()));
+    let token = Token(7);
+    assert!(contains(
+        &shell.handle(Event::Flush { token }),
+        "acknowledge 7"
+    ));
+    shell.machine.waiting.push_back((Seq(900), token));
+    assert!(!shell.machine.is_at_rest());
+    shell.handle(Event::Withdrawn { token });
+    assert!(shell.machine.is_at_rest());
+}
+
+#[test]
+fn commands_wait_while_too_much_waits_for_the_store() {
+    let mut shell = Shell::new(setup(settings()));
+    shell.command(0, send("hello", None));
+    assert!(shell.machine.listens());
+    let one = shell.machine.appending.as_ref().unwrap()[0].clone();
+    shell.machine.unsent = vec![one; append::BACKLOG];
+    assert!(!shell.machine.listens());
+}
+
+#[test]
+fn a_failed_append_ends_it_and_nothing_is_taken_in_any_more() {
+    for (superseded, word) in [(true, "exit Superseded"), (false, "exit StoreFailed")] {
+        let mut shell = Shell::new(setup(settings()));
+        shell.command(0, send("hello", None));
+        let failed = shell.handle(Event::AppendFailed { superseded });
+        assert_eq!(failed, [word]);
+        assert_eq!(shell.command(1, send("more", None)), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_session_at_rest_is_released_once_the_hooks_of_its_end_have_spoken() {
+    let mut settings = settings();
+    settings.hooks = vec![HookSpec {
+        name: "h".into(),
+        point: HookPoint::SessionEnd,
+        only: None,
+        order: HookOrder::Parallel,
+        on_failure: OnFailure::Open,
+        timeout_ms: 1_000,
+    }];
+    let mut shell = Shell::new(setup(settings));
+    assert!(shell.machine.is_at_rest() && !shell.machine.is_closing());
+    let released = shell.handle(Event::Released);
+    assert!(contains(&released, "Release in 500"), "{released:?}");
+    let refused = shell.command(0, send("hello", None));
+    assert_eq!(refused, ["refuse 0 Closing"]);
+    let mut late = Shell {
+        machine: shell.machine.clone(),
+    };
+    assert!(contains(&shell.appended(), "start"));
+    let key = *shell.machine.running().keys().next().unwrap();
+    let reply = HookReply::pass();
+    let spoken = shell.report(key, Input::Hooked { key, reply }, true);
+    assert!(!contains(&spoken, "exit"), "it is not durable: {spoken:?}");
+    assert!(contains(&shell.appended(), "exit Closed"));
+    let unheard = late.handle(Event::Elapsed(Timer::Release));
+    assert_eq!(unheard, ["exit Closed"]);
+}
+
+#[test]
+fn a_drained_session_stops_each_turn_and_now_comes_before_later() {
+    let mut shell = Shell::new(setup(settings()));
+    let drain = |when| Event::Drain {
+        when,
+        reason: "r".repeat(2_000),
+    };
+    shell.handle(drain(StopWhen::AfterStep));
+    shell.command(0, interrupt());
+    assert!(shell.machine.is_closing());
+    let mut shell = Shell::new(setup(settings()));
+    shell.command(0, send("hello", None));
+    shell.handle(drain(StopWhen::AfterStep));
+    let turn = shell.machine.session().turn().unwrap();
+    assert!(turn.pause.is_some() && turn.stop.is_none());
+    let now = shell.handle(drain(StopWhen::Now));
+    assert!(contains(&now, "Wind the sample"), "{now:?}");
+    shell.handle(drain(StopWhen::AfterStep));
+    assert!(shell.machine.session().turn().unwrap().stop.is_some());
+}
+
+fn hand_off(within_ms: u64) -> Event {
+    Event::HandOff {
+        within_ms,
+        reason: "moved".into(),
+    }
+}
+
+#[test]
+fn a_hand_off_lets_effects_end_and_starts_nothing() {
+    let mut shell = Shell::calling();
+    shell.appended();
+    shell.sampled(ended());
+    shell.appended();
+    let handing = shell.handle(hand_off(1_000));
+    assert_eq!(handing, ["HandOff in 1000"]);
+    assert!(shell.machine.deadline().is_none());
+    let refused = shell.command(1, interrupt());
+    assert!(contains(&refused, "refuse 1 HandingOff"), "{refused:?}");
+    let key = shell.running(is_call);
+    let ran = shell.report(key, done(key), true);
+    // The observation is kept, and the sample that it would start is not.
+    assert!(contains(&ran, "append"), "{ran:?}");
+    assert!(!contains(&ran, "start"), "{ran:?}");
+    assert!(!shell.machine.listens());
+    let last = shell.appended();
+    let exit = "exit HandedOff { reason: \"moved\", complete: true }";
+    assert!(contains(&last, exit), "{last:?}");
+    let folded = shell.machine.folded();
+    assert!(
+        owed_of(&folded.session).is_empty(),
+        "a crash between two facts"
+    );
+}
+
+fn owed_of(session: &Session) -> Vec<Owed> {
+    crate::owed::owed(session)
+}
+
+#[test]
+fn a_hand_off_whose_time_is_up_leaves_what_runs() {
+    let mut shell = Shell::calling();
+    shell.appended();
+    shell.handle(hand_off(1_000));
+    shell.handle(hand_off(2_000));
+    let over = shell.handle(Event::Elapsed(Timer::HandOff));
+    let exit = "exit HandedOff { reason: \"moved\", complete: false }";
+    assert_eq!(over, [exit]);
+    let mut shell = Shell::calling();
+    shell.appended();
+    assert!(contains(&shell.handle(hand_off(0)), exit));
+}
+
+#[test]
+fn checkpoints_are_of_what_is_durable_one_at_a_time_and_large_ones_rare() {
+    let mut shell = Shell::new(Setup {
+        checkpoint_every: 2,
+        ..setup(settings())
+    });
+    assert!(shell.machine.last_checkpoint().is_some());
+    let sent = shell.command(0, send("hello", None));
+    assert!(!contains(&sent, "checkpoint"), "it is not durable");
+    assert!(contains(&shell.appended(), "checkpoint"));
+    assert!(
+        shell.machine.last_checkpoint().is_none(),
+        "it was just written"
+    );
+    shell.sampled(SampleNews::Item(Item::Text { text: "ok".into() }));
+    shell.sampled(ended());
+    shell.appended();
+    let two = shell.appended();
+    assert!(
+        !contains(&two, "checkpoint"),
+        "one is being written: {two:?}"
+    );
+    let bytes = Some(256 * 1_000);
+    assert!(!contains(
+        &shell.handle(Event::Checkpointed { bytes }),
+        "checkpoint"
+    ));
+    assert_eq!(shell.machine.folded().last(), shell.machine.last());
+}
+
+#[test]
+fn a_decision_that_does_not_fit_is_a_defect() {
+    fn twice(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
+        let drafts = decide(session, limits, input)?;
+        Ok(drafts.iter().chain(&drafts).cloned().collect())
+    }
+    type Decided = Result<Vec<Draft>, Reject>;
+    let mut shell = Shell::new(setup(settings()));
+    shell.machine.transitions.decide = twice;
+    let sent = shell.command(0, send("hello", None));
+    assert!(contains(&sent, "exit Defect(Misfit"), "{sent:?}");
+}
+
+#[test]
+fn what_cannot_come_to_rest_is_a_defect() {
+    fn winds(session: &Session) -> Vec<Owed> {
+        let key = EffectKey::Sample {
+            started: session.next,
+        };
+        vec![Owed {
+            key,
+            demand: Demand::Wind,
+            needs: Seq::ZERO,
+        }]
+    }
+    let mut shell = Shell::new(setup(settings()));
+    shell.machine.transitions.owed = winds;
+    let ticked = shell.handle(Event::Tick);
+    assert!(contains(&ticked, "exit Defect(NeverBegan"), "{ticked:?}");
+}

@@ -1,0 +1,72 @@
+//! Transitions: the functions of the core that a machine decides and folds by.
+
+use alloc::vec::Vec;
+use core::ptr::fn_addr_eq;
+
+use crate::decide::{Decided, decide, decided};
+use crate::effect::Owed;
+use crate::error::{Misfit, Reject};
+use crate::history::History;
+use crate::input::{Input, Stamped};
+use crate::limits::Limits;
+use crate::record::Recorded;
+use crate::rehearse::Decide;
+use crate::session::Session;
+use crate::time::Timestamp;
+
+/// The functions that a machine decides and folds by, so that a test can exchange one of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Transitions {
+    /// Returns the facts that an input leads to.
+    pub decide: Decide,
+    /// Applies a fact to the state.
+    pub evolve: fn(Session, &Recorded) -> Result<Session, Misfit>,
+    /// Applies a fact to the history.
+    pub remember: fn(&mut History, &Recorded) -> Result<(), Misfit>,
+    /// Returns the effects that a state owes the world.
+    pub owed: fn(&Session) -> Vec<Owed>,
+    /// Returns the moment of the next tick.
+    pub deadline: fn(&Session) -> Option<Timestamp>,
+}
+
+impl Transitions {
+    /// The core's own functions.
+    pub const CORE: Self = Self {
+        decide,
+        evolve: crate::evolve::evolve,
+        remember: History::apply,
+        owed: crate::owed::owed,
+        deadline: crate::deadline::deadline,
+    };
+
+    /// Returns the facts that an input leads to, and the session with them applied.
+    ///
+    /// The core's own `decide` has applied each fact already. The facts of another function are
+    /// applied here.
+    pub(super) fn decided(
+        &self,
+        session: &Session,
+        limits: &Limits,
+        input: Stamped<Input>,
+    ) -> Result<Decided, Reject> {
+        let core = Self::CORE;
+        if fn_addr_eq(self.decide, core.decide) && fn_addr_eq(self.evolve, core.evolve) {
+            return decided(session, limits, input);
+        }
+        let drafts = (self.decide)(session, limits, input)?;
+        let mut session = session.clone();
+        let mut facts = Vec::with_capacity(drafts.len());
+        for draft in drafts {
+            let recorded = draft.number(&session.id, session.next);
+            session = (self.evolve)(session, &recorded).map_err(Reject::Defect)?;
+            facts.push(recorded);
+        }
+        Ok(Decided { session, facts })
+    }
+}
+
+impl Default for Transitions {
+    fn default() -> Self {
+        Self::CORE
+    }
+}

@@ -17,7 +17,7 @@ use crate::scope::Scope;
 use crate::session::{CallState, Progress, Turn};
 use crate::stage::Report;
 
-/// What the answer to an effect of a call leads to, whichever stage the call is out in.
+/// Returns the facts that the answer to an effect of a call leads to, in any stage.
 pub(crate) fn about_call(
     plan: &Plan,
     turn: &Turn,
@@ -56,7 +56,8 @@ pub(crate) fn about_call(
     Ok(alloc::vec![fact])
 }
 
-/// Where a call was lent something and nobody says what it took, all of it counts. A child that took
+/// Returns the observation of a call. If it was lent something and nobody says what it took, all of it
+/// counts. A child that took
 /// more samples than it was lent is not one that this core limited: all that was lent counts, and no
 /// more.
 fn observed(turn: &Turn, id: CallId, observation: Observation, took: Option<Took>) -> Fact {

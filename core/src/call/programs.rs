@@ -19,7 +19,7 @@ use crate::session::{CallState, Turn};
 pub(crate) const LAST: &str = "This is the last program of this turn. It cannot call tools: a program \
                                that names one is refused. Return the result now, with what is known.";
 
-/// What the word of a program that goes on leads to.
+/// Returns the facts that the report of a program leads to.
 pub(super) fn on_programmed(turn: &Turn, program: CallId, news: ProgramNews) -> Vec<Fact> {
     match news {
         ProgramNews::Calls(calls) => call(turn, program, calls),

@@ -21,7 +21,7 @@ pub(crate) fn admit(plan: &Plan, turn: &Turn, queued: &Queued) -> Next {
         .or(|| Next::Fact(Fact::InputAccepted(InputAccepted { input: queued.id })))
 }
 
-/// That hooks have kept an input out, if they have.
+/// Returns the fact that hooks keep an input out, if they do.
 pub(crate) fn kept_out(turn: &Turn, queued: &Queued) -> Option<Fact> {
     let at = HookAt::PromptSubmitted { input: queued.id };
     match hooks::at_turn(turn, at, word(at)) {

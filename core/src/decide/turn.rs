@@ -6,8 +6,11 @@ use alloc::sync::Arc;
 
 use super::Plan;
 use crate::because::Because;
-use crate::deadline::{limit, told as told_until};
-use crate::fact::{Fact, InputBlocked, InterruptRequested, StopWhen, TurnOpened, TurnSettled};
+use crate::budget;
+use crate::deadline::{limit, told};
+use crate::fact::{
+    Fact, InputBlocked, InterruptRequested, SampleStarted, StopWhen, TurnOpened, TurnSettled,
+};
 use crate::gate::hooks::{self, At};
 use crate::goal::steps as goal;
 use crate::hook::HookAt;
@@ -60,15 +63,15 @@ pub(super) fn overdue(plan: &Plan, turn: &Turn) -> Option<Fact> {
 pub(super) fn stop(plan: &Plan, turn: &Turn) -> Next {
     match &turn.stop {
         Some(stop) if !turn.stage.rules().winds_down() => {
-            Next::from(not_let_in(turn, stop)).or(|| told(plan, turn, stop))
+            Next::from(block_opening(turn, stop)).or(|| end(plan, turn, stop))
         }
         Some(_) | None => Next::Pass,
     }
 }
 
-/// An input that hooks have kept out does not open another turn: it would end in the same way, for
-/// ever. One whose turn was asked to stop, or ran out of time, waits for a user's word.
-fn not_let_in(turn: &Turn, stop: &Stop) -> Option<Fact> {
+/// Blocks the input of a turn that hooks end: another turn for it would end in the same way, for
+/// ever. An input whose turn was asked to stop, or ran out of time, waits for a user's word.
+fn block_opening(turn: &Turn, stop: &Stop) -> Option<Fact> {
     let input = match turn.opening()? {
         Opening::Input(input) => input,
         Opening::Goal(_) => return None,
@@ -99,13 +102,13 @@ pub(crate) fn pause(plan: &Plan, turn: &Turn) -> Next {
 /// Ends a turn that was asked to stop before the model is asked again.
 pub(crate) fn paused(plan: &Plan, turn: &Turn) -> Next {
     match &turn.pause {
-        Some(pause) => told(plan, turn, pause),
+        Some(pause) => end(plan, turn, pause),
         None => Next::Wait,
     }
 }
 
 /// Hooks hear that the turn was asked to stop, within its grace; then it ends.
-fn told(plan: &Plan, turn: &Turn, stop: &Stop) -> Next {
+fn end(plan: &Plan, turn: &Turn, stop: &Stop) -> Next {
     let interrupted = match &stop.outcome {
         Outcome::Interrupted { .. } | Outcome::Exhausted { .. } => true,
         Outcome::Completed
@@ -118,7 +121,7 @@ fn told(plan: &Plan, turn: &Turn, stop: &Stop) -> Next {
     if interrupted {
         match hooks::at_turn(turn, HookAt::Interrupt, "") {
             At::Do(fact) => return Next::Fact(fact),
-            At::Wait if told_until(turn).is_some_and(|until| plan.at >= until) => {
+            At::Wait if told(turn).is_some_and(|until| plan.at >= until) => {
                 return Next::or_wait(hooks::give_up(plan, turn));
             }
             At::Wait => return Next::Wait,
@@ -144,6 +147,25 @@ pub(crate) fn asked_at(turn: &Turn) -> Option<HookAt> {
 pub(crate) fn waits(plan: &Plan, turn: &Turn, until: Timestamp) -> bool {
     let left_ms = until.since_ms(plan.at);
     left_ms > 0 && left_ms <= turn.limits.backoff_max_ms
+}
+
+/// Starts the next attempt at a sample, if the budget leaves room for it.
+pub(crate) fn ask(plan: &Plan, turn: &Turn) -> Next {
+    let Some(attempt) = turn.stage.rules().attempt() else {
+        return Next::Wait;
+    };
+    let tries = attempt.failures.saturating_add(attempt.restarts);
+    Next::Fact(match budget::reserve(plan, turn) {
+        Err(limit) => settle(plan, turn, Outcome::Exhausted { limit }),
+        Ok(reserved) => Fact::SampleStarted(SampleStarted {
+            sample: turn.spent.samples.saturating_add(u32::from(tries == 0)),
+            attempt: tries.saturating_add(1),
+            because: attempt.because,
+            digest: plan.session.shown.digest,
+            reserved,
+            kind: turn.next_kind(),
+        }),
+    })
 }
 
 /// Returns the end of the turn, or what must be said of its goal before it.

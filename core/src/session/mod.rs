@@ -111,7 +111,7 @@ impl Session {
         waiting.find(|queued| queued.delivery == Delivery::Steer)
     }
 
-    /// Whether this input is the oldest that is meant for the turn that runs.
+    /// Returns `true` if this input is the oldest that is meant for the turn that runs.
     pub(crate) fn is_steer(&self, input: InputId) -> bool {
         self.steer().is_some_and(|steer| steer.id == input)
     }

@@ -6,7 +6,7 @@ use crate::program::SampleKind;
 use crate::session::{CallState, Progress};
 
 impl Turn {
-    /// Whether one more call of a program is within the limits.
+    /// Returns `true` if one more call of a program is within the limits.
     pub(crate) fn room_for_program_call(&self) -> bool {
         let Some(executing) = self.stage.executing() else {
             return false;
@@ -16,7 +16,7 @@ impl Turn {
         executing.made < most && self.spent.calls < self.limits.calls
     }
 
-    /// Whether a program is to go on: it runs, and waits for none of its calls.
+    /// Returns `true` if a program is to go on: it runs, and waits for none of its calls.
     #[must_use]
     pub fn program_goes_on(&self, program: CallId) -> bool {
         let runs = |call: &CallState| {
@@ -27,14 +27,14 @@ impl Turn {
         self.calls().iter().any(runs) && !self.calls().iter().any(waits)
     }
 
-    /// What the sample was for whose calls are out.
+    /// Returns the kind of the sample whose calls are out.
     #[must_use]
     pub fn executing_kind(&self) -> SampleKind {
         let executing = self.stage.executing();
         executing.map_or(SampleKind::Normal, |executing| executing.kind)
     }
 
-    /// Whether a program of this sample may call tools.
+    /// Returns `true` if a program of this sample may call tools.
     #[must_use]
     pub fn programs_call(&self, kind: SampleKind) -> bool {
         match kind {
@@ -66,7 +66,7 @@ impl Turn {
         self.samples().saturating_sub(self.retried)
     }
 
-    /// What the next sample is for.
+    /// Returns the kind of the next sample.
     pub(crate) fn next_kind(&self) -> SampleKind {
         if self.settings.options.program.is_none() {
             return SampleKind::Normal;
@@ -79,7 +79,7 @@ impl Turn {
         })
     }
 
-    /// Whether no sample for work is left, where the model writes programs.
+    /// Returns `true` if no sample for work is left, where the model writes programs.
     pub(crate) fn has_worked(&self) -> bool {
         let retries = self.stage.rules().retries();
         self.settings.options.program.is_some() && !retries && self.worked() >= self.work()

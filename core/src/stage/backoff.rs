@@ -10,10 +10,10 @@ use crate::because::Because;
 use crate::budget;
 use crate::decide::Plan;
 use crate::decide::admit::admit;
-use crate::decide::turn::{pause, settle, waits};
+use crate::decide::turn::{ask, pause, waits};
 use crate::effect::{EffectKey, Owed};
 use crate::error::Reject;
-use crate::fact::{Fact, SampleStarted};
+use crate::fact::Fact;
 use crate::id::InputId;
 use crate::outcome::{LimitKind, Outcome};
 use crate::program::SampleKind;
@@ -24,13 +24,13 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Backoff {
-    /// Until when.
+    /// End of the wait.
     pub until: Timestamp,
     /// Failures of this sample so far.
     pub failures: u32,
     /// Restarts of this sample so far.
     pub restarts: u32,
-    /// What it is for.
+    /// Kind of the sample.
     #[serde(default, skip_serializing_if = "SampleKind::is_normal")]
     pub kind: SampleKind,
 }
@@ -60,7 +60,7 @@ impl Rules for Backoff {
         pause(plan, turn)
             .or(|| steer(plan, turn))
             .or(|| self.wait(plan, turn))
-            .or(|| self.retry(plan, turn))
+            .or(|| ask(plan, turn))
     }
 
     fn owed(&self, _: &Session, _: &Turn) -> Option<Owed> {
@@ -110,20 +110,5 @@ impl Backoff {
         } else {
             Next::Pass
         }
-    }
-
-    fn retry(&self, plan: &Plan, turn: &Turn) -> Next {
-        let tries = self.failures.saturating_add(self.restarts);
-        Next::Fact(match budget::reserve(plan, turn) {
-            Err(limit) => settle(plan, turn, Outcome::Exhausted { limit }),
-            Ok(reserved) => Fact::SampleStarted(SampleStarted {
-                sample: turn.spent.samples,
-                attempt: tries.saturating_add(1),
-                because: Because::Retry,
-                digest: plan.session.shown.digest,
-                reserved,
-                kind: self.kind,
-            }),
-        })
     }
 }

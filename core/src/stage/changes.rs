@@ -16,7 +16,7 @@ use crate::session::is_zero;
 pub struct Changes {
     /// Those that are named, in their order.
     pub calls: Vec<Change>,
-    /// How many more there are, in the middle of these.
+    /// Number of further ones, in the middle of these.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: u32,
 }
@@ -27,14 +27,14 @@ pub struct Changes {
 pub struct Change {
     /// The call.
     pub call: CallId,
-    /// How it is named, in numbers.
+    /// Its line in the prompt, in numbers.
     pub line: Part,
-    /// What became of it.
+    /// Its fate.
     pub fate: Fate,
 }
 
 impl Changes {
-    /// Whether there are none.
+    /// Returns `true` if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty()
@@ -47,7 +47,7 @@ impl Changes {
         leave_out(&mut self.calls, &mut self.more);
     }
 
-    /// Which of them the model is told of; `None` where there are none.
+    /// Returns those that the model is told of; `None` if there are none.
     #[must_use]
     pub fn telling(&self) -> Option<Telling> {
         (!self.is_empty()).then(|| Telling {
@@ -56,7 +56,7 @@ impl Changes {
         })
     }
 
-    /// What it is told of them, in numbers.
+    /// Returns the text that tells of them, in numbers.
     pub(crate) fn told(&self) -> Part {
         let named = self.calls.iter().map(|one| (one.line, one.fate));
         context::told(named, self.more)

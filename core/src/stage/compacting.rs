@@ -26,19 +26,19 @@ use crate::time::Timestamp;
 pub struct Compacting {
     /// The run.
     pub started: Seq,
-    /// Why.
+    /// Its reason.
     pub trigger: Trigger,
-    /// What was set aside for a summary.
+    /// Tokens and money set aside for a summary.
     pub reserved: Reserved,
-    /// What comes next.
+    /// Next step of the turn.
     pub then: Then,
 }
 
-/// What comes after a compaction.
+/// Next step of a turn after a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Then {
-    /// What the turn was opened for is let in.
+    /// The input or the goal is let in.
     Open(Opening),
     /// The model is asked.
     Ask(Because),
@@ -222,8 +222,8 @@ fn lose(
     Ok(())
 }
 
-/// What comes after a compaction. One that gained too little ends the turn, unless its input has
-/// not been let in yet.
+/// Returns the stage after a compaction. One that gained too little ends the turn, unless its input
+/// has not been let in yet.
 fn after(compacting: Compacting, little: bool) -> Stage {
     match compacting.then {
         Then::Open(opening) => Stage::Opening(opening),
@@ -234,7 +234,7 @@ fn after(compacting: Compacting, little: bool) -> Stage {
     }
 }
 
-/// The compaction that is out, which the fact must belong to.
+/// Returns the compaction that is out, which the fact must belong to.
 fn compacting<'a>(
     session: &'a mut Session,
     recorded: &Recorded,

@@ -32,11 +32,11 @@ use crate::time::Timestamp;
 pub struct Concluding {
     /// The `SampleStarted` of the answer.
     pub started: Seq,
-    /// Why it stopped.
+    /// Reason why it stopped.
     pub stop: StopReason,
-    /// What it said.
+    /// Strongest thing that it said.
     pub said: Said,
-    /// Why it does not have the shape that the settings ask for, if so.
+    /// Fault in its shape, if the settings ask for one and it has another.
     pub fault: Option<String>,
 }
 
@@ -66,10 +66,10 @@ impl Rules for Concluding {
     /// Hooks may have the model go on, and so may a user who has spoken to the turn. Hooks see only
     /// an answer that has the shape that is asked for.
     fn next(&self, plan: &Plan, turn: &Turn) -> Next {
-        self.hear_of_answer(plan, turn)
+        self.after_answer(plan, turn)
             .or(|| steer(plan, turn))
             .or(|| self.mend(plan, turn))
-            .or(|| self.hear_of_end(plan, turn))
+            .or(|| self.before_end(plan, turn))
             .or(|| Next::Fact(settle(plan, turn, self.outcome())))
     }
 
@@ -129,7 +129,7 @@ impl Concluding {
         }
     }
 
-    fn hear_of_answer(&self, plan: &Plan, turn: &Turn) -> Next {
+    fn after_answer(&self, plan: &Plan, turn: &Turn) -> Next {
         if self.fault.is_some() {
             return Next::Pass;
         }
@@ -143,7 +143,7 @@ impl Concluding {
         }
     }
 
-    fn hear_of_end(&self, plan: &Plan, turn: &Turn) -> Next {
+    fn before_end(&self, plan: &Plan, turn: &Turn) -> Next {
         match self.outcome() {
             Outcome::Completed | Outcome::NoAnswer | Outcome::Refused => {
                 go_on(plan, turn, self.end(&plan.session, turn))

@@ -1,7 +1,7 @@
 //! Executing: the answer is whole and its tool calls are out. It ends when each has its observation.
 //!
 //! Each call goes its own way, from its decision to its observation, as in `calls`. What a user says
-//! to the turn waits until the last result is there: then [`leave_if_done`] makes the turn ready, and
+//! to the turn waits until the last result is there: then `leave_if_done` makes the turn ready, and
 //! there the user is heard before the model is asked. A program's calls are out beside the program,
 //! and it goes on when each of them has its observation.
 
@@ -44,9 +44,9 @@ pub struct Executing {
     pub started: Seq,
     /// The calls, in the order of the answer.
     pub calls: NonEmpty<CallState>,
-    /// What comes when each has its observation.
+    /// Next step when each has its observation.
     pub then: AfterCalls,
-    /// What the sample was for.
+    /// Kind of the sample.
     #[serde(default, skip_serializing_if = "SampleKind::is_normal")]
     pub kind: SampleKind,
     /// The calls that its program has made.
@@ -55,7 +55,7 @@ pub struct Executing {
     /// Those of them that change something and are over.
     #[serde(default, skip_serializing_if = "Changes::is_empty")]
     pub changes: Changes,
-    /// What the model is told of those besides, in numbers, where their program did not come to its
+    /// Text that tells the model of those, in numbers, where their program did not come to its
     /// own word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told: Option<Part>,
@@ -64,7 +64,7 @@ pub struct Executing {
     pub contexts: Vec<Pending>,
 }
 
-/// What comes when each call has its observation.
+/// Next step of a turn when each call has its observation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AfterCalls {
@@ -264,8 +264,8 @@ pub(crate) fn leave_if_done(session: &mut Session) {
     session.shown = shown;
 }
 
-/// Whether hooks denied the answer that brought the calls: they have the model go on, as often as
-/// they may.
+/// Returns `true` if hooks denied the answer that brought the calls: they have the model go on, as
+/// often as they may.
 fn denied(turn: &Turn, started: Seq) -> bool {
     let mut passed = turn.gates.passed.iter();
     passed.any(|passed| {

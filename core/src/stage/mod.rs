@@ -51,7 +51,7 @@ use crate::time::Timestamp;
 
 macro_rules! stages {
     ($($(#[$doc:meta])* $name:ident($state:ty) = $word:literal,)+) => {
-        /// Where an open turn stands.
+        /// Stage of an open turn.
         #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
         pub enum Stage {
             $($(#[$doc])* #[serde(rename = $word)] $name($state),)+
@@ -121,7 +121,7 @@ pub(crate) enum Report {
     Ran(Observation),
     /// The result of an agent, and what it took.
     Returned(Observation, Took),
-    /// What became of a call, where its tool knows.
+    /// The fate of a call, where its tool knows it.
     Reconciled(Option<Observation>),
     /// The next calls of a program, or its end.
     Programmed(ProgramNews),
@@ -147,7 +147,8 @@ pub(crate) struct Attempt {
 
 /// Rules of a stage.
 pub(crate) trait Rules {
-    /// Answers whether this may happen here. `decide` and `evolve` both ask it.
+    /// Allows or refuses what a fact does here. It is asked once for a fact, as the fact is applied:
+    /// by a decision to its scratch state, and by a fold.
     fn allows(&self, session: &Session, turn: &Turn, transition: Transition<'_>) -> Allowed;
 
     /// Returns the facts that the answer to an effect of this stage leads to.

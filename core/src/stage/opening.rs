@@ -22,7 +22,7 @@ use crate::outcome::Outcome;
 use crate::session::{Queued, Session, Turn};
 use crate::time::Timestamp;
 
-/// What a turn was opened for is to be let in.
+/// Input or goal that is to be let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Opening {
@@ -62,10 +62,10 @@ impl Rules for Opening {
     /// before it. A turn that is to stop after its step hears the hooks that are being asked, and
     /// lets nothing in that the model would not be asked about.
     fn next(&self, plan: &Plan, turn: &Turn) -> Next {
-        let hear_begins = |at| self.hear_begin(plan, turn, at);
+        let begin_hooks = |at| self.begin_hook(plan, turn, at);
         let begins = begins(&plan.session).into_iter().flatten();
         begins
-            .fold(Next::Pass, |next, at| next.or(|| hear_begins(at)))
+            .fold(Next::Pass, |next, at| next.or(|| begin_hooks(at)))
             .or(|| self.pause(plan, turn))
             .or(|| self.fit(plan, turn))
             .or(|| self.let_in(plan, turn))
@@ -120,19 +120,19 @@ impl Opening {
         queue.find(|queued| self == Self::Input(queued.id))
     }
 
-    fn hear_begin(self, plan: &Plan, turn: &Turn, at: HookAt) -> Next {
+    fn begin_hook(self, plan: &Plan, turn: &Turn, at: HookAt) -> Next {
         match hooks::at_turn(turn, at, word(at)) {
             At::Do(_) | At::Wait if turn.pause.is_some() && rests(turn) => paused(plan, turn),
             At::Do(fact) => Next::Fact(fact),
             At::Wait => Next::Wait,
             At::Passed(word) => {
                 let denied = hooks::reason(word);
-                Next::from(denied.map(|reason| self.turned_away(plan, turn, reason)))
+                Next::from(denied.map(|reason| self.refused(plan, turn, reason)))
             }
         }
     }
 
-    fn turned_away(self, plan: &Plan, turn: &Turn, reason: String) -> Fact {
+    fn refused(self, plan: &Plan, turn: &Turn, reason: String) -> Fact {
         match self {
             Self::Input(input) => Fact::InputBlocked(InputBlocked { input, reason }),
             Self::Goal(_) => settle(plan, turn, Outcome::Blocked { reason }),

@@ -10,11 +10,11 @@ use crate::because::Because;
 use crate::budget;
 use crate::call::programs;
 use crate::decide::admit::admit;
-use crate::decide::turn::{asked_at, pause, settle, waits};
+use crate::decide::turn::{ask, asked_at, pause, settle, waits};
 use crate::decide::{Plan, compaction, context};
 use crate::effect::{EffectKey, Owed};
 use crate::error::Reject;
-use crate::fact::{Fact, SampleStarted};
+use crate::fact::Fact;
 use crate::gate::hooks;
 use crate::hook::{HookAt, HookPoint, SessionStart};
 use crate::id::InputId;
@@ -27,11 +27,11 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ready {
-    /// Why.
+    /// Reason of the next sample.
     pub because: Because,
-    /// Whether the conversation must be compacted before: the provider refused it as too large.
+    /// Set if the provider refused the conversation as too large, so that it must be compacted.
     pub overflow: bool,
-    /// Not before this moment.
+    /// Earliest moment to ask.
     pub not_before: Option<Timestamp>,
 }
 
@@ -68,7 +68,7 @@ impl Rules for Ready {
             .or(|| resume(plan, turn))
             .or(|| self.prepare(plan, turn))
             .or(|| hooks::or_blocked(plan, turn, before_sample(turn)))
-            .or(|| self.ask(plan, turn))
+            .or(|| ask(plan, turn))
     }
 
     fn owed(&self, _: &Session, _: &Turn) -> Option<Owed> {
@@ -132,7 +132,7 @@ fn resume(plan: &Plan, turn: &Turn) -> Next {
 }
 
 impl Ready {
-    /// For this reason, with a conversation that nobody has refused.
+    /// Makes one for this reason, with a conversation that nobody has refused.
     #[must_use]
     pub(crate) fn because(because: Because) -> Self {
         Self {
@@ -163,19 +163,5 @@ impl Ready {
             .or(steer)
             .or(|| Next::from(context::pending(turn)))
             .or(|| Next::from(programs::last_sample(turn)))
-    }
-
-    fn ask(&self, plan: &Plan, turn: &Turn) -> Next {
-        Next::Fact(match budget::reserve(plan, turn) {
-            Err(limit) => settle(plan, turn, Outcome::Exhausted { limit }),
-            Ok(reserved) => Fact::SampleStarted(SampleStarted {
-                sample: turn.spent.samples.saturating_add(1),
-                attempt: 1,
-                because: self.because,
-                digest: plan.session.shown.digest,
-                reserved,
-                kind: turn.next_kind(),
-            }),
-        })
     }
 }

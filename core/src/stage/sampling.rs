@@ -44,11 +44,11 @@ pub struct Sampling {
     pub failures: u32,
     /// Restarts of this sample before this attempt.
     pub restarts: u32,
-    /// What the request showed.
+    /// Conversation in the request, in numbers.
     pub asked: Shown,
-    /// What was set aside for it.
+    /// Tokens and money set aside for it.
     pub reserved: Reserved,
-    /// What it is for.
+    /// Its kind.
     #[serde(default, skip_serializing_if = "SampleKind::is_normal")]
     pub kind: SampleKind,
     /// Calls that it has brought so far.
@@ -57,7 +57,7 @@ pub struct Sampling {
     pub items: Vec<(Seq, Part, Said)>,
 }
 
-/// What an answer says to the user, the strongest thing so far.
+/// Strongest thing that an answer says to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Said {
@@ -167,15 +167,15 @@ fn demand(session: &Session, turn: &Turn, sampling: &Sampling) -> Demand {
 }
 
 impl Sampling {
-    /// What it has said to the user so far.
+    /// Returns the strongest thing that it has said to the user so far.
     #[must_use]
     pub fn said(&self) -> Said {
         let said = self.items.iter().map(|(_, _, said)| *said);
         said.max().unwrap_or(Said::Nothing)
     }
 
-    /// Whether the answer, ended so, says all that the turn is to say: it has a text and no calls,
-    /// and the model ended it by itself.
+    /// Returns `true` if the answer, ended so, says all that the turn is to say: it has a text and no
+    /// calls, and the model ended it by itself.
     pub(crate) fn answers(&self, stop: &StopReason) -> bool {
         let whole = match stop {
             StopReason::Stop | StopReason::Other(_) => true,
@@ -259,8 +259,8 @@ impl Sampling {
         })
     }
 
-    /// What stands of an answer that broke off: up to the last call that had begun; all that was
-    /// said if it gave way to the user; else nothing.
+    /// Returns the part of a broken answer that stands: up to the last call that had begun; all that
+    /// was said if it gave way to the user; else nothing.
     fn stands(&self, turn: &Turn, failure: &SampleFailure) -> Stands {
         let last = self.calls.iter().rfind(|call| call.has_begun());
         match last {
@@ -277,7 +277,7 @@ impl Sampling {
         }
     }
 
-    /// When the next attempt is due, if the failure and the budget allow one.
+    /// Returns the moment of the next attempt, if the failure and the budget allow one.
     ///
     /// The wait doubles with each failure; half of it is spread by the input's entropy, so that many
     /// sessions do not come back at once. A provider's own delay is obeyed up to the limit. An

@@ -103,7 +103,7 @@ pub(crate) fn on_item_added(
     Ok(())
 }
 
-/// Whether the conversation shows it as a part of the text that it stood in.
+/// Returns `true` if the conversation shows it as a part of the text that it stood in.
 fn is_spoken(item: &Item) -> bool {
     match item {
         Item::Call(call) => call.spoken,

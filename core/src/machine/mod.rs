@@ -24,6 +24,8 @@ mod transitions;
 #[cfg(test)]
 mod mailbox_tests;
 #[cfg(test)]
+mod release_tests;
+#[cfg(test)]
 mod tests;
 
 use alloc::collections::{BTreeMap, VecDeque};

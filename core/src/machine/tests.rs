@@ -1,4 +1,4 @@
-//! Appends, acknowledgements, effects, and the ways in which a machine lets its session go.
+//! Appends, acknowledgements, effects, checkpoints and defects.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -13,7 +13,6 @@ use crate::decide::{decide, open};
 use crate::effect::Owed;
 use crate::error::Reject;
 use crate::fact::{Lineage, StopWhen};
-use crate::hook::{HookOrder, HookPoint, HookReply, HookSpec, OnFailure};
 use crate::id::SessionId;
 use crate::input::{OpenSession, SampleNews};
 use crate::item::{CallItem, Item, StopReason};
@@ -108,22 +107,22 @@ impl Shell {
     }
 
     /// The run of this kind that is going on.
-    fn running(&self, kind: fn(&EffectKey) -> bool) -> EffectKey {
+    pub(super) fn running(&self, kind: fn(&EffectKey) -> bool) -> EffectKey {
         *self.machine.running().keys().find(|key| kind(key)).unwrap()
     }
 
-    fn sampled(&mut self, news: SampleNews) -> Vec<String> {
+    pub(super) fn sampled(&mut self, news: SampleNews) -> Vec<String> {
         let key = self.running(is_sample);
         self.report(key, Input::Sampled { key, news }, false)
     }
 
-    fn report(&mut self, key: EffectKey, input: Input, last: bool) -> Vec<String> {
+    pub(super) fn report(&mut self, key: EffectKey, input: Input, last: bool) -> Vec<String> {
         let inputs = vec![input];
         self.handle(Event::Effect { key, inputs, last })
     }
 
     /// Has a model call the tool, all of it durable but what follows from the end of the sample.
-    fn calling() -> Self {
+    pub(super) fn calling() -> Self {
         let mut shell = Self::new(setup(settings()));
         shell.command(0, send("hello", None));
         shell.appended();
@@ -154,11 +153,11 @@ fn words(action: Action) -> Option<String> {
     })
 }
 
-fn is_sample(key: &EffectKey) -> bool {
+pub(super) fn is_sample(key: &EffectKey) -> bool {
     matches!(key, EffectKey::Sample { .. })
 }
 
-fn is_call(key: &EffectKey) -> bool {
+pub(super) fn is_call(key: &EffectKey) -> bool {
     matches!(key, EffectKey::Call { .. })
 }
 
@@ -174,7 +173,7 @@ pub(super) fn send(text: &str, key: Option<&str>) -> Input {
     }
 }
 
-fn interrupt() -> Input {
+pub(super) fn interrupt() -> Input {
     Input::Interrupt {
         by: Interrupter::Person,
         scope: Scope::local(WHO),
@@ -196,7 +195,7 @@ fn call() -> Item {
     }))
 }
 
-fn ended() -> SampleNews {
+pub(super) fn ended() -> SampleNews {
     SampleNews::Ended {
         stop: StopReason::Stop,
         usage: None,
@@ -206,12 +205,12 @@ fn ended() -> SampleNews {
     }
 }
 
-fn done(key: EffectKey) -> Input {
+pub(super) fn done(key: EffectKey) -> Input {
     let observation = Observation::new(ObservationStatus::Done, "ok");
     Input::Ran { key, observation }
 }
 
-fn contains(actions: &[String], word: &str) -> bool {
+pub(super) fn contains(actions: &[String], word: &str) -> bool {
     actions.iter().any(|action| action.starts_with(word))
 }
 
@@ -356,109 +355,6 @@ fn a_failed_append_ends_it_and_nothing_is_taken_in_any_more() {
         assert_eq!(failed, [word]);
         assert_eq!(shell.command(1, send("more", None)), Vec::<String>::new());
     }
-}
-
-#[test]
-fn a_session_at_rest_is_released_once_the_hooks_of_its_end_have_spoken() {
-    let mut settings = settings();
-    settings.hooks = vec![HookSpec {
-        name: "h".into(),
-        point: HookPoint::SessionEnd,
-        only: None,
-        order: HookOrder::Parallel,
-        on_failure: OnFailure::Open,
-        timeout_ms: 1_000,
-    }];
-    let mut shell = Shell::new(setup(settings));
-    assert!(shell.machine.is_at_rest() && !shell.machine.is_closing());
-    let released = shell.handle(Event::Released);
-    assert!(contains(&released, "Release in 500"), "{released:?}");
-    let refused = shell.command(0, send("hello", None));
-    assert_eq!(refused, ["refuse 0 Closing"]);
-    let mut late = Shell {
-        machine: shell.machine.clone(),
-    };
-    assert!(contains(&shell.appended(), "start"));
-    let key = *shell.machine.running().keys().next().unwrap();
-    let reply = HookReply::pass();
-    let spoken = shell.report(key, Input::Hooked { key, reply }, true);
-    assert!(!contains(&spoken, "exit"), "it is not durable: {spoken:?}");
-    assert!(contains(&shell.appended(), "exit Closed"));
-    let unheard = late.handle(Event::Elapsed(Timer::Release));
-    assert_eq!(unheard, ["exit Closed"]);
-}
-
-#[test]
-fn a_drained_session_stops_each_turn_and_now_comes_before_later() {
-    let mut shell = Shell::new(setup(settings()));
-    let drain = |when| Event::Drain {
-        when,
-        reason: "r".repeat(2_000),
-    };
-    shell.handle(drain(StopWhen::AfterStep));
-    shell.command(0, interrupt());
-    assert!(shell.machine.is_closing());
-    let mut shell = Shell::new(setup(settings()));
-    shell.command(0, send("hello", None));
-    shell.handle(drain(StopWhen::AfterStep));
-    let turn = shell.machine.session().turn().unwrap();
-    assert!(turn.pause.is_some() && turn.stop.is_none());
-    let now = shell.handle(drain(StopWhen::Now));
-    assert!(contains(&now, "Wind the sample"), "{now:?}");
-    shell.handle(drain(StopWhen::AfterStep));
-    assert!(shell.machine.session().turn().unwrap().stop.is_some());
-}
-
-fn hand_off(within_ms: u64) -> Event {
-    Event::HandOff {
-        within_ms,
-        reason: "moved".into(),
-    }
-}
-
-#[test]
-fn a_hand_off_lets_effects_end_and_starts_nothing() {
-    let mut shell = Shell::calling();
-    shell.appended();
-    shell.sampled(ended());
-    shell.appended();
-    let handing = shell.handle(hand_off(1_000));
-    assert_eq!(handing, ["HandOff in 1000"]);
-    assert!(shell.machine.deadline().is_none());
-    let refused = shell.command(1, interrupt());
-    assert!(contains(&refused, "refuse 1 HandingOff"), "{refused:?}");
-    let key = shell.running(is_call);
-    let ran = shell.report(key, done(key), true);
-    // The observation is kept, and the sample that it would start is not.
-    assert!(contains(&ran, "append"), "{ran:?}");
-    assert!(!contains(&ran, "start"), "{ran:?}");
-    assert!(!shell.machine.listens());
-    let last = shell.appended();
-    let exit = "exit HandedOff { reason: \"moved\", complete: true }";
-    assert!(contains(&last, exit), "{last:?}");
-    let folded = shell.machine.folded();
-    assert!(
-        owed_of(&folded.session).is_empty(),
-        "a crash between two facts"
-    );
-}
-
-fn owed_of(session: &Session) -> Vec<Owed> {
-    crate::owed::owed(session)
-}
-
-#[test]
-fn a_hand_off_whose_time_is_up_leaves_what_runs() {
-    let mut shell = Shell::calling();
-    shell.appended();
-    shell.handle(hand_off(1_000));
-    shell.handle(hand_off(2_000));
-    let over = shell.handle(Event::Elapsed(Timer::HandOff));
-    let exit = "exit HandedOff { reason: \"moved\", complete: false }";
-    assert_eq!(over, [exit]);
-    let mut shell = Shell::calling();
-    shell.appended();
-    assert!(contains(&shell.handle(hand_off(0)), exit));
 }
 
 #[test]

@@ -1,9 +1,6 @@
 //! Agents: calls that a session of their own runs.
 
-use windlass_core::{
-    AgentSpec, CallId, CallStarted, EffectKey, Fact, Lineage, ObservationStatus, OpenSession,
-    Recorded, WhenParentEnds, child,
-};
+use windlass_core::{AgentSpec, CallId, CallStarted, EffectKey, Lineage, OpenSession, child};
 
 use super::Driver;
 use crate::agents::{agent_session, halt};
@@ -12,7 +9,7 @@ use crate::effect::AgentEffect;
 impl Driver {
     /// The agent that a call of the turn runs.
     pub(super) fn agent_of(&self, id: CallId) -> Option<AgentSpec> {
-        let turn = self.session.turn()?;
+        let turn = self.machine.session().turn()?;
         let call = turn.calls().iter().find(|call| call.id == id)?;
         turn.agent(call).cloned()
     }
@@ -24,7 +21,7 @@ impl Driver {
         fact: CallStarted,
         agent: AgentSpec,
     ) -> Option<()> {
-        let turn = self.session.turn()?;
+        let turn = self.machine.session().turn()?;
         let call = turn.calls().iter().find(|call| call.id == fact.call)?;
         let engine = self.slot.engine()?;
         let mut settings = (*turn.settings).clone();
@@ -33,18 +30,23 @@ impl Driver {
         }
         let opening = OpenSession {
             owner: (*turn.scope).clone(),
-            workspace: self.session.workspace.as_deref().map(str::to_owned),
+            workspace: self
+                .machine
+                .session()
+                .workspace
+                .as_deref()
+                .map(str::to_owned),
             settings,
             lineage: Lineage::Root,
         };
         let effect = AgentEffect {
             key,
-            name: self.history.call(fact.call)?.name.clone(),
-            arguments: String::from(&*self.history.arguments(fact.call)?),
+            name: self.machine.history().call(fact.call)?.name.clone(),
+            arguments: String::from(&*self.machine.history().arguments(fact.call)?),
             agent,
             lent: fact.lent,
             child: agent_session(&fact.idempotency_key)?,
-            opening: child(&self.session, fact.call, opening),
+            opening: child(self.machine.session(), fact.call, opening),
             attempt: fact.attempt,
             dry_run: turn.dry_run,
             read_only: call.is_read_only(),
@@ -60,20 +62,10 @@ impl Driver {
         Some(())
     }
 
-    /// Has an agent stop that may still run though its call is over, as happens when nobody waited
-    /// for it to say how far it came: its process ended, or it did not stop in time.
-    pub(super) fn leave_no_agent(&self, recorded: &Recorded) {
-        let Fact::CallObserved(fact) = &recorded.fact else {
-            return;
-        };
-        if fact.took.is_none() || fact.observation.status == ObservationStatus::Done {
-            return;
-        }
-        let stops = |agent: AgentSpec| agent.when_parent_ends == WhenParentEnds::Stop;
-        let key = format!("{}.{}", self.session.writer(), fact.call);
-        if self.agent_of(fact.call).is_some_and(stops)
-            && let (Some(engine), Some(child)) = (self.slot.engine(), agent_session(&key))
-        {
+    /// Stops the agent of a call that is over.
+    pub(super) fn stop_agent(&self, call: CallId) {
+        let key = format!("{}.{call}", self.machine.session().writer());
+        if let (Some(engine), Some(child)) = (self.slot.engine(), agent_session(&key)) {
             tokio::spawn(async move { halt(&engine, &child, &key).await });
         }
     }

@@ -25,7 +25,7 @@ impl Driver {
     /// `None` when the state does not hold what the effect needs.
     pub(super) fn start_hook(&mut self, key: EffectKey, hook: u32, asked: Seq) -> Option<()> {
         let checker = self.checker()?;
-        let session = &self.session;
+        let session = self.machine.session();
         let at = occurrence(session, hook, asked)?;
         let settings = settings(session);
         let spec = settings.hooks.get(usize::try_from(hook).ok()?)?;
@@ -75,17 +75,17 @@ impl Driver {
             | HookAt::BeforeSample { .. }
             | HookAt::SubTurnStart => Some(HookSubject::Nothing),
             HookAt::PromptSubmitted { input } => {
-                let text = self.history.waiting(input)?.clone();
+                let text = self.machine.history().waiting(input)?.clone();
                 Some(HookSubject::Prompt { text })
             }
             HookAt::AfterAnswer { .. } | HookAt::Stop { .. } | HookAt::SubTurnStop { .. } => {
-                let (text, calls) = self.history.answer();
+                let (text, calls) = self.machine.history().answer();
                 Some(HookSubject::Answer { text, calls })
             }
             HookAt::BeforeTool { call } | HookAt::PermissionRequest { call } => {
                 Some(HookSubject::Call {
-                    tool: self.history.call(call)?.name.clone(),
-                    arguments: self.history.arguments(call)?,
+                    tool: self.machine.history().call(call)?.name.clone(),
+                    arguments: self.machine.history().arguments(call)?,
                     observation: None,
                 })
             }
@@ -94,7 +94,7 @@ impl Driver {
                 Some(HookSubject::Compaction { trigger })
             }
             HookAt::Interrupt => {
-                let outcome = ending(self.session.turn()?)?;
+                let outcome = ending(self.machine.session().turn()?)?;
                 Some(HookSubject::Ending { outcome })
             }
         }
@@ -103,14 +103,14 @@ impl Driver {
     /// A call that has run, with what became of it. Once the last call of an answer has, all of
     /// them stand in the conversation, in their order, but a program that stood in its text.
     fn ran(&self, id: CallId) -> Option<HookSubject> {
-        if let Some(call) = self.history.call(id) {
+        if let Some(call) = self.machine.history().call(id) {
             return Some(HookSubject::Call {
                 tool: call.name.clone(),
-                arguments: self.history.arguments(id)?,
-                observation: self.history.observation(id).cloned(),
+                arguments: self.machine.history().arguments(id)?,
+                observation: self.machine.history().observation(id).cloned(),
             });
         }
-        if let Some(program) = self.history.spoken(id) {
+        if let Some(program) = self.machine.history().spoken(id) {
             let written = || Arc::from(program.call.arguments.as_str());
             return Some(HookSubject::Call {
                 tool: program.call.name.clone(),
@@ -118,9 +118,9 @@ impl Driver {
                 observation: program.observation,
             });
         }
-        let calls = self.session.turn()?.calls();
+        let calls = self.machine.session().turn()?.calls();
         let place = calls.iter().position(|call| call.id == id)?;
-        let items = self.history.items();
+        let items = self.machine.history().items();
         let mut back = LOOK_BACK;
         loop {
             let from = items.len().saturating_sub(back);
@@ -174,7 +174,7 @@ impl Driver {
     /// `None` when the state does not hold what the effect needs.
     pub(super) fn start_approval(&mut self, key: EffectKey, id: CallId, asked: Seq) -> Option<()> {
         let checker = self.checker()?;
-        let turn = self.session.turn()?;
+        let turn = self.machine.session().turn()?;
         let call = turn.calls().iter().find(|call| call.id == id)?;
         let pending = self.pending(call)?;
         if pending.asked != asked {
@@ -184,7 +184,7 @@ impl Driver {
             key,
             request: ApprovalRequest {
                 scope: turn.scope.clone(),
-                session: self.session.id.clone(),
+                session: self.machine.session().id.clone(),
                 turn: turn.id,
                 call: id,
                 name: pending.tool,
@@ -205,7 +205,7 @@ impl Driver {
 
     /// The open question about a call, if there is one.
     pub(super) fn pending(&self, call: &CallState) -> Option<PendingApproval> {
-        approvals::of_call(&self.history, call)
+        approvals::of_call(self.machine.history(), call)
     }
 }
 

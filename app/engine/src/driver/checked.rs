@@ -1,34 +1,30 @@
-//! Checked: what is looked at before an input is decided, as it is no rule about turns: schemas,
-//! sizes, and whether the session is about to be let go.
+//! Checks of an input before it is decided that are no rules about turns: schemas and sizes.
 
 use std::sync::Arc;
 
+use windlass_core::machine::Fault;
 use windlass_core::{Answer, CallId, ContextPart, Edit, Input, Lineage, Settings, stranger};
 
 use super::Driver;
 use crate::arguments::Checker;
 use crate::effect::REASON as ANSWER;
-use crate::error::{Ended, SendError};
 use crate::{program, size};
 
 /// The longest reason for a stop, in bytes; the rest of it is dropped.
-pub(super) const REASON: usize = 1_024;
+const REASON: usize = 1_024;
 
 impl Driver {
     /// The input, if it may be decided at all.
-    pub(super) fn checked(&mut self, mut input: Input) -> Result<Input, SendError> {
+    pub(super) fn checked(&mut self, mut input: Input) -> Result<Input, Fault> {
         self.check(&mut input)?;
         Ok(input)
     }
 
-    fn check(&mut self, input: &mut Input) -> Result<(), SendError> {
+    fn check(&mut self, input: &mut Input) -> Result<(), Fault> {
         match input {
             Input::Keyed { key, input } => {
                 self.fits(&[key])?;
                 self.check(input)?;
-            }
-            Input::Send { .. } | Input::Continue if self.closing => {
-                return Err(SendError::Ended(Arc::new(Ended::Closed)));
             }
             Input::Send {
                 text, context, key, ..
@@ -62,38 +58,36 @@ impl Driver {
         Ok(())
     }
 
-    fn fits(&self, texts: &[&str]) -> Result<(), SendError> {
+    fn fits(&self, texts: &[&str]) -> Result<(), Fault> {
         if self.size.fits(texts) {
             return Ok(());
         }
         let bytes = texts.iter().map(|text| text.len());
-        Err(SendError::TooLarge(
-            bytes.fold(0_usize, usize::saturating_add),
-        ))
+        Err(Fault::TooLarge(bytes.fold(0_usize, usize::saturating_add)))
     }
 
-    fn usable(&self, settings: &Settings) -> Result<(), SendError> {
+    fn usable(&self, settings: &Settings) -> Result<(), Fault> {
         let settings = Arc::new(settings.clone());
-        Checker::new(&settings).map_err(SendError::Settings)?;
-        let other = settings.tools != self.session.settings.tools;
-        let child = matches!(*self.session.lineage, Lineage::Child { .. });
+        Checker::new(&settings).map_err(Fault::Settings)?;
+        let other = settings.tools != self.machine.session().settings.tools;
+        let child = matches!(*self.machine.session().lineage, Lineage::Child { .. });
         if let Some(stranger) = stranger(&settings.tools).filter(|_| other && !child) {
-            return Err(SendError::Settings(stranger.to_string()));
+            return Err(Fault::Settings(stranger.to_string()));
         }
         if let Some(what) = program::lacking(&settings, &self.ports.programs) {
-            return Err(SendError::Settings(format!("{what} is not here")));
+            return Err(Fault::Settings(format!("{what} is not here")));
         }
         let bytes = serde_json::to_vec(&*settings).map_or(usize::MAX, |text| text.len());
         if !self.size.holds(bytes) {
             let why = format!("they have {bytes} bytes, which is more than the store takes");
-            return Err(SendError::Settings(why));
+            return Err(Fault::Settings(why));
         }
         Ok(())
     }
 
     /// Edited arguments are looked at like those of the model; an edit that changes nothing is
     /// none. An answer to no open question is refused by the core.
-    fn look_at(&mut self, call: CallId, answer: &mut Answer) -> Result<(), SendError> {
+    fn look_at(&mut self, call: CallId, answer: &mut Answer) -> Result<(), Fault> {
         let edit = match answer {
             Answer::Deny { reason } => {
                 size::cut(reason, ANSWER);
@@ -105,11 +99,20 @@ impl Driver {
             return Ok(());
         };
         self.fits(&[&text])?;
-        let asked = self.history.call(call).map(|call| call.name.clone());
+        let asked = self
+            .machine
+            .history()
+            .call(call)
+            .map(|call| call.name.clone());
         let (Some(tool), Some(checker)) = (asked, self.checker()) else {
             return Ok(());
         };
-        if self.history.arguments(call).is_none_or(|now| now != text) {
+        if self
+            .machine
+            .history()
+            .arguments(call)
+            .is_none_or(|now| now != text)
+        {
             *edit = Some(checker.edit(&tool, text));
         }
         Ok(())

@@ -4,17 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
-use windlass_core::{Input, Reject, Seq, Session, StopWhen};
+use windlass_core::machine::Event;
+use windlass_core::{Input, Seq, Session, StopWhen};
 
 use super::Driver;
-use super::leave::Stopping;
-use super::write::is_durable;
 use crate::approvals::PendingApproval;
 use crate::error::{Ended, SendError};
 use crate::prefix::PrefixReport;
-
-/// Acknowledgements beyond which those that nobody waits for any more are dropped.
-const ACKS: usize = 256;
 
 /// Where an acknowledgement goes.
 pub(crate) type Ack = oneshot::Sender<Acked>;
@@ -59,12 +55,6 @@ pub(crate) enum Command {
     Part { within: Duration, reason: String },
 }
 
-/// Where what somebody said stands in the log.
-pub(super) struct SaidAt {
-    pub(super) first: Seq,
-    pub(super) last: Seq,
-}
-
 impl Command {
     /// Answers that nobody will act on it.
     pub(super) fn refuse(self, ended: &Arc<Ended>) {
@@ -88,101 +78,52 @@ impl Driver {
         match command {
             Some(Command::Take { input, first, ack }) => self.on_take(*input, first, ack),
             Some(Command::State { answer }) => {
-                let _ = answer.send(self.session.clone());
-                Ok(())
+                let _ = answer.send(self.machine.session().clone());
             }
             Some(Command::Pending { answer }) => {
-                let calls = self.session.turn().map_or(&[][..], |turn| turn.calls());
+                let turn = self.machine.session().turn();
+                let calls = turn.map_or(&[][..], |turn| turn.calls());
                 let pending = calls.iter().filter_map(|call| self.pending(call));
                 let _ = answer.send(pending.collect());
-                Ok(())
             }
             Some(Command::Prefix { answer }) => {
                 let _ = answer.send(self.prefix.report());
-                Ok(())
             }
-            Some(Command::Letters) => {
-                self.tell_of_letters();
-                Ok(())
-            }
+            Some(Command::Letters) => self.hand_over(Event::MailboxChanged),
             Some(Command::Flush { ack }) => {
-                let last = Seq(self.session.next.0.saturating_sub(1));
-                self.acknowledge_at(last, ack);
-                Ok(())
+                let token = self.callers.enter(None, ack);
+                self.hand_over(Event::Flush { token });
             }
-            Some(Command::Close) => {
-                self.closing = true;
-                Ok(())
-            }
+            Some(Command::Close) => self.hand_over(Event::Close),
             Some(Command::Shutdown { when, reason }) => {
-                self.on_stopping(Stopping { when, reason });
-                Ok(())
+                self.hand_over(Event::Drain { when, reason });
             }
-            Some(Command::Part { within, reason }) => {
-                self.on_part(within, reason);
-                Ok(())
-            }
+            Some(Command::Part { within, reason }) => self.on_part(within, reason),
             // The slot holds a sender as long as the driver is in it.
-            None => Err(Ended::Closed),
-        }
-    }
-
-    fn on_take(
-        &mut self,
-        input: Input,
-        first: oneshot::Sender<Seq>,
-        ack: Ack,
-    ) -> Result<(), Ended> {
-        if let Some(crowded) = self.letters.crowded(&self.session, &input) {
-            let _ = ack.send(Acked::Refused(crowded));
-            return Ok(());
-        }
-        match self.say(input)? {
-            Ok(said) => {
-                let _ = first.send(said.first);
-                self.acknowledge_at(said.last, ack);
-            }
-            Err(error) => {
-                let _ = ack.send(Acked::Refused(error));
-            }
+            None => return Err(Ended::Closed),
         }
         Ok(())
     }
 
-    /// Takes what somebody says, if it may be taken. It is not durable yet.
-    pub(super) fn say(&mut self, input: Input) -> Result<Result<SaidAt, SendError>, Ended> {
-        if let Some(parted) = self.parted(true) {
-            return Ok(Err(SendError::Ended(Arc::new(parted))));
-        }
+    fn on_take(&mut self, input: Input, first: oneshot::Sender<Seq>, ack: Ack) {
         let input = match self.checked(input) {
             Ok(input) => input,
-            Err(error) => return Ok(Err(error)),
+            Err(fault) => {
+                let _ = ack.send(Acked::Refused(fault.into()));
+                return;
+            }
         };
-        let first = self.session.next;
-        match self.take(input) {
-            Ok(last) => Ok(Ok(SaidAt { first, last })),
-            // Said before: it is acknowledged again, once it is durable.
-            Err(Reject::Duplicate(seq)) => Ok(Ok(SaidAt {
-                first: seq,
-                last: seq,
-            })),
-            Err(Reject::Defect(misfit)) => Err(Ended::Defect(misfit.to_string())),
-            Err(reject) => Ok(Err(SendError::Rejected(reject))),
+        let token = self.callers.enter(Some(first), ack);
+        self.hand_over(Event::Command { token, input });
+        for token in self.callers.sweep() {
+            self.hand_over(Event::Withdrawn { token });
         }
     }
 
-    /// Answers once this position is durable, which it may be already.
-    fn acknowledge_at(&mut self, seq: Seq, ack: Ack) {
-        if is_durable(self, seq) {
-            let _ = ack.send(Acked::Durable(seq));
-        } else {
-            if self.acks.len() >= ACKS {
-                // Callers who went away while the store does not answer.
-                self.acks.retain(|(_, ack)| !ack.is_closed());
-            }
-            // Positions only grow but for duplicates, which are older and then wait a little
-            // longer than they must.
-            self.acks.push_back((seq, ack));
-        }
+    fn on_part(&mut self, within: Duration, reason: String) {
+        let session = &self.machine.session().id;
+        let within_ms = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
+        tracing::debug!(%session, within_ms, reason, "the session is being let go");
+        self.hand_over(Event::HandOff { within_ms, reason });
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use windlass_core::{
-    CallId, EffectKey, Fitness, ProgramFault, ProgramMode, SampleKind, Seq, Session, Turn,
+    CallId, EffectKey, Fitness, ProgramFault, ProgramMode, SampleKind, Session, Turn,
 };
 use windlass_ports::{CancelSignal, KeptReader, ProgramWorld};
 
@@ -28,13 +28,10 @@ impl Driver {
         &mut self,
         key: EffectKey,
         id: CallId,
-        started: Seq,
         timeout_ms: u64,
     ) -> Option<()> {
-        // The state holds all of what caused it.
-        drop(self.take_start(started));
         let checker = self.checker()?;
-        let turn = self.session.turn()?;
+        let turn = self.machine.session().turn()?;
         let program = turn.settings.options.program.as_ref()?;
         let kind = turn.executing_kind();
         let live = self.held.take(id);
@@ -50,12 +47,12 @@ impl Driver {
             },
             live,
             held: self.held.clone(),
-            record: self.history.made(id, known),
+            record: self.machine.history().made(id, known),
             settings: turn.settings.clone(),
             limits: program.limits.within(&self.config.programs),
             kind,
             checker,
-            kept: KeptReader::new(self.ports.blobs.clone(), self.session.id.clone()),
+            kept: KeptReader::new(self.ports.blobs.clone(), self.machine.session().id.clone()),
             bounds: self.bounds(turn, timeout_ms),
             size: self.size,
         };
@@ -68,7 +65,7 @@ impl Driver {
     pub(super) fn bounds(&self, turn: &Turn, timeout_ms: u64) -> Bounds {
         Bounds {
             places: self.places.clone(),
-            session: self.session.id.clone(),
+            session: self.machine.session().id.clone(),
             within: Duration::from_millis(timeout_ms),
             grace: Duration::from_millis(turn.limits.grace_ms),
         }
@@ -86,7 +83,7 @@ impl Driver {
             let words = format!("the program runtime {} is not here", program.runtime);
             return Err(EngineFault::Missing.says(words, "Answer without a program."));
         };
-        let arguments = self.history.arguments(id);
+        let arguments = self.machine.history().arguments(id);
         let source = arguments.and_then(|text| source(&text));
         let Some(source) = source else {
             let words = "the call has no source";
@@ -100,7 +97,7 @@ impl Driver {
             world: ProgramWorld {
                 tools: tools.map(|tool| Arc::from(tool.name.as_str())).collect(),
                 data: program.data.clone(),
-                memory: self.history.memory().cloned(),
+                memory: self.machine.history().memory().cloned(),
                 limits: program.limits.within(&self.config.programs),
                 stop: CancelSignal::default(),
             },

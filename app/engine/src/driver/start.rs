@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use windlass_core::machine::Cause;
 use windlass_core::{
     CallId, EffectClass, EffectKey, ProgramTransport, Prompt, Seq, Turn, render, tool_choice,
 };
@@ -11,7 +12,6 @@ use windlass_ports::{
 
 use super::Driver;
 use super::ask::settings;
-use super::effects::Started;
 use super::lost::class;
 use super::programs::step_ms;
 use crate::arguments::Checker;
@@ -32,7 +32,7 @@ impl Driver {
     /// The checker of the settings that count now; `None` when these, which were checked when they
     /// were set, do not compile.
     pub(super) fn checker(&mut self) -> Option<Arc<Checker>> {
-        let settings = settings(&self.session);
+        let settings = settings(self.machine.session());
         if !self.checker.is_for(settings) {
             self.checker = Arc::new(Checker::new(settings).ok()?);
         }
@@ -42,9 +42,9 @@ impl Driver {
     /// `None` when the state does not hold what the effect needs.
     pub(super) fn start_sample(&mut self, key: EffectKey, started: Seq) -> Option<()> {
         let checker = self.checker()?;
-        let turn = self.session.turn()?;
-        let prompt = render(&self.history, &turn.settings);
-        self.prefix.look(&self.session.id, &prompt);
+        let turn = self.machine.session().turn()?;
+        let prompt = render(self.machine.history(), &turn.settings);
+        self.prefix.look(&self.machine.session().id, &prompt);
         let effect = SampleEffect {
             key,
             request: self.request(turn, started, prompt),
@@ -62,16 +62,21 @@ impl Driver {
     }
 
     /// `None` when the state does not hold what the effect needs.
-    pub(super) fn start_compact(&mut self, key: EffectKey, started: Seq) -> Option<()> {
-        let Some(Started::Compact(fact)) = self.take_start(started) else {
+    pub(super) fn start_compact(
+        &mut self,
+        key: EffectKey,
+        started: Seq,
+        cause: Cause,
+    ) -> Option<()> {
+        let Cause::Compact(fact) = cause else {
             return None;
         };
-        let turn = self.session.turn()?;
-        let prompt = render(&self.history, &turn.settings);
+        let turn = self.machine.session().turn()?;
+        let prompt = render(self.machine.history(), &turn.settings);
         let effect = CompactEffect {
             key,
             started: fact,
-            history: self.history.clone(),
+            history: self.machine.history().clone(),
             settings: turn.settings.clone(),
             request: self.request(turn, started, prompt),
             provider: self.ports.provider.clone(),
@@ -96,22 +101,22 @@ impl Driver {
     }
 
     fn request(&self, turn: &Turn, started: Seq, prompt: Prompt) -> SampleRequest {
-        let session = self.session.id.clone();
+        let session = self.machine.session().id.clone();
         SampleRequest {
             limits: turn.limits,
             choice: tool_choice(turn),
-            failed: self.history.failed().to_vec(),
+            failed: self.machine.history().failed().to_vec(),
             kept: KeptReader::new(self.ports.blobs.clone(), session.clone()),
             ..SampleRequest::new(session, turn.id, started, prompt)
         }
     }
 
     /// `None` when the state does not hold what the effect needs.
-    pub(super) fn start_call(&mut self, key: EffectKey, id: CallId, started: Seq) -> Option<()> {
-        if let Some(timeout_ms) = step_ms(&self.session, id) {
-            return self.start_program(key, id, started, timeout_ms);
+    pub(super) fn start_call(&mut self, key: EffectKey, id: CallId, cause: Cause) -> Option<()> {
+        if let Some(timeout_ms) = step_ms(self.machine.session(), id) {
+            return self.start_program(key, id, timeout_ms);
         }
-        let Some(Started::Call(fact)) = self.take_start(started) else {
+        let Cause::Call(fact) = cause else {
             return None;
         };
         if let Some(agent) = self.agent_of(id) {
@@ -120,7 +125,7 @@ impl Driver {
         let effect = if fact.plan {
             EffectClass::ReadOnly
         } else {
-            class(&self.session, id)?
+            class(self.machine.session(), id)?
         };
         let (call, context, reports) = self.tool_run(Run {
             call: id,
@@ -136,7 +141,7 @@ impl Driver {
             size: self.size,
             effect,
             plan: fact.plan,
-            grace_ms: self.session.turn()?.limits.grace_ms,
+            grace_ms: self.machine.session().turn()?.limits.grace_ms,
             tools: self.ports.tools.clone(),
         };
         self.effects
@@ -149,9 +154,9 @@ impl Driver {
         &mut self,
         key: EffectKey,
         id: CallId,
-        started: Seq,
+        cause: Cause,
     ) -> Option<()> {
-        let Some(Started::Reconcile(fact)) = self.take_start(started) else {
+        let Cause::Reconcile(fact) = cause else {
             return None;
         };
         let (call, context, reports) = self.tool_run(Run {
@@ -174,16 +179,16 @@ impl Driver {
     }
 
     fn tool_run(&self, run: Run) -> Option<(ToolCall, ToolContext, Arc<Reports>)> {
-        let turn = self.session.turn()?;
+        let turn = self.machine.session().turn()?;
         let clock = &self.ports.clock;
         let call = ToolCall {
-            name: self.history.call(run.call)?.name.clone(),
-            arguments: String::from(&*self.history.arguments(run.call)?),
+            name: self.machine.history().call(run.call)?.name.clone(),
+            arguments: String::from(&*self.machine.history().arguments(run.call)?),
         };
         let reports = self.reports(run.call)?;
         let context = ToolContext {
             scope: (*turn.scope).clone(),
-            session: self.session.id.clone(),
+            session: self.machine.session().id.clone(),
             turn: turn.id,
             call: run.call,
             attempt: run.attempt,
@@ -192,7 +197,7 @@ impl Driver {
             deadline: clock.now().plus_ms(run.timeout_ms),
             timeout_ms: run.timeout_ms,
             progress: reports.clone(),
-            outputs: OutputKeeper::new(self.ports.blobs.clone(), self.session.id.clone()),
+            outputs: OutputKeeper::new(self.ports.blobs.clone(), self.machine.session().id.clone()),
         };
         Some((call, context, reports))
     }
@@ -201,8 +206,8 @@ impl Driver {
     pub(super) fn reports(&self, call: CallId) -> Option<Arc<Reports>> {
         let clock = &self.ports.clock;
         let blank = Live {
-            session: self.session.id.clone(),
-            turn: self.session.turn()?.id,
+            session: self.machine.session().id.clone(),
+            turn: self.machine.session().turn()?.id,
             ts: clock.now(),
             kind: LiveKind::Progress {
                 call,

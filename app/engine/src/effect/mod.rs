@@ -99,7 +99,6 @@ struct Running {
     cancel: CancelSource,
     give_way: CancelSource,
     abort: AbortHandle,
-    winding: bool,
 }
 
 async fn joined(tasks: &mut JoinSet<()>) {
@@ -147,26 +146,13 @@ impl Effects {
             cancel,
             give_way,
             abort,
-            winding: false,
         };
         self.running.insert(key, running);
     }
 
-    pub(crate) fn runs(&self, key: EffectKey) -> bool {
-        self.running.contains_key(&key)
-    }
-
-    /// Whether any effect runs that is like this.
-    pub(crate) fn any(&self, is: impl Fn(EffectKey) -> bool) -> bool {
-        self.running.keys().any(|key| is(*key))
-    }
-
     /// Tells an effect to stop soon and say how far it came. Telling it again changes nothing.
-    pub(crate) fn wind(&mut self, key: EffectKey) {
-        if let Some(running) = self.running.get_mut(&key)
-            && !running.winding
-        {
-            running.winding = true;
+    pub(crate) fn wind(&self, key: EffectKey) {
+        if let Some(running) = self.running.get(&key) {
             running.cancel.cancel();
         }
     }
@@ -178,16 +164,12 @@ impl Effects {
         }
     }
 
-    /// Ends every effect that `owed` does not name, at once and unheard.
-    pub(crate) fn keep_only(&mut self, owed: impl Fn(EffectKey) -> bool) {
-        self.running.retain(|key, running| {
-            let keep = owed(*key);
-            if !keep {
-                running.cancel.cancel();
-                running.abort.abort();
-            }
-            keep
-        });
+    /// Drops a run where it is, unheard.
+    pub(crate) fn drop_run(&mut self, key: EffectKey) {
+        if let Some(running) = self.running.remove(&key) {
+            running.cancel.cancel();
+            running.abort.abort();
+        }
     }
 
     /// Tells every effect to stop, and waits until none runs. Those that still run after `grace`

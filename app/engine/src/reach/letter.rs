@@ -1,6 +1,7 @@
 //! Letters and replies as they are written: JSON, with the version of their form first.
 
 use serde::{Deserialize, Serialize};
+use windlass_core::machine::Fault;
 use windlass_core::{Kept, Reject, Scope, Seq, Timestamp};
 
 use super::said::Said;
@@ -158,25 +159,16 @@ fn read<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, NotRead> {
     serde_json::from_slice(bytes).map_err(wrong)
 }
 
-impl Refusal {
-    /// What a refusal says of an error; `None` for one that is no word on what was said.
-    pub(crate) fn of(error: SendError) -> Option<Self> {
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Self {
         let words = |mut words: String| {
             size::cut(&mut words, WORDS);
             words
         };
-        match error {
-            SendError::Rejected(reject) => Some(Self::Rejected(reject)),
-            SendError::Settings(why) => Some(Self::Settings(words(why))),
-            SendError::TooLarge(bytes) => Some(Self::TooLarge(bytes)),
-            SendError::Late { until } => Some(Self::Late { until }),
-            SendError::Unread(why) => Some(Self::Unread(words(why))),
-            // An image is looked at by whoever leaves the letter.
-            SendError::Image { .. }
-            | SendError::Ended(_)
-            | SendError::Start(_)
-            | SendError::Inbox(_)
-            | SendError::Waits { .. } => None,
+        match fault {
+            Fault::Settings(why) => Self::Settings(words(why)),
+            Fault::TooLarge(bytes) => Self::TooLarge(bytes),
+            Fault::Unread(why) => Self::Unread(words(why)),
         }
     }
 }

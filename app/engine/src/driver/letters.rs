@@ -25,9 +25,8 @@ use self::post::{Looked, Post, Read, Reply, look, reply};
 use super::command::SaidAt;
 use super::{Driver, Parts};
 use crate::error::{Ended, SendError};
-use crate::reach::keyed;
-use crate::reach::letter::{Answered, Became, Note, Refusal};
-use crate::reach::said::Said;
+use crate::session::remote::{Acknowledgement, Execution, Rejection, RemoteCommand};
+use crate::session::{SessionCommand, keyed};
 
 /// Letters that are taken at a time: less than keys are remembered, so that there is room for what is
 /// said here until they are replied to.
@@ -308,7 +307,7 @@ impl Driver {
             }
             let became = match read {
                 Read::Said(note, said) => self.decide_letter(*note, said)?,
-                Read::Refused(refusal) => Some(Became::Refused(refusal)),
+                Read::Refused(refusal) => Some(Execution::Refused(refusal)),
                 Read::Failed(why) => self.give_up(&letter, why),
             };
             let Some(became) = became else {
@@ -316,10 +315,10 @@ impl Driver {
                 continue;
             };
             let at = match &became {
-                Became::Accepted { first, .. } => Some(*first),
-                Became::Refused(_) => None,
+                Execution::Accepted { first, .. } => Some(*first),
+                Execution::Refused(_) => None,
             };
-            let bytes = Answered::new(became).write();
+            let bytes = Acknowledgement::new(became).write();
             let bytes = bytes.map_err(|error| Ended::Defect(format!("a reply: {error}")))?;
             let unreplied = Unreplied {
                 at,
@@ -340,38 +339,42 @@ impl Driver {
     }
 
     /// Decides what a letter says; `None` when it is left alone.
-    fn decide_letter(&mut self, note: Note, said: Said) -> Result<Option<Became>, Ended> {
-        let Note {
+    fn decide_letter(
+        &mut self,
+        note: RemoteCommand,
+        said: SessionCommand,
+    ) -> Result<Option<Execution>, Ended> {
+        let RemoteCommand {
             key, scope, until, ..
         } = note;
         if !scope.sees(&self.session.owner) {
-            let foreign = Refusal::Rejected(Reject::Foreign);
-            return Ok(Some(Became::Refused(foreign)));
+            let foreign = Rejection::Rejected(Reject::Foreign);
+            return Ok(Some(Execution::Refused(foreign)));
         }
         let input = keyed(&key, said.input(scope));
         let foreseen = self.foresee(input.clone());
         if self.ports.clock.now() > until {
             // It was done all the same if a driver before this one took it in time.
             return Ok(Some(match foreseen {
-                Err(Reject::Duplicate(seq)) => Became::Accepted {
+                Err(Reject::Duplicate(seq)) => Execution::Accepted {
                     first: seq,
                     last: seq,
                 },
-                Ok(()) | Err(_) => Became::Refused(Refusal::Late { until }),
+                Ok(()) | Err(_) => Execution::Refused(Rejection::Late { until }),
             }));
         }
         if let Err(defect @ Reject::Defect(_)) = foreseen {
             // It would end each driver that takes it.
             tracing::error!(session = %self.session.id, %defect, "a letter is refused");
-            return Ok(Some(Became::Refused(Refusal::Rejected(defect))));
+            return Ok(Some(Execution::Refused(Rejection::Rejected(defect))));
         }
         Ok(match self.say(input)? {
-            Ok(SaidAt { first, last }) => Some(Became::Accepted { first, last }),
+            Ok(SaidAt { first, last }) => Some(Execution::Accepted { first, last }),
             Err(error @ SendError::Ended(_)) => {
                 tracing::debug!(session = %self.session.id, %error, "a letter is left alone");
                 None
             }
-            Err(error) => Refusal::of(error).map(Became::Refused),
+            Err(error) => Rejection::of(error).map(Execution::Refused),
         })
     }
 
@@ -386,13 +389,13 @@ impl Driver {
     }
 
     /// What is said of a letter that could not be read so often; `None` while it is tried again.
-    fn give_up(&mut self, letter: &LetterId, why: String) -> Option<Became> {
+    fn give_up(&mut self, letter: &LetterId, why: String) -> Option<Execution> {
         let reads = self.letters.unread.entry(letter.clone()).or_default();
         *reads = reads.saturating_add(1);
         if *reads < READS {
             return None;
         }
         self.letters.unread.remove(letter);
-        Some(Became::Refused(Refusal::Unread(why)))
+        Some(Execution::Refused(Rejection::Unread(why)))
     }
 }

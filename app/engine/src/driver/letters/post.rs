@@ -11,8 +11,8 @@ use windlass_ports::{
 };
 
 use super::{BATCH, BATCH_BYTES, PATIENCE};
-use crate::reach::letter::{Body, Note, Refusal};
-use crate::reach::said::Said;
+use crate::session::SessionCommand;
+use crate::session::remote::{Body, Rejection, RemoteCommand};
 
 /// How letters are reached.
 #[derive(Clone)]
@@ -33,9 +33,9 @@ pub(in crate::driver) struct Looked {
 /// A letter that was read.
 pub(super) enum Read {
     /// It says this.
-    Said(Box<Note>, Said),
+    Said(Box<RemoteCommand>, SessionCommand),
     /// It cannot be acted upon.
-    Refused(Refusal),
+    Refused(Rejection),
     /// What is kept beside it could not be read this time.
     Failed(String),
 }
@@ -58,11 +58,11 @@ pub(super) async fn look(post: Post, patience: Duration) -> Result<Looked, Inbox
     let mut letters = Vec::with_capacity(taken.len());
     let mut room = BATCH_BYTES;
     for Letter { id, bytes } in taken {
-        let note = match Note::read(&bytes) {
+        let note = match RemoteCommand::read(&bytes) {
             Ok(note) => note,
             Err(not_read) => {
                 tracing::warn!(%session, letter = %id, why = not_read.0, "a letter is not read");
-                letters.push((id, Read::Refused(Refusal::Unread(not_read.0))));
+                letters.push((id, Read::Refused(Rejection::Unread(not_read.0))));
                 continue;
             }
         };
@@ -79,8 +79,8 @@ pub(super) async fn look(post: Post, patience: Duration) -> Result<Looked, Inbox
 }
 
 /// Reads what a letter says, where it is kept beside the log too.
-async fn read(post: &Post, note: Note) -> Read {
-    let unread = |why: String| Read::Refused(Refusal::Unread(why));
+async fn read(post: &Post, note: RemoteCommand) -> Read {
+    let unread = |why: String| Read::Refused(Rejection::Unread(why));
     let kept = match &note.body {
         Body::Here(said) => {
             let said = said.clone();
@@ -90,7 +90,7 @@ async fn read(post: &Post, note: Note) -> Read {
     };
     if kept.bytes > post.most {
         let bytes = usize::try_from(kept.bytes).unwrap_or(usize::MAX);
-        return Read::Refused(Refusal::TooLarge(bytes));
+        return Read::Refused(Rejection::TooLarge(bytes));
     }
     let reading = timeout(PATIENCE, post.kept.read(&kept.sha256, kept.bytes));
     let bytes = match reading.await {

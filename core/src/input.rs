@@ -4,6 +4,8 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use serde::{Deserialize, Serialize};
+
 use crate::agent::Took;
 use crate::asked::Asked;
 use crate::call::Observation;
@@ -254,7 +256,8 @@ pub enum ProgramNews {
 }
 
 /// Whether settings may allow more than those before them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Widening {
     /// They may not. Of the child of another session's call they may not have a tool either that it
     /// does not have by name.
@@ -264,7 +267,8 @@ pub enum Widening {
 }
 
 /// A person's word on a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Answer {
     /// It may run.
     Allow {

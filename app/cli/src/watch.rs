@@ -2,10 +2,10 @@
 
 use std::io;
 
-use windlass_engine::core::{
-    Because, Fact, GoalEnd, Hold, InputId, Interrupter, Outcome, Recorded, Scope, StopWhen, TurnId,
+use windlass_engine::core::{Fact, GoalEnd, Hold, Interrupter, Outcome, Recorded, Scope, StopWhen};
+use windlass_engine::{
+    AwaitError, Awaited, Ended, Event, EventStream, SessionHandle, TurnReport, TurnStream,
 };
-use windlass_engine::{Conversation, Ended, Event, EventStream, TurnFold, TurnReport};
 
 use crate::exit::{Exit, Failure};
 use crate::present::{Present, tell, waiting_words};
@@ -14,20 +14,9 @@ use crate::signals::{Came, Signals};
 /// How many facts after a turn's end are looked at.
 const PAGE: usize = 100;
 
-/// Which turn is watched.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Awaited {
-    /// The one that takes this input.
-    Input(InputId),
-    /// This one.
-    Turn(TurnId),
-    /// The next one that is opened for the goal.
-    Goal,
-}
-
 /// A turn that is being watched.
 pub(crate) struct Watch<'a> {
-    pub(crate) conversation: &'a Conversation,
+    pub(crate) session: &'a SessionHandle,
     pub(crate) events: EventStream,
     pub(crate) awaited: Awaited,
     pub(crate) signals: &'a mut Signals,
@@ -54,16 +43,44 @@ struct Troubles {
 
 impl Watch<'_> {
     /// Follows the turn to its end.
-    pub(crate) async fn run(mut self, present: &mut dyn Present) -> Result<Exit, Failure> {
-        let mut fold = match self.awaited {
-            Awaited::Input(_) | Awaited::Goal => None,
-            Awaited::Turn(turn) => Some(TurnFold::new(turn)),
+    pub(crate) async fn run(self, present: &mut dyn Present) -> Result<Exit, Failure> {
+        let Self {
+            session,
+            events,
+            awaited,
+            signals,
+            goal,
+        } = self;
+        let turn = session.follow(events, awaited);
+        let mut following = Following {
+            session,
+            turn,
+            awaited,
+            goal,
         };
+        following.run(signals, present).await
+    }
+}
+
+/// A turn that is followed, and the one that is awaited now.
+struct Following<'a> {
+    session: &'a SessionHandle,
+    turn: TurnStream,
+    awaited: Awaited,
+    goal: bool,
+}
+
+impl Following<'_> {
+    async fn run(
+        &mut self,
+        signals: &mut Signals,
+        present: &mut dyn Present,
+    ) -> Result<Exit, Failure> {
         let mut troubles = Troubles::default();
         loop {
-            let event = tokio::select! {
-                event = self.events.next() => event?,
-                came = self.signals.next() => {
+            let (event, report) = tokio::select! {
+                next = self.turn.next() => next.map_err(|error| self.unfollowed(error))?,
+                came = signals.next() => {
                     self.on_signal(came, &mut troubles).await?;
                     continue;
                 }
@@ -73,22 +90,12 @@ impl Watch<'_> {
             {
                 self.on_closed_output(error, &mut troubles).await?;
             }
-            let fact = match event {
-                Event::Fact(fact) => fact,
-                Event::Ended(ended) => return Err(self.unfinished(&ended)),
-                Event::Live(_) | Event::Lagged { .. } => continue,
-            };
+            let Event::Fact(fact) = event else { continue };
             if let Fact::GoalEnded(_) = &fact.fact {
                 self.goal = false;
             }
-            if fold.is_none() && self.opens(&fact) {
-                fold = Some(TurnFold::new(TurnId(fact.seq.0)));
-            }
-            match &mut fold {
-                Some(turn) => {
-                    let Some(report) = turn.take(&fact) else {
-                        continue;
-                    };
+            match report {
+                Some(report) => {
                     let after = self.after(&report).await?;
                     let After::Turn = after else {
                         return finish(&report, &after, troubles, present);
@@ -99,22 +106,11 @@ impl Watch<'_> {
                         self.on_closed_output(error, &mut troubles).await?;
                     }
                     self.awaited = Awaited::Goal;
-                    fold = None;
+                    self.turn.await_next(self.awaited);
                 }
+                None if self.turn.has_begun() => {}
                 None => self.held(&fact, &troubles).await?,
             }
-        }
-    }
-
-    fn opens(&self, fact: &Recorded) -> bool {
-        match (&fact.fact, self.awaited) {
-            (Fact::TurnOpened(opened), Awaited::Input(input)) => {
-                opened.because == (Because::Opened { input })
-            }
-            (Fact::TurnOpened(opened), Awaited::Goal) => {
-                matches!(opened.because, Because::Goal { .. })
-            }
-            _ => false,
         }
     }
 
@@ -124,7 +120,7 @@ impl Watch<'_> {
             return Ok(After::Nothing);
         }
         // What a turn's end leads to is durable with it.
-        let facts = self.conversation.history(report.settled.seq, PAGE).await?;
+        let facts = self.session.history(report.settled.seq, PAGE).await?;
         for fact in facts {
             if let Fact::TurnOpened(_) = &fact.fact {
                 return Ok(After::Turn);
@@ -145,7 +141,7 @@ impl Watch<'_> {
         let waits = |exit: Exit, what: &str| {
             let words = format!(
                 "{what} before the prompt's turn began; the prompt waits: windlass resume {}",
-                self.conversation.id()
+                self.session.id()
             );
             Err(Failure::new(exit, words))
         };
@@ -175,10 +171,16 @@ impl Watch<'_> {
         let Awaited::Input(input) = self.awaited else {
             return Ok(false);
         };
-        let state = self.conversation.state().await;
-        let state = state.map_err(|ended| self.unfinished(&ended))?;
+        let state = self.session.state().await?;
         let waits = state.queue.iter().any(|queued| queued.id == input);
         Ok(waits && state.hold == Hold::Held)
+    }
+
+    fn unfollowed(&self, error: AwaitError) -> Failure {
+        match error {
+            AwaitError::Ended(ended) => self.unfinished(&ended),
+            error @ (AwaitError::Store(_) | AwaitError::NoTurn(_)) => error.into(),
+        }
     }
 
     /// The driver ended before the turn did.
@@ -186,7 +188,7 @@ impl Watch<'_> {
         let mut failure = Failure::from(ended);
         let more = format!(
             ". What was acknowledged is in the log, and the turn goes on with: windlass resume {}",
-            self.conversation.id()
+            self.session.id()
         );
         failure.message.push_str(&more);
         failure
@@ -215,7 +217,7 @@ impl Watch<'_> {
             Interrupter::Person => crate::command::me(),
             Interrupter::Shutdown | Interrupter::Deadline => Scope::system(words),
         };
-        let asked = self.conversation.interrupt(by, scope, words, StopWhen::Now);
+        let asked = self.session.interrupt(by, scope, words, StopWhen::Now);
         match asked.await {
             Ok(()) | Err(windlass_engine::SendError::Rejected(_)) => Ok(()),
             Err(error) => Err(error.into()),

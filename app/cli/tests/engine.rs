@@ -10,7 +10,7 @@ use windlass_engine::core::{
     Permissions, RequestOptions, Scope, Seq, SessionId, Settings, StopWhen, Timestamp, Window,
 };
 use windlass_engine::ports::{LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, ToolExecutor};
-use windlass_engine::{Config, Conversation, Engine, Event, Send, Start};
+use windlass_engine::{Config, Engine, Event, Send, SessionHandle, Start};
 use windlass_memory::MemoryStore;
 use windlass_testkit::clock::ManualClock;
 use windlass_testkit::provider::{ScriptedProvider, Step, call, calls, say, stall};
@@ -84,7 +84,7 @@ impl World {
         })
     }
 
-    async fn open(&self) -> Conversation {
+    async fn open(&self) -> SessionHandle {
         let start = Start::Either(self.opening());
         self.engine.open(&id(), &me(), start).await.unwrap()
     }
@@ -114,7 +114,7 @@ async fn a_turn_with_two_tools_settles_and_the_log_tells_it() {
     let world = World::new(script, vec![look, counter.tool()]);
     let conversation = world.open().await;
     let input = conversation.send(send("go")).await.unwrap();
-    let report = conversation.await_input(input).await.unwrap();
+    let report = conversation.outcome(input).await.unwrap();
     assert_eq!(report.outcome, Outcome::Completed);
     assert_eq!(report.answer, "done");
     assert_eq!(counter.total(), 1);
@@ -140,14 +140,14 @@ async fn an_interrupt_reaches_the_stream_and_the_next_turn_works() {
         .interrupt(Interrupter::Person, me(), "enough", StopWhen::Now)
         .await
         .unwrap();
-    let report = conversation.await_input(input).await.unwrap();
+    let report = conversation.outcome(input).await.unwrap();
     let interrupted = Outcome::Interrupted {
         by: Interrupter::Person,
         reason: "enough".into(),
     };
     assert_eq!(report.outcome, interrupted);
     let input = conversation.send(send("again")).await.unwrap();
-    let report = conversation.await_input(input).await.unwrap();
+    let report = conversation.outcome(input).await.unwrap();
     assert_eq!(report.answer, "second");
 }
 
@@ -156,10 +156,10 @@ async fn a_subscriber_from_any_cursor_sees_each_fact_once() {
     let world = World::new(vec![say("one"), say("two")], vec![]);
     let conversation = world.open().await;
     let input = conversation.send(send("a")).await.unwrap();
-    conversation.await_input(input).await.unwrap();
+    conversation.outcome(input).await.unwrap();
     let mut late = conversation.subscribe(Some(Seq(2)));
     let input = conversation.send(send("b")).await.unwrap();
-    let last = conversation.await_input(input).await.unwrap().settled.seq;
+    let last = conversation.outcome(input).await.unwrap().settled.seq;
     let mut seen = Vec::new();
     while seen.last() != Some(&last.0) {
         if let Event::Fact(fact) = late.next().await.unwrap() {
@@ -174,12 +174,12 @@ async fn a_session_reopened_after_close_goes_on_and_forgets_nothing() {
     let world = World::new(vec![say("one"), say("two")], vec![]);
     let conversation = world.open().await;
     let input = conversation.send(send("a")).await.unwrap();
-    conversation.await_input(input).await.unwrap();
+    conversation.outcome(input).await.unwrap();
     conversation.close().await;
     assert!(conversation.send(send("lost")).await.is_err());
     let again = world.open().await;
     let input = again.send(send("b")).await.unwrap();
-    assert_eq!(again.await_input(input).await.unwrap().answer, "two");
+    assert_eq!(again.outcome(input).await.unwrap().answer, "two");
     let prompt = world.provider.prompts().pop().unwrap();
     assert_eq!(prompt.items.len(), 3);
 }
@@ -195,7 +195,7 @@ async fn the_same_key_is_one_input() {
     let first = conversation.send(keyed()).await.unwrap();
     let second = conversation.send(keyed()).await.unwrap();
     assert_eq!(first, second);
-    conversation.await_input(first).await.unwrap();
+    conversation.outcome(first).await.unwrap();
     let log = conversation.history(Seq::ZERO, 100).await.unwrap();
     let queued =
         |fact: &&windlass_engine::core::Recorded| matches!(fact.fact, Fact::InputQueued(_));

@@ -18,7 +18,7 @@ use windlass_engine::ports::{
     LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Provider, ProviderCapabilities, ProviderError,
     SampleRequest, SampleStream,
 };
-use windlass_engine::{Config, Conversation, Engine, Send, Start};
+use windlass_engine::{Config, Engine, Send, SessionHandle, Start};
 use windlass_memory::MemoryStore;
 use windlass_route::{Fallback, Link};
 use windlass_testkit::clock::ManualClock;
@@ -74,7 +74,7 @@ fn engine(store: &Arc<dyn LogStore>, provider: Arc<dyn Provider>) -> Engine {
     Engine::new(ports, Config::default())
 }
 
-async fn open(engine: &Engine) -> Conversation {
+async fn open(engine: &Engine) -> SessionHandle {
     let settings = Settings {
         provider: "chain".into(),
         model: "m".into(),
@@ -144,7 +144,7 @@ async fn each_try_is_an_attempt_in_the_log_and_the_next_is_made_at_once() {
     let engine = engine(&store, chain([&first, &second]));
     let conversation = open(&engine).await;
     let input = conversation.send(send()).await.unwrap();
-    let report = conversation.await_input(input).await.unwrap();
+    let report = conversation.outcome(input).await.unwrap();
     assert_eq!(report.outcome, Outcome::Completed);
     let log = log(&store).await;
     let expected = [
@@ -193,7 +193,7 @@ fn a_process_that_takes_over_goes_on_at_the_next_provider() {
     let report = runtime().block_on(async {
         let engine = engine(&store, chain([&first, &second]));
         let conversation = open(&engine).await;
-        conversation.await_input(input).await.unwrap()
+        conversation.outcome(input).await.unwrap()
     });
     assert_eq!(report.outcome, Outcome::Completed);
     assert_eq!((first.1.asked().len(), second.1.asked().len()), (0, 1));

@@ -185,7 +185,7 @@ async fn a_session_goes_from_provider_to_provider_and_back() {
             .send(Send::new(me(), words.as_str()))
             .await
             .unwrap();
-        let report = conversation.await_input(input).await.unwrap();
+        let report = conversation.outcome(input).await.unwrap();
         assert_eq!(report.outcome, Outcome::Completed, "turn {turn}");
         assert_eq!(report.answer, format!("{words}: winch and two files"));
         assert_eq!(report.spent.samples, 2);

@@ -19,7 +19,7 @@ use windlass_engine::core::{
 use windlass_engine::ports::{
     LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Programs, ToolExecutor,
 };
-use windlass_engine::{Config, Conversation, Engine, Send, Start, TurnReport};
+use windlass_engine::{Config, Engine, Send, SessionHandle, Start, TurnReport};
 use windlass_ptclisp::PtcLisp;
 use windlass_testkit::Gate;
 use windlass_testkit::clock::ManualClock;
@@ -68,7 +68,7 @@ impl World {
         }
     }
 
-    async fn open(&self) -> Conversation {
+    async fn open(&self) -> SessionHandle {
         let settings = Settings {
             provider: "scripted".into(),
             model: "m".into(),
@@ -191,7 +191,7 @@ async fn paid() -> (World, TurnReport) {
         gate.open();
         world.observed(ended + 1).await;
     }
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     (world, report)
 }
 
@@ -234,7 +234,7 @@ async fn a_process_that_ends_at_any_fact_loses_no_call_and_repeats_none() {
         let world = World::new(PAYS, store, tools);
         let conversation = world.open().await;
         let turn = TurnId(log[opened].seq.0);
-        let report = soon(conversation.await_turn(turn)).await.unwrap();
+        let report = soon(conversation.outcome(turn)).await.unwrap();
         assert_eq!(report.outcome, Outcome::Completed, "after fact {upto}");
 
         let begun = |run: CallId| {

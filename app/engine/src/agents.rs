@@ -12,7 +12,7 @@ use windlass_ports::{LogStore, StoreError, StoreErrorKind};
 use crate::engine::Engine;
 use crate::error::SendError;
 use crate::load::load;
-use crate::reach::Stop;
+use crate::session::SessionCommand;
 
 /// How often a child is told to stop that cannot be told yet, and how long it waits in between.
 const TRIES: usize = 50;
@@ -106,14 +106,14 @@ async fn halted(engine: &Engine, child: &SessionId, key: &str) -> Result<bool, S
     if loaded.session.turn().is_none_or(|open| open.id != turn) {
         return Ok(true);
     }
-    let stop = Stop {
+    let stop = SessionCommand::Interrupt {
         by: Interrupter::Person,
-        reason: OVER,
+        reason: OVER.to_owned(),
         when: StopWhen::Now,
         turn: Some(turn),
     };
-    let reached = engine.reach(child, &scope).await.map_err(start)?;
-    match reached.interrupt(stop, scope, None).await {
+    let handle = engine.session(child, &scope).await.map_err(start)?;
+    match handle.execute(stop, scope, None).await {
         Ok(_) | Err(SendError::Waits { .. }) => Ok(true),
         Err(SendError::Rejected(Reject::Idle | Reject::Stopping | Reject::OtherTurn(_))) => {
             Ok(true)

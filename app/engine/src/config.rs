@@ -32,9 +32,9 @@ pub struct Config {
     /// How long a shutdown waits for its sessions to come to rest, in milliseconds. The hooks that
     /// hear of a session's end have no longer either, whatever their own timeouts say.
     pub shutdown_ms: u64,
-    /// How long a word to a session waits, in milliseconds, while another node drives it or nobody
-    /// can; see [`Reached`](crate::Reached).
-    pub reach_ms: u64,
+    /// Limit on the wait for a command's acknowledgement while another node drives the session, or no
+    /// node can, in milliseconds; see [`SessionHandle`](crate::SessionHandle).
+    pub remote_command_ms: u64,
 }
 
 impl Default for Config {
@@ -49,7 +49,7 @@ impl Default for Config {
             page: 1_000,
             snapshot_every: 1_000,
             shutdown_ms: 10_000,
-            reach_ms: 30_000,
+            remote_command_ms: 30_000,
         }
     }
 }

@@ -23,27 +23,26 @@ use windlass_core::{
     opened,
 };
 use windlass_ports::sync::{Mutex, MutexGuard};
-use windlass_ports::{CancelSource, Claimed, OutputKeeper, Ports, StoreError, StoreErrorKind};
+use windlass_ports::{CancelSource, Claimed, Ports, StoreError, StoreErrorKind};
 
 use crate::arguments::Checker;
-use crate::attached::Attached;
 use crate::bus::Bus;
 use crate::config::Config;
-use crate::conversation::Conversation;
 use crate::driver::{Command, Driver, Parts};
 use crate::error::{Ended, StartError};
 use crate::fork::whole;
 use crate::live::Passes;
 use crate::load::{Loaded, take_up};
-use crate::look::{self, Looked, Looks};
+use crate::look::{self, Looks, SessionInfo};
 use crate::orphans::{Errand, guard};
 use crate::peers::{Driven, Peers};
 use crate::program::Places;
+use crate::session::{DriverRef, SessionHandle};
 use crate::slot::{Link, Slot, Stay};
 use crate::stream::EventStream;
 
 pub use keeper::Takeover;
-pub use part::Parted;
+pub use part::HandOff;
 pub use recover::Recovered;
 
 /// How a session is opened.
@@ -82,15 +81,15 @@ pub(crate) struct Inner {
 }
 
 impl Engine {
-    /// An engine on these ports, which is alone on its store.
+    /// Creates an engine that has its store to itself.
     #[must_use]
     pub fn new(ports: Ports, config: Config) -> Self {
         Self::on(ports, config, None)
     }
 
-    /// An engine on these ports, whose store other nodes use too.
+    /// Creates an engine that shares its store with other nodes.
     #[must_use]
-    pub fn among(ports: Ports, config: Config, peers: Peers) -> Self {
+    pub fn with_cluster(ports: Ports, config: Config, peers: Peers) -> Self {
         Self::on(ports, config, Some(peers))
     }
 
@@ -109,11 +108,11 @@ impl Engine {
         }
     }
 
-    /// Opens a session, or attaches to it if it runs here already.
+    /// Opens a session here, or joins its driver if it runs here already. The handle is bound to that
+    /// driver. [`Engine::session`] returns a handle of a session that any node may drive.
     ///
-    /// A session that exists goes on where its log stands: what was running when its last process
-    /// ended is taken up by the rules of the core. A caller who goes away while it waits changes
-    /// nothing.
+    /// An existing session goes on where its log ends: the core's rules of recovery apply to all that
+    /// ran when its last process ended. A caller who stops waiting changes nothing.
     ///
     /// # Errors
     /// [`StartError`]: unknown (also when `scope` may not see it), existing, locked, corrupt,
@@ -123,18 +122,29 @@ impl Engine {
         id: &SessionId,
         scope: &Scope,
         start: Start,
-    ) -> Result<Conversation, StartError> {
+    ) -> Result<SessionHandle, StartError> {
+        let driver = self.drive(id, scope, start).await?;
+        Ok(SessionHandle::bound(self, scope, driver))
+    }
+
+    /// Opens a session here, or joins its driver.
+    pub(crate) async fn drive(
+        &self,
+        id: &SessionId,
+        scope: &Scope,
+        start: Start,
+    ) -> Result<DriverRef, StartError> {
         self.open_vetted(id, scope, start, false).await
     }
 
-    /// As [`Engine::open`]; with `vetted`, only if what the session had is here.
+    /// As [`Engine::drive`]; with `vetted`, only if what the session had is here.
     async fn open_vetted(
         &self,
         id: &SessionId,
         scope: &Scope,
         start: Start,
         vetted: bool,
-    ) -> Result<Conversation, StartError> {
+    ) -> Result<DriverRef, StartError> {
         let (engine, session, scope) = (self.clone(), id.clone(), scope.clone());
         // A task of its own: a caller who goes away must not leave a claim without a driver.
         let opening = async move { engine.open_whole(&session, &scope, start, vetted).await };
@@ -159,13 +169,13 @@ impl Engine {
     /// would be wider than its parent.
     pub async fn open_child(
         &self,
-        parent: &Conversation,
+        parent: &SessionHandle,
         call: CallId,
         id: &SessionId,
         opening: OpenSession,
-    ) -> Result<Conversation, StartError> {
-        let state = parent.state().await;
-        let state = state.map_err(|_| StartError::Child(Reject::NotRunning(call)))?;
+    ) -> Result<SessionHandle, StartError> {
+        let state = parent.decided().await;
+        let state = state.ok_or(StartError::Child(Reject::NotRunning(call)))?;
         let opening = child(&state, call, opening).map_err(StartError::Child)?;
         let scope = opening.owner.clone();
         self.open(id, &scope, Start::New(Box::new(opening))).await
@@ -186,7 +196,7 @@ impl Engine {
     /// node announces them. Messages lost between nodes are sent again and never make wrong text.
     ///
     /// All streams of a session share one task. The caller checks beforehand that the reader may see the
-    /// session: see [`Engine::look`]. A session whose first fact is not durable yet is known only here.
+    /// session: see [`Engine::lookup`]. A session whose first fact is not durable yet is known only here.
     #[must_use]
     pub fn subscribe(&self, id: &SessionId, after: Option<Seq>) -> EventStream {
         let (slot, subscribed) = self.inner.subscribe(id);
@@ -194,32 +204,33 @@ impl Engine {
         EventStream::of_session(slot, store, subscribed, after, self.inner.config.page)
     }
 
-    /// Whose session it is, and its first fact: without opening, claiming or changing anything.
+    /// Returns the owner and the first fact of a session, without opening, claiming or changing
+    /// anything.
     ///
-    /// What was looked up is known for a minute, or until it has to make room for others: a
-    /// session that was erased meanwhile may be answered for so long, see [`Engine::forget`].
+    /// The result is cached for a minute, or until others replace it: an erased session may be returned
+    /// for that long, see [`Engine::forget`].
     ///
     /// # Errors
     /// [`StartError::Unknown`] when there is none, when its first fact is not durable yet, or when
     /// `scope` may not see it; [`StartError::Misfit`] when its first fact opens no session; the
     /// store's errors.
-    pub async fn look(&self, id: &SessionId, scope: &Scope) -> Result<Looked, StartError> {
-        let looked = match self.inner.looks.find(id) {
-            Some(looked) => looked,
+    pub async fn lookup(&self, id: &SessionId, scope: &Scope) -> Result<SessionInfo, StartError> {
+        let info = match self.inner.looks.find(id) {
+            Some(info) => info,
             None => {
-                let looked = look::read(self.inner.ports.store.as_ref(), id).await?;
-                self.inner.looks.keep(id, &looked);
-                looked
+                let info = look::read(self.inner.ports.store.as_ref(), id).await?;
+                self.inner.looks.keep(id, &info);
+                info
             }
         };
-        if !scope.sees(&looked.owner) {
+        if !scope.sees(&info.owner) {
             return Err(StartError::Unknown(id.clone()));
         }
-        Ok(looked)
+        Ok(info)
     }
 
-    /// Tells the driver of a session that letters wait for it; answers whether there is one here. For
-    /// whoever hears [`Inbox::arrivals`](windlass_ports::Inbox::arrivals).
+    /// Notifies the driver of a session that remote commands wait for it, and returns true if it runs
+    /// here. Serves receivers of [`Inbox::arrivals`](windlass_ports::Inbox::arrivals).
     pub fn nudge(&self, id: &SessionId) -> bool {
         let link = self.inner.slots().get(id).and_then(|slot| slot.link());
         let Some(link) = link else { return false };
@@ -228,7 +239,7 @@ impl Engine {
         true
     }
 
-    /// Forgets what [`Engine::look`] knows of a session: to be called when it was erased.
+    /// Removes a session that was erased from the cache of [`Engine::lookup`].
     pub fn forget(&self, id: &SessionId) {
         self.inner.looks.forget(id);
     }
@@ -239,7 +250,7 @@ impl Engine {
         scope: &Scope,
         start: Start,
         vetted: bool,
-    ) -> Result<Conversation, StartError> {
+    ) -> Result<DriverRef, StartError> {
         loop {
             let slot = self.inner.slot(id);
             let _gate = slot.gate.lock().await;
@@ -265,16 +276,14 @@ impl Engine {
         scope: &Scope,
         start: Start,
         vetted: bool,
-    ) -> Result<Conversation, StartError> {
+    ) -> Result<DriverRef, StartError> {
         let ports = &self.inner.ports;
         if let Some(link) = slot.attach() {
-            let conversation = self.conversation(slot, link);
-            if let Ok(state) = conversation.state().await {
+            let driver = DriverRef::new(slot.clone(), link);
+            if let Ok(state) = driver.state().await {
                 return match start {
                     Start::New(_) => Err(StartError::Exists(slot.id.clone())),
-                    Start::Existing | Start::Either(_) if scope.sees(&state.owner) => {
-                        Ok(conversation)
-                    }
+                    Start::Existing | Start::Either(_) if scope.sees(&state.owner) => Ok(driver),
                     Start::Existing | Start::Either(_) => Err(StartError::Unknown(slot.id.clone())),
                 };
             }
@@ -375,7 +384,7 @@ impl Engine {
         })
     }
 
-    fn spawn(&self, slot: &Arc<Slot>, parts: Parts, driven: Option<Driven>) -> Conversation {
+    fn spawn(&self, slot: &Arc<Slot>, parts: Parts, driven: Option<Driven>) -> DriverRef {
         let (mailbox, commands) = mpsc::channel(self.inner.config.mailbox.max(1));
         let (bus, epoch, kill) = (parts.bus.clone(), parts.epoch, CancelSource::new());
         let link = Link {
@@ -413,18 +422,7 @@ impl Engine {
             drop(driven);
             slot.leave().await;
         });
-        self.conversation(slot, link)
-    }
-
-    /// A conversation over a link that was counted as a use.
-    fn conversation(&self, slot: &Arc<Slot>, link: Link) -> Conversation {
-        Conversation::new(
-            Attached::new(slot.clone(), link),
-            self.inner.ports.store.clone(),
-            OutputKeeper::new(self.inner.ports.blobs.clone(), slot.id.clone()),
-            slot.id.clone(),
-            self.inner.config.page,
-        )
+        DriverRef::new(slot.clone(), link)
     }
 
     /// Opens nothing more, asks every running turn to stop, and waits until each session is at

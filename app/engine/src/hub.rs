@@ -37,7 +37,7 @@ struct State {
     bus: Option<Bus>,
     /// The bus is a driver's.
     driven: bool,
-    subscribers: BTreeMap<u64, Arc<Subscriber>>,
+    subscribers: BTreeMap<u64, Subscriber>,
     /// Last name given to a subscriber or a follower.
     last: u64,
     follower: Option<Following>,
@@ -56,24 +56,30 @@ struct Following {
     task: AbortHandle,
 }
 
-/// Notices of a hub to one subscriber.
+/// One subscriber, with the notices that it has not taken yet.
 #[derive(Default)]
-pub(crate) struct Subscriber {
-    pending: Mutex<Pending>,
-    notify: Notify,
+struct Subscriber {
+    notify: Arc<Notify>,
+    pending: Pending,
 }
 
-/// Notices that the subscriber has not taken yet.
+/// Notices to a subscriber.
 #[derive(Default)]
 pub(crate) struct Pending {
     /// Next feed.
     pub(crate) feed: Option<Feed>,
-    /// Replacement of a bare feed of the same bus.
-    pub(crate) again: Option<Feed>,
     /// Events of drivers that came and went in between.
     pub(crate) missed: u64,
+    pub(crate) notices: Notices,
+}
+
+/// Notices that apply at once, to the present feed.
+#[derive(Default, Clone, Copy)]
+pub(crate) struct Notices {
     /// The subscriber must read the log itself: it is not followed, or the follower met an error.
     pub(crate) read: bool,
+    /// The live state is known by now, and another feed must replace a bare one.
+    pub(crate) again: bool,
 }
 
 /// Events of one bus from a moment on.
@@ -91,7 +97,8 @@ pub(crate) struct Feed {
 /// A new subscription.
 pub(crate) struct Subscribed {
     pub(crate) name: u64,
-    pub(crate) subscriber: Arc<Subscriber>,
+    /// Notified of each notice, see [`Hub::take`].
+    pub(crate) notify: Arc<Notify>,
     /// Position up to which the log precedes every event.
     pub(crate) from: Seq,
 }
@@ -115,50 +122,17 @@ impl Feed {
 }
 
 impl Subscriber {
-    fn pending(&self) -> MutexGuard<'_, Pending> {
-        self.pending.lock()
-    }
-
-    pub(crate) fn take(&self) -> Pending {
-        std::mem::take(&mut self.pending())
-    }
-
-    pub(crate) fn take_read(&self) -> bool {
-        std::mem::take(&mut self.pending().read)
-    }
-
-    pub(crate) fn take_again(&self) -> Option<Feed> {
-        self.pending().again.take()
-    }
-
-    /// Waits for a notice.
-    pub(crate) async fn notified(&self) {
-        self.notify.notified().await;
-    }
-
-    fn feed(&self, feed: Feed) {
-        let mut pending = self.pending();
-        pending.again = None;
-        if let Some(old) = pending.feed.replace(feed) {
-            pending.missed = pending.missed.saturating_add(old.events.len() as u64);
+    fn feed(&mut self, feed: Feed) {
+        self.pending.notices.again = false;
+        if let Some(old) = self.pending.feed.replace(feed) {
+            let missed = old.events.len() as u64;
+            self.pending.missed = self.pending.missed.saturating_add(missed);
         }
-        drop(pending);
         self.notify.notify_one();
     }
 
-    fn feed_again(&self, feed: Feed) {
-        let mut pending = self.pending();
-        // Replaces pending events. Only facts were pending for this subscriber.
-        match &mut pending.feed {
-            Some(waiting) => *waiting = feed,
-            None => pending.again = Some(feed),
-        }
-        drop(pending);
-        self.notify.notify_one();
-    }
-
-    fn read(&self) {
-        self.pending().read = true;
+    fn notify(&mut self, notice: impl FnOnce(&mut Notices)) {
+        notice(&mut self.pending.notices);
         self.notify.notify_one();
     }
 }
@@ -198,10 +172,8 @@ impl State {
             return;
         }
         for name in std::mem::take(&mut self.bare) {
-            if let Some(subscriber) = self.subscribers.get(&name).cloned()
-                && let Some(feed) = self.feed(name)
-            {
-                subscriber.feed_again(feed);
+            if let Some(subscriber) = self.subscribers.get_mut(&name) {
+                subscriber.notify(|notices| notices.again = true);
             }
         }
     }
@@ -209,13 +181,23 @@ impl State {
     /// Gives every subscriber a feed of another bus, and ends the one before it.
     fn turn_to(&mut self, bus: Bus) {
         let before = self.bus.replace(bus);
-        for (name, subscriber) in self.subscribers.clone() {
-            if let Some(feed) = self.feed(name) {
+        let names: Vec<u64> = self.subscribers.keys().copied().collect();
+        for name in names {
+            if let Some(feed) = self.feed(name)
+                && let Some(subscriber) = self.subscribers.get_mut(&name)
+            {
                 subscriber.feed(feed);
             }
         }
         if let Some(before) = before {
             before.end(Arc::new(Ended::Closed));
+        }
+    }
+
+    /// Has every subscriber read the log itself.
+    fn read(&mut self) {
+        for subscriber in self.subscribers.values_mut() {
+            subscriber.notify(|notices| notices.read = true);
         }
     }
 
@@ -238,17 +220,34 @@ impl Hub {
     /// Adds a subscriber. It receives all that is published from here on.
     pub(crate) fn subscribe(&self) -> Subscribed {
         let mut state = self.state();
-        let subscriber = Arc::new(Subscriber::default());
+        let mut subscriber = Subscriber::default();
         let name = state.name();
         if let Some(feed) = state.feed(name) {
             subscriber.feed(feed);
         }
-        state.subscribers.insert(name, subscriber.clone());
+        let notify = subscriber.notify.clone();
+        state.subscribers.insert(name, subscriber);
         Subscribed {
             name,
-            subscriber,
+            notify,
             from: state.seen,
         }
+    }
+
+    /// Takes all that is pending for a subscriber.
+    pub(crate) fn take(&self, name: u64) -> Pending {
+        let mut state = self.state();
+        let subscriber = state.subscribers.get_mut(&name);
+        subscriber.map_or_else(Pending::default, |one| std::mem::take(&mut one.pending))
+    }
+
+    /// Takes the notices that apply at once.
+    pub(crate) fn take_notices(&self, name: u64) -> Notices {
+        let mut state = self.state();
+        let subscriber = state.subscribers.get_mut(&name);
+        subscriber.map_or_else(Notices::default, |one| {
+            std::mem::take(&mut one.pending.notices)
+        })
     }
 
     /// Removes a subscriber. The last one ends the follower.
@@ -409,9 +408,7 @@ impl Hub {
 
     /// Has every subscriber read the log itself.
     pub(crate) fn trouble(&self) {
-        for subscriber in self.state().subscribers.values() {
-            subscriber.read();
-        }
+        self.state().read();
     }
 
     /// Removes a follower that has ended. Unless the hub ended it, subscribers need another.
@@ -419,9 +416,7 @@ impl Hub {
         let mut state = self.state();
         let is = |one: &mut Following| one.name == follower.0;
         if state.follower.take_if(is).is_some() {
-            for subscriber in state.subscribers.values() {
-                subscriber.read();
-            }
+            state.read();
         }
     }
 }

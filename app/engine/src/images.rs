@@ -4,7 +4,7 @@ use windlass_core::{Image, ImageMedia, Reject};
 use windlass_ports::{BlobError, BlobErrorKind, OutputKeeper};
 
 use crate::error::SendError;
-use crate::send::Send;
+use crate::session::Send;
 
 /// Keeps the images of an input, and says how the log names them. The same bytes twice are kept
 /// once; what an input that is then refused has shown stays, and nothing names it.

@@ -18,14 +18,14 @@ const LASTS: Duration = Duration::from_secs(60);
 
 /// A session that was looked at.
 #[derive(Debug, Clone)]
-pub struct Looked {
+pub struct SessionInfo {
     /// Whose it is.
     pub owner: Arc<Scope>,
     /// Its first fact, a [`Fact::SessionOpened`].
     pub first: Arc<Recorded>,
 }
 
-impl Looked {
+impl SessionInfo {
     /// What the session was opened with; its settings may have changed since.
     #[must_use]
     pub fn opened(&self) -> Option<&SessionOpened> {
@@ -64,7 +64,7 @@ impl Looked {
 }
 
 /// Reads a session's first fact.
-pub(crate) async fn read(store: &dyn LogStore, id: &SessionId) -> Result<Looked, StartError> {
+pub(crate) async fn read(store: &dyn LogStore, id: &SessionId) -> Result<SessionInfo, StartError> {
     let facts = match store.read(id, Seq::ZERO, 1).await {
         Ok(facts) => facts,
         Err(error) if error.kind == StoreErrorKind::Unknown => Vec::new(),
@@ -78,7 +78,7 @@ pub(crate) async fn read(store: &dyn LogStore, id: &SessionId) -> Result<Looked,
         misfit,
     };
     let session = opened(&first).map_err(misfit)?;
-    Ok(Looked {
+    Ok(SessionInfo {
         owner: session.owner,
         first: Arc::new(first),
     })
@@ -90,26 +90,26 @@ pub(crate) struct Looks(Mutex<Halves>);
 
 #[derive(Default)]
 struct Halves {
-    new: HashMap<SessionId, (Instant, Looked)>,
-    old: HashMap<SessionId, (Instant, Looked)>,
+    new: HashMap<SessionId, (Instant, SessionInfo)>,
+    old: HashMap<SessionId, (Instant, SessionInfo)>,
 }
 
 impl Looks {
-    pub(crate) fn find(&self, id: &SessionId) -> Option<Looked> {
+    pub(crate) fn find(&self, id: &SessionId) -> Option<SessionInfo> {
         let mut halves = self.0.lock();
-        if let Some((at, looked)) = halves.new.get(id) {
-            return (at.elapsed() < LASTS).then(|| looked.clone());
+        if let Some((at, info)) = halves.new.get(id) {
+            return (at.elapsed() < LASTS).then(|| info.clone());
         }
-        let (at, looked) = halves.old.remove(id)?;
+        let (at, info) = halves.old.remove(id)?;
         if at.elapsed() >= LASTS {
             return None;
         }
-        halves.put(id, at, &looked);
-        Some(looked)
+        halves.put(id, at, &info);
+        Some(info)
     }
 
-    pub(crate) fn keep(&self, id: &SessionId, looked: &Looked) {
-        self.0.lock().put(id, Instant::now(), looked);
+    pub(crate) fn keep(&self, id: &SessionId, info: &SessionInfo) {
+        self.0.lock().put(id, Instant::now(), info);
     }
 
     pub(crate) fn forget(&self, id: &SessionId) {
@@ -120,10 +120,10 @@ impl Looks {
 }
 
 impl Halves {
-    fn put(&mut self, id: &SessionId, at: Instant, looked: &Looked) {
+    fn put(&mut self, id: &SessionId, at: Instant, info: &SessionInfo) {
         if self.new.len() >= HALF && !self.new.contains_key(id) {
             self.old = std::mem::take(&mut self.new);
         }
-        self.new.insert(id.clone(), (at, looked.clone()));
+        self.new.insert(id.clone(), (at, info.clone()));
     }
 }

@@ -31,7 +31,7 @@ impl Engine {
     /// these were.
     ///
     /// An agent that is driven is stopped by its driver, on whichever node, also when it is taken up
-    /// by [`Engine::recover`] or [`Engine::keep`]. This is for an engine that takes up nothing by
+    /// by [`Engine::recover`] or [`Engine::adopt`]. This is for an engine that takes up nothing by
     /// itself. It looks at the 256 first sessions with something left to do that are named after
     /// this one; those of a session whose name is too long for that are found by the others alone.
     ///
@@ -52,13 +52,13 @@ impl Engine {
         let named = ids.take_while(|id| id.as_str().starts_with(&prefix));
         let mut stopped = 0;
         for id in named {
-            let looked = match self.look(&id, &Scope::system(OVER)).await {
-                Ok(looked) => looked,
+            let info = match self.lookup(&id, &Scope::system(OVER)).await {
+                Ok(info) => info,
                 // It was erased meanwhile, or says itself what is wrong with it.
                 Err(StartError::Store(error)) => return Err(error),
                 Err(_) => continue,
             };
-            let lineage = looked.opened().map(|opened| &opened.lineage);
+            let lineage = info.opened().map(|opened| &opened.lineage);
             let errand = lineage.and_then(|lineage| Errand::named(&id, lineage));
             let Some(errand) = errand.filter(|errand| errand.of == *of) else {
                 continue;

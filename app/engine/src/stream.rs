@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{Stream, unfold};
+use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
 use windlass_core::{Recorded, Seq, SessionId};
 use windlass_ports::{LogStore, StoreError, StoreErrorKind};
@@ -16,7 +17,7 @@ use windlass_ports::{LogStore, StoreError, StoreErrorKind};
 use crate::bus::Bus;
 use crate::event::Event;
 use crate::follower;
-use crate::hub::{Feed, Subscribed, Subscriber};
+use crate::hub::{Feed, Notices, Subscribed};
 use crate::published::LiveBatch;
 use crate::slot::Slot;
 
@@ -67,7 +68,7 @@ enum Source {
 struct Membership {
     slot: Arc<Slot>,
     name: u64,
-    subscriber: Arc<Subscriber>,
+    notify: Arc<Notify>,
 }
 
 /// Use of live events. Facts are always used.
@@ -96,7 +97,7 @@ impl EventStream {
         let source = Source::Session(Membership {
             slot,
             name: subscribed.name,
-            subscriber: subscribed.subscriber,
+            notify: subscribed.notify,
         });
         let mut stream = Self::new(session, store, source, page);
         (stream.cursor, stream.behind) = (after, subscribed.from);
@@ -219,14 +220,34 @@ impl EventStream {
         let Source::Session(member) = &self.source else {
             return None;
         };
-        let pending = member.subscriber.take();
+        let pending = member.slot.hub.take(member.name);
         if let Some(feed) = pending.feed {
             self.receive_from(feed);
         }
-        if pending.read {
-            self.read_again();
-        }
+        self.apply(pending.notices);
         (pending.missed > 0).then_some(pending.missed)
+    }
+
+    fn apply(&mut self, notices: Notices) {
+        if notices.read {
+            self.reads = true;
+            self.read = true;
+            self.followed = false;
+        }
+        if notices.again {
+            self.feed_again();
+        }
+    }
+
+    /// Replaces the feed by one of the present moment.
+    fn feed_again(&mut self) {
+        let feed = match &self.source {
+            Source::Driver => self.feed.as_ref().map(|feed| Feed::of(&feed.bus)),
+            Source::Session(member) => member.slot.hub.feed_again(member.name),
+        };
+        if let Some(feed) = feed {
+            self.receive_from(feed);
+        }
     }
 
     fn receive_from(&mut self, feed: Feed) {
@@ -235,12 +256,6 @@ impl EventStream {
         self.takes = if feed.bare { Takes::Bare } else { Takes::All };
         self.streamed = false;
         self.feed = Some(feed);
-    }
-
-    fn read_again(&mut self) {
-        self.reads = true;
-        self.read = true;
-        self.followed = false;
     }
 
     /// Returns the cursor. A stream from the present on begins at the log's end; any other cursor must
@@ -318,7 +333,9 @@ impl EventStream {
             biased;
             event = feed.events.recv() => event,
             () = notified(&self.source) => {
-                self.update();
+                if let Source::Session(member) = &self.source {
+                    self.apply(member.slot.hub.take_notices(member.name));
+                }
                 return None;
             }
         };
@@ -354,23 +371,6 @@ impl EventStream {
         }
     }
 
-    /// Applies a notice of the hub that arrived while the feed goes on.
-    fn update(&mut self) {
-        let Source::Session(member) = &self.source else {
-            return;
-        };
-        let (read, again) = (
-            member.subscriber.take_read(),
-            member.subscriber.take_again(),
-        );
-        if read {
-            self.read_again();
-        }
-        if let Some(feed) = again {
-            self.receive_from(feed);
-        }
-    }
-
     /// Returns live events unless they are older than facts that were returned.
     fn stream(&mut self, cursor: Seq, live: LiveBatch) -> Option<Event> {
         match self.takes {
@@ -396,15 +396,7 @@ impl EventStream {
             return;
         }
         match self.takes {
-            Takes::Ahead => {
-                let feed = match &self.source {
-                    Source::Driver => self.feed.as_ref().map(|feed| Feed::of(&feed.bus)),
-                    Source::Session(member) => member.slot.hub.feed_again(member.name),
-                };
-                if let Some(feed) = feed {
-                    self.receive_from(feed);
-                }
-            }
+            Takes::Ahead => self.feed_again(),
             Takes::Lagging => self.takes = Takes::All,
             Takes::All | Takes::Bare => {}
         }
@@ -448,7 +440,7 @@ impl Drop for Membership {
 async fn notified(source: &Source) {
     match source {
         Source::Driver => pending().await,
-        Source::Session(member) => member.subscriber.notified().await,
+        Source::Session(member) => member.notify.notified().await,
     }
 }
 

@@ -17,7 +17,7 @@ use windlass_engine::ports::{
     SessionHead, StoreCapabilities, StoreError, StoreErrorKind, ToolExecutor as _, Verified,
 };
 use windlass_engine::{
-    Config, Conversation, Ended, Engine, Event, Send, SendError, Start, StartError,
+    Config, Ended, Engine, Event, Send, SendError, SessionHandle, Start, StartError,
 };
 use windlass_testkit::Gate;
 use windlass_testkit::clock::ManualClock;
@@ -106,7 +106,7 @@ fn failing_at(kind: &'static str, error: fn() -> StoreErrorKind) -> MockStore {
 }
 
 struct World {
-    conversation: Conversation,
+    conversation: SessionHandle,
     counter: CounterTool,
     /// The model answers only after this.
     answers: Gate,
@@ -158,7 +158,7 @@ async fn open(
     store: Arc<dyn LogStore>,
     provider: ScriptedProvider,
     counter: &CounterTool,
-) -> Result<Conversation, StartError> {
+) -> Result<SessionHandle, StartError> {
     let (tools, settings) = settings(counter);
     let ports = Ports {
         provider: Arc::new(provider),

@@ -222,7 +222,7 @@ async fn turns(store: &Shelf, snapshot_every: u64, turns: usize) -> usize {
     let conversation = engine.open(&id(), &me(), start()).await.unwrap();
     for _ in 0..turns {
         let input = conversation.send(Send::new(me(), "hello")).await.unwrap();
-        conversation.await_input(input).await.unwrap();
+        conversation.outcome(input).await.unwrap();
     }
     drop(conversation);
     assert!(engine.shutdown("the test is over").await.is_empty());

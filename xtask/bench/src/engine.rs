@@ -8,7 +8,7 @@ use windlass_core::{
     Delta, Fact, Item, Limits, Lineage, Mode, ObservationStatus, OpenSession, Outcome, Permissions,
     RequestOptions, Scope, SessionId, Settings, Strategy, Widening, Window,
 };
-use windlass_engine::{Config, Conversation, Engine, Event, EventStream, LiveKind, Send, Start};
+use windlass_engine::{Config, Engine, Event, EventStream, LiveKind, Send, SessionHandle, Start};
 use windlass_memory::MemoryStore;
 use windlass_ports::{LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Provider};
 
@@ -115,7 +115,7 @@ impl Contender {
         let start = Start::New(Box::new(opening));
         let conversation = self.open(session, start).await?;
         let input = conversation.send(Send::new(scope(), PROMPT)).await?;
-        let report = conversation.await_input(input).await?;
+        let report = conversation.outcome(input).await?;
         let outcome = report.outcome;
         anyhow::ensure!(
             outcome == Outcome::Completed,
@@ -141,7 +141,7 @@ impl Contender {
         Ok(told)
     }
 
-    async fn open(&self, session: &str, start: Start) -> anyhow::Result<Conversation> {
+    async fn open(&self, session: &str, start: Start) -> anyhow::Result<SessionHandle> {
         let store = match &self.keep {
             Keep::Nothing => Arc::new(MemoryStore::new()),
             Keep::In(store) => store.clone(),
@@ -166,7 +166,7 @@ impl Contender {
     }
 }
 
-async fn say(conversation: &Conversation, on_text: OnText<'_>) -> anyhow::Result<Told> {
+async fn say(conversation: &SessionHandle, on_text: OnText<'_>) -> anyhow::Result<Told> {
     let mut events = conversation.subscribe(None);
     conversation
         .send(Send::new(scope(), PROMPT))

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use windlass_engine::core::{
     ContextPart, Delivery, Goal, Phase, Seq, Session, Settings, TurnId, View,
 };
-use windlass_engine::{Conversation, Event, Send, TurnReport};
+use windlass_engine::{Awaited, Event, Send, SessionHandle, TurnReport};
 
 use super::turn::Task;
 use crate::exit::{Exit, Failure};
 use crate::present::Present;
 use crate::signals::Signals;
-use crate::watch::{Awaited, Watch};
+use crate::watch::Watch;
 use crate::wiring;
 
 /// A session that is open, and what is to be done in it.
 pub(super) struct Follow<'a> {
     pub(super) task: &'a Task,
-    pub(super) conversation: &'a Conversation,
+    pub(super) session: &'a SessionHandle,
     /// What turns that open from now on are run with.
     pub(super) settings: &'a Settings,
     /// The session as its log said, if it existed.
@@ -35,10 +35,10 @@ impl Follow<'_> {
         signals: &mut Signals,
         present: &mut dyn Present,
     ) -> Result<Exit, Failure> {
-        let conversation = self.conversation;
+        let session = self.session;
         if self.recorded.is_some() {
             let widening = wiring::widening(&self.task.shape);
-            conversation
+            session
                 .configure(self.settings.clone(), super::me(), widening)
                 .await?;
         }
@@ -52,8 +52,8 @@ impl Follow<'_> {
                     Some(_) => None,
                     None => Some(Seq::ZERO),
                 };
-                let events = conversation.subscribe(from);
-                let sent = conversation.send(Send {
+                let events = session.subscribe(from);
+                let sent = session.send(Send {
                     scope: super::me(),
                     text,
                     delivery: Delivery::Turn,
@@ -64,16 +64,16 @@ impl Follow<'_> {
                 });
                 (Awaited::Input(sent.await?), events)
             }
-            None => match unfinished(conversation).await? {
+            None => match unfinished(session).await? {
                 Some(turn) => {
                     let before = Seq(turn.0.saturating_sub(1));
-                    (Awaited::Turn(turn), conversation.subscribe(Some(before)))
+                    (Awaited::Turn(turn), session.subscribe(Some(before)))
                 }
-                None => return last(conversation, present).await,
+                None => return last(session, present).await,
             },
         };
         let watch = Watch {
-            conversation,
+            session,
             events,
             awaited,
             signals,
@@ -91,39 +91,38 @@ impl Follow<'_> {
         });
         let sets = goal.is_some();
         if sets || asked.no_goal {
-            self.conversation.set_goal(goal, super::me()).await?;
+            self.session.set_goal(goal, super::me()).await?;
         }
         Ok(sets)
     }
 }
 
 /// The turn that runs, or that begins now because an input waited.
-async fn unfinished(conversation: &Conversation) -> Result<Option<TurnId>, Failure> {
-    let ended = |ended: Arc<windlass_engine::Ended>| Failure::from(&*ended);
-    let state = conversation.state().await.map_err(ended)?;
+async fn unfinished(session: &SessionHandle) -> Result<Option<TurnId>, Failure> {
+    let state = session.state().await?;
     if let Phase::Turning(turn) = &state.phase {
         return Ok(Some(turn.id));
     }
     if state.queue.is_empty() {
         return Ok(None);
     }
-    conversation.go_on().await?;
-    let state = conversation.state().await.map_err(ended)?;
+    session.resume().await?;
+    let state = session.state().await?;
     Ok(state.turn().map(|turn| turn.id))
 }
 
 /// Nothing is left to do: the last turn's end is shown again.
 ///
 /// That end may have been decided a moment ago, so the log is waited for.
-async fn last(conversation: &Conversation, present: &mut dyn Present) -> Result<Exit, Failure> {
-    conversation
+async fn last(session: &SessionHandle, present: &mut dyn Present) -> Result<Exit, Failure> {
+    session
         .flush()
         .await
         .map_err(|ended| Failure::from(&*ended))?;
     let mut after = Seq::ZERO;
     let (mut view, mut report) = (View::default(), None);
     loop {
-        let facts = conversation.history(after, 1_000).await?;
+        let facts = session.history(after, 1_000).await?;
         let Some(end) = facts.last().map(|fact| fact.seq) else {
             break;
         };
@@ -135,7 +134,7 @@ async fn last(conversation: &Conversation, present: &mut dyn Present) -> Result<
     let Some(report) = report else {
         return Err(Failure::usage(format!(
             "session {} has no turn yet: give it a prompt",
-            conversation.id()
+            session.id()
         )));
     };
     present

@@ -6,7 +6,7 @@ use windlass_engine::core::{
     Interrupter, Lineage, OpenSession, Scope, Session, SessionId, Settings, StopWhen,
 };
 use windlass_engine::ports::{Clock as _, LogStore, StoreErrorKind, ToolExecutor as _};
-use windlass_engine::{Conversation, Start, StartError};
+use windlass_engine::{SessionHandle, Start, StartError};
 
 use super::follow::Follow;
 use super::{prompt, remark};
@@ -109,7 +109,7 @@ async fn attempt(
             lineage: Lineage::Root,
         })),
     };
-    let conversation = rig.engine.open(id, &super::me(), start).await?;
+    let handle = rig.engine.open(id, &super::me(), start).await?;
     announce(task, id, &rig, recorded.is_some());
     remark::on_tools_that_no_program_calls(&rig.settings);
     if let Some(session) = &recorded {
@@ -118,7 +118,7 @@ async fn attempt(
     }
     let follow = Follow {
         task,
-        conversation: &conversation,
+        session: &handle,
         settings: &rig.settings,
         recorded: recorded.as_ref(),
         images,
@@ -129,7 +129,7 @@ async fn attempt(
     };
     let exit = follow.run(prompt, &mut signals, present).await;
     // Let go in any case, so that the next command finds the session free.
-    close(&conversation, &mut signals, &exit).await;
+    close(&handle, &mut signals, &exit).await;
     if rig.settings.tools.iter().any(|tool| tool.agent.is_some()) {
         remark::on_unfinished_agents(store.as_ref(), id).await;
     }
@@ -176,14 +176,14 @@ fn check(task: &Task, settings: &Settings, recorded: Option<&Session>) -> Result
 
 /// Lets the session go. Hooks may have a word at its end; whoever sends a signal does not wait for
 /// them.
-async fn close(conversation: &Conversation, signals: &mut Signals, exit: &Result<Exit, Failure>) {
+async fn close(session: &SessionHandle, signals: &mut Signals, exit: &Result<Exit, Failure>) {
     let exit = match exit {
         Ok(exit) => *exit,
         Err(failure) => {
             // Nobody watches any more: what may still run is not left to run on.
             let words = "the command that watched this turn failed";
             let scope = Scope::system(words);
-            let asked = conversation.interrupt(Interrupter::Shutdown, scope, words, StopWhen::Now);
+            let asked = session.interrupt(Interrupter::Shutdown, scope, words, StopWhen::Now);
             let _ = asked.await;
             failure.exit
         }
@@ -203,7 +203,7 @@ async fn close(conversation: &Conversation, signals: &mut Signals, exit: &Result
         }
     };
     tokio::select! {
-        () = conversation.close() => {}
+        () = session.close() => {}
         () = patience => {}
     }
 }

@@ -127,7 +127,7 @@ async fn everyone_sees_the_same(place: &Place, every: usize) {
         for gate in &gates[joins..] {
             gate.open();
         }
-        soon(conversation.await_input(input)).await.unwrap();
+        soon(conversation.outcome(input)).await.unwrap();
         let log = nodes[0].log(&session).await;
         for one in &mut seen {
             soon(one.until_settled()).await;
@@ -193,7 +193,7 @@ async fn what_is_lost_between_nodes_is_told_anew_and_makes_no_wrong_text() {
             soon(seen.until_said(so_far)).await;
             gate.open();
         }
-        soon(conversation.await_input(input)).await.unwrap();
+        soon(conversation.outcome(input)).await.unwrap();
         soon(seen.until_settled()).await;
         seen.is_right(&driving.log(&session).await);
         conversation.close().await;
@@ -229,7 +229,7 @@ async fn another_node_takes_over_in_the_middle_of_an_answer() {
         // The first does not know it yet, and goes on.
         one.gates[cut..].iter().for_each(Gate::open);
         other.gates.iter().for_each(Gate::open);
-        soon(taken.await_input(input)).await.unwrap();
+        soon(taken.outcome(input)).await.unwrap();
         let log = nodes[0].log(&session).await;
         for seen in &mut seen {
             soon(seen.until_settled()).await;
@@ -263,7 +263,7 @@ async fn a_long_answer_reaches_one_who_joins_late_in_pieces() {
     let mut there = Seen::new(other.subscribe(&session, None));
     soon(there.until_said(std::slice::from_ref(&text))).await;
     gate.open();
-    soon(conversation.await_input(input)).await.unwrap();
+    soon(conversation.outcome(input)).await.unwrap();
     soon(there.until_settled()).await;
     there.is_right(&driving.log(&session).await);
     assert_eq!(
@@ -297,7 +297,7 @@ async fn reports_of_calls_are_seen_on_other_nodes_and_the_last_one_by_who_joins(
         assert_eq!(one.reports, ["last"]);
     }
     gate.open();
-    soon(conversation.await_input(input)).await.unwrap();
+    soon(conversation.outcome(input)).await.unwrap();
     soon(seen.until_settled()).await;
     seen.is_right(&driving.log(&session).await);
     assert_eq!(seen.reports.last().map(String::as_str), Some("last"));

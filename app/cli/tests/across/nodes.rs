@@ -208,7 +208,7 @@ impl Node {
             tenant: None,
             load: Load::new(100),
         };
-        Engine::among(ports, Config::default(), peers)
+        Engine::with_cluster(ports, Config::default(), peers)
     }
 
     pub(crate) async fn log(&self, session: &SessionId) -> Vec<Recorded> {

@@ -150,7 +150,7 @@ async fn a_node_that_parts_takes_up_none_and_what_it_lets_go_is_taken_at_once() 
     a.begin(["s", "t"].into_iter().map(str::to_owned)).await;
     until(|| provider.asked().len() == 2).await;
     let over = Instant::now();
-    let parted = a.engine.part(0, "a new version").await;
+    let parted = a.engine.hand_off(0, "a new version").await;
     assert_eq!(
         (parted.rested + parted.dropped.len(), a.load.driven()),
         (2, 0)
@@ -175,7 +175,7 @@ async fn a_session_whose_tools_are_elsewhere_or_whose_tenant_is_is_left_alone() 
     until(|| provider.asked().len() == 1).await;
     let lacks = a.beside_with(10, no_tools(), None);
     let foreign = a.beside_with(10, tools.clone(), Some("another"));
-    a.engine.part(0, "it goes").await;
+    a.engine.hand_off(0, "it goes").await;
     sleep(ms(120_000)).await;
     assert_eq!(lacks.log("s").await.len(), a.log("s").await.len());
     assert_eq!((lacks.load.driven(), foreign.load.driven()), (0, 0));

@@ -12,7 +12,7 @@ use windlass_engine::core::{
 use windlass_engine::ports::{
     LogStore as _, NoBlobs, NoHooks, NobodyAsked, Ports, ToolExecutor as _,
 };
-use windlass_engine::{Config, Conversation, Engine, Load, Peers, Send, Start, Takeover};
+use windlass_engine::{Config, Engine, Load, Peers, Send, SessionHandle, Start, Takeover};
 use windlass_memory::MemoryStore;
 use windlass_testkit::provider::ScriptedProvider;
 use windlass_testkit::tools::ScriptedTools;
@@ -78,8 +78,8 @@ impl Node {
             tenant: tenant.map(str::to_owned),
             load: load.clone(),
         };
-        let engine = Engine::among(ports, Config::default(), peers);
-        engine.keep(Takeover::default());
+        let engine = Engine::with_cluster(ports, Config::default(), peers);
+        engine.adopt(Takeover::default());
         Self {
             engine,
             store,
@@ -89,7 +89,7 @@ impl Node {
         }
     }
 
-    pub(crate) async fn open(&self, name: &str) -> Conversation {
+    pub(crate) async fn open(&self, name: &str) -> SessionHandle {
         let settings = Settings {
             provider: "scripted".into(),
             model: "m".into(),

@@ -61,7 +61,7 @@ pub(crate) async fn run(case: &Case, answers: &[Step], effect: EffectClass) -> T
     }));
     let conversation = engine.open(&session, &me, start).await.unwrap();
     let input = conversation.send(Send::new(me, "Do the task")).await;
-    let report = conversation.await_input(input.unwrap()).await.unwrap();
+    let report = conversation.outcome(input.unwrap()).await.unwrap();
     drop(conversation);
     assert!(engine.shutdown("the turn is over").await.is_empty());
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use windlass_core::Reject;
 use windlass_core::machine::{
-    Event, Fault, RemoteBody, RemoteCommand, RemoteId, RemoteOutcome, RemoteRefusal, Reply,
+    self, Event, Fault, RemoteBody, RemoteId, RemoteOutcome, RemoteRefusal, Reply,
 };
 use windlass_ports::{
     InboxError, InboxErrorKind, KeptReader, LetterId, StoreError, StoreErrorKind,
@@ -18,8 +18,8 @@ use windlass_ports::{
 use self::reading::{Access, Found, Read, Written, find, write};
 use super::{Driver, Parts};
 use crate::error::{Ended, SendError};
-use crate::reach::keyed;
-use crate::reach::letter::{Answered, Became, Note, Refusal};
+use crate::session::keyed;
+use crate::session::remote::{Acknowledgement, Execution, Rejection, RemoteCommand};
 
 /// Bytes of what is kept beside commands that are read at a time.
 const BATCH_BYTES: u64 = 16 * 1024 * 1024;
@@ -136,14 +136,14 @@ impl Driver {
         for (letter, read) in found.letters {
             let body = self.remote_body(read);
             let id = remote_id(&letter);
-            self.hand_over(Event::Remote(RemoteCommand { id, body }));
+            self.hand_over(Event::Remote(machine::RemoteCommand { id, body }));
         }
     }
 
     fn remote_body(&mut self, read: Read) -> RemoteBody {
         match read {
             Read::Said(note, said) => {
-                let Note {
+                let RemoteCommand {
                     key, scope, until, ..
                 } = *note;
                 let said = keyed(&key, said.input(scope.clone()));
@@ -171,25 +171,25 @@ fn remote_id(letter: &LetterId) -> RemoteId {
 /// The text of a reply.
 fn written(reply: Reply) -> Result<Written, Ended> {
     let became = match reply.outcome {
-        RemoteOutcome::Accepted { first, last } => Became::Accepted { first, last },
-        RemoteOutcome::Refused(refusal) => Became::Refused(refused(refusal)),
+        RemoteOutcome::Accepted { first, last } => Execution::Accepted { first, last },
+        RemoteOutcome::Refused(refusal) => Execution::Refused(rejected(refusal)),
     };
     let defect = |error: &dyn std::fmt::Display| Ended::Defect(format!("a reply: {error}"));
     let letter = LetterId::new(&reply.id.0).map_err(|error| defect(&error))?;
-    let bytes = Answered::new(became).write();
+    let bytes = Acknowledgement::new(became).write();
     let bytes = bytes.map_err(|error| defect(&error))?;
     Ok(Written { letter, bytes })
 }
 
-fn refused(refusal: RemoteRefusal) -> Refusal {
+fn rejected(refusal: RemoteRefusal) -> Rejection {
     match refusal {
         RemoteRefusal::Rejected(reject) => {
             if let Reject::Defect(defect) = &reject {
                 tracing::error!(%defect, "a letter is refused");
             }
-            Refusal::Rejected(reject)
+            Rejection::Rejected(reject)
         }
-        RemoteRefusal::Late { until } => Refusal::Late { until },
+        RemoteRefusal::Late { until } => Rejection::Late { until },
         RemoteRefusal::Invalid(fault) => fault.into(),
     }
 }

@@ -20,9 +20,8 @@ use crate::agents::{self, Prompted};
 use crate::engine::Engine;
 use crate::error::{SendError, StartError};
 use crate::event::Event;
-use crate::reach::Reached;
 use crate::report::{TurnFold, TurnReport};
-use crate::send::Send;
+use crate::session::{Send, SessionHandle};
 use crate::size::Size;
 
 /// How often it looks whether somebody drives the child, who may be another node.
@@ -221,9 +220,9 @@ impl AgentEffect {
         let scope = opening.owner.clone();
         let lineage = opening.lineage.clone();
         for _ in 0..TRIES {
-            match self.engine.look(&self.child, &scope).await {
-                Ok(looked) => {
-                    let ours = looked.opened().map(|opened| &opened.lineage) == Some(&lineage);
+            match self.engine.lookup(&self.child, &scope).await {
+                Ok(info) => {
+                    let ours = info.opened().map(|opened| &opened.lineage) == Some(&lineage);
                     return match ours {
                         true => Ok(()),
                         false => Err(before(&"its name is taken by another session")),
@@ -260,26 +259,26 @@ impl AgentEffect {
         if halt.is_cancelled() && self.attempt == 1 {
             return Lost::Before("it was stopped before it began".to_owned());
         }
-        let mut held: Option<Reached> = None;
+        let mut held: Option<SessionHandle> = None;
         let mut said = false;
         loop {
-            let here = held.as_ref().is_some_and(Reached::is_here);
+            let here = held.as_ref().is_some_and(SessionHandle::is_driven_here);
             if !here {
-                match self.engine.reach(&self.child, &scope).await {
-                    Ok(reached) => held = Some(reached),
+                match self.engine.session(&self.child, &scope).await {
+                    Ok(handle) => held = Some(handle),
                     Err(error) if said => {
                         tracing::warn!(session = %self.child, %error, "nobody drives an agent here");
                     }
                     Err(error) => return self.unsaid(error.to_string()),
                 }
             }
-            if let (Some(reached), false) = (&held, said) {
+            if let (Some(handle), false) = (&held, said) {
                 let send = Send {
                     key: Some(agents::prompt_key(&self.idempotency_key)),
                     dry_run: self.dry_run,
                     ..Send::new(scope.clone(), prompt.clone())
                 };
-                match reached.send(send).await {
+                match handle.send(send).await {
                     Ok(_)
                     | Err(SendError::Rejected(Reject::Duplicate(_)) | SendError::Waits { .. }) => {
                         said = true;

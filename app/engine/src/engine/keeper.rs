@@ -86,7 +86,7 @@ impl Engine {
     /// runs in them, before they append anything.
     ///
     /// Is called within a tokio runtime, once.
-    pub fn keep(&self, takeover: Takeover) {
+    pub fn adopt(&self, takeover: Takeover) {
         let Some(peers) = &self.inner.peers else {
             return;
         };
@@ -465,8 +465,8 @@ async fn is_ours(engine: &Engine, session: &SessionId) -> Result<bool, StartErro
         return Ok(true);
     };
     let scope = Scope::system("whose letters they are");
-    let looked = engine.look(session, &scope).await?;
-    Ok(match &*looked.owner {
+    let info = engine.lookup(session, &scope).await?;
+    Ok(match &*info.owner {
         Scope::Principal { tenant: of, .. } => of == tenant,
         Scope::System { .. } => false,
     })

@@ -13,7 +13,7 @@ use crate::slot::Slot;
 
 /// How sessions were let go.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Parted {
+pub struct HandOff {
     /// How many came to rest: what ran in them has ended, and what it came to is durable.
     pub rested: usize,
     /// Those that did not: what still ran was dropped where it stood, as a crash would.
@@ -41,11 +41,11 @@ impl Engine {
     /// session whose store does not answer is dropped [`Config::shutdown_ms`] after that.
     ///
     /// [`Config::shutdown_ms`]: crate::Config::shutdown_ms
-    pub async fn part(&self, within_ms: u64, reason: &str) -> Parted {
+    pub async fn hand_off(&self, within_ms: u64, reason: &str) -> HandOff {
         let parting = self.all().into_iter();
         let parting =
             parting.map(|slot| async move { self.part_slot(&slot, within_ms, reason).await });
-        let mut parted = Parted::default();
+        let mut parted = HandOff::default();
         for one in join_all(parting).await {
             parted.rested += one.rested;
             parted.dropped.extend(one.dropped);
@@ -53,23 +53,23 @@ impl Engine {
         parted
     }
 
-    /// Lets one session go with its turn open, as [`Engine::part`] does with all: to move it to
+    /// Lets one session go with its turn open, as [`Engine::hand_off`] does with all: to move it to
     /// another process. It may be opened here again.
-    pub async fn part_one(&self, id: &SessionId, within_ms: u64, reason: &str) -> Parted {
+    pub async fn hand_off_session(&self, id: &SessionId, within_ms: u64, reason: &str) -> HandOff {
         let slot = self.inner.slots().get(id).cloned();
         match slot {
             Some(slot) => self.part_slot(&slot, within_ms, reason).await,
-            None => Parted::default(),
+            None => HandOff::default(),
         }
     }
 
-    async fn part_slot(&self, slot: &Arc<Slot>, within_ms: u64, reason: &str) -> Parted {
+    async fn part_slot(&self, slot: &Arc<Slot>, within_ms: u64, reason: &str) -> HandOff {
         let within = Duration::from_millis(within_ms);
         let patience = Duration::from_millis(self.inner.config.shutdown_ms);
         let limit = within.saturating_add(patience);
         let ended = timeout(limit, slot.part(within, reason)).await;
         let rested = match ended {
-            Ok(None) => return Parted::default(),
+            Ok(None) => return HandOff::default(),
             Ok(Some(ended)) => match &*ended {
                 Ended::Closed => true,
                 Ended::Parted { rested, .. } => *rested,
@@ -83,7 +83,7 @@ impl Engine {
                 false
             }
         };
-        Parted {
+        HandOff {
             rested: usize::from(rested),
             dropped: if rested {
                 Vec::new()

@@ -146,7 +146,7 @@ fn chaos(world: &World, counters: &Counters) {
         }
         if gentle && world.luck.percent(50) {
             let within = patience(world);
-            let parted = timeout(FAIR, engine.part(within, "the process ends")).await;
+            let parted = timeout(FAIR, engine.hand_off(within, "the process ends")).await;
             assert!(parted.is_ok(), "the parting does not end");
             world.seen.parted.fetch_add(1, Ordering::SeqCst);
         } else if gentle {
@@ -187,7 +187,9 @@ fn patience(world: &World) -> u64 {
 async fn moves(world: World, engine: Engine, id: SessionId) {
     for _ in 0..world.luck.below(5) {
         pause(world.time, 20 + world.luck.below(3_000)).await;
-        let parted = engine.part_one(&id, patience(&world), "it moves").await;
+        let parted = engine
+            .hand_off_session(&id, patience(&world), "it moves")
+            .await;
         let parted = parted.rested + parted.dropped.len();
         world.seen.parted.fetch_add(parted as u64, Ordering::SeqCst);
     }
@@ -275,12 +277,12 @@ async fn settle_one(world: &World, engine: &Engine, id: &SessionId) {
             Some(turn) => {
                 // A turn is known before it is durable; then there is nothing to wait on yet.
                 conversation.flush().await.unwrap();
-                conversation.await_turn(turn.id).await.unwrap();
+                conversation.outcome(turn.id).await.unwrap();
             }
             None if state.queue.is_empty() => break,
             None => {
                 // It may have gone on by itself meanwhile.
-                let _ = conversation.go_on().await;
+                let _ = conversation.resume().await;
             }
         }
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use windlass_engine::core::{Demand, EffectKey, Seq, Session, SessionId, owed};
-use windlass_engine::{Conversation, Engine, Start};
+use windlass_engine::{Engine, SessionHandle, Start};
 use windlass_testkit::laws::{Begun, Evidence, law_01_live_equals_fold};
 use windlass_testkit::world::{Transitions, is_program};
 
@@ -37,7 +37,7 @@ pub(crate) async fn watch(world: World, engine: Engine, id: SessionId) {
 }
 
 /// Looks at a session once.
-async fn look(world: &World, conversation: &Conversation) {
+async fn look(world: &World, conversation: &SessionHandle) {
     let mut differs = None;
     for _ in 0..LOOKS {
         for _ in 0..YIELDS {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use windlass_engine::core::{
     Delivery, Interrupter, Lineage, OpenSession, Scope, Seq, SessionId, StopWhen,
 };
-use windlass_engine::{Conversation, Ended, Engine, Event, Send, SendError, Start};
+use windlass_engine::{Ended, Engine, Event, Send, SendError, SessionHandle, Start};
 
 use crate::life::settings;
 use crate::world::{Sent, Watched, World, pause};
@@ -28,7 +28,7 @@ fn opening(world: &World) -> Start {
 /// A user of one session, until the world ends or they have had enough.
 pub(crate) async fn live(world: World, engine: Engine, id: SessionId) {
     let luck = world.luck.clone();
-    let mut held: Option<Conversation> = None;
+    let mut held: Option<SessionHandle> = None;
     for _ in 0..luck.below(40) {
         pause(world.time, luck.below(120)).await;
         let conversation = match held.take() {
@@ -45,7 +45,7 @@ pub(crate) async fn live(world: World, engine: Engine, id: SessionId) {
 }
 
 /// Does something. Answers whether the user stays.
-async fn act(world: &World, conversation: &Conversation) -> bool {
+async fn act(world: &World, conversation: &SessionHandle) -> bool {
     let luck = &world.luck;
     match luck.below(100) {
         0..45 => send(world, conversation).await,
@@ -59,7 +59,7 @@ async fn act(world: &World, conversation: &Conversation) -> bool {
             let asked = conversation.interrupt(by, me(), "enough", when).await;
             !matches!(asked, Err(SendError::Ended(_)))
         }
-        60..65 => !matches!(conversation.go_on().await, Err(SendError::Ended(_))),
+        60..65 => !matches!(conversation.resume().await, Err(SendError::Ended(_))),
         65..80 => {
             let after = match luck.below(3) {
                 0 => None,
@@ -80,7 +80,7 @@ async fn act(world: &World, conversation: &Conversation) -> bool {
     }
 }
 
-async fn send(world: &World, conversation: &Conversation) -> bool {
+async fn send(world: &World, conversation: &SessionHandle) -> bool {
     let luck = &world.luck;
     let key = luck.percent(40).then(|| format!("k{}", luck.below(30)));
     let text = match &key {
@@ -176,7 +176,7 @@ pub(crate) fn look_on(world: &World, engine: &Engine, id: &SessionId) {
 }
 
 /// Watches from a cursor on, sometimes too slowly, until the end.
-fn watch(world: &World, conversation: &Conversation, after: Option<Seq>) {
+fn watch(world: &World, conversation: &SessionHandle, after: Option<Seq>) {
     let mut events = conversation.subscribe(after);
     let watched = Arc::new(Watched {
         session: conversation.id().clone(),

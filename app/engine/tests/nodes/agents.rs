@@ -9,7 +9,7 @@ use windlass_engine::core::{
     AgentSpec, Concurrency, EffectClass, Fact, Interrupter, Limits, Lineage, ObservationStatus,
     OpenSession, Outcome, Recorded, SessionId, StopWhen, ToolSpec, WhenParentEnds,
 };
-use windlass_engine::{Conversation, Start};
+use windlass_engine::{SessionHandle, Start};
 use windlass_testkit::Gate;
 use windlass_testkit::nodes::{InboxFault, InboxOperation};
 use windlass_testkit::provider::{ScriptedProvider, Step, call, say};
@@ -47,7 +47,7 @@ fn fleet(says: impl Fn() -> Step + Send + Sync + 'static) -> Fleet {
 }
 
 /// Has a node drive session `s`, whose model is asked then. The node has room for no other session.
-async fn sends_out(fleet: &Fleet, member: &Member) -> Conversation {
+async fn sends_out(fleet: &Fleet, member: &Member) -> SessionHandle {
     let mut settings = fleet.settings();
     settings.limits = Limits {
         samples: SAMPLES,

@@ -27,7 +27,7 @@ async fn what_was_appended_before_the_driver_died_is_done_once_and_told_as_done(
     });
     let (one, other) = (fleet.member(), fleet.member());
     let _conversation = fleet.drives(&one).await;
-    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     let sending = tokio::spawn(async move { reached.send(said("hello")).await });
     dies.reached().await;
     one.node.cut();
@@ -56,7 +56,7 @@ async fn a_word_outlives_the_driver_that_never_took_it() {
     soon(conversation.send(said("hello"))).await.unwrap();
     until(|| fleet.provider.asked().len() == 1).await;
     one.node.cut();
-    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     let began = Instant::now();
     soon(reached.send(said("are you there?"))).await.unwrap();
     let took = began.elapsed();
@@ -75,7 +75,7 @@ async fn a_driver_that_stood_still_says_no_word_and_stops() {
     until(|| fleet.provider.asked().len() == 1).await;
     one.node.cut();
     tokio::time::sleep(Nodes::LEASE).await;
-    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     soon(reached.send(said("more"))).await.unwrap();
     // It wakes and is told of letters, of which it may take none.
     one.node.mend();
@@ -164,17 +164,17 @@ async fn a_word_goes_to_whoever_goes_on_with_a_session_that_is_moved() {
     let fleet = Fleet::over(logs, [say("one"), say("two")], []);
     let (one, other) = (fleet.member(), fleet.member());
     let conversation = fleet.drives(&one).await;
-    let reached = soon(one.engine.reach(&id("s"), &me())).await.unwrap();
+    let reached = soon(one.engine.session(&id("s"), &me())).await.unwrap();
     drop(conversation);
     let moving = one.engine.clone();
-    let parting = async move { moving.part(5_000, "a new version").await };
+    let parting = async move { moving.hand_off(5_000, "a new version").await };
     let parted = soon(parting).await;
     assert!(parted.dropped.is_empty());
     // The engine that was asked is shut by now: it is left for the others.
     let sending = tokio::spawn(async move { reached.send(said("hello")).await });
     until(|| fleet.place.waiting(&id("s")) == 1).await;
     appends.store(true, Ordering::SeqCst);
-    let taking = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    let taking = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     gate.open();
     soon(sending).await.unwrap().unwrap();
     drop(taking);
@@ -195,7 +195,7 @@ async fn a_driver_that_is_superseded_while_it_takes_a_word_is_followed_by_anothe
     let fleet = Fleet::over(logs, [say("one"), say("one")], []);
     let (one, other) = (fleet.member(), fleet.member());
     let _conversation = fleet.drives(&one).await;
-    let reached = soon(one.engine.reach(&id("s"), &me())).await.unwrap();
+    let reached = soon(one.engine.session(&id("s"), &me())).await.unwrap();
     armed.store(true, Ordering::SeqCst);
     let sending = tokio::spawn(async move { reached.send(said("hello")).await });
     stuck.reached().await;
@@ -206,7 +206,7 @@ async fn a_driver_that_is_superseded_while_it_takes_a_word_is_followed_by_anothe
     stuck.open();
     let input = soon(sending).await.unwrap().unwrap();
     assert_eq!((fleet.texts().len(), input), (1, queued(&fleet)));
-    let report = soon(next.await_input(input)).await.unwrap();
+    let report = soon(next.outcome(input)).await.unwrap();
     assert_eq!(report.outcome, Outcome::Completed);
 }
 
@@ -216,12 +216,12 @@ async fn nodes_that_take_up_sessions_hear_of_letters_for_those_that_they_drive()
     let (one, other) = (fleet.keeper(), fleet.keeper());
     let conversation = fleet.drives(&one).await;
     soon(conversation.send(said("hello"))).await.unwrap();
-    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     let began = Instant::now();
     soon(reached.send(said("more"))).await.unwrap();
     assert!(began.elapsed() < Duration::from_millis(100), "it is told");
     // The caller goes, and so does the node: what was left is done by the other all the same.
-    let waits = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    let waits = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     one.node.cut();
     let sending = tokio::spawn(async move { waits.send(said("last")).await });
     until(|| fleet.place.waiting(&id("s")) == 1).await;
@@ -239,6 +239,6 @@ async fn an_engine_that_is_alone_is_told_that_another_writer_has_come() {
     let one = fleet.member();
     let _conversation = fleet.drives(&one).await;
     let alone = fleet.alone();
-    let reached = soon(alone.reach(&id("s"), &me())).await;
+    let reached = soon(alone.session(&id("s"), &me())).await;
     assert!(matches!(reached.map(drop), Err(StartError::Locked(_))));
 }

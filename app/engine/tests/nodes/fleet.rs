@@ -10,7 +10,7 @@ use windlass_engine::core::{
     SessionId, Settings, Timestamp, Window, decide, rehearse,
 };
 use windlass_engine::ports::{Approver, NoHooks, NobodyAsked, Ports, ToolExecutor};
-use windlass_engine::{Config, Conversation, Engine, Load, Peers, Send, Start, Takeover};
+use windlass_engine::{Config, Engine, Load, Peers, Send, SessionHandle, Start, Takeover};
 use windlass_testkit::blobs::HeldBlobs;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::nodes::{InboxFault, InboxOperation, NoRelay, Node, Nodes};
@@ -124,7 +124,7 @@ impl Fleet {
     /// The same, which drives up to so many sessions.
     pub(crate) fn keeper_of(&self, most: usize) -> Member {
         let member = self.join(most);
-        member.engine.keep(Takeover::default());
+        member.engine.adopt(Takeover::default());
         member
     }
 
@@ -137,7 +137,7 @@ impl Fleet {
             tenant: None,
             load: Load::new(most),
         };
-        let engine = Engine::among(self.ports(&node), Config::default(), peers);
+        let engine = Engine::with_cluster(self.ports(&node), Config::default(), peers);
         Member { engine, node }
     }
 
@@ -192,7 +192,7 @@ impl Fleet {
     }
 
     /// Has a node drive session `s`, new or not, for as long as the answer is held.
-    pub(crate) async fn drives(&self, member: &Member) -> Conversation {
+    pub(crate) async fn drives(&self, member: &Member) -> SessionHandle {
         let opened = member.engine.open(&id("s"), &me(), self.start()).await;
         let conversation = opened.unwrap();
         conversation.flush().await.unwrap();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use windlass_engine::core::{Fact, Goal, InputId, Interrupter, Session, StopWhen};
 use windlass_engine::ports::{InboxErrorKind, Letter, LetterId};
-use windlass_engine::{SendError, StartError, Stop};
+use windlass_engine::{SendError, StartError};
 use windlass_testkit::Gate;
 use windlass_testkit::nodes::{InboxFault, InboxOperation, Nodes};
 use windlass_testkit::provider::{say, stall};
@@ -21,7 +21,7 @@ async fn what_is_too_long_for_a_letter_comes_beside_it() {
     let fleet = Fleet::new([say("one")]);
     let (one, other) = (fleet.member(), fleet.member());
     let _conversation = fleet.drives(&one).await;
-    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     let text = "a long story. ".repeat(20_000);
     soon(reached.send(said(&text))).await.unwrap();
     assert_eq!(fleet.texts(), [text]);
@@ -32,7 +32,7 @@ async fn images_are_kept_by_the_node_that_is_asked() {
     let fleet = Fleet::new([say("one")]);
     let (one, other) = (fleet.member(), fleet.member());
     let _conversation = fleet.drives(&one).await;
-    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     let mut send = said("what is this?");
     send.images = vec![b"\x89PNG\r\n\x1a\n and the rest".to_vec()];
     soon(reached.send(send)).await.unwrap();
@@ -66,7 +66,7 @@ async fn letters_that_do_not_read_are_refused_and_hold_nothing_up() {
         inbox.leave(&id("s"), &letter).await.unwrap();
     }
     let _conversation = fleet.drives(&one).await;
-    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     soon(reached.send(said("hello"))).await.unwrap();
     for (name, _) in letters {
         let name = LetterId::new(name).unwrap();
@@ -88,7 +88,7 @@ async fn a_reply_that_does_not_read_is_told_as_such() {
     let conversation = fleet.drives(&other).await;
     soon(conversation.close()).await;
     let epoch = one.store().claim(&id("s")).await.unwrap().epoch;
-    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     let sending = tokio::spawn(async move { reached.send(said("hello")).await });
     until(|| fleet.place.waiting(&id("s")) == 1).await;
     let letters = one.inbox().letters(&id("s"), epoch, 9).await.unwrap();
@@ -122,7 +122,7 @@ async fn what_nobody_can_do_now_waits_and_is_done_later_and_once() {
         send
     };
     for member in &full {
-        let reached = soon(member.engine.reach(&id("s"), &me())).await.unwrap();
+        let reached = soon(member.engine.session(&id("s"), &me())).await.unwrap();
         let at = Instant::now();
         let waits = soon(reached.send(pay())).await;
         assert!(matches!(waits, Err(SendError::Waits { .. })), "{waits:?}");
@@ -132,10 +132,10 @@ async fn what_nobody_can_do_now_waits_and_is_done_later_and_once() {
     assert_eq!((fleet.texts().len(), fleet.place.waiting(&id("s"))), (0, 1));
     // A third one has room.
     let third = fleet.member();
-    drop(soon(third.engine.reach(&id("s"), &me())).await.unwrap());
+    drop(soon(third.engine.session(&id("s"), &me())).await.unwrap());
     until(|| fleet.texts().len() == 1).await;
     until(|| fleet.place.waiting(&id("s")) == 0).await;
-    let reached = soon(full[1].engine.reach(&id("s"), &me())).await.unwrap();
+    let reached = soon(full[1].engine.session(&id("s"), &me())).await.unwrap();
     let input = soon(reached.send(pay())).await.unwrap();
     let log = fleet.log();
     let queued = |one: &&windlass_engine::core::Recorded| matches!(one.fact, Fact::InputQueued(_));
@@ -151,11 +151,11 @@ async fn a_caller_who_goes_away_changes_nothing() {
     soon(conversation.close()).await;
     let opened = one.engine.open(&id("a"), &me(), fleet.start()).await;
     let _held = opened.unwrap();
-    let reached = soon(one.engine.reach(&id("s"), &me())).await.unwrap();
+    let reached = soon(one.engine.session(&id("s"), &me())).await.unwrap();
     let sending = tokio::spawn(async move { reached.send(said("hello")).await });
     until(|| fleet.place.waiting(&id("s")) == 1).await;
     sending.abort();
-    drop(soon(other.engine.reach(&id("s"), &me())).await.unwrap());
+    drop(soon(other.engine.session(&id("s"), &me())).await.unwrap());
     until(|| fleet.texts() == ["hello"]).await;
 }
 
@@ -167,10 +167,10 @@ async fn what_was_left_first_is_heard_first() {
     soon(conversation.close()).await;
     let opened = one.engine.open(&id("a"), &me(), fleet.start()).await;
     let _held = opened.unwrap();
-    let reached = soon(one.engine.reach(&id("s"), &me())).await.unwrap();
+    let reached = soon(one.engine.session(&id("s"), &me())).await.unwrap();
     let sending = tokio::spawn(async move { reached.send(said("left")).await });
     until(|| fleet.place.waiting(&id("s")) == 1).await;
-    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     soon(reached.send(said("said"))).await.unwrap();
     soon(sending).await.unwrap().unwrap();
     assert_eq!(fleet.texts(), ["left", "said"]);
@@ -185,8 +185,8 @@ async fn what_came_too_late_is_refused_unless_it_was_done() {
     soon(conversation.close()).await;
     let opened = other.engine.open(&id("a"), &me(), fleet.start()).await;
     let _held = opened.unwrap();
-    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
-    let waits = soon(reached.go_on(None)).await.unwrap_err();
+    let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
+    let waits = soon(reached.resume()).await.unwrap_err();
     let SendError::Waits { letter } = &waits else {
         panic!("{waits:?}")
     };
@@ -226,7 +226,7 @@ async fn an_inbox_that_fails_for_a_while_holds_no_session_up() {
     let (one, other) = (fleet.member(), fleet.member());
     let conversation = fleet.drives(&one).await;
     soon(conversation.send(said("here"))).await.unwrap();
-    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     soon(reached.send(said("there"))).await.unwrap();
     assert_eq!(fleet.texts(), ["here", "there"]);
     until(|| fleet.place.waiting(&id("s")) == 0).await;
@@ -251,18 +251,18 @@ async fn said_beside_a_letter(dies: bool) {
     let (one, other) = (fleet.member(), fleet.member());
     let conversation = fleet.drives(&one).await;
     soon(conversation.send(said("first"))).await.unwrap();
-    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     let sending = tokio::spawn(async move { reached.send(said("hello")).await });
     began.reached().await;
     began.open();
-    let here = soon(one.engine.reach(&id("s"), &me())).await.unwrap();
+    let here = soon(one.engine.session(&id("s"), &me())).await.unwrap();
     let (mut taken, mut refused) = (0, 0);
     for number in 0..2 * Session::KEYS {
         let goal = (number % 2 == 0).then(|| Goal {
             text: "more".into(),
             turns: 3,
         });
-        match soon(here.set_goal(goal, me(), None)).await {
+        match soon(here.set_goal(goal, me())).await {
             Ok(_) => taken += 1,
             Err(SendError::Inbox(error)) => {
                 assert_eq!(error.kind, InboxErrorKind::Unavailable);
@@ -276,13 +276,8 @@ async fn said_beside_a_letter(dies: bool) {
         (55, 73),
         "room is kept for what cannot wait"
     );
-    let stop = Stop {
-        by: Interrupter::Person,
-        reason: "enough",
-        when: StopWhen::Now,
-        turn: None,
-    };
-    soon(here.interrupt(stop, me(), None)).await.unwrap();
+    let stop = here.interrupt(Interrupter::Person, me(), "enough", StopWhen::Now);
+    soon(stop).await.unwrap();
     if dies {
         one.node.cut();
     }
@@ -291,7 +286,7 @@ async fn said_beside_a_letter(dies: bool) {
     until(|| fleet.place.waiting(&id("s")) == 0).await;
     assert_eq!(fleet.texts(), ["first", "hello"]);
     if !dies {
-        soon(here.set_goal(None, me(), None)).await.unwrap();
+        soon(here.set_goal(None, me())).await.unwrap();
     }
 }
 
@@ -314,7 +309,7 @@ async fn an_inbox_that_is_full_or_gone_is_told_as_such() {
     });
     let (one, other) = (fleet.member(), fleet.member());
     let _conversation = fleet.drives(&one).await;
-    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     let kind = async || match soon(reached.send(said("hello"))).await {
         Err(SendError::Inbox(error)) => error.kind,
         told => panic!("{told:?}"),

@@ -5,7 +5,7 @@ use windlass_engine::core::{
     Answer, EffectClass, Fact, Goal, InputId, Interrupter, Outcome, Reject, Scope, StopWhen,
     TurnId, Widening,
 };
-use windlass_engine::{SendError, StartError, Stop};
+use windlass_engine::{SendError, SessionCommand, StartError};
 use windlass_testkit::Gate;
 use windlass_testkit::approver::ScriptedApprover;
 use windlass_testkit::provider::{call, say};
@@ -13,10 +13,10 @@ use windlass_testkit::tools::CounterTool;
 
 use crate::fleet::{Fleet, id, me, said, soon, until};
 
-fn stop(turn: Option<TurnId>) -> Stop<'static> {
-    Stop {
+fn stop(turn: Option<TurnId>) -> SessionCommand {
+    SessionCommand::Interrupt {
         by: Interrupter::Person,
-        reason: "enough",
+        reason: "enough".to_owned(),
         when: StopWhen::Now,
         turn,
     }
@@ -27,7 +27,7 @@ async fn an_input_is_taken_by_the_node_that_drives() {
     let fleet = Fleet::new([say("one"), say("two")]);
     let (one, other) = (fleet.member(), fleet.member());
     let conversation = fleet.drives(&one).await;
-    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     let first = soon(reached.send(said("first"))).await.unwrap();
     let second = soon(reached.send(said("second"))).await.unwrap();
     assert_eq!(fleet.texts(), ["first", "second"]);
@@ -37,7 +37,7 @@ async fn an_input_is_taken_by_the_node_that_drives() {
         matches!(&log[place].fact, Fact::InputQueued(queued) if &*queued.text == text)
     };
     assert!(queued(first, "first") && queued(second, "second"));
-    let report = soon(conversation.await_input(second)).await.unwrap();
+    let report = soon(conversation.outcome(second)).await.unwrap();
     assert_eq!(report.outcome, Outcome::Completed);
     assert_eq!(fleet.place.waiting(&id("s")), 0, "each has its reply");
     assert_eq!(
@@ -53,7 +53,7 @@ async fn a_word_that_is_asked_for_again_is_done_once_whoever_is_asked() {
     let _conversation = fleet.drives(&one).await;
     let mut inputs = Vec::new();
     for member in [&other, &third, &one, &other] {
-        let reached = soon(member.engine.reach(&id("s"), &me())).await.unwrap();
+        let reached = soon(member.engine.session(&id("s"), &me())).await.unwrap();
         let mut send = said("pay");
         send.key = Some("once".to_owned());
         inputs.push(soon(reached.send(send)).await.unwrap());
@@ -67,11 +67,11 @@ async fn settings_and_a_goal_are_set_and_taken_away() {
     let fleet = Fleet::new([]);
     let (one, other) = (fleet.member(), fleet.member());
     let conversation = fleet.drives(&one).await;
-    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     let mut settings = fleet.settings();
     settings.model = "another".to_owned();
     let scope = Scope::system("the node's configuration");
-    let configured = reached.configure(settings, scope, Widening::Meant, None);
+    let configured = reached.configure(settings, scope, Widening::Meant);
     soon(configured).await.unwrap();
     let state = conversation.state().await.unwrap();
     assert_eq!(state.settings.model, "another");
@@ -79,15 +79,13 @@ async fn settings_and_a_goal_are_set_and_taken_away() {
         text: "be done".into(),
         turns: 2,
     };
-    soon(reached.set_goal(Some(goal), me(), None))
-        .await
-        .unwrap();
+    soon(reached.set_goal(Some(goal), me())).await.unwrap();
     assert!(conversation.state().await.unwrap().goal.is_some());
     assert!(
         reached.state().await.unwrap().goal.is_some(),
         "from the log"
     );
-    soon(reached.set_goal(None, me(), None)).await.unwrap();
+    soon(reached.set_goal(None, me())).await.unwrap();
     assert!(conversation.state().await.unwrap().goal.is_none());
 }
 
@@ -97,29 +95,29 @@ async fn a_turn_is_interrupted_and_gone_on_with() {
     let fleet = Fleet::new([say("one").end_after(&gate), say("two")]);
     let (one, other) = (fleet.member(), fleet.member());
     let conversation = fleet.drives(&one).await;
-    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     soon(reached.send(said("first"))).await.unwrap();
     let waits = soon(reached.send(said("second"))).await.unwrap();
     gate.reached().await;
     let state = reached.state().await.unwrap();
     let turn = state.turn().unwrap().id;
-    let elsewhere = soon(reached.interrupt(stop(Some(TurnId(turn.0 + 1))), me(), None)).await;
+    let elsewhere = soon(reached.execute(stop(Some(TurnId(turn.0 + 1))), me(), None)).await;
     let not_this = |error: &SendError| matches!(error, SendError::Rejected(Reject::OtherTurn(_)));
     assert!(elsewhere.is_err_and(|error| not_this(&error)));
-    soon(reached.interrupt(stop(Some(turn)), me(), Some("k")))
+    soon(reached.execute(stop(Some(turn)), me(), Some("k")))
         .await
         .unwrap();
-    soon(conversation.await_turn(turn)).await.unwrap();
+    soon(conversation.outcome(turn)).await.unwrap();
     // The same word once more, when that turn has ended.
-    soon(reached.interrupt(stop(Some(turn)), me(), Some("k")))
+    soon(reached.execute(stop(Some(turn)), me(), Some("k")))
         .await
         .unwrap();
     assert_eq!(
         fleet.count(|fact| matches!(fact, Fact::InterruptRequested(_))),
         1
     );
-    soon(reached.go_on(None)).await.unwrap();
-    let report = soon(conversation.await_input(waits)).await.unwrap();
+    soon(reached.resume()).await.unwrap();
+    let report = soon(conversation.outcome(waits)).await.unwrap();
     assert_eq!(report.outcome, Outcome::Completed);
 }
 
@@ -130,25 +128,29 @@ async fn a_question_is_answered_and_the_answer_counts_once() {
     let fleet = fleet.asking(ScriptedApprover::holding());
     let (one, other) = (fleet.member(), fleet.member());
     let conversation = fleet.drives(&one).await;
-    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     let input = soon(reached.send(said("pay"))).await.unwrap();
     until(|| fleet.count(|fact| matches!(fact, Fact::ApprovalAsked(_))) == 1).await;
     let pending = conversation.pending_approvals().await.unwrap();
     let (call, digest) = (pending[0].call, pending[0].digest);
     for _ in 0..2 {
-        let allowed = Answer::Allow { edit: None };
-        let answered = reached.answer(call, me(), digest, allowed, Some("yes"));
+        let allowed = SessionCommand::Answer {
+            call,
+            arguments: digest,
+            answer: Answer::Allow { edit: None },
+        };
+        let answered = reached.execute(allowed, me(), Some("yes"));
         soon(answered).await.unwrap();
     }
     let denied = Answer::Deny {
         reason: "no".to_owned(),
     };
-    let refused = soon(reached.answer(call, me(), digest, denied, None)).await;
+    let refused = soon(reached.answer(call, me(), digest, denied)).await;
     assert!(matches!(
         refused,
         Err(SendError::Rejected(Reject::NotAsked(_)))
     ));
-    soon(conversation.await_input(input)).await.unwrap();
+    soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(pay.total(), 1);
 }
 
@@ -157,11 +159,13 @@ async fn what_the_driver_refuses_is_refused_in_its_words() {
     let fleet = Fleet::new([]);
     let (one, other) = (fleet.member(), fleet.member());
     let conversation = fleet.drives(&one).await;
-    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
-    let here = conversation.go_on().await.unwrap_err();
+    let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
+    let here = conversation.resume().await.unwrap_err();
     for _ in 0..2 {
         // Each time anew, also under one key.
-        let there = soon(reached.go_on(Some("k"))).await.unwrap_err();
+        let there = soon(reached.execute(SessionCommand::Resume {}, me(), Some("k")))
+            .await
+            .unwrap_err();
         assert_eq!(there.to_string(), here.to_string());
     }
     let empty = soon(reached.send(said(""))).await;
@@ -171,7 +175,7 @@ async fn what_the_driver_refuses_is_refused_in_its_words() {
     let mut settings = fleet.settings();
     let tool = CounterTool::new("pay", EffectClass::Effectful).tool();
     settings.tools.push(tool.taking("no schema").spec().clone());
-    let broken = soon(reached.configure(settings, me(), Widening::Meant, None)).await;
+    let broken = soon(reached.configure(settings, me(), Widening::Meant)).await;
     assert!(matches!(broken, Err(SendError::Settings(_))), "{broken:?}");
     assert_eq!(fleet.log().len(), 1, "nothing has changed");
 }
@@ -187,11 +191,11 @@ async fn whoever_may_not_see_a_session_leaves_no_letter() {
         claims: std::collections::BTreeMap::new(),
     };
     for name in ["s", "none"] {
-        let reached = soon(other.engine.reach(&id(name), &stranger)).await;
+        let reached = soon(other.engine.session(&id(name), &stranger)).await;
         assert!(matches!(reached, Err(StartError::Unknown(_))), "{name}");
     }
     // A word for another scope than that which has reached it.
-    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     let mut send = said("hello");
     send.scope = stranger;
     let refused = soon(reached.send(send)).await;
@@ -205,7 +209,7 @@ async fn a_session_that_nobody_drives_is_driven_by_whoever_is_asked() {
     let (one, other) = (fleet.member(), fleet.member());
     let conversation = fleet.drives(&one).await;
     soon(conversation.close()).await;
-    let reached = soon(other.engine.reach(&id("s"), &me())).await.unwrap();
+    let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     soon(reached.send(said("hello"))).await.unwrap();
     assert_eq!(
         fleet

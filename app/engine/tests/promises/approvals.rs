@@ -8,7 +8,7 @@ use windlass_engine::core::{
     Answer, Digest, Edit, EffectClass, Fact, ObservationStatus, Outcome, Permissions, Reject, Scope,
 };
 use windlass_engine::ports::AnsweredElsewhere;
-use windlass_engine::{Conversation, PendingApproval, SendError};
+use windlass_engine::{PendingApproval, SendError, SessionHandle};
 use windlass_testkit::approver::{QuestionEnded, ScriptedApprover, allow, allow_with, deny};
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::provider::{ScriptedProvider, call, say};
@@ -37,7 +37,7 @@ fn paying(approver: impl windlass_engine::ports::Approver) -> Paying {
     Paying { world, counter }
 }
 
-async fn pending(conversation: &Conversation) -> PendingApproval {
+async fn pending(conversation: &SessionHandle) -> PendingApproval {
     let wait = async {
         loop {
             let mut pending = conversation.pending_approvals().await.unwrap();
@@ -85,7 +85,7 @@ async fn nobody_to_ask_is_a_denial_by_the_system() {
             soon(approver.asked(0)).await;
             approver.fail(0, word);
         }
-        soon(conversation.await_input(input)).await.unwrap();
+        soon(conversation.outcome(input)).await.unwrap();
         assert_eq!(paying.counter.total(), 0);
         let by = paying.world.picked(|fact| match fact {
             Fact::ApprovalAnswered(fact) => Some((*fact.by).clone()),
@@ -120,7 +120,7 @@ async fn a_question_that_is_open_when_the_process_dies_is_asked_again() {
     );
     assert_eq!(paying.counter.total(), 0);
     approver.answer(1, allow());
-    let report = soon(resumed.await_input(input)).await.unwrap();
+    let report = soon(resumed.outcome(input)).await.unwrap();
     assert_eq!(
         (report.outcome, &*report.answer),
         (Outcome::Completed, "so be it")
@@ -171,7 +171,7 @@ async fn whoever_asks_later_finds_the_question_and_answers_it() {
     let refused = say(me(), one.digest, allowed()).await;
     let late = Reject::NotAsked(one.call);
     assert!(matches!(refused, Err(SendError::Rejected(why)) if why == late));
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.outcome, Outcome::Completed);
     assert_eq!(paying.counter.total(), 1);
     let edits = next.picked(|fact| match fact {

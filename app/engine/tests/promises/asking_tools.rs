@@ -123,7 +123,7 @@ async fn a_tool_says_what_became_of_a_call_whose_process_ended() {
         let next = world.next_process();
         let resumed = next.open("s").await;
         let at = tokio::time::Instant::now();
-        let report = soon(resumed.await_input(input)).await.unwrap();
+        let report = soon(resumed.outcome(input)).await.unwrap();
         assert_eq!(at.elapsed(), ms(took));
         assert_eq!(report.outcome, Outcome::Completed);
         let (_, observation) = next.observation();
@@ -147,7 +147,7 @@ async fn a_question_to_a_tool_ends_with_the_turn() {
     let at = tokio::time::Instant::now();
     soon(next.engine.shutdown("the end")).await;
     assert!(at.elapsed() < ms(10), "it is not waited for");
-    let report = soon(resumed.await_input(input)).await.unwrap();
+    let report = soon(resumed.outcome(input)).await.unwrap();
     assert!(matches!(report.outcome, Outcome::Interrupted { .. }));
     assert_eq!(next.observation().1.status, ObservationStatus::Unknown);
 }
@@ -162,7 +162,7 @@ async fn a_dry_run_has_tools_say_what_they_would_do() {
         ..hello()
     };
     let input = conversation.send(dry).await.unwrap();
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.outcome, Outcome::Completed);
     let (_, observation) = world.observation();
     assert_eq!(observation.status, ObservationStatus::NotStarted);

@@ -100,7 +100,7 @@ impl Long {
         });
         let at = tokio::time::Instant::now();
         let input = conversation.send(Send::new(me(), REQUEST)).await.unwrap();
-        let report = soon(conversation.await_input(input)).await.unwrap();
+        let report = soon(conversation.outcome(input)).await.unwrap();
         let took = at.elapsed().as_millis();
         assert_eq!(
             (report.outcome, &*report.answer),
@@ -267,6 +267,6 @@ async fn a_compaction_is_not_waited_for_when_the_turn_is_to_stop() {
     let at = tokio::time::Instant::now();
     soon(world.engine.shutdown("the end")).await;
     assert!(at.elapsed() < ms(10));
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert!(matches!(report.outcome, Outcome::Interrupted { .. }));
 }

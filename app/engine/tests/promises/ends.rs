@@ -29,7 +29,7 @@ async fn a_thousand_idle_sessions_hold_no_task() {
     for n in 0..1_000 {
         let conversation = world.open(&format!("s{n}")).await;
         let input = conversation.send(hello()).await.unwrap();
-        conversation.await_input(input).await.unwrap();
+        conversation.outcome(input).await.unwrap();
         held.push(conversation);
     }
     let alive = || Handle::current().metrics().num_alive_tasks();
@@ -64,7 +64,8 @@ async fn whoever_asks_a_driver_that_has_ended_is_told_so() {
     let conversation = world.open("s").await;
     conversation.close().await;
     let closed = |ended: &Ended| matches!(ended, Ended::Closed);
-    assert!(closed(&soon(conversation.state()).await.unwrap_err()));
+    let state = soon(conversation.state()).await;
+    assert!(matches!(state, Err(SendError::Ended(ended)) if closed(&ended)));
     assert!(closed(&soon(conversation.flush()).await.unwrap_err()));
     let refused = soon(conversation.send(hello())).await;
     assert!(matches!(refused, Err(SendError::Ended(ended)) if closed(&ended)));
@@ -104,7 +105,7 @@ async fn while_it_closes_a_session_takes_nothing_more_and_can_be_interrupted() {
         .await
         .unwrap();
     soon(closing).await.unwrap();
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert!(matches!(report.outcome, Outcome::Interrupted { .. }));
 }
 
@@ -124,7 +125,7 @@ async fn a_shutdown_asks_all_at_once_and_opens_nothing_more() {
     assert_eq!(left, []);
     assert_eq!(at.elapsed(), ms(700), "one grace for all");
     for (conversation, input) in inputs {
-        let report = soon(conversation.await_input(input)).await.unwrap();
+        let report = soon(conversation.outcome(input)).await.unwrap();
         let by = Interrupter::Shutdown;
         assert!(matches!(report.outcome, Outcome::Interrupted { by: who, .. } if who == by));
         let refused = world
@@ -176,7 +177,7 @@ fn a_runtime_that_goes_away_leaves_nobody_waiting() {
         // The session goes on elsewhere.
         let world = answering(store.reopen());
         let again = world.open("s").await;
-        let report = soon(again.await_input(input)).await.unwrap();
+        let report = soon(again.outcome(input)).await.unwrap();
         assert_eq!(report.answer, "there");
     });
 }

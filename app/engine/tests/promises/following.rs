@@ -177,7 +177,7 @@ impl LogStore for Following {
 async fn turn(world: &World) {
     let conversation = world.open("s").await;
     let input = conversation.send(hello()).await.unwrap();
-    soon(conversation.await_input(input)).await.unwrap();
+    soon(conversation.outcome(input)).await.unwrap();
     conversation.close().await;
 }
 

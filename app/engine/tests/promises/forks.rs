@@ -49,7 +49,7 @@ async fn say_to(world: &World, name: &str, text: &str) -> String {
     let opened = world.engine.open(&id(name), &me(), Start::Existing).await;
     let conversation = opened.unwrap();
     let input = conversation.send(Send::new(me(), text)).await.unwrap();
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     report.answer
 }
 
@@ -187,7 +187,7 @@ async fn the_original_runs_on_while_it_is_forked() {
     let world = World::new(steps, [tool]);
     let conversation = world.open("s").await;
     let input = conversation.send(Send::new(me(), "one")).await.unwrap();
-    soon(conversation.await_input(input)).await.unwrap();
+    soon(conversation.outcome(input)).await.unwrap();
     let point = last(&world, "s");
     let input = conversation.send(Send::new(me(), "two")).await.unwrap();
     soon(gate.reached()).await;
@@ -201,7 +201,7 @@ async fn the_original_runs_on_while_it_is_forked() {
     // The input had come, and its turn had not opened.
     assert_eq!((before, after), (point.next(), None));
     gate.open();
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.answer, "second");
     assert_eq!(say_to(&world, "f", "three").await, "forked");
     verified(&world, "f");
@@ -218,8 +218,8 @@ async fn what_waits_waits_in_the_fork_until_somebody_says_so() {
     soon(gate.reached()).await;
     let two = conversation.send(Send::new(me(), "two")).await.unwrap();
     gate.open();
-    soon(conversation.await_input(one)).await.unwrap();
-    soon(conversation.await_input(two)).await.unwrap();
+    soon(conversation.outcome(one)).await.unwrap();
+    soon(conversation.outcome(two)).await.unwrap();
     let log = world.store.log(&id("s"));
     let settled = log
         .iter()
@@ -236,8 +236,8 @@ async fn what_waits_waits_in_the_fork_until_somebody_says_so() {
     assert_eq!((state.queue.len(), state.hold), (1, Hold::Held));
     assert!(state.turn().is_none());
     assert_eq!(last(&world, "f"), settled, "nothing began");
-    conversation.go_on().await.unwrap();
-    let report = soon(conversation.await_input(two)).await.unwrap();
+    conversation.resume().await.unwrap();
+    let report = soon(conversation.outcome(two)).await.unwrap();
     assert_eq!(report.answer, "two");
     verified(&world, "f");
 }
@@ -255,7 +255,7 @@ async fn what_is_kept_beside_the_log_is_kept_beside_the_fork() {
     let mut look = Send::new(me(), "look");
     look.images = vec![png.to_vec()];
     let input = conversation.send(look).await.unwrap();
-    soon(conversation.await_input(input)).await.unwrap();
+    soon(conversation.outcome(input)).await.unwrap();
     let end = last(&world, "s");
     let forked = fork(&world, "s", end, "f").await.unwrap();
     assert_eq!((forked.blobs, forked.left), (1, 0));
@@ -281,7 +281,7 @@ async fn long(world: &World) -> Seq {
     let conversation = world.open("s").await;
     while last(world, "s").0 < 1_200 {
         let input = conversation.send(Send::new(me(), "more")).await.unwrap();
-        soon(conversation.await_input(input)).await.unwrap();
+        soon(conversation.outcome(input)).await.unwrap();
     }
     drop(conversation);
     last(world, "s")

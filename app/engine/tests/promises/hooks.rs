@@ -251,7 +251,7 @@ async fn hooks_hear_that_a_session_is_let_go_and_may_take_their_time() {
     let world = World::of(FaultyStore::new(), cast);
     let conversation = world.open("s").await;
     let input = conversation.send(hello()).await.unwrap();
-    soon(conversation.await_input(input)).await.unwrap();
+    soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(hooks.asked().len(), 0);
     drop(conversation);
     until(|| !world.store.claimed(&crate::world::id("s"))).await;
@@ -268,7 +268,7 @@ async fn hooks_hear_that_a_session_is_let_go_and_may_take_their_time() {
     let world = World::of(FaultyStore::new(), cast);
     let conversation = world.open("s").await;
     let input = conversation.send(hello()).await.unwrap();
-    soon(conversation.await_input(input)).await.unwrap();
+    soon(conversation.outcome(input)).await.unwrap();
     let at = tokio::time::Instant::now();
     soon(conversation.close()).await;
     assert_eq!(at.elapsed(), ms(30_000), "as long as a shutdown has");
@@ -319,7 +319,7 @@ async fn an_interrupt_waits_for_hooks_no_longer_than_its_grace_and_tells_them() 
             .interrupt(Interrupter::Person, me(), "enough", StopWhen::Now)
             .await
             .unwrap();
-        let report = soon(conversation.await_input(input)).await.unwrap();
+        let report = soon(conversation.outcome(input)).await.unwrap();
         let outcome = report.outcome;
         assert!(
             matches!(outcome, Outcome::Interrupted { .. }),

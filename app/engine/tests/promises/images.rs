@@ -59,7 +59,7 @@ async fn the_bytes_of_an_image_are_there_for_each_process() {
     let (world, provider) = world(&HeldBlobs::new(1 << 20));
     let conversation = world.open("s").await;
     let sent = conversation.send(showing(&[PNG, GIF])).await.unwrap();
-    let report = conversation.await_input(sent).await.unwrap();
+    let report = conversation.outcome(sent).await.unwrap();
     assert_eq!(report.outcome, Outcome::Completed);
     let named = world.picked(|fact| {
         if let Fact::InputQueued(fact) = fact {
@@ -74,7 +74,7 @@ async fn the_bytes_of_an_image_are_there_for_each_process() {
     let next = world.next_process();
     let conversation = next.open("s").await;
     let sent = conversation.send(hello()).await.unwrap();
-    conversation.await_input(sent).await.unwrap();
+    conversation.outcome(sent).await.unwrap();
     let said: Vec<String> = next.picked(|fact| {
         if let Fact::ItemAdded(fact) = fact {
             return Some(format!("{:?}", fact.item));

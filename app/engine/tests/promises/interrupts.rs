@@ -74,7 +74,7 @@ async fn interrupted(effect: EffectClass) -> Observation {
         .interrupt(Interrupter::Person, me(), "enough", StopWhen::Now)
         .await
         .unwrap();
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(at.elapsed(), ms(700), "the grace, no less and no more");
     assert!(matches!(report.outcome, Outcome::Interrupted { .. }));
     until(|| deaf.dropped.load(Ordering::SeqCst) == 1).await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 use tokio::time::Instant;
 use windlass_engine::core::{Answer, EffectClass, Fact, ObservationStatus, Permissions, Scope};
-use windlass_engine::{Ended, Event, Parted, SendError, Start, StartError};
+use windlass_engine::{Ended, Event, HandOff, SendError, Start, StartError};
 use windlass_testkit::Gate;
 use windlass_testkit::approver::ScriptedApprover;
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
@@ -16,8 +16,8 @@ use windlass_testkit::tools::{CounterTool, ScriptedTools};
 use crate::interrupts::Deaf;
 use crate::world::{Cast, World, hello, id, me, ms, soon, until};
 
-fn rested() -> Parted {
-    Parted {
+fn rested() -> HandOff {
+    HandOff {
         rested: 1,
         dropped: Vec::new(),
     }
@@ -62,7 +62,7 @@ async fn what_a_tool_does_becomes_durable_and_the_model_is_asked_by_the_next() {
     conversation.send(hello()).await.unwrap();
     done.reached().await;
     let engine = world.engine.clone();
-    let parting = tokio::spawn(async move { engine.part(5_000, "a new version").await });
+    let parting = tokio::spawn(async move { engine.hand_off(5_000, "a new version").await });
     // Virtual time: by then it has been told.
     tokio::time::sleep(ms(1)).await;
     let refused = soon(conversation.send(hello())).await;
@@ -108,7 +108,7 @@ async fn an_answer_that_ends_in_time_settles_its_turn_and_opens_no_other() {
     conversation.send(hello()).await.unwrap();
     conversation.send(hello()).await.unwrap();
     gate.reached().await;
-    let parting = world.engine.part(5_000, "a new version");
+    let parting = world.engine.hand_off(5_000, "a new version");
     let opening = async {
         tokio::task::yield_now().await;
         gate.open();
@@ -134,7 +134,7 @@ async fn an_answer_with_calls_starts_none_and_is_asked_for_again() {
     let conversation = world.open("s").await;
     conversation.send(hello()).await.unwrap();
     gate.reached().await;
-    let parting = world.engine.part(5_000, "a new version");
+    let parting = world.engine.hand_off(5_000, "a new version");
     let opening = async {
         tokio::task::yield_now().await;
         gate.open();
@@ -164,7 +164,7 @@ async fn of_tools_side_by_side_all_results_become_durable() {
     conversation.send(hello()).await.unwrap();
     one.reached().await;
     two.reached().await;
-    let parting = world.engine.part(5_000, "a new version");
+    let parting = world.engine.hand_off(5_000, "a new version");
     let opening = async {
         for gate in [two, one] {
             tokio::time::sleep(ms(10)).await;
@@ -188,7 +188,7 @@ async fn what_does_not_end_in_time_is_dropped_and_taken_up_by_the_next() {
     let mut events = conversation.subscribe(None);
     conversation.send(hello()).await.unwrap();
     let at = Instant::now();
-    let parted = soon(world.engine.part(300, "a new version")).await;
+    let parted = soon(world.engine.hand_off(300, "a new version")).await;
     assert_eq!((parted.rested, parted.dropped), (0, vec![id("s")]));
     assert!(
         at.elapsed() >= ms(300) && at.elapsed() <= ms(300 + 700),
@@ -223,7 +223,7 @@ async fn nobody_waits_for_people_and_their_question_stays_open() {
     conversation.send(hello()).await.unwrap();
     until(|| world.kinds().contains(&"ApprovalAsked")).await;
     let at = Instant::now();
-    let parted = soon(world.engine.part(60_000, "a new version")).await;
+    let parted = soon(world.engine.hand_off(60_000, "a new version")).await;
     assert_eq!(parted, rested());
     assert!(at.elapsed() < ms(1_000), "{:?}", at.elapsed());
     let next = world.next_process();
@@ -256,7 +256,7 @@ async fn a_store_that_does_not_answer_costs_a_bounded_time() {
     let sending = tokio::spawn(async move { conversation.send(hello()).await });
     never.reached().await;
     let at = Instant::now();
-    let parted = soon(world.engine.part(300, "a new version")).await;
+    let parted = soon(world.engine.hand_off(300, "a new version")).await;
     assert_eq!((parted.rested, parted.dropped), (0, vec![id("s")]));
     assert_eq!(at.elapsed(), ms(300 + 30_000));
     assert!(soon(sending).await.unwrap().is_err());
@@ -271,12 +271,12 @@ async fn one_session_is_moved_and_may_come_back() {
         conversation.send(hello()).await.unwrap();
     }
     until(|| deaf.runs.load(std::sync::atomic::Ordering::SeqCst) == 2).await;
-    let parted = soon(world.engine.part_one(&id("s"), 100, "it moves")).await;
+    let parted = soon(world.engine.hand_off_session(&id("s"), 100, "it moves")).await;
     assert_eq!(parted.dropped, [id("s")]);
     assert!(!world.store.claimed(&id("s")) && world.store.claimed(&id("other")));
     assert_eq!(
-        world.engine.part_one(&id("s"), 100, "").await,
-        Parted::default()
+        world.engine.hand_off_session(&id("s"), 100, "").await,
+        HandOff::default()
     );
     let again = world.open("s").await;
     assert!(
@@ -324,7 +324,7 @@ async fn a_process_takes_up_what_its_tenant_left_open_and_says_what_it_does_not(
     let conversation = opens(&done, "acme-done", tenant("acme")).await;
     conversation.close().await;
     for world in [world, tooled] {
-        world.engine.part(0, "a new version").await;
+        world.engine.hand_off(0, "a new version").await;
     }
 
     let next = World::over(store.reopen(), Arc::new(provider()), without);

@@ -82,7 +82,7 @@ async fn what_a_redactor_takes_out_is_in_no_delta_no_fact_and_no_request() {
         }
     });
     let input = conversation.send(hello()).await.unwrap();
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.answer, "e_it");
     conversation.close().await;
     assert_eq!(soon(watching).await.unwrap(), "a fo_ and an o_e_it");
@@ -201,7 +201,7 @@ async fn what_a_redactor_still_held_back_when_the_user_spoke_is_nowhere() {
     soon(gate.reached()).await;
     conversation.flush().await.unwrap();
     conversation.steer(hello()).await.unwrap();
-    soon(conversation.await_input(input)).await.unwrap();
+    soon(conversation.outcome(input)).await.unwrap();
     let partial = world.picked(|fact| match fact {
         Fact::SampleCut(fact) => Some(fact.partial.clone()),
         _ => None,
@@ -224,7 +224,7 @@ async fn each_request_extends_the_last_until_the_settings_change() {
     let conversation = world.open("s").await;
     let turn = async || {
         let input = conversation.send(hello()).await.unwrap();
-        soon(conversation.await_input(input)).await.unwrap();
+        soon(conversation.outcome(input)).await.unwrap();
         conversation.prefix().await.unwrap()
     };
     let mut wanted = PrefixReport {

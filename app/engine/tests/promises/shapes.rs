@@ -160,6 +160,6 @@ async fn a_schema_that_cannot_be_used_is_refused_when_the_settings_are_made() {
         "{refused:?}"
     );
     let input = conversation.send(hello()).await.unwrap();
-    let report = conversation.await_input(input).await.unwrap();
+    let report = conversation.outcome(input).await.unwrap();
     assert_eq!(report.outcome, Outcome::Completed);
 }

@@ -27,7 +27,7 @@ async fn an_input_is_refused_and_the_session_goes_on() {
     };
     let input = conversation.send(fits).await.unwrap();
     assert_eq!(
-        soon(conversation.await_input(input)).await.unwrap().answer,
+        soon(conversation.outcome(input)).await.unwrap().answer,
         "there"
     );
 }

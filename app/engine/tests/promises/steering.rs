@@ -2,9 +2,9 @@
 
 use serde_json::json;
 use windlass_engine::core::{
-    EffectClass, Fact, FailureKind, Outcome, PromptItem, Stands, StopWhen, StreamEvent,
+    Delivery, EffectClass, Fact, FailureKind, Outcome, PromptItem, Stands, StopWhen, StreamEvent,
 };
-use windlass_engine::{Conversation, Event, Send};
+use windlass_engine::{Event, Send, SessionHandle};
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::provider::{ScriptedProvider, Step, say};
 use windlass_testkit::tools::{CounterTool, ScriptedTools};
@@ -33,7 +33,7 @@ fn half(words: &str, gate: &Gate) -> Step {
         .then_gate(gate)
 }
 
-async fn heard(conversation: &Conversation, gate: &Gate) {
+async fn heard(conversation: &SessionHandle, gate: &Gate) {
     soon(gate.reached()).await;
     conversation.flush().await.unwrap();
 }
@@ -50,7 +50,7 @@ async fn words_that_stream_give_way_and_stay() {
         .steer(Send::new(me(), "stop that"))
         .await
         .unwrap();
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(
         (report.outcome, &*report.answer),
         (Outcome::Completed, "as you wish")
@@ -81,7 +81,7 @@ async fn words_that_stream_give_way_and_stay() {
     assert_eq!(&**said, "stop that");
 
     // The same turn heard both, and both are told so.
-    let other = soon(conversation.await_input(steer)).await.unwrap();
+    let other = soon(conversation.outcome(steer)).await.unwrap();
     assert_eq!(other.turn, report.turn);
     assert_eq!(other.answer, "as you wish");
 }
@@ -105,7 +105,7 @@ async fn an_answer_that_calls_runs_to_its_end_first() {
     tokio::time::sleep(crate::world::ms(50)).await;
     assert_eq!(provider.asked().len(), 1, "it waits for the call");
     gate.open();
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.outcome, Outcome::Completed);
     assert_eq!(counter.total(), 1);
     let kinds = world.kinds();
@@ -125,7 +125,7 @@ async fn a_steer_that_comes_before_the_model_answers_asks_it_anew() {
     let input = conversation.send(hello()).await.unwrap();
     heard(&conversation, &gate).await;
     conversation.steer(Send::new(me(), "wait")).await.unwrap();
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.answer, "as you wish");
     assert_eq!(provider.prompts()[1].items.len(), 2);
 }
@@ -140,12 +140,15 @@ async fn a_follow_up_comes_before_those_that_wait() {
     conversation.send(hello()).await.unwrap();
     heard(&conversation, &gate).await;
     let waits = conversation.send(Send::new(me(), "later")).await.unwrap();
-    let next = conversation.follow_up(Send::new(me(), "next"));
+    let next = conversation.send(Send {
+        delivery: Delivery::FollowUp,
+        ..Send::new(me(), "next")
+    });
     let next = next.await.unwrap();
     gate.open();
     let (next, waits) = (
-        soon(conversation.await_input(next)).await.unwrap(),
-        soon(conversation.await_input(waits)).await.unwrap(),
+        soon(conversation.outcome(next)).await.unwrap(),
+        soon(conversation.outcome(waits)).await.unwrap(),
     );
     assert_eq!((&*next.answer, &*waits.answer), ("two", "three"));
 }
@@ -166,7 +169,7 @@ async fn a_drain_lets_each_turn_end_its_step() {
     gate.open();
     assert_eq!(soon(draining).await.unwrap(), []);
     assert_eq!(counter.total(), 1, "the step was done");
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     let Outcome::Interrupted { reason, .. } = &report.outcome else {
         panic!("{report:?}")
     };

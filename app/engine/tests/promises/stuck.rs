@@ -45,7 +45,7 @@ async fn an_effect_waits_for_its_start_to_be_durable() {
     assert_eq!(tools.runs(), [], "its start is not durable");
     gate.open();
     assert_eq!(
-        soon(conversation.await_input(input)).await.unwrap().answer,
+        soon(conversation.outcome(input)).await.unwrap().answer,
         "paid"
     );
     assert_eq!(counter.total(), 1);
@@ -86,7 +86,7 @@ async fn an_interrupt_is_obeyed_before_it_is_durable() {
     );
     gate.open();
     soon(asked).await.unwrap().unwrap();
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert!(matches!(report.outcome, Outcome::Interrupted { .. }));
 }
 
@@ -150,7 +150,7 @@ async fn callers_who_go_away_leave_nothing_behind() {
     }
     gate.open();
     let input = soon(conversation.send(keyed())).await.unwrap();
-    soon(conversation.await_input(input)).await.unwrap();
+    soon(conversation.outcome(input)).await.unwrap();
     let queued = |one: &&windlass_engine::core::Recorded| matches!(one.fact, Fact::InputQueued(_));
     assert_eq!(world.log().iter().filter(queued).count(), 1);
 }

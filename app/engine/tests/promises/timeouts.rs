@@ -106,7 +106,7 @@ async fn a_stream_that_is_always_ready_starves_nobody() {
         .interrupt(Interrupter::Person, me(), "enough", StopWhen::Now)
         .await
         .unwrap();
-    let report = conversation.await_input(input).await.unwrap();
+    let report = conversation.outcome(input).await.unwrap();
     assert!(matches!(report.outcome, Outcome::Interrupted { .. }));
 }
 

@@ -25,7 +25,7 @@ fn answering(store: FaultyStore) -> World {
 async fn turn(world: &World) -> InputId {
     let conversation = world.open("s").await;
     let input = conversation.send(hello()).await.unwrap();
-    soon(conversation.await_input(input)).await.unwrap();
+    soon(conversation.outcome(input)).await.unwrap();
     conversation.close().await;
     input
 }
@@ -265,7 +265,7 @@ async fn the_texts_of_a_watch_are_those_of_the_log_and_shared() {
     assert_eq!(text, [codec::encode(&one).unwrap()]);
     assert_eq!(text[0].as_ptr(), other[0].as_ptr());
     gate.open();
-    soon(conversation.await_input(input)).await.unwrap();
+    soon(conversation.outcome(input)).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -282,7 +282,7 @@ async fn whose_a_session_is_is_looked_up_from_its_first_fact_and_once() {
         Vec::new()
     });
     let world = answering(store);
-    let unknown = world.engine.look(&id("s"), &me()).await;
+    let unknown = world.engine.lookup(&id("s"), &me()).await;
     assert!(
         matches!(unknown, Err(StartError::Unknown(_))),
         "{unknown:?}"
@@ -290,7 +290,7 @@ async fn whose_a_session_is_is_looked_up_from_its_first_fact_and_once() {
     turn(&world).await;
     let before = *reads.lock().unwrap();
     for _ in 0..3 {
-        let looked = world.engine.look(&id("s"), &me()).await.unwrap();
+        let looked = world.engine.lookup(&id("s"), &me()).await.unwrap();
         assert_eq!((*looked.owner).clone(), me());
         assert_eq!(*looked.first, world.log()[0]);
         assert!(looked.opened().is_some());
@@ -300,7 +300,7 @@ async fn whose_a_session_is_is_looked_up_from_its_first_fact_and_once() {
         principal: "tester".to_owned(),
         claims: std::collections::BTreeMap::new(),
     };
-    let unseen = world.engine.look(&id("s"), &other).await;
+    let unseen = world.engine.lookup(&id("s"), &other).await;
     assert!(matches!(unseen, Err(StartError::Unknown(_))), "{unseen:?}");
     assert_eq!(
         *reads.lock().unwrap(),
@@ -309,8 +309,8 @@ async fn whose_a_session_is_is_looked_up_from_its_first_fact_and_once() {
     );
     // After a minute, or once it was forgotten, it is read again.
     tokio::time::sleep(Duration::from_secs(61)).await;
-    world.engine.look(&id("s"), &me()).await.unwrap();
+    world.engine.lookup(&id("s"), &me()).await.unwrap();
     world.engine.forget(&id("s"));
-    world.engine.look(&id("s"), &me()).await.unwrap();
+    world.engine.lookup(&id("s"), &me()).await.unwrap();
     assert_eq!(*reads.lock().unwrap(), (before.0 + 3, before.1));
 }

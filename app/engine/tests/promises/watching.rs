@@ -19,7 +19,7 @@ async fn a_subscriber_that_lags_is_told_and_misses_no_fact() {
     let conversation = world.open("s").await;
     let mut events = conversation.subscribe(Some(Seq::ZERO));
     let input = conversation.send(hello()).await.unwrap();
-    conversation.await_input(input).await.unwrap();
+    conversation.outcome(input).await.unwrap();
     conversation.close().await;
     let (mut facts, mut lags, mut deltas) = (Vec::new(), 0, 0);
     loop {
@@ -52,7 +52,7 @@ async fn whoever_watches_a_session_that_has_ended_is_told_after_its_facts() {
     let conversation = world.open("s").await;
     let (mut early, mut late_cursor) = (conversation.subscribe(None), conversation.subscribe(None));
     let input = conversation.send(hello()).await.unwrap();
-    conversation.await_input(input).await.unwrap();
+    conversation.outcome(input).await.unwrap();
     conversation.close().await;
     let mut late = conversation.subscribe(Some(Seq(2)));
     let mut count = 0;
@@ -68,7 +68,7 @@ async fn whoever_watches_a_session_that_has_ended_is_told_after_its_facts() {
         );
     }
     // A turn that is over can be asked for, also then.
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.answer, "there");
 }
 
@@ -108,7 +108,7 @@ async fn a_report_after_its_run_is_not_heard() {
         }
     });
     let input = conversation.send(hello()).await.unwrap();
-    conversation.await_input(input).await.unwrap();
+    conversation.outcome(input).await.unwrap();
     kept.lock().unwrap().take().unwrap().report("after");
     conversation.close().await;
     assert_eq!(soon(watching).await.unwrap(), ["during"]);

@@ -12,7 +12,7 @@ use windlass_engine::core::{
 use windlass_engine::ports::{
     Approver, Hooks, LogStore, NoHooks, NobodyAsked, Ports, Programs, Provider, ToolExecutor,
 };
-use windlass_engine::{Config, Conversation, Engine, Send, Start, TurnReport};
+use windlass_engine::{Config, Engine, Send, SessionHandle, Start, TurnReport};
 use windlass_testkit::blobs::HeldBlobs;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::hooks::ScriptedHooks;
@@ -229,7 +229,7 @@ impl World {
         }))
     }
 
-    pub(crate) async fn open(&self, name: &str) -> Conversation {
+    pub(crate) async fn open(&self, name: &str) -> SessionHandle {
         let opened = self.engine.open(&id(name), &me(), self.start()).await;
         opened.unwrap()
     }
@@ -239,7 +239,7 @@ impl World {
         let conversation = self.open("s").await;
         let at = Instant::now();
         let input = conversation.send(hello()).await.unwrap();
-        let report = soon(conversation.await_input(input)).await.unwrap();
+        let report = soon(conversation.outcome(input)).await.unwrap();
         (report, at.elapsed())
     }
 

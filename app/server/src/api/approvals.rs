@@ -14,13 +14,13 @@ use windlass_engine::core::{
     Answer, CallId, Digest, Edit, EffectClass, Recorded, Reject, Seq, SessionId, Timestamp, TurnId,
 };
 use windlass_engine::ports::SessionFilter;
-use windlass_engine::{Loaded, SendError};
+use windlass_engine::{Loaded, SendError, SessionCommand};
 
 use super::describe::answers::{Conflict, NoSession, Refused, StoreFull, Waits};
 use super::describe::shapes::EffectShape;
 use super::failure;
 use super::key::Key;
-use super::opened::reach;
+use super::opened::handle;
 use super::query::{self, Params};
 use super::seen::{Approve, By, Numbered, Read, Seen};
 use crate::app::App;
@@ -277,10 +277,15 @@ pub(crate) async fn decide(
         let nobody = SendError::Rejected(Reject::NotAsked(call));
         return Err(failure::send(&nobody));
     }
-    let reached = reach(app, caller, id).await?;
+    let handle = handle(app, caller, id).await?;
+    let command = SessionCommand::Answer {
+        call,
+        arguments: digest,
+        answer,
+    };
     let scope = caller.scope().clone();
-    let answered = reached.answer(call, scope, digest, answer, key.as_deref());
-    answered.await.map_err(|error| failure::send(&error))
+    let answered = handle.execute(command, scope, key.as_deref()).await;
+    answered.map(drop).map_err(|error| failure::send(&error))
 }
 
 fn said(word: Word) -> Result<Answer, Problem> {

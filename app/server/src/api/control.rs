@@ -11,14 +11,14 @@ use windlass_engine::core::{
     Fact, Interrupter, Recorded, Reject, Seq, SessionId, StopWhen, TurnId,
 };
 use windlass_engine::ports::LogStore;
-use windlass_engine::{SendError, Stop};
+use windlass_engine::{SendError, SessionCommand};
 
 use super::describe::answers::{Conflict, NoSession, Refused, StoreFull, Waits};
 use super::describe::shapes::StopWhenShape;
 use super::failure;
 use super::flight;
 use super::key::Key;
-use super::opened::{open, reach};
+use super::opened::{handle, open};
 use super::seen::{Run, Seen};
 use crate::app::App;
 use crate::json::Json;
@@ -84,18 +84,18 @@ pub(crate) async fn interrupt(
         let idle = SendError::Rejected(Reject::Idle);
         return Err(failure::send(&idle));
     }
-    let reached = reach(&app, &seen.caller, &seen.id).await?;
-    let state = reached.state().await;
-    let state = state.map_err(|error| failure::start(&error))?;
+    let handle = handle(&app, &seen.caller, &seen.id).await?;
+    let state = handle.state().await;
+    let state = state.map_err(|error| failure::send(&error))?;
     let turn = state.turn().map(|turn| turn.id);
-    let stop = Stop {
+    let stop = SessionCommand::Interrupt {
         by: Interrupter::Person,
-        reason: &how.reason,
+        reason: how.reason,
         when: how.when,
         turn,
     };
     let scope = seen.caller.scope().clone();
-    let turn = match reached.interrupt(stop, scope, key.of_word()).await {
+    let turn = match handle.execute(stop, scope, key.of_word()).await {
         // With a key it may have been asked long ago, of another turn.
         Ok(at) if key.of_word().is_some() => {
             let asked = fact_at(tenant.store.as_ref(), &seen.id, at).await?;
@@ -142,14 +142,16 @@ pub(crate) async fn go_on(
         let nothing = SendError::Rejected(Reject::NothingWaits);
         return Err(failure::send(&nothing));
     }
-    let (reached, before) = open(&app, &seen.caller, &seen.id).await?;
+    let (handle, before) = open(&app, &seen.caller, &seen.id).await?;
     // What goes on already takes no more room.
     let next = before.next_input().filter(|_| before.turn().is_none());
     let next = match next {
         Some(input) => Some((input.id, seen.caller.turn(&app)?)),
         None => None,
     };
-    let gone_on = reached.go_on(key.of_word()).await;
+    let scope = seen.caller.scope().clone();
+    let resume = SessionCommand::Resume {};
+    let gone_on = handle.execute(resume, scope, key.of_word()).await;
     let at = gone_on.map_err(|error| failure::send(&error))?;
     // The turn that it opened may have ended by now.
     let first = fact_at(tenant.store.as_ref(), &seen.id, at).await?;
@@ -157,13 +159,13 @@ pub(crate) async fn go_on(
     let turn = match opened.and_then(|fact| fact.turn) {
         Some(turn) => Some(turn),
         None => {
-            let state = reached.state().await;
-            let state = state.map_err(|error| failure::start(&error))?;
+            let state = handle.state().await;
+            let state = state.map_err(|error| failure::send(&error))?;
             state.turn().map(|turn| turn.id)
         }
     };
     if let Some((input, pass)) = next {
-        flight::watch(tenant.clone(), reached, input, pass);
+        flight::watch(handle, input, pass);
     }
     Ok((StatusCode::ACCEPTED, Json(Told { turn })))
 }

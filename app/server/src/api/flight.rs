@@ -1,61 +1,49 @@
 //! Flight: turns that were asked for take up room of their tenant until they have ended.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windlass_engine::core::{Entry, InputEntry, InputId, Seq, TurnEntry};
-use windlass_engine::{Event, Reached};
+use windlass_engine::core::{Entry, InputId, Seq, TurnEntry};
+use windlass_engine::{Event, SessionHandle};
 
 use crate::access::Pass;
-use crate::tenant::Tenant;
 
-/// Holds a pass until the turn that hears an input has ended, or until the input waits for a person,
-/// whoever drives the session. What was reached for is held as long.
-pub(crate) fn watch(tenant: Arc<Tenant>, reached: Reached, input: InputId, pass: Pass) {
+/// Holds a pass until the turn that accepts an input has ended, or until the input waits for a person, on
+/// any node. The handle is held as long.
+pub(crate) fn watch(handle: SessionHandle, input: InputId, pass: Pass) {
     tokio::spawn(async move {
-        landed(&tenant, &reached, input).await;
+        landed(&handle, input).await;
         drop(pass);
     });
 }
 
-/// How long a turn may be silent that is not driven here before it is looked at whether anybody does.
+/// Silence of a turn after which it is checked that a driver runs here.
 const SILENT: Duration = Duration::from_secs(600);
 
-/// Waits for that. What cannot be followed is over, and so is what nobody goes on with.
-async fn landed(tenant: &Tenant, reached: &Reached, input: InputId) {
-    let after = Some(Seq(input.0.saturating_sub(1)));
-    let mut events = tenant.engine.subscribe(reached.id(), after);
-    let mut heard = false;
+/// Waits for that. A turn that cannot be followed, or that no driver goes on with, counts as ended.
+async fn landed(handle: &SessionHandle, input: InputId) {
+    let events = handle.subscribe(Some(Seq(input.0.saturating_sub(1))));
+    let mut turn = handle.follow(events, input);
     loop {
-        let Ok(event) = timeout(SILENT, events.next()).await else {
-            match reached.is_here() {
+        let Ok(next) = timeout(SILENT, turn.next()).await else {
+            match handle.is_driven_here() {
                 true => continue,
                 false => return,
             }
         };
-        match event {
-            Ok(Event::Fact(fact)) => {
-                let entry = Entry::of(&fact);
-                if let Entry::Input(InputEntry::Accepted(id)) = entry {
-                    heard |= id == input;
-                }
-                if let Entry::Input(InputEntry::Blocked(blocked)) = entry {
-                    heard |= blocked.input == input;
-                }
-                let settled = matches!(entry, Entry::Turn(TurnEntry::Settled(_)));
-                if settled && (heard || is_idle(reached).await) {
-                    return;
-                }
-            }
-            Ok(Event::Live(_) | Event::Lagged { .. }) => {}
-            Ok(Event::Ended(_)) | Err(_) => return,
+        let Ok((event, report)) = next else { return };
+        let settles = match &event {
+            Event::Fact(fact) => matches!(Entry::of(fact), Entry::Turn(TurnEntry::Settled(_))),
+            Event::Live(_) | Event::Lagged { .. } | Event::Ended(_) => false,
+        };
+        if report.is_some() || (settles && is_idle(handle).await) {
+            return;
         }
     }
 }
 
-/// Whether no turn is open: then the input waits for a person's word.
-async fn is_idle(reached: &Reached) -> bool {
-    let state = reached.state().await;
+/// Returns true if no turn is open: then the input waits for a person.
+async fn is_idle(handle: &SessionHandle) -> bool {
+    let state = handle.state().await;
     state.map_or(true, |state| state.turn().is_none())
 }

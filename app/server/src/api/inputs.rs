@@ -166,7 +166,7 @@ async fn take(
 
 /// Has a session take an input.
 pub(crate) async fn accept(app: &App, seen: &Seen<Run>, mut send: Send) -> Result<Taken, Problem> {
-    let (reached, state) = open(app, &seen.caller, &seen.id).await?;
+    let (handle, state) = open(app, &seen.caller, &seen.id).await?;
     // What is said to a turn that runs is part of that one.
     let pass = match send.delivery == Delivery::Steer && state.turn().is_some() {
         true => None,
@@ -177,10 +177,10 @@ pub(crate) async fn accept(app: &App, seen: &Seen<Run>, mut send: Send) -> Resul
     wanted.besides = besides.iter().map(|part| part.from.clone()).collect();
     send.context = [besides, send.context].concat();
     let keyed = send.key.is_some();
-    let input = reached.send(send).await;
+    let input = handle.send(send).await;
     let input = input.map_err(|error| failure::send(&error))?;
     if let Some(pass) = pass {
-        flight::watch(seen.caller.tenant.clone(), reached, input, pass);
+        flight::watch(handle, input, pass);
     }
     let before = Seq(input.0.saturating_sub(1));
     let facts = seen.caller.tenant.store.read(&seen.id, before, 2).await;

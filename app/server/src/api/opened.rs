@@ -1,7 +1,6 @@
-//! Opening: a session is reached for only for what changes it, with the settings that its tenant has
-//! today.
+//! Opening: a handle of a session is requested only for changes, with the present settings of its tenant.
 
-use windlass_engine::Reached;
+use windlass_engine::SessionHandle;
 use windlass_engine::core::{Lineage, Scope, Session, SessionId, Widening};
 
 use super::failure;
@@ -9,25 +8,29 @@ use crate::app::App;
 use crate::caller::Caller;
 use crate::problem::Problem;
 
-/// Reaches for a session as it stands, whoever drives it.
-pub(crate) async fn reach(app: &App, caller: &Caller, id: &SessionId) -> Result<Reached, Problem> {
+/// Returns a handle of a session on any node.
+pub(crate) async fn handle(
+    app: &App,
+    caller: &Caller,
+    id: &SessionId,
+) -> Result<SessionHandle, Problem> {
     if app.draining() {
         return Err(failure::draining());
     }
-    let reached = caller.tenant.engine.reach(id, caller.scope()).await;
-    reached.map_err(|error| failure::start(&error))
+    let handle = caller.tenant.engine.session(id, caller.scope()).await;
+    handle.map_err(|error| failure::start(&error))
 }
 
-/// Reaches for a session for a turn: what the tenant's configuration says by now is what its next turns
-/// are run with.
+/// Returns a handle of a session for a turn, and configures the session as the tenant's configuration
+/// says now.
 pub(crate) async fn open(
     app: &App,
     caller: &Caller,
     id: &SessionId,
-) -> Result<(Reached, Session), Problem> {
-    let reached = reach(app, caller, id).await?;
-    let state = reached.state().await;
-    let state = state.map_err(|error| failure::start(&error))?;
+) -> Result<(SessionHandle, Session), Problem> {
+    let handle = handle(app, caller, id).await?;
+    let state = handle.state().await;
+    let state = state.map_err(|error| failure::send(&error))?;
     let today = caller.tenant.house.today(&state.settings);
     let mut today = today.map_err(|refusal| failure::refused(&refusal))?;
     // Whoever sent an agent out said what it has, and the configuration is no person who says more.
@@ -38,8 +41,8 @@ pub(crate) async fn open(
     };
     if today != *state.settings {
         let scope = Scope::system("the server's configuration");
-        let changed = reached.configure(today, scope, widening, None).await;
+        let changed = handle.configure(today, scope, widening).await;
         changed.map_err(|error| failure::send(&error))?;
     }
-    Ok((reached, state))
+    Ok((handle, state))
 }

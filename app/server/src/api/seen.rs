@@ -93,7 +93,7 @@ pub(crate) async fn look(
     caller: &Caller,
     id: &SessionId,
 ) -> Result<Option<Arc<Recorded>>, Problem> {
-    match caller.tenant.engine.look(id, caller.scope()).await {
+    match caller.tenant.engine.lookup(id, caller.scope()).await {
         Ok(looked) if is_of(caller, &looked.owner) => Ok(Some(looked.first)),
         Ok(_) | Err(StartError::Unknown(_)) => Ok(None),
         Err(error) => Err(failure::start(&error)),

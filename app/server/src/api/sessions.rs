@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use windlass_engine::core::{Lineage, OpenSession, SessionId, Settings};
 use windlass_engine::ports::SessionFilter;
-use windlass_engine::{Conversation, Start, StartError};
+use windlass_engine::{SessionHandle, Start, StartError};
 
 use super::describe::answers::{Conflict, KeyReused, NoSession, StoreFull};
 use super::failure;
@@ -101,7 +101,7 @@ async fn begin(
     caller: &Caller,
     id: &SessionId,
     opening: OpenSession,
-) -> Result<Option<Conversation>, StartError> {
+) -> Result<Option<SessionHandle>, StartError> {
     let engine = &caller.tenant.engine;
     let start = Start::New(Box::new(opening.clone()));
     match engine.open(id, caller.scope(), start).await {

@@ -82,8 +82,8 @@ async fn leave(app: &App, places: &Places) {
     app.drain();
     let tenants = app.tenants.values();
     let parting = tenants.map(|tenant| async {
-        let parted = tenant.engine.part(app.bounds.drain_ms, REASON).await;
-        for session in parted.dropped {
+        let released = tenant.engine.hand_off(app.bounds.drain_ms, REASON).await;
+        for session in released.dropped {
             tracing::warn!(
                 tenant = tenant.name, %session,
                 "what runs did not end in time: it goes on when the session is opened again"

@@ -116,7 +116,7 @@ async fn a_question_is_answered_at_any_server() {
 async fn what_nobody_drives_yet_waits_and_is_done_once() {
     let mut world = World::new([stall(), say("done")], []);
     world.most = 1;
-    world.reach_ms = 200;
+    world.remote_command_ms = 200;
     let place = Nodes::over(world.store.clone());
     let (one, other) = (place.node(), place.node());
     let full = world.serve_as(Some(&one)).await;

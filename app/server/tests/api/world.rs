@@ -44,7 +44,7 @@ pub(crate) struct World {
     pub(crate) bounds: Bounds,
     /// How many sessions a node drives, and how long it waits for others.
     pub(crate) most: usize,
-    pub(crate) reach_ms: u64,
+    pub(crate) remote_command_ms: u64,
     /// How its sessions ask the model.
     pub(crate) options: RequestOptions,
     tools: Arc<dyn ToolExecutor>,
@@ -81,7 +81,7 @@ impl World {
                 ..Bounds::default()
             },
             most: 100,
-            reach_ms: 30_000,
+            remote_command_ms: 30_000,
             options: RequestOptions::default(),
             tools: Arc::new(ScriptedTools::new(tools)),
             clock: Arc::new(ManualClock::new(windlass_engine::core::Timestamp(NOW), 7)),
@@ -139,7 +139,7 @@ impl World {
             programs: Programs::none().with(Arc::new(ScriptedRuntime)),
         };
         let config = Config {
-            reach_ms: self.reach_ms,
+            remote_command_ms: self.remote_command_ms,
             ..Config::default()
         };
         let Some(node) = node else {
@@ -151,7 +151,7 @@ impl World {
             tenant: None,
             load: Load::new(self.most),
         };
-        let engine = Engine::among(ports, config, peers);
+        let engine = Engine::with_cluster(ports, config, peers);
         let (mut arrivals, told) = (node.inbox().arrivals(), engine.clone());
         tokio::spawn(async move {
             while let Some(session) = arrivals.next().await {
@@ -267,7 +267,7 @@ impl Running {
         }
         soon(self.serving).await.unwrap();
         for engine in &self.engines {
-            engine.part(10_000, "the server is stopped").await;
+            engine.hand_off(10_000, "the server is stopped").await;
         }
     }
 

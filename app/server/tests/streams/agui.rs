@@ -73,7 +73,7 @@ async fn without_a_cursor_the_run_that_goes_on_is_told_and_each_character_once()
     assert_eq!(text(&told), "one ");
     gate.open();
     told.extend(stream.run().await);
-    soon(conversation.await_input(input)).await.unwrap();
+    soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(text(&told), "one two");
     assert_eq!(told[0]["type"], "RUN_STARTED");
     let starts = kinds(&told)

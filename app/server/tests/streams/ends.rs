@@ -130,7 +130,7 @@ async fn a_client_that_goes_away_stops_nothing() {
     gate.open();
     let told = follow(server.address, "s", "").await.up_to_settled().await;
     assert_eq!(facts(&told), world.exported("s"));
-    let report = server.open("s").await.await_input(input).await.unwrap();
+    let report = server.open("s").await.outcome(input).await.unwrap();
     assert_eq!(report.answer, "one two");
 }
 

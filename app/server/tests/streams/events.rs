@@ -53,7 +53,7 @@ async fn a_client_that_comes_back_at_any_moment_misses_nothing_and_is_told_nothi
     // Whatever there is of the stream goes with it.
     drop(first);
     gate.open();
-    soon(conversation.await_input(input)).await.unwrap();
+    soon(conversation.outcome(input)).await.unwrap();
     let last = told.last().unwrap().id.unwrap();
     let header = format!("Last-Event-ID: {last}");
     let path = "/v1/sessions/s/events?after=0";

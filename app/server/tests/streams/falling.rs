@@ -41,7 +41,7 @@ pub(crate) async fn flooded(server: &Running) {
     let conversation = server.open("s").await;
     for _ in 0..TURNS {
         let input = conversation.send(hello()).await.unwrap();
-        let report = soon(conversation.await_input(input)).await.unwrap();
+        let report = soon(conversation.outcome(input)).await.unwrap();
         assert_eq!(report.answer, "flooded", "{:?}", report.outcome);
     }
 }

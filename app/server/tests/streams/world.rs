@@ -15,7 +15,7 @@ use windlass_engine::core::{
     Settings, StopReason, StreamEvent, Window,
 };
 use windlass_engine::ports::{NoHooks, NobodyAsked, Ports, StoreErrorKind, codec};
-use windlass_engine::{Config, Conversation, Engine, Send, Start};
+use windlass_engine::{Config, Engine, Send, SessionHandle, Start};
 use windlass_server::{
     Access, Bounds, Grant, House, Quota, Refusal, Right, Rights, Served, Server, Tenant, TokenHash,
     Wish, windlass_engine,
@@ -171,7 +171,7 @@ impl World {
 
 impl Running {
     /// Opens a session of tenant `a`, or attaches to it.
-    pub(crate) async fn open(&self, session: &str) -> Conversation {
+    pub(crate) async fn open(&self, session: &str) -> SessionHandle {
         let start = Start::Either(Box::new(OpenSession {
             owner: ann(),
             workspace: None,
@@ -185,7 +185,7 @@ impl Running {
     pub(crate) async fn turn(&self, session: &str) {
         let conversation = self.open(session).await;
         let input = conversation.send(hello()).await.unwrap();
-        soon(conversation.await_input(input)).await.unwrap();
+        soon(conversation.outcome(input)).await.unwrap();
         conversation.close().await;
     }
 

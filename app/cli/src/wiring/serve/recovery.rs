@@ -27,7 +27,7 @@ impl Recovery {
     /// is told of and left as it is. A node among others does so for as long as it runs.
     pub(crate) async fn run(self) {
         if self.among {
-            self.engine.keep(Takeover::default());
+            self.engine.adopt(Takeover::default());
             return;
         }
         let tenant = self.tenant.as_str();

@@ -64,7 +64,7 @@ pub(super) fn tenant(
                 tenant: Some(name.to_owned()),
                 load: load.clone(),
             };
-            Engine::among(ports, config, peers)
+            Engine::with_cluster(ports, config, peers)
         }
     };
     Ok(Tenant {

@@ -12,8 +12,8 @@ use windlass_ports::{
 };
 
 use super::{BATCH_BYTES, PATIENCE};
-use crate::reach::letter::{Body, Note};
-use crate::reach::said::Said;
+use crate::session::SessionCommand;
+use crate::session::remote::{Body, RemoteCommand};
 
 /// Access to the mailbox of a session.
 #[derive(Clone)]
@@ -34,7 +34,7 @@ pub(in crate::driver) struct Found {
 /// A command that was found.
 pub(in crate::driver) enum Read {
     /// It says this.
-    Said(Box<Note>, Said),
+    Said(Box<RemoteCommand>, SessionCommand),
     /// It cannot be acted upon.
     Refused(Fault),
     /// What is kept beside it could not be read this time.
@@ -59,7 +59,7 @@ pub(super) async fn find(access: Access, patience: Duration) -> Result<Found, In
     let mut letters = Vec::with_capacity(taken.len());
     let mut room = BATCH_BYTES;
     for Letter { id, bytes } in taken {
-        let note = match Note::read(&bytes) {
+        let note = match RemoteCommand::read(&bytes) {
             Ok(note) => note,
             Err(not_read) => {
                 tracing::warn!(%session, letter = %id, why = not_read.0, "a letter is not read");
@@ -80,7 +80,7 @@ pub(super) async fn find(access: Access, patience: Duration) -> Result<Found, In
 }
 
 /// Reads what a letter says, where it is kept beside the log too.
-async fn read(access: &Access, note: Note) -> Read {
+async fn read(access: &Access, note: RemoteCommand) -> Read {
     let unread = |why: String| Read::Refused(Fault::Unread(why));
     let kept = match &note.body {
         Body::Here(said) => {

@@ -21,7 +21,7 @@ async fn interrupted(policy: WhenParentEnds) -> (World, Vec<Recorded>) {
     soon(gate.reached()).await;
     let stop = conversation.interrupt(Interrupter::Person, me(), "enough", StopWhen::Now);
     stop.await.unwrap();
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert!(matches!(report.outcome, Outcome::Interrupted { .. }));
     gate.open();
     until(|| outcome(&world.store.log(&id(CHILD))).is_some()).await;
@@ -82,13 +82,13 @@ async fn what_a_user_says_to_an_agent_is_not_stopped_with_its_call() {
     let child = opening.await.unwrap();
     let mine = child.send(hello()).await.unwrap();
     asks.open();
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.outcome, Outcome::Completed);
     soon(gate.reached()).await;
     // Whoever would stop it has had the time to.
     tokio::time::sleep(ms(1_000)).await;
     gate.open();
-    let report = soon(child.await_input(mine)).await.unwrap();
+    let report = soon(child.outcome(mine)).await.unwrap();
     assert_eq!(report.outcome, Outcome::Completed);
     assert_eq!(report.answer, "for the user");
     assert_eq!(count(&world.store.log(&id(CHILD)), "InterruptRequested"), 0);

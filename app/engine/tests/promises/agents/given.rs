@@ -102,7 +102,7 @@ async fn a_child_that_is_open_already_is_driven_whatever_its_agents_lack() {
         .await
         .unwrap();
     let input = child.send(hello()).await.unwrap();
-    let report = soon(child.await_input(input)).await.unwrap();
+    let report = soon(child.outcome(input)).await.unwrap();
     assert_eq!(report.outcome, Outcome::Completed);
     let mut settings: Settings = (*child.state().await.unwrap().settings).clone();
     settings.effort = Some("low".into());
@@ -145,9 +145,9 @@ async fn what_a_session_is_narrowed_to_its_next_agents_are() {
     let configured = conversation.configure(narrow, me(), Widening::Refused);
     configured.await.unwrap();
     gate.open();
-    soon(conversation.await_input(first)).await.unwrap();
+    soon(conversation.outcome(first)).await.unwrap();
     let second = conversation.send(hello()).await.unwrap();
-    soon(conversation.await_input(second)).await.unwrap();
+    soon(conversation.outcome(second)).await.unwrap();
     let children = world.picked(|fact| match fact {
         Fact::CallStarted(fact) if fact.lent.is_some() => agent_session(&fact.idempotency_key),
         _ => None,

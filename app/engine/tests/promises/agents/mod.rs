@@ -250,7 +250,7 @@ async fn agents_run_beside_each_other_within_one_budget() {
     // Both hold their last answers: none has waited for the other one.
     until(|| total(&asked) == 6).await;
     gate.open();
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.outcome, Outcome::Completed);
     let seen = observed(&world.log());
     let said: Vec<_> = seen.iter().map(|(one, took)| (one.status, *took)).collect();
@@ -316,7 +316,7 @@ async fn a_person_answers_for_an_agent_in_the_agents_session() {
             .await
             .unwrap();
     }
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.outcome, Outcome::Completed);
     assert_eq!(writes.runs().len(), 1);
     assert_eq!(writes.runs()[0].session, id(child));

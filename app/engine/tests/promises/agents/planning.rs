@@ -39,7 +39,7 @@ async fn dry_run(world: &World) -> (Observation, u32) {
         ..hello()
     };
     let input = conversation.send(send).await.unwrap();
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.outcome, Outcome::Completed);
     observed(&world.log()).remove(0)
 }

@@ -62,7 +62,7 @@ async fn an_agent_has_as_long_as_its_turn_where_nothing_else_is_declared() {
     soon(gate.reached()).await;
     tokio::time::sleep(ms(20_000)).await;
     gate.open();
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.outcome, Outcome::Completed);
     let (observation, _) = observed(&world.log()).remove(0);
     assert_eq!(
@@ -102,7 +102,7 @@ async fn a_detached_agent_has_the_time_that_its_turn_had_left() {
     soon(slow.reached()).await;
     tokio::time::sleep(ms(4_000)).await;
     slow.open();
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.outcome, Outcome::Completed);
     let log = world.log();
     let opened_at = at(&log, "TurnOpened");
@@ -152,7 +152,7 @@ async fn a_detached_agent_whose_time_is_over_before_it_was_told_is_told_first() 
     tokio::time::sleep(ms(5_000)).await;
     assert_eq!((queued(), observed(&world.log()).len()), (0, 0));
     gate.open();
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.outcome, Outcome::Completed);
     let (observation, _) = observed(&world.log()).remove(0);
     assert!(

@@ -99,7 +99,7 @@ async fn a_crash_after_any_fact_repeats_no_call_and_loses_none() {
         let stage = after(facts, &pay).await;
         let conversation = stage.world.open("s").await;
         let turn = facts[opened.unwrap()].seq.0;
-        let waited = conversation.await_turn(windlass_engine::core::TurnId(turn));
+        let waited = conversation.outcome(windlass_engine::core::TurnId(turn));
         let report = soon(waited).await.unwrap();
         assert_eq!(report.outcome, Outcome::Completed, "after fact {upto}");
         for ran in stage.tools.runs() {
@@ -172,7 +172,7 @@ async fn an_engine_that_is_dropped_between_two_calls_is_taken_up_by_the_next() {
     let next = stage.world.next_process();
     gate.open();
     let conversation = next.open("s").await;
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.answer, r#"["1",["seen","2"],"3"]"#);
     assert_eq!((pay.total(), pay.repeated()), (3, vec![]));
     assert_eq!(report.spent.samples, 1);
@@ -196,7 +196,7 @@ async fn a_replay_that_makes_other_calls_is_a_fault_and_the_model_is_told_what_s
         .iter()
         .find(|one| matches!(one.fact, Fact::TurnOpened(_)))
         .unwrap();
-    let waited = conversation.await_turn(windlass_engine::core::TurnId(turn.seq.0));
+    let waited = conversation.outcome(windlass_engine::core::TurnId(turn.seq.0));
     let report = soon(waited).await.unwrap();
     assert_eq!(report.answer, "so be it");
     assert_eq!(class(&stage.ends()[0]), "replay_diverged");
@@ -240,7 +240,7 @@ async fn of_a_program_whose_processes_end_too_often_the_model_is_told_which_call
         }
         let stage = after(&facts, &pay).await;
         let conversation = stage.world.open("s").await;
-        let report = soon(conversation.await_turn(turn)).await.unwrap();
+        let report = soon(conversation.outcome(turn)).await.unwrap();
         assert_eq!(report.answer, "so be it");
         assert_eq!(stage.runs(), [""; 0]);
         let prompts = stage.provider.prompts();
@@ -277,7 +277,7 @@ async fn memory_lasts_over_turns_and_processes_and_a_program_that_fails_leaves_n
     let conversation = stage.world.open("s").await;
     for outcome in ["Completed", "Failed", "Completed"] {
         let input = conversation.send(hello()).await.unwrap();
-        let report = soon(conversation.await_input(input)).await.unwrap();
+        let report = soon(conversation.outcome(input)).await.unwrap();
         assert!(
             format!("{:?}", report.outcome).starts_with(outcome),
             "{report:?}"
@@ -287,7 +287,7 @@ async fn memory_lasts_over_turns_and_processes_and_a_program_that_fails_leaves_n
     let next = stage.world.next_process();
     let conversation = next.open("s").await;
     let input = conversation.send(hello()).await.unwrap();
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.answer, "1");
     assert_eq!(stage.ends()[0], value("1"));
 }

@@ -99,7 +99,7 @@ async fn a_program_that_a_crash_cut_off_hears_of_each_agent_once() {
         ..first
     };
     let conversation = second.world.open("s").await;
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.outcome, Outcome::Completed);
     let said = serde_json::to_string(&children).unwrap();
     assert_eq!(second.ends(), [returned(&said)]);

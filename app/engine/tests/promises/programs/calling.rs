@@ -82,7 +82,7 @@ async fn calls_of_one_step_run_beside_each_other_and_answer_in_their_order() {
     also.open();
     until(|| stage.tools.running() == 1).await;
     gate.open();
-    soon(conversation.await_input(input)).await.unwrap();
+    soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(stage.ends(), [returned(r#"[{"saw":{}},"fast"]"#)]);
 }
 
@@ -178,7 +178,7 @@ async fn an_edit_of_a_call_inside_a_program_stands_and_the_run_goes_on_also_in_a
             .iter()
             .find(|one| matches!(one.fact, Fact::TurnOpened(_)));
         let turn = TurnId(turn.unwrap().seq.0);
-        soon(conversation.await_turn(turn)).await.unwrap();
+        soon(conversation.outcome(turn)).await.unwrap();
         assert_eq!(
             next.runs(),
             ["look {\"n\":9}"],
@@ -255,7 +255,7 @@ async fn of_a_dry_run_nothing_is_said_to_have_changed() {
     let mut planned = hello();
     planned.dry_run = true;
     let input = conversation.send(planned).await.unwrap();
-    soon(conversation.await_input(input)).await.unwrap();
+    soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(stage.made()[0].2, ObservationStatus::Done);
     let told = &stage.told()[0];
     assert!(!told.contains("change something"), "{told}");
@@ -289,7 +289,7 @@ async fn an_interrupt_while_a_call_of_a_program_runs_ends_both() {
     until(|| stage.tools.running() == 1).await;
     let stop = conversation.interrupt(Interrupter::Person, me(), "enough", StopWhen::Now);
     stop.await.unwrap();
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert!(matches!(report.outcome, Outcome::Interrupted { .. }));
     assert_eq!(stage.runs().len(), 1);
     let statuses: Vec<_> = stage
@@ -320,9 +320,9 @@ async fn after_an_interrupt_the_model_is_told_which_calls_of_its_program_are_don
     until(|| mail.total() == 2 && stage.tools.running() == 1).await;
     let stop = conversation.interrupt(Interrupter::Person, me(), "enough", StopWhen::Now);
     stop.await.unwrap();
-    soon(conversation.await_input(input)).await.unwrap();
+    soon(conversation.outcome(input)).await.unwrap();
     let input = conversation.send(hello()).await.unwrap();
-    soon(conversation.await_input(input)).await.unwrap();
+    soon(conversation.outcome(input)).await.unwrap();
     let prompts = stage.provider.prompts();
     let told = prompts[1].items.iter().find_map(|item| match item {
         PromptItem::Told { calls } => Some(calls.text()),

@@ -176,13 +176,13 @@ async fn a_program_that_hangs_ends_in_time_and_others_find_a_place() {
         let input = conversation.send(hello()).await.unwrap();
         runtime.hanging(hanging).await;
         let at = Instant::now();
-        let report = passing(conversation.await_input(input)).await.unwrap();
+        let report = passing(conversation.outcome(input)).await.unwrap();
         (report.answer, at.elapsed())
     };
     let ends = async |name: &str| {
         let conversation = stage.world.open(name).await;
         let input = conversation.send(hello()).await.unwrap();
-        conversation.await_input(input).await.unwrap().answer
+        conversation.outcome(input).await.unwrap().answer
     };
     // The time of a call and its grace, and what time passes while the test looks.
     let bound = ms(5_000 + 700 + 100);
@@ -236,13 +236,13 @@ async fn what_ends_after_all_gives_its_place_back() {
         let conversation = stage.world.open(name).await;
         let input = conversation.send(hello()).await.unwrap();
         runtime.hanging(hanging).await;
-        passing(conversation.await_input(input)).await.unwrap();
+        passing(conversation.outcome(input)).await.unwrap();
     }
     assert_eq!(lost(&errors), 2);
     let_go.now();
     let conversation = stage.world.open("third").await;
     let input = conversation.send(hello()).await.unwrap();
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.answer, "1");
     assert_eq!(lost(&errors), 0);
 }
@@ -262,7 +262,7 @@ async fn an_interrupt_and_a_shutdown_do_not_wait_for_a_program_that_hangs() {
             let stop = conversation.interrupt(Interrupter::Person, me(), "enough", StopWhen::Now);
             stop.await.unwrap();
         }
-        let report = passing(conversation.await_input(input)).await.unwrap();
+        let report = passing(conversation.outcome(input)).await.unwrap();
         assert!(matches!(report.outcome, Outcome::Interrupted { .. }));
         assert!(at.elapsed() <= ms(100), "{:?}", at.elapsed());
         let (_, seen) = stage.world.observation();
@@ -292,7 +292,7 @@ async fn a_text_that_no_program_is_taken_out_of_in_time_is_told() {
         }
     };
     passing(observed).await;
-    let report = conversation.await_input(input).await.unwrap();
+    let report = conversation.outcome(input).await.unwrap();
     assert_eq!(report.answer, "so be it");
     assert_eq!(lost(&errors), 1);
     let (_, seen) = stage.world.observation();

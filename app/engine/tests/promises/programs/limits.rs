@@ -146,7 +146,7 @@ async fn a_step_that_computes_for_too_long_is_stopped() {
         tokio::task::yield_now().await;
     }
     tokio::time::advance(ms(5_000)).await;
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.answer, "so be it");
     assert_eq!(class(&stage.ends()[0]), "timeout");
     assert_eq!(runtime.stopped.load(Ordering::SeqCst), 1);
@@ -163,7 +163,7 @@ async fn an_interrupt_while_a_program_computes_stops_it() {
     }
     let stop = conversation.interrupt(Interrupter::Person, me(), "enough", StopWhen::Now);
     stop.await.unwrap();
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert!(matches!(report.outcome, Outcome::Interrupted { .. }));
     let (_, seen) = stage.world.observation();
     assert_eq!(seen.status, ObservationStatus::Aborted);
@@ -183,7 +183,7 @@ async fn a_program_that_waits_for_a_call_takes_no_place_from_others() {
     for name in ["second", "third"] {
         let conversation = stage.world.open(name).await;
         let input = conversation.send(hello()).await.unwrap();
-        let report = soon(conversation.await_input(input)).await.unwrap();
+        let report = soon(conversation.outcome(input)).await.unwrap();
         assert_eq!(report.answer, "1");
     }
 }

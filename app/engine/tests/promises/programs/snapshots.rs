@@ -151,7 +151,7 @@ async fn after_a_timeout_each_call_is_there_also_of_a_runtime_that_is_deaf() {
         while !late.computes.load(Ordering::SeqCst) {
             tokio::task::yield_now().await;
         }
-        let report = passing(conversation.await_input(input)).await.unwrap();
+        let report = passing(conversation.outcome(input)).await.unwrap();
         assert_eq!(report.answer, "so be it", "deaf: {deaf}");
         let first = first(&stage.world.log());
         assert_eq!(first.why().unwrap().class, "timeout", "deaf: {deaf}");

@@ -102,7 +102,7 @@ async fn hooks_hear_of_a_program_in_prose_and_of_its_calls_also_in_the_next_proc
         .iter()
         .find(|one| matches!(one.fact, Fact::TurnOpened(_)))
         .unwrap();
-    let waited = conversation.await_turn(TurnId(opened.seq.0));
+    let waited = conversation.outcome(TurnId(opened.seq.0));
     assert_eq!(soon(waited).await.unwrap().answer, "It is [1].");
     assert_eq!(heard(&hooks), all[1..]);
 }

@@ -160,7 +160,7 @@ async fn live(strategy: Strategy, transport: ProgramTransport, words: usize, pad
     let next = stage.world.next_process();
     gate.open();
     let conversation = next.open("s").await;
-    let report = soon(conversation.await_input(input)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.outcome, Outcome::Completed, "{at}");
     let last = SAMPLES - 2;
     let result = format!("[\"xenon\",{last}]");

@@ -1,101 +1,101 @@
-//! Letters and replies as they are written: JSON, with the version of their form first.
+//! Remote commands and their acknowledgements as stored in a mailbox: JSON, versioned.
 
 use serde::{Deserialize, Serialize};
 use windlass_core::machine::Fault;
 use windlass_core::{Kept, Reject, Scope, Seq, Timestamp};
 
-use super::said::Said;
+use super::command::SessionCommand;
 use crate::error::SendError;
 use crate::size;
 
-/// The version of the form. One that is higher is of a newer release, and is not read.
+/// Version of the form. A higher one belongs to a newer release and is rejected.
 const VERSION: u32 = 1;
-/// The longest words of a refusal, in bytes; the rest is dropped.
+/// Limit on the text of a rejection, in bytes; the rest is cut.
 const WORDS: usize = 2_048;
 
 const MINUTE_MS: u64 = 60_000;
 const DAY_MS: u64 = 24 * 60 * MINUTE_MS;
 
-/// A letter: a word for whoever drives the session.
+/// A command for the node that drives the session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Note {
+pub(crate) struct RemoteCommand {
     v: u32,
-    /// What the word is known by in the log.
+    /// Key of the command in the log.
     pub(crate) key: String,
-    /// Who says it.
+    /// Scope of the sender.
     pub(crate) scope: Scope,
-    /// When it was left.
+    /// Time at which it was stored.
     pub(crate) left: Timestamp,
-    /// Until when it may be acted upon.
+    /// Time until which it may be executed.
     pub(crate) until: Timestamp,
     pub(crate) body: Body,
 }
 
-/// Where a letter has what is said.
+/// Location of the command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Body {
-    /// In itself.
-    Here(Said),
-    /// In a blob of the session, in the form that it would have here.
+    /// Inline.
+    Here(SessionCommand),
+    /// In a blob of the session, serialised as it would be inline.
     Kept(Kept),
 }
 
-/// The reply to a letter.
+/// The acknowledgement of a remote command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Answered {
+pub(crate) struct Acknowledgement {
     v: u32,
-    pub(crate) became: Became,
+    pub(crate) became: Execution,
 }
 
-/// What became of a word.
+/// Result of a remote command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Became {
-    /// It was taken, and is durable.
+pub(crate) enum Execution {
+    /// It was executed, and its facts are durable.
     Accepted {
-        /// The position of its first fact; where it led to none, the next one.
+        /// Position of its first fact; if it led to none, the next one.
         first: Seq,
-        /// The last position that it led to.
+        /// Position of its last fact.
         last: Seq,
     },
-    /// It was refused, and changed nothing.
-    Refused(Refusal),
+    /// It was rejected and changed nothing.
+    Refused(Rejection),
 }
 
-/// Why a word was refused.
+/// Cause for the rejection of a remote command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Refusal {
-    /// By the core.
+pub(crate) enum Rejection {
+    /// Rejected by the core.
     Rejected(Reject),
-    /// The settings cannot be used.
+    /// Unusable settings.
     Settings(String),
-    /// It is larger than a fact may be.
+    /// Larger than a fact may be, with its size in bytes.
     TooLarge(usize),
-    /// It came when it was not to be acted upon any more.
+    /// Found after its time.
     Late {
-        /// Until when it was.
+        /// Time until which it could be executed.
         until: Timestamp,
     },
     /// The node that drives the session cannot read it.
     Unread(String),
 }
 
-/// The form of anything, as far as its version.
+/// Any form, as far as its version.
 #[derive(Deserialize)]
 struct Versioned {
     v: u32,
 }
 
-/// Why a text is no letter, or no reply, that this release reads.
+/// Reason why this release cannot read a form.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NotRead(pub(crate) String);
 
-impl Note {
-    pub(crate) fn new(
+impl RemoteCommand {
+    pub(super) fn new(
         key: &str,
         scope: &Scope,
         left: Timestamp,
@@ -121,8 +121,8 @@ impl Note {
     }
 }
 
-impl Answered {
-    pub(crate) fn new(became: Became) -> Self {
+impl Acknowledgement {
+    pub(crate) fn new(became: Execution) -> Self {
         Self { v: VERSION, became }
     }
 
@@ -135,17 +135,19 @@ impl Answered {
     }
 }
 
-/// For how long a word may be acted upon after it was left, in milliseconds, should nobody drive its
-/// session for so long.
+/// Returns the time for which a stored command may be executed, in milliseconds.
 ///
-/// What a person has said to the model, and an answer to a question, are still meant a day later: an
-/// answer names its question, and fits no other. What is about the moment, to stop, to go on, or with
-/// which settings, is meant for ten minutes. Clocks of nodes may differ by a few seconds, which is
-/// nothing to either.
-pub(crate) fn lasts_ms(said: &Said) -> u64 {
-    match said {
-        Said::Send(_) | Said::SetGoal { .. } | Said::Answer { .. } => DAY_MS,
-        Said::Configure { .. } | Said::Interrupt { .. } | Said::GoOn {} => 10 * MINUTE_MS,
+/// A user input, a goal and an answer are still meant a day later: an answer names its question and
+/// fits no other. Settings, an interrupt and a resumption concern the moment and last ten minutes.
+/// Clocks of nodes differ by seconds, which affects neither.
+pub(super) fn lasts_ms(command: &SessionCommand) -> u64 {
+    match command {
+        SessionCommand::Send(_)
+        | SessionCommand::SetGoal { .. }
+        | SessionCommand::Answer { .. } => DAY_MS,
+        SessionCommand::Configure { .. }
+        | SessionCommand::Interrupt { .. }
+        | SessionCommand::Resume {} => 10 * MINUTE_MS,
     }
 }
 
@@ -159,7 +161,7 @@ fn read<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, NotRead> {
     serde_json::from_slice(bytes).map_err(wrong)
 }
 
-impl From<Fault> for Refusal {
+impl From<Fault> for Rejection {
     fn from(fault: Fault) -> Self {
         let words = |mut words: String| {
             size::cut(&mut words, WORDS);
@@ -173,14 +175,14 @@ impl From<Fault> for Refusal {
     }
 }
 
-impl From<Refusal> for SendError {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::Rejected(reject) => Self::Rejected(reject),
-            Refusal::Settings(why) => Self::Settings(why),
-            Refusal::TooLarge(bytes) => Self::TooLarge(bytes),
-            Refusal::Late { until } => Self::Late { until },
-            Refusal::Unread(why) => Self::Unread(why),
+impl From<Rejection> for SendError {
+    fn from(rejection: Rejection) -> Self {
+        match rejection {
+            Rejection::Rejected(reject) => Self::Rejected(reject),
+            Rejection::Settings(why) => Self::Settings(why),
+            Rejection::TooLarge(bytes) => Self::TooLarge(bytes),
+            Rejection::Late { until } => Self::Late { until },
+            Rejection::Unread(why) => Self::Unread(why),
         }
     }
 }

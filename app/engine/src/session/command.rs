@@ -1,0 +1,191 @@
+//! Session commands: the one form in which the library, the server and other nodes command a session.
+
+use serde::{Deserialize, Serialize};
+use windlass_core::{
+    Answer, CallId, ContextPart, Delivery, Digest, Goal, Image, Input, Interrupter, Scope,
+    Settings, StopWhen, TurnId, Widening,
+};
+
+/// A command to a session. Its serialised form is stable: a node of another release may read it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum SessionCommand {
+    /// Sends a user input.
+    Send(Box<UserInput>),
+    /// Replaces the settings.
+    Configure {
+        /// All of the new settings.
+        settings: Box<Settings>,
+        /// Permission to allow more than the session does.
+        widening: Widening,
+    },
+    /// Sets the goal, or removes it.
+    SetGoal {
+        /// The new goal.
+        goal: Option<Goal>,
+    },
+    /// Interrupts a turn.
+    Interrupt {
+        /// Source of the request.
+        by: Interrupter,
+        /// Reason in words; cut after 1,024 bytes.
+        reason: String,
+        /// Moment at which the turn is to stop.
+        when: StopWhen,
+        /// The turn; `None` for the one that runs when the command is executed.
+        turn: Option<TurnId>,
+    },
+    /// Answers an open approval.
+    Answer {
+        /// The call.
+        call: CallId,
+        /// Digest of the arguments that were shown.
+        arguments: Digest,
+        /// The answer.
+        answer: Answer,
+    },
+    /// Opens the next turn for an input that waits.
+    #[serde(rename = "go_on")]
+    Resume {},
+}
+
+/// A user input whose images are stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UserInput {
+    /// Text of the input.
+    pub text: String,
+    /// Selects the turn.
+    pub delivery: Delivery,
+    /// Context beside the text, see [`Send::context`].
+    pub context: Vec<ContextPart>,
+    /// Images of the input, which are stored beside the log.
+    pub images: Vec<Image>,
+    /// Key of the caller: a second input with the same key changes nothing.
+    pub key: Option<String>,
+    /// Plans tool calls without running them.
+    pub dry_run: bool,
+}
+
+/// A user input to send.
+#[derive(Debug, Clone)]
+pub struct Send {
+    /// Scope of the sender.
+    pub scope: Scope,
+    /// Text of the input.
+    pub text: String,
+    /// Selects the turn.
+    pub delivery: Delivery,
+    /// Context that the presenter adds: the instructions of a project, the state of an editor. A part
+    /// is shown again only when its text has changed.
+    pub context: Vec<ContextPart>,
+    /// Images of the input, in order: the bytes of PNG, JPEG, GIF or WebP files, at most
+    /// [`Image::MOST`] of at most [`Send::IMAGE_BYTES`] each. They are stored beside the log.
+    pub images: Vec<Vec<u8>>,
+    /// Key of the caller: a second input with the same key changes nothing.
+    pub key: Option<String>,
+    /// Plans tool calls without running them.
+    pub dry_run: bool,
+}
+
+impl SessionCommand {
+    /// Returns the name of the variant, as it is serialised.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Send(_) => "send",
+            Self::Configure { .. } => "configure",
+            Self::SetGoal { .. } => "set_goal",
+            Self::Interrupt { .. } => "interrupt",
+            Self::Answer { .. } => "answer",
+            Self::Resume {} => "go_on",
+        }
+    }
+
+    /// Returns the caller's key inside the command.
+    pub(crate) fn key(&self) -> Option<&str> {
+        match self {
+            Self::Send(input) => input.key.as_deref(),
+            Self::Configure { .. }
+            | Self::SetGoal { .. }
+            | Self::Interrupt { .. }
+            | Self::Answer { .. }
+            | Self::Resume {} => None,
+        }
+    }
+
+    /// Converts into the input of a session, within a scope.
+    pub(crate) fn input(self, scope: Scope) -> Input {
+        match self {
+            Self::Send(input) => Input::Send {
+                scope,
+                text: input.text,
+                delivery: input.delivery,
+                context: input.context,
+                images: input.images,
+                key: input.key,
+                dry_run: input.dry_run,
+            },
+            Self::Configure { settings, widening } => Input::Configure {
+                scope,
+                settings: *settings,
+                widening,
+            },
+            Self::SetGoal { goal } => Input::SetGoal { scope, goal },
+            Self::Interrupt {
+                by,
+                reason,
+                when,
+                turn,
+            } => Input::Interrupt {
+                by,
+                scope,
+                reason,
+                when,
+                turn,
+            },
+            Self::Answer {
+                call,
+                arguments,
+                answer,
+            } => Input::Answer {
+                call,
+                scope,
+                arguments,
+                answer,
+            },
+            Self::Resume {} => Input::Continue,
+        }
+    }
+}
+
+impl Send {
+    /// Limit on the bytes of one image.
+    pub const IMAGE_BYTES: usize = 20 * 1024 * 1024;
+
+    /// Creates a text input for a turn of its own.
+    #[must_use]
+    pub fn new(scope: Scope, text: impl Into<String>) -> Self {
+        Self {
+            scope,
+            text: text.into(),
+            delivery: Delivery::Turn,
+            context: Vec::new(),
+            images: Vec::new(),
+            key: None,
+            dry_run: false,
+        }
+    }
+
+    /// Converts into a command and its scope, with the images as they were stored.
+    pub(super) fn input(self, images: Vec<Image>) -> (Scope, SessionCommand) {
+        let input = UserInput {
+            text: self.text,
+            delivery: self.delivery,
+            context: self.context,
+            images,
+            key: self.key,
+            dry_run: self.dry_run,
+        };
+        (self.scope, SessionCommand::Send(Box::new(input)))
+    }
+}

@@ -1,0 +1,212 @@
+//! Turn stream: the events of a session up to the end of one turn, and the report of that turn.
+
+use std::future::pending;
+use std::sync::Arc;
+
+use windlass_core::{Because, Fact, InputId, Recorded, Seq, TurnId};
+
+use super::{Route, SessionHandle};
+use crate::error::{AwaitError, Ended};
+use crate::event::Event;
+use crate::report::{TurnFold, TurnReport};
+use crate::stream::EventStream;
+
+/// Facts of one read.
+const PAGE: usize = 256;
+
+/// Turn whose end is awaited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Awaited {
+    /// The turn that accepts this input, or whose hooks block it.
+    Input(InputId),
+    /// This turn.
+    Turn(TurnId),
+    /// The next turn that opens for the session's goal.
+    Goal,
+}
+
+/// Events of a session up to the end of a turn. See [`SessionHandle::follow`].
+pub struct TurnStream {
+    handle: SessionHandle,
+    events: EventStream,
+    awaited: Awaited,
+    /// The turn, once it has begun.
+    fold: Option<TurnFold>,
+    /// Event that was received and is not returned yet.
+    event: Option<Event>,
+    /// End of the driver here that no other replaces, and its last durable position.
+    lost: Option<(Arc<Ended>, Seq)>,
+}
+
+impl Awaited {
+    /// Returns a position that precedes the turn's end; `None` for the present.
+    pub(super) fn before(self) -> Option<Seq> {
+        match self {
+            Self::Input(input) => Some(Seq(input.0)),
+            Self::Turn(turn) => Some(Seq(turn.0.saturating_sub(1))),
+            Self::Goal => None,
+        }
+    }
+
+    /// Returns true if a turn that opens for this reason is the awaited one.
+    fn opens(self, because: &Because) -> bool {
+        match self {
+            Self::Input(input) => *because == Because::Opened { input },
+            Self::Goal => matches!(because, Because::Goal { .. }),
+            Self::Turn(_) => false,
+        }
+    }
+}
+
+impl From<InputId> for Awaited {
+    fn from(input: InputId) -> Self {
+        Self::Input(input)
+    }
+}
+
+impl From<TurnId> for Awaited {
+    fn from(turn: TurnId) -> Self {
+        Self::Turn(turn)
+    }
+}
+
+impl TurnStream {
+    pub(super) fn new(handle: SessionHandle, events: EventStream, awaited: Awaited) -> Self {
+        let mut stream = Self {
+            handle,
+            events,
+            awaited,
+            fold: None,
+            event: None,
+            lost: None,
+        };
+        stream.await_next(awaited);
+        stream
+    }
+
+    /// Awaits another turn from the present position on.
+    pub fn await_next(&mut self, awaited: Awaited) {
+        self.awaited = awaited;
+        self.fold = match awaited {
+            Awaited::Turn(turn) => Some(TurnFold::new(turn)),
+            Awaited::Input(_) | Awaited::Goal => None,
+        };
+    }
+
+    /// Returns true once the awaited turn has begun.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        self.fold.is_some()
+    }
+
+    /// Returns the next event, and with the turn's terminal fact the report of the turn.
+    ///
+    /// Cancel safe.
+    ///
+    /// # Errors
+    /// [`AwaitError`] when there is no such turn, when the log cannot be read, or when the driver has
+    /// ended: for a bound handle its own; else the one here, unless another node may go on.
+    pub async fn next(&mut self) -> Result<(Event, Option<TurnReport>), AwaitError> {
+        let event = match self.event.take() {
+            Some(event) => event,
+            None => self.receive().await?,
+        };
+        let report = match &event {
+            Event::Ended(ended) => return Err(AwaitError::Ended(ended.clone())),
+            Event::Live(_) | Event::Lagged { .. } => None,
+            Event::Fact(fact) => {
+                let fact = Arc::<Recorded>::from(fact.clone());
+                // Kept while the log is read, in case this call is dropped.
+                self.event = Some(event.clone());
+                let report = self.take(&fact).await?;
+                self.event = None;
+                report
+            }
+        };
+        Ok((event, report))
+    }
+
+    /// Receives the next event, or the end of a driver that no other can replace.
+    async fn receive(&mut self) -> Result<Event, AwaitError> {
+        loop {
+            if let Some((ended, durable)) = &self.lost
+                && self.events.cursor() >= Some(*durable)
+            {
+                return Err(AwaitError::Ended(ended.clone()));
+            }
+            let drives = self.lost.is_none();
+            tokio::select! {
+                biased;
+                event = self.events.next() => return event.map_err(AwaitError::Store),
+                lost = self.handle.driver_lost(), if drives => self.lost = Some(lost),
+            }
+        }
+    }
+
+    /// Folds a fact into the report of the awaited turn.
+    async fn take(&mut self, fact: &Arc<Recorded>) -> Result<Option<TurnReport>, AwaitError> {
+        if let Awaited::Turn(turn) = self.awaited
+            && fact.seq.0 == turn.0
+            && fact.turn != Some(turn)
+        {
+            return Err(AwaitError::NoTurn(turn));
+        }
+        if self.fold.is_none() {
+            self.fold = self.begun(fact).await?;
+        }
+        Ok(self.fold.as_mut().and_then(|fold| fold.take(fact)))
+    }
+
+    /// Returns the fold of the awaited turn, up to this fact, if the turn is known by it.
+    async fn begun(&self, fact: &Recorded) -> Result<Option<TurnFold>, AwaitError> {
+        if let Fact::TurnOpened(opened) = &fact.fact {
+            let fold = || TurnFold::new(TurnId(fact.seq.0));
+            return Ok(self.awaited.opens(&opened.because).then(fold));
+        }
+        let input = if let Fact::InputAccepted(accepted) = &fact.fact {
+            accepted.input
+        } else if let Fact::InputBlocked(blocked) = &fact.fact {
+            blocked.input
+        } else {
+            return Ok(None);
+        };
+        match fact.turn {
+            Some(turn) if self.awaited == Awaited::Input(input) => {
+                self.folded(turn, fact.seq).await.map(Some)
+            }
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    /// Folds a turn that has begun before the stream did, up to a position that is left out.
+    async fn folded(&self, turn: TurnId, end: Seq) -> Result<TurnFold, AwaitError> {
+        let mut fold = TurnFold::new(turn);
+        let mut after = Seq(turn.0.saturating_sub(1));
+        while after.next() < end {
+            let facts = self.handle.history(after, PAGE).await;
+            let facts = facts.map_err(AwaitError::Store)?;
+            let Some(last) = facts.last().map(|fact| fact.seq) else {
+                return Ok(fold);
+            };
+            after = last;
+            for fact in facts.into_iter().take_while(|fact| fact.seq < end) {
+                fold.take(&Arc::new(fact));
+            }
+        }
+        Ok(fold)
+    }
+}
+
+impl SessionHandle {
+    /// Waits until the driver here has ended and no node can go on with the session. Never returns for a
+    /// bound handle, whose stream reports the end.
+    async fn driver_lost(&self) -> (Arc<Ended>, Seq) {
+        if let (Route::Session(_), Some(driver)) = (&self.0.route, self.driver()) {
+            let ended = driver.bus().gone().await;
+            if !ended.is_of_driver() || self.0.engine.inner.peers.is_none() {
+                return (ended, driver.bus().durable());
+            }
+        }
+        pending().await
+    }
+}

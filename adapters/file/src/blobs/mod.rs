@@ -165,11 +165,9 @@ fn from_io(error: std::io::Error, doing: &str, path: &std::path::Path) -> BlobEr
         | StoreErrorKind::Unavailable
         | StoreErrorKind::Io => BlobErrorKind::Io,
     };
-    BlobError {
-        kind,
-        context: error.context,
-        source: error.source,
-    }
+    let mut moved = BlobError::new(kind, error.context);
+    moved.source = error.source;
+    moved
 }
 
 fn full(session: &SessionId, most: u64) -> BlobError {

@@ -225,7 +225,7 @@ impl Sockets {
 
 /// Whether HTTP would be refused just the same: the key is no good, or nothing is left to spend.
 fn is_final(error: &ProviderError) -> bool {
-    error.status == Some(401) || error.kind == FailureKind::Quota
+    error.details.status == Some(401) || error.kind == FailureKind::Quota
 }
 
 /// The connection was lost before the answer began. Whether the model was asked is not known.

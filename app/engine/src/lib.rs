@@ -45,7 +45,6 @@ mod slot;
 mod snapshot;
 mod subscription;
 mod toolbox;
-mod twice;
 mod watch;
 
 pub use agents::agent_session;

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use windlass_core::{Kept, Retry, SessionId};
 
 use crate::error::{ErrorKind, PortError};
-use crate::store::Durability;
+use crate::store::{Durability, StoreErrorKind};
 
 /// Keeps bytes by their digest, a set for each session.
 ///
@@ -239,6 +239,26 @@ impl ErrorKind for BlobErrorKind {
         match self {
             Self::Full => Retry::Soon,
             Self::Off | Self::NotFound | Self::Corrupt | Self::Io => Retry::Never,
+        }
+    }
+}
+
+impl From<&StoreErrorKind> for BlobErrorKind {
+    fn from(kind: &StoreErrorKind) -> Self {
+        match kind {
+            StoreErrorKind::Full => Self::Full,
+            StoreErrorKind::Unknown
+            | StoreErrorKind::Locked
+            | StoreErrorKind::NotClaimed
+            | StoreErrorKind::Conflict { .. }
+            | StoreErrorKind::Invalid
+            | StoreErrorKind::TooLarge
+            | StoreErrorKind::Corrupt { .. }
+            | StoreErrorKind::Newer
+            | StoreErrorKind::ReadOnly
+            | StoreErrorKind::Unsupported
+            | StoreErrorKind::Unavailable
+            | StoreErrorKind::Io => Self::Io,
         }
     }
 }

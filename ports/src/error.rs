@@ -44,6 +44,14 @@ impl<K: ErrorKind> PortError<K> {
     }
 }
 
+impl<K: ErrorKind> PortError<K> {
+    /// Converts the error of one port to that of another. This error becomes its cause.
+    #[must_use]
+    pub fn into_kind<T: ErrorKind + for<'a> From<&'a K>>(self) -> PortError<T> {
+        PortError::<T>::new(T::from(&self.kind), self.context.clone()).caused_by(self)
+    }
+}
+
 impl<K, D> PortError<K, D> {
     /// Adds the cause of the failure.
     #[must_use]

@@ -10,7 +10,7 @@ use windlass_core::{Epoch, Retry, SessionId};
 
 use crate::error::{ErrorKind, PortError};
 use crate::news::News;
-use crate::store::Durability;
+use crate::store::{Durability, StoreErrorKind};
 
 /// Keeps letters for sessions, beside their logs, until whoever drives a session has replied.
 ///
@@ -194,6 +194,26 @@ impl ErrorKind for InboxErrorKind {
         match self {
             Self::Full | Self::Unavailable => Retry::Soon,
             Self::TooLarge | Self::NotClaimed | Self::Io => Retry::Never,
+        }
+    }
+}
+
+impl From<&StoreErrorKind> for InboxErrorKind {
+    fn from(kind: &StoreErrorKind) -> Self {
+        match kind {
+            StoreErrorKind::Full => Self::Full,
+            StoreErrorKind::Unavailable => Self::Unavailable,
+            StoreErrorKind::Unknown
+            | StoreErrorKind::Locked
+            | StoreErrorKind::NotClaimed
+            | StoreErrorKind::Conflict { .. }
+            | StoreErrorKind::Invalid
+            | StoreErrorKind::TooLarge
+            | StoreErrorKind::Corrupt { .. }
+            | StoreErrorKind::Newer
+            | StoreErrorKind::ReadOnly
+            | StoreErrorKind::Unsupported
+            | StoreErrorKind::Io => Self::Io,
         }
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use windlass_core::{Epoch, Retry};
 
 use crate::error::{ErrorKind, PortError};
+use crate::store::StoreErrorKind;
 
 /// Grants leases: a name is held by one holder at most, until its time is over.
 ///
@@ -115,6 +116,26 @@ impl ErrorKind for LeaseErrorKind {
         match self {
             Self::Held(_) | Self::Unavailable => Retry::Soon,
             Self::Lost | Self::Invalid | Self::Io => Retry::Never,
+        }
+    }
+}
+
+impl From<&StoreErrorKind> for LeaseErrorKind {
+    fn from(kind: &StoreErrorKind) -> Self {
+        match kind {
+            StoreErrorKind::Unavailable => Self::Unavailable,
+            StoreErrorKind::Unknown
+            | StoreErrorKind::Locked
+            | StoreErrorKind::NotClaimed
+            | StoreErrorKind::Conflict { .. }
+            | StoreErrorKind::Invalid
+            | StoreErrorKind::TooLarge
+            | StoreErrorKind::Corrupt { .. }
+            | StoreErrorKind::Newer
+            | StoreErrorKind::ReadOnly
+            | StoreErrorKind::Unsupported
+            | StoreErrorKind::Full
+            | StoreErrorKind::Io => Self::Io,
         }
     }
 }

@@ -15,6 +15,7 @@ pub mod codec;
 mod error;
 #[doc(hidden)]
 pub mod fuzzing;
+mod glob;
 mod hearing;
 mod hooks;
 mod inbox;
@@ -47,6 +48,7 @@ pub use cancel::{CancelSignal, CancelSource, Cancelled};
 pub use chain::Link;
 pub use clock::Clock;
 pub use error::{ErrorKind, PortError};
+pub use glob::glob;
 pub use hearing::{Hearing, HearingSource};
 pub use hooks::{
     HookCall, HookContext, HookError, HookErrorKind, HookSubject, Hooks, NoHooks, Redactor,

@@ -1,15 +1,15 @@
-//! The approver port: a person's word on a call.
+//! Approver port: approval of calls by a person.
 
-use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass_core::{CallId, Digest, Scope, SessionId, Timestamp, TurnId};
+use windlass_core::{CallId, Digest, Retry, Scope, SessionId, Timestamp, TurnId};
 
 use crate::cancel::CancelSignal;
+use crate::error::{ErrorKind, PortError};
 
-/// Asks a person.
+/// Asks people to approve calls.
 ///
 /// Laws: an answer is for the exact arguments whose digest was shown; asking again for the same
 /// call is harmless, the first recorded answer counts; it stops asking soon after its signal is
@@ -24,24 +24,24 @@ pub trait Approver: Send + Sync + 'static {
     async fn ask(&self, request: ApprovalRequest) -> Result<Approval, ApproverError>;
 }
 
-/// What a person is asked.
+/// Question to a person about one call.
 #[derive(Clone)]
 pub struct ApprovalRequest {
-    /// On whose behalf the turn runs.
+    /// Scope that the turn runs in.
     pub scope: Arc<Scope>,
-    /// The session.
+    /// Session of the call.
     pub session: SessionId,
-    /// The turn.
+    /// Turn of the call.
     pub turn: TurnId,
-    /// The call.
+    /// Call that needs the approval.
     pub call: CallId,
-    /// The tool.
+    /// Name of the called tool.
     pub name: String,
     /// The exact arguments, JSON text.
     pub arguments: Arc<str>,
-    /// Their digest.
+    /// Digest of these arguments.
     pub digest: Digest,
-    /// How often this has been asked, from 1.
+    /// Number of this question for the call, from 1.
     pub attempt: u32,
     /// When it is too late, if there is such a moment.
     pub deadline: Option<Timestamp>,
@@ -59,26 +59,26 @@ impl fmt::Debug for ApprovalRequest {
     }
 }
 
-/// A person's word.
+/// Answer of a person, with the person's scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approval {
-    /// Who answered.
+    /// Scope of the person who answered.
     pub by: Scope,
-    /// What.
+    /// Answer to the question.
     pub answer: Approved,
 }
 
-/// What a person says of a call.
+/// Decision of a person about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Approved {
-    /// It may run.
+    /// Allows the call to run.
     Allow {
         /// With these arguments instead: JSON text.
         arguments: Option<String>,
     },
     /// It may not run.
     Deny {
-        /// Why.
+        /// Reason of the denial.
         reason: String,
     },
 }
@@ -91,7 +91,7 @@ pub struct AnsweredElsewhere;
 impl Approver for AnsweredElsewhere {
     async fn ask(&self, request: ApprovalRequest) -> Result<Approval, ApproverError> {
         request.cancel.cancelled().await;
-        Err(ApproverError::new("nobody needs the answer any more"))
+        Err(ApproverError::withdrawn())
     }
 }
 
@@ -102,30 +102,45 @@ pub struct NobodyAsked;
 #[async_trait]
 impl Approver for NobodyAsked {
     async fn ask(&self, _request: ApprovalRequest) -> Result<Approval, ApproverError> {
-        Err(ApproverError::new(
+        Err(ApproverError::unavailable(
             "this call needs a person's approval, and nobody can be asked here",
         ))
     }
 }
 
-/// Why nobody could be asked.
-#[derive(Debug, thiserror::Error)]
-#[error("{context}")]
-pub struct ApproverError {
-    /// What went wrong, what to do.
-    pub context: String,
-    /// The cause.
-    #[source]
-    pub source: Option<Box<dyn Error + Send + Sync>>,
+/// Failure to get an answer from a person.
+pub type ApproverError = PortError<ApproverErrorKind>;
+
+/// Classes of approver errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApproverErrorKind {
+    /// Nobody can be asked.
+    Unavailable,
+    /// The question was withdrawn.
+    Withdrawn,
+}
+
+impl ErrorKind for ApproverErrorKind {
+    fn retry(&self) -> Retry {
+        match self {
+            Self::Unavailable | Self::Withdrawn => Retry::Never,
+        }
+    }
 }
 
 impl ApproverError {
-    /// An error without a cause.
+    /// Creates the error of a question that nobody can be asked.
     #[must_use]
-    pub fn new(context: impl Into<String>) -> Self {
-        Self {
-            context: context.into(),
-            source: None,
-        }
+    pub fn unavailable(context: impl Into<String>) -> Self {
+        Self::new(ApproverErrorKind::Unavailable, context)
+    }
+
+    /// Creates the error of a question whose signal was cancelled.
+    #[must_use]
+    pub fn withdrawn() -> Self {
+        Self::new(
+            ApproverErrorKind::Withdrawn,
+            "nobody needs the answer any more",
+        )
     }
 }

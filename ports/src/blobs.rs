@@ -4,14 +4,14 @@
 //! store's own. Absent on purpose: a way to change what is kept, or to take away less than all of a
 //! session.
 
-use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass_core::{Kept, SessionId};
+use windlass_core::{Kept, Retry, SessionId};
 
-use crate::store::Durability;
+use crate::error::{ErrorKind, PortError};
+use crate::store::{Durability, StoreErrorKind};
 
 /// Keeps bytes by their digest, a set for each session.
 ///
@@ -27,7 +27,7 @@ use crate::store::Durability;
 /// - *apart*: what one session keeps is not there for another, and stays when another is erased.
 #[async_trait]
 pub trait Blobs: Send + Sync + 'static {
-    /// What this store promises.
+    /// Returns the promises of this store.
     fn capabilities(&self) -> BlobCapabilities;
 
     /// Begins a blob. Several may be written at the same time.
@@ -82,10 +82,10 @@ pub trait BlobWriter: Send {
     async fn finish(self: Box<Self>) -> Result<Kept, BlobError>;
 }
 
-/// What a store of blobs promises.
+/// Promises of a blob store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlobCapabilities {
-    /// What a finished blob survives.
+    /// Event that a finished blob survives.
     pub durability: Durability,
     /// The most bytes that are kept of one blob.
     pub max_bytes: u64,
@@ -216,23 +216,13 @@ impl Blobs for NoBlobs {
     }
 }
 
-/// Why a store of blobs did not do what it was asked.
-#[derive(Debug, thiserror::Error)]
-#[error("{context}")]
-pub struct BlobError {
-    /// The class.
-    pub kind: BlobErrorKind,
-    /// What was being done to what, what went wrong, what to do.
-    pub context: String,
-    /// The cause.
-    #[source]
-    pub source: Option<Box<dyn Error + Send + Sync>>,
-}
+/// Failure of a blob store.
+pub type BlobError = PortError<BlobErrorKind>;
 
 /// Classes of errors of a store of blobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlobErrorKind {
-    /// It keeps nothing.
+    /// The store retains nothing.
     Off,
     /// The disk, the quota on it, or what a session may keep is full.
     Full,
@@ -244,17 +234,36 @@ pub enum BlobErrorKind {
     Io,
 }
 
-impl BlobError {
-    /// An error without a cause.
-    #[must_use]
-    pub fn new(kind: BlobErrorKind, context: impl Into<String>) -> Self {
-        Self {
-            kind,
-            context: context.into(),
-            source: None,
+impl ErrorKind for BlobErrorKind {
+    fn retry(&self) -> Retry {
+        match self {
+            Self::Full => Retry::Soon,
+            Self::Off | Self::NotFound | Self::Corrupt | Self::Io => Retry::Never,
         }
     }
+}
 
+impl From<&StoreErrorKind> for BlobErrorKind {
+    fn from(kind: &StoreErrorKind) -> Self {
+        match kind {
+            StoreErrorKind::Full => Self::Full,
+            StoreErrorKind::Unknown
+            | StoreErrorKind::Locked
+            | StoreErrorKind::NotClaimed
+            | StoreErrorKind::Conflict { .. }
+            | StoreErrorKind::Invalid
+            | StoreErrorKind::TooLarge
+            | StoreErrorKind::Corrupt { .. }
+            | StoreErrorKind::Newer
+            | StoreErrorKind::ReadOnly
+            | StoreErrorKind::Unsupported
+            | StoreErrorKind::Unavailable
+            | StoreErrorKind::Io => Self::Io,
+        }
+    }
+}
+
+impl BlobError {
     /// There is no blob of this name in a session; also where the name is none that a blob can
     /// have.
     #[must_use]
@@ -265,18 +274,11 @@ impl BlobError {
             format!("session {session} keeps nothing of the name {name:?}"),
         )
     }
-
-    /// The same error with its cause.
-    #[must_use]
-    pub fn caused_by(mut self, source: impl Error + Send + Sync + 'static) -> Self {
-        self.source = Some(Box::new(source));
-        self
-    }
 }
 
-/// Whether a text is a blob's name: 64 hexadecimal digits in lower case.
+/// Returns true if a text is a blob name: 64 hexadecimal digits in lower case.
 ///
-/// A store holds a name to this before it becomes part of a path or a key.
+/// A store checks a name before it uses it in a path or a key.
 #[must_use]
 pub fn is_blob_name(text: &str) -> bool {
     let digit = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');

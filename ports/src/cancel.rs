@@ -51,7 +51,7 @@ impl CancelSource {
 }
 
 impl CancelSignal {
-    /// Whether the source has fired.
+    /// Returns true if the source has fired.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.fired.load(Ordering::SeqCst)

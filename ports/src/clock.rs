@@ -10,12 +10,12 @@ use windlass_core::Timestamp;
 /// foreseen, except in a test clock, which says so.
 #[async_trait]
 pub trait Clock: Send + Sync + 'static {
-    /// The present moment.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 
-    /// Waits until `moment`.
+    /// Waits until the moment given.
     async fn sleep_until(&self, moment: Timestamp);
 
-    /// A random number.
+    /// Returns a random number.
     fn entropy(&self) -> u64;
 }

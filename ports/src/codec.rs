@@ -16,7 +16,7 @@ pub enum CodecError {
     Newer {
         /// The version of its body.
         v: u32,
-        /// Its kind.
+        /// Kind of the fact.
         kind: String,
     },
     /// It is not an envelope.
@@ -24,7 +24,7 @@ pub enum CodecError {
     Malformed(#[source] serde_json::Error),
 }
 
-/// What most envelopes fit in, so that their text is not moved while it is written.
+/// Size that most envelopes fit in, in bytes, so that writing them does not reallocate.
 const MOSTLY: usize = 512;
 
 /// Encodes an envelope, without a line end.

@@ -1,5 +1,5 @@
-//! What a fuzzer calls, and the tests over its seeds: properties of what is parsed here and in the
-//! core for any bytes.
+//! Entry points of the fuzz targets and of the tests over their seeds: properties of the parsers here and in
+//! the core for any bytes.
 
 use windlass_core::SessionId;
 
@@ -22,7 +22,7 @@ pub fn envelope(data: &[u8]) {
     assert_eq!(twice.as_deref(), Some(&*written), "its bytes are stable");
 }
 
-/// What names a session or a blob names one file in a folder, and nothing outside of it.
+/// The name of a session or a blob names one file in a folder, and nothing outside of it.
 ///
 /// # Panics
 /// When a property does not hold.

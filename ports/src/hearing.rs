@@ -10,8 +10,8 @@ use bytes::Bytes;
 use crate::live::Heard;
 use crate::sync::{Mutex, MutexGuard};
 
-/// What is heard of one session. Messages wait here until they are taken; where too many wait, the
-/// oldest go.
+/// Live messages of one session. Messages wait here until they are received; the oldest are dropped if too
+/// many wait.
 #[derive(Debug)]
 pub struct Hearing(Arc<Mutex<State>>);
 
@@ -23,14 +23,14 @@ pub struct HearingSource(Arc<Mutex<State>>);
 struct State {
     /// Never two `Missed` beside each other.
     waiting: VecDeque<Heard>,
-    /// How many of them are messages, and their bytes.
+    /// Number of waiting messages, and their size in bytes.
     messages: usize,
     bytes: usize,
-    /// Bounds of both.
+    /// Limits of their number and their size in bytes.
     most: usize,
     most_bytes: usize,
     waker: Option<Waker>,
-    /// Whether a side has gone.
+    /// True once either side was dropped.
     ended: bool,
 }
 
@@ -100,7 +100,7 @@ impl HearingSource {
         }
     }
 
-    /// Whether nobody hears any more.
+    /// Returns true if the receiver was dropped.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.0.lock().ended

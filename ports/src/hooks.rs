@@ -1,18 +1,18 @@
-//! The hooks port: a user's own say at set points of a turn.
+//! Hooks port: the user's own decisions at set points of a turn.
 
-use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_core::{
-    Goal, HookAt, HookReply, HookSpec, Mode, Observation, Outcome, Permissions, Scope, SessionId,
-    Timestamp, Trigger, TurnId,
+    Goal, HookAt, HookReply, HookSpec, Mode, Observation, Outcome, Permissions, Retry, Scope,
+    SessionId, Timestamp, Trigger, TurnId,
 };
 
 use crate::cancel::CancelSignal;
+use crate::error::{ErrorKind, PortError};
 
-/// Has a say at set points of a turn.
+/// Decides at set points of a turn.
 ///
 /// Laws: a hook is asked once per `HooksAsked`, and what it says is a fact, so a replay asks
 /// nothing; deny beats allow (law 15); it ends within its timeout, and soon after its signal is
@@ -36,9 +36,10 @@ pub trait Hooks: Send + Sync + 'static {
         None
     }
 
-    /// What rewrites the text of one answer as it streams, before anybody sees it: what it takes
-    /// out is in no delta, no fact and no replay. Each answer has its own. There is one exactly
-    /// where [`redaction`](Self::redaction) names it.
+    /// Returns a rewriter for the text of one answer, applied while it streams and before anything is published.
+    ///
+    /// Removed text reaches no delta, no fact and no replay. Each answer has its own redactor. One exists exactly if
+    /// [`redaction`](Self::redaction) names it.
     fn redactor(&self) -> Option<Box<dyn Redactor>> {
         None
     }
@@ -62,58 +63,58 @@ pub trait Redactor: Send {
 /// One question to one hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookCall {
-    /// The hook's name.
+    /// Name of the hook.
     pub hook: String,
-    /// Where it is asked.
+    /// Point of the turn.
     pub at: HookAt,
-    /// What it is asked about.
+    /// Subject of the question.
     pub about: HookSubject,
 }
 
-/// What a hook is asked about.
+/// Subject that a hook decides about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookSubject {
     /// The session, or the turn as a whole.
     Nothing,
     /// A prompt, with the edits of the hooks before.
     Prompt {
-        /// The text.
+        /// Text of the prompt.
         text: Arc<str>,
     },
     /// The model's last answer to the user; at the end of a turn, and after each answer.
     Answer {
-        /// What it said.
+        /// Text of the answer.
         text: String,
         /// Names of the tools that it calls.
         calls: Vec<String>,
     },
     /// A call, with the edits of the hooks before.
     Call {
-        /// The tool.
+        /// Name of the tool.
         tool: String,
         /// The arguments, JSON text.
         arguments: Arc<str>,
-        /// What became of it, once it has run.
+        /// Result of the call, once it has run.
         observation: Option<Arc<Observation>>,
     },
-    /// A compaction.
+    /// A compaction of the history.
     Compaction {
-        /// Why.
+        /// Trigger of the compaction.
         trigger: Trigger,
     },
     /// The end of a turn that was asked to stop.
     Ending {
-        /// How it will end.
+        /// Outcome with which the turn will settle.
         outcome: Outcome,
     },
 }
 
-/// What a hook is told beside the question.
+/// Context of a question to a hook.
 #[derive(Clone)]
 pub struct HookContext {
-    /// On whose behalf the turn runs; the session's owner where no turn is open.
+    /// Scope of the turn; the scope of the session's owner if no turn is open.
     pub scope: Arc<Scope>,
-    /// The session.
+    /// Session that the hook is called in.
     pub session: SessionId,
     /// The turn, if one is open.
     pub turn: Option<TurnId>,
@@ -131,7 +132,7 @@ pub struct HookContext {
     pub cancel: CancelSignal,
     /// When it must have answered.
     pub deadline: Timestamp,
-    /// How long that is from the start, in milliseconds.
+    /// Time until the deadline at the start of the hook, in milliseconds.
     pub timeout_ms: u64,
     /// The most bytes that it may say; more is a failure.
     pub max_bytes: u64,
@@ -146,7 +147,7 @@ impl fmt::Debug for HookContext {
     }
 }
 
-/// No hooks.
+/// Implementation of [`Hooks`] without any hook.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoHooks;
 
@@ -164,46 +165,36 @@ impl Hooks for NoHooks {
     }
 }
 
-/// Why a hook gave no verdict.
-#[derive(Debug, thiserror::Error)]
-#[error("{context}")]
-pub struct HookError {
-    /// The class.
-    pub kind: HookErrorKind,
-    /// Which hook, what went wrong, what to do.
-    pub context: String,
-    /// The cause.
-    #[source]
-    pub source: Option<Box<dyn Error + Send + Sync>>,
-}
+/// Failure of a hook to give a verdict.
+pub type HookError = PortError<HookErrorKind>;
 
 /// Classes of hook errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookErrorKind {
-    /// It was asked, and failed.
+    /// The hook was called and failed.
     Failed,
-    /// It is not declared: there is no such hook at this point.
+    /// The hook is not declared at this point.
     Unsupported,
 }
 
+impl ErrorKind for HookErrorKind {
+    fn retry(&self) -> Retry {
+        match self {
+            Self::Failed | Self::Unsupported => Retry::Never,
+        }
+    }
+}
+
 impl HookError {
-    /// An error without a cause.
+    /// Creates the error of a hook that was called and failed.
     #[must_use]
-    pub fn new(context: impl Into<String>) -> Self {
-        Self::of(HookErrorKind::Failed, context)
+    pub fn failed(context: impl Into<String>) -> Self {
+        Self::new(HookErrorKind::Failed, context)
     }
 
-    /// That the hook is not among those that are declared.
+    /// Creates the error of a hook that is not declared.
     #[must_use]
     pub fn unsupported(context: impl Into<String>) -> Self {
-        Self::of(HookErrorKind::Unsupported, context)
-    }
-
-    fn of(kind: HookErrorKind, context: impl Into<String>) -> Self {
-        Self {
-            kind,
-            context: context.into(),
-            source: None,
-        }
+        Self::new(HookErrorKind::Unsupported, context)
     }
 }

@@ -1,16 +1,16 @@
 //! The inbox port: letters for sessions that another node drives, and the replies to them.
 
-use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use windlass_core::{Epoch, SessionId};
+use windlass_core::{Epoch, Retry, SessionId};
 
+use crate::error::{ErrorKind, PortError};
 use crate::news::News;
-use crate::store::Durability;
+use crate::store::{Durability, StoreErrorKind};
 
 /// Keeps letters for sessions, beside their logs, until whoever drives a session has replied.
 ///
@@ -39,7 +39,7 @@ use crate::store::Durability;
 ///   session with it. A letter that is left later is one for a new session.
 #[async_trait]
 pub trait Inbox: Send + Sync + 'static {
-    /// What this inbox promises.
+    /// Returns the promises of this inbox.
     fn capabilities(&self) -> InboxCapabilities;
 
     /// Leaves a letter for a session, which need not exist. Returns once it is durable at the
@@ -110,10 +110,10 @@ pub trait Inbox: Send + Sync + 'static {
     ) -> Result<Vec<SessionId>, InboxError>;
 }
 
-/// What an inbox promises.
+/// Promises of an inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InboxCapabilities {
-    /// What an acknowledged letter survives.
+    /// Event that an acknowledged letter survives.
     pub durability: Durability,
     /// The most bytes of a letter, and of a reply. At least 4,096.
     pub letter_bytes: usize,
@@ -130,14 +130,14 @@ pub struct InboxCapabilities {
 /// A letter for a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Letter {
-    /// What it is known by.
+    /// Id of the letter in its session.
     pub id: LetterId,
-    /// What it says. The inbox does not look into it.
+    /// Content of the letter. The inbox does not interpret it.
     pub bytes: Bytes,
 }
 
-/// What a letter is known by in its session: 1 to 64 characters of `A-Z a-z 0-9 . _ -`, not starting
-/// with `.` or `-`. A digest has room in it.
+/// Id of a letter in its session: 1 to 64 characters of `A-Z a-z 0-9 . _ -`, not starting with `.` or `-`.
+/// A digest fits in it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LetterId(Arc<str>);
 
@@ -171,18 +171,8 @@ impl fmt::Display for LetterId {
     }
 }
 
-/// Why an inbox did not do what it was asked.
-#[derive(Debug, thiserror::Error)]
-#[error("{context}")]
-pub struct InboxError {
-    /// The class.
-    pub kind: InboxErrorKind,
-    /// What was being done, what went wrong, what to do.
-    pub context: String,
-    /// The cause.
-    #[source]
-    pub source: Option<Box<dyn Error + Send + Sync>>,
-}
+/// Failure of an inbox.
+pub type InboxError = PortError<InboxErrorKind>;
 
 /// Classes of inbox errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,17 +189,36 @@ pub enum InboxErrorKind {
     Io,
 }
 
-impl InboxError {
-    /// An error without a cause.
-    #[must_use]
-    pub fn new(kind: InboxErrorKind, context: impl Into<String>) -> Self {
-        Self {
-            kind,
-            context: context.into(),
-            source: None,
+impl ErrorKind for InboxErrorKind {
+    fn retry(&self) -> Retry {
+        match self {
+            Self::Full | Self::Unavailable => Retry::Soon,
+            Self::TooLarge | Self::NotClaimed | Self::Io => Retry::Never,
         }
     }
+}
 
+impl From<&StoreErrorKind> for InboxErrorKind {
+    fn from(kind: &StoreErrorKind) -> Self {
+        match kind {
+            StoreErrorKind::Full => Self::Full,
+            StoreErrorKind::Unavailable => Self::Unavailable,
+            StoreErrorKind::Unknown
+            | StoreErrorKind::Locked
+            | StoreErrorKind::NotClaimed
+            | StoreErrorKind::Conflict { .. }
+            | StoreErrorKind::Invalid
+            | StoreErrorKind::TooLarge
+            | StoreErrorKind::Corrupt { .. }
+            | StoreErrorKind::Newer
+            | StoreErrorKind::ReadOnly
+            | StoreErrorKind::Unsupported
+            | StoreErrorKind::Io => Self::Io,
+        }
+    }
+}
+
+impl InboxError {
     /// As many letters wait in a session as may.
     #[must_use]
     pub fn full(session: &SessionId, most: usize) -> Self {
@@ -239,12 +248,5 @@ impl InboxError {
              whoever does"
         );
         Self::new(InboxErrorKind::NotClaimed, context)
-    }
-
-    /// The same error with its cause.
-    #[must_use]
-    pub fn caused_by(mut self, source: impl Error + Send + Sync + 'static) -> Self {
-        self.source = Some(Box::new(source));
-        self
     }
 }

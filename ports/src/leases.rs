@@ -1,11 +1,13 @@
 //! The leases port: which of many processes may act, for a time that it has to renew.
 
-use std::error::Error;
 use std::fmt;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
-use windlass_core::Epoch;
+use windlass_core::{Epoch, Retry};
+
+use crate::error::{ErrorKind, PortError};
+use crate::store::StoreErrorKind;
 
 /// Grants leases: a name is held by one holder at most, until its time is over.
 ///
@@ -22,7 +24,7 @@ use windlass_core::Epoch;
 /// characters; names that differ in any byte are different names.
 #[async_trait]
 pub trait Leases: Send + Sync + 'static {
-    /// What these leases promise.
+    /// Returns the promises of these leases.
     fn capabilities(&self) -> LeaseCapabilities;
 
     /// Takes a lease of `ttl_ms` milliseconds. The same holder may take what it holds: it gets a
@@ -47,14 +49,14 @@ pub trait Leases: Send + Sync + 'static {
     /// `Unavailable`, `Io`.
     async fn release(&self, lease: &Lease) -> Result<(), LeaseError>;
 
-    /// Who holds a name now; `None` when nobody does.
+    /// Returns the current holder of a name; `None` if it is free.
     ///
     /// # Errors
     /// `Unavailable`, `Io`.
     async fn holder(&self, name: &str) -> Result<Option<Holding>, LeaseError>;
 }
 
-/// What leases promise.
+/// Promises of a lease service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseCapabilities {
     /// The shortest time that is taken, in milliseconds.
@@ -63,16 +65,16 @@ pub struct LeaseCapabilities {
     pub most_ms: u64,
     /// The most bytes of a name, and of a holder. At least 64.
     pub name_bytes: usize,
-    /// How far the end of a lease may be off, in milliseconds: never before its time.
+    /// Longest delay of the end of a lease, in milliseconds. A lease never ends early.
     pub slack_ms: u64,
 }
 
 /// A lease that was granted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
-    /// What is held.
+    /// Name that is held.
     pub name: String,
-    /// By whom.
+    /// Holder of the name.
     pub holder: String,
     /// The generation of the name.
     pub epoch: Epoch,
@@ -83,35 +85,25 @@ pub struct Lease {
 /// A lease as others see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holding {
-    /// Who holds it.
+    /// Holder of the name.
     pub holder: String,
     /// The generation of the name.
     pub epoch: Epoch,
-    /// How long it lasts yet without a renewal, in milliseconds.
+    /// Time until the lease ends without a renewal, in milliseconds.
     pub left_ms: u64,
 }
 
-/// Why a lease was not granted, or not kept.
-#[derive(Debug, thiserror::Error)]
-#[error("{context}")]
-pub struct LeaseError {
-    /// The class.
-    pub kind: LeaseErrorKind,
-    /// What was being done, what went wrong, what to do.
-    pub context: String,
-    /// The cause.
-    #[source]
-    pub source: Option<Box<dyn Error + Send + Sync>>,
-}
+/// Failure to acquire or to retain a lease.
+pub type LeaseError = PortError<LeaseErrorKind>;
 
 /// Classes of lease errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeaseErrorKind {
-    /// Another holds it.
+    /// Another process holds the name.
     Held(Holding),
-    /// It is over.
+    /// The lease has ended.
     Lost,
-    /// What was asked is not what may be asked.
+    /// The name, the holder or the time is not valid.
     Invalid,
     /// The server could not be reached, or did not answer in time.
     Unavailable,
@@ -119,22 +111,32 @@ pub enum LeaseErrorKind {
     Io,
 }
 
-impl LeaseError {
-    /// An error without a cause.
-    #[must_use]
-    pub fn new(kind: LeaseErrorKind, context: impl Into<String>) -> Self {
-        Self {
-            kind,
-            context: context.into(),
-            source: None,
+impl ErrorKind for LeaseErrorKind {
+    fn retry(&self) -> Retry {
+        match self {
+            Self::Held(_) | Self::Unavailable => Retry::Soon,
+            Self::Lost | Self::Invalid | Self::Io => Retry::Never,
         }
     }
+}
 
-    /// The same error with its cause.
-    #[must_use]
-    pub fn caused_by(mut self, source: impl Error + Send + Sync + 'static) -> Self {
-        self.source = Some(Box::new(source));
-        self
+impl From<&StoreErrorKind> for LeaseErrorKind {
+    fn from(kind: &StoreErrorKind) -> Self {
+        match kind {
+            StoreErrorKind::Unavailable => Self::Unavailable,
+            StoreErrorKind::Unknown
+            | StoreErrorKind::Locked
+            | StoreErrorKind::NotClaimed
+            | StoreErrorKind::Conflict { .. }
+            | StoreErrorKind::Invalid
+            | StoreErrorKind::TooLarge
+            | StoreErrorKind::Corrupt { .. }
+            | StoreErrorKind::Newer
+            | StoreErrorKind::ReadOnly
+            | StoreErrorKind::Unsupported
+            | StoreErrorKind::Full
+            | StoreErrorKind::Io => Self::Io,
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The ports of Windlass: what the engine asks of the world, as traits.
+//! Ports of Windlass: traits through which the engine reaches models, stores, tools, people and time.
 //!
 //! An adapter implements one of them for one technology. Each trait states its laws; suites in
 //! `windlass-testkit` hold stores, blobs, leases, inboxes, live relays, tool executors, hooks,
@@ -12,11 +12,14 @@ mod cancel;
 mod chain;
 mod clock;
 pub mod codec;
+mod error;
 #[doc(hidden)]
 pub mod fuzzing;
+mod glob;
 mod hearing;
 mod hooks;
 mod inbox;
+pub mod json;
 mod leases;
 mod live;
 mod log;
@@ -34,7 +37,8 @@ mod wire;
 use std::sync::Arc;
 
 pub use approver::{
-    AnsweredElsewhere, Approval, ApprovalRequest, Approved, Approver, ApproverError, NobodyAsked,
+    AnsweredElsewhere, Approval, ApprovalRequest, Approved, Approver, ApproverError,
+    ApproverErrorKind, NobodyAsked,
 };
 pub use blobs::{
     BlobCapabilities, BlobError, BlobErrorKind, BlobWriter, Blobs, KeptReader, NoBlobs,
@@ -43,6 +47,8 @@ pub use blobs::{
 pub use cancel::{CancelSignal, CancelSource, Cancelled};
 pub use chain::Link;
 pub use clock::Clock;
+pub use error::{ErrorKind, PortError};
+pub use glob::glob;
 pub use hearing::{Hearing, HearingSource};
 pub use hooks::{
     HookCall, HookContext, HookError, HookErrorKind, HookSubject, Hooks, NoHooks, Redactor,
@@ -60,13 +66,13 @@ pub use program::{
 };
 pub use programs::Programs;
 pub use provider::{
-    ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
-    Streaming,
+    ModelCapabilities, Provider, ProviderCapabilities, ProviderError, ProviderErrorDetails,
+    SampleRequest, SampleStream, Streaming,
 };
 pub use socket::{WireOpened, WireSocket};
 pub use store::{
     Claimed, Durability, Fencing, LogStore, MAX_APPEND_BYTES, MAX_FACT_BYTES, Repair, Snapshot,
-    StoreCapabilities, StoreError, StoreErrorKind, StoreRetry, Verified,
+    StoreCapabilities, StoreError, StoreErrorKind, Verified,
 };
 pub use summary::{SessionFilter, SessionHead, Summary};
 pub use tools::{
@@ -80,19 +86,19 @@ pub use wire::{
 /// The ports that an engine runs on.
 #[derive(Clone)]
 pub struct Ports {
-    /// Asks models.
+    /// Provider of models.
     pub provider: Arc<dyn Provider>,
-    /// Keeps logs.
+    /// Store of session logs.
     pub store: Arc<dyn LogStore>,
     /// Keeps outputs that are too long for a log.
     pub blobs: Arc<dyn Blobs>,
-    /// Runs tools.
+    /// Executor of tools.
     pub tools: Arc<dyn ToolExecutor>,
     /// Has the user's own say.
     pub hooks: Arc<dyn Hooks>,
-    /// Asks people.
+    /// Approver of calls that need a person.
     pub approver: Arc<dyn Approver>,
-    /// Tells the time.
+    /// Source of time and entropy.
     pub clock: Arc<dyn Clock>,
     /// Runs the programs that models write.
     pub programs: Programs,

@@ -31,15 +31,15 @@ use crate::news::News;
 ///
 /// [`Heard::Missed`]: crate::Heard::Missed
 pub trait LiveRelay: Send + Sync + 'static {
-    /// What this relay promises.
+    /// Returns the promises of this relay.
     fn capabilities(&self) -> LiveCapabilities;
 
     /// Tells all others of a session. A message of more than [`LiveCapabilities::message_bytes`] is
     /// dropped.
     fn tell(&self, session: &SessionId, message: &[u8]);
 
-    /// Whether anybody elsewhere is known to hear a session. It is cheap: ask before making what to
-    /// tell.
+    /// Returns true if another node is known to subscribe to a session. It is cheap: call it before building a
+    /// message.
     fn is_heard(&self, session: &SessionId) -> bool;
 
     /// Hears what others tell of a session, from now on, until it is dropped. Who missed something
@@ -53,11 +53,11 @@ pub trait LiveRelay: Send + Sync + 'static {
     /// tell what is there so far. One may be told more than once.
     fn hearers(&self) -> News;
 
-    /// How many messages this relay object has dropped: as a teller, and as one that hears.
+    /// Number of messages that this relay object has dropped, as publisher and as subscriber.
     fn dropped(&self) -> u64;
 }
 
-/// What a live relay promises.
+/// Promises of a live relay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiveCapabilities {
     /// The most bytes of a message. At least 4,096.
@@ -71,10 +71,10 @@ pub struct LiveCapabilities {
     pub linger_ms: u64,
 }
 
-/// What one who hears is told.
+/// Item of a live subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
-    /// A message.
+    /// Message of the session.
     Told(Bytes),
     /// Messages were lost before the next one.
     Missed,

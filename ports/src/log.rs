@@ -7,7 +7,7 @@ use windlass_core::{Recorded, Seq, SessionId};
 
 use crate::store::{LogStore, StoreError};
 
-/// How many facts are asked for at a time.
+/// Number of facts read at a time.
 const PAGE: usize = 128;
 
 /// Reads a session's log from a position on, oldest fact first. After an error it goes on where it was.
@@ -17,7 +17,7 @@ pub struct Log {
     after: Seq,
     left: usize,
     page: VecDeque<Recorded>,
-    /// Whether the log ended with the page at hand.
+    /// True if the log ended with the current page.
     ended: bool,
 }
 
@@ -35,7 +35,7 @@ impl Log {
         }
     }
 
-    /// Whose log it is.
+    /// Session of the log.
     #[must_use]
     pub fn session(&self) -> &SessionId {
         &self.session

@@ -21,11 +21,11 @@ pub struct NewsSource(Arc<Mutex<State>>);
 #[derive(Debug)]
 struct State {
     sessions: BTreeSet<SessionId>,
-    /// What was taken last: the next is after it, so that none waits for ever.
+    /// Session taken last. The next one follows it in order, so that none waits for ever.
     last: Option<SessionId>,
     most: usize,
     waker: Option<Waker>,
-    /// Whether a side has gone.
+    /// True once either side was dropped.
     ended: bool,
 }
 
@@ -80,7 +80,7 @@ impl NewsSource {
         true
     }
 
-    /// Whether nobody takes the news any more.
+    /// Returns true if the receiver was dropped.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.0.lock().ended

@@ -21,11 +21,11 @@ use crate::cancel::CancelSignal;
 /// fault, and a signal that fires ends it soon with [`ProgramFault::STOPPED`]; a call that failed and
 /// that the program does not look at ends it with a fault; a program that fails leaves no memory.
 pub trait ProgramRuntime: Send + Sync + 'static {
-    /// What settings call it, for example `ptclisp`.
+    /// Name of the runtime in settings, for example `ptclisp`.
     fn name(&self) -> &'static str;
 
-    /// What a model is to know of the language and of the tools as its functions: the same text for the
-    /// same tools.
+    /// Returns the description of the language and of the tools as its functions, for the model. Equal tools
+    /// give equal text.
     fn guide(&self, tools: &[ToolSpec]) -> String;
 
     /// The program in the text of an answer, if there is one: between prose and fences. `Some(Err)`
@@ -43,16 +43,16 @@ pub trait ProgramRuntime: Send + Sync + 'static {
     ) -> Result<Box<dyn PreparedProgram>, ProgramFault>;
 }
 
-/// What a program is given.
+/// Environment of a program.
 #[derive(Debug, Clone, Default)]
 pub struct ProgramWorld {
     /// The tools that it may call, by name.
     pub tools: Vec<Arc<str>>,
     /// Its inputs: JSON text of an object, where there are any.
     pub data: Option<Arc<str>>,
-    /// What the programs before it left, as this runtime has written it.
+    /// Memory left by earlier programs, in the form of this runtime.
     pub memory: Option<Arc<str>>,
-    /// What it may take.
+    /// Limits of the run.
     pub limits: ProgramLimits,
     /// Fires when it is to stop.
     pub stop: CancelSignal,
@@ -60,7 +60,7 @@ pub struct ProgramWorld {
 
 /// A program that was read and checked.
 pub trait PreparedProgram: Send {
-    /// What was put right in its source, in words.
+    /// Returns the repairs made in the source, in words.
     fn repairs(&self) -> Vec<String>;
 
     /// A run from its start, which stands before the first step.
@@ -79,25 +79,25 @@ pub trait RunningProgram: Send {
     fn go_on(&mut self, answers: Vec<ProgramAnswer>) -> ProgramStep;
 }
 
-/// Where a program stands.
+/// State of a program after it ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramStep {
     /// It waits for these calls, of which there is at least one. They may run at the same time.
     Calls(Vec<ProgramCall>),
-    /// It has ended.
+    /// The program has ended.
     Done(Box<ProgramDone>),
 }
 
 /// A tool call of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramCall {
-    /// The tool's name.
+    /// Name of the tool.
     pub name: Arc<str>,
     /// The arguments: JSON text of an object, the same for the same values.
     pub arguments: String,
 }
 
-/// What a program is told of one of its calls.
+/// Result of one call, as the program receives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramAnswer {
     /// It succeeded with this output. A whole JSON object or array is read as data, anything else as
@@ -107,15 +107,15 @@ pub enum ProgramAnswer {
     Failed(Arc<str>),
 }
 
-/// What a program came to.
+/// Result of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramDone {
-    /// How it ended.
+    /// End of the program.
     pub end: ProgramEnd,
-    /// What it printed, line by line.
+    /// Printed lines, in order.
     pub prints: Vec<String>,
-    /// What lasts for the programs after it, in this runtime's own form; `None` where it changes
-    /// nothing, and always where it failed.
+    /// Memory for later programs, in the form of this runtime; `None` if nothing changed, and always after a
+    /// failure.
     pub memory: Option<Arc<str>>,
     /// The names that it defined, where they last.
     pub defined: Vec<String>,

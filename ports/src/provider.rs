@@ -1,7 +1,5 @@
 //! The provider port: asks a model and streams its answer.
 
-use std::error::Error;
-
 use async_trait::async_trait;
 use windlass_core::{
     Asked, FailedAttempt, FailureKind, Limits, Prompt, Retry, SampleFailure, Seq, SessionId,
@@ -9,6 +7,7 @@ use windlass_core::{
 };
 
 use crate::blobs::KeptReader;
+use crate::error::PortError;
 
 /// Asks a model.
 ///
@@ -23,10 +22,10 @@ pub trait Provider: Send + Sync + 'static {
     /// The adapter's name, as in `Settings::provider`.
     fn name(&self) -> &str;
 
-    /// What it can do.
+    /// Returns the capabilities of this provider.
     fn capabilities(&self) -> ProviderCapabilities;
 
-    /// What a model can do there, as far as it is known: what a session's settings may count on.
+    /// Returns the known capabilities of a model, which settings of a session may rely on.
     fn model(&self, model: &str) -> ModelCapabilities {
         let _ = model;
         ModelCapabilities::unknown()
@@ -40,7 +39,7 @@ pub trait Provider: Send + Sync + 'static {
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError>;
 }
 
-/// What a provider can do. Nothing is declared by default.
+/// Capabilities of a provider. The default declares none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProviderCapabilities {
@@ -75,7 +74,7 @@ impl ProviderCapabilities {
         Self { reasoning, ..self }
     }
 
-    /// What both can do.
+    /// Returns the capabilities that both declare.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -85,7 +84,7 @@ impl ProviderCapabilities {
         }
     }
 
-    /// What either can do.
+    /// Returns the capabilities that either declares.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -121,10 +120,10 @@ impl ProviderCapabilities {
     }
 }
 
-/// What one model can do.
+/// Capabilities of one model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModelCapabilities {
-    /// Whether anything is known of it. What follows is what is safe where nothing is.
+    /// True if the model is known. The other fields are safe defaults if it is not.
     pub known: bool,
     /// Tokens that a request and its answer may have together.
     pub window: Option<u64>,
@@ -159,7 +158,7 @@ impl ModelCapabilities {
         }
     }
 
-    /// What both can do.
+    /// Returns the capabilities that both models have.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let least = |a: Option<u64>, b: Option<u64>| match (a, b) {
@@ -191,41 +190,41 @@ pub trait SampleStream: Send {
     /// [`ProviderError`] when the stream breaks, ends early, is too large, or carries an error.
     async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<Streaming, ProviderError>;
 
-    /// How the request went out, as far as the adapter tells. Asked once, before the first
-    /// [`next`](Self::next).
+    /// Returns the record of the request as it was sent, as far as the adapter knows it. Called once, before the
+    /// first [`next`](Self::next).
     fn asked(&mut self) -> Option<Asked> {
         None
     }
 }
 
-/// Whether more may come.
+/// State of a stream after an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Streaming {
-    /// More may come.
+    /// More events may follow.
     More,
     /// The answer is whole: `Finished` is among the events given out.
     End,
 }
 
-/// What is asked of a model.
+/// Request for one sample.
 #[derive(Debug, Clone)]
 pub struct SampleRequest {
     /// The session, for caches that are kept per session.
     pub session: SessionId,
-    /// The turn.
+    /// Turn of the sample.
     pub turn: TurnId,
     /// The run: the position of its `SampleStarted`.
     pub started: Seq,
-    /// What the model may see.
+    /// Prompt that the model sees.
     pub prompt: Prompt,
     /// The limits of the turn; an adapter applies `connect_ms` where it can tell connecting
     /// apart. The engine applies the others.
     pub limits: Limits,
-    /// Whether the model may, must or must not call tools this time.
+    /// Permission or duty of the model to call tools in this sample.
     pub choice: ToolChoice,
     /// The attempts at this sample that have failed, oldest first.
     pub failed: Vec<FailedAttempt>,
-    /// Where the images of the conversation are kept.
+    /// Reader of the images in the conversation.
     pub kept: KeptReader,
 }
 
@@ -247,38 +246,29 @@ impl SampleRequest {
     }
 }
 
-/// Why a model could not be asked, or its answer not be read.
-#[derive(Debug, thiserror::Error)]
-#[error("{context}")]
-pub struct ProviderError {
-    /// The class.
-    pub kind: FailureKind,
-    /// Whether, and when, to ask again.
-    pub retry: Retry,
-    /// What was being done, what went wrong, what to do. Bounded and escaped; holds no key.
-    pub context: String,
-    /// The HTTP status, where there was one.
+/// Failure to ask a model or to read its answer.
+pub type ProviderError = PortError<FailureKind, ProviderErrorDetails>;
+
+/// Facts about a failed request, as far as the adapter knows them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProviderErrorDetails {
+    /// HTTP status of the response.
     pub status: Option<u16>,
-    /// The provider's request id.
+    /// Request id assigned by the provider.
     pub request_id: Option<String>,
-    /// How the request went out, as far as the adapter tells.
+    /// Record of the request as it was sent.
     pub asked: Option<Box<Asked>>,
-    /// The cause.
-    #[source]
-    pub source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl ProviderError {
-    /// An error without status, request id and cause.
+    /// Creates an error without details and without a cause.
     #[must_use]
     pub fn new(kind: FailureKind, retry: Retry, context: impl Into<String>) -> Self {
         Self {
             kind,
             retry,
             context: context.into(),
-            status: None,
-            request_id: None,
-            asked: None,
+            details: ProviderErrorDetails::default(),
             source: None,
         }
     }
@@ -286,7 +276,7 @@ impl ProviderError {
     /// The same of a request that went out like this.
     #[must_use]
     pub fn of(mut self, asked: Asked) -> Self {
-        self.asked = Some(Box::new(asked));
+        self.details.asked = Some(Box::new(asked));
         self
     }
 
@@ -297,8 +287,8 @@ impl ProviderError {
             kind: self.kind,
             message: self.context,
             retry: self.retry,
-            status: self.status,
-            request_id: self.request_id,
+            status: self.details.status,
+            request_id: self.details.request_id,
         }
     }
 }

@@ -11,9 +11,9 @@ use bytes::Bytes;
 
 use crate::wire::{Segments, WireError, WireResponse};
 
-/// What came of asking for a socket.
+/// Result of opening a socket.
 pub enum WireOpened {
-    /// It is open.
+    /// The socket is open.
     Socket(Box<dyn WireSocket>),
     /// The other side answered the handshake like any request, and there is no socket: a missing
     /// key, a page, a redirect.

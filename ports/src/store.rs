@@ -1,13 +1,13 @@
-//! The log store port: keeps the facts of sessions.
+//! Log store port: stores the facts of sessions.
 
-use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_core::{Epoch, Recorded, Retry, Seq, SessionId};
 
 use crate::chain::Link;
+use crate::error::{ErrorKind, PortError};
 use crate::summary::{SessionFilter, SessionHead};
 
 /// The largest fact in bytes of its text form: one bound for all stores, so that a log that one of
@@ -21,7 +21,7 @@ pub const MAX_APPEND_BYTES: usize = 64 * 1024 * 1024;
 /// A session that need not be there, for whoever asks whether a store reads.
 const NOBODY: &str = "ready";
 
-/// Keeps logs.
+/// Stores session logs.
 ///
 /// Laws:
 /// - *atomic*: of an append, all facts are kept or none, also when the process or, at the level
@@ -42,7 +42,7 @@ const NOBODY: &str = "ready";
 /// - *declared*: what the [`StoreCapabilities`] do not promise is answered as `Unsupported`.
 #[async_trait]
 pub trait LogStore: Send + Sync + 'static {
-    /// What this store promises.
+    /// Returns the promises of this store.
     fn capabilities(&self) -> StoreCapabilities;
 
     /// Becomes the one writer of a session, new or existing. The claim lasts until
@@ -98,13 +98,14 @@ pub trait LogStore: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError>;
 
-    /// Whether the place answers and would take an append now, as far as that shows without one. It
-    /// changes nothing and needs no claim. Whoever decides which process gets work asks for it all the
-    /// time, so it costs no more than a small read. A store that cannot tell more tells by one.
+    /// Checks that the store answers and would accept an append, as far as that shows without one.
+    ///
+    /// It changes nothing and needs no claim. Load balancers call it all the time, so it costs no more than a small
+    /// read. The default implementation is one.
     ///
     /// # Errors
-    /// `Unavailable`, `Io` when the place does not answer, `ReadOnly`, `Full` where it says that it takes
-    /// no appends.
+    /// `Unavailable`, `Io` when the store does not answer, `ReadOnly`, `Full` when it reports that it accepts no
+    /// appends.
     async fn ready(&self) -> Result<(), StoreError> {
         let Ok(session) = SessionId::new(NOBODY) else {
             return Ok(());
@@ -204,25 +205,25 @@ pub trait LogStore: Send + Sync + 'static {
     }
 }
 
-/// What a store promises.
+/// Promises of a log store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreCapabilities {
-    /// What an acknowledged append survives.
+    /// Event that an acknowledged append survives.
     pub durability: Durability,
     /// The largest fact that is appended, in bytes of its text form: [`MAX_FACT_BYTES`].
     pub max_fact_bytes: usize,
-    /// Which writers a claim fences off.
+    /// Writers that a claim fences off.
     pub fencing: Fencing,
     /// Within how many milliseconds [`tail`](LogStore::tail) tells what other writers append; `None`
     /// when it follows no logs.
     pub tail: Option<u64>,
-    /// Whether it can [`erase`](LogStore::erase).
+    /// True if the store can [`erase`](LogStore::erase).
     pub erase: bool,
     /// The most bytes of a snapshot; `None` when it keeps none.
     pub snapshots: Option<usize>,
 }
 
-/// Which writers a claim fences off.
+/// Writers that a claim fences off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fencing {
     /// Those of the same store object: whoever opens a second one at the same place, where there
@@ -232,7 +233,7 @@ pub enum Fencing {
     Place,
 }
 
-/// What an acknowledged append survives.
+/// Event that an acknowledged append survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
     /// Nothing: it goes with the store's object.
@@ -243,7 +244,7 @@ pub enum Durability {
     Power,
 }
 
-/// A claim.
+/// Claim of a session by its one writer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {
     /// The generation of this writer: larger than any before it in this store object, also those of
@@ -254,7 +255,7 @@ pub struct Claimed {
     pub epoch: Epoch,
     /// The log's last position; [`Seq::ZERO`] for a new session.
     pub last: Seq,
-    /// What was cut off, if anything.
+    /// Torn tail that was cut off, if any.
     pub repaired: Option<Repair>,
 }
 
@@ -263,25 +264,25 @@ pub struct Claimed {
 pub struct Repair {
     /// The last position that stands.
     pub kept: Seq,
-    /// How many bytes were cut off.
+    /// Number of bytes that were cut off.
     pub cut_bytes: u64,
 }
 
-/// What a log folds to, up to a position. The store does not look into it.
+/// State that a log folds to, up to a position. The store does not interpret it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     /// The last position that it holds.
     pub seq: Seq,
-    /// What it was made by and how it is written: of another version it means nothing.
+    /// Version of the writer and of the form. Another version ignores the snapshot.
     pub version: String,
-    /// The rest.
+    /// Encoded state of the session.
     pub bytes: Vec<u8>,
 }
 
 /// A log that was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
-    /// The last position.
+    /// Last position of the log.
     pub last: Seq,
     /// Bytes of the log.
     pub bytes: u64,
@@ -291,20 +292,8 @@ pub struct Verified {
     pub chain: Link,
 }
 
-/// Why a store did not do what it was asked.
-#[derive(Debug, thiserror::Error)]
-#[error("{context}")]
-pub struct StoreError {
-    /// The class.
-    pub kind: StoreErrorKind,
-    /// Whether to ask again.
-    pub retry: StoreRetry,
-    /// What was being done to what, what went wrong, what to do.
-    pub context: String,
-    /// The cause.
-    #[source]
-    pub source: Option<Box<dyn Error + Send + Sync>>,
-}
+/// Failure of a log store.
+pub type StoreError = PortError<StoreErrorKind>;
 
 /// Classes of store errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -317,7 +306,7 @@ pub enum StoreErrorKind {
     NotClaimed,
     /// The position is not the log's last.
     Conflict {
-        /// The last position.
+        /// Last position of the log.
         last: Seq,
     },
     /// The facts are not what may be appended.
@@ -328,7 +317,7 @@ pub enum StoreErrorKind {
     Corrupt {
         /// The last position before the damage.
         after: Seq,
-        /// Where in the log's bytes, where the store can tell.
+        /// Position in the bytes of the log, if the store knows it.
         offset: Option<u64>,
     },
     /// A newer engine wrote it.
@@ -345,55 +334,28 @@ pub enum StoreErrorKind {
     Io,
 }
 
-/// Whether to ask again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StoreRetry {
-    /// It would fail again.
-    Never,
-    /// It may work at once.
-    Now,
-    /// It may work once somebody has acted.
-    Later,
+impl ErrorKind for StoreErrorKind {
+    fn retry(&self) -> Retry {
+        match self {
+            Self::Locked | Self::Full | Self::ReadOnly | Self::Unavailable => Retry::Soon,
+            Self::Unknown
+            | Self::NotClaimed
+            | Self::Conflict { .. }
+            | Self::Invalid
+            | Self::TooLarge
+            | Self::Corrupt { .. }
+            | Self::Newer
+            | Self::Unsupported
+            | Self::Io => Retry::Never,
+        }
+    }
 }
 
 impl StoreError {
-    /// An error without a cause. What is worth a retry follows from the kind.
-    #[must_use]
-    pub fn new(kind: StoreErrorKind, context: impl Into<String>) -> Self {
-        let retry = match &kind {
-            StoreErrorKind::Locked
-            | StoreErrorKind::Full
-            | StoreErrorKind::ReadOnly
-            | StoreErrorKind::Unavailable => StoreRetry::Later,
-            StoreErrorKind::Unknown
-            | StoreErrorKind::NotClaimed
-            | StoreErrorKind::Conflict { .. }
-            | StoreErrorKind::Invalid
-            | StoreErrorKind::TooLarge
-            | StoreErrorKind::Corrupt { .. }
-            | StoreErrorKind::Newer
-            | StoreErrorKind::Unsupported
-            | StoreErrorKind::Io => StoreRetry::Never,
-        };
-        Self {
-            kind,
-            retry,
-            context: context.into(),
-            source: None,
-        }
-    }
-
-    /// What is not declared is not done.
+    /// Creates the error of a feature that the store does not declare.
     #[must_use]
     pub fn unsupported(session: &SessionId, what: &str) -> Self {
         let context = format!("session {session}: this store does not support {what}");
         Self::new(StoreErrorKind::Unsupported, context)
-    }
-
-    /// The same error with its cause.
-    #[must_use]
-    pub fn caused_by(mut self, source: impl Error + Send + Sync + 'static) -> Self {
-        self.source = Some(Box::new(source));
-        self
     }
 }

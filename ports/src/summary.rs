@@ -1,4 +1,4 @@
-//! What a listing tells of a session: as much as a store can know without being an engine.
+//! Entry of a session in a listing: as much as a store can know without an engine.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use windlass_core::{Fact, Recorded, Scope, Seq, SessionId, Timestamp};
 /// A session in a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionHead {
-    /// Its id.
+    /// Id of the session.
     pub id: SessionId,
-    /// What its log says in short; `None` where the log is damaged.
+    /// Summary of its log; `None` if the log is damaged.
     pub summary: Option<Summary>,
 }
 
@@ -19,13 +19,13 @@ pub struct SessionHead {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Summary {
-    /// The last position.
+    /// Last position of the log.
     pub last: Seq,
     /// When the last fact was decided.
     pub changed: Timestamp,
     /// The tenant that the session belongs to; `None` for one of the system.
     pub tenant: Option<Arc<str>>,
-    /// Whether a turn is open.
+    /// True while a turn is open.
     pub turning: bool,
     /// Inputs that wait for a turn.
     pub waiting: u32,
@@ -91,14 +91,14 @@ impl Summary {
         })
     }
 
-    /// Whether there is something left to do: a turn is open, or an input waits.
+    /// Returns true if work remains: a turn is open, or an input waits.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.turning || self.waiting > 0
     }
 }
 
-/// Which sessions to list. The default is all of them.
+/// Condition on the sessions to list. The default matches all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionFilter {
     /// Only those of this tenant.
@@ -112,15 +112,16 @@ pub struct SessionFilter {
 }
 
 impl SessionFilter {
-    /// All sessions.
+    /// Filter that matches all sessions.
     pub const ALL: &'static Self = &Self {
         tenant: None,
         open: None,
         free: false,
     };
 
-    /// Whether it takes a session, of which `is_held` tells whether a writer holds it. One whose log
-    /// is damaged is taken by no condition.
+    /// Returns true if the filter matches a session. `is_held` returns true if a writer holds it.
+    ///
+    /// No condition matches a session with a damaged log.
     #[must_use]
     pub fn takes(&self, summary: Option<&Summary>, is_held: impl FnOnce() -> bool) -> bool {
         let Some(summary) = summary else {

@@ -1,16 +1,16 @@
 //! The tool port: runs the calls of a model.
 
-use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_core::{
-    CallId, Observation, ObservationStatus, Scope, SessionId, Timestamp, ToolSpec, TurnId,
+    CallId, Observation, ObservationStatus, Retry, Scope, SessionId, Timestamp, ToolSpec, TurnId,
 };
 
 use crate::blobs::OutputKeeper;
 use crate::cancel::CancelSignal;
+use crate::error::{ErrorKind, PortError};
 
 /// Runs tools.
 ///
@@ -66,24 +66,24 @@ pub trait ToolExecutor: Send + Sync + 'static {
 /// A call to run. Its arguments have been checked against the tool's schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCall {
-    /// The tool's name.
+    /// Name of the tool.
     pub name: String,
     /// The arguments: JSON text of an object.
     pub arguments: String,
 }
 
-/// What a tool's run is handed.
+/// Context of a tool's run.
 #[derive(Clone)]
 pub struct ToolContext {
     /// On whose behalf it runs.
     pub scope: Scope,
-    /// The session.
+    /// Session of the call.
     pub session: SessionId,
-    /// The turn.
+    /// Turn of the call.
     pub turn: TurnId,
-    /// The call.
+    /// Id of the call.
     pub call: CallId,
-    /// Which run of the call, from 1.
+    /// Number of this run of the call, from 1.
     pub attempt: u32,
     /// The same in each run of this call, and in no other call's.
     pub idempotency_key: String,
@@ -91,7 +91,7 @@ pub struct ToolContext {
     pub cancel: CancelSignal,
     /// When the run must have ended.
     pub deadline: Timestamp,
-    /// How long that is from the start, in milliseconds.
+    /// Time until the deadline at the start of the run, in milliseconds.
     pub timeout_ms: u64,
     /// Takes reports of progress: live only, never recorded.
     pub progress: Arc<dyn Progress>,
@@ -116,7 +116,7 @@ pub trait Progress: Send + Sync {
     fn report(&self, text: &str);
 }
 
-/// Nobody watches.
+/// Sink that discards reports of progress.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoProgress;
 
@@ -124,39 +124,41 @@ impl Progress for NoProgress {
     fn report(&self, _text: &str) {}
 }
 
-/// Why a tool could not be run.
-#[derive(Debug, thiserror::Error)]
-#[error("{context}")]
-pub struct ToolError {
-    /// The class.
-    pub kind: ToolErrorKind,
-    /// Whether the run had begun, so that it may have had an effect.
-    pub began: bool,
-    /// What was being done, what went wrong, what to do.
-    pub context: String,
-    /// The cause.
-    #[source]
-    pub source: Option<Box<dyn Error + Send + Sync>>,
-}
+/// Failure to run a tool.
+pub type ToolError = PortError<ToolErrorKind>;
 
 /// Classes of tool errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolErrorKind {
-    /// It was tried, and failed.
+    /// The run could not be started, so it had no effect.
+    NotStarted,
+    /// The run started and failed. It may have had an effect.
     Failed,
-    /// It is not declared: there is no such tool, or it does not declare that it can do this.
+    /// The tool, or this request to it, is not declared.
     Unsupported,
 }
 
+impl ErrorKind for ToolErrorKind {
+    fn retry(&self) -> Retry {
+        match self {
+            Self::NotStarted | Self::Failed | Self::Unsupported => Retry::Never,
+        }
+    }
+}
+
 impl ToolError {
-    /// That what was asked is not declared. Nothing began.
+    /// Creates the error of a tool or request that is not declared.
     #[must_use]
     pub fn unsupported(context: impl Into<String>) -> Self {
-        Self {
-            kind: ToolErrorKind::Unsupported,
-            began: false,
-            context: context.into(),
-            source: None,
+        Self::new(ToolErrorKind::Unsupported, context)
+    }
+
+    /// Returns true if the run started, so that it may have had an effect.
+    #[must_use]
+    pub fn began(&self) -> bool {
+        match self.kind {
+            ToolErrorKind::Failed => true,
+            ToolErrorKind::NotStarted | ToolErrorKind::Unsupported => false,
         }
     }
 }

@@ -3,7 +3,6 @@
 //! A provider adapter that speaks HTTP goes through it, so that what leaves and what comes back can
 //! be recorded, and replayed without a network.
 
-use std::error::Error;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use windlass_core::Retry;
 
+use crate::error::{ErrorKind, PortError};
 use crate::socket::WireOpened;
 
 /// Sends HTTP requests, and opens sockets where it can.
@@ -68,7 +68,7 @@ impl dyn WireBody {
     }
 }
 
-/// A request.
+/// HTTP request to send.
 #[derive(Clone)]
 pub struct WireRequest {
     /// The method, in capitals.
@@ -79,7 +79,7 @@ pub struct WireRequest {
     pub headers: WireHeaders,
     /// The body, if it has one.
     pub body: Option<Segments>,
-    /// How long the head of the response may take, in milliseconds, connecting included.
+    /// Longest time until the head of the response, in milliseconds, connecting included.
     pub head_ms: u64,
 }
 
@@ -109,19 +109,19 @@ impl Segments {
         self.pieces.push(piece);
     }
 
-    /// How many bytes there are.
+    /// Returns the number of bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.bytes
     }
 
-    /// Whether there are none.
+    /// Returns true if it has no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// The last byte.
+    /// Returns the last byte.
     #[must_use]
     pub fn last(&self) -> Option<u8> {
         self.pieces.last()?.last().copied()
@@ -177,11 +177,11 @@ impl fmt::Debug for Segments {
 
 /// A response whose body is still to come.
 pub struct WireResponse {
-    /// The status.
+    /// Status code of the response.
     pub status: u16,
-    /// The headers.
+    /// Headers of the response.
     pub headers: WireHeaders,
-    /// The body.
+    /// Body, which is still to be read.
     pub body: Box<dyn WireBody>,
 }
 
@@ -190,19 +190,19 @@ pub struct WireResponse {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct WireHeaders(Arc<Vec<WireHeader>>);
 
-/// A header.
+/// Header of a request or response.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WireHeader {
     /// The name, in small letters.
     pub name: String,
     /// The value. Often text, by no rule UTF-8.
     pub value: Bytes,
-    /// Whether the value must never be shown or recorded.
+    /// True if the value must never be shown or recorded.
     pub sensitive: bool,
 }
 
 impl WireHeaders {
-    /// Adds a header.
+    /// Appends a header. The name is lowered.
     pub fn push(&mut self, name: &str, value: impl Into<Bytes>, sensitive: bool) {
         Arc::make_mut(&mut self.0).push(WireHeader {
             name: name.to_ascii_lowercase(),
@@ -224,7 +224,7 @@ impl WireHeaders {
         std::str::from_utf8(self.get(name)?).ok()
     }
 
-    /// All of them.
+    /// Returns all headers in order.
     pub fn iter(&self) -> impl Iterator<Item = &WireHeader> {
         self.0.iter()
     }
@@ -274,21 +274,8 @@ impl fmt::Debug for WireResponse {
     }
 }
 
-/// Why there is no response, or not all of one.
-#[derive(Debug, thiserror::Error)]
-#[error("{context}")]
-pub struct WireError {
-    /// The class.
-    pub kind: WireErrorKind,
-    /// Whether to ask again.
-    pub retry: Retry,
-    /// What went wrong, and, where only the wire can know, what to do. The caller adds what it
-    /// asked whom. Holds no key and no query.
-    pub context: String,
-    /// The cause.
-    #[source]
-    pub source: Option<Box<dyn Error + Send + Sync>>,
-}
+/// Failure to get a response, or all of one.
+pub type WireError = PortError<WireErrorKind>;
 
 /// Classes of wire errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -297,7 +284,7 @@ pub enum WireErrorKind {
     Invalid,
     /// Nobody could be reached, or whoever was there hung up without a response.
     Unreachable,
-    /// Whoever was there is not trusted, or does not trust us: certificates, versions of TLS.
+    /// The certificate or the TLS version of the other side was rejected, or it rejected ours.
     Untrusted,
     /// Connecting took longer than the transport allows.
     ConnectTimeout,
@@ -313,34 +300,18 @@ pub enum WireErrorKind {
     TooLarge,
 }
 
-impl WireError {
-    /// An error without a cause. What is worth a retry follows from the kind.
-    #[must_use]
-    pub fn new(kind: WireErrorKind, context: impl Into<String>) -> Self {
-        let retry = match kind {
-            WireErrorKind::Unreachable
-            | WireErrorKind::ConnectTimeout
-            | WireErrorKind::HeadTimeout
-            | WireErrorKind::Broken => Retry::Soon,
-            WireErrorKind::Invalid
-            | WireErrorKind::Untrusted
-            | WireErrorKind::Unrecorded
-            | WireErrorKind::Unsupported
-            | WireErrorKind::TooLarge => Retry::Never,
-        };
-        Self {
-            kind,
-            retry,
-            context: context.into(),
-            source: None,
+impl ErrorKind for WireErrorKind {
+    fn retry(&self) -> Retry {
+        match self {
+            Self::Unreachable | Self::ConnectTimeout | Self::HeadTimeout | Self::Broken => {
+                Retry::Soon
+            }
+            Self::Invalid
+            | Self::Untrusted
+            | Self::Unrecorded
+            | Self::Unsupported
+            | Self::TooLarge => Retry::Never,
         }
-    }
-
-    /// The same error with its cause.
-    #[must_use]
-    pub fn caused_by(mut self, source: impl Error + Send + Sync + 'static) -> Self {
-        self.source = Some(Box::new(source));
-        self
     }
 }
 

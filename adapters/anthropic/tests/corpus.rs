@@ -387,8 +387,9 @@ fn refusals_are_classed_by_their_meaning() {
         };
         let message = text(&case.row["expect"]["error"], "message");
         let head: String = message.chars().take(100).collect();
-        let right =
-            error.kind == wanted && error.context.contains(&head) && error.status == Some(status);
+        let right = error.kind == wanted
+            && error.context.contains(&head)
+            && error.details.status == Some(status);
         let (kind, context) = (error.kind, error.context);
         right
             .then_some(())

@@ -244,7 +244,7 @@ async fn a_stream_without_a_reason_to_stop_is_no_answer() {
         (error.kind, error.retry),
         (FailureKind::Truncated, Retry::Soon)
     );
-    assert_eq!(error.request_id.as_deref(), Some("req_7"));
+    assert_eq!(error.details.request_id.as_deref(), Some("req_7"));
 }
 
 #[tokio::test]
@@ -312,7 +312,7 @@ async fn its_errors_have_their_class() {
         let error = failure(reply).await;
         assert_eq!(error.kind, kind, "{status} {class} {words}");
         assert_eq!(error.retry != Retry::Never, again, "{status} {class}");
-        assert_eq!(error.request_id.as_deref(), Some("req_8"));
+        assert_eq!(error.details.request_id.as_deref(), Some("req_8"));
         assert!(error.context.contains(words), "{error}");
         // The same inside of an answer, where there is no status.
         let inside = failure(stream(&[body])).await;

@@ -159,7 +159,7 @@ pub(crate) fn restless(session: &SessionId) -> StoreError {
         StoreErrorKind::Io,
         format!("looking at session {session}: its segments changed at every look; ask again"),
     );
-    error.retry = windlass_ports::StoreRetry::Now;
+    error.retry = windlass_core::Retry::Now;
     error
 }
 

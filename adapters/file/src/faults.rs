@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 
 use rustix::io::Errno;
 use tempfile::TempDir;
-use windlass_core::{Epoch, Seq, SessionId};
-use windlass_ports::{LogStore, StoreErrorKind, StoreRetry};
+use windlass_core::{Epoch, Retry, Seq, SessionId};
+use windlass_ports::{LogStore, StoreErrorKind};
 use windlass_testkit::store::{fact_of_size, numbered_facts};
 
 use crate::FileStore;
@@ -204,7 +204,7 @@ async fn a_full_disk_keeps_nothing_of_the_append_and_everything_before() {
         .unwrap_err();
     assert_eq!(
         (error.kind, error.retry),
-        (StoreErrorKind::Full, StoreRetry::Later)
+        (StoreErrorKind::Full, Retry::Soon)
     );
     assert!(error.context.contains(".seg"), "{}", error.context);
     assert!(error.context.contains("make room"), "{}", error.context);

@@ -25,11 +25,11 @@ pub struct FieldAlias {
     pub ours: String,
     /// The name that hooks are told.
     pub theirs: String,
-    /// What its value is.
+    /// Kind of its value.
     pub kind: FieldKind,
 }
 
-/// What the value of an argument is.
+/// Kind of an argument's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldKind {
     /// Told as it is.

@@ -8,7 +8,7 @@ use windlass_core::HookVerdict;
 
 use crate::event::Event;
 
-/// What a hook has against it.
+/// Denial by a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Denial {
     pub(crate) verdict: HookVerdict,
@@ -70,7 +70,7 @@ impl Tree {
         named.map(|(_, value)| value)
     }
 
-    /// Whether a member of this name says no.
+    /// Returns true if a member of this name denies.
     fn denies(&self, name: &str) -> bool {
         self.all(name).any(|word| match word {
             Self::Text(word) => matches!(word.as_str(), "block" | "deny"),

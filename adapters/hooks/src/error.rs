@@ -1,14 +1,14 @@
-//! Why hooks could not be loaded.
+//! Failure to load hooks.
 
 use std::error::Error;
 
-/// Why hooks could not be loaded.
+/// Failure to load hooks.
 #[derive(Debug, thiserror::Error)]
 #[error("{context}")]
 pub struct LoadError {
-    /// Which file and which place in it, what is wrong, what to do.
+    /// File and position, the fault and the remedy.
     pub context: String,
-    /// The cause.
+    /// Cause, where another error led to this one.
     #[source]
     pub source: Option<Box<dyn Error + Send + Sync>>,
 }

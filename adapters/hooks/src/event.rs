@@ -26,14 +26,14 @@ pub(crate) enum Event {
     Interrupt,
 }
 
-/// What a matcher of an event is held against.
+/// Value that a matcher of an event is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Filter {
-    /// The tool's name.
+    /// Name of the tool.
     Tool,
-    /// How the session starts.
+    /// Start of the session: new or resumed.
     Start,
-    /// Why the conversation is compacted.
+    /// Trigger of the compaction.
     Trigger,
     /// Always the same word.
     Word(&'static str),
@@ -41,7 +41,7 @@ pub(crate) enum Filter {
     Nothing,
 }
 
-/// All of them.
+/// All events in the order of the protocol.
 pub(crate) const ALL: [Event; 15] = [
     Event::SessionStart,
     Event::SessionEnd,
@@ -60,7 +60,7 @@ pub(crate) const ALL: [Event; 15] = [
     Event::Interrupt,
 ];
 
-/// What a child session is to hooks that ask for the type of an agent.
+/// Agent type that hooks see for a child session.
 pub(crate) const AGENT_TYPE: &str = "general-purpose";
 
 impl Event {
@@ -133,7 +133,7 @@ impl Event {
         }
     }
 
-    /// How long one run may take where the file does not say, in milliseconds.
+    /// Default time limit of one run, in milliseconds.
     pub(crate) fn timeout_ms(self) -> u64 {
         match self {
             Self::UserPromptSubmit => 30_000,
@@ -154,7 +154,7 @@ impl Event {
         }
     }
 
-    /// Whether there is something that a hook can say no to.
+    /// Returns true if a hook can deny something at this event.
     pub(crate) fn can_block(self) -> bool {
         match self {
             Self::UserPromptSubmit
@@ -175,7 +175,7 @@ impl Event {
         }
     }
 
-    /// Whether there is a turn that a hook can end.
+    /// Returns true if a hook can end a turn at this event.
     pub(crate) fn can_halt(self) -> bool {
         match self {
             Self::SessionEnd | Self::Interrupt => false,
@@ -195,12 +195,12 @@ impl Event {
         }
     }
 
-    /// Whether it is about a call that has not run yet: it may be allowed, and its input changed.
+    /// Returns true if the event is about a call that has not run: a hook may allow it and change its input.
     pub(crate) fn is_before_call(self) -> bool {
         self == Self::PreToolUse || self == Self::PermissionRequest
     }
 
-    /// Whether plain words on stdout are told to the model.
+    /// Returns true if plain text on stdout reaches the model.
     pub(crate) fn hears_plain_words(self) -> bool {
         self == Self::SessionStart || self == Self::UserPromptSubmit
     }

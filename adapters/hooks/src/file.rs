@@ -31,14 +31,14 @@ pub(crate) struct HooksFile {
     pub(crate) entries: Vec<Entry>,
     /// Patterns of what is taken out of answers.
     pub(crate) redact: Vec<String>,
-    /// What its author should know.
+    /// Notes for the author of the file.
     pub(crate) notes: Vec<String>,
 }
 
 /// One hook of a file.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// Where it stands, for example `PreToolUse[0].hooks[1]`.
+    /// Position in the file, for example `PreToolUse[0].hooks[1]`.
     pub(crate) place: String,
     pub(crate) name: Option<String>,
     pub(crate) event: Event,
@@ -47,11 +47,11 @@ pub(crate) struct Entry {
     pub(crate) timeout_ms: u64,
     pub(crate) on_failure: OnFailure,
     pub(crate) order: HookOrder,
-    /// Whether only what it tells the model counts.
+    /// True if only its context for the model counts.
     pub(crate) background: bool,
 }
 
-/// What a hook runs.
+/// Command of a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Run {
     /// A command line, by this shell.

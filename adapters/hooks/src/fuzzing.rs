@@ -1,4 +1,4 @@
-//! What a fuzzer calls, and the tests over its seeds: properties of what a hook says, and of the
+//! Entry points of the fuzz targets and of the tests over their seeds: properties of a hook's output and of the
 //! file that declares hooks, for any bytes.
 
 use windlass_core::HookVerdict;
@@ -8,8 +8,8 @@ use crate::file::{HooksFile, MOST_HOOKS};
 use crate::process::{End, Kept, Ran};
 use crate::verdict::read;
 
-/// Whatever a hook writes, at every event: exit code 2 is a denial where it can be one, any other
-/// failure allows and changes nothing, and no denial is without a reason.
+/// Checks any output at every event: exit code 2 is a denial where one is possible, any other failure allows
+/// and changes nothing, and no denial is without a reason.
 ///
 /// # Panics
 /// When a property does not hold.

@@ -14,9 +14,7 @@ use windlass_core::{
     Edit, HookOrder, HookReply, HookSpec, HookVerdict, ObservationStatus, ToolSpec,
 };
 use windlass_kit_process::absolute_only;
-use windlass_ports::{
-    HookCall, HookContext, HookError, HookErrorKind, HookSubject, Hooks, Redactor,
-};
+use windlass_ports::{HookCall, HookContext, HookError, HookSubject, Hooks, Redactor};
 
 use crate::alias::{FieldAlias, ToolAlias, meant, told};
 use crate::error::LoadError;
@@ -96,8 +94,8 @@ impl CommandHooks {
         })
     }
 
-    /// What the author of the file should know: events that do not occur here, matchers that match
-    /// nothing, keys that nobody knows. Each has been logged as a warning.
+    /// Returns notes for the author of the file: events that do not occur here, matchers without a match, unknown
+    /// keys. Each was logged as a warning.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
@@ -125,7 +123,7 @@ impl CommandHooks {
         self.aliases.iter().find(|alias| alias.ours == tool)
     }
 
-    /// What takes the place of the arguments, unless it is what they were.
+    /// Returns the edited arguments, unless they equal the original ones.
     fn edit(
         &self,
         about: &HookSubject,
@@ -177,7 +175,8 @@ impl Hooks for CommandHooks {
         let ran = run(job)
             .await
             .map_err(|unrun| error(row, &context, unrun))?;
-        let failed = |why: String| HookError::new(format!("the hook {} failed: {why}", call.hook));
+        let failed =
+            |why: String| HookError::failed(format!("the hook {} failed: {why}", call.hook));
         let answer = read(row.event, &ran).map_err(failed)?;
         if let Some(message) = &answer.message {
             warn!(hook = call.hook, session = %context.session, "{message}");
@@ -220,8 +219,8 @@ fn fields(alias: Option<&ToolAlias>) -> &[FieldAlias] {
     alias.map_or(&[], |alias| &alias.fields)
 }
 
-/// Whether the event is the one that has occurred: a call that failed is another than one that
-/// succeeded, and one that never ran is neither.
+/// Returns true if this event occurred. Calls that succeeded and calls that failed are different events; a call
+/// that never ran is neither.
 fn concerns(event: Event, about: &HookSubject) -> bool {
     let HookSubject::Call {
         observation: Some(observation),
@@ -313,9 +312,9 @@ fn error(row: &Row, context: &HookContext, unrun: Unrun) -> HookError {
             None,
         ),
     };
-    HookError {
-        kind: HookErrorKind::Failed,
-        context: words,
-        source: cause.map(Into::into),
+    let error = HookError::failed(words);
+    match cause {
+        Some(cause) => error.caused_by(cause),
+        None => error,
     }
 }

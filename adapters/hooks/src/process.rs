@@ -13,15 +13,15 @@ use windlass_ports::CancelSignal;
 /// its exit code may still count.
 const FLOOD: u64 = 1024 * 1024;
 
-/// Process to run.
+/// Command line of a hook with its input and limits.
 pub(crate) struct Job<'a> {
     /// Command line, folder and environment.
     pub(crate) command: Command,
-    /// Bytes for stdin.
+    /// Bytes written to stdin.
     pub(crate) input: Vec<u8>,
     /// Most bytes of each output that are retained.
     pub(crate) max_bytes: u64,
-    /// Time limit.
+    /// Time limit of the run.
     pub(crate) limit: Duration,
     /// Fires when the process is to stop.
     pub(crate) cancel: &'a CancelSignal,
@@ -30,7 +30,7 @@ pub(crate) struct Job<'a> {
 /// Process that exited by itself.
 #[derive(Debug)]
 pub(crate) struct Ran {
-    /// Its end.
+    /// End of the process.
     pub(crate) end: End,
     /// Start of its stdout.
     pub(crate) out: Kept,
@@ -41,7 +41,7 @@ pub(crate) struct Ran {
 /// End of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Exit code.
+    /// It exited with this code.
     Code(i32),
     /// Signal that killed it.
     Signal(i32),
@@ -50,7 +50,7 @@ pub(crate) enum End {
 /// First bytes of an output.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kept {
-    /// Retained bytes.
+    /// Bytes within the limit.
     pub(crate) bytes: Vec<u8>,
     /// Number of bytes written.
     pub(crate) total: u64,

@@ -1,4 +1,4 @@
-//! What a hook is asked: the JSON on its stdin. Pure.
+//! Question to a hook: the JSON on its stdin. Pure.
 
 use std::path::{Path, PathBuf};
 
@@ -11,9 +11,9 @@ use crate::event::{AGENT_TYPE, Event};
 /// A tool call as hooks are told of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Told {
-    /// The tool.
+    /// Name of the tool.
     pub(crate) tool: String,
-    /// Its arguments.
+    /// Arguments of the call.
     pub(crate) input: Value,
 }
 

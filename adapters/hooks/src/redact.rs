@@ -21,9 +21,9 @@ use crate::error::LoadError;
 
 /// The most bytes of a part that are held back.
 const HOLD: usize = 1_024;
-/// What stands for what was taken out.
+/// Replacement for removed text.
 const MARK: &str = "[redacted]";
-/// The most patterns.
+/// Largest number of patterns.
 const MOST: usize = 64;
 /// The most memory that the patterns may compile to, in bytes.
 const PATTERN_BYTES: usize = 4 * 1024 * 1024;
@@ -44,7 +44,7 @@ pub struct RegexRedactor {
 /// One part of an answer, as far as it has come.
 struct Part {
     cache: Cache,
-    /// What has come and is neither shown nor taken out.
+    /// Received text that is neither shown nor removed yet.
     held: String,
     /// Bytes of it that have been scanned.
     at: usize,
@@ -54,15 +54,15 @@ struct Part {
     matched: Option<usize>,
     /// The byte before what is held.
     before: Option<u8>,
-    /// Whether all is being taken out until the automaton says that no match can come.
+    /// True while everything is removed, until the automaton excludes a match.
     swallows: bool,
 }
 
-/// What a scan has come to.
+/// Result of a scan.
 enum Scan {
     /// More text is needed.
     More,
-    /// Nothing begins here.
+    /// No match begins here.
     Nothing,
     /// So many bytes match.
     Match(usize),
@@ -110,7 +110,7 @@ impl Redaction {
         &self.name
     }
 
-    /// What redacts one answer.
+    /// Creates the redactor of one answer.
     pub(crate) fn redactor(&self) -> RegexRedactor {
         RegexRedactor {
             dfa: self.dfa.clone(),
@@ -179,7 +179,7 @@ impl fmt::Debug for RegexRedactor {
     }
 }
 
-/// Whether a part is whole.
+/// State of a part: open or complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ended {
     Yes,
@@ -199,8 +199,8 @@ impl Part {
         }
     }
 
-    /// What may be shown by now. What is held afterwards is less than [`HOLD`] bytes and a
-    /// character, or nothing at the end.
+    /// Returns the text that may be shown. Less than [`HOLD`] bytes and a character remain held, or nothing at the
+    /// end.
     fn shown(&mut self, dfa: &DFA, ended: Ended) -> String {
         let mut out = String::new();
         let mut start = 0;
@@ -292,14 +292,14 @@ impl Part {
         }
     }
 
-    /// How long the character at `start` is.
+    /// Length of the character at `start`, in bytes.
     fn first(&self, start: usize) -> usize {
         let first = self.held.get(start..).and_then(|rest| rest.chars().next());
         first.map_or(1, char::len_utf8)
     }
 
-    /// How many bytes from `start` on are taken out because they could belong to a match: all whole
-    /// characters that were scanned, but not the one that only told of its end.
+    /// Number of bytes from `start` on that are removed because they may belong to a match: all whole characters
+    /// that were scanned, except the one that only showed the end of the match.
     fn swallowed(&self, start: usize) -> usize {
         let told = self.matched.filter(|end| end + 1 == self.at);
         let end = start + told.unwrap_or(self.at);

@@ -1,8 +1,8 @@
-//! What a hook says: its exit code and its output, read as a reply. Pure.
+//! Reads the exit code and the output of a hook as a reply. Pure.
 //!
-//! Two readings of the protocol differ in what an exit code other than 0 and 2 does to JSON beside
-//! it. Here the safe half of each counts: a denial stands, an allowance or a change does not. A
-//! denial stands also where another part of the JSON is not what a hook may say.
+//! Two readings of the protocol differ in the effect of an exit code other than 0 and 2 on JSON beside it. The
+//! safe half of each counts here: a denial counts, an allowance or a change does not. A denial also counts if
+//! another part of the JSON is invalid.
 
 use std::collections::BTreeMap;
 
@@ -27,18 +27,18 @@ const IGNORED: [&str; 9] = [
     "watchPaths",
 ];
 
-/// What a hook says, before it is put in the words of the session.
+/// Reply of a hook, in the hook's own names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) verdict: HookVerdict,
     pub(crate) reason: String,
-    /// What takes the place of the call's input, under the names that the hook knows.
+    /// Replacement for the input of the call, under the names that the hook knows.
     pub(crate) input: Option<Map<String, Value>>,
-    /// What takes the place of the prompt.
+    /// Replacement for the prompt.
     pub(crate) prompt: Option<String>,
-    /// What the model is told.
+    /// Context for the model.
     pub(crate) context: Option<String>,
-    /// What the user is told.
+    /// Message to the user.
     pub(crate) message: Option<String>,
     /// Keys that nobody knows. A misspelt one would be a word that is not heard.
     pub(crate) unknown: Vec<String>,
@@ -111,7 +111,7 @@ fn failed(what: &str, err: &Kept) -> String {
     }
 }
 
-/// What it wrote to stderr, marked where it is cut.
+/// Returns its stderr as text, marked if it is cut.
 fn words(err: &Kept) -> Option<String> {
     let mut text = err.text();
     if err.is_cut() {
@@ -120,9 +120,9 @@ fn words(err: &Kept) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// What a hook wrote to stdout.
+/// Output of a hook on stdout.
 enum Said {
-    /// Words, if any.
+    /// Plain text, if there is any.
     Plain(Option<String>),
     /// JSON, and what it comes to.
     Json(Box<Result<Answer, String>>),
@@ -242,7 +242,7 @@ fn filled(text: Option<String>) -> Option<String> {
 }
 
 impl Answer {
-    /// Nothing to say.
+    /// Creates a reply that changes nothing.
     pub(crate) fn pass() -> Self {
         Self {
             verdict: HookVerdict::Pass,
@@ -269,7 +269,7 @@ impl Answer {
         .fitting(event)
     }
 
-    /// Whether it holds something back.
+    /// Returns true if the reply asks, denies or halts.
     fn is_against(&self) -> bool {
         match self.verdict {
             HookVerdict::Ask | HookVerdict::Deny | HookVerdict::Halt => true,

@@ -24,9 +24,9 @@ pub(crate) struct Shown {
     pub(crate) text: String,
     /// The true size in bytes.
     pub(crate) total: u64,
-    /// Bytes left out.
+    /// Number of bytes left out.
     pub(crate) omitted: u64,
-    /// Where the whole of it is kept.
+    /// Name of the whole output in the store.
     pub(crate) kept: Option<Kept>,
 }
 
@@ -44,7 +44,7 @@ impl Capture {
         }
     }
 
-    /// Takes more output.
+    /// Appends a part of the output.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.total = self.total.saturating_add(bytes.len() as u64);
         let to_head = bytes.len().min(self.head_room - self.head.len());
@@ -58,19 +58,19 @@ impl Capture {
         self.tail.extend(rest);
     }
 
-    /// Whether it would still hold all of the output with so many bytes more.
+    /// Returns true if the whole output still fits after `more` further bytes.
     pub(crate) fn takes(&self, more: usize) -> bool {
         let room = (self.head_room + self.tail_room) as u64;
         self.total.saturating_add(more as u64) <= room
     }
 
-    /// What it holds: all of the output, or its head and its tail.
+    /// Returns the captured bytes: all of the output, or its head and its tail.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let (first, last) = self.tail.as_slices();
         [self.head.as_slice(), first, last].concat()
     }
 
-    /// Whether the output is shown whole. What is not UTF-8 takes more room as text.
+    /// Returns true if the output is shown whole. Bytes that are not UTF-8 take more room as text.
     pub(crate) fn is_whole(&self) -> bool {
         let room = self.head_room + self.tail_room;
         self.takes(0) && width(&self.bytes()) <= room

@@ -6,18 +6,18 @@ use std::process::Command;
 use async_trait::async_trait;
 use windlass_core::{Observation, ObservationStatus, ToolSpec};
 use windlass_kit_process::allowed;
-use windlass_ports::{ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor};
+use windlass_ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
 
 use crate::config::LocalFsConfig;
 use crate::error::SetupError;
 use crate::fault::Fault;
 use crate::planned::{planned, typed};
-use crate::process::{Job, Ran, run};
+use crate::process::{Job, Ran, failed, run};
 use crate::report;
 use crate::root::Root;
 use crate::tools_file::{self, CommandLine, CommandTool, Declared, executable};
 
-/// How much of a failed command's stderr is shown, in bytes.
+/// Most bytes of a failed command's stderr that are shown.
 const STDERR: usize = 8 * 1024;
 
 /// The user's own commands, each a tool; and the agents that their file declares, which the engine
@@ -44,7 +44,7 @@ impl CommandTools {
         })
     }
 
-    /// What is shown of their output, and how long they may take to stop.
+    /// Sets the limits of the output and the grace period.
     #[must_use]
     pub fn with_config(self, config: LocalFsConfig) -> Self {
         Self { config, ..self }
@@ -89,21 +89,19 @@ impl CommandTools {
             progress: &*context.progress,
             outputs: &context.outputs,
         };
-        run(job).await.map_err(|unrun| ToolError {
-            kind: ToolErrorKind::Failed,
-            began: unrun.began,
-            context: format!(
+        run(job).await.map_err(|not_run| {
+            let context = format!(
                 "cannot run `{}` for the tool `{}`: {}; check the tools file",
                 line.program.display(),
                 tool.spec.name,
-                unrun.error
-            ),
-            source: Some(Box::new(unrun.error)),
+                not_run.error
+            );
+            ToolError::new(failed(&not_run), context).caused_by(not_run.error)
         })
     }
 }
 
-/// How long a command may take, in milliseconds.
+/// Time limit of a command, in milliseconds.
 fn limit(tool: &CommandTool, context: &ToolContext) -> u64 {
     let own = tool.spec.timeout_ms.unwrap_or(u64::MAX);
     own.min(context.timeout_ms)

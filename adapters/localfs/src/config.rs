@@ -1,4 +1,4 @@
-//! What a user may set, with defaults that fit most models.
+//! Settings for users, with defaults that fit most models.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,14 +1,14 @@
-//! Why tools could not be set up.
+//! Failure to set up tools.
 
 use std::error::Error;
 
-/// Why tools could not be set up.
+/// Failure to set up tools.
 #[derive(Debug, thiserror::Error)]
 #[error("{context}")]
 pub struct SetupError {
-    /// What was being done to what, what went wrong, what to do.
+    /// Description of the action, its failure and the remedy.
     pub context: String,
-    /// The cause.
+    /// Cause, where another error led to this one.
     #[source]
     pub source: Option<Box<dyn Error + Send + Sync>>,
 }

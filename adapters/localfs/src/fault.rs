@@ -1,4 +1,4 @@
-//! Why a call ended otherwise than asked, in words for the model.
+//! Failures of a call, in words for the model.
 
 use rustix::io::Errno;
 use windlass_core::{Observation, ObservationStatus};
@@ -8,7 +8,7 @@ use crate::config::LEAST;
 use crate::stop::Halt;
 use crate::whole::Fate;
 
-/// Why a call ended otherwise than asked.
+/// Failure of a call.
 #[derive(Debug)]
 pub(crate) enum Fault {
     /// It could not be done; the text says why and what to do.

@@ -15,22 +15,22 @@ use crate::planned::planned;
 use crate::root::Root;
 use crate::stop::Stop;
 
-/// The file tools.
+/// Tool that works on files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileTool {
-    /// Reads a file.
+    /// Reads a page of a file.
     Read,
-    /// Lists a folder.
+    /// Lists the entries of a folder.
     List,
-    /// Searches files.
+    /// Searches files for a pattern.
     Search,
-    /// Writes a file.
+    /// Writes a whole file.
     Write,
-    /// Edits a file.
+    /// Replaces text in a file.
     Edit,
 }
 
-/// What is asked of a file tool.
+/// Mode of a call: run or plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
     /// To do what the call says.
@@ -39,13 +39,13 @@ pub(crate) enum Work {
     Plan,
 }
 
-/// What a file tool works with.
+/// Environment of a file tool.
 pub(crate) struct Bench<'a> {
-    /// The workspace.
+    /// Folder that the tools work in.
     pub(crate) root: &'a Root,
-    /// The settings.
+    /// Limits set by the user.
     pub(crate) config: &'a LocalFsConfig,
-    /// When to stop.
+    /// Check for a stop request.
     pub(crate) stop: &'a Stop,
     /// The call's idempotency key.
     pub(crate) key: &'a str,

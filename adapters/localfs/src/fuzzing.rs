@@ -1,5 +1,5 @@
-//! What a fuzzer calls, and the tests over its seeds: properties of paths, patterns and tools files
-//! for any bytes.
+//! Entry points of the fuzz targets and of the tests over their seeds: properties of paths, patterns and tools
+//! files for any bytes.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -9,8 +9,8 @@ use crate::glob::Glob;
 use crate::root::{Ahead, Missing, Root};
 use crate::tools_file;
 
-/// Whatever a model writes as a path leads to a folder inside of the workspace or is refused, and
-/// looking creates nothing. `workspace` may hold anything, also links that lead out.
+/// Checks that any path of a model leads to a folder inside of the workspace or is refused, and that looking
+/// creates nothing. `workspace` may hold anything, including links that lead out.
 ///
 /// # Panics
 /// When a property does not hold.
@@ -68,7 +68,7 @@ pub fn tools_file(data: &[u8]) {
     }
 }
 
-/// Whether a pattern fits, step by step: the places of the pattern that may have been reached.
+/// Matches a pattern step by step: tracks the reachable places of the pattern.
 fn fits(pattern: &[u8], path: &[u8]) -> bool {
     let mut table = vec![vec![None; path.len().saturating_add(1)]; pattern.len().saturating_add(1)];
     from(pattern, path, 0, 0, &mut table)
@@ -112,7 +112,7 @@ fn from(
     answer
 }
 
-/// Where an open folder is, where the system tells.
+/// Returns the path of an open folder, if the system knows it.
 fn real(folder: &impl std::os::fd::AsRawFd) -> Option<std::path::PathBuf> {
     std::fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd())).ok()
 }

@@ -40,7 +40,7 @@ impl Glob {
         })
     }
 
-    /// Whether a file fits.
+    /// Returns true if a file matches.
     pub(crate) fn fits(&self, path: &[u8], name: &[u8]) -> bool {
         self.regex.is_match(if self.whole { path } else { name })
     }

@@ -6,23 +6,23 @@ use crate::fault::Fault;
 use crate::stop::Stop;
 
 const BUFFER: usize = 64 * 1024;
-/// How much of a file's start is looked at for a zero byte.
+/// Bytes at the start of a file that are searched for a zero byte.
 const SNIFF: usize = 8 * 1024;
 
-/// Reads lines.
+/// Reader of lines with bounded memory.
 pub(crate) struct Lines<R> {
     reader: BufReader<R>,
     keep: usize,
     kept: Vec<u8>,
 }
 
-/// One line.
+/// Line of a file.
 pub(crate) struct Line<'a> {
     /// Its start, as much as is kept, without the line end.
     pub(crate) bytes: &'a [u8],
     /// Its true length without the line end.
     pub(crate) len: u64,
-    /// Whether it has a line end.
+    /// True if the line has a line end.
     pub(crate) ended: bool,
 }
 
@@ -36,7 +36,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Whether the file does not look like text. To be asked before the first line is read.
+    /// Returns true if the file does not look like text. Call it before the first line is read.
     pub(crate) fn binary(&mut self) -> std::io::Result<bool> {
         let start = self.reader.fill_buf()?;
         let sniffed = start.get(..SNIFF.min(start.len())).unwrap_or_default();

@@ -54,11 +54,9 @@ impl LocalFs {
             };
             files::work(work, tool, &arguments, &bench)
         });
-        working.await.map_err(|error| ToolError {
-            kind: ToolErrorKind::Failed,
-            began: true,
-            context: format!("a file tool broke off: {error}; report this as a defect"),
-            source: Some(Box::new(error)),
+        working.await.map_err(|error| {
+            let context = format!("a file tool broke off: {error}; report this as a defect");
+            ToolError::new(ToolErrorKind::Failed, context).caused_by(error)
         })
     }
 }

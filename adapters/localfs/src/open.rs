@@ -24,9 +24,9 @@ pub(crate) fn file(place: &Place) -> Result<(File, Stat), Fault> {
 /// A file or a folder, opened.
 #[derive(Debug)]
 pub(crate) enum Opened {
-    /// A regular file.
+    /// Regular file, open for reading.
     File(File),
-    /// A folder.
+    /// Folder, open for listing.
     Folder(OwnedFd),
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn file_at(folder: &OwnedFd, name: &OsStr) -> Result<(File, Stat), Re
     Ok((File::from(file), stat))
 }
 
-/// What stands at a place that is to be written: a regular file, or nothing yet.
+/// Checks a place that is to be written: a regular file, or nothing yet.
 pub(crate) fn target(place: &Place) -> Result<Option<Stat>, Fault> {
     let Some(name) = &place.name else {
         return Err(Fault::os("write", &place.shown, Errno::ISDIR));
@@ -70,7 +70,7 @@ pub(crate) fn target(place: &Place) -> Result<Option<Stat>, Fault> {
     }
 }
 
-/// Opens a folder.
+/// Opens a folder for reading.
 pub(crate) fn folder(place: &Place) -> Result<OwnedFd, Fault> {
     let name = place.name.as_deref().unwrap_or(OsStr::new("."));
     folder_at(&place.folder, name).map_err(|errno| match errno {
@@ -79,7 +79,7 @@ pub(crate) fn folder(place: &Place) -> Result<OwnedFd, Fault> {
     })
 }
 
-/// Why a file was not opened.
+/// Reason for refusing to open a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Refused {
     /// The operating system said no.
@@ -108,7 +108,7 @@ impl Refused {
     }
 }
 
-/// What a type of file is called.
+/// Returns the name of a file type.
 pub(crate) fn kind_name(kind: FileType) -> &'static str {
     match kind {
         FileType::RegularFile => "file",

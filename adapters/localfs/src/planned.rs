@@ -1,4 +1,4 @@
-//! What a dry run says: what a call would do, of which nothing is done.
+//! Text of a dry run: the description of a call without its effects.
 
 use std::borrow::Cow;
 

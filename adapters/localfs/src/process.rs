@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windlass_kit_process as kit;
 use windlass_kit_process::{End, Errors, Flow, Grace, NotRun, Sink, Source};
-use windlass_ports::{CancelSignal, OutputKeeper, Progress};
+use windlass_ports::{CancelSignal, OutputKeeper, Progress, ToolErrorKind};
 
 use crate::capture::Capture;
 use crate::live::Live;
@@ -17,7 +17,7 @@ const STORE_LEAST: Duration = Duration::from_millis(300);
 /// Longest wait for a whole output to be stored after the process exited.
 const STORE_MOST: Duration = Duration::from_secs(20);
 
-/// Process to run.
+/// Command line of a tool with its limits.
 pub(crate) struct Job<'a> {
     /// Command line, folder and environment.
     pub(crate) command: Command,
@@ -44,7 +44,7 @@ pub(crate) struct Job<'a> {
 pub(crate) struct Ran {
     /// End of the process.
     pub(crate) end: End,
-    /// Captured stdout.
+    /// Captured bytes of stdout.
     pub(crate) out: Capture,
     /// Result of storing the whole output.
     pub(crate) fate: Fate,
@@ -105,6 +105,15 @@ pub(crate) async fn run(job: Job<'_>) -> Result<Ran, NotRun> {
         err,
         held_open: ran.held_open,
     })
+}
+
+/// Class of the error of a process that did not run, or not to a known end.
+pub(crate) fn failed(not_run: &NotRun) -> ToolErrorKind {
+    if not_run.began {
+        ToolErrorKind::Failed
+    } else {
+        ToolErrorKind::NotStarted
+    }
 }
 
 /// Output of a process: bounded captures, live excerpts and, if it is long, all of stdout.

@@ -19,15 +19,15 @@ use crate::stop::Stop;
 /// Bytes that are written between two looks at whether to stop.
 const STEP: usize = 1024 * 1024;
 
-/// What to put where.
+/// File to write, with its content.
 pub(crate) struct Put<'a> {
     /// The place; what it names is a regular file or does not exist.
     pub(crate) place: &'a Place,
-    /// The whole content.
+    /// Content of the whole file.
     pub(crate) content: &'a [u8],
     /// The file that stands there.
     pub(crate) before: Option<Stat>,
-    /// Whether that file must not have changed meanwhile.
+    /// True if the file must be unchanged since it was read.
     pub(crate) unchanged: bool,
     /// The call's idempotency key.
     pub(crate) key: &'a str,

@@ -1,4 +1,4 @@
-//! What a process's run is to the model: its output, how it ended, what to do.
+//! Report of a process to the model: its output, its end and a remedy.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -45,9 +45,10 @@ pub(crate) fn command(ran: Ran, timeout_ms: u64) -> Observation {
 /// scripts end that break off.
 const NO_EFFECT: i32 = 3;
 
-/// What a user's command says became of a run that nobody saw end: exit code 0 that it took effect,
-/// 3 that it did not, and nothing else says anything. No word of this may be guessed: a call that
-/// is taken for one without effect is made once more.
+/// Reads a reconcile command's report on a run whose end nobody saw: exit code 0 means that it took effect,
+/// 3 that it did not.
+///
+/// No other code counts: a call that is taken for one without effect is repeated.
 pub(crate) fn reconciled(ran: Ran) -> Result<Observation, String> {
     let status = match ran.end {
         End::Exited(status) => status,

@@ -31,7 +31,7 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// The workspace folder.
+/// Workspace folder, held open.
 #[derive(Debug)]
 pub(crate) struct Root {
     folder: Arc<OwnedFd>,
@@ -39,7 +39,7 @@ pub(crate) struct Root {
     given: PathBuf,
 }
 
-/// Where a path leads: a name in a folder that is held open.
+/// Target of a path: a name in a folder that is held open.
 #[derive(Debug)]
 pub(crate) struct Place {
     /// The folder that holds it, or the folder itself where `name` is absent.
@@ -50,18 +50,18 @@ pub(crate) struct Place {
     pub(crate) shown: String,
 }
 
-/// What to do about folders on the way that do not exist.
+/// Treatment of missing folders on the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// Refuse the path.
+    /// Refuses the path.
     Refuse,
-    /// Create them.
+    /// Creates the missing folders.
     Create,
-    /// Only count them.
+    /// Only counts the missing folders.
     Count,
 }
 
-/// Where a path would lead if the folders on the way were created that are missing.
+/// Target of a path if the missing folders on the way were created.
 #[derive(Debug)]
 pub(crate) enum Ahead {
     /// No folder is missing.
@@ -71,7 +71,7 @@ pub(crate) enum Ahead {
 }
 
 impl Root {
-    /// Opens a workspace.
+    /// Opens a workspace and holds its folder.
     pub(crate) fn open(given: &Path) -> Result<Self, SetupError> {
         let failed = |error: std::io::Error| {
             let shown = given.display();
@@ -93,7 +93,7 @@ impl Root {
         })
     }
 
-    /// Its path.
+    /// Absolute path of the workspace.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -153,7 +153,7 @@ impl Root {
     }
 }
 
-/// Whether a name is the engine's own folder, also on a file system that ignores case.
+/// Returns true if a name is the engine's own folder, also on a file system that ignores case.
 pub(crate) fn private(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(PRIVATE.as_bytes())
 }
@@ -163,7 +163,7 @@ pub(crate) fn folder_at(at: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
     openat(at, name, FOLDER, Mode::empty())
 }
 
-/// One walk.
+/// Walk along a path, folder by folder.
 struct Walk<'a> {
     root: &'a Root,
     path: &'a str,

@@ -4,21 +4,21 @@ use windlass_core::{Concurrency, EffectClass, ToolSpec};
 
 use crate::files::FileTool;
 
-/// A workspace tool.
+/// Tool of a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tool {
     /// One that works on files.
     File(FileTool),
-    /// The shell.
+    /// Shell in the workspace folder.
     Shell,
 }
 
 /// A workspace tool and what is said of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Offer {
-    /// The tool.
+    /// Tool behind the name.
     pub(crate) tool: Tool,
-    /// Its name.
+    /// Name of the tool.
     pub(crate) name: &'static str,
     description: &'static str,
     parameters: &'static str,

@@ -5,13 +5,13 @@ use std::process::Command;
 use serde::Deserialize;
 use windlass_core::{Observation, ObservationStatus};
 use windlass_kit_process::allowed;
-use windlass_ports::{ToolContext, ToolError, ToolErrorKind};
+use windlass_ports::{ToolContext, ToolError};
 
 use crate::config::LocalFsConfig;
 use crate::fault::Fault;
 use crate::files::parse;
 use crate::planned::planned;
-use crate::process::{Job, run};
+use crate::process::{Job, failed, run};
 use crate::report;
 use crate::root::Root;
 
@@ -65,17 +65,15 @@ pub(crate) async fn shell(
     };
     match run(job).await {
         Ok(ran) => Ok(report::shell(ran, timeout_ms)),
-        Err(unrun) => Err(ToolError {
-            kind: ToolErrorKind::Failed,
-            began: unrun.began,
-            context: format!(
+        Err(not_run) => {
+            let context = format!(
                 "cannot run /bin/sh in `{}`: {}; check that the folder is there and that \
                  processes can be started",
                 root.path().display(),
-                unrun.error
-            ),
-            source: Some(Box::new(unrun.error)),
-        }),
+                not_run.error
+            );
+            Err(ToolError::new(failed(&not_run), context).caused_by(not_run.error))
+        }
     }
 }
 
@@ -93,7 +91,7 @@ pub(crate) fn plan(arguments: &str, config: &LocalFsConfig, context: &ToolContex
     planned(&would, config.room())
 }
 
-/// How long a command line may take, in milliseconds.
+/// Time limit of a command line, in milliseconds.
 fn limit(arguments: &Arguments, context: &ToolContext) -> u64 {
     let own = arguments.timeout_ms.unwrap_or(u64::MAX);
     own.min(context.timeout_ms)

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use windlass_core::{Observation, ObservationStatus};
 use windlass_ports::{CancelSignal, ToolContext};
 
-/// Why work stops before its end.
+/// Reason for stopping early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Halt {
     /// It was asked to, or nobody waits for it.
@@ -16,7 +16,7 @@ pub(crate) enum Halt {
     TimedOut(u64),
 }
 
-/// What blocking work asks between its steps.
+/// Stop check that blocking work calls between its steps.
 #[derive(Debug, Clone)]
 pub(crate) struct Stop {
     cancel: CancelSignal,
@@ -61,7 +61,7 @@ impl Stop {
 }
 
 impl Halt {
-    /// What became of a call that ended so, with its output by then.
+    /// Creates the observation of a call that stopped early, with its output by then.
     pub(crate) fn observation(self, so_far: String) -> Observation {
         let (status, note) = match self {
             Self::Cancelled => (

@@ -13,7 +13,7 @@ pub(crate) struct Visible {
 }
 
 impl Visible {
-    /// Appends bytes.
+    /// Appends bytes as text.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         for chunk in bytes.utf8_chunks() {
             self.text.push_str(chunk.valid());
@@ -24,7 +24,7 @@ impl Visible {
         }
     }
 
-    /// What to say about the broken bytes, if there were any.
+    /// Returns a note about broken bytes, if there were any.
     pub(crate) fn note(&self) -> Option<String> {
         (self.broken > 0).then(|| {
             format!(
@@ -53,7 +53,7 @@ pub(crate) fn name(bytes: &[u8]) -> String {
     text
 }
 
-/// How long bytes are as text.
+/// Length of bytes as text, in bytes.
 pub(crate) fn width(bytes: &[u8]) -> usize {
     bytes.utf8_chunks().map(|chunk| wide(&chunk)).sum()
 }
@@ -80,7 +80,7 @@ pub(crate) fn start_within(bytes: &[u8], mut room: usize) -> usize {
     end
 }
 
-/// Where the longest end of `bytes` starts that is at most `room` long as text.
+/// Start of the longest end of `bytes` that is at most `room` long as text.
 pub(crate) fn end_within(bytes: &[u8], room: usize) -> usize {
     let mut over = width(bytes).saturating_sub(room);
     let mut start = 0;
@@ -109,7 +109,7 @@ pub(crate) fn floor(bytes: &[u8], max: usize) -> usize {
     }
 }
 
-/// Whether a byte continues a character.
+/// Returns true if a byte continues a character.
 pub(crate) fn continues(byte: u8) -> bool {
     byte & 0b1100_0000 == 0b1000_0000
 }

@@ -22,9 +22,9 @@ const BYTES: u64 = 1024 * 1024;
 pub(crate) struct CommandTool {
     /// The tool as the engine knows it.
     pub(crate) spec: ToolSpec,
-    /// What runs it.
+    /// Command line of the tool.
     pub(crate) line: CommandLine,
-    /// What says afterwards whether a run of it took effect.
+    /// Command line that reports afterwards whether a run took effect.
     pub(crate) reconcile: Option<CommandLine>,
     /// Variables that it is given beside the usual ones.
     pub(crate) env: Vec<String>,
@@ -35,7 +35,7 @@ pub(crate) struct CommandTool {
 pub(crate) struct CommandLine {
     /// The program's absolute path.
     pub(crate) program: PathBuf,
-    /// Its arguments.
+    /// Arguments of the program.
     pub(crate) arguments: Vec<String>,
 }
 
@@ -68,13 +68,13 @@ struct Entry {
     agent: Option<Box<AgentSpec>>,
 }
 
-/// What an agent takes, where the file does not say.
+/// Default arguments of an agent.
 const PROMPT: &str = r#"{"type":"object","properties":{"prompt":{"type":"string","description":"What it is to do, with all that it needs to know: it sees nothing else of this conversation."}},"required":["prompt"],"additionalProperties":false}"#;
 
-/// What a tools file declares.
+/// Declarations of a tools file.
 #[derive(Debug, Default)]
 pub(crate) struct Declared {
-    /// Commands.
+    /// Declared commands, in order.
     pub(crate) commands: Vec<CommandTool>,
     /// Agents, which the engine itself runs.
     pub(crate) agents: Vec<ToolSpec>,
@@ -153,7 +153,7 @@ fn parse(text: &[u8], base: &Path, search: &OsStr) -> Result<Declared, Bad> {
     Ok(declared)
 }
 
-/// What is true of each entry: its name, its description, its time limit, its parameters.
+/// Checks the rules for every entry: its name, its description, its time limit, its parameters.
 fn checked(entry: &Entry) -> Result<(), String> {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
     let name = &entry.name;
@@ -289,7 +289,7 @@ fn find(program: &str, base: &Path, search: &OsStr) -> Result<PathBuf, String> {
     })
 }
 
-/// Whether there is a file that may be executed.
+/// Returns true if an executable file exists at a path.
 pub(crate) fn executable(path: &Path) -> bool {
     path.metadata()
         .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)

@@ -17,7 +17,7 @@ use crate::stop::Stop;
 pub(crate) struct Entries {
     /// The first in the order of their names' bytes.
     pub(crate) kept: BTreeMap<Vec<u8>, FileType>,
-    /// How many more there are.
+    /// Number of further entries.
     pub(crate) more: u64,
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Whole {
     keeping: Option<Keeping>,
 }
 
-/// What became of the whole of an output.
+/// Result of storing the whole output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// It is shown whole, or nobody keeps outputs.
@@ -28,7 +28,7 @@ pub(crate) enum Fate {
     Kept(Kept),
     /// There is no room for it.
     Full,
-    /// The store failed.
+    /// The store reported a failure.
     Failed,
     /// The store did not end in time.
     Late,
@@ -65,7 +65,7 @@ impl Whole {
         }
     }
 
-    /// Whether it has begun to be kept.
+    /// Returns true once storing has begun.
     pub(crate) fn is_begun(&self) -> bool {
         self.keeping.is_some()
     }
@@ -127,7 +127,7 @@ impl Whole {
 }
 
 impl Fate {
-    /// What is said where `omitted` of `total` bytes are left out.
+    /// Describes the omission of `omitted` of `total` bytes.
     pub(crate) fn words(&self, omitted: u64, total: u64) -> String {
         match self {
             Self::Unkept => format!("[... {omitted} bytes omitted ...]\n"),
@@ -144,7 +144,7 @@ impl Fate {
         }
     }
 
-    /// Where the output is kept.
+    /// Returns the name of the stored output.
     pub(crate) fn kept(&self) -> Option<Kept> {
         match self {
             Self::Kept(kept) => Some(kept.clone()),

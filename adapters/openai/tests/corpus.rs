@@ -487,7 +487,7 @@ fn refusals_are_classed_by_their_meaning() {
                 case.id, error.kind, error.context
             ));
         }
-        assert_eq!(error.status, Some(status), "{}", case.id);
+        assert_eq!(error.details.status, Some(status), "{}", case.id);
     }
     println!("{} refusals", cases.len());
     assert!(!cases.is_empty());

@@ -227,7 +227,7 @@ async fn a_cut_stream_is_no_answer() {
         (error.kind, error.retry),
         (FailureKind::Truncated, Retry::Soon)
     );
-    assert_eq!(error.request_id.as_deref(), Some("req_7"));
+    assert_eq!(error.details.request_id.as_deref(), Some("req_7"));
     for (framing, cut) in [
         (Framing::Length, Cut::Fin),
         (Framing::Chunked, Cut::Fin),
@@ -281,10 +281,10 @@ async fn a_refusal_keeps_its_status_and_hides_the_key() {
     let reply = Reply::raw(401, "no: sk-secret-123 (\u{1b}[1m)").header("x-request-id", "req_9");
     let error = failure(Api::Chat, reply).await;
     assert_eq!(
-        (error.kind, error.status),
+        (error.kind, error.details.status),
         (FailureKind::Authentication, Some(401))
     );
-    assert_eq!(error.request_id.as_deref(), Some("req_9"));
+    assert_eq!(error.details.request_id.as_deref(), Some("req_9"));
     assert!(
         error.context.contains("no: [redacted] (\\u{1b}[1m)"),
         "{error}"
@@ -296,7 +296,10 @@ async fn a_refusal_keeps_its_status_and_hides_the_key() {
 async fn a_refusal_without_an_end_is_read_in_part() {
     let reply = Reply::filled("", b'x', u64::MAX).status(500);
     let error = failure(Api::Chat, reply).await;
-    assert_eq!((error.kind, error.status), (FailureKind::Server, Some(500)));
+    assert_eq!(
+        (error.kind, error.details.status),
+        (FailureKind::Server, Some(500))
+    );
     assert!(error.context.len() < 1_000, "{error}");
 }
 
@@ -318,7 +321,7 @@ async fn a_redirect_is_not_followed() {
     let location = format!("http://{to}/v1/chat/completions");
     let error = failure(Api::Chat, Reply::redirect(307, &location)).await;
     assert_eq!(
-        (error.kind, error.status),
+        (error.kind, error.details.status),
         (FailureKind::Protocol, Some(307))
     );
     assert!(error.context.contains("base URL"), "{error}");

@@ -9,7 +9,7 @@ use tokio_postgres::types::Type;
 use windlass_core::{Kept, SessionId};
 use windlass_ports::{
     BlobCapabilities, BlobError, BlobErrorKind, BlobWriter, Blobs, Durability, StoreError,
-    StoreErrorKind, is_blob_name,
+    is_blob_name,
 };
 
 use crate::database::Database;
@@ -332,20 +332,5 @@ fn name(hash: Sha256) -> String {
 }
 
 fn blob_error(error: StoreError) -> BlobError {
-    let kind = match &error.kind {
-        StoreErrorKind::Full => BlobErrorKind::Full,
-        StoreErrorKind::Unknown
-        | StoreErrorKind::Locked
-        | StoreErrorKind::NotClaimed
-        | StoreErrorKind::Conflict { .. }
-        | StoreErrorKind::Invalid
-        | StoreErrorKind::TooLarge
-        | StoreErrorKind::Corrupt { .. }
-        | StoreErrorKind::Newer
-        | StoreErrorKind::ReadOnly
-        | StoreErrorKind::Unsupported
-        | StoreErrorKind::Unavailable
-        | StoreErrorKind::Io => BlobErrorKind::Io,
-    };
-    BlobError::new(kind, error.context.clone()).caused_by(error)
+    error.into_kind()
 }

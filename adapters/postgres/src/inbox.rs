@@ -10,7 +10,7 @@ use tokio_postgres::types::Type;
 use windlass_core::{Epoch, SessionId};
 use windlass_ports::{
     Durability, Inbox, InboxCapabilities, InboxError, InboxErrorKind, Letter, LetterId, News,
-    StoreError, StoreErrorKind,
+    StoreError,
 };
 
 use crate::database::Param;
@@ -214,20 +214,5 @@ fn fits(session: &SessionId, bytes: &[u8]) -> Result<(), InboxError> {
 }
 
 fn inbox_error(error: StoreError) -> InboxError {
-    let kind = match &error.kind {
-        StoreErrorKind::Unavailable => InboxErrorKind::Unavailable,
-        StoreErrorKind::Full => InboxErrorKind::Full,
-        StoreErrorKind::Unknown
-        | StoreErrorKind::Locked
-        | StoreErrorKind::NotClaimed
-        | StoreErrorKind::Conflict { .. }
-        | StoreErrorKind::Invalid
-        | StoreErrorKind::TooLarge
-        | StoreErrorKind::Corrupt { .. }
-        | StoreErrorKind::Newer
-        | StoreErrorKind::ReadOnly
-        | StoreErrorKind::Unsupported
-        | StoreErrorKind::Io => InboxErrorKind::Io,
-    };
-    InboxError::new(kind, error.context.clone()).caused_by(error)
+    error.into_kind()
 }

@@ -6,7 +6,6 @@ use tokio_postgres::types::Type;
 use windlass_core::Epoch;
 use windlass_ports::{
     Holding, Lease, LeaseCapabilities, LeaseError, LeaseErrorKind, Leases, StoreError,
-    StoreErrorKind,
 };
 
 use crate::store::PostgresStore;
@@ -139,20 +138,5 @@ fn check(doing: &str, name: &str, holder: &str) -> Result<(), LeaseError> {
 }
 
 fn lease_error(error: StoreError) -> LeaseError {
-    let kind = match &error.kind {
-        StoreErrorKind::Unavailable => LeaseErrorKind::Unavailable,
-        StoreErrorKind::Unknown
-        | StoreErrorKind::Locked
-        | StoreErrorKind::NotClaimed
-        | StoreErrorKind::Conflict { .. }
-        | StoreErrorKind::Invalid
-        | StoreErrorKind::TooLarge
-        | StoreErrorKind::Corrupt { .. }
-        | StoreErrorKind::Newer
-        | StoreErrorKind::Full
-        | StoreErrorKind::ReadOnly
-        | StoreErrorKind::Unsupported
-        | StoreErrorKind::Io => LeaseErrorKind::Io,
-    };
-    LeaseError::new(kind, error.context.clone()).caused_by(error)
+    error.into_kind()
 }

@@ -1,80 +1,15 @@
-//! PTC-Lisp: the language in which a model writes a program that calls tools.
-//!
-//! A program is [prepared](Program::prepare): read and checked, so that one with an unknown name or tool
-//! has no effect at all. It is [started](Program::start) and runs until it calls tools, which is its
-//! only way out, or ends. It goes on with what the tools [answered](Run::resume). The same program with
-//! the same inputs, session, limits and answers takes the same steps and makes the same calls, so that a
-//! run that was lost is made again from its start with the answers that were recorded.
-//!
-//! Nothing here is ambient: no clock, no randomness, no file, no network. Every resource has a limit
-//! ([`Limits`]), counted exactly, and every limit ends in a typed [`Fault`].
-//!
-//! [`PtcLisp`] is all of this behind the port of Windlass that runs programs. What lasts is text there: a
-//! [`Session`] [as it is written](Session::to_text), functions with what they closed over among it.
-//!
-//! ```
-//! use windlass_ptclisp::{Answer, End, Inputs, Limits, Program, Session, Step, Value};
-//!
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let inputs = Inputs {
-//!     tools: std::sync::Arc::new(["price".into()].into()),
-//!     ..Inputs::default()
-//! };
-//! let source = "(reduce + (pmap #(tool/price {:item %}) [\"tea\" \"cup\"]))";
-//! let program = Program::prepare(source, &inputs, &Session::default(), &Limits::default())?;
-//! let mut run = program.start(&Session::default());
-//! let mut step = run.go()?;
-//! while let Step::Calls(calls) = &step {
-//!     assert_eq!(calls.len(), 2);
-//!     step = run.resume(vec![Answer::Value(4.into()); calls.len()])?;
-//! }
-//! let Step::Done(outcome) = step else { unreachable!() };
-//! assert!(matches!(outcome.end, End::Value(value) if value == Value::from(8_i64)));
-//! # Ok(())
-//! # }
-//! ```
+#![doc = include_str!("../README.md")]
 
-#![allow(
-    clippy::wildcard_enum_match_arm,
-    reason = "a function of the language takes some kinds of values and refuses all others"
-)]
-mod analyze;
-mod callable;
-mod code;
-mod context;
-pub mod extract;
-mod fault;
-mod flow;
-mod form;
-mod json;
-mod kept;
-mod library;
-mod limits;
-mod machine;
-mod matcher;
-mod order;
-mod pattern;
-mod port;
-mod print;
-mod program;
-mod read;
-mod repair;
-mod replay;
-mod session;
-mod show;
-pub mod signature;
-mod value;
+mod answer;
+mod guide;
+mod run;
+mod runtime;
+mod schema;
 
-pub use extract::{Extracted, NoProgram, extract, without_prose};
-pub use fault::{Class, Fault, Position};
-pub use json::{from_json, to_json};
-pub use kept::{TooLong, Unreadable};
-pub use limits::{Limits, SIDE_BY_SIDE};
-pub use port::PtcLisp;
-pub use program::{Answer, End, Inputs, Misuse, Outcome, Program, Run, Step, ToolCall};
-pub use read::Repair;
-pub use replay::{Diverged, Recorded};
-pub use session::Session;
-pub use show::readable;
-pub use signature::Signature;
-pub use value::{Entries, Items, Members, Value};
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod word_tests;
+
+pub use runtime::PtcLisp;
+pub use windlass_kit_ptclisp::{Session, Signature};

@@ -8,8 +8,9 @@
 use std::sync::Arc;
 
 use serde_json::Value as Json;
+use windlass_kit_ptclisp::{from_json, readable};
 use windlass_ports::ProgramRuntime;
-use windlass_ptclisp::{PtcLisp, from_json, readable};
+use windlass_ptclisp::PtcLisp;
 use windlass_testkit::programs::suite::{ProgramFixture, Sample};
 
 struct Lisp;

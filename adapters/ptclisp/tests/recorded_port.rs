@@ -9,9 +9,9 @@
     reason = "a test fails by panicking, says what it skips, and takes some kinds of JSON apart"
 )]
 
-#[path = "support/recordings.rs"]
+#[path = "../../kit/ptclisp/tests/support/recordings.rs"]
 mod recordings;
-#[path = "../examples/score/tools.rs"]
+#[path = "../../kit/ptclisp/examples/score/tools.rs"]
 mod tools;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,10 +20,11 @@ use std::sync::Arc;
 use recordings::rows;
 use serde_json::Value as Json;
 use windlass_core::{ProgramEnd, ProgramLimits};
-use windlass_ports::{ProgramAnswer, ProgramCall, ProgramRuntime, ProgramStep, ProgramWorld};
-use windlass_ptclisp::{
-    Answer, End, Inputs, Limits, Program, PtcLisp, Session, Step, ToolCall, from_json, to_json,
+use windlass_kit_ptclisp::{
+    Answer, End, Inputs, Limits, Program, Session, Step, ToolCall, from_json, to_json,
 };
+use windlass_ports::{ProgramAnswer, ProgramCall, ProgramRuntime, ProgramStep, ProgramWorld};
+use windlass_ptclisp::PtcLisp;
 
 /// What comes to something else through the port: an output that is no object and no array is text, also
 /// where its digits are a number's or its letters are `null`; and a program that names an input which is

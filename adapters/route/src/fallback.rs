@@ -273,7 +273,7 @@ impl Turn {
             let own = error.retry;
             error.retry = retry(&self.standings, self.at, error.kind, own);
         }
-        let asked = error.asked.take().map(|asked| *asked);
+        let asked = error.details.asked.take().map(|asked| *asked);
         error.of(self.asked(asked))
     }
 
@@ -316,7 +316,7 @@ impl SampleStream for Chained {
             Err(error) => {
                 let mut failed = self.turn.failed(error);
                 // It is recorded already how this request went out.
-                failed.asked = None;
+                failed.details.asked = None;
                 Err(failed)
             }
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_core::{FailureKind, Retry};
+use windlass_ports::glob;
 use windlass_ports::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
 };
@@ -41,23 +42,7 @@ impl ModelPattern {
     /// Returns true if a model's name matches the pattern.
     #[must_use]
     pub fn matches(&self, model: &str) -> bool {
-        let mut parts = self.0.split('*');
-        let Some(mut rest) = model.strip_prefix(parts.next().unwrap_or_default()) else {
-            return false;
-        };
-        let parts: Vec<&str> = parts.collect();
-        let Some((last, middle)) = parts.split_last() else {
-            return rest.is_empty();
-        };
-        for part in middle {
-            let Some(at) = rest.find(part) else {
-                return false;
-            };
-            rest = rest
-                .get(at.saturating_add(part.len())..)
-                .unwrap_or_default();
-        }
-        rest.ends_with(last)
+        glob(&self.0, model)
     }
 }
 

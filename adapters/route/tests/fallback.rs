@@ -81,7 +81,7 @@ async fn read(
     let mut stream = match provider.sample(request).await {
         Ok(stream) => stream,
         Err(mut error) => {
-            let asked = error.asked.take();
+            let asked = error.details.asked.take();
             return Err(failed(error, asked.as_deref()));
         }
     };

@@ -10,11 +10,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
-use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_core::{Epoch, Recorded, Retry, Seq, SessionId};
 use windlass_kit_log::{Batch, Bounds, Pipeline};
 use windlass_ports::{
     Claimed, Durability, Fencing, LogStore, MAX_FACT_BYTES, SessionFilter, SessionHead, Snapshot,
-    StoreCapabilities, StoreError, StoreErrorKind, StoreRetry, Verified,
+    StoreCapabilities, StoreError, StoreErrorKind, Verified,
 };
 
 use crate::error::{corrupt, corrupt_store, io_error};
@@ -160,7 +160,7 @@ impl SledStore {
                 self.dir.display()
             ),
         );
-        error.retry = StoreRetry::Later;
+        error.retry = Retry::Soon;
         error
     }
 

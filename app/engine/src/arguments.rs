@@ -7,9 +7,10 @@ use std::sync::Arc;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 use windlass_core::{AgentSpec, Edit, EffectClass, Settings, ToolSpec, program_tool};
+use windlass_ports::json::duplicate_key;
 
 use crate::shape::Shape;
-use crate::{program, rules, twice};
+use crate::{program, rules};
 
 /// Most violations that one message names.
 const NAMED: usize = 3;
@@ -71,7 +72,7 @@ impl Checker {
             Ok(value) => value,
             Err(error) => return Some(format!("They are not JSON: {error}.")),
         };
-        if let Some(key) = twice::key(arguments) {
+        if let Some(key) = duplicate_key(arguments) {
             let key: String = key.chars().take(WORDS).collect();
             return Some(format!(
                 "They can be read in two ways: the key {key:?} appears twice."

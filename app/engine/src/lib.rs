@@ -41,9 +41,7 @@ mod size;
 mod slot;
 mod snapshot;
 mod stream;
-
 mod toolbox;
-mod twice;
 
 pub use agents::agent_session;
 pub use approvals::{PendingApproval, pending};

@@ -4,8 +4,7 @@
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 use windlass_core::AnswerShape;
-
-use crate::twice;
+use windlass_ports::json::duplicate_key;
 
 /// Most violations that one message names.
 const NAMED: usize = 5;
@@ -51,7 +50,7 @@ impl Shape {
             Ok(value) => value,
             Err(error) => return Some(format!("It is not JSON: {error}.")),
         };
-        if let Some(key) = twice::key(text) {
+        if let Some(key) = duplicate_key(text) {
             let key = short(&key);
             return Some(format!(
                 "It can be read in two ways: the key {key:?} appears twice."

@@ -1,15 +1,13 @@
 //! Bodies: JSON with one reading, of a bounded depth, and what is wrong with it as a problem.
 
-use std::collections::HashSet;
-use std::fmt;
-
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess};
+use serde::de::DeserializeOwned;
+use windlass_engine::ports::json::check;
 
 use crate::object::Object;
 use crate::problem::{Code, Problem};
@@ -88,86 +86,10 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], depth: usize) -> Result<T
         let words: String = error.to_string().chars().take(300).collect();
         Problem::new(Code::BadRequest, format!("the body does not read: {words}"))
     };
-    let mut from = serde_json::Deserializer::from_slice(bytes);
-    Walk { depth }.deserialize(&mut from).map_err(wrong)?;
-    from.end().map_err(wrong)?;
+    check(bytes, depth).map_err(|ambiguous| wrong(ambiguous.error))?;
     let read = serde_json::from_slice(bytes).map_err(wrong)?;
     let Object(value) = read;
     Ok(value)
-}
-
-/// Walks through a value, and stops with an error at what is nested too deeply, and at the first
-/// key that is in one object twice: who reads such JSON takes the first or the last of them.
-struct Walk {
-    /// Levels of nesting that are left.
-    depth: usize,
-}
-
-impl Walk {
-    fn deeper<E: Error>(&self) -> Result<usize, E> {
-        let deeper = self.depth.checked_sub(1);
-        deeper.ok_or_else(|| E::custom("it is nested too deeply"))
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Walk {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        from.deserialize_any(self)
-    }
-}
-
-impl<'de> serde::de::Visitor<'de> for Walk {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        let depth = self.deeper()?;
-        while seq.next_element_seed(Self { depth })?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let depth = self.deeper()?;
-        let mut seen = HashSet::new();
-        while let Some(key) = map.next_key::<String>()? {
-            if seen.contains(&key) {
-                let key: String = key.chars().take(100).collect();
-                return Err(A::Error::custom(format!("the key {key:?} is there twice")));
-            }
-            seen.insert(key);
-            map.next_value_seed(Self { depth })?;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -138,7 +138,7 @@ impl Approver for ScriptedApprover {
             biased;
             () = request.cancel.cancelled() => {
                 ending.set(QuestionEnded::Cancelled);
-                return Err(ApproverError::new("nobody needs the answer any more"));
+                return Err(ApproverError::withdrawn());
             }
             answer = answer => answer,
         };
@@ -146,7 +146,7 @@ impl Approver for ScriptedApprover {
             Ok(_) => QuestionEnded::Answered,
             Err(_) => QuestionEnded::Failed,
         });
-        answer.map_err(ApproverError::new)
+        answer.map_err(ApproverError::unavailable)
     }
 }
 

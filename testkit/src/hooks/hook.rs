@@ -133,7 +133,7 @@ impl ScriptedHook {
             Act::Fails => {
                 let name = &self.spec.name;
                 let why = format!("the scripted hook {name} fails: the script says so");
-                Err(HookError::new(why))
+                Err(HookError::failed(why))
             }
             Act::Stalls => pending().await,
         }

@@ -137,11 +137,11 @@ impl ScriptedHooks {
         tokio::select! {
             biased;
             () = context.cancel.cancelled() => {
-                Err(HookError::new(format!("the scripted hook {name} was told to stop")))
+                Err(HookError::failed(format!("the scripted hook {name} was told to stop")))
             }
             () = late => {
                 let ms = context.timeout_ms;
-                Err(HookError::new(format!("the scripted hook {name} took more than {ms} ms")))
+                Err(HookError::failed(format!("the scripted hook {name} took more than {ms} ms")))
             }
             reply = hook.act(call) => reply,
         }

@@ -140,7 +140,7 @@ impl Hooks for Faulty {
             return Ok(HookReply::pass());
         }
         if *fault == Fault::UnknownFails {
-            return asked.map_err(|error| HookError::new(error.to_string()));
+            return asked.map_err(|error| HookError::failed(error.to_string()));
         }
         asked
     }

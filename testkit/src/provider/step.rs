@@ -47,15 +47,10 @@ pub struct Failure {
 
 impl From<Failure> for ProviderError {
     fn from(failure: Failure) -> Self {
-        Self {
-            kind: failure.kind,
-            retry: failure.retry,
-            context: failure.context,
-            status: failure.status,
-            request_id: failure.request_id,
-            asked: None,
-            source: None,
-        }
+        let mut error = Self::new(failure.kind, failure.retry, failure.context);
+        error.details.status = failure.status;
+        error.details.request_id = failure.request_id;
+        error
     }
 }
 

@@ -143,7 +143,10 @@ async fn a_refusal_has_its_status_and_a_function_answers_by_the_request() {
     });
     for _ in 0..2 {
         let error = drain(&provider).await.unwrap_err();
-        assert_eq!((error.status, error.retry), (Some(429), Retry::AfterMs(7)));
+        assert_eq!(
+            (error.details.status, error.retry),
+            (Some(429), Retry::AfterMs(7))
+        );
     }
 }
 

@@ -151,10 +151,12 @@ impl ToolExecutor for Faulty {
             context.cancel = windlass_ports::CancelSource::new().signal();
         }
         let began = self.1 == Fault::UnknownBegins;
-        self.0.run(call, context).await.map_err(|error| {
-            let mut error = ToolError { began, ..error };
-            if self.1 == Fault::UnknownFails {
+        self.0.run(call, context).await.map_err(|mut error| {
+            if began {
                 error.kind = ToolErrorKind::Failed;
+            }
+            if self.1 == Fault::UnknownFails {
+                error.kind = ToolErrorKind::NotStarted;
             }
             error
         })

@@ -117,9 +117,9 @@ async fn says_whether_a_run_had_begun() {
     ]);
     let never = CancelSource::new();
     let run = async |name| tools.run(call(name), context(3, 1, &never)).await;
-    assert!(!run("unable").await.unwrap_err().began);
-    assert!(run("lost").await.unwrap_err().began);
-    assert!(!run("unheard-of").await.unwrap_err().began);
+    assert!(!run("unable").await.unwrap_err().began());
+    assert!(run("lost").await.unwrap_err().began());
+    assert!(!run("unheard-of").await.unwrap_err().began());
     assert_eq!(run("once").await.unwrap().output, "1");
-    assert!(!run("once").await.unwrap_err().began);
+    assert!(!run("once").await.unwrap_err().began());
 }

@@ -193,12 +193,15 @@ impl ScriptedTool {
 
     fn error(&self, began: bool, why: &str) -> ToolError {
         let name = &self.spec.name;
-        ToolError {
-            kind: ToolErrorKind::Failed,
-            began,
-            context: format!("the scripted tool {name} cannot be run: {why}"),
-            source: None,
-        }
+        let kind = if began {
+            ToolErrorKind::Failed
+        } else {
+            ToolErrorKind::NotStarted
+        };
+        ToolError::new(
+            kind,
+            format!("the scripted tool {name} cannot be run: {why}"),
+        )
     }
 }
 

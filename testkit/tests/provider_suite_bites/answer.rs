@@ -220,14 +220,14 @@ pub(crate) fn refused(head: &Head, body: &[u8], fault: Fault) -> ProviderError {
         return protocol("the server redirects, which is not followed");
     }
     let mut refused = error(kind, words);
-    refused.status = Some(head.status);
+    refused.details.status = Some(head.status);
     let asked = head
         .header("retry-after")
         .and_then(|asked| wait_ms(head, asked, fault));
     if let (Some(ms), true) = (asked, refused.retry != Retry::Never) {
         refused.retry = Retry::AfterMs(ms);
     }
-    refused.request_id = head.header("x-request-id").map(String::from);
+    refused.details.request_id = head.header("x-request-id").map(String::from);
     refused
 }
 

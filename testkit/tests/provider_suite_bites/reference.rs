@@ -200,7 +200,7 @@ impl Shared {
         if self.fault != Fault::ShowsTheKey {
             let hide = |text: &str| text.replace(&self.at.key, "[redacted]");
             error.context = hide(&error.context).escape_debug().to_string();
-            error.request_id = error.request_id.map(|id| hide(&id));
+            error.details.request_id = error.details.request_id.map(|id| hide(&id));
         }
         error
     }

@@ -31,13 +31,10 @@ impl ToolExecutor for Echo {
     }
 
     async fn run(&self, call: ToolCall, _: ToolContext) -> Result<Observation, ToolError> {
-        let arguments: EchoArguments =
-            serde_json::from_str(&call.arguments).map_err(|error| ToolError {
-                kind: ToolErrorKind::Failed,
-                began: false,
-                context: format!("reading the arguments of {}: {error}", call.name),
-                source: Some(Box::new(error)),
-            })?;
+        let arguments: EchoArguments = serde_json::from_str(&call.arguments).map_err(|error| {
+            let context = format!("reading the arguments of {}: {error}", call.name);
+            ToolError::new(ToolErrorKind::NotStarted, context).caused_by(error)
+        })?;
         Ok(Observation::new(
             ObservationStatus::Done,
             arguments.result(),

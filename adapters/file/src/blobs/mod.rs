@@ -13,8 +13,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use windlass_core::{Kept, SessionId};
 use windlass_ports::{
-    BlobCapabilities, BlobError, BlobErrorKind, BlobWriter, Blobs, Durability, StoreErrorKind,
-    is_blob_name,
+    BlobCapabilities, BlobError, BlobErrorKind, BlobWriter, Blobs, Durability, is_blob_name,
 };
 
 use crate::disk::{Disk, RealDisk};
@@ -150,26 +149,9 @@ impl Blobs for FileBlobs {
 /// Classes an error of the operating system, as the logs' are.
 fn from_io(error: std::io::Error, doing: &str, path: &std::path::Path) -> BlobError {
     let error = error::from_io(error, doing, path);
-    let kind = match error.kind {
-        StoreErrorKind::Full => BlobErrorKind::Full,
-        StoreErrorKind::Unknown
-        | StoreErrorKind::Locked
-        | StoreErrorKind::NotClaimed
-        | StoreErrorKind::Conflict { .. }
-        | StoreErrorKind::Invalid
-        | StoreErrorKind::TooLarge
-        | StoreErrorKind::Corrupt { .. }
-        | StoreErrorKind::Newer
-        | StoreErrorKind::ReadOnly
-        | StoreErrorKind::Unsupported
-        | StoreErrorKind::Unavailable
-        | StoreErrorKind::Io => BlobErrorKind::Io,
-    };
-    BlobError {
-        kind,
-        context: error.context,
-        source: error.source,
-    }
+    let mut moved = BlobError::new((&error.kind).into(), error.context);
+    moved.source = error.source;
+    moved
 }
 
 fn full(session: &SessionId, most: u64) -> BlobError {

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
-use windlass_core::{Seq, SessionId};
+use windlass_core::{Retry, Seq, SessionId};
 use windlass_file::FileStore;
-use windlass_ports::{LogStore, StoreErrorKind, StoreRetry};
+use windlass_ports::{LogStore, StoreErrorKind};
 use windlass_testkit::store::numbered_facts;
 
 const FOLDER: &str = "WINDLASS_FILE_TEST_FOLDER";
@@ -74,7 +74,7 @@ async fn a_session_that_another_process_writes_is_locked_and_readable() {
     let error = store.claim(&id()).await.unwrap_err();
     assert_eq!(
         (error.kind, error.retry),
-        (StoreErrorKind::Locked, StoreRetry::Later)
+        (StoreErrorKind::Locked, Retry::Soon)
     );
     assert!(
         error.context.contains("another process"),

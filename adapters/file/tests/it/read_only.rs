@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
 use tempfile::TempDir;
-use windlass_core::{Seq, SessionId};
+use windlass_core::{Retry, Seq, SessionId};
 use windlass_file::FileStore;
-use windlass_ports::{LogStore, StoreErrorKind, StoreRetry};
+use windlass_ports::{LogStore, StoreErrorKind};
 use windlass_testkit::store::numbered_facts;
 
 /// Keeps a folder and a file in it from being written to, by permissions and, where the user
@@ -75,7 +75,7 @@ async fn a_sealed_folder_is_read_only_and_readable() {
             .unwrap_err();
         assert_eq!(
             (error.kind, error.retry),
-            (StoreErrorKind::ReadOnly, StoreRetry::Later)
+            (StoreErrorKind::ReadOnly, Retry::Soon)
         );
         assert!(error.context.contains("00000001.seg"), "{}", error.context);
     }

@@ -151,11 +151,11 @@ fn what_is_remembered_is_bounded() {
     for n in 0..MOST_SESSIONS + 10 {
         body(&bodies, &format!("s{n}"), &["hi".into()]);
     }
-    assert_eq!(bodies.kept.lock().unwrap().prefixes.len(), MOST_SESSIONS);
+    assert_eq!(bodies.kept.lock().prefixes.len(), MOST_SESSIONS);
     for name in ["a", "b", "c"] {
         body(&bodies, name, &["x".repeat(MOST_BYTES / 2)]);
     }
-    let kept = bodies.kept.lock().unwrap();
+    let kept = bodies.kept.lock();
     let bytes = kept.prefixes.iter().map(|(_, prefix)| prefix.body.len());
     assert!(kept.bytes <= MOST_BYTES && kept.bytes == bytes.sum::<usize>());
 }

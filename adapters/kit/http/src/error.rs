@@ -203,8 +203,8 @@ impl Origin {
         context: impl Into<String>,
     ) -> ProviderError {
         let mut error = ProviderError::new(kind, retry, context);
-        error.status = self.status;
-        error.request_id.clone_from(&self.request_id);
+        error.details.status = self.status;
+        error.details.request_id.clone_from(&self.request_id);
         error
     }
 

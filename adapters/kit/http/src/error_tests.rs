@@ -23,8 +23,8 @@ fn keeps_status_request_id_and_words() {
     let error = refused(404, &[("x-request-id", "req_1")], body);
     assert_eq!(error.kind, FailureKind::NotFound);
     assert_eq!(error.retry, Retry::Never);
-    assert_eq!(error.status, Some(404));
-    assert_eq!(error.request_id.as_deref(), Some("req_1"));
+    assert_eq!(error.details.status, Some(404));
+    assert_eq!(error.details.request_id.as_deref(), Some("req_1"));
     assert_eq!(
         error.context,
         "http://host/v1/responses answered 404: no such model (model_not_found); \

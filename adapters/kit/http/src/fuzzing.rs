@@ -62,7 +62,7 @@ pub fn error_body(data: &[u8]) {
     assert!(!error.context.contains(SECRET), "{}", error.context);
     assert!(error.context.chars().count() < LONGEST, "{}", error.context);
     assert!(!error.context.chars().any(char::is_control));
-    assert_eq!(error.status, Some(status));
+    assert_eq!(error.details.status, Some(status));
     if let Retry::AfterMs(ms) = error.retry {
         assert!(ms <= 24 * 60 * 60 * 1000);
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde::Deserialize;
 use windlass_core::{FailureKind, Retry};
+use windlass_ports::glob;
 use windlass_ports::sync::Mutex;
 use windlass_ports::{ModelCapabilities, ProviderError, SampleRequest};
 
@@ -114,7 +115,7 @@ impl Models {
                 .provider
                 .as_deref()
                 .is_none_or(|name| name == provider);
-            here && (matches(&entry.name, model) || matches(&entry.name, bare))
+            here && (glob(&entry.name, model) || glob(&entry.name, bare))
         };
         let found = self.own.iter().find(meets);
         let found = found.or_else(|| BUILT_IN.iter().find(meets));
@@ -170,27 +171,6 @@ fn parse(text: &str) -> Result<Vec<Entry>, toml::de::Error> {
     Ok(toml::from_str::<File>(text)?.model)
 }
 
-/// Returns true if a text looks like this, where `*` stands for any text.
-fn matches(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else {
-        return false;
-    };
-    let parts: Vec<&str> = parts.collect();
-    let Some((last, middle)) = parts.split_last() else {
-        return rest.is_empty();
-    };
-    for part in middle {
-        let Some(at) = rest.find(part) else {
-            return false;
-        };
-        rest = rest
-            .get(at.saturating_add(part.len())..)
-            .unwrap_or_default();
-    }
-    rest.ends_with(last)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,7 +181,7 @@ mod tests {
         assert!(known.len() > 20);
         for (at, entry) in known.iter().enumerate() {
             let name = entry.name.replace('*', "");
-            let first = known.iter().position(|other| matches(&other.name, &name));
+            let first = known.iter().position(|other| glob(&other.name, &name));
             assert_eq!(first, Some(at), "{} is never met", entry.name);
             assert!(entry.window.is_some_and(|window| window > 1_000), "{name}");
             assert!(entry.max_output <= entry.window, "{name}");

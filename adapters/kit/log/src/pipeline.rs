@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, TryAcquireError, oneshot};
 use tokio::time::{Instant as TokioInstant, timeout, timeout_at};
-use windlass_core::{Epoch, Seq, SessionId};
-use windlass_ports::{Claimed, StoreError, StoreErrorKind, StoreRetry};
+use windlass_core::{Epoch, Retry, Seq, SessionId};
+use windlass_ports::{Claimed, StoreError, StoreErrorKind};
 
 use crate::batch::Batch;
 use crate::claims::Claims;
@@ -365,7 +365,7 @@ impl Pipeline {
                     self.shared.place
                 ),
             );
-            error.retry = StoreRetry::Later;
+            error.retry = Retry::Soon;
             error
         };
         self.check().err().unwrap_or_else(silent)

@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use tokio::sync::oneshot;
-use windlass_core::{Epoch, SessionId};
-use windlass_ports::{Claimed, StoreError, StoreErrorKind, StoreRetry};
+use windlass_core::{Epoch, Retry, SessionId};
+use windlass_ports::{Claimed, StoreError, StoreErrorKind};
 
 use crate::batch::Batch;
 use crate::medium::{End, Seat, Unit};
@@ -187,7 +187,7 @@ pub(crate) fn same(error: &StoreError) -> StoreError {
 
 /// Whether the pipeline writes no more, and why: set once.
 #[derive(Debug, Default)]
-pub(crate) struct Stopped(OnceLock<(StoreErrorKind, StoreRetry, String)>);
+pub(crate) struct Stopped(OnceLock<(StoreErrorKind, Retry, String)>);
 
 impl Stopped {
     /// Stops for this reason, unless it has stopped for another.

@@ -5,7 +5,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use windlass_ports::{StoreError, StoreErrorKind, StoreRetry};
+use windlass_core::Retry;
+use windlass_ports::{StoreError, StoreErrorKind};
 
 use crate::commit::Shared;
 use crate::queue::{Asked, Waiting, same};
@@ -155,6 +156,6 @@ fn late(place: &str, patience: Duration) -> StoreError {
             patience.as_secs_f32()
         ),
     );
-    error.retry = StoreRetry::Later;
+    error.retry = Retry::Soon;
     error
 }

@@ -20,14 +20,14 @@ const DRAIN: Duration = Duration::from_millis(300);
 /// Deadline of a run whose limit exceeds the clock.
 const FAR: Duration = Duration::from_secs(86_400 * 365);
 
-/// Process to run.
+/// Command line with its input and limits.
 #[derive(Debug)]
 pub struct Job<'a> {
     /// Command line, folder and environment. [`run`] sets its streams and its process group.
     pub command: Command,
     /// Bytes for stdin; without them stdin is `/dev/null`.
     pub input: Option<Vec<u8>>,
-    /// Destination of stderr.
+    /// Destination of the process's stderr.
     pub errors: Errors,
     /// Time until the process is asked to stop.
     pub limit: Duration,
@@ -40,7 +40,7 @@ pub struct Job<'a> {
 /// Times between SIGTERM and SIGKILL. Zero kills without SIGTERM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Grace {
-    /// After a cancellation.
+    /// Grace after a cancellation.
     pub on_cancel: Duration,
     /// At the time limit.
     pub on_timeout: Duration,
@@ -49,7 +49,7 @@ pub struct Grace {
 /// Process that was run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ran {
-    /// Its end.
+    /// End of the process.
     pub end: End,
     /// True if a process outside of the group still holds the output open.
     pub held_open: bool,

@@ -58,7 +58,7 @@ struct Edit {
     stat: Stat,
     after: Vec<u8>,
     count: usize,
-    /// Where the first is, counted from 1.
+    /// Line of the first match, counted from 1.
     line: usize,
 }
 
@@ -141,7 +141,7 @@ fn replaced(content: &[u8], places: &[usize], old_len: usize, new: &[u8]) -> Vec
     after
 }
 
-/// Why nothing was found, with the likeliest cause where one can be told.
+/// Explains a missing match, with the likeliest cause if one can be told.
 fn not_found(path: &str, content: &[u8], old: &str) -> Fault {
     let windows = old.replace("\r\n", "\n").replace('\n', "\r\n");
     let unix = old.replace("\r\n", "\n");

@@ -15,7 +15,7 @@ use crate::root::{Missing, folder_at};
 use crate::text::{name, push_line};
 use crate::tree::entries;
 
-/// The deepest listing.
+/// Depth of the deepest listing.
 const DEEPEST: u32 = 16;
 
 #[derive(Debug, Deserialize)]
@@ -130,7 +130,7 @@ impl Listing<'_> {
     }
 }
 
-/// What stands behind a name: a slash, a size, a target or a type.
+/// Suffix of a listed name: a slash, a size, a target or a type.
 fn suffix(folder: &OwnedFd, entry: &OsStr, kind: FileType) -> String {
     match kind {
         FileType::Directory => String::from("/"),

@@ -10,7 +10,7 @@ use crate::open;
 use crate::root::Missing;
 use crate::text::{Visible, floor, push_line, width};
 
-/// How far past a page lines are counted, in bytes: enough to say how long most files are.
+/// Bytes beyond a page in which lines are counted: enough to report the length of most files.
 const COUNTED: u64 = 64 * 1024 * 1024;
 
 /// The longest remark on a line that is cut, with its line end, in bytes.

@@ -19,11 +19,11 @@ use crate::root::{Missing, folder_at};
 use crate::text::{Visible, floor, name, push_line};
 use crate::tree::entries;
 
-/// How much of one line is searched, in bytes.
+/// Most bytes of one line that are searched.
 const SEARCHED: usize = 256 * 1024;
-/// How much of one line is shown, in bytes.
+/// Most bytes of one line that are shown.
 const SHOWN: usize = 400;
-/// Folders within folders.
+/// Largest depth of folders within folders.
 const DEEPEST: usize = 64;
 /// Entries of one folder.
 const WIDEST: usize = 100_000;

@@ -144,7 +144,7 @@ async fn a_program_is_looked_for_beside_the_file_and_never_in_the_workspace() {
     fs::remove_file(bench.dir.path().join("config/mine.sh")).unwrap();
     let gone = run(&tools, "t", json!({}), context()).await.unwrap_err();
     assert!(
-        !gone.began && gone.context.contains("check the tools file"),
+        !gone.began() && gone.context.contains("check the tools file"),
         "{gone}"
     );
 }
@@ -306,5 +306,5 @@ async fn an_unknown_tool_never_begins() {
     let error = run(&tools, "other", json!({}), context())
         .await
         .unwrap_err();
-    assert!(!error.began, "{error}");
+    assert!(!error.began(), "{error}");
 }

@@ -328,7 +328,7 @@ async fn a_workspace_that_is_gone_is_no_observation() {
     .await;
     let error = ran.unwrap_err();
     assert!(
-        !error.began && error.context.contains("cannot run /bin/sh in"),
+        !error.began() && error.context.contains("cannot run /bin/sh in"),
         "{error}"
     );
 }

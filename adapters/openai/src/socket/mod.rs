@@ -225,7 +225,7 @@ impl Sockets {
 
 /// Returns true if HTTP would fail in the same way: the key is invalid, or the quota is used up.
 fn is_final(error: &ProviderError) -> bool {
-    error.status == Some(401) || error.kind == FailureKind::Quota
+    error.details.status == Some(401) || error.kind == FailureKind::Quota
 }
 
 /// The connection was lost before the answer began. Whether the model was asked is not known.

@@ -89,7 +89,7 @@ async fn a_server_that_forgot_the_conversation_is_told_all_of_it() {
         session.step().await.unwrap();
         let error = session.step().await.unwrap_err();
         assert_eq!(
-            (error.retry, error.status),
+            (error.retry, error.details.status),
             (Retry::Soon, Some(400)),
             "{error}"
         );
@@ -115,7 +115,7 @@ async fn an_error_inside_has_the_class_that_it_has_over_http() {
     let mut session = Session::new("s", provider(&server));
     let error = session.step().await.unwrap_err();
     assert_eq!(
-        (error.kind, error.status),
+        (error.kind, error.details.status),
         (FailureKind::RateLimit, Some(429))
     );
     // It says nothing against sockets.

@@ -216,12 +216,12 @@ async fn a_handshake_that_refuses_the_key_is_the_answer() {
         .await
         .unwrap_err();
     assert_eq!(
-        (error.kind, error.status),
+        (error.kind, error.details.status),
         (FailureKind::Authentication, Some(401))
     );
-    assert_eq!(error.request_id.as_deref(), Some("req_9"));
+    assert_eq!(error.details.request_id.as_deref(), Some("req_9"));
     assert!(
-        error.asked.is_some() && !format!("{error:?}").contains("secret"),
+        error.details.asked.is_some() && !format!("{error:?}").contains("secret"),
         "{error:?}"
     );
     assert!(server.requests().is_empty());

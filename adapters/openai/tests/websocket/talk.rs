@@ -59,7 +59,7 @@ pub(crate) fn request(session: &str, items: &[PromptItem]) -> SampleRequest {
 }
 
 pub(crate) fn asked_of(error: &ProviderError) -> &Asked {
-    error.asked.as_deref().unwrap()
+    error.details.asked.as_deref().unwrap()
 }
 
 /// Asks, and assembles the answer.
@@ -143,7 +143,7 @@ impl Session {
         (self.last, self.told) = (None, Vec::new());
         let end = read(&self.provider, request, &mut self.told, &mut self.last).await;
         if let Err(error) = end {
-            self.last = self.last.take().or(error.asked.as_deref().cloned());
+            self.last = self.last.take().or(error.details.asked.as_deref().cloned());
             self.failed.push(FailedAttempt {
                 kind: error.kind,
                 provider: None,

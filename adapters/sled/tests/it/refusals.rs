@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::child;
-use windlass_core::{Seq, SessionId};
-use windlass_ports::{LogStore, StoreError, StoreErrorKind, StoreRetry};
+use windlass_core::{Retry, Seq, SessionId};
+use windlass_ports::{LogStore, StoreError, StoreErrorKind};
 use windlass_sled::SledStore;
 use windlass_testkit::store::{fact_of_size, numbered_facts};
 
@@ -62,7 +62,7 @@ fn a_second_process_is_refused_and_told_who_has_it() {
 
     let error = SledStore::open(place.clone()).unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Locked);
-    assert_eq!(error.retry, StoreRetry::Later);
+    assert_eq!(error.retry, Retry::Soon);
     drop(store);
     assert_eq!(said_by(&mut opener), "opened");
 }
@@ -116,7 +116,7 @@ async fn filler() {
     }
     let refused = refused.unwrap();
     assert_eq!(refused.kind, StoreErrorKind::Full, "{refused}");
-    assert_eq!(refused.retry, StoreRetry::Later);
+    assert_eq!(refused.retry, Retry::Soon);
     let again = store.claim(&session()).await.unwrap_err();
     assert_eq!(again.kind, StoreErrorKind::Full, "{again}");
     assert!(again.context.contains("opened again"), "{again}");

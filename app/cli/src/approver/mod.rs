@@ -89,7 +89,7 @@ impl AtTerminal {
                 "this call needs a person's approval, and nobody can be asked at a terminal: \
                  {error}"
             );
-            ApproverError::new(words)
+            ApproverError::unavailable(words)
         })
     }
 
@@ -125,7 +125,7 @@ impl Approver for AtTerminal {
         let answer = tokio::select! {
             biased;
             () = request.cancel.cancelled() => {
-                return Err(ApproverError::new("nobody needs the answer any more"));
+                return Err(ApproverError::withdrawn());
             }
             answer = self.in_turn(&request) => answer?,
         };

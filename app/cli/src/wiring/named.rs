@@ -52,8 +52,8 @@ impl Provider for Named {
                 stream,
             })),
             Err(mut error) => {
-                let asked = error.asked.take();
-                error.asked = asked.map(|asked| Box::new(self.asked(*asked)));
+                let asked = error.details.asked.take();
+                error.details.asked = asked.map(|asked| Box::new(self.asked(*asked)));
                 Err(error)
             }
         }

@@ -125,7 +125,7 @@ async fn keep(outputs: &OutputKeeper, output: &str) -> Option<Kept> {
 fn observed(ran: Result<Observation, ToolError>, effect: EffectClass) -> Observation {
     match ran {
         Ok(observation) => observation,
-        Err(error) if error.began && effect != EffectClass::ReadOnly => {
+        Err(error) if error.began() && effect != EffectClass::ReadOnly => {
             let words = format!(
                 "Unknown: {error}. It may have taken effect or not; check before you repeat it."
             );

@@ -32,7 +32,7 @@ impl Reading {
             .await
             .map_err(|_| timeout("the provider has not begun to answer", limits.connect_ms))?
             .map_err(|mut error| {
-                *asked = error.asked.take();
+                *asked = error.details.asked.take();
                 error.into_failure()
             })?;
         let mut stream = stream;

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
-use windlass_core::{Scope, SessionId};
-use windlass_ports::{Inbox, News, SessionFilter, SessionHead, StoreError, StoreRetry};
+use windlass_core::{Retry, Scope, SessionId};
+use windlass_ports::{Inbox, News, SessionFilter, SessionHead, StoreError};
 
 use super::clocks::Clocks;
 use super::rests::{Rests, Telling};
@@ -406,7 +406,7 @@ impl Keeper {
         match &error {
             StartError::Lacking { .. } => self.rests.anothers(&session),
             // That is no fault of the session: once the store takes it, it is to go on at once.
-            StartError::Store(error) if error.retry == StoreRetry::Later => {
+            StartError::Store(error) if error.retry == Retry::Soon => {
                 self.rests.held(&session);
             }
             StartError::Exists(_)

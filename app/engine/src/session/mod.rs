@@ -14,6 +14,7 @@ use windlass_core::{
     Answer, CallId, Delivery, Digest, Goal, InputId, Interrupter, Recorded, Scope, Seq, Session,
     SessionId, Settings, StopWhen, Widening,
 };
+use windlass_ports::sync::Mutex;
 use windlass_ports::{OutputKeeper, StoreError};
 
 use crate::approvals::{PendingApproval, pending};

@@ -130,7 +130,7 @@ impl Hooks for ChaosHooks {
             resume_unwind(Box::new("a panic on purpose"));
         }
         if luck.percent(4) {
-            return Err(HookError::new("chaos"));
+            return Err(HookError::failed("chaos"));
         }
         Ok(self.reply(&call))
     }
@@ -167,7 +167,7 @@ impl Approver for ChaosApprover {
         }
         pause(self.world.time, luck.below(200)).await;
         if luck.percent(3) {
-            return Err(ApproverError::new("nobody is here"));
+            return Err(ApproverError::unavailable("nobody is here"));
         }
         let answer = match luck.below(10) {
             0 => allow(Some(r#"{"n":8}"#.to_owned())),

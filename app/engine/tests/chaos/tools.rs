@@ -132,16 +132,11 @@ impl ToolExecutor for ChaosTools {
                 std::future::pending::<()>().await;
             }
         };
-        let error = |began| ToolError {
-            kind: ToolErrorKind::Failed,
-            began,
-            context: "chaos".into(),
-            source: None,
-        };
+        let error = |kind| ToolError::new(kind, "chaos");
         let work = async {
             pause(self.world.time, if slow { 4_000 } else { before }).await;
             if luck.percent(3) {
-                return Err(error(false));
+                return Err(error(ToolErrorKind::NotStarted));
             }
             let done = self.inner.run(call, context).await;
             if fatal && luck.open_now() {
@@ -150,7 +145,7 @@ impl ToolExecutor for ChaosTools {
             }
             pause(self.world.time, after).await;
             if luck.percent(3) {
-                Err(error(true))
+                Err(error(ToolErrorKind::Failed))
             } else {
                 done
             }

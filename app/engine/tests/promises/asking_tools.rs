@@ -94,12 +94,10 @@ impl ToolExecutor for Payment {
                 "it was paid",
             ))),
             Knows::Nothing => Ok(None),
-            Knows::Fails => Err(ToolError {
-                kind: ToolErrorKind::Failed,
-                began: false,
-                context: "the bank is closed".into(),
-                source: None,
-            }),
+            Knows::Fails => Err(ToolError::new(
+                ToolErrorKind::NotStarted,
+                "the bank is closed",
+            )),
             Knows::Panics => panic!("a panic on purpose"),
             Knows::Stalls => std::future::pending().await,
         }

@@ -70,9 +70,9 @@ pub fn a_refusal_without_an_end_is_read_in_part(fixture: &dyn ProviderFixture) -
         let error = talk.fails(what).await?;
         classed(&error, &[FailureKind::Server], true, what)?;
         ensure!(
-            error.status == Some(500),
+            error.details.status == Some(500),
             "{what} has the status {:?}",
-            error.status
+            error.details.status
         );
         bounded(&talk, what).await
     })

@@ -52,9 +52,9 @@ pub fn a_refusal_has_its_class(fixture: &dyn ProviderFixture) -> Checked {
                     let error = Talk::new(fixture, reply)?.fails(&what).await?;
                     classed(&error, kinds, again, &what)?;
                     ensure!(
-                        error.status == Some(status),
+                        error.details.status == Some(status),
                         "{what} has the status {:?}",
-                        error.status
+                        error.details.status
                     );
                     let escaped = !error.context.contains(['\u{1b}', '\u{202e}', '\u{0}']);
                     ensure!(
@@ -94,7 +94,7 @@ pub fn a_refusal_is_told_from_its_words(fixture: &dyn ProviderFixture) -> Checke
                 error.context.contains("the suite says no"),
                 "{what} does not pass on what the server says: {error}"
             );
-            let id = error.request_id.as_deref();
+            let id = error.details.request_id.as_deref();
             ensure!(id == Some("req_7"), "{what} keeps the request id {id:?}");
         }
         Ok(())

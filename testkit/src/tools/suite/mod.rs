@@ -181,7 +181,7 @@ pub fn an_unknown_tool_does_not_begin(fixture: &dyn ToolFixture) -> Checked {
         let Err(error) = fixture.executor().run(call, context).await else {
             return Err(Violation::new("it was run"));
         };
-        ensure(!error.began, || format!("it says that it began: {error}"))?;
+        ensure(!error.began(), || format!("it says that it began: {error}"))?;
         ensure(error.kind == ToolErrorKind::Unsupported, || {
             format!("it must answer Unsupported and failed: {error}")
         })?;

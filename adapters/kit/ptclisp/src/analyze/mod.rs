@@ -1,0 +1,347 @@
+//! The analyzer: forms to code. All that can be known before a program runs is found here, so that a
+//! program that cannot work has no effect at all.
+
+mod bind;
+mod choose;
+mod each;
+mod expr;
+mod forms;
+mod live;
+mod names;
+mod thread;
+
+pub(crate) use expr::unknown_tool;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::code::{ELSEWHERE, From, Op, Proto, Template};
+use crate::fault::{Class, Fault};
+use crate::form::{Form, FormKind};
+use crate::value::Value;
+
+/// Names that a program may use besides those of the language.
+pub(crate) struct Scope<'a> {
+    pub(crate) tools: &'a BTreeSet<Arc<str>>,
+    pub(crate) defined: &'a dyn Fn(&str) -> bool,
+    /// True if any tool may be named: it is looked up when it is called.
+    pub(crate) any_tool: bool,
+}
+
+/// Compiles a whole program.
+pub(crate) fn analyze(forms: &[Form], scope: &Scope<'_>) -> Result<Arc<Proto>, Fault> {
+    let mut analyzer = Analyzer::new(scope);
+    for form in forms {
+        analyzer.find_definitions(form);
+    }
+    analyzer.body(0, forms, false)?;
+    analyzer.emit(Op::Ret, 0);
+    if !analyzer.unbound.is_empty() {
+        return Err(analyzer.unbound_fault());
+    }
+    let function = analyzer.fns.pop().unwrap_or_default();
+    Ok(Arc::new(function.finish()))
+}
+
+/// Compiles a function that was kept, where these names have values of their own. The template's captures
+/// are slots: the values in the order of their names.
+pub(crate) fn analyze_kept(
+    form: &Form,
+    names: &[String],
+    scope: &Scope<'_>,
+) -> Result<Template, Fault> {
+    let mut analyzer = Analyzer::new(scope);
+    analyzer.kept = true;
+    for name in names {
+        let slot = analyzer.slot();
+        analyzer.name_slot(name, slot);
+        // No name that is made up within may be one of these.
+        let hidden = name.strip_prefix('\0').and_then(|n| n.parse().ok());
+        analyzer.hidden = analyzer.hidden.max(hidden.unwrap_or(0));
+    }
+    let fault = || Fault::new(Class::Parse, "it is not a single function");
+    let FormKind::List(forms) = &form.kind else {
+        return Err(fault());
+    };
+    match forms.split_first() {
+        Some((head, rest)) if head.as_sym() == Some("fn") => analyzer.fn_form(0, rest)?,
+        _ => return Err(fault()),
+    }
+    if !analyzer.unbound.is_empty() {
+        return Err(analyzer.unbound_fault());
+    }
+    let mut function = analyzer.fns.pop().unwrap_or_default();
+    function.proto.templates.pop().ok_or_else(fault)
+}
+
+type Done = Result<(), Fault>;
+
+/// One function while it is compiled.
+#[derive(Default)]
+struct Function {
+    proto: Proto,
+    locals: Vec<(Box<str>, u32)>,
+    next: u32,
+    captures: Vec<Box<str>>,
+    /// The name that it knows itself by.
+    name: Option<Box<str>>,
+    targets: Vec<Target>,
+}
+
+/// Target of a `recur`.
+struct Target {
+    start: u32,
+    slots: Vec<u32>,
+    counter: u32,
+}
+
+impl Function {
+    fn finish(mut self) -> Proto {
+        live::mark_moves(&mut self.proto);
+        self.proto.names = self.captures;
+        self.proto
+    }
+}
+
+/// Storage that a name refers to.
+enum Place {
+    Slot(u32),
+    Capture(u32),
+    Myself,
+}
+
+struct Analyzer<'a> {
+    scope: &'a Scope<'a>,
+    fns: Vec<Function>,
+    /// Names that this program defines anywhere.
+    defined: BTreeSet<Box<str>>,
+    unbound: Vec<(Box<str>, u32)>,
+    hidden: u32,
+    /// True if the code comes from an earlier program.
+    kept: bool,
+}
+
+impl<'a> Analyzer<'a> {
+    fn new(scope: &'a Scope<'a>) -> Analyzer<'a> {
+        Analyzer {
+            scope,
+            fns: vec![Function::default()],
+            defined: BTreeSet::new(),
+            unbound: Vec::new(),
+            hidden: 0,
+            kept: false,
+        }
+    }
+}
+
+impl Analyzer<'_> {
+    fn top(&mut self) -> &mut Function {
+        if self.fns.is_empty() {
+            self.fns.push(Function::default());
+        }
+        let last = self.fns.len() - 1;
+        &mut self.fns[last]
+    }
+
+    fn emit(&mut self, op: Op, at: u32) -> usize {
+        let place = if self.kept { ELSEWHERE } else { at };
+        let proto = &mut self.top().proto;
+        proto.code.push(op);
+        proto.places.push(place);
+        proto.code.len() - 1
+    }
+
+    /// The next operation's number: a jump's goal.
+    fn here(&mut self) -> u32 {
+        self.top().proto.code.len() as u32
+    }
+
+    /// Lets a jump that was emitted without a goal go to here.
+    fn land(&mut self, jump: usize) {
+        let here = self.here();
+        let op = &mut self.top().proto.code[jump];
+        match op {
+            Op::Jump(goal) | Op::IfFalse(goal) | Op::AndJump(goal) | Op::OrJump(goal) => {
+                *goal = here;
+            }
+            Op::IfNil(_, goal) | Op::IfDefined(_, goal) | Op::Each(_, goal) => *goal = here,
+            Op::Key(_, _, goal) | Op::IfNot(_, _, goal) => *goal = here,
+            _ => {}
+        }
+    }
+
+    fn constant(&mut self, value: Value) -> u32 {
+        let consts = &mut self.top().proto.consts;
+        if let Some(known) = consts.iter().position(|known| *known == value) {
+            return known as u32;
+        }
+        consts.push(value);
+        consts.len() as u32 - 1
+    }
+
+    fn emit_const(&mut self, value: Value, at: u32) {
+        let index = self.constant(value);
+        self.emit(Op::Const(index), at);
+    }
+
+    fn emit_nil(&mut self, at: u32) {
+        self.emit_const(Value::Nil, at);
+    }
+
+    /// A slot of the running function that has no name.
+    fn slot(&mut self) -> u32 {
+        let function = self.top();
+        let slot = function.next;
+        function.next += 1;
+        function.proto.slots = function.proto.slots.max(function.next as usize);
+        slot
+    }
+
+    /// Names a slot from here to the end of the scope.
+    fn name_slot(&mut self, name: &str, slot: u32) {
+        self.top().locals.push((name.into(), slot));
+    }
+
+    /// A name that no program can write.
+    fn hidden_name(&mut self) -> String {
+        self.hidden += 1;
+        format!("\u{0}{}", self.hidden)
+    }
+
+    /// Compiles within a scope of its own.
+    fn scoped(&mut self, compile: impl FnOnce(&mut Self) -> Done) -> Done {
+        let (locals, next) = (self.top().locals.len(), self.top().next);
+        let done = compile(self);
+        let function = self.top();
+        function.locals.truncate(locals);
+        function.next = next;
+        done
+    }
+
+    /// Finds a local name, also of the functions around.
+    fn local(&mut self, name: &str) -> Option<Place> {
+        let depth = self.fns.len();
+        self.local_in(depth, name)
+    }
+
+    fn local_in(&mut self, depth: usize, name: &str) -> Option<Place> {
+        let index = depth.checked_sub(1)?;
+        let function = &self.fns[index];
+        let found = function
+            .locals
+            .iter()
+            .rev()
+            .find(|(known, _)| **known == *name);
+        if let Some((_, slot)) = found {
+            return Some(Place::Slot(*slot));
+        }
+        if function.name.as_deref() == Some(name) {
+            return Some(Place::Myself);
+        }
+        if let Some(known) = function.captures.iter().position(|known| **known == *name) {
+            return Some(Place::Capture(known as u32));
+        }
+        let from = match self.local_in(index, name)? {
+            Place::Slot(slot) => From::Slot(slot),
+            Place::Capture(capture) => From::Capture(capture),
+            Place::Myself => From::Myself,
+        };
+        let function = &mut self.fns[index];
+        function.captures.push(name.into());
+        function.proto.captures.push(from);
+        Some(Place::Capture(function.captures.len() as u32 - 1))
+    }
+
+    fn is_local(&mut self, name: &str) -> bool {
+        self.fns.iter().any(|function| {
+            function.name.as_deref() == Some(name)
+                || function.locals.iter().any(|(known, _)| **known == *name)
+        })
+    }
+
+    fn load(&mut self, place: Place, at: u32) {
+        let op = match place {
+            Place::Slot(slot) => Op::Local(slot),
+            Place::Capture(capture) => Op::Capture(capture),
+            Place::Myself => Op::Myself,
+        };
+        self.emit(op, at);
+    }
+
+    /// Compiles forms one after the other; the last one's value stays.
+    fn body(&mut self, at: u32, forms: &[Form], tail: bool) -> Done {
+        let Some((last, before)) = forms.split_last() else {
+            self.emit_nil(at);
+            return Ok(());
+        };
+        for form in before {
+            self.expr(form, false)?;
+            self.emit(Op::Pop, form.at);
+        }
+        self.expr(last, tail)
+    }
+
+    /// Notes the names that are defined anywhere in a form.
+    fn find_definitions(&mut self, form: &Form) {
+        match &form.kind {
+            FormKind::List(forms) => {
+                if let [head, name, ..] = forms.as_slice()
+                    && matches!(head.as_sym(), Some("def" | "defn" | "defonce" | "defn-"))
+                    && let Some(name) = name.as_sym()
+                {
+                    self.defined.insert(name.into());
+                }
+                forms.iter().for_each(|form| self.find_definitions(form));
+            }
+            FormKind::Vec(forms)
+            | FormKind::Map(forms)
+            | FormKind::Set(forms)
+            | FormKind::Short(forms) => forms.iter().for_each(|form| self.find_definitions(form)),
+            _ => {}
+        }
+    }
+
+    fn add_template(&mut self, arities: Vec<Arc<Proto>>, text: String) -> u32 {
+        let templates = &mut self.top().proto.templates;
+        let text = text.into();
+        templates.push(Template { arities, text });
+        templates.len() as u32 - 1
+    }
+
+    fn unbound_fault(&self) -> Fault {
+        let mut names: Vec<&str> = Vec::new();
+        for (name, _) in &self.unbound {
+            if !names.contains(&&**name) {
+                names.push(name);
+            }
+        }
+        let message = match names.as_slice() {
+            [name] => format!("Undefined variable: {name}"),
+            _ => format!("Undefined variables: {}", names.join(", ")),
+        };
+        let mut fault = Fault::new(Class::UnboundVar, message);
+        if let Some((name, at)) = self.unbound.first() {
+            fault = fault.at(*at);
+            let known = self.defined.iter().map(|name| &**name);
+            if let Some(near) = names::nearest(name, known) {
+                fault = fault.hint(format!("Did you mean {near}?"));
+            } else {
+                fault = fault.hint("Define it with def or let, or use a function of the language.");
+            }
+        }
+        fault
+    }
+}
+
+/// The fault of a form with too few or too many parts.
+fn shape<T>(at: u32, expected: &str) -> Result<T, Fault> {
+    let message = format!("expected {expected}");
+    Err(Fault::new(Class::InvalidArity, message)
+        .hint(format!("Write {expected}."))
+        .at(at))
+}
+
+/// The fault of a form that the language does not have.
+fn invalid<T>(at: u32, message: impl Into<String>) -> Result<T, Fault> {
+    Err(Fault::new(Class::InvalidForm, message).at(at))
+}

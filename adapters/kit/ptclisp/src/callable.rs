@@ -1,0 +1,87 @@
+//! Callable values: closures, the language's functions, and functions made of functions.
+
+use std::sync::Arc;
+
+use crate::code::Proto;
+use crate::context::Context;
+use crate::fault::Halt;
+use crate::flow::Next;
+use crate::value::{Shape, Value};
+
+/// A function that the program wrote, with what it closed over.
+pub struct Closure {
+    pub(crate) id: u64,
+    pub(crate) arities: Vec<Arity>,
+    pub(crate) shape: Shape,
+    /// It as a form.
+    pub(crate) text: Arc<str>,
+}
+
+/// One of a function's bodies, by the number of its parameters.
+pub(crate) struct Arity {
+    pub(crate) proto: Arc<Proto>,
+    pub(crate) captures: Vec<Value>,
+}
+
+impl Closure {
+    /// The parameters as they are shown.
+    pub(crate) fn params(&self) -> String {
+        self.arities
+            .first()
+            .map(|arity| arity.proto.shown.to_string())
+            .unwrap_or_default()
+    }
+}
+
+/// A function of the language.
+pub struct Native {
+    pub(crate) name: &'static str,
+    pub(crate) least: usize,
+    pub(crate) most: usize,
+    pub(crate) body: Body,
+}
+
+impl Native {
+    /// Returns true if it takes any number of arguments.
+    pub(crate) fn variadic(&self) -> bool {
+        self.most == usize::MAX
+    }
+}
+
+/// Implementation of a function of the language.
+#[derive(Clone, Copy)]
+pub(crate) enum Body {
+    /// At once; it may take its arguments out of the slice.
+    Pure(fn(&mut Context, &mut [Value]) -> Result<Value, Halt>),
+    /// By calling other functions.
+    Flow(fn(&mut Context, Vec<Value>) -> Result<Next, Halt>),
+}
+
+/// A function made of functions.
+pub struct Made {
+    pub(crate) id: u64,
+    pub(crate) shape: Shape,
+    pub(crate) kind: MadeKind,
+    pub(crate) parts: Vec<Value>,
+}
+
+/// Operation of a made function on its parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MadeKind {
+    /// Calls the first part with the others before the arguments.
+    Partial,
+    /// Calls the parts from the last to the first.
+    Comp,
+    /// Gives what each part gives.
+    Juxt,
+    /// Negates the result of the part.
+    Complement,
+    /// Returns the part itself.
+    Constantly,
+    /// Tests that all parts hold of all arguments.
+    EveryPred,
+    /// The first true thing that a part gives of an argument.
+    SomeFn,
+    /// Calls the first part with the others in the place of nil arguments.
+    Fnil,
+}

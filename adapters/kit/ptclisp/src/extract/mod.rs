@@ -1,0 +1,236 @@
+//! The program in a model's answer: which part of the text it is, and what was put right in it.
+//!
+//! The rules are those of PtcRunner v0.13.0, as it behaves when it is run:
+//!
+//! 1. A block is the lines between an opening and a closing fence. An opening fence is a line that is
+//!    three backticks and at once a tag without blanks, or no tag; a closing one is a line that is three
+//!    backticks, `</clojure>` or `</lisp>`. Blanks around a fence do not count. What no line closes is
+//!    no block, and a fence of tildes is none.
+//! 2. If blocks are tagged `clojure` or `lisp`, in small letters, only they count: one is the program,
+//!    whatever it holds; several are refused, for definitions do not go from one to the next.
+//! 3. Otherwise the blocks count that begin with `(`: one is the program, several are refused.
+//! 4. Otherwise what stands between `<clojure>` or `<lisp>` and the next of their closing tags counts,
+//!    if it begins with `(`: one is the program, several are refused.
+//! 5. Otherwise the whole answer is the program if it begins with `(` once it is cleaned, prose after it
+//!    included: the reader tells what is wrong with that. Anything else has no program.
+//!
+//! The program is then cleaned: line ends become newlines; characters that nobody sees (byte order
+//! marks, zero-width and no-break spaces, soft hyphens) are left out; curly quotes become straight;
+//! `#_` and the form after it are left out, wherever it stands, also in a text; blanks around the whole
+//! are cut. The form after `#_` ends at its own closing bracket, other kinds of brackets and texts not
+//! looked at, at the closing quote, or before the next blank or bracket; where it has no end, the `#_`
+//! and all after it stay. [`Cleaned`] says what was done, so that nothing is changed in silence.
+//!
+//! One difference: PtcRunner v0.13.0 cuts at wrong places when other than ASCII characters stand before
+//! a `#_`; here the place is right.
+//!
+//! Time grows with the length of the answer and not faster.
+
+mod clean;
+mod fences;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+
+pub use clean::Cleaned;
+
+use fences::{Block, Found, Tag};
+
+/// The most bytes of an answer that is looked at.
+pub const ANSWER_BYTES: usize = 1 << 20;
+
+/// A program that was found in an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extracted {
+    /// The program's text, cleaned.
+    pub program: String,
+    /// What showed where it is.
+    pub place: Place,
+    /// The bytes of the answer that it was made from.
+    pub span: Range<usize>,
+    /// What was changed in it.
+    pub cleaned: Cleaned,
+}
+
+/// What showed where the program is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A block tagged `clojure` or `lisp`.
+    Tagged,
+    /// A block with another tag, or none.
+    Fenced,
+    /// What stands between tags in angle brackets.
+    Element,
+    /// The whole answer.
+    Bare,
+}
+
+/// Why an answer has no program that can run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoProgram {
+    /// Nothing in it is a program.
+    Missing(Missing),
+    /// More than one block could be the program.
+    Several {
+        /// How many.
+        count: usize,
+    },
+    /// The answer is longer than [`ANSWER_BYTES`].
+    TooLong {
+        /// Its bytes.
+        bytes: usize,
+    },
+}
+
+/// What an answer has instead of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// Nothing.
+    Empty,
+    /// A block that is not closed.
+    Unclosed,
+    /// Blocks that are neither tagged nor begin with a parenthesis.
+    OtherBlocks,
+    /// Text only.
+    Prose,
+}
+
+impl NoProgram {
+    /// The name that records know it by.
+    pub fn name(&self) -> &'static str {
+        match self {
+            NoProgram::Missing(_) => "no_code",
+            NoProgram::Several { .. } => "multiple_code_blocks",
+            NoProgram::TooLong { .. } => "answer_too_long",
+        }
+    }
+
+    /// What to write instead.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            NoProgram::Missing(Missing::Empty | Missing::Prose) => {
+                "Write the program between ```clojure and ```, each on a line of its own."
+            }
+            NoProgram::Missing(Missing::Unclosed) => {
+                "Close the block with ``` on a line of its own."
+            }
+            NoProgram::Missing(Missing::OtherBlocks) => {
+                "Tag the program's block: begin it with ```clojure."
+            }
+            NoProgram::Several { .. } => {
+                "Write all of it in one ```clojure block: blocks do not share definitions."
+            }
+            NoProgram::TooLong { .. } => {
+                "Write a shorter program, and get data through tools instead of writing it out."
+            }
+        }
+    }
+}
+
+impl fmt::Display for NoProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoProgram::Missing(Missing::Empty) => write!(f, "the answer is empty")?,
+            NoProgram::Missing(Missing::Unclosed) => {
+                write!(f, "the answer has a code block that is not closed")?;
+            }
+            NoProgram::Missing(Missing::OtherBlocks) => {
+                write!(f, "the answer has code blocks, but none is a program")?;
+            }
+            NoProgram::Missing(Missing::Prose) => write!(f, "the answer has no program")?,
+            NoProgram::Several { count } => {
+                write!(f, "the answer has {count} programs, but one is run")?;
+            }
+            NoProgram::TooLong { bytes } => {
+                write!(f, "the answer has {bytes} bytes, more than {ANSWER_BYTES}")?;
+            }
+        }
+        write!(f, ". {}", self.hint())
+    }
+}
+
+impl std::error::Error for NoProgram {}
+
+/// Finds the program in an answer.
+///
+/// ```
+/// let answer = "I add them up.\n```clojure\n(+ 1 2)\n```\nThat is all.";
+/// let found = windlass_kit_ptclisp::extract(answer)?;
+/// assert_eq!(found.program, "(+ 1 2)");
+/// assert_eq!(&answer[found.span], "(+ 1 2)");
+/// # Ok::<(), windlass_kit_ptclisp::NoProgram>(())
+/// ```
+///
+/// # Errors
+/// If there is no program, if there are several, or if the answer is too long.
+pub fn extract(answer: &str) -> Result<Extracted, NoProgram> {
+    if answer.len() > ANSWER_BYTES {
+        return Err(NoProgram::TooLong {
+            bytes: answer.len(),
+        });
+    }
+    let mut tagged = Found::default();
+    let mut lists = Found::default();
+    let mut others = false;
+    let unclosed = fences::blocks(answer, fences::any_line, |block| match block.tag {
+        Tag::Clojure | Tag::Lisp => tagged.add(block),
+        Tag::Other if answer[block.content.clone()].trim_start().starts_with('(') => {
+            lists.add(block);
+        }
+        Tag::Other => others = true,
+    });
+    if let Some(block) = tagged.only()? {
+        return Ok(made(answer, block.content, Place::Tagged));
+    }
+    if let Some(block) = lists.only()? {
+        return Ok(made(answer, block.content, Place::Fenced));
+    }
+    if let Some(content) = fences::elements(answer, &mut others).only()? {
+        return Ok(made(answer, content, Place::Element));
+    }
+    let whole = made(answer, 0..answer.len(), Place::Bare);
+    if whole.program.starts_with('(') {
+        return Ok(whole);
+    }
+    Err(NoProgram::Missing(if whole.program.is_empty() {
+        Missing::Empty
+    } else if unclosed {
+        Missing::Unclosed
+    } else if others {
+        Missing::OtherBlocks
+    } else {
+        Missing::Prose
+    }))
+}
+
+/// An answer without what stands around its program, for the history that a model is shown: the one
+/// block tagged `clojure` or `lisp`, its content as it was written. An answer that has none or several
+/// stays whole, as in PtcRunner v0.13.0.
+pub fn without_prose(answer: &str) -> Cow<'_, str> {
+    let mut tagged = Found::default();
+    fences::blocks(answer, fences::newline_line, |block| match block.tag {
+        Tag::Clojure | Tag::Lisp => tagged.add(block),
+        Tag::Other => {}
+    });
+    match tagged.only() {
+        Ok(Some(Block { tag, content })) => {
+            Cow::Owned(format!("```{}\n{}\n```", tag.name(), &answer[content]))
+        }
+        Ok(None) | Err(_) => Cow::Borrowed(answer),
+    }
+}
+
+fn made(answer: &str, span: Range<usize>, place: Place) -> Extracted {
+    let span = fences::trimmed(answer, span);
+    let (program, cleaned) = clean::clean(&answer[span.clone()]);
+    Extracted {
+        program,
+        place,
+        span,
+        cleaned,
+    }
+}

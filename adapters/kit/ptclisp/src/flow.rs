@@ -1,0 +1,70 @@
+//! Runs functions that call functions: as a frame of the machine's own stack, one call a step.
+
+use crate::context::Context;
+use crate::fault::{Class, Halt};
+use crate::value::Value;
+
+/// Request of a frame to the machine.
+pub(crate) enum Next {
+    /// It is done, with this value.
+    Done(Value),
+    /// Its function is called in its place, with no frame left behind.
+    Become(Value, Vec<Value>),
+    /// A function is called; what it gives comes back to this frame.
+    Call(Value, Vec<Value>),
+    /// A frame is put on the stack and started.
+    Push(Box<dyn Frame>),
+    /// Functions are called side by side, each on a stack of its own; what they give in their order is
+    /// the value.
+    Fork(Branches),
+}
+
+/// Calls that may wait for tools side by side.
+pub(crate) struct Branches {
+    /// The class of a fault that leaves one of them.
+    pub(crate) class: Class,
+    pub(crate) calls: Calls,
+}
+
+/// The calls, in order.
+pub(crate) enum Calls {
+    /// A function, with the first item of each column, then the second of each, as far as all have one.
+    Rows(Value, Vec<Vec<Value>>),
+    /// Functions, each called with nothing.
+    Thunks(Vec<Value>),
+}
+
+impl Calls {
+    /// Number of calls that it makes.
+    pub(crate) fn count(&self) -> usize {
+        match self {
+            Calls::Rows(_, columns) => columns.iter().map(Vec::len).min().unwrap_or(0),
+            Calls::Thunks(functions) => functions.len(),
+        }
+    }
+
+    /// One of them: what is called, and with what.
+    pub(crate) fn at(&self, index: usize) -> Option<(Value, Vec<Value>)> {
+        match self {
+            Calls::Rows(function, columns) => {
+                let row: Option<Vec<Value>> = columns
+                    .iter()
+                    .map(|column| column.get(index).cloned())
+                    .collect();
+                Some((function.clone(), row?))
+            }
+            Calls::Thunks(functions) => Some((functions.get(index)?.clone(), Vec::new())),
+        }
+    }
+}
+
+/// A function that calls functions, between two of its calls.
+pub(crate) trait Frame: Send {
+    /// Goes on: without a value when it starts, with what its call gave after that.
+    fn step(&mut self, ctx: &mut Context, given: Option<Value>) -> Result<Next, Halt>;
+
+    /// Maps a fault that leaves through this frame.
+    fn fault(&self, halt: Halt) -> Halt {
+        halt
+    }
+}

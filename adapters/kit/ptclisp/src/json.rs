@@ -1,0 +1,171 @@
+//! Values from JSON and to it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use num_bigint::BigInt;
+use serde_json::{Map, Number, Value as Json};
+
+use crate::context::Context;
+use crate::fault::{Class, Fault, Halt};
+use crate::show;
+use crate::value::{Entries, Items, Shape, Value};
+
+/// The deepest JSON that is taken in.
+const DEEPEST: u32 = 120;
+
+/// A value of JSON: the keys of objects become texts. Nothing is counted: it is the caller's, who
+/// bounds what comes in.
+///
+/// # Errors
+/// If it is nested deeper than 120 levels.
+pub fn from_json(json: &Json) -> Result<Value, Fault> {
+    convert(json, 0)
+}
+
+fn convert(json: &Json, depth: u32) -> Result<Value, Fault> {
+    if depth > DEEPEST {
+        let message = format!("JSON is nested deeper than {DEEPEST}");
+        return Err(Fault::new(Class::Depth, message).hint("Give flatter data."));
+    }
+    Ok(match json {
+        Json::Null => Value::Nil,
+        Json::Bool(value) => Value::Bool(*value),
+        Json::Number(number) => of_number(number),
+        Json::String(text) => Value::text(text),
+        Json::Array(values) => {
+            let items: Result<Vec<Value>, Fault> = values
+                .iter()
+                .map(|value| convert(value, depth + 1))
+                .collect();
+            let items = items?;
+            let shape = Shape::of(&items);
+            Value::Vec(Arc::new(Items { items, shape }))
+        }
+        Json::Object(object) => {
+            let mut entries = BTreeMap::new();
+            for (key, value) in object {
+                entries.insert(Value::text(key), convert(value, depth + 1)?);
+            }
+            let shape = Shape::of(entries.iter().flat_map(|(key, value)| [key, value]));
+            Value::Map(Arc::new(Entries { entries, shape }))
+        }
+    })
+}
+
+/// A value of JSON that comes into a running program, and is counted.
+pub(crate) fn build(ctx: &mut Context, json: &Json) -> Result<Value, Halt> {
+    let value = from_json(json)?;
+    let shape = value.shape();
+    ctx.fits(shape)?;
+    ctx.walk(shape.weight)?;
+    let bytes = shape.weight.saturating_mul(48);
+    ctx.reserve(usize::try_from(bytes).unwrap_or(usize::MAX))?;
+    Ok(value)
+}
+
+/// Reads the output of a tool: a whole object or array of JSON is data, anything else is text.
+pub(crate) fn data_or_text(ctx: &mut Context, said: &str) -> Result<Value, Halt> {
+    if said.trim_start().starts_with(['{', '[']) {
+        // Each part stands beside one of these, so that there is memory for what is read.
+        let marks = said.bytes().filter(|b| matches!(b, b',' | b'[' | b'{'));
+        ctx.room(marks.count().saturating_mul(2))?;
+        if let Ok(data) = serde_json::from_str::<Json>(said)
+            && from_json(&data).is_ok()
+        {
+            return build(ctx, &data);
+        }
+    }
+    build(ctx, &Json::String(said.to_owned()))
+}
+
+fn of_number(number: &Number) -> Value {
+    if let Some(n) = number.as_i64() {
+        return Value::Int(n);
+    }
+    if let Some(n) = number.as_u64() {
+        return Value::integer(BigInt::from(n));
+    }
+    Value::Float(number.as_f64().unwrap_or(f64::NAN))
+}
+
+/// A value as JSON, for tools and for whoever reads a result: keywords become texts of their names,
+/// sets arrays, numbers that JSON has not texts, and functions what they are shown as.
+pub fn to_json(value: &Value) -> Json {
+    match value {
+        Value::Nil => Json::Null,
+        Value::Bool(value) => Json::Bool(*value),
+        Value::Int(n) => Json::from(*n),
+        Value::Big(n) => match u64::try_from(&**n) {
+            Ok(n) => Json::from(n),
+            Err(_) => Json::String(n.to_string()),
+        },
+        Value::Float(n) => match Number::from_f64(*n) {
+            Some(number) => Json::Number(number),
+            None => Json::String(show::special(*n).to_owned()),
+        },
+        Value::Str(text) => Json::String(text.to_string()),
+        Value::Kw(name) => Json::String(name.to_string()),
+        Value::Vec(items) => Json::Array(items.items.iter().map(to_json).collect()),
+        Value::Set(members) => Json::Array(members.members.iter().map(to_json).collect()),
+        Value::Map(entries) => {
+            let mut object = Map::new();
+            for (key, value) in &entries.entries {
+                object.insert(key_text(key), to_json(value));
+            }
+            Json::Object(object)
+        }
+        other => Json::String(show::readable(other)),
+    }
+}
+
+/// Returns a value as JSON text with sorted keys, or `None` if the text exceeds `most` bytes.
+#[must_use]
+pub fn json_text(value: &Value, most: usize) -> Option<String> {
+    // Each part takes at least one byte, so that a value that is far too large is not written out.
+    if !at_most(value, &mut most.clone()) {
+        return None;
+    }
+    let text = sorted(to_json(value)).to_string();
+    (text.len() <= most).then_some(text)
+}
+
+/// Counts the parts of a value down from `left`, except those of functions; false once none is left.
+fn at_most(value: &Value, left: &mut usize) -> bool {
+    let Some(less) = left.checked_sub(1) else {
+        return false;
+    };
+    *left = less;
+    match value {
+        Value::Vec(items) => items.items.iter().all(|item| at_most(item, left)),
+        Value::Set(members) => members.members.iter().all(|member| at_most(member, left)),
+        Value::Map(entries) => entries
+            .entries
+            .iter()
+            .all(|(key, value)| at_most(key, left) && at_most(value, left)),
+        Value::Str(text) => text.len() <= *left,
+        _ => true,
+    }
+}
+
+/// Sorts the entries of all objects by name, so that equal values give equal text.
+#[must_use]
+pub fn sorted(json: Json) -> Json {
+    match json {
+        Json::Array(items) => Json::Array(items.into_iter().map(sorted).collect()),
+        Json::Object(object) => {
+            let entries: BTreeMap<String, Json> = object.into_iter().collect();
+            let entries = entries.into_iter();
+            Json::Object(entries.map(|(key, value)| (key, sorted(value))).collect())
+        }
+        other => other,
+    }
+}
+
+/// A key of a map as a key of an object.
+pub(crate) fn key_text(key: &Value) -> String {
+    match key {
+        Value::Str(name) | Value::Kw(name) => name.to_string(),
+        other => show::readable(other),
+    }
+}

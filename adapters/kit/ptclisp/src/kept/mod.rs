@@ -1,0 +1,132 @@
+//! Text form of a session: definitions and last results, in a form that another process or a later version
+//! reads as the same values.
+//!
+//! The text is JSON, an object:
+//!
+//! - `ptclisp`: the version of this form, 1.
+//! - `code`: what functions were written as. Each is a form `fn`, the `names` that it takes from around it,
+//!   and the `globals` that it means definitions by; every other name means what the language calls so.
+//! - `made`: the functions, in the order in which they were made, so that each stands after what it holds.
+//!   `["fn", code, ..]` is followed by the values of the code's names, `["partial", count, ..]` and its like
+//!   by their parts. One function that is held twice is one here, so that it stays equal to itself.
+//! - `defs`: `[name, value]`, by name. `last`: the last results, the latest last.
+//!
+//! A value is written flat, without nesting: `null`, `true`, an integer, a text, or an object of one entry:
+//! `f` a float, `n` an integer beyond 64 bits, `k` a keyword, `s` a symbol, `v` a var, `r` a regular
+//! expression, `b` a function of the language, `t` a tool, `c` a function by its place in `made`; `l` a
+//! vector, `e` a set and `m` a map by how many items, members or entries follow.
+//!
+//! The same session is always the same text.
+
+mod read;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use crate::callable::MadeKind;
+use crate::session::Session;
+
+/// The version of the form that is written, and the only one so far.
+const VERSION: u32 = 1;
+
+/// The names of the kinds of made functions.
+const KINDS: &[(&str, MadeKind)] = &[
+    ("partial", MadeKind::Partial),
+    ("comp", MadeKind::Comp),
+    ("juxt", MadeKind::Juxt),
+    ("complement", MadeKind::Complement),
+    ("constantly", MadeKind::Constantly),
+    ("every-pred", MadeKind::EveryPred),
+    ("some-fn", MadeKind::SomeFn),
+    ("fnil", MadeKind::Fnil),
+];
+
+/// The text of a session, when it is read.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    ptclisp: u32,
+    code: Vec<Code>,
+    made: Vec<Vec<Json>>,
+    defs: Vec<Vec<Json>>,
+    last: Vec<Vec<Json>>,
+}
+
+/// What a function was written as.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Code {
+    #[serde(rename = "fn")]
+    text: String,
+    names: Vec<String>,
+    globals: Vec<String>,
+}
+
+/// Why a text is no session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    why: String,
+}
+
+impl Unreadable {
+    fn new(why: impl Into<String>) -> Unreadable {
+        Unreadable { why: why.into() }
+    }
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the text is no session of PTC-Lisp that this version reads: {}. Give it as it was written, \
+             or begin a new session",
+            self.why
+        )
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+/// A session's text would be longer than it may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLong {
+    /// The most bytes that it may have.
+    pub most: usize,
+}
+
+impl fmt::Display for TooLong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the definitions and last results take more than {} bytes as text: keep less of them",
+            self.most
+        )
+    }
+}
+
+impl std::error::Error for TooLong {}
+
+impl Session {
+    /// The session as text: the same text for the same session.
+    ///
+    /// # Errors
+    /// If it would have more bytes than this.
+    pub fn to_text(&self, most: usize) -> Result<String, TooLong> {
+        write::session(self, most)
+    }
+
+    /// The session that [`Session::to_text`] has written. Its functions are compiled again from what they
+    /// were written as.
+    ///
+    /// # Errors
+    /// If the text is not one that was written so, or by a later version.
+    pub fn from_text(text: &str) -> Result<Session, Unreadable> {
+        read::session(text)
+    }
+}

@@ -1,0 +1,72 @@
+//! Functions about functions: `doc`, `apropos` and their like.
+
+use crate::callable::Native;
+use crate::context::Context;
+use crate::fault::{Halt, misfit};
+use crate::library::{find, names, pure};
+use crate::value::Value;
+
+/// The name that is asked about.
+fn subject(value: &Value) -> Option<String> {
+    match value {
+        Value::Str(name) | Value::Sym(name) | Value::Kw(name) => Some(name.to_string()),
+        Value::Native(native) => Some(native.name.to_owned()),
+        _ => None,
+    }
+}
+
+/// Shows the arguments of a function as a call.
+fn usage(native: &Native) -> String {
+    let needed: Vec<String> = (1..=native.least.min(8))
+        .map(|n| format!(" a{n}"))
+        .collect();
+    let more = if native.variadic() {
+        " ...".to_owned()
+    } else {
+        let optional = (native.least + 1)..=native.most;
+        optional.map(|n| format!(" a{n}?")).collect()
+    };
+    format!("({}{}{more})", native.name, needed.concat())
+}
+
+fn doc(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
+    let Some(name) = subject(&args[0]) else {
+        return misfit("doc", args);
+    };
+    let line = match find(&name) {
+        Some(native) => usage(native),
+        None => format!("No documentation found for {name:?}."),
+    };
+    ctx.print(line)?;
+    Ok(Value::Nil)
+}
+
+fn source(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
+    let Some(name) = subject(&args[0]) else {
+        return misfit("source", args);
+    };
+    ctx.print(format!("No source available for {name:?}."))?;
+    Ok(Value::Nil)
+}
+
+fn apropos(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
+    let Some(text) = subject(&args[0]) else {
+        return misfit("apropos", args);
+    };
+    let text = text.trim().to_lowercase();
+    let mut found = Vec::new();
+    if !text.is_empty() {
+        for name in names().filter(|name| name.contains(&text)) {
+            found.push(ctx.text(name)?);
+        }
+    }
+    ctx.vec(found)
+}
+
+pub(super) const NATIVES: &[Native] = &[
+    pure("doc", 1, 1, doc),
+    pure("source", 1, 1, source),
+    pure("dir", 0, 1, |ctx, _| ctx.vec(Vec::new())),
+    pure("export-meta", 1, 1, |_, _| Ok(Value::Nil)),
+    pure("apropos", 1, 1, apropos),
+];

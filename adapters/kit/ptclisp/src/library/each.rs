@@ -1,0 +1,380 @@
+//! Functions that call a function for each of several items: `map`, `filter`, `group-by` and their like.
+//! The calls are made one after the other and in order, wherever a tool is among them.
+
+use crate::callable::{MadeKind, Native};
+use crate::context::Context;
+use crate::fault::{Class, Halt, misfit, runtime, type_error};
+use crate::flow::{Frame, Next};
+use crate::library::access::{self, check_callable, check_keyfn, check_pred, seq};
+use crate::library::choose::finish;
+use crate::library::maps::PATH_OF;
+use crate::library::{ANY, flow};
+use crate::value::Value;
+
+/// Use of the results of the calls.
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    Map,
+    Filter,
+    Remove,
+    Keep,
+    Mapcat,
+    Some,
+    Every,
+    NotAny,
+    NotEvery,
+    TakeWhile,
+    DropWhile,
+    SplitWith,
+    GroupBy,
+    PartitionBy,
+    DistinctBy,
+    SortBy,
+    /// Largest or smallest of numbers, of which there must be one for each item.
+    MostKey(bool),
+    /// Largest or smallest of anything comparable; nil is left out.
+    MostBy(bool),
+    SumBy,
+    AvgBy,
+    UpdateVals,
+    UpdateKeys,
+}
+
+/// With what the function is called.
+pub(super) enum Args {
+    One(Vec<Value>),
+    Indexed(Vec<Value>),
+    /// The values of entries, or their keys.
+    Of(Vec<Value>, usize),
+    Many(Vec<Vec<Value>>),
+}
+
+/// A function that is called for each item.
+pub(super) struct Each {
+    pub(super) kind: Kind,
+    pub(super) function: Value,
+    pub(super) args: Args,
+    pub(super) at: usize,
+    pub(super) results: Vec<Value>,
+}
+
+impl Each {
+    pub(super) fn push(kind: Kind, function: Value, args: Args) -> Next {
+        Next::Push(Box::new(Each {
+            kind,
+            function,
+            args,
+            at: 0,
+            results: Vec::new(),
+        }))
+    }
+
+    /// The items that were gone over.
+    pub(super) fn items(&self) -> &[Value] {
+        match &self.args {
+            Args::One(items) | Args::Indexed(items) | Args::Of(items, _) => items,
+            Args::Many(_) => &[],
+        }
+    }
+
+    fn next(&mut self) -> Option<Result<Next, Halt>> {
+        let at = self.at;
+        let (function, args) = match &self.args {
+            Args::One(items) => {
+                let item = items.get(at)?.clone();
+                if let Value::Kw(key) = &self.function
+                    && bare(&item)
+                {
+                    let kind = item.kind();
+                    return Some(type_error(format!("a {kind} has no entry under :{key}")));
+                }
+                (self.function.clone(), vec![item])
+            }
+            Args::Indexed(items) => {
+                let item = items.get(at)?.clone();
+                (self.function.clone(), vec![Value::from(at), item])
+            }
+            Args::Of(entries, part) => {
+                let part = entries.get(at)?.as_items()?.get(*part)?.clone();
+                (self.function.clone(), vec![part])
+            }
+            Args::Many(columns) => {
+                let row: Option<Vec<Value>> = columns
+                    .iter()
+                    .map(|column| column.get(at).cloned())
+                    .collect();
+                (self.function.clone(), row?)
+            }
+        };
+        self.at += 1;
+        Some(Ok(Next::Call(function, args)))
+    }
+
+    /// Returns true if a result decides the whole; stores the result otherwise.
+    fn take(&mut self, ctx: &Context, result: Value) -> Result<bool, Halt> {
+        let decided = match self.kind {
+            Kind::Some | Kind::NotAny => result.truthy(),
+            Kind::Every | Kind::NotEvery => !result.truthy(),
+            Kind::TakeWhile | Kind::DropWhile | Kind::SplitWith => !result.truthy(),
+            _ => false,
+        };
+        if self.results.len().is_multiple_of(64) {
+            ctx.room(2 * self.results.len())?;
+        }
+        self.results.push(result);
+        Ok(decided)
+    }
+}
+
+impl Frame for Each {
+    fn step(&mut self, ctx: &mut Context, given: Option<Value>) -> Result<Next, Halt> {
+        if let Some(result) = given
+            && self.take(ctx, result)?
+        {
+            return finish(ctx, self, true).map(Next::Done);
+        }
+        match self.next() {
+            Some(next) => next,
+            None => finish(ctx, self, false).map(Next::Done),
+        }
+    }
+
+    fn fault(&self, halt: Halt) -> Halt {
+        match halt {
+            Halt::Fault(mut fault)
+                if matches!(self.kind, Kind::SortBy)
+                    && fault.class != Class::Tool
+                    && !fault.class.is_limit() =>
+            {
+                fault.class = Class::Type;
+                Halt::Fault(fault)
+            }
+            other => other,
+        }
+    }
+}
+
+/// Returns true for a value without entries, so that a lookup in it is a slip.
+fn bare(item: &Value) -> bool {
+    item.is_function()
+        || matches!(
+            item,
+            Value::Bool(_) | Value::Int(_) | Value::Big(_) | Value::Float(_) | Value::Str(_)
+        )
+}
+
+/// A function and a collection that predicates are about.
+fn with_pred(ctx: &mut Context, name: &str, kind: Kind, args: &[Value]) -> Result<Next, Halt> {
+    check_pred(&args[0])?;
+    if matches!(args[0], Value::Map(_)) && matches!(name, "filter" | "remove") {
+        return type_error(format!("{name}: arg 1 expected predicate, got map"));
+    }
+    let function = for_items(ctx, &args[0], &args[1])?;
+    let items = seq(ctx, name, 2, &args[1])?;
+    Ok(Each::push(kind, function, Args::One(items)))
+}
+
+/// The function for the items of a collection: the characters of a text have nothing under a keyword.
+fn for_items(ctx: &mut Context, function: &Value, collection: &Value) -> Result<Value, Halt> {
+    match (function, collection) {
+        (Value::Kw(_), Value::Str(_)) => ctx.made(MadeKind::Constantly, vec![Value::Nil]),
+        _ => Ok(function.clone()),
+    }
+}
+
+fn map_all(ctx: &mut Context, name: &str, kind: Kind, args: &[Value]) -> Result<Next, Halt> {
+    check_keyfn(name, 1, &args[0])?;
+    let function = args[0].clone();
+    if let [_, only] = args {
+        let function = for_items(ctx, &function, only)?;
+        let items = seq(ctx, name, 2, only)?;
+        return Ok(Each::push(kind, function, Args::One(items)));
+    }
+    let mut columns = Vec::new();
+    for (index, arg) in args[1..].iter().enumerate() {
+        columns.push(seq(ctx, name, index + 2, arg)?);
+    }
+    Ok(Each::push(kind, function, Args::Many(columns)))
+}
+
+fn indexed(ctx: &mut Context, name: &str, kind: Kind, args: &[Value]) -> Result<Next, Halt> {
+    check_pred(&args[0])?;
+    let items = seq(ctx, name, 2, &args[1])?;
+    Ok(Each::push(kind, args[0].clone(), Args::Indexed(items)))
+}
+
+fn by_key(ctx: &mut Context, name: &str, kind: Kind, args: &[Value]) -> Result<Next, Halt> {
+    let maps = matches!(kind, Kind::GroupBy | Kind::PartitionBy | Kind::DistinctBy);
+    let function = match &args[0] {
+        entries @ Value::Map(_) if maps => entries.clone(),
+        other => key_function(ctx, name, other)?,
+    };
+    let function = for_items(ctx, &function, &args[1])?;
+    if name == "group-by" && matches!(args[1], Value::Str(_)) {
+        return misfit(name, args);
+    }
+    let items = seq(ctx, name, 2, &args[1])?;
+    Ok(Each::push(kind, function, Args::One(items)))
+}
+
+/// `max-by` and `min-by`: of a collection, or of the arguments.
+fn most_by(ctx: &mut Context, name: &str, largest: bool, args: &[Value]) -> Result<Next, Halt> {
+    let kind = Kind::MostBy(largest);
+    match args {
+        [_, collection] if access::items(ctx, collection)?.is_some() => {
+            by_key(ctx, name, kind, args)
+        }
+        [function, items @ ..] if items.len() > 1 => {
+            let function = key_function(ctx, name, function)?;
+            Ok(Each::push(kind, function, Args::One(items.to_vec())))
+        }
+        _ => runtime(format!("{name} needs a function and a collection")),
+    }
+}
+
+/// A key function; a text is a key and a vector a path.
+pub(super) fn key_function(ctx: &mut Context, name: &str, value: &Value) -> Result<Value, Halt> {
+    match value {
+        Value::Vec(_) | Value::Str(_) => {
+            let path = match value {
+                Value::Vec(_) => value.clone(),
+                other => ctx.vec(vec![other.clone()])?,
+            };
+            let parts = vec![Value::Native(&PATH_OF), path];
+            ctx.made(MadeKind::Partial, parts)
+        }
+        other => {
+            check_keyfn(name, 1, other)?;
+            Ok(other.clone())
+        }
+    }
+}
+
+fn partition_by(ctx: &mut Context, args: Vec<Value>) -> Result<Next, Halt> {
+    if matches!(args[0], Value::Vec(_)) {
+        return type_error("expected function or key, got path");
+    }
+    by_key(ctx, "partition-by", Kind::PartitionBy, &args)
+}
+
+fn mapcat(ctx: &mut Context, args: Vec<Value>) -> Result<Next, Halt> {
+    check_callable("mapcat", 1, &args[0])?;
+    map_all(ctx, "mapcat", Kind::Mapcat, &args)
+}
+
+/// `max-key` and `min-key`: the items are arguments.
+fn most_key(name: &str, largest: bool, mut args: Vec<Value>) -> Result<Next, Halt> {
+    if let [_] = args.as_slice() {
+        return runtime(format!("{name}: there is nothing to choose from"));
+    }
+    let callable = args.first().is_some_and(|function| {
+        function.is_function() || matches!(function, Value::Kw(_) | Value::Map(_) | Value::Set(_))
+    });
+    if !callable {
+        return misfit(name, &args);
+    }
+    let function = args.remove(0);
+    Ok(Each::push(
+        Kind::MostKey(largest),
+        function,
+        Args::One(args),
+    ))
+}
+
+fn update_all(
+    ctx: &mut Context,
+    name: &str,
+    kind: Kind,
+    part: usize,
+    args: &[Value],
+) -> Result<Next, Halt> {
+    match &args[0] {
+        Value::Nil => return Ok(Next::Done(Value::Nil)),
+        Value::Map(_) => {}
+        other => return type_error(format!("{name}: arg 1 expected map, got {}", other.kind())),
+    }
+    check_callable(name, 2, &args[1])?;
+    let entries = seq(ctx, name, 1, &args[0])?;
+    Ok(Each::push(kind, args[1].clone(), Args::Of(entries, part)))
+}
+
+pub(super) const NATIVES: &[Native] = &[
+    // One collection, or up to three side by side.
+    flow("map", 2, 4, |ctx, args| {
+        map_all(ctx, "map", Kind::Map, &args)
+    }),
+    flow("mapv", 2, 4, |ctx, args| {
+        map_all(ctx, "mapv", Kind::Map, &args)
+    }),
+    flow("mapcat", 2, 2, mapcat),
+    flow("keep", 2, 2, |ctx, args| {
+        map_all(ctx, "keep", Kind::Keep, &args)
+    }),
+    flow("map-indexed", 2, 2, |ctx, args| {
+        indexed(ctx, "map-indexed", Kind::Map, &args)
+    }),
+    flow("keep-indexed", 2, 2, |ctx, args| {
+        indexed(ctx, "keep-indexed", Kind::Keep, &args)
+    }),
+    flow("filter", 2, 2, |ctx, args| {
+        with_pred(ctx, "filter", Kind::Filter, &args)
+    }),
+    flow("filterv", 2, 2, |ctx, args| {
+        with_pred(ctx, "filterv", Kind::Filter, &args)
+    }),
+    flow("remove", 2, 2, |ctx, args| {
+        with_pred(ctx, "remove", Kind::Remove, &args)
+    }),
+    flow("some", 2, 2, |ctx, args| {
+        with_pred(ctx, "some", Kind::Some, &args)
+    }),
+    flow("every?", 2, 2, |ctx, args| {
+        with_pred(ctx, "every?", Kind::Every, &args)
+    }),
+    flow("not-any?", 2, 2, |ctx, args| {
+        with_pred(ctx, "not-any?", Kind::NotAny, &args)
+    }),
+    flow("not-every?", 2, 2, |ctx, args| {
+        with_pred(ctx, "not-every?", Kind::NotEvery, &args)
+    }),
+    flow("take-while", 2, 2, |ctx, args| {
+        with_pred(ctx, "take-while", Kind::TakeWhile, &args)
+    }),
+    flow("drop-while", 2, 2, |ctx, args| {
+        with_pred(ctx, "drop-while", Kind::DropWhile, &args)
+    }),
+    flow("split-with", 2, 2, |ctx, args| {
+        with_pred(ctx, "split-with", Kind::SplitWith, &args)
+    }),
+    flow("group-by", 2, 2, |ctx, args| {
+        by_key(ctx, "group-by", Kind::GroupBy, &args)
+    }),
+    flow("partition-by", 2, 2, partition_by),
+    flow("distinct-by", 2, 2, |ctx, args| {
+        by_key(ctx, "distinct-by", Kind::DistinctBy, &args)
+    }),
+    flow("max-by", 0, ANY, |ctx, args| {
+        most_by(ctx, "max-by", true, &args)
+    }),
+    flow("min-by", 0, ANY, |ctx, args| {
+        most_by(ctx, "min-by", false, &args)
+    }),
+    flow("sum-by", 2, 2, |ctx, args| {
+        by_key(ctx, "sum-by", Kind::SumBy, &args)
+    }),
+    flow("avg-by", 2, 2, |ctx, args| {
+        by_key(ctx, "avg-by", Kind::AvgBy, &args)
+    }),
+    flow("max-key", 0, ANY, |_, args| {
+        most_key("max_key_variadic", true, args)
+    }),
+    flow("min-key", 0, ANY, |_, args| {
+        most_key("min_key_variadic", false, args)
+    }),
+    flow("update-vals", 2, 2, |ctx, args| {
+        update_all(ctx, "update-vals", Kind::UpdateVals, 1, &args)
+    }),
+    flow("update-keys", 2, 2, |ctx, args| {
+        update_all(ctx, "update-keys", Kind::UpdateKeys, 0, &args)
+    }),
+];

@@ -1,0 +1,138 @@
+//! The functions of the language, each in a table with how many arguments it takes.
+
+mod about;
+pub(crate) mod access;
+mod arith;
+mod bits;
+mod choose;
+mod compare;
+mod describe;
+mod each;
+mod fold;
+mod format;
+mod functions;
+mod json;
+pub(crate) mod made;
+mod maps;
+mod maths;
+mod parts;
+mod predicates;
+mod regexes;
+mod sequences;
+mod sets;
+mod side;
+mod sort;
+mod strings;
+mod update;
+mod walk;
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use crate::callable::{Body, Native};
+use crate::context::Context;
+use crate::fault::Halt;
+use crate::flow::Next;
+use crate::value::Value;
+
+/// Any number of arguments.
+const ANY: usize = usize::MAX;
+
+static TABLES: &[&[Native]] = &[
+    about::NATIVES,
+    arith::NATIVES,
+    bits::NATIVES,
+    choose::NATIVES,
+    compare::NATIVES,
+    describe::NATIVES,
+    each::NATIVES,
+    fold::NATIVES,
+    format::NATIVES,
+    functions::NATIVES,
+    json::NATIVES,
+    made::NATIVES,
+    maps::NATIVES,
+    maths::NATIVES,
+    parts::NATIVES,
+    predicates::NATIVES,
+    regexes::NATIVES,
+    sequences::NATIVES,
+    sets::NATIVES,
+    side::NATIVES,
+    sort::NATIVES,
+    strings::NATIVES,
+    update::NATIVES,
+    walk::NATIVES,
+];
+
+static BY_NAME: OnceLock<BTreeMap<&'static str, &'static Native>> = OnceLock::new();
+
+fn by_name() -> &'static BTreeMap<&'static str, &'static Native> {
+    BY_NAME.get_or_init(|| {
+        let natives = TABLES.iter().flat_map(|table| table.iter());
+        natives.map(|native| (native.name, native)).collect()
+    })
+}
+
+/// The function of this name.
+/// Returns true if the language has a function of this name.
+#[must_use]
+pub fn is_function(name: &str) -> bool {
+    find(name).is_some()
+}
+
+pub(crate) fn find(name: &str) -> Option<&'static Native> {
+    by_name().get(name).copied()
+}
+
+/// The function of a name that was kept: also one that no program can name.
+pub(crate) fn kept(name: &str) -> Option<&'static Native> {
+    let hidden = Some(&maps::PATH_OF).filter(|native| native.name == name);
+    find(name).or(hidden)
+}
+
+/// The names of all functions.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    by_name().keys().copied()
+}
+
+/// A function that runs at once.
+const fn pure(
+    name: &'static str,
+    least: usize,
+    most: usize,
+    body: fn(&mut Context, &mut [Value]) -> Result<Value, Halt>,
+) -> Native {
+    Native {
+        name,
+        least,
+        most,
+        body: Body::Pure(body),
+    }
+}
+
+/// A function that calls functions.
+const fn flow(
+    name: &'static str,
+    least: usize,
+    most: usize,
+    body: fn(&mut Context, Vec<Value>) -> Result<Next, Halt>,
+) -> Native {
+    Native {
+        name,
+        least,
+        most,
+        body: Body::Flow(body),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_is_there_twice() {
+        let all: usize = TABLES.iter().map(|table| table.len()).sum();
+        assert_eq!(all, by_name().len());
+    }
+}

@@ -1,0 +1,370 @@
+//! Programs: prepared, run until they call a tool, and resumed with what the tool answered.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json};
+
+use crate::analyze::{Scope, analyze};
+use crate::code::{Op, Proto};
+use crate::context::{Context, stopped};
+use crate::fault::{Class, Fault, Halt};
+use crate::limits::Limits;
+use crate::machine::{Asked, Machine, Turn};
+use crate::read::{Repair, read};
+use crate::repair;
+use crate::session::Session;
+use crate::value::Value;
+
+/// Environment of a program.
+#[derive(Clone, Debug, Default)]
+pub struct Inputs {
+    /// The values that a program reads as `data/name`.
+    pub data: Arc<BTreeMap<Arc<str>, Value>>,
+    /// The tools that a program calls as `(tool/name {..})`.
+    pub tools: Arc<BTreeSet<Arc<str>>>,
+    /// True if `data/name` without such an input is a fault; it is nil otherwise.
+    pub strict_data: bool,
+}
+
+/// A program that was read and checked: it has no unknown name and no unknown tool.
+#[derive(Clone)]
+pub struct Program {
+    source: Arc<str>,
+    proto: Arc<Proto>,
+    repairs: Arc<[Repair]>,
+    inputs: Inputs,
+    limits: Limits,
+}
+
+impl Program {
+    /// Reads and checks a program. Nothing of it runs.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it, with its place and what to write instead.
+    pub fn prepare(
+        source: &str,
+        inputs: &Inputs,
+        session: &Session,
+        limits: &Limits,
+    ) -> Result<Program, Fault> {
+        let placed = |fault: Fault| fault.placed(source);
+        let scope = Scope {
+            tools: &inputs.tools,
+            defined: &|name| session.definitions.contains_key(name),
+            any_tool: false,
+        };
+        let text = read(source, limits).map_err(placed)?;
+        let (proto, repairs) = match analyze(&text.forms, &scope) {
+            Ok(proto) => (proto, text.repairs),
+            Err(fault) => match repair::closed_early(source, &text, &fault, &scope, limits) {
+                Some(repaired) => repaired,
+                None => return Err(placed(fault)),
+            },
+        };
+        Ok(Program {
+            source: Arc::from(source),
+            proto,
+            repairs: repairs.into(),
+            inputs: inputs.clone(),
+            limits: limits.clone(),
+        })
+    }
+
+    /// Checks a program without knowing which names are defined. Nothing of it runs.
+    ///
+    /// # Errors
+    /// The first fault that it has with any definitions.
+    pub fn check(source: &str, tools: &BTreeSet<Arc<str>>, limits: &Limits) -> Result<(), Fault> {
+        let scope = Scope {
+            tools,
+            // A definition never has the name of a namespace.
+            defined: &|name| !name.contains('/'),
+            any_tool: false,
+        };
+        let text = read(source, limits).map_err(|fault| fault.placed(source))?;
+        let proto = analyze(&text.forms, &scope);
+        proto.map(|_| ()).map_err(|fault| fault.placed(source))
+    }
+
+    /// Checks that each input that the program names is present.
+    ///
+    /// # Errors
+    /// The fault of the first input that is missing.
+    pub fn check_inputs(&self) -> Result<(), Fault> {
+        match unknown_input(&self.proto, &self.inputs.data) {
+            Some(fault) => Err(fault.placed(&self.source)),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the repairs made in its text.
+    pub fn repairs(&self) -> &[Repair] {
+        &self.repairs
+    }
+
+    /// A run from the program's start, with what the session knows.
+    pub fn start(&self, session: &Session) -> Run {
+        let mut ctx = Context::new(self.limits.clone());
+        ctx.defs = session.definitions.clone();
+        ctx.history = session.history.clone().into();
+        ctx.data = self.inputs.data.clone();
+        ctx.strict_data = self.inputs.strict_data;
+        ctx.tools = self.inputs.tools.clone();
+        ctx.ids = session.ids;
+        Run {
+            program: self.clone(),
+            machine: Machine::new(self.proto.clone(), ctx),
+            stage: Stage::Going,
+            calls: 0,
+        }
+    }
+}
+
+/// Finds the first input that a program names and that is missing.
+fn unknown_input(proto: &Proto, data: &BTreeMap<Arc<str>, Value>) -> Option<Fault> {
+    for (op, place) in proto.code.iter().zip(&proto.places) {
+        if let Op::Data(index) = op
+            && let Some(Value::Str(name)) = proto.consts.get(*index as usize)
+            && !data.contains_key(name)
+        {
+            let message = format!("data/{name} is not among the inputs");
+            let known: Vec<String> = data
+                .keys()
+                .take(50)
+                .map(|key| format!("data/{key}"))
+                .collect();
+            let hint = match known.is_empty() {
+                true => "There are no inputs.".to_owned(),
+                false => format!("There is: {}.", known.join(", ")),
+            };
+            return Some(Fault::new(Class::UnboundVar, message).hint(hint).at(*place));
+        }
+    }
+    let within = proto.templates.iter().flat_map(|made| &made.arities);
+    within
+        .into_iter()
+        .find_map(|body| unknown_input(body, data))
+}
+
+/// A call of a tool, for which the program waits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolCall {
+    /// Number of calls before it in this run.
+    pub index: u32,
+    /// Name of the tool.
+    pub name: Arc<str>,
+    /// Its arguments: keys are texts, with `_` for `-`.
+    pub args: Map<String, Json>,
+}
+
+/// Answer of a tool.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// Output as JSON data.
+    Value(Json),
+    /// Output as text: a whole object or array of JSON is read as data, anything else is text.
+    Text(Arc<str>),
+    /// Reason of a failure, which ends the program.
+    Error(String),
+}
+
+/// State of a run after a step.
+#[derive(Debug)]
+pub enum Step {
+    /// It waits for tools: for one, or for those that branches of parallel forms call side by side, in
+    /// order. They may run at the same time.
+    Calls(Vec<ToolCall>),
+    /// The program has ended.
+    Done(Box<Outcome>),
+}
+
+/// End of a program.
+#[derive(Clone, Debug)]
+pub enum End {
+    /// With the value of its last form.
+    Value(Value),
+    /// The program returned this value.
+    Return(Value),
+    /// The program failed with this value.
+    Fail(Value),
+    /// A fault ended the program.
+    Fault(Fault),
+}
+
+/// Result of a program.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// End of the program.
+    pub end: End,
+    /// Printed lines, in order.
+    pub prints: Vec<String>,
+    /// The definitions after it; those before it where it failed.
+    pub definitions: BTreeMap<Arc<str>, Value>,
+    /// The steps that it took.
+    pub steps: u64,
+    /// The bytes that it allocated.
+    pub memory_bytes: u64,
+    /// The names that it defined, whether they were known before or not.
+    pub defined: BTreeSet<Arc<str>>,
+    /// The highest number that a function has.
+    pub(crate) ids: u64,
+}
+
+/// A program on its way.
+pub struct Run {
+    program: Program,
+    machine: Machine,
+    stage: Stage,
+    calls: u32,
+}
+
+enum Stage {
+    Going,
+    /// For so many answers.
+    Waiting(usize),
+    Ended,
+}
+
+/// Reason for refusing to run or to resume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misuse {
+    /// It waits for answers, and none was given.
+    Waits,
+    /// It waits for another number of answers.
+    Answers,
+    /// It waits for nothing.
+    NotWaiting,
+    /// The run has ended.
+    Ended,
+}
+
+impl std::fmt::Display for Misuse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Misuse::Waits => "the run waits for tools: give their answers with resume",
+            Misuse::Answers => {
+                "the run waits for another number of answers: give one for each call"
+            }
+            Misuse::NotWaiting => "the run waits for no tool: call start's first step with go",
+            Misuse::Ended => "the run has ended: start another",
+        })
+    }
+}
+
+impl std::error::Error for Misuse {}
+
+impl Run {
+    /// Runs from the start until tools are called or the program ends.
+    ///
+    /// # Errors
+    /// If the run waits for tools or has ended.
+    pub fn go(&mut self) -> Result<Step, Misuse> {
+        match self.stage {
+            Stage::Going => Ok(self.advance()),
+            Stage::Waiting(_) => Err(Misuse::Waits),
+            Stage::Ended => Err(Misuse::Ended),
+        }
+    }
+
+    /// Sets the check that ends the run with a fault. It is called every few thousand steps.
+    pub fn stop_when(&mut self, stopped: impl Fn() -> bool + Send + Sync + 'static) {
+        self.machine.ctx.stop = Some(Arc::new(stopped));
+    }
+
+    /// Ends the run with the fault of a run that was stopped.
+    pub fn stop(&mut self) -> Step {
+        let halt = self.machine.break_off(stopped());
+        self.end(Err(halt))
+    }
+
+    /// The first step of a run that was just started.
+    pub(crate) fn first(&mut self) -> Step {
+        self.advance()
+    }
+
+    /// Goes on with the tools' answers, one for each call of the last step and in their order.
+    ///
+    /// # Errors
+    /// If the run waits for no tool, or for another number of answers.
+    pub fn resume(&mut self, answers: Vec<Answer>) -> Result<Step, Misuse> {
+        match self.stage {
+            Stage::Waiting(count) if count == answers.len() => {
+                self.machine.answer(answers);
+                Ok(self.advance())
+            }
+            Stage::Waiting(_) => Err(Misuse::Answers),
+            Stage::Going => Err(Misuse::NotWaiting),
+            Stage::Ended => Err(Misuse::Ended),
+        }
+    }
+
+    fn advance(&mut self) -> Step {
+        match self.machine.run() {
+            Turn::Ended(ended) => self.end(ended),
+            Turn::Tools(asked) => {
+                self.stage = Stage::Waiting(asked.len());
+                let index = self.calls;
+                self.calls = index.saturating_add(u32::try_from(asked.len()).unwrap_or(u32::MAX));
+                let numbered = (index..).zip(asked);
+                let call = |(index, Asked { name, args })| ToolCall { index, name, args };
+                Step::Calls(numbered.map(call).collect())
+            }
+        }
+    }
+
+    fn end(&mut self, ended: Result<Value, Halt>) -> Step {
+        self.stage = Stage::Ended;
+        let checked = ended.and_then(|value| self.checked(value));
+        let end = match checked {
+            Ok(value) => End::Value(value),
+            Err(Halt::Return(value)) => match self.checked(value) {
+                Ok(value) => End::Return(value),
+                Err(halt) => self.fault(halt),
+            },
+            Err(Halt::Fail(value)) => match self.checked(value) {
+                Ok(value) => End::Fail(value),
+                Err(halt) => self.fault(halt),
+            },
+            Err(halt) => self.fault(halt),
+        };
+        let ctx = &mut self.machine.ctx;
+        Step::Done(Box::new(Outcome {
+            end,
+            prints: std::mem::take(&mut ctx.prints),
+            definitions: std::mem::take(&mut ctx.defs),
+            steps: ctx.limits.steps - ctx.steps_left(),
+            defined: std::mem::take(&mut ctx.defined),
+            ids: ctx.ids,
+            memory_bytes: ctx.limits.memory_bytes - ctx.memory_left,
+        }))
+    }
+
+    /// Checks that what leaves the program can be written out: parts that are shared in it are
+    /// written each time.
+    fn checked(&mut self, value: Value) -> Result<Value, Halt> {
+        let ctx = &mut self.machine.ctx;
+        ctx.walk_deep(&value)?;
+        ctx.digits(&value)?;
+        let mut held = value.shape().weight;
+        for definition in ctx.defs.values() {
+            held = held.saturating_add(definition.shape().weight);
+        }
+        let limit = ctx.limits.kept_parts;
+        if held > limit {
+            let message = format!("the result and the definitions have more than {limit} parts");
+            let hint = "Define and return only what is needed later.";
+            return Err(Fault::new(Class::Memory, message).hint(hint).into());
+        }
+        Ok(value)
+    }
+
+    fn fault(&self, halt: Halt) -> End {
+        End::Fault(match halt {
+            Halt::Fault(fault) => fault.placed(&self.program.source),
+            Halt::Return(_) | Halt::Fail(_) => {
+                Fault::new(Class::Runtime, "the program ended twice")
+            }
+        })
+    }
+}

@@ -1,0 +1,93 @@
+//! A run that was lost, made again from the program's start with the answers that were recorded.
+
+use std::fmt;
+
+use crate::program::{Answer, Program, Run, Step, ToolCall};
+use crate::session::Session;
+
+/// A call that was made, and what the tool answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// Call of the tool.
+    pub call: ToolCall,
+    /// Answer of the tool.
+    pub answer: Answer,
+}
+
+/// Difference between the recorded calls and those that the program makes.
+///
+/// The program, its inputs, its session or its limits differ from the recorded run. The run must not continue,
+/// as its calls would not be the recorded ones.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Diverged {
+    /// The program makes another call than the recorded one.
+    Other {
+        /// Call in the record.
+        recorded: ToolCall,
+        /// Call of the program.
+        made: ToolCall,
+    },
+    /// The program ends before this recorded call.
+    Ended(ToolCall),
+}
+
+impl fmt::Display for Diverged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let remedy =
+            "run it with the program, inputs, session and limits that the calls were recorded with";
+        match self {
+            Diverged::Other { recorded, made } => write!(
+                f,
+                "call {} of the program is {}, but {} with other arguments or of another name was recorded: {remedy}",
+                made.index, made.name, recorded.name
+            ),
+            Diverged::Ended(recorded) => write!(
+                f,
+                "the program ends before call {} ({}), which was recorded: {remedy}",
+                recorded.index, recorded.name
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Diverged {}
+
+impl Program {
+    /// Runs from the start with recorded answers, to the first step that has a call without one, or to
+    /// the end. The first calls of that step may be on record: those whose index is smaller than the
+    /// number of recorded calls.
+    ///
+    /// # Errors
+    /// If the program does not make the recorded calls.
+    pub fn replay(
+        &self,
+        session: &Session,
+        recorded: &[Recorded],
+    ) -> Result<(Run, Step), Diverged> {
+        let mut run = self.start(session);
+        let mut step = run.first();
+        let mut left = recorded;
+        while let Some(Recorded { call, .. }) = left.first() {
+            let made = match &step {
+                Step::Calls(made) => made,
+                Step::Done(_) => return Err(Diverged::Ended(call.clone())),
+            };
+            for (made, Recorded { call, .. }) in made.iter().zip(left) {
+                if made != call {
+                    let (recorded, made) = (call.clone(), made.clone());
+                    return Err(Diverged::Other { recorded, made });
+                }
+            }
+            let Some((known, after)) = left.split_at_checked(made.len()) else {
+                break;
+            };
+            let answers = known.iter().map(|known| known.answer.clone());
+            step = match run.resume(answers.collect()) {
+                Ok(step) => step,
+                Err(_) => return Err(Diverged::Ended(call.clone())),
+            };
+            left = after;
+        }
+        Ok((run, step))
+    }
+}

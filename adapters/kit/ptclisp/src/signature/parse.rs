@@ -1,0 +1,264 @@
+//! Reading a signature's text.
+
+use std::fmt;
+
+use super::{Field, Plain, Signature, Type};
+use crate::fault::{Position, place};
+
+/// The most bytes of a signature.
+pub const SIGNATURE_BYTES: usize = 64 << 10;
+
+/// Largest depth of lists and maps in a signature.
+pub const SIGNATURE_DEPTH: u32 = 64;
+
+/// Error in the text of a signature, with its position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadSignature {
+    /// Kind of the error.
+    pub trouble: Trouble,
+    /// Position of the error.
+    pub position: Position,
+}
+
+/// Kind of an error in a signature's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// Something else stands where a part must stand.
+    Expected {
+        /// Description of the expected text.
+        what: &'static str,
+        /// Character found instead; `None` at the end.
+        found: Option<char>,
+    },
+    /// No type has this name.
+    UnknownType {
+        /// The name, cut to 40 characters.
+        name: String,
+    },
+    /// The text is longer than [`SIGNATURE_BYTES`].
+    TooLong {
+        /// The bytes that it has.
+        bytes: usize,
+    },
+    /// Nested deeper than [`SIGNATURE_DEPTH`].
+    TooDeep,
+}
+
+impl BadSignature {
+    /// Returns the remedy.
+    pub fn hint(&self) -> &'static str {
+        match &self.trouble {
+            Trouble::Expected { what, .. } if *what == TYPE || *what == BEGINNING => {
+                "Write (name :type, ...) -> :type, or :type alone; a list is [:type], a map {name :type}."
+            }
+            Trouble::Expected { what, .. } if *what == END => {
+                "A signature ends with one type; ? stands only right after the name of a type."
+            }
+            Trouble::Expected { .. } => {
+                "Write fields and parameters as name :type, commas between them."
+            }
+            Trouble::UnknownType { .. } => {
+                "The types are :string, :int, :float, :bool, :keyword, :map, :any and :datetime."
+            }
+            Trouble::TooLong { .. } | Trouble::TooDeep => "Use :map or :any for what is inside.",
+        }
+    }
+}
+
+impl fmt::Display for BadSignature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Position { line, column } = self.position;
+        write!(
+            f,
+            "the signature is wrong at line {line}, column {column}: "
+        )?;
+        match &self.trouble {
+            Trouble::Expected { what, found: None } => write!(f, "expected {what}, found the end")?,
+            Trouble::Expected {
+                what,
+                found: Some(found),
+            } => write!(f, "expected {what}, found {found:?}")?,
+            Trouble::UnknownType { name } => write!(f, "there is no type :{name}")?,
+            Trouble::TooLong { bytes } => {
+                write!(f, "it has {bytes} bytes, more than {SIGNATURE_BYTES}")?;
+            }
+            Trouble::TooDeep => write!(f, "it is nested deeper than {SIGNATURE_DEPTH}")?,
+        }
+        write!(f, ". {}", self.hint())
+    }
+}
+
+impl std::error::Error for BadSignature {}
+
+const BEGINNING: &str = "'(' or a type";
+const TYPE: &str = "a type";
+const NAME: &str = "a name";
+const END: &str = "the end";
+
+pub(super) fn parse(text: &str) -> Result<Signature, BadSignature> {
+    let mut parser = Parser {
+        text,
+        at: 0,
+        deep: 0,
+    };
+    if text.len() > SIGNATURE_BYTES {
+        return Err(parser.bad(0, Trouble::TooLong { bytes: text.len() }));
+    }
+    parser.blanks();
+    let params = match parser.peek() {
+        Some('(') => parser.params()?,
+        Some(':' | '[' | '{') => Vec::new(),
+        _ => return Err(parser.expected(BEGINNING)),
+    };
+    let output = parser.kind()?;
+    parser.blanks();
+    match parser.peek() {
+        None => Ok(Signature { params, output }),
+        Some(_) => Err(parser.expected(END)),
+    }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+    deep: u32,
+}
+
+impl<'a> Parser<'a> {
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn bad(&self, at: usize, trouble: Trouble) -> BadSignature {
+        // A text that is too long has its fault at its beginning.
+        let offset = u32::try_from(at).unwrap_or_default();
+        BadSignature {
+            trouble,
+            position: place(self.text, offset),
+        }
+    }
+
+    fn expected(&self, what: &'static str) -> BadSignature {
+        let found = self.peek();
+        self.bad(self.at, Trouble::Expected { what, found })
+    }
+
+    fn blanks(&mut self) {
+        self.word(|c| matches!(c, ' ' | '\t' | '\n' | '\r'));
+    }
+
+    /// The characters of a kind that stand here.
+    fn word(&mut self, of: impl Fn(char) -> bool) -> &'a str {
+        let rest = self.rest();
+        let word = &rest[..rest.find(|c| !of(c)).unwrap_or(rest.len())];
+        self.at += word.len();
+        word
+    }
+
+    fn take(&mut self, part: &str) -> bool {
+        let here = self.rest().starts_with(part);
+        if here {
+            self.at += part.len();
+        }
+        here
+    }
+
+    fn params(&mut self) -> Result<Vec<Field>, BadSignature> {
+        let params = self.fields(")", "',' or ')'")?;
+        self.blanks();
+        if !self.take("->") {
+            return Err(self.expected("'->'"));
+        }
+        self.blanks();
+        Ok(params)
+    }
+
+    /// The fields after an opening bracket, up to the closing one.
+    fn fields(&mut self, close: &str, next: &'static str) -> Result<Vec<Field>, BadSignature> {
+        self.at += 1;
+        self.blanks();
+        let mut fields = Vec::new();
+        if self.take(close) {
+            return Ok(fields);
+        }
+        loop {
+            fields.push(self.field()?);
+            self.blanks();
+            if self.take(close) {
+                return Ok(fields);
+            }
+            if !self.take(",") {
+                return Err(self.expected(next));
+            }
+            self.blanks();
+        }
+    }
+
+    fn field(&mut self) -> Result<Field, BadSignature> {
+        if !matches!(self.peek(), Some('a'..='z' | 'A'..='Z' | '_')) {
+            return Err(self.expected(NAME));
+        }
+        let name = self.word(in_name).into();
+        self.blanks();
+        let kind = self.kind()?;
+        Ok(Field { name, kind })
+    }
+
+    fn kind(&mut self) -> Result<Type, BadSignature> {
+        match self.peek() {
+            Some(':') => self.plain(),
+            Some('[') => self.nested(|parser| {
+                parser.at += 1;
+                parser.blanks();
+                let item = parser.kind()?;
+                parser.blanks();
+                if !parser.take("]") {
+                    return Err(parser.expected("']'"));
+                }
+                Ok(Type::List(Box::new(item)))
+            }),
+            Some('{') => self.nested(|parser| Ok(Type::Map(parser.fields("}", "',' or '}'")?))),
+            _ => Err(self.expected(TYPE)),
+        }
+    }
+
+    fn nested(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<Type, BadSignature>,
+    ) -> Result<Type, BadSignature> {
+        if self.deep == SIGNATURE_DEPTH {
+            return Err(self.bad(self.at, Trouble::TooDeep));
+        }
+        self.deep += 1;
+        let read = read(self);
+        self.deep -= 1;
+        read
+    }
+
+    fn plain(&mut self) -> Result<Type, BadSignature> {
+        let start = self.at;
+        self.at += 1;
+        let name = self.word(in_name);
+        let plain = match name {
+            "boolean" => Some(Plain::Bool),
+            _ => Plain::ALL.into_iter().find(|plain| plain.name() == name),
+        };
+        let Some(plain) = plain else {
+            let name = name.chars().take(40).collect();
+            return Err(self.bad(start, Trouble::UnknownType { name }));
+        };
+        Ok(if self.take("?") {
+            Type::Maybe(plain)
+        } else {
+            Type::Plain(plain)
+        })
+    }
+}
+
+fn in_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
+}

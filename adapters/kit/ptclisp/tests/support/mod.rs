@@ -1,0 +1,93 @@
+//! Running programs in tests.
+
+#![allow(dead_code, reason = "each test file uses some of it")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a program that does not run is the test's failure"
+)]
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+use windlass_kit_ptclisp::{
+    Answer, End, Fault, Inputs, Limits, Outcome, Program, Session, Step, ToolCall, readable,
+};
+
+pub(crate) fn inputs(tools: &[&str]) -> Inputs {
+    let tools: BTreeSet<Arc<str>> = tools.iter().map(|tool| Arc::from(*tool)).collect();
+    Inputs {
+        tools: Arc::new(tools),
+        ..Inputs::default()
+    }
+}
+
+/// Runs a program without tools to its end.
+pub(crate) fn run(source: &str) -> Outcome {
+    run_within(source, &Limits::default()).expect("prepares")
+}
+
+pub(crate) fn run_within(source: &str, limits: &Limits) -> Result<Outcome, Fault> {
+    let session = Session::default();
+    let program = Program::prepare(source, &inputs(&[]), &session, limits)?;
+    match program.start(&session).go().expect("goes") {
+        Step::Done(outcome) => Ok(*outcome),
+        Step::Calls(calls) => panic!("no tool is there, but {calls:?} are called"),
+    }
+}
+
+/// What a program gives, as it is read.
+pub(crate) fn value(source: &str) -> String {
+    shown(&run(source))
+}
+
+pub(crate) fn shown(outcome: &Outcome) -> String {
+    match &outcome.end {
+        End::Value(value) => readable(value),
+        End::Return(value) => format!("return {}", readable(value)),
+        End::Fail(value) => format!("fail {}", readable(value)),
+        End::Fault(fault) => format!("{fault}"),
+    }
+}
+
+/// The fault that a program ends with, before it runs or while it does.
+pub(crate) fn fault(source: &str, limits: &Limits) -> Fault {
+    match run_within(source, limits) {
+        Err(fault) => fault,
+        Ok(outcome) => match outcome.end {
+            End::Fault(fault) => fault,
+            other @ (End::Value(_) | End::Return(_) | End::Fail(_)) => {
+                panic!("{source} ended with {other:?}")
+            }
+        },
+    }
+}
+
+/// Runs a program with a tool that is answered by a function; gives the calls too.
+pub(crate) fn with_tools(
+    source: &str,
+    tools: &[&str],
+    mut answer: impl FnMut(&ToolCall) -> Answer,
+) -> (Outcome, Vec<ToolCall>) {
+    let session = Session::default();
+    let program = Program::prepare(source, &inputs(tools), &session, &Limits::default());
+    let mut run = program.expect("prepares").start(&session);
+    let mut calls = Vec::new();
+    let mut step = run.go().expect("goes");
+    loop {
+        match step {
+            Step::Done(outcome) => return (*outcome, calls),
+            Step::Calls(made) => {
+                let answers = made.iter().map(&mut answer);
+                step = run.resume(answers.collect()).expect("resumes");
+                calls.extend(made);
+            }
+        }
+    }
+}
+
+/// A tool that gives its argument `n` back.
+pub(crate) fn same(call: &ToolCall) -> Answer {
+    Answer::Value(call.args.get("n").cloned().unwrap_or(Json::Null))
+}

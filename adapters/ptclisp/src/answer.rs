@@ -1,0 +1,67 @@
+//! Finds the program in an answer. An answer in which the language finds none is plain text, unless it shows
+//! that a program was meant:
+//!
+//! 1. more than one block could be the program;
+//! 2. three backticks are followed directly by the name of a Lisp (`clojure`, `clj`, `lisp`, `scheme`,
+//!    `ptc`), in large or small letters, or `<clojure>` or `<lisp>`: a block that is not closed, in one line,
+//!    or whose content is not a list;
+//! 3. a block is not closed, and begins with a parenthesis.
+//!
+//! An answer that begins with a parenthesis is a program as a whole.
+
+use windlass_core::ProgramFault;
+use windlass_kit_ptclisp::extract::Missing;
+use windlass_kit_ptclisp::{NoProgram, extract};
+
+/// Text that opens a block meant as a program.
+const MARKS: &[&str] = &[
+    "```clojure",
+    "```clj",
+    "```lisp",
+    "```scheme",
+    "```ptc",
+    "<clojure>",
+    "<lisp>",
+];
+
+/// The program in an answer, if there is one.
+pub(crate) fn program(answer: &str) -> Option<Result<String, ProgramFault>> {
+    let none = match extract(answer) {
+        Ok(found) => return Some(Ok(found.program)),
+        Err(none) => none,
+    };
+    let meant = match none {
+        NoProgram::Several { .. } => true,
+        NoProgram::Missing(Missing::Unclosed) => marked(answer) || unclosed_list(answer),
+        NoProgram::Missing(Missing::Empty | Missing::OtherBlocks | Missing::Prose) => {
+            marked(answer)
+        }
+        NoProgram::TooLong { .. } => marked(answer) || answer.trim_start().starts_with('('),
+    };
+    meant.then(|| {
+        let told = none.to_string();
+        let message = told.strip_suffix(none.hint()).unwrap_or(&told);
+        let message = message.trim_end_matches(['.', ' ']);
+        let mut fault = ProgramFault::new(none.name(), message);
+        fault.hint = Some(none.hint().to_owned());
+        Err(fault)
+    })
+}
+
+fn marked(answer: &str) -> bool {
+    let small = answer.to_ascii_lowercase();
+    MARKS.iter().any(|mark| small.contains(mark))
+}
+
+/// Returns true if the text after the last fence begins with a parenthesis.
+fn unclosed_list(answer: &str) -> bool {
+    let mut after = None;
+    let mut rest = answer;
+    while let Some((line, next)) = rest.split_once('\n') {
+        if line.trim_start().starts_with("```") {
+            after = Some(next);
+        }
+        rest = next;
+    }
+    after.is_some_and(|text| text.trim_start().starts_with('('))
+}

@@ -1,0 +1,436 @@
+//! The port: worlds, limits, what lasts, calls and answers.
+
+use std::sync::Arc;
+
+use windlass_core::{ProgramEnd, ProgramFault, ProgramLimits};
+use windlass_ports::{
+    CancelSource, ProgramAnswer, ProgramCall, ProgramDone, ProgramRuntime, ProgramStep,
+    ProgramWorld,
+};
+
+use crate::PtcLisp;
+
+fn world() -> ProgramWorld {
+    ProgramWorld {
+        tools: vec!["get".into()],
+        ..ProgramWorld::default()
+    }
+}
+
+/// Runs a program, each of its calls answered with a text.
+fn run_in(source: &str, world: &ProgramWorld, answer: &str) -> (Vec<ProgramCall>, ProgramDone) {
+    let refused = |fault| {
+        let end = ProgramEnd::Fault(fault);
+        let done = ProgramDone {
+            end,
+            prints: Vec::new(),
+            memory: None,
+            defined: Vec::new(),
+            steps: 0,
+        };
+        (Vec::new(), done)
+    };
+    let prepared = match PtcLisp.prepare(source, world) {
+        Ok(prepared) => prepared,
+        Err(fault) => return refused(fault),
+    };
+    let mut run = match prepared.start() {
+        Ok(run) => run,
+        Err(fault) => return refused(fault),
+    };
+    let mut calls = Vec::new();
+    let mut step = run.go_on(Vec::new());
+    loop {
+        match step {
+            ProgramStep::Done(done) => return (calls, *done),
+            ProgramStep::Calls(made) => {
+                let answers = made.iter().map(|_| ProgramAnswer::Done(answer.into()));
+                step = run.go_on(answers.collect());
+                calls.extend(made);
+            }
+        }
+    }
+}
+
+fn run(source: &str) -> ProgramDone {
+    run_in(source, &world(), "null").1
+}
+
+fn shown(end: &ProgramEnd) -> String {
+    match end {
+        ProgramEnd::Value { value } => value.to_string(),
+        ProgramEnd::Return { value } => format!("return {value}"),
+        ProgramEnd::Fail { value } => format!("fail {value}"),
+        ProgramEnd::Fault(fault) => fault.to_string(),
+    }
+}
+
+fn fault(done: &ProgramDone) -> &ProgramFault {
+    match &done.end {
+        ProgramEnd::Fault(fault) => fault,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn values_are_json() {
+    for (source, json) in [
+        (
+            "{:b 1 \"a\" [nil true 1.5 :k #{2 1}]}",
+            r#"{"a":[null,true,1.5,"k",[1,2]],"b":1}"#,
+        ),
+        (
+            "(return [##NaN 'sym inc #\"a\"])",
+            r##"return ["NaN","'sym","#<builtin>","#\"a\""]"##,
+        ),
+        ("(fail {:why \"no\"})", r#"fail {"why":"no"}"#),
+        (
+            "123456789012345678901234567890",
+            r#""123456789012345678901234567890""#,
+        ),
+    ] {
+        assert_eq!(shown(&run(source).end), json, "{source}");
+    }
+}
+
+#[test]
+fn a_call_has_its_arguments_as_json_and_its_answer_is_data_or_text() {
+    let source = "(let [a (tool/get {:b-c 1 \"x-y\" {:k [:v]}})] [a (type a)])";
+    for (answer, gives) in [
+        ("{\"n\": 1}", r#"[{"n":1},"map"]"#),
+        (" [1, 2] ", r#"[[1,2],"vector"]"#),
+        ("12", r#"["12","string"]"#),
+        ("[1, 2] and more", r#"["[1, 2] and more","string"]"#),
+        ("\"text\"", r#"["\"text\"","string"]"#),
+        ("", r#"["","string"]"#),
+    ] {
+        let (calls, done) = run_in(source, &world(), answer);
+        assert_eq!(shown(&done.end), gives);
+        assert_eq!(calls.len(), 1);
+        assert_eq!(&*calls[0].name, "get");
+        assert_eq!(calls[0].arguments, r#"{"b_c":1,"x-y":{"k":["v"]}}"#);
+    }
+    let deep = format!("{}{}", "[".repeat(125), "]".repeat(125));
+    let (_, done) = run_in("(count (tool/get))", &world(), &deep);
+    assert_eq!(shown(&done.end), "250");
+}
+
+#[test]
+fn the_same_arguments_are_the_same_text_however_they_are_written() {
+    let calls = |source: &str| run_in(source, &world(), "1").0;
+    let one = calls("(tool/get {:b 2 :a {:y 1 :x 2}})");
+    assert_eq!(one, calls("(tool/get :a {:x 2 :y 1} :b 2)"));
+    assert_eq!(
+        one,
+        calls("(tool/get {\"a\" (assoc {} \"y\" 1 \"x\" 2) \"b\" 2})")
+    );
+}
+
+#[test]
+fn a_tool_that_fails_ends_the_program() {
+    let prepared = PtcLisp.prepare("(def x 1)\n (tool/get)", &world()).unwrap();
+    let mut run = prepared.start().unwrap();
+    assert!(matches!(run.go_on(Vec::new()), ProgramStep::Calls(calls) if calls.len() == 1));
+    let step = run.go_on(vec![ProgramAnswer::Failed("denied".into())]);
+    let ProgramStep::Done(done) = step else {
+        panic!("it has failed")
+    };
+    let told = fault(&done);
+    assert_eq!(
+        (told.class.as_str(), told.line, told.column),
+        ("tool_error", Some(2), Some(2))
+    );
+    assert!(told.message.contains("denied"));
+    assert_eq!((done.memory, done.defined), (None, Vec::new()));
+}
+
+#[test]
+fn where_there_are_no_tools_a_program_that_names_one_is_refused() {
+    let bare = ProgramWorld::default();
+    let (_, done) = run_in("(println 1) (tool/get {})", &bare, "1");
+    let told = fault(&done);
+    assert_eq!(told.class, "unknown_tool");
+    assert!(
+        told.message.contains("Tools cannot be called now"),
+        "{told}"
+    );
+    assert!(done.prints.is_empty());
+    // Nor is one reached through a function that an earlier program left.
+    let (_, kept) = run_in("(defn f [] (tool/get {}))", &world(), "1");
+    let later = ProgramWorld {
+        memory: kept.memory,
+        ..bare
+    };
+    let (calls, done) = run_in("(f)", &later, "1");
+    assert_eq!(fault(&done).class, "unknown_tool");
+    assert!(calls.is_empty());
+}
+
+#[test]
+fn inputs_are_read_and_those_that_are_not_there_refuse_the_program() {
+    let mut world = world();
+    world.data = Some(r#"{"rows": [{"n": 1}, {"n": 2}], "x-y": 3}"#.into());
+    let (_, done) = run_in("[(map :n data/rows) data/x-y]", &world, "1");
+    assert_eq!(shown(&done.end), "[[1,2],3]");
+    let (calls, done) = run_in("(tool/get)\n(map (fn [] data/row) [1])", &world, "1");
+    let told = fault(&done);
+    assert!(calls.is_empty());
+    assert_eq!(
+        (told.class.as_str(), told.line, told.column),
+        ("unbound_var", Some(2), Some(13))
+    );
+    assert!(
+        told.hint
+            .as_deref()
+            .is_some_and(|hint| hint.contains("data/rows")),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_world_that_cannot_be_had_is_told_at_the_start() {
+    for (data, memory) in [(Some("[1]"), None), (Some("{"), None), (None, Some("{}"))] {
+        let world = ProgramWorld {
+            data: data.map(Arc::from),
+            memory: memory.map(Arc::from),
+            ..ProgramWorld::default()
+        };
+        let prepared = PtcLisp.prepare("(anything 1)", &world).unwrap();
+        let told = prepared.start().map(|_| ()).unwrap_err();
+        assert_eq!(told.class, "invalid_world");
+        assert!(PtcLisp.prepare("(tool/get)", &world).is_err());
+        assert!(PtcLisp.prepare("(if", &world).is_err());
+    }
+}
+
+#[test]
+fn what_lasts_goes_on_and_failures_leave_nothing() {
+    let mut world = world();
+    let steps = [
+        ("(def n 1) (defn f [x] (+ x n)) (f 1)", "2", true),
+        ("(def n 5) (f *1)", "7", true),
+        ("(def n 100) (nowhere)", "unbound_var", false),
+        ("(def n 100) (+ 1 nil)", "type_error", false),
+        ("(def n 100) (fail 1)", "fail 1", false),
+        ("[*1 *2 *3 (f 0)]", "[7,2,null,5]", true),
+        ("(return (f 1))", "return 6", false),
+        ("(def n 6) (return (f *2))", "return 13", true),
+        ("(f 0)", "6", true),
+    ];
+    for (source, expected, changes) in steps {
+        let (_, done) = run_in(source, &world, "1");
+        assert!(
+            shown(&done.end).starts_with(expected),
+            "{source}: {:?}",
+            done.end
+        );
+        assert_eq!(done.memory.is_some(), changes, "{source}");
+        world.memory = done.memory.or(world.memory);
+    }
+    let done = run("(def b 1) (defn a [] 1) (def b 2) (defonce c 3)");
+    assert_eq!(done.defined, ["a", "b", "c"]);
+}
+
+#[test]
+fn what_lasts_is_bounded_and_older_results_are_forgotten_first() {
+    let mut world = world();
+    world.limits.kept_bytes = 1500;
+    let text = "(apply str (repeat 600 \"x\"))";
+    for _ in 0..4 {
+        let (_, done) = run_in(text, &world, "1");
+        world.memory = done.memory.or(world.memory);
+    }
+    let (_, done) = run_in("[(count *1) (count *2) *3]", &world, "1");
+    assert_eq!(shown(&done.end), "[600,600,null]");
+    for source in [
+        "(def s (apply str (repeat 2000 \"x\"))) 1",
+        "(def s (apply str (repeat 2000 \"x\"))) (return 1)",
+        "(apply str (repeat 2000 \"x\"))",
+    ] {
+        let (_, done) = run_in(source, &world, "1");
+        let told = fault(&done);
+        assert_eq!(told.class, "kept_limit_exceeded", "{source}");
+        assert!(
+            told.hint
+                .as_deref()
+                .is_some_and(|hint| hint.contains("(def name nil)"))
+        );
+        assert_eq!((done.memory, done.defined), (None, Vec::new()));
+    }
+}
+
+#[test]
+fn each_limit_has_a_fault_of_its_own() {
+    let wide = ProgramLimits::default();
+    for (source, limits, class) in [
+        ("(loop [] (recur))", wide, "fuel_exceeded"),
+        (
+            "(loop [] (recur))",
+            ProgramLimits {
+                loop_rounds: 10,
+                ..wide
+            },
+            "loop_limit_exceeded",
+        ),
+        (
+            "(range 100)",
+            ProgramLimits { steps: 20, ..wide },
+            "fuel_exceeded",
+        ),
+        (
+            "(range 10000)",
+            ProgramLimits {
+                memory_bytes: 1000,
+                ..wide
+            },
+            "memory_exceeded",
+        ),
+        (
+            "(defn f [] (inc (f))) (f)",
+            ProgramLimits { depth: 9, ..wide },
+            "depth_exceeded",
+        ),
+        (
+            "(tool/get) (tool/get)",
+            ProgramLimits { calls: 1, ..wide },
+            "tool_call_limit_exceeded",
+        ),
+        (
+            "(inc 1)",
+            ProgramLimits {
+                source_bytes: 3,
+                ..wide
+            },
+            "program_too_large",
+        ),
+        (
+            "(println \"long\")",
+            ProgramLimits {
+                print_bytes: 3,
+                ..wide
+            },
+            "print_limit_exceeded",
+        ),
+        (
+            "\"long\"",
+            ProgramLimits {
+                value_bytes: 5,
+                ..wide
+            },
+            "value_limit_exceeded",
+        ),
+        (
+            "(range 99)",
+            ProgramLimits {
+                value_bytes: 50,
+                ..wide
+            },
+            "value_limit_exceeded",
+        ),
+        (
+            "(fail \"long\")",
+            ProgramLimits {
+                value_bytes: 5,
+                ..wide
+            },
+            "value_limit_exceeded",
+        ),
+        (
+            "(def a 1)",
+            ProgramLimits {
+                kept_bytes: 9,
+                ..wide
+            },
+            "kept_limit_exceeded",
+        ),
+    ] {
+        let world = ProgramWorld { limits, ..world() };
+        let (_, done) = run_in(source, &world, "1");
+        let told = fault(&done);
+        assert_eq!(told.class, class, "{source}");
+        assert!(told.hint.is_some(), "{told}");
+        let (_, again) = run_in(source, &world, "1");
+        assert_eq!(done, again, "{source}");
+    }
+    let limits = ProgramLimits {
+        value_bytes: 6,
+        ..wide
+    };
+    let (_, done) = run_in("\"long\"", &ProgramWorld { limits, ..world() }, "1");
+    assert_eq!(shown(&done.end), "\"long\"");
+}
+
+#[test]
+fn a_program_that_is_told_to_stop_stops_soon() {
+    let source = CancelSource::new();
+    let mut world = world();
+    world.stop = source.signal();
+    world.limits.steps = u64::MAX;
+    let mut run = PtcLisp
+        .prepare("(loop [] (recur))", &world)
+        .unwrap()
+        .start()
+        .unwrap();
+    let thread = std::thread::spawn(move || run.go_on(Vec::new()));
+    source.cancel();
+    let ProgramStep::Done(done) = thread.join().unwrap() else {
+        panic!("it calls nothing")
+    };
+    let told = fault(&done);
+    assert_eq!(
+        (told.class.as_str(), told.line),
+        (ProgramFault::STOPPED, None)
+    );
+    // One that waits for an answer stops as well.
+    let source = CancelSource::new();
+    world.stop = source.signal();
+    let mut run = PtcLisp
+        .prepare("(tool/get)", &world)
+        .unwrap()
+        .start()
+        .unwrap();
+    assert!(matches!(run.go_on(Vec::new()), ProgramStep::Calls(_)));
+    source.cancel();
+    let ProgramStep::Done(done) = run.go_on(vec![ProgramAnswer::Done("1".into())]) else {
+        panic!("it was told to stop")
+    };
+    assert_eq!(fault(&done).class, ProgramFault::STOPPED);
+}
+
+#[test]
+fn going_on_with_the_wrong_answers_ends_with_a_fault() {
+    let start = || {
+        PtcLisp
+            .prepare("(tool/get)", &world())
+            .unwrap()
+            .start()
+            .unwrap()
+    };
+    let one = || ProgramAnswer::Done("1".into());
+    let ended = |step: ProgramStep| match step {
+        ProgramStep::Done(done) => fault(&done).class.clone(),
+        ProgramStep::Calls(calls) => panic!("{calls:?}"),
+    };
+    assert_eq!(ended(start().go_on(vec![one()])), "misuse");
+    for answers in [vec![], vec![one(), one()]] {
+        let mut run = start();
+        run.go_on(Vec::new());
+        assert_eq!(ended(run.go_on(answers)), "misuse");
+        assert_eq!(ended(run.go_on(vec![one()])), "misuse");
+    }
+    let mut run = start();
+    run.go_on(Vec::new());
+    assert!(
+        matches!(run.go_on(vec![one()]), ProgramStep::Done(done) if shown(&done.end) == "\"1\"")
+    );
+    assert_eq!(ended(run.go_on(Vec::new())), "misuse");
+}
+
+#[test]
+fn repairs_are_told_in_words() {
+    let prepared = PtcLisp.prepare("(inc 1))", &world()).unwrap();
+    assert_eq!(
+        prepared.repairs(),
+        ["left out a ')' too many at line 1, column 8"]
+    );
+}

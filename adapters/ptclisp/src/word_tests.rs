@@ -1,0 +1,84 @@
+//! What the port says and reads: the guide, and programs in answers.
+
+use windlass_core::{Concurrency, EffectClass, ToolSpec};
+use windlass_ports::ProgramRuntime;
+
+use crate::PtcLisp;
+
+#[test]
+fn an_answer_has_a_program_none_or_one_that_was_meant() {
+    let found = |answer: &str| PtcLisp.extract(answer);
+    for plain in [
+        "",
+        "It is 42.",
+        "Use this:\n```json\n{}\n```\nand\n```python\nprint(1)\n```",
+        "See\n```python\nprint(1)",
+        "a < b > c",
+    ] {
+        assert_eq!(found(plain), None, "{plain}");
+    }
+    for (meant, class) in [
+        (
+            "```clojure\n(a)\n```\n```clojure\n(b)\n```",
+            "multiple_code_blocks",
+        ),
+        ("So:\n```clojure\n(a)", "no_code"),
+        ("So:\n```\n (a)", "no_code"),
+        ("Run ```clojure (a) ``` now", "no_code"),
+        ("```Clojure\n; only\n```", "no_code"),
+        ("<lisp>tea</lisp>", "no_code"),
+    ] {
+        let Some(Err(told)) = found(meant) else {
+            panic!("{meant}: {:?}", found(meant))
+        };
+        assert_eq!(told.class, class, "{meant}");
+        assert!(
+            told.hint.is_some() && !told.message.contains("Write"),
+            "{told}"
+        );
+    }
+    for answer in [
+        "(+ 1 2)",
+        "I add.\n```clojure\n(+ 1 2)\n```",
+        "```\n(+ 1 2)\n```\nDone.",
+    ] {
+        assert_eq!(found(answer), Some(Ok("(+ 1 2)".to_owned())), "{answer}");
+    }
+}
+
+fn tool(name: &str, description: &str, parameters: &str) -> ToolSpec {
+    ToolSpec {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        parameters: parameters.to_owned(),
+        effect: EffectClass::ReadOnly,
+        concurrency: Concurrency::Parallel,
+        timeout_ms: None,
+        reconciles: false,
+        agent: None,
+    }
+}
+
+#[test]
+fn the_guide_shows_each_tool_as_it_is_called_and_within_bounds() {
+    let search = tool(
+        "search",
+        "Finds   pages.\nGives their titles.",
+        r#"{"type":"object","required":["query"],"properties":{"limit":{"type":"integer"},
+           "query":{"type":"string"},"sort":{"enum":["new","old"]},"max-age":{"type":["number","null"]},
+           "where":{"type":"object","properties":{"tag":{"type":"array","items":{"type":"string"}}}}}}"#,
+    );
+    let guide = PtcLisp.guide(&[search.clone(), tool("ping", "", "{}")]);
+    let line = "(tool/search {:query string :limit? int \"max-age\"? number|nil :sort? \"new\"|\"old\" \
+                :where? {:tag? [string]}})  ; Finds pages. Gives their titles.\n(tool/ping)\n";
+    assert!(guide.ends_with(line), "{guide}");
+    assert_eq!(guide, PtcLisp.guide(&[search, tool("ping", "", "{}")]));
+    let bare = PtcLisp.guide(&[]);
+    assert!(bare.len() < 5000, "{}", bare.len());
+    let many: Vec<String> = (0..500)
+        .map(|n| format!("\"name{n}\":{{\"type\":\"object\"}}"))
+        .collect();
+    let huge = format!("{{\"properties\":{{{}}}}}", many.join(","));
+    let guide = PtcLisp.guide(&[tool("big", &"A very long text. ".repeat(100), &huge)]);
+    assert!(guide.len() < bare.len() + 1000, "{}", guide.len());
+}

@@ -86,9 +86,8 @@ pub(crate) fn finish(
     }
     sweep::unfinished(places, sessions).map_err(at)?;
     for session in sessions {
-        for path in [places.old_log(session), places.snapshot(session)] {
-            remove(&path).map_err(|error| error::from_io(error, "erasing", &path))?;
-        }
+        let path = places.snapshot(session);
+        remove(&path).map_err(|error| error::from_io(error, "erasing", &path))?;
         let path = places.blobs(session);
         remove_tree(&path).map_err(|error| error::from_io(error, "erasing", &path))?;
     }

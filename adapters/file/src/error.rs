@@ -8,7 +8,6 @@ use windlass_core::{Seq, SessionId};
 use windlass_ports::{StoreError, StoreErrorKind};
 
 use crate::lost::Stretch;
-use crate::old::scan::Damage;
 
 /// Classes an error of the operating system.
 pub(crate) fn from_io(error: io::Error, doing: &str, path: &Path) -> StoreError {
@@ -110,10 +109,6 @@ pub(crate) fn newer(path: &Path, format: u32) -> StoreError {
             path.display()
         ),
     )
-}
-
-pub(crate) fn damaged(session: &SessionId, path: &Path, damage: &Damage) -> StoreError {
-    corrupt(session, path, damage.after, damage.offset, &damage.what)
 }
 
 pub(crate) fn corrupt(

@@ -19,7 +19,6 @@ mod log;
 mod lost;
 mod map;
 mod medium;
-mod old;
 mod places;
 #[cfg(test)]
 mod power;

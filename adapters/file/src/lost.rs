@@ -126,12 +126,6 @@ impl FileStore {
             known.extend(map.tracks.keys().map(|key| key.half()));
             damages.extend(map.damages.into_iter().map(|damage| (*place, damage)));
         }
-        for session in places
-            .list_old()
-            .map_err(|error| error::reading(error, &folder))?
-        {
-            known.insert(Key::of(&session).half());
-        }
         let hidden = damages.iter().filter(|(_, damage)| match damage.half {
             None => true,
             Some(half) => damage.id.is_none() && !known.contains(&half),

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::{Seq, SessionId};
+use windlass_core::SessionId;
 use windlass_kit_log::{End, Medium, Seat, Sessions, Unit};
 use windlass_ports::{Repair, StoreError};
 
@@ -18,7 +18,6 @@ use crate::lane::{self, Appended, Writer};
 use crate::locks::Locks;
 use crate::log::Log;
 use crate::map::Map;
-use crate::old::takeover::Old;
 use crate::places::{self, Places};
 use crate::shelf::{Shelf, Standing};
 use crate::upkeep::Upkeep;
@@ -129,32 +128,10 @@ impl FileMedium {
             break;
         }
         let end = end.ok_or_else(|| error::restless(session))?;
-        let mut end = end.unwrap_or_else(|| End::none(session));
-        let mut cut = self.cut.remove(&key).unwrap_or_default();
+        let end = end.unwrap_or_else(|| End::none(session));
+        let cut = self.cut.remove(&key).unwrap_or_default();
         self.writer()?.note(seat, key, &end);
-        if let Some(old) = Old::open(shelf.places(), session)? {
-            let (all, torn) = self.take_over(&old, key, seat, &end)?;
-            end = all;
-            cut += torn;
-            old.remove(shelf.places())?;
-        }
         Ok((end, cut))
-    }
-
-    /// Writes what an old log has that the segments have not.
-    fn take_over(
-        &mut self,
-        old: &Old<'_>,
-        key: Key,
-        seat: Seat,
-        end: &End,
-    ) -> Result<(End, u64), StoreError> {
-        let writer = self.writer()?;
-        old.hand_over(end.last, Seq(u64::MAX), &mut |before, unit| {
-            writer.note(seat, key, before);
-            let unit = &unit;
-            writer.append(&[Appended { seat, key, unit }])
-        })
     }
 
     /// Settles what stands in the lanes of others and may not be durable, or is torn. Answers whether

@@ -82,15 +82,6 @@ impl Places {
         self.root.join("blobs").join(session.as_str())
     }
 
-    /// The log of a session as the first format had it.
-    pub(crate) fn old_log(&self, session: &SessionId) -> PathBuf {
-        self.old_logs().join(format!("{session}.log"))
-    }
-
-    pub(crate) fn old_logs(&self) -> PathBuf {
-        self.root.join("sessions")
-    }
-
     /// The sessions that are being erased.
     pub(crate) fn list_erasings(&self) -> io::Result<Vec<SessionId>> {
         let names = names(&self.erasings())?;
@@ -171,15 +162,6 @@ impl Places {
             all.extend(numbers.map(|number| Place { lane, number }));
         }
         Ok(all)
-    }
-
-    /// The sessions that have a log of the first format, in the order of their ids.
-    pub(crate) fn list_old(&self) -> io::Result<Vec<SessionId>> {
-        let names = names(&self.old_logs())?;
-        let ids = names.iter().filter_map(|name| name.strip_suffix(".log"));
-        let mut ids: Vec<SessionId> = ids.filter_map(|id| SessionId::new(id).ok()).collect();
-        ids.sort_unstable();
-        Ok(ids)
     }
 }
 

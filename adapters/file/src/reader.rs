@@ -11,8 +11,6 @@ use windlass_ports::{
 
 use crate::format::Key;
 use crate::log::Log;
-use crate::old::marks::Marks;
-use crate::old::reader::Reader as OldReader;
 use crate::places::Places;
 use crate::shelf::{Listing, Shelf, Standing};
 use crate::{erasing, error, snapshots};
@@ -20,7 +18,6 @@ use crate::{erasing, error, snapshots};
 /// Reads the logs of a store.
 pub(crate) struct Reader {
     shelf: Arc<Shelf>,
-    marks: Marks,
     /// The number of erasures that all that is known comes after.
     erasures: AtomicU64,
 }
@@ -30,7 +27,6 @@ impl Reader {
         Self {
             erasures: AtomicU64::new(erasing::count(shelf.places())),
             shelf,
-            marks: Marks::default(),
         }
     }
 
@@ -40,24 +36,18 @@ impl Reader {
         after: Seq,
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError> {
-        match self.old(session)? {
-            Some(old) => old.read(after, limit),
-            None => self.log(session).read(after, limit),
-        }
+        self.check_exists(session)?;
+        self.log(session).read(after, limit)
     }
 
     pub(crate) fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
-        match self.old(session)? {
-            Some(old) => old.verify(),
-            None => self.log(session).verify(),
-        }
+        self.check_exists(session)?;
+        self.log(session).verify()
     }
 
     /// The last position of a session's log.
     pub(crate) fn last(&self, session: &SessionId) -> Result<Seq, StoreError> {
-        if let Some(old) = self.old(session)? {
-            return old.summary().map(|summary| summary.last);
-        }
+        self.check_exists(session)?;
         let standing = self.shelf.standing(session)?;
         let (last, ..) = self.log(session).follow(&standing)?;
         match last {
@@ -67,15 +57,10 @@ impl Reader {
     }
 
     /// What others have written: another pair once one of them has written anything more, or erased a
-    /// session. Logs of the first format, which have files of their own, are not in it.
+    /// session.
     pub(crate) fn signs(&self) -> Result<(u64, u64), StoreError> {
         self.notice_erasures()?;
         Ok((self.erasures.load(Ordering::SeqCst), self.shelf.signs()?))
-    }
-
-    /// Whether a session's log is of the first format.
-    pub(crate) fn is_old(&self, session: &SessionId) -> Result<bool, StoreError> {
-        Ok(self.old(session)?.is_some())
     }
 
     pub(crate) fn keep_snapshot(
@@ -129,10 +114,8 @@ impl Reader {
         session: &SessionId,
         seq: Seq,
     ) -> Result<Option<windlass_ports::Link>, StoreError> {
-        match self.old(session)? {
-            Some(old) => old.link_at(seq),
-            None => self.log(session).link_at(seq),
-        }
+        self.check_exists(session)?;
+        self.log(session).link_at(seq)
     }
 
     /// Up to `limit` of the sessions that a filter takes, after `after`, where those are held.
@@ -152,13 +135,6 @@ impl Reader {
         }
         for (_, damage) in &damages {
             if let Some(id) = damage.id.clone().filter(wanted) {
-                standings.entry(id).or_default();
-            }
-        }
-        let folder = self.places().old_logs();
-        let old = self.places().list_old();
-        for id in old.map_err(|error| error::reading(error, &folder))? {
-            if wanted(&id) {
                 standings.entry(id).or_default();
             }
         }
@@ -187,16 +163,6 @@ impl Reader {
         if erasing::is_begun(self.places(), id) {
             return None;
         }
-        let old = OldReader {
-            places: self.places(),
-            marks: &self.marks,
-            session: id,
-        };
-        match old.exists() {
-            Ok(true) => return Some(old.summary().ok()),
-            Ok(false) => {}
-            Err(_) => return Some(None),
-        }
         match self.log(id).end(standing) {
             Ok(Some(end)) => Some(end.summary),
             Ok(None) => None,
@@ -204,23 +170,13 @@ impl Reader {
         }
     }
 
-    /// A session's log of the first format, where it has one. While that is there, it is the log.
-    fn old<'a>(&'a self, session: &'a SessionId) -> Result<Option<OldReader<'a>>, StoreError> {
+    /// Refuses a session that is being erased. Forgets cached segments if any session was erased.
+    fn check_exists(&self, session: &SessionId) -> Result<(), StoreError> {
         self.notice_erasures()?;
         if erasing::is_begun(self.places(), session) {
             return Err(error::unknown(session, self.places().root()));
         }
-        let old = OldReader {
-            places: self.places(),
-            marks: &self.marks,
-            session,
-        };
-        match old.exists() {
-            Ok(true) => Ok(Some(old)),
-            Ok(false) => Ok(None),
-            Err(error) if error.kind == StoreErrorKind::Unknown => Ok(None),
-            Err(error) => Err(error),
-        }
+        Ok(())
     }
 
     fn notice_erasures(&self) -> Result<(), StoreError> {

@@ -11,7 +11,6 @@ use windlass_ports::StoreError;
 use crate::disk::{LogFile, read_full_at};
 use crate::error;
 use crate::format::{self, FIRST, Head, Key, Place};
-use crate::old::scan::{Found, Scan};
 use crate::places;
 use crate::shelf::Shelf;
 
@@ -58,9 +57,6 @@ impl Behind<'_> {
     /// Hands over each fact once, in the order of positions as far as that can be told, and then what
     /// is damaged.
     pub(crate) fn hand_over(&self, take: Take<'_>) -> Result<(), StoreError> {
-        if self.old(take)?.is_break() {
-            return Ok(());
-        }
         let (sound, damaged) = self.find()?;
         let mut seen = HashSet::new();
         for unit in sound {
@@ -155,37 +151,6 @@ impl Behind<'_> {
         }
         sound.sort_unstable();
         Ok((sound, damaged))
-    }
-
-    /// Hands over what a log of the first format holds.
-    fn old(&self, take: Take<'_>) -> Result<ControlFlow<()>, StoreError> {
-        let path = self.shelf.places().old_log(self.session);
-        let at = |error| error::reading(error, &path);
-        let Some(file) = places::open_to_read(&path).map_err(at)? else {
-            return Ok(ControlFlow::Continue(()));
-        };
-        let mut scan = Scan::new(&file, self.session);
-        let mut seen = HashSet::new();
-        loop {
-            let (unit, damaged) = match scan.next().map_err(at)? {
-                Found::Unit(unit) => (unit, None),
-                Found::Damage(damage) => (damage.sound, Some(damage.offset)),
-                Found::End { .. } => return Ok(ControlFlow::Continue(())),
-                Found::Newer { format } => return Err(error::newer(&path, format)),
-            };
-            for (body, seq) in unit.bodies.iter().zip(unit.after.next().0..) {
-                let text = scan.bytes(body).map_err(at)?.to_vec();
-                if self.fact(Seq(seq), &text, &mut seen, take).is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
-            }
-            if let Some(offset) = damaged {
-                // Its lines are text: whatever stands behind is kept as it is.
-                let len = file.len().map_err(at)?;
-                let name = format!("sessions/{}.log", self.session);
-                return raw(&file, &name, offset, len, take).map_err(at);
-            }
-        }
     }
 }
 

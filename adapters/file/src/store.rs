@@ -217,12 +217,6 @@ impl LogStore for FileStore {
     ) -> Result<Seq, StoreError> {
         // Before the first look, so that nothing is missed that comes after it.
         let _following = self.beat.follow();
-        let claimed = self.pipeline.last(session).is_some();
-        let old = !claimed
-            && self
-                .reading(session, |reader, id| reader.is_old(id))
-                .await?;
-        let poll = old.then_some(Duration::from_millis(POLL_MS));
         let look = || async {
             match self.pipeline.last(session) {
                 Some(last) if last > Seq::ZERO => Ok(last),
@@ -230,7 +224,7 @@ impl LogStore for FileStore {
             }
         };
         self.pipeline
-            .tail(session, after, patience, poll, look)
+            .tail(session, after, patience, None, look)
             .await
     }
 

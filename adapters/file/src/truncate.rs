@@ -13,7 +13,6 @@ use crate::format::Key;
 use crate::lane::{Appended, SEGMENT};
 use crate::log::Log;
 use crate::medium::FileMedium;
-use crate::old::takeover::Old;
 use crate::places::Places;
 use crate::remains::{Behind, Remains};
 use crate::shelf::{Shelf, Standing};
@@ -77,17 +76,10 @@ impl Cut {
             return Err(error::unknown(&self.session, places.root()));
         }
         let standing = self.shelf.standing(&self.session)?;
-        let Some(old) = Old::open(places, &self.session)? else {
-            if standing.parts.is_empty() && standing.damages.is_empty() {
-                return Err(error::unknown(&self.session, places.root()));
-            }
-            self.up_to(&standing)?;
-            return Ok(());
-        };
-        let (end, _) = old.hand_over(self.at, self.at, &mut |_, _| Ok(()))?;
-        if end.last < self.at {
-            return Err(self.unreadable(end.last));
+        if standing.parts.is_empty() && standing.damages.is_empty() {
+            return Err(error::unknown(&self.session, places.root()));
         }
+        self.up_to(&standing)?;
         Ok(())
     }
 
@@ -129,7 +121,6 @@ impl Cut {
         let (session, shelf, at) = (self.session.clone(), self.shelf.clone(), self.at);
         let (session, places) = (&session, shelf.places());
         let key = Key::of(session);
-        self.medium.take_over_to(session, key, at)?;
         let standing = shelf.standing(session)?;
         let read = self.up_to(&standing)?;
         let mut lanes: Vec<u16> = standing
@@ -222,32 +213,6 @@ impl UpTo {
 }
 
 impl FileMedium {
-    /// Takes a log of the first format over up to a position.
-    fn take_over_to(&mut self, session: &SessionId, key: Key, at: Seq) -> Result<(), StoreError> {
-        let shelf = self.shelf.clone();
-        let Some(old) = Old::open(shelf.places(), session)? else {
-            return Ok(());
-        };
-        let standing = shelf.standing(session)?;
-        let log = Log {
-            shelf: &shelf,
-            session,
-        };
-        let (last, ..) = log.follow(&standing)?;
-        drop(standing);
-        let writer = self.writer()?;
-        old.hand_over(last, at, &mut |before, unit| {
-            writer.note(SEAT, key, before);
-            let unit = &unit;
-            writer.append(&[Appended {
-                seat: SEAT,
-                key,
-                unit,
-            }])
-        })?;
-        old.remove(shelf.places())
-    }
-
     /// Writes a piece of a log once more, where it is the last unit in its lane and in these lanes.
     fn keep_in_lanes(
         &mut self,

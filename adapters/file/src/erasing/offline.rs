@@ -12,7 +12,6 @@ use crate::error;
 use crate::format::Key;
 use crate::locks::Locks;
 use crate::lost::Stretch;
-use crate::old::takeover::Old;
 use crate::places::Places;
 use crate::shelf::Shelf;
 use crate::store::FileStore;
@@ -34,8 +33,7 @@ impl FileStore {
         if !locks.take(&places, Key::of(session)).map_err(at)? {
             return Err(error::locked(session, places.root()));
         }
-        let old = Old::open(&places, session)?;
-        if old.is_none() && !erasing::is_begun(&places, session) {
+        if !erasing::is_begun(&places, session) {
             exists(&Shelf::new(places.clone()), session)?;
         }
         erasing::begin(&places, session)?;

@@ -1,4 +1,4 @@
-//! What a fuzzer calls, and the tests over its seeds: properties of what reads files, for any bytes.
+//! Entry points of fuzzers and of the tests over their seeds: properties of readers for any bytes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,13 +7,17 @@ use windlass_core::{Seq, SessionId};
 use windlass_ports::Link;
 
 use crate::disk::LogFile;
-use crate::format::{self, Draft, Group, Key, Opening, Place};
+use crate::format::{self, Draft, Group, Key, Opening, SegmentId};
 use crate::map::{Map, UnitAt};
 use crate::scan::{Ending, scan};
 
-/// With a first byte below 64 the rest is read as a segment, behind its first bytes. Otherwise it is
-/// three bytes that say where and how, and texts by lines: a segment of them reads as it was written,
-/// one that was cut off is never damaged, and a changed byte is noticed and hurts one session alone.
+/// Reads the rest as a segment if the first byte is below 64. Otherwise three bytes choose a change
+/// and lines are texts of a segment: it reads as written, a truncated one is never damaged, and a
+/// changed byte is detected and hurts one session alone.
+///
+/// # Panics
+///
+/// If a property does not hold.
 ///
 /// # Panics
 /// When a property does not hold.
@@ -34,9 +38,9 @@ pub fn segment(data: &[u8]) {
     }
 }
 
-const PLACE: Place = Place { lane: 0, number: 1 };
+const PLACE: SegmentId = SegmentId { lane: 0, number: 1 };
 
-/// A session's units, as a scan found them.
+/// Units of each session, as a scan found them.
 type Found = BTreeMap<Key, Vec<UnitAt>>;
 
 fn changed_segment(mode: u8, at: usize, how: u8, texts: &[u8]) {
@@ -120,7 +124,7 @@ fn begins(whole: &Found, key: Key, units: &[UnitAt]) -> bool {
     whole.get(&key).is_some_and(|all| all.starts_with(units))
 }
 
-/// Scans a segment, and holds what is found to its bounds.
+/// Scans a segment and checks the bounds of the result.
 fn scanned(bytes: &[u8], ending: Ending) -> (Found, Map) {
     let mut map = Map::empty(PLACE, 0);
     let _ = scan(&InMemory(bytes), &mut map, ending);
@@ -133,12 +137,12 @@ fn scanned(bytes: &[u8], ending: Ending) -> (Found, Map) {
     let mut found = Found::new();
     for (key, track) in &map.tracks {
         for run in &track.runs {
-            let mut last = run.stretch.base;
+            let mut last = run.extent.base;
             for unit in &run.units {
                 assert!(unit.first == last.next() && unit.end() <= bytes.len() as u64);
                 last = unit.last();
             }
-            assert_eq!(last, run.stretch.last);
+            assert_eq!(last, run.extent.last);
             found.entry(*key).or_default().extend(&run.units);
         }
     }

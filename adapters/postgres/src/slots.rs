@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError};
 
 use tokio::sync::Mutex;
 use windlass_core::{Epoch, Seq, SessionId};
-use windlass_kit_log::End;
+use windlass_kit_log::LogEnd;
 
 /// What is known of a claimed session. Whoever appends holds it until the answer is there.
 #[derive(Debug)]
@@ -15,14 +15,14 @@ pub(crate) struct Slot {
     /// The epoch of the node's lease under which it was claimed.
     pub(crate) owner: i64,
     /// Where the log ends.
-    pub(crate) end: End,
+    pub(crate) end: LogEnd,
     /// Where it ended before the last append, to know that one again.
-    pub(crate) before: Option<End>,
+    pub(crate) before: Option<LogEnd>,
 }
 
 impl Slot {
     /// The end that an append after this position builds on, if it is one that is known.
-    pub(crate) fn end_at(&self, after: Seq) -> Option<&End> {
+    pub(crate) fn end_at(&self, after: Seq) -> Option<&LogEnd> {
         if self.end.last == after {
             return Some(&self.end);
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use windlass_core::{Seq, SessionId};
-use windlass_file::{Cut, FileStore, Remains};
+use windlass_file::{Cut, FileStore, Salvaged};
 use windlass_ports::{Link, LogStore, Repair, StoreError, StoreErrorKind, codec};
 use windlass_testkit::store::numbered_facts;
 
@@ -26,10 +26,10 @@ fn truncate(dir: &Path, id: &SessionId, at: Seq) -> Result<Repair, StoreError> {
 /// the files and offsets of what is damaged, with how many bytes.
 fn behind(cut: &Cut) -> (Vec<u64>, Vec<(String, u64, usize)>) {
     let (mut facts, mut damaged) = (Vec::new(), Vec::new());
-    cut.behind(&mut |remains| {
-        match remains {
-            Remains::Fact(text) => facts.push(codec::decode(text).unwrap().seq.0),
-            Remains::Damaged {
+    cut.behind(&mut |salvage| {
+        match salvage {
+            Salvaged::Fact(text) => facts.push(codec::decode(text).unwrap().seq.0),
+            Salvaged::Damaged {
                 file,
                 offset,
                 bytes,

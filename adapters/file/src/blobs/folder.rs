@@ -1,4 +1,4 @@
-//! The shelf: where blobs are on the disk, who may see them, and what is swept away.
+//! The folder of the blobs: paths, permissions, and removal of unfinished files.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -15,28 +15,28 @@ use windlass_ports::{BlobError, BlobErrorKind, is_blob_name};
 use super::from_io;
 use super::part::{Part, hex};
 use crate::disk::Disk;
-use crate::places::{flags, regular, sync_above};
+use crate::paths::{flags, regular, sync_above};
 
-/// What the name of a blob ends in that is still being written.
+/// Suffix of an unfinished blob.
 const UNFINISHED: &str = ".part";
-/// How many names are tried for one.
+/// Attempts to find an unused name.
 const TRIES: u32 = 64;
-/// How much is read at once when all of a blob is.
+/// Bytes per read of a whole blob.
 const PAGE: usize = 256 * 1024;
 
-/// Numbers what this process writes.
+/// Next number for the name of an unfinished file.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// The folder of the blobs.
+/// Folder of all blobs, with one folder per session.
 #[derive(Debug)]
-pub(super) struct Shelf {
-    /// Holds the folder `blobs`, which has a folder a session.
+pub(super) struct BlobFolder {
+    /// Path of the folder `blobs`.
     root: PathBuf,
-    /// Whether the entries of the folders above are known to be durable.
+    /// True once the entries of the parent folders are durable.
     synced: AtomicBool,
 }
 
-impl Shelf {
+impl BlobFolder {
     pub(super) fn new(root: PathBuf) -> Self {
         Self {
             root,
@@ -52,8 +52,8 @@ impl Shelf {
         self.all().join(session.as_str())
     }
 
-    /// Creates a session's folder where it is missing, sweeps away what nobody is writing any
-    /// more, and answers how many bytes the rest takes.
+    /// Creates a session's folder and removes abandoned unfinished files. Returns the bytes of the
+    /// remaining blobs.
     pub(super) fn open(&self, session: &SessionId) -> Result<u64, BlobError> {
         let folder = self.folder(session);
         let at = |error| from_io(error, "keeping an output in", &folder);
@@ -74,7 +74,7 @@ impl Shelf {
         Ok(held)
     }
 
-    /// Removes a session's folder with all that is in it.
+    /// Removes a session's folder and its content.
     pub(super) fn erase(&self, session: &SessionId) -> Result<(), BlobError> {
         let folder = self.folder(session);
         let at = |error| from_io(error, "erasing the outputs in", &folder);
@@ -87,7 +87,7 @@ impl Shelf {
         }
     }
 
-    /// Begins a blob under a name of its own. The lock on it says that it is being written.
+    /// Creates an unfinished file with a lock that marks it as being written.
     pub(super) fn begin(&self, session: &SessionId, disk: &dyn Disk) -> Result<Part, BlobError> {
         let folder = self.folder(session);
         let at = |error| from_io(error, "keeping an output in", &folder);
@@ -114,7 +114,7 @@ impl Shelf {
         Err(at(io::Error::other("no name for it is free")))
     }
 
-    /// Gives a finished file its name, for good.
+    /// Renames a finished file to its final name, durably.
     pub(super) fn name(
         &self,
         session: &SessionId,
@@ -190,7 +190,7 @@ impl Shelf {
     }
 }
 
-/// Opens a file for reading. Without waiting, because opening a FIFO waits for its other end.
+/// Opens a file for reading. Does not block on a FIFO.
 fn open(path: &Path) -> io::Result<File> {
     let how = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     OpenOptions::new()
@@ -199,14 +199,14 @@ fn open(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Whether nobody writes an unfinished blob any more: its lock went with its writer.
+/// Returns true if no process writes an unfinished file: its writer held a lock.
 fn abandoned(path: &Path) -> bool {
     open(path).is_ok_and(|file| {
         regular(&file).is_ok() && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
     })
 }
 
-/// Whether a file is the one that has this name.
+/// Returns true if an open file is the one at this path.
 fn is_at(file: &File, path: &Path) -> bool {
     let place = |found: fs::Metadata| (found.dev(), found.ino());
     let named = fs::symlink_metadata(path).map(place);
@@ -214,7 +214,7 @@ fn is_at(file: &File, path: &Path) -> bool {
     matches!((named, ours), (Ok(named), Ok(ours)) if named == ours)
 }
 
-/// Reads until the buffer is full or the file ends; answers how much.
+/// Reads until the buffer is full or the file ends. Returns the number of bytes.
 fn fill(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut done = 0;
     while let Some(rest) = buffer.get_mut(done..).filter(|rest| !rest.is_empty()) {

@@ -1,5 +1,5 @@
-//! Tests of upkeep: what is gathered reads as before and goes on, what is left over goes, and an
-//! attempt that was cut short anywhere changes nothing.
+//! Tests of maintenance: merged sessions read as before and continue, old segments are removed, and
+//! an interrupted attempt changes nothing.
 
 use std::path::PathBuf;
 
@@ -12,8 +12,8 @@ use super::*;
 use crate::FileStore;
 
 const SMALL: u64 = 16 * 1024;
-const AT_ONCE: Upkeep = Upkeep {
-    gather_after: Some(Duration::ZERO),
+const AT_ONCE: MaintenancePolicy = MaintenancePolicy {
+    merge_after: Some(Duration::ZERO),
     erase_after: None,
 };
 
@@ -22,7 +22,7 @@ struct Bench {
     ids: Vec<SessionId>,
 }
 
-/// Facts of a session in which nothing is open: number `after` and the `count` that follow.
+/// Facts of a session without open work: `count` facts behind `after`.
 pub(crate) fn settled(id: &SessionId, after: u64, count: u64) -> Vec<Arc<Recorded>> {
     let quiet = |fact: &Fact| {
         !matches!(
@@ -52,8 +52,8 @@ pub(crate) fn settled(id: &SessionId, after: u64, count: u64) -> Vec<Arc<Recorde
 }
 
 impl Bench {
-    /// Twelve sessions of forty facts, in turns, so that each stands in several segments; the last
-    /// one has an input that waits.
+    /// Creates twelve sessions of forty facts, interleaved over several segments. The last one has
+    /// a waiting input.
     async fn new() -> Self {
         let dir = TempDir::new().unwrap();
         let names = (0..12).map(|n| SessionId::new(&format!("s-{n:02}")).unwrap());
@@ -86,10 +86,10 @@ impl Bench {
         FileStore::on(Arc::new(RealDisk), self.dir.path().to_owned(), SMALL).unwrap()
     }
 
-    /// Does one piece.
-    fn piece(&self, upkeep: Upkeep) -> Kept {
-        let shelf = Shelf::new(Arc::new(Places::new(self.dir.path().to_owned())));
-        Piece::new(&shelf, &RealDisk, upkeep, None, SMALL)
+    /// Runs one piece.
+    fn piece(&self, maintenance: MaintenancePolicy) -> MaintenanceReport {
+        let catalog = SegmentCatalog::new(Arc::new(StorePaths::new(self.dir.path().to_owned())));
+        Piece::new(&catalog, &RealDisk, maintenance, None, SMALL)
             .run()
             .unwrap()
     }
@@ -106,7 +106,7 @@ impl Bench {
         files
     }
 
-    /// Holds the store to all of its logs.
+    /// Checks all logs of the store.
     async fn expect(&self) {
         let store = self.open();
         let heads = store.sessions(SessionFilter::ALL, None, 99).await.unwrap();
@@ -132,22 +132,22 @@ async fn settled_sessions_are_gathered_and_what_is_left_over_goes() {
     let bench = Bench::new().await;
     let before = bench.files("0000", "seg").len();
     assert!(before > 5, "{before} segments");
-    let mut all = Kept::default();
+    let mut all = MaintenanceReport::default();
     loop {
         let piece = bench.piece(AT_ONCE);
         bench.expect().await;
-        all.gathered += piece.gathered;
+        all.merged += piece.merged;
         all.removed += piece.removed;
-        if piece == Kept::default() {
+        if piece == MaintenanceReport::default() {
             break;
         }
     }
-    assert_eq!(all.gathered, 11, "all but the one that is open");
+    assert_eq!(all.merged, 11, "all but the one that is open");
     // What the open one has left keeps the segments that it stands in.
     assert!(!bench.files("ffff", "seg").is_empty());
     assert_eq!(
         FileStore::compact(bench.dir.path(), AT_ONCE).unwrap(),
-        Kept::default()
+        MaintenanceReport::default()
     );
 }
 
@@ -161,13 +161,13 @@ async fn old_segments_go_once_nothing_in_them_counts() {
     store.erase(&open, claimed.epoch).await.unwrap();
     drop(store);
     let kept = FileStore::compact(bench.dir.path(), AT_ONCE).unwrap();
-    assert_eq!(kept.gathered, 11);
+    assert_eq!(kept.merged, 11);
     assert!(kept.removed as usize >= before - 1, "{kept:?} of {before}");
     assert_eq!(bench.files("0000", "seg").len(), 1);
     assert!(bench.files("0000", "idx").is_empty());
     let store = bench.open();
     for id in &bench.ids[..11] {
-        // What was gathered goes on, in a lane again, and is gathered again.
+        // What was merged goes on, in a lane again, and is merged again.
         let claimed = store.claim(id).await.unwrap();
         assert_eq!((claimed.last, claimed.repaired), (Seq(40), None));
         let facts = settled(id, 40, 3);
@@ -194,29 +194,29 @@ async fn old_segments_go_once_nothing_in_them_counts() {
 async fn an_attempt_that_was_cut_short_changes_nothing() {
     let bench = Bench::new().await;
     // Before the new segment has its name.
-    let shelf = Shelf::new(Arc::new(Places::new(bench.dir.path().to_owned())));
-    let piece = Piece::new(&shelf, &RealDisk, AT_ONCE, None, SMALL);
-    places::create(&shelf.places().lane(COLD)).unwrap();
-    erasing::sweep(shelf.places()).unwrap();
-    let numbers = shelf.places().list_segments(0).unwrap();
+    let catalog = SegmentCatalog::new(Arc::new(StorePaths::new(bench.dir.path().to_owned())));
+    let piece = Piece::new(&catalog, &RealDisk, AT_ONCE, None, SMALL);
+    paths::create(&catalog.paths().lane(MERGED_LANE)).unwrap();
+    erasing::sweep(catalog.paths()).unwrap();
+    let numbers = catalog.paths().list_segments(0).unwrap();
     let sealed: Vec<_> = numbers[..numbers.len() - 1]
         .iter()
-        .map(|number| Place {
+        .map(|number| SegmentId {
             lane: 0,
             number: *number,
         })
         .collect();
-    assert!(piece.gather(&sealed).unwrap() > 0);
-    let gathered = bench.files("ffff", "seg");
-    let part = gathered[0].with_extension("part");
-    fs::rename(&gathered[0], &part).unwrap();
-    let index = gathered[0].with_extension("idx");
+    assert!(piece.merge(&sealed).unwrap() > 0);
+    let merged = bench.files("ffff", "seg");
+    let part = merged[0].with_extension("part");
+    fs::rename(&merged[0], &part).unwrap();
+    let index = merged[0].with_extension("idx");
     fs::remove_file(&index).unwrap();
     bench.expect().await;
     // After it has, before its index is written and the old ones are gone.
-    fs::rename(&part, &gathered[0]).unwrap();
+    fs::rename(&part, &merged[0]).unwrap();
     bench.expect().await;
-    fs::write(gathered[0].with_extension("part"), b"rest").unwrap();
+    fs::write(merged[0].with_extension("part"), b"rest").unwrap();
     FileStore::compact(bench.dir.path(), AT_ONCE).unwrap();
     assert!(bench.files("ffff", "part").is_empty());
     bench.expect().await;
@@ -250,16 +250,16 @@ async fn sessions_are_erased_when_their_time_has_come_and_nobody_has_them() {
     let bench = Bench::new().await;
     let store = bench.open();
     store.claim(&bench.ids[3]).await.unwrap();
-    let upkeep = Upkeep {
-        gather_after: None,
+    let maintenance = MaintenancePolicy {
+        merge_after: None,
         erase_after: Some(Duration::ZERO),
     };
-    let late = Upkeep {
+    let late = MaintenancePolicy {
         erase_after: Some(Duration::from_secs(1_000_000_000_000)),
-        ..upkeep
+        ..maintenance
     };
-    assert_eq!(bench.piece(late), Kept::default());
-    let kept = bench.piece(upkeep);
+    assert_eq!(bench.piece(late), MaintenanceReport::default());
+    let kept = bench.piece(maintenance);
     assert_eq!(kept.erased, 10);
     let heads = store.sessions(SessionFilter::ALL, None, 99).await.unwrap();
     let left: Vec<_> = heads.into_iter().map(|head| head.id).collect();

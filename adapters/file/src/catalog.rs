@@ -1,120 +1,118 @@
-//! The shelf: which segments there are, and what each tells of a session. All of it is a cache of
-//! what the files say; opening a store reads none of them.
+//! The segment catalog: the segments of the store and the sessions in each. It caches the content
+//! of files; opening a store reads none of them.
 
 mod changes;
-mod looks;
-mod own;
+mod reading;
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
 use windlass_core::{Seq, SessionId};
-use windlass_kit_log::Seat;
+use windlass_kit_log::lock;
 use windlass_ports::StoreError;
 
+use crate::catalog::reading::{collect, grew, list, list_entry, of_map, place_parts, stands};
 use crate::error;
-use crate::format::{Key, Place};
+use crate::format::{Key, SegmentId};
 use crate::index::{self, Entry, Index};
-use crate::map::{Added, Damage, Map, Stretch, UnitAt, slice};
-use crate::places::{self, COLD, Places};
+use crate::map::{Added, Damage, Extent, Map, UnitAt, slice};
+use crate::paths::{self, MERGED_LANE, StorePaths};
 use crate::scan::{Ending, Refused, scan};
-use crate::shelf::looks::{collect, grew, list, list_entry, of_map, place_parts, stands};
-use crate::shelf::own::Own;
 
-/// How often, and after which pause, what looks damaged is looked at again. Another process may
-/// be in the middle of a write; one write takes far less than these together.
+/// Attempts to read a segment that looks damaged, with a pause between them. Another process may be
+/// in the middle of a write.
 pub(crate) const LOOKS: u32 = 4;
 pub(crate) const PAUSE: Duration = Duration::from_millis(1);
 
-/// Which segments there are, and what is known of them.
+/// Caches the segments of all lanes.
 #[derive(Debug)]
-pub(crate) struct Shelf {
-    places: Arc<Places>,
+pub(crate) struct SegmentCatalog {
+    paths: Arc<StorePaths>,
     lanes: Mutex<BTreeMap<u16, Lane>>,
-    /// The segment that this store object appends to, as far as it is durable.
-    own: Mutex<Option<Arc<Mutex<Own>>>>,
+    /// The segment that this store object appends to, up to its durable end.
+    own: Mutex<Option<Map>>,
 }
 
 #[derive(Debug, Default)]
 struct Lane {
     segments: BTreeMap<u32, Segment>,
-    /// Whether this store object appends to it, so that nobody else changes it.
+    /// True if this store object writes the lane, so no other process changes it.
     ours: bool,
 }
 
 #[derive(Debug)]
 enum Segment {
-    /// It has an index, or will be given one when it is asked.
+    /// Sealed; its index is read or built on demand.
     Sealed,
-    /// It is sealed, and has no index that is of use.
+    /// Sealed, without a usable index.
     Mapped(Arc<Map>),
-    /// Its lane's last: another process may append to it.
+    /// Last segment of its lane, which another process may append to.
     Open(Box<Map>),
-    /// This store object appends to it.
+    /// The segment that this store object appends to.
     Own,
 }
 
-/// A part of a session's log.
+/// A part of a session's log in one segment.
 #[derive(Debug, Clone)]
-pub(crate) struct Part {
-    pub(crate) place: Place,
-    /// Which of the stretches in that segment.
+pub(crate) struct LogPart {
+    pub(crate) place: SegmentId,
+    /// Number of the extent in that segment.
     pub(crate) number: usize,
-    pub(crate) stretch: Stretch,
-    /// Whether another process may append to that segment.
+    pub(crate) extent: Extent,
+    /// True if another process may append to that segment.
     pub(crate) open: bool,
 }
 
-/// All that is known of a session.
+/// Parts of a session's log in all segments, and damage that may belong to it.
 #[derive(Debug, Default)]
-pub(crate) struct Standing {
-    pub(crate) parts: Vec<Part>,
-    /// Damage that may be the session's.
-    pub(crate) damages: Vec<(Place, Damage)>,
+pub(crate) struct SessionLayout {
+    pub(crate) parts: Vec<LogPart>,
+    /// Damage that may belong to the session.
+    pub(crate) damages: Vec<(SegmentId, Damage)>,
     /// Bytes of the session that were never acknowledged.
     pub(crate) torn_bytes: u64,
-    /// The lanes in which those are.
+    /// Lanes of those bytes.
     pub(crate) torn_in: Vec<u16>,
 }
 
-/// A session in a listing of a segment: its id, and a part of its log there.
-pub(crate) type Listed = (SessionId, Part);
+/// A session in the listing of a segment, with one part of its log.
+pub(crate) type Listed = (SessionId, LogPart);
 
-/// All that the segments tell of all sessions.
+/// All sessions and damage of all segments.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) parts: Vec<Listed>,
-    pub(crate) damages: Vec<(Place, Damage)>,
+    pub(crate) damages: Vec<(SegmentId, Damage)>,
 }
 
-impl Shelf {
-    pub(crate) fn new(places: Arc<Places>) -> Self {
+impl SegmentCatalog {
+    pub(crate) fn new(paths: Arc<StorePaths>) -> Self {
         Self {
-            places,
+            paths,
             lanes: Mutex::default(),
             own: Mutex::default(),
         }
     }
 
-    pub(crate) fn places(&self) -> &Places {
-        &self.places
+    pub(crate) fn paths(&self) -> &StorePaths {
+        &self.paths
     }
 
-    /// Notes that this store object appends to a segment from now on.
+    /// Records the segment that this store object now appends to.
     pub(crate) fn set_own(&self, map: Map) {
         let mut lanes = self.lanes();
         let lane = lanes.entry(map.place.lane).or_default();
         lane.ours = true;
         lane.segments.insert(map.place.number, Segment::Own);
-        *self.own() = Some(Arc::new(Mutex::new(Own::new(map))));
+        *self.own() = Some(map);
     }
 
-    /// Notes that a lane is this store object's, with the segments that it has and, where it goes on
-    /// with the last of these, what that holds.
+    /// Records a lane that this store object now writes: its segments, and the content of the last
+    /// one if the writer continues it.
     pub(crate) fn set_ours(&self, lane: u16, numbers: &[u32], own: Option<Map>) {
         let segments = numbers.iter().map(|number| (*number, Segment::Sealed));
         let mut view = Lane {
@@ -125,46 +123,38 @@ impl Shelf {
         if let Some(map) = &own {
             view.segments.insert(map.place.number, Segment::Own);
         }
-        *self.own() = own.map(|map| Arc::new(Mutex::new(Own::new(map))));
+        *self.own() = own;
         lanes.insert(lane, view);
     }
 
-    /// Notes that this store object's segment is sealed, and answers what it holds.
+    /// Records that the current segment is sealed, and returns its content.
     pub(crate) fn seal_own(&self) -> Option<Arc<Map>> {
-        // Whoever finds no segment at hand waits for the shelf, and finds it there.
+        // Whoever finds no segment at hand waits for the catalog, and finds it there.
         let mut lanes = self.lanes();
-        let own = self.own().take()?;
-        let map = match Arc::try_unwrap(own) {
-            Ok(own) => {
-                let own = own.into_inner().unwrap_or_else(PoisonError::into_inner);
-                own.into_map()
-            }
-            Err(own) => lock(&own).map().clone(),
-        };
-        let map = Arc::new(map);
+        let map = Arc::new(self.own().take()?);
         let lane = lanes.entry(map.place.lane).or_default();
         let sealed = Segment::Mapped(map.clone());
         lane.segments.insert(map.place.number, sealed);
         Some(map)
     }
 
-    /// Changes what is known of this store object's segment.
+    /// Changes the content of the current segment, if there is one.
     pub(crate) fn with_own<T>(&self, change: impl FnOnce(&mut Map) -> T) -> Option<T> {
-        let own = self.own().clone()?;
-        let mut own = lock(&own);
-        Some(change(own.map()))
+        self.own().as_mut().map(change)
     }
 
-    /// Notes a group that this store object has appended, from `start` to `end` of its segment.
-    pub(crate) fn add_to_own(&self, start: u64, end: u64, series: u8, units: Vec<(Seat, Added)>) {
-        let own = self.own().clone();
-        if let Some(own) = own {
-            lock(&own).add(start, end, series, units);
-        }
+    /// Adds a committed group at `start..end` to the current segment.
+    pub(crate) fn add_to_own(&self, start: u64, end: u64, series: u8, units: Vec<Added>) {
+        self.with_own(|map| {
+            map.group = start;
+            map.end = end;
+            map.series = series;
+            units.into_iter().for_each(|unit| map.add(unit));
+        });
     }
 
-    /// Notes that a sealed segment has an index now, or is to be looked at anew.
-    pub(crate) fn forget(&self, place: Place) {
+    /// Drops the cached content of a sealed segment.
+    pub(crate) fn forget(&self, place: SegmentId) {
         let mut lanes = self.lanes();
         let lane = lanes.get_mut(&place.lane);
         let segment = lane.and_then(|lane| lane.segments.get_mut(&place.number));
@@ -175,32 +165,32 @@ impl Shelf {
         }
     }
 
-    /// All that is known of a session.
-    pub(crate) fn standing(&self, session: &SessionId) -> Result<Standing, StoreError> {
+    /// Finds the parts of a session's log.
+    pub(crate) fn layout(&self, session: &SessionId) -> Result<SessionLayout, StoreError> {
         let key = Key::of(session);
-        let mut standing = Standing::default();
+        let mut layout = SessionLayout::default();
         // First the segment at hand: sealed meanwhile, it is found twice and not missed.
-        if let Some(own) = self.own().clone() {
-            collect(lock(&own).map(), key, false, &mut standing);
+        if let Some(map) = &*self.own() {
+            collect(map, key, false, &mut layout);
         }
         let mut lanes = self.lanes();
         self.refresh(&mut lanes)?;
         for (lane, view) in lanes.iter_mut() {
             let mut gone = Vec::new();
             for (number, segment) in &mut view.segments {
-                let place = Place {
+                let place = SegmentId {
                     lane: *lane,
                     number: *number,
                 };
                 let at = |refused| self.refused(place, refused);
                 match segment {
                     Segment::Own => {}
-                    Segment::Open(map) => collect(map, key, true, &mut standing),
-                    Segment::Mapped(map) => collect(map, key, false, &mut standing),
+                    Segment::Open(map) => collect(map, key, true, &mut layout),
+                    Segment::Mapped(map) => collect(map, key, false, &mut layout),
                     Segment::Sealed => match self.entry(place, key, segment).map_err(at)? {
                         Found::Gone => gone.push(*number),
-                        Found::Entry(entry) => place_parts(place, entry, &mut standing),
-                        Found::Map(map) => collect(&map, key, false, &mut standing),
+                        Found::Entry(entry) => place_parts(place, entry, &mut layout),
+                        Found::Map(map) => collect(&map, key, false, &mut layout),
                     },
                 }
             }
@@ -208,24 +198,22 @@ impl Shelf {
                 view.segments.remove(&number);
             }
         }
-        Ok(standing)
+        Ok(layout)
     }
 
-    /// The units of a part that hold positions behind `after`, until they hold `limit`, and the unit
-    /// before them.
+    /// Returns the units of a part behind position `after` until they hold `limit` facts, and the
+    /// unit before them.
     pub(crate) fn units(
         &self,
         key: Key,
-        part: &Part,
+        part: &LogPart,
         after: Seq,
         limit: usize,
     ) -> Result<(Option<UnitAt>, Vec<UnitAt>), StoreError> {
-        if let Some(own) = self.own().clone() {
-            let mut own = lock(&own);
-            let map = own.map();
-            if map.place == part.place {
-                return Ok(of_map(map, key, part.number, after, limit));
-            }
+        if let Some(map) = &*self.own()
+            && map.place == part.place
+        {
+            return Ok(of_map(map, key, part.number, after, limit));
         }
         let mut lanes = self.lanes();
         let lane = lanes.get_mut(&part.place.lane);
@@ -238,7 +226,7 @@ impl Shelf {
             Segment::Mapped(map) => return Ok(of_map(map, key, part.number, after, limit)),
             Segment::Sealed => {}
         }
-        let path = self.places.segment(part.place);
+        let path = self.paths.segment(part.place);
         let len = match std::fs::metadata(&path) {
             Ok(found) => found.len(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -246,7 +234,7 @@ impl Shelf {
             }
             Err(error) => return Err(error::reading(error, &path)),
         };
-        let units = Index::open(&self.places, part.place, len)
+        let units = Index::open(&self.paths, part.place, len)
             .and_then(|index| index.units(key, part.number));
         if let Ok(units) = units {
             return Ok(slice(&units, after, limit));
@@ -259,17 +247,17 @@ impl Shelf {
         }))
     }
 
-    /// All that the segments tell of all sessions.
+    /// Lists all sessions and damage.
     pub(crate) fn all(&self) -> Result<Listing, StoreError> {
         let mut all = Listing::default();
-        if let Some(own) = self.own().clone() {
-            list(lock(&own).map(), &mut all);
+        if let Some(map) = &*self.own() {
+            list(map, &mut all);
         }
         let mut lanes = self.lanes();
         self.refresh(&mut lanes)?;
         for (lane, view) in lanes.iter_mut() {
             for (number, segment) in &mut view.segments {
-                let place = Place {
+                let place = SegmentId {
                     lane: *lane,
                     number: *number,
                 };
@@ -278,10 +266,10 @@ impl Shelf {
                     Segment::Open(map) => list(map, &mut all),
                     Segment::Mapped(map) => list(map, &mut all),
                     Segment::Sealed => {
-                        let len = std::fs::metadata(self.places.segment(place));
+                        let len = std::fs::metadata(self.paths.segment(place));
                         let len = len.map_or(0, |found| found.len());
                         let entries =
-                            Index::open(&self.places, place, len).and_then(|index| index.all());
+                            Index::open(&self.paths, place, len).and_then(|index| index.all());
                         if let Ok(entries) = entries {
                             for (_, entry) in entries {
                                 list_entry(place, entry, &mut all.parts);
@@ -301,13 +289,14 @@ impl Shelf {
         Ok(all)
     }
 
-    /// The file of a segment.
-    pub(crate) fn path(&self, place: Place) -> PathBuf {
-        self.places.segment(place)
+    /// Path of a segment.
+    pub(crate) fn path(&self, place: SegmentId) -> PathBuf {
+        self.paths.segment(place)
     }
 
-    /// Makes a sealed segment's index anew, because it does not say what the segment says.
-    pub(crate) fn distrust(&self, place: Place) -> Result<bool, StoreError> {
+    /// Rebuilds the index of a sealed segment that contradicts it. Returns false if the segment has
+    /// none.
+    pub(crate) fn rebuild_index(&self, place: SegmentId) -> Result<bool, StoreError> {
         let mut lanes = self.lanes();
         let lane = lanes.get_mut(&place.lane);
         let segment = lane.and_then(|lane| lane.segments.get_mut(&place.number));
@@ -321,13 +310,13 @@ impl Shelf {
         }
     }
 
-    fn entry(&self, place: Place, key: Key, segment: &mut Segment) -> Result<Found, Refused> {
-        let len = match std::fs::metadata(self.places.segment(place)) {
+    fn entry(&self, place: SegmentId, key: Key, segment: &mut Segment) -> Result<Found, Refused> {
+        let len = match std::fs::metadata(self.paths.segment(place)) {
             Ok(found) => found.len(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Gone),
             Err(error) => return Err(error.into()),
         };
-        let found = Index::open(&self.places, place, len).and_then(|index| index.find(key));
+        let found = Index::open(&self.paths, place, len).and_then(|index| index.find(key));
         match found {
             Ok(entry) => Ok(Found::Entry(entry)),
             Err(index::Unusable) => Ok(match self.rebuild(place, segment)? {
@@ -337,9 +326,13 @@ impl Shelf {
         }
     }
 
-    /// Scans a sealed segment, and writes its index anew where it can.
-    fn rebuild(&self, place: Place, segment: &mut Segment) -> Result<Option<Arc<Map>>, Refused> {
-        let Some(file) = places::open_to_read(&self.places.segment(place))? else {
+    /// Scans a sealed segment and writes its index if possible.
+    fn rebuild(
+        &self,
+        place: SegmentId,
+        segment: &mut Segment,
+    ) -> Result<Option<Arc<Map>>, Refused> {
+        let Some(file) = paths::open_to_read(&self.paths.segment(place))? else {
             return Ok(None);
         };
         let mut map = Map::empty(place, 0);
@@ -347,28 +340,28 @@ impl Shelf {
         let map = Arc::new(map);
         *segment = Segment::Mapped(map.clone());
         // Without an index, as in a folder that cannot be written to, the map stays in memory.
-        if map.damages.is_empty() && index::write(&self.places, &map).is_ok() {
+        if map.damages.is_empty() && index::write(&self.paths, &map).is_ok() {
             *segment = Segment::Sealed;
         }
         Ok(Some(map))
     }
 
-    /// Finds out which segments came since, and what was appended to those of others.
+    /// Finds new segments, and new units of other processes.
     fn refresh(&self, lanes: &mut BTreeMap<u16, Lane>) -> Result<(), StoreError> {
-        let folder = self.places.lanes();
+        let folder = self.paths.lanes();
         let at = |error| error::reading(error, &folder);
-        for lane in self.places.list_lanes().map_err(at)? {
+        for lane in self.paths.list_lanes().map_err(at)? {
             let view = lanes.entry(lane).or_default();
             if view.ours {
                 continue;
             }
             let last = view.segments.keys().next_back().copied();
-            let next = Place {
+            let next = SegmentId {
                 lane,
                 number: last.map_or(0, |last| last.saturating_add(1)),
             };
-            if last.is_none() || self.places.segment(next).exists() {
-                let numbers = self.places.list_segments(lane).map_err(at)?;
+            if last.is_none() || self.paths.segment(next).exists() {
+                let numbers = self.paths.list_segments(lane).map_err(at)?;
                 // What was the last one may have been cut or gone on since.
                 view.segments.retain(|number, segment| {
                     numbers.contains(number) && !matches!(segment, Segment::Open(_))
@@ -377,25 +370,25 @@ impl Shelf {
                     view.segments.entry(number).or_insert(Segment::Sealed);
                 }
             }
-            if lane != COLD {
+            if lane != MERGED_LANE {
                 self.look(lane, view)?;
             }
         }
         Ok(())
     }
 
-    /// Looks at the last segment of another's lane.
+    /// Reads new units of the last segment of another process's lane.
     fn look(&self, lane: u16, view: &mut Lane) -> Result<(), StoreError> {
         let Some((number, segment)) = view.segments.iter_mut().next_back() else {
             return Ok(());
         };
-        let place = Place {
+        let place = SegmentId {
             lane,
             number: *number,
         };
-        let path = self.places.segment(place);
+        let path = self.paths.segment(place);
         let at = |refused| self.refused(place, refused);
-        let file = places::open_to_read(&path);
+        let file = paths::open_to_read(&path);
         let Some(file) = file.map_err(|error| error::reading(error, &path))? else {
             *segment = Segment::Open(Box::new(Map::empty(place, 0)));
             return Ok(());
@@ -422,8 +415,8 @@ impl Shelf {
         Ok(())
     }
 
-    fn refused(&self, place: Place, refused: Refused) -> StoreError {
-        let path = self.places.segment(place);
+    fn refused(&self, place: SegmentId, refused: Refused) -> StoreError {
+        let path = self.paths.segment(place);
         match refused {
             Refused::Io(error) => error::reading(error, &path),
             Refused::Newer(format) => error::newer(&path, format),
@@ -434,19 +427,15 @@ impl Shelf {
         lock(&self.lanes)
     }
 
-    fn own(&self) -> MutexGuard<'_, Option<Arc<Mutex<Own>>>> {
+    fn own(&self) -> MutexGuard<'_, Option<Map>> {
         lock(&self.own)
     }
 }
 
-/// What a sealed segment has of a session.
+/// Result of a lookup in a sealed segment.
 enum Found {
-    /// The segment is not there any more.
+    /// The segment was removed.
     Gone,
     Entry(Option<Entry>),
     Map(Arc<Map>),
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

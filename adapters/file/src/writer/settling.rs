@@ -1,4 +1,4 @@
-//! Settling a lane's last segment: what a writer may have left that died.
+//! Recovery of a lane's last segment after its writer died.
 
 use std::io;
 use std::path::Path;
@@ -11,11 +11,11 @@ use crate::format::{FIRST, segment_head};
 use crate::map::{Map, Torn};
 use crate::scan::{Ending, Refused, scan};
 
-/// Makes durable what a lane's last segment holds, and removes what it does not count. Answers
-/// nothing where the segment is damaged, and is left as it is.
+/// Makes the last segment of a lane durable and cuts off torn units. Returns `None` if the segment
+/// is damaged, and leaves it unchanged.
 ///
-/// The last group may be in the system's memory alone: its writer may have died before the sync, or
-/// the sync may have failed. Writing it again makes the next sync tell the truth about it.
+/// The last group may be only in the system's memory: its writer may have died before the sync, or
+/// the sync may have failed. Writing it again makes the next sync reliable.
 pub(crate) fn settle(
     file: &dyn LogFile,
     map: &mut Map,
@@ -38,7 +38,7 @@ pub(crate) fn settle(
     if let Some(torn) = &torn {
         tracing::warn!(
             path = %path.display(), bytes = torn.bytes, sessions = torn.parts.len(),
-            "the remains of appends that were never acknowledged were cut off"
+            "torn appends that were never acknowledged were cut off"
         );
         file.set_len(map.end).map_err(at)?;
     }

@@ -1,38 +1,36 @@
-//! What a lane's writer holds: the lane's lock, and the segment that is appended to.
+//! The lock of a lane and its current segment.
 
 use std::fs::File;
 use std::path::PathBuf;
 
 use crate::disk::{LogFile, write_all_at};
-use crate::format::Place;
-use crate::places::Identity;
+use crate::format::SegmentId;
+use crate::paths::Identity;
 
-/// What keeps other processes from a lane, as long as it stands at its path.
+/// The lock file of a lane. It excludes other processes while it is at its path.
 pub(super) struct Lock {
     pub(super) identity: Identity,
     pub(super) path: PathBuf,
     pub(super) _file: File,
 }
 
-/// The segment that is appended to.
+/// The segment to append to.
 pub(super) struct Segment {
-    pub(super) place: Place,
+    pub(super) place: SegmentId,
     pub(super) path: PathBuf,
     pub(super) identity: Identity,
     pub(super) file: Box<dyn LogFile>,
-    /// Where what is durable ends.
+    /// End of the durable bytes.
     pub(super) end: u64,
-    /// Where the prepared room ends; everything from `end` to here is zeros.
+    /// End of the prepared room; the bytes from `end` to here are zeros.
     pub(super) room_end: u64,
-    /// Whether nobody knows what stands behind `end`.
+    /// True if the bytes behind `end` are unknown.
     pub(super) unsettled: bool,
 }
 
 impl Segment {
-    /// Fills the file with zeros some way ahead, so that the syncs of the next appends find blocks
-    /// that are allocated and need no change of the file's metadata. Answers whether it could.
-    ///
-    /// It is a matter of speed alone: when it fails, as on a full disk, the log goes on without.
+    /// Writes zeros ahead, so that the next syncs need no change of the file's metadata. Returns
+    /// false if it fails, for example on a full disk; the log continues without room.
     pub(super) fn prepare(&mut self, end: u64, ahead: u64, most: u64) -> bool {
         let room_end = ((end / 4096 + 1) * 4096 + ahead).min(most.max(end));
         let zeros = vec![0; usize::try_from(room_end - end).unwrap_or_default()];

@@ -1,15 +1,15 @@
-//! The beat: one look for all who follow logs at whether another process has written anything. Each of
-//! them looking for itself would be a read of the disk for each, ten times a second.
+//! The tail poller: checks once for all tails if another process has written, instead of once per
+//! tail.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use windlass_kit_log::Wake;
+use windlass_kit_log::{Wake, lock};
 
 use crate::reader::Reader;
 
-/// Looks while somebody follows a log.
-pub(crate) struct Beat {
+/// Polls while a tail is open.
+pub(crate) struct TailPoller {
     reader: Arc<Reader>,
     wake: Wake,
     every: Duration,
@@ -22,10 +22,10 @@ struct State {
     looking: bool,
 }
 
-/// One who follows a log, until it is dropped.
-pub(crate) struct Following(Arc<Beat>);
+/// An open tail. Dropping it ends it.
+pub(crate) struct Following(Arc<TailPoller>);
 
-impl Beat {
+impl TailPoller {
     pub(crate) fn new(reader: Arc<Reader>, wake: Wake, every: Duration) -> Arc<Self> {
         Arc::new(Self {
             reader,
@@ -35,24 +35,24 @@ impl Beat {
         })
     }
 
-    /// Has whoever follows a log woken for as long as the answer is kept.
+    /// Keeps polling until the returned value is dropped.
     pub(crate) fn follow(self: &Arc<Self>) -> Following {
         let mut state = self.state();
         state.followers += 1;
         if !state.looking {
             state.looking = true;
-            tokio::spawn(self.clone().looks());
+            tokio::spawn(self.clone().reading());
         }
         Following(self.clone())
     }
 
-    async fn looks(self: Arc<Self>) {
+    async fn reading(self: Arc<Self>) {
         // Whoever began to follow has looked, or will: the first look only tells later ones apart.
         // What came before it is told, for it may have come after theirs.
         let mut before = None;
         loop {
             let reader = self.reader.clone();
-            let looked = tokio::task::spawn_blocking(move || reader.signs()).await;
+            let looked = tokio::task::spawn_blocking(move || reader.fingerprint()).await;
             // What cannot be read is for those who follow to say.
             let now = looked.ok().and_then(Result::ok);
             if now.is_none() || now != before {
@@ -73,7 +73,7 @@ impl Beat {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 
@@ -133,12 +133,12 @@ mod tests {
             .unwrap();
         let told = following.remove(7).await.unwrap();
         assert_eq!(told.unwrap(), Seq(2));
-        assert!(here.beat().state().looking);
+        assert!(here.tail_poller().state().looking);
         for follows in following {
             follows.abort();
             let _ = follows.await;
         }
-        while here.beat().state().looking {
+        while here.tail_poller().state().looking {
             tokio::task::yield_now().await;
         }
     }

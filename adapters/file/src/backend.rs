@@ -1,4 +1,4 @@
-//! The medium of the pipeline: admits sessions by their locks, and keeps groups of units in a lane.
+//! The backend of the pipeline: claims sessions by their locks and commits groups with a writer.
 
 use std::collections::HashMap;
 use std::io;
@@ -6,60 +6,57 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::SessionId;
-use windlass_kit_log::{End, Medium, Seat, Sessions, Unit};
+use windlass_kit_log::{AppendRequest, CommitBackend, LogEnd, Sessions};
 use windlass_ports::{Repair, StoreError};
 
+use crate::catalog::{SegmentCatalog, SessionLayout};
 use crate::disk::Disk;
 use crate::erasing::{self, Search};
 use crate::error;
-use crate::format::{Key, Place};
-use crate::keeper::Keeper;
-use crate::lane::{self, Appended, Writer};
+use crate::format::{Key, SegmentId};
 use crate::locks::Locks;
 use crate::log::Log;
+use crate::maintainer::Maintainer;
+use crate::maintenance::MaintenancePolicy;
 use crate::map::Map;
-use crate::places::{self, Places};
-use crate::shelf::{Shelf, Standing};
-use crate::upkeep::Upkeep;
+use crate::paths::{self, StorePaths};
+use crate::writer::{self, KeyedRequest, Writer};
 
-/// How often a session is looked at anew because an index did not say what its segment says.
+/// Attempts to read a session whose index contradicts its segment.
 const TRIES: u32 = 8;
 
-/// The medium of a file store.
-pub(crate) struct FileMedium {
+/// Commits appends to the segments of one lane.
+pub(crate) struct FileBackend {
     // Fields are dropped in this order: what was written is settled before others may write.
-    keeper: Keeper,
+    maintainer: Maintainer,
     writer: Option<Writer>,
     locks: Locks,
-    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) catalog: Arc<SegmentCatalog>,
     disk: Arc<dyn Disk>,
-    admitted: Sessions<Key>,
-    /// The keys of the admitted sessions, by seat.
-    keys: Vec<Key>,
-    /// Sessions that were let go while nobody knew what the disk holds of them.
+    claimed: Sessions<Key>,
+    /// Sessions that were released while the state of their last group on disk is unknown.
     unsettled: Vec<Key>,
     /// Bytes that were cut off, by session.
     cut: HashMap<Key, u64>,
-    /// The number of erasures that all that is known comes after.
+    /// Number of erasures that the cached state includes.
     erasures: u64,
     segment_bytes: u64,
 }
 
-impl FileMedium {
+impl FileBackend {
     pub(crate) fn new(
-        shelf: Arc<Shelf>,
+        catalog: Arc<SegmentCatalog>,
         disk: Arc<dyn Disk>,
         segment_bytes: u64,
-        upkeep: Upkeep,
+        maintenance: MaintenancePolicy,
     ) -> Self {
         Self {
-            keeper: Keeper::new(upkeep),
+            maintainer: Maintainer::new(maintenance),
             writer: None,
             locks: Locks::default(),
-            shelf,
+            catalog,
             disk,
-            admitted: Sessions::default(),
-            keys: Vec::new(),
+            claimed: Sessions::default(),
             unsettled: Vec::new(),
             cut: HashMap::new(),
             erasures: 0,
@@ -67,22 +64,22 @@ impl FileMedium {
         }
     }
 
-    /// The lane's writer, which the first that is admitted takes.
+    /// Returns the writer of this process. The first claim takes a lane for it.
     pub(crate) fn writer(&mut self) -> Result<&mut Writer, StoreError> {
         if self.writer.is_none() {
-            self.erasures = erasing::count(self.shelf.places());
+            self.erasures = erasing::count(self.catalog.paths());
             let (writer, torn) =
-                Writer::take(self.shelf.clone(), self.disk.clone(), self.segment_bytes)?;
+                Writer::take(self.catalog.clone(), self.disk.clone(), self.segment_bytes)?;
             for (key, bytes) in torn.into_iter().flat_map(|torn| torn.parts) {
                 *self.cut.entry(key).or_default() += bytes;
             }
             self.writer = Some(writer);
         }
         let writer = self.writer.as_mut();
-        writer.ok_or_else(|| error::crowded(self.shelf.places().root()))
+        writer.ok_or_else(|| error::crowded(self.catalog.paths().root()))
     }
 
-    /// Takes back what failed, and gives the locks back that waited for that.
+    /// Rolls back a failed group, then releases the locks that waited for that.
     fn settle(&mut self) -> Result<(), StoreError> {
         if let Some(writer) = self.writer.as_mut() {
             writer.settle()?;
@@ -93,97 +90,93 @@ impl FileMedium {
         Ok(())
     }
 
-    /// Admits a session whose lock is held.
-    fn find(
-        &mut self,
-        session: &SessionId,
-        key: Key,
-        seat: Seat,
-    ) -> Result<(End, u64), StoreError> {
-        let shelf = self.shelf.clone();
+    /// Finds the end of a session's log and the number of bytes cut off it. The caller holds its
+    /// lock.
+    fn find(&mut self, session: &SessionId, key: Key) -> Result<(LogEnd, u64), StoreError> {
+        let catalog = self.catalog.clone();
         self.writer()?;
         self.settle()?;
         self.notice_erasures()?;
-        if erasing::is_begun(shelf.places(), session) {
+        if erasing::is_begun(catalog.paths(), session) {
             self.finish_erasing(session, key, Search::Whole)?;
         }
         let log = Log {
-            shelf: &shelf,
+            catalog: &catalog,
             session,
         };
         let mut end = None;
         for _ in 0..TRIES {
-            let standing = shelf.standing(session)?;
-            if self.settle_others(session, &standing)? {
+            let layout = catalog.layout(session)?;
+            if self.settle_others(session, &layout)? {
                 continue;
             }
-            let (_, _, last) = log.follow(&standing)?;
+            let (_, _, last) = log.follow(&layout)?;
             if let Some(part) = last
                 && !log.is_latest(part)?
-                && shelf.distrust(part.place)?
+                && catalog.rebuild_index(part.place)?
             {
                 continue;
             }
-            end = Some(log.end(&standing)?);
+            end = Some(log.end(&layout)?);
             break;
         }
-        let end = end.ok_or_else(|| error::restless(session))?;
-        let end = end.unwrap_or_else(|| End::none(session));
+        let end = end.ok_or_else(|| error::unstable(session))?;
+        let end = end.unwrap_or_else(|| LogEnd::empty(session));
         let cut = self.cut.remove(&key).unwrap_or_default();
-        self.writer()?.note(seat, key, &end);
+        self.writer()?.note(key, &end);
         Ok((end, cut))
     }
 
-    /// Settles what stands in the lanes of others and may not be durable, or is torn. Answers whether
-    /// anything is to be looked at anew.
+    /// Makes the last segments of other lanes durable, and cuts off torn groups. Returns true if
+    /// the session must be read again.
     ///
-    /// The session's lock is held, so whoever wrote it has let it go or is dead. One that lives
-    /// syncs before it lets go.
+    /// The session's lock is held, so its previous writer has released it or is dead. A live writer
+    /// syncs before it releases.
     fn settle_others(
         &mut self,
         session: &SessionId,
-        standing: &Standing,
+        layout: &SessionLayout,
     ) -> Result<bool, StoreError> {
         let key = Key::of(session);
-        let mut lanes = standing.torn_in.clone();
-        let open = standing.parts.iter().filter(|part| part.open);
+        let mut lanes = layout.torn_in.clone();
+        let open = layout.parts.iter().filter(|part| part.open);
         lanes.extend(open.map(|part| part.place.lane));
         lanes.sort_unstable();
         lanes.dedup();
         let mut changed = false;
         for lane in lanes {
-            let places = self.shelf.places();
-            let folder = places.lane(lane);
+            let paths = self.catalog.paths();
+            let folder = paths.lane(lane);
             let at = |error| error::from_io(error, "claiming in", &folder);
-            let locked = places.lock_lane(lane).map_err(at)?;
-            let numbers = places.list_segments(lane).map_err(at)?;
+            let locked = paths.lock_lane(lane).map_err(at)?;
+            let numbers = paths.list_segments(lane).map_err(at)?;
             let Some(number) = numbers.last().copied() else {
                 continue;
             };
-            let place = Place { lane, number };
-            let path = places.segment(place);
-            let file = places::open_to_write(&path, false).map_err(at)?;
+            let place = SegmentId { lane, number };
+            let path = paths.segment(place);
+            let file = paths::open_to_write(&path, false).map_err(at)?;
             let file = self.disk.take(file, &path);
             if locked.is_none() {
                 file.sync().map_err(at)?;
                 continue;
             }
             let mut map = Map::empty(place, 0);
-            let settled = lane::settle(&*file, &mut map, &path)?;
+            let settled = writer::settle(&*file, &mut map, &path)?;
             for (of, bytes) in settled.flatten().into_iter().flat_map(|torn| torn.parts) {
                 *self.cut.entry(of).or_default() += bytes;
                 changed |= of == key;
             }
-            self.shelf.forget_lane_of_others(lane);
+            self.catalog.forget_lane_of_others(lane);
         }
         Ok(changed)
     }
 
-    /// Looks anew at all that is known, if a session was erased by another process.
+    /// Drops cached state if another process erased a session.
     fn notice_erasures(&mut self) -> Result<(), StoreError> {
-        let erasures = erasing::count(self.shelf.places());
+        let erasures = erasing::count(self.catalog.paths());
         if erasures != self.erasures {
-            self.shelf.forget_all()?;
+            self.catalog.forget_all()?;
             self.erasures = erasures;
         }
         Ok(())
@@ -200,11 +193,11 @@ impl FileMedium {
             writer.finish_indexing();
         }
         let one = std::slice::from_ref(session);
-        let done = erasing::finish(self.shelf.places(), &*self.disk, one, search);
-        self.shelf.forget_all()?;
-        self.shelf.with_own(|map| map.tracks.remove(&key));
+        let done = erasing::finish(self.catalog.paths(), &*self.disk, one, search);
+        self.catalog.forget_all()?;
+        self.catalog.with_own(|map| map.tracks.remove(&key));
         done?;
-        let erasures = erasing::count(self.shelf.places());
+        let erasures = erasing::count(self.catalog.paths());
         // Another's erasure meanwhile is noticed by the next look.
         if erasures == self.erasures + 1 {
             self.erasures = erasures;
@@ -212,7 +205,7 @@ impl FileMedium {
         Ok(())
     }
 
-    /// The writer of one lane and no other.
+    /// Returns a writer of the given lane.
     pub(crate) fn writer_of(&mut self, lane: u16) -> Result<&mut Writer, StoreError> {
         if self
             .writer
@@ -222,18 +215,18 @@ impl FileMedium {
         {
             let lane = writer.lane();
             drop(writer);
-            self.shelf.give_up(lane);
+            self.catalog.give_up(lane);
         }
         if self.writer.is_none() {
-            let (shelf, disk) = (self.shelf.clone(), self.disk.clone());
-            let taken = Writer::take_lane(shelf, disk, lane, self.segment_bytes)?;
+            let (catalog, disk) = (self.catalog.clone(), self.disk.clone());
+            let taken = Writer::take_lane(catalog, disk, lane, self.segment_bytes)?;
             self.writer = taken.map(|(writer, _)| writer);
         }
         let writer = self.writer.as_mut();
-        writer.ok_or_else(|| error::busy_lane(&self.shelf.places().lane(lane)))
+        writer.ok_or_else(|| error::busy_lane(&self.catalog.paths().lane(lane)))
     }
 
-    /// Takes a session's lock, and waits a little for it.
+    /// Takes a session's lock, waiting up to [`PATIENCE`](crate::locks::PATIENCE).
     pub(crate) fn lock(&mut self, session: &SessionId, key: Key) -> Result<(), StoreError> {
         self.lock_by(session, key, Locks::take)
     }
@@ -242,35 +235,31 @@ impl FileMedium {
         &mut self,
         session: &SessionId,
         key: Key,
-        take: fn(&mut Locks, &Places, Key) -> io::Result<bool>,
+        take: fn(&mut Locks, &StorePaths, Key) -> io::Result<bool>,
     ) -> Result<(), StoreError> {
-        let places = self.shelf.places();
+        let paths = self.catalog.paths();
         let at = |error| {
             let doing = format!("claiming session {session} in");
-            error::from_io(error, &doing, places.root())
+            error::from_io(error, &doing, paths.root())
         };
-        places.create().map_err(at)?;
-        match take(&mut self.locks, places, key).map_err(at)? {
+        paths.create().map_err(at)?;
+        match take(&mut self.locks, paths, key).map_err(at)? {
             true => Ok(()),
-            false => Err(error::locked(session, places.root())),
+            false => Err(error::locked(session, paths.root())),
         }
     }
 }
 
-impl Medium for FileMedium {
-    fn admit(
-        &mut self,
-        session: &SessionId,
-        seat: Seat,
-    ) -> Result<(End, Option<Repair>), StoreError> {
+impl CommitBackend for FileBackend {
+    fn claim(&mut self, session: &SessionId) -> Result<(LogEnd, Option<Repair>), StoreError> {
         let key = Key::of(session);
         self.check_there()?;
-        let held = self.admitted.remove(session).is_some();
+        let held = self.claimed.remove(session).is_some();
         if !held {
             // Whoever asks waits for a lock that another holds; here all appends would.
             self.lock_by(session, key, Locks::try_take)?;
         }
-        let (end, cut) = match self.find(session, key, seat) {
+        let (end, cut) = match self.find(session, key) {
             Ok(found) => found,
             Err(error) => {
                 self.give_back(key);
@@ -281,34 +270,30 @@ impl Medium for FileMedium {
             kept: end.last,
             cut_bytes: cut,
         });
-        self.admitted.insert(session.clone(), key);
-        if self.keys.len() <= seat.index() {
-            self.keys.resize(seat.index() + 1, key);
-        }
-        if let Some(at) = self.keys.get_mut(seat.index()) {
-            *at = key;
-        }
+        self.claimed.insert(session.clone(), key);
         Ok((end, repaired))
     }
 
-    fn let_go(&mut self, session: &SessionId) {
-        if let Some(key) = self.admitted.remove(session) {
+    fn release(&mut self, session: &SessionId) {
+        if let Some(key) = self.claimed.remove(session) {
+            if let Some(writer) = &mut self.writer {
+                writer.forget(key);
+            }
             self.give_back(key);
         }
     }
 
-    fn keep(&mut self, units: &[Box<Unit>]) -> Result<(), StoreError> {
+    fn commit(&mut self, requests: &[AppendRequest]) -> Result<(), StoreError> {
         self.settle()?;
-        let mut appended = Vec::with_capacity(units.len());
-        for unit in units {
-            let Some(&key) = self.keys.get(unit.seat.index()) else {
-                return Err(error::gone(&unit.batch.session));
+        let mut appended = Vec::with_capacity(requests.len());
+        for request in requests {
+            let Some(&key) = self.claimed.get(&request.batch.session) else {
+                return Err(error::gone(&request.batch.session));
             };
-            let seat = unit.seat;
-            appended.push(Appended { seat, key, unit });
+            appended.push(KeyedRequest { key, request });
         }
         let Some(writer) = self.writer.as_mut() else {
-            return Err(error::crowded(self.shelf.places().root()));
+            return Err(error::crowded(self.catalog.paths().root()));
         };
         writer.append(&appended)
     }
@@ -317,17 +302,17 @@ impl Medium for FileMedium {
         self.check_there()?;
         self.settle()?;
         let key = Key::of(session);
-        let search = erasing::begin(self.shelf.places(), session)?;
+        let search = erasing::begin(self.catalog.paths(), session)?;
         self.finish_erasing(session, key, search)?;
-        self.let_go(session);
+        self.release(session);
         Ok(())
     }
 
-    fn is_over(&self) -> bool {
+    fn has_failed(&self) -> bool {
         self.writer.as_ref().is_some_and(Writer::is_gone)
     }
 
-    fn rest(&mut self) -> Result<Option<Duration>, StoreError> {
+    fn maintain(&mut self) -> Result<Option<Duration>, StoreError> {
         if let Some(writer) = &mut self.writer {
             writer.check_lately_there()?;
         }
@@ -335,21 +320,21 @@ impl Medium for FileMedium {
         let Some(writer) = &self.writer else {
             return Ok(None);
         };
-        let (shelf, disk) = (self.shelf.clone(), self.disk.clone());
+        let (catalog, disk) = (self.catalog.clone(), self.disk.clone());
         let next = self
-            .keeper
-            .keep(shelf, disk, writer.lane(), self.segment_bytes);
+            .maintainer
+            .keep(catalog, disk, writer.lane(), self.segment_bytes);
         Ok(next)
     }
 }
 
-impl FileMedium {
-    /// Checks that what is written to stands where it is looked for.
+impl FileBackend {
+    /// Checks that the files of the writer are still at their paths.
     fn check_there(&mut self) -> Result<(), StoreError> {
         self.writer.as_mut().map_or(Ok(()), Writer::check_there)
     }
 
-    /// Gives a session's lock back, as soon as what the disk holds of it is known.
+    /// Releases a session's lock once the state of its last group on disk is known.
     fn give_back(&mut self, key: Key) {
         let settled = self.settle();
         if settled.is_err() && self.writer.as_ref().is_some_and(Writer::is_unsettled) {

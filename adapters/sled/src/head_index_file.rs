@@ -1,11 +1,10 @@
-//! The witness: a file beside the database that says where each session's log ends.
+//! The head index file, named `witness`: a durable record of the end of each session's log.
 //!
-//! It is a header and entries of one size. An entry says that a session's log reached a position
-//! with a link. Entries are written only for appends whose database sync is done, so whatever
-//! part of them a crash leaves is true, and the database is never behind it. The entries that the
-//! header counts (the base) were synced before the file took its name, so they must all be whole;
-//! those after it are appended without a sync of their own (one follows within a second), so the
-//! damaged among them are passed over.
+//! It has a header and entries of one size. An entry records that a log reached a position with a
+//! link. It is written after the database was synced, so each entry that a crash leaves is true,
+//! and the database is never behind it. The entries counted in the header were synced before the
+//! file was renamed and must be whole. Later entries are synced within a second, so damaged ones
+//! among them are skipped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -23,31 +22,31 @@ use crate::statement::{ENTRY, Statement, StoreId, decode, encode};
 const MAGIC: &[u8; 16] = b"windlass-sled-1\n";
 const HEADER: usize = 16 + 16 + 8 + 4;
 
-/// The witness is synced when it was written to so long ago.
+/// Longest delay between a write and its sync.
 const SYNC_AFTER: Duration = Duration::from_secs(1);
 
-/// The file is written anew when it has this many entries more than sessions, and twice as many.
+/// The file is rewritten if it has twice as many entries as sessions, and this many more.
 const SLACK: u64 = 16 * 1024;
 
-/// So many sessions are held against the witness when the store is opened; the others when they
-/// are first touched.
+/// Sessions to check against the database when the store is opened. Others are checked on first
+/// use.
 const LATEST: usize = 1_024;
 
-/// A witness as it was read.
+/// Content of a head index file.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) id: StoreId,
-    /// The last statement on each session.
+    /// Last entry of each session.
     pub(crate) heads: BTreeMap<SessionId, (Seq, Link)>,
-    /// The sessions spoken of last, up to [`LATEST`].
+    /// Sessions of the last entries, up to [`LATEST`].
     pub(crate) latest: BTreeSet<SessionId>,
     bytes: u64,
     passed_over: u64,
 }
 
-/// The witness of an open store.
+/// Head index file of an open store.
 #[derive(Debug)]
-pub(crate) struct Witness {
+pub(crate) struct HeadIndexFile {
     folder: Folder,
     id: StoreId,
     file: File,
@@ -56,7 +55,7 @@ pub(crate) struct Witness {
 }
 
 impl Loaded {
-    /// Reads the witness of a folder; `None` when it has none.
+    /// Reads the file of a folder; returns `None` if there is none.
     pub(crate) fn read(folder: &Folder) -> Result<Option<Self>, StoreError> {
         let path = folder.witness();
         let bytes = match fs::read(&path) {
@@ -68,7 +67,7 @@ impl Loaded {
             let what = format!(
                 "its witness {} is damaged, so nobody can say whether the database is whole; \
                  restore the witness from a backup, or, if you know the database to be whole, \
-                 rebuild it with the library's `SledStore::rebuild_witness`, which checks every \
+                 rebuild it with the library's `SledStore::rebuild_head_index`, which checks every \
                  log first and which no command does",
                 path.display()
             );
@@ -129,8 +128,8 @@ impl Loaded {
     }
 }
 
-impl Witness {
-    /// Goes on with a witness that was read.
+impl HeadIndexFile {
+    /// Opens a file that was read, to append to it.
     pub(crate) fn resume(folder: &Folder, loaded: &Loaded) -> Result<Self, StoreError> {
         if loaded.passed_over > 0 {
             tracing::warn!(
@@ -158,7 +157,7 @@ impl Witness {
         })
     }
 
-    /// Writes a witness in one piece, in place of any before it.
+    /// Writes a new file and replaces the old one atomically.
     pub(crate) fn create(
         folder: &Folder,
         id: StoreId,
@@ -188,7 +187,7 @@ impl Witness {
         })
     }
 
-    /// Puts statements at the end. A failure in the middle leaves no trace: the next goes over it.
+    /// Appends entries. The next call overwrites a partial write.
     pub(crate) fn state(&mut self, statements: &[Statement]) -> Result<(), StoreError> {
         let mut entries = Vec::with_capacity(statements.len() * ENTRY);
         for statement in statements {
@@ -201,30 +200,30 @@ impl Witness {
         Ok(())
     }
 
-    /// Checks that it stands where it is looked for.
+    /// Checks that the file is still at its path.
     pub(crate) fn check_there(&self) -> Result<(), StoreError> {
         check_there(&self.file, &self.folder.witness())
     }
 
-    /// Whether it has grown so much that it is time to write it anew.
+    /// Returns true if the file should be rewritten.
     pub(crate) fn overgrown(&self, sessions: usize) -> bool {
         let entries = self.bytes / ENTRY as u64;
         let sessions = sessions as u64;
         entries > sessions + SLACK && entries > 2 * sessions
     }
 
-    /// Its own number of the store.
+    /// Store id in the file.
     pub(crate) fn id(&self) -> StoreId {
         self.id
     }
 
-    /// How long until it wants a sync; `None` when it wants none.
+    /// Delay until the next sync; `None` if no sync is needed.
     pub(crate) fn due(&self) -> Option<Duration> {
         self.written
             .map(|since| SYNC_AFTER.saturating_sub(since.elapsed()))
     }
 
-    /// Syncs what was written.
+    /// Syncs the entries written so far.
     pub(crate) fn sync(&mut self) -> Result<(), StoreError> {
         let synced = self.file.sync_data();
         synced.map_err(|error| io_error("syncing the witness", &self.folder.witness(), error))?;
@@ -274,7 +273,7 @@ mod tests {
 
     fn bytes_of(base: &[Statement], rest: &[Statement]) -> Vec<u8> {
         let (_place, folder) = folder();
-        let mut witness = Witness::create(&folder, ID, base.iter().cloned()).unwrap();
+        let mut witness = HeadIndexFile::create(&folder, ID, base.iter().cloned()).unwrap();
         witness.state(rest).unwrap();
         witness.sync().unwrap();
         fs::read(folder.witness()).unwrap()
@@ -339,7 +338,7 @@ mod tests {
     #[test]
     fn it_is_written_anew_when_it_has_grown_and_says_the_same() {
         let (_place, folder) = folder();
-        let mut witness = Witness::create(&folder, ID, std::iter::empty()).unwrap();
+        let mut witness = HeadIndexFile::create(&folder, ID, std::iter::empty()).unwrap();
         let many: Vec<_> = (1..=SLACK + 20).map(|seq| statement("a", seq)).collect();
         witness.state(&many[..20]).unwrap();
         assert!(!witness.overgrown(1));
@@ -347,14 +346,18 @@ mod tests {
         assert!(witness.overgrown(1));
         let before = Loaded::read(&folder).unwrap().unwrap();
         let last = many[many.len() - 1..].iter().cloned();
-        assert!(!Witness::create(&folder, ID, last).unwrap().overgrown(1));
+        assert!(
+            !HeadIndexFile::create(&folder, ID, last)
+                .unwrap()
+                .overgrown(1)
+        );
         assert_eq!(Loaded::read(&folder).unwrap().unwrap().heads, before.heads);
     }
 
     #[test]
     fn a_failed_statement_leaves_no_trace() {
         let (_place, folder) = folder();
-        let mut witness = Witness::create(&folder, ID, std::iter::empty()).unwrap();
+        let mut witness = HeadIndexFile::create(&folder, ID, std::iter::empty()).unwrap();
         witness
             .file
             .write_all_at(&[1; ENTRY / 2], witness.bytes)

@@ -1,8 +1,7 @@
-//! Where each session's log ends: what the witness says, held against the database once a
-//! session, and from then on what was acknowledged.
+//! The head index: the end of each session's log. It starts from the head index file, is checked
+//! against the database once per session, and then follows acknowledged appends.
 //!
-//! Readers go by this and not by the database, which already shows appends that are not yet
-//! synced.
+//! Readers use it instead of the database, which already shows appends that are not durable.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -13,53 +12,49 @@ use windlass_core::{Seq, SessionId};
 use windlass_ports::{Link, StoreError, Summary};
 
 use crate::error::{Fault, corrupt, fault};
-use crate::record::{Format, OLD_GENESIS};
 use crate::scan;
 use crate::statement::Statement;
 
-/// Where a log ends.
+/// End of a session's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) seq: Seq,
-    /// The link in the record there.
+    /// Link in the record of that position.
     pub(crate) link: Link,
-    /// The version of that record, once it was seen.
-    pub(crate) format: Format,
-    /// The log in short, where it is known.
+    /// Summary of the log, if it is known.
     pub(crate) summary: Option<Summary>,
     pub(crate) seen: Seen,
 }
 
 impl Head {
-    /// The head of a session that does not exist.
-    fn none() -> Self {
+    /// Creates the head of a session without a log.
+    fn none(session: &SessionId) -> Self {
         Self {
             seq: Seq::ZERO,
-            link: OLD_GENESIS,
-            format: Format::Old,
+            link: Link::genesis(session),
             summary: None,
             seen: Seen::Whole,
         }
     }
 }
 
-/// What was seen of a log's end in the database.
+/// Result of the check against the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Seen {
-    /// Nothing yet: the head is what the witness says.
+    /// Not checked: the head is from the head index file.
     Not,
-    /// It ends with a whole append.
+    /// The log ends with a whole append.
     Whole,
-    /// A half append lies behind it.
+    /// Half an append follows.
     Torn { bytes: u64 },
 }
 
-/// The heads of all sessions.
+/// Heads of all sessions.
 #[derive(Debug, Default)]
-pub(crate) struct Heads(BTreeMap<SessionId, Head>);
+pub(crate) struct HeadIndex(BTreeMap<SessionId, Head>);
 
-impl Heads {
-    /// The heads as the witness has them.
+impl HeadIndex {
+    /// Creates the index from the head index file.
     pub(crate) fn witnessed(heads: BTreeMap<SessionId, (Seq, Link)>) -> Self {
         let unseen = |(session, (seq, link))| {
             (
@@ -67,19 +62,19 @@ impl Heads {
                 Head {
                     seq,
                     link,
+                    summary: None,
                     seen: Seen::Not,
-                    ..Head::none()
                 },
             )
         };
         Self(heads.into_iter().map(unseen).collect())
     }
 
-    /// Where a session's log ends; at 0 when there is no such session.
+    /// Returns the head of a session, at position 0 if it has no log.
     ///
-    /// The first time, the database is held against the witness: it may be ahead, by appends that
-    /// were synced and not yet witnessed when the process ended, but not behind, and it must have
-    /// the same link at the witnessed position.
+    /// The first call checks the head index file against the database. The database may be ahead by
+    /// appends that were synced but not recorded, never behind, and it must have the same link at
+    /// the recorded position.
     pub(crate) fn admit(
         &mut self,
         db: &Db,
@@ -90,12 +85,13 @@ impl Heads {
         if let Some(head) = witnessed.filter(|head| head.seen != Seen::Not) {
             return Ok(head.clone());
         }
-        let (seq, link) = witnessed.map_or((Seq::ZERO, OLD_GENESIS), |head| (head.seq, head.link));
+        let genesis = Link::genesis(session);
+        let (seq, link) = witnessed.map_or((Seq::ZERO, genesis), |head| (head.seq, head.link));
         let tail =
             scan::tail(db, session).map_err(|found| fault(dir, session, Seq::ZERO, found))?;
         let Some(tail) = tail else {
             if seq == Seq::ZERO {
-                return Ok(Head::none());
+                return Ok(Head::none(session));
             }
             let what = format!("the witness knows {seq} positions and the database has none");
             return Err(corrupt(dir, session, Seq::ZERO, &what));
@@ -116,11 +112,9 @@ impl Heads {
             0 => Seen::Whole,
             bytes => Seen::Torn { bytes },
         };
-        let header = tail.header;
         let head = Head {
             seq: tail.seq,
-            link: header.map_or(OLD_GENESIS, |header| header.link),
-            format: header.map_or(Format::Old, |header| header.format),
+            link: tail.header.map_or(genesis, |header| header.link),
             summary: tail.summary,
             seen,
         };
@@ -131,13 +125,13 @@ impl Heads {
         Ok(head)
     }
 
-    /// Where a session's log ends, if that was seen.
+    /// Returns the head of a session if it was checked.
     pub(crate) fn seen(&self, session: &SessionId) -> Option<&Head> {
         let head = self.0.get(session);
         head.filter(|head| head.seen != Seen::Not)
     }
 
-    /// Notes where a log ends now.
+    /// Sets the head of a session.
     pub(crate) fn set(&mut self, session: &SessionId, head: Head) {
         match self.0.get_mut(session) {
             Some(known) => *known = head,
@@ -147,8 +141,8 @@ impl Heads {
         }
     }
 
-    /// Notes that a session is to be written to: from here on its rows in the database may be ahead
-    /// of what is synced.
+    /// Records that a session will be written, so that its rows in the database may be ahead of its
+    /// durable log.
     pub(crate) fn expect(&mut self, session: &SessionId, head: &Head) {
         let whole = Head {
             seen: Seen::Whole,
@@ -157,7 +151,7 @@ impl Heads {
         self.set(session, whole);
     }
 
-    /// Notes what a log says in short, unless it has grown since.
+    /// Records the summary of a log, unless it has grown since.
     pub(crate) fn know(&mut self, session: &SessionId, summary: &Summary) {
         let head = self.0.get_mut(session);
         if let Some(head) = head.filter(|head| head.seq == summary.last) {
@@ -165,7 +159,7 @@ impl Heads {
         }
     }
 
-    /// Forgets a session that was claimed and never written.
+    /// Removes a session that was claimed and never written.
     pub(crate) fn forget_empty(&mut self, session: &SessionId) {
         if self
             .0
@@ -176,7 +170,7 @@ impl Heads {
         }
     }
 
-    /// What is to be said of all sessions in a witness.
+    /// Entries for a new head index file.
     pub(crate) fn statements(&self) -> impl Iterator<Item = Statement> {
         let written = self.0.iter().filter(|(_, head)| head.seq > Seq::ZERO);
         written.map(|(session, head)| Statement {
@@ -190,7 +184,7 @@ impl Heads {
         self.0.len()
     }
 
-    /// The first session after `after` that has a fact here or in the database.
+    /// Finds the next session that has a fact in the index or in the database.
     pub(crate) fn session_after(
         &mut self,
         db: &Db,

@@ -1,8 +1,8 @@
-//! What the pipeline writes to: the database and its witness.
+//! The backend of the pipeline: the database and the head index file.
 //!
-//! A group is kept in this order: one atomic batch in the database, its flush into the file, a real
-//! `fdatasync` of the file, the heads, the witness. A crash between two of these leaves the database
-//! ahead of the witness, never behind it.
+//! A commit runs in this order: one atomic batch in the database, its flush to the file, an
+//! `fdatasync` of the file, the head index, the head index file. A crash in between leaves the
+//! database ahead of the head index file, never behind it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,30 +10,30 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use windlass_core::{Seq, SessionId};
-use windlass_kit_log::{End, Medium, Seat, Unit};
-use windlass_ports::{Link, Repair, StoreError};
+use windlass_kit_log::{AppendRequest, CommitBackend, LogEnd};
+use windlass_ports::{Repair, StoreError};
 
 use crate::error::{io_error, sled_error};
 use crate::folder::Folder;
-use crate::heads::{Head, Seen};
+use crate::head_index::{Head, Seen};
+use crate::head_index_file::HeadIndexFile;
 use crate::read::fold;
-use crate::record::{self, Format, Writing};
+use crate::record::{self, Writing};
 use crate::shared::Shared;
 use crate::statement::Statement;
-use crate::witness::Witness;
 
-/// The database of an open store. It alone writes to it.
+/// Database of an open store, and its only writer.
 #[derive(Debug)]
 pub(crate) struct Database {
     shared: Arc<Shared>,
-    witness: Witness,
+    witness: HeadIndexFile,
     over: bool,
     /// Dropped last: the store object waits for it.
     _alive: Sender<()>,
 }
 
 impl Database {
-    pub(crate) fn new(shared: Arc<Shared>, witness: Witness, alive: Sender<()>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, witness: HeadIndexFile, alive: Sender<()>) -> Self {
         Self {
             shared,
             witness,
@@ -42,13 +42,13 @@ impl Database {
         }
     }
 
-    /// What may have left the database in a state that nobody knows ends the store.
+    /// Marks the store as failed if a call failed that may leave the database in an unknown state.
     fn ending<T>(&mut self, done: Result<T, StoreError>) -> Result<T, StoreError> {
         self.over |= done.is_err();
         done
     }
 
-    /// Checks that what is written can be found again. Where it cannot, the store has ended.
+    /// Checks that all files are still at their paths. The store has failed if they are not.
     fn check_there(&mut self) -> Result<(), StoreError> {
         let there = self.shared.check_there();
         let there = there.and_then(|()| self.witness.check_there());
@@ -66,13 +66,13 @@ impl Database {
         let folder = Folder {
             dir: self.shared.dir.clone(),
         };
-        self.witness = Witness::create(&folder, self.witness.id(), all.into_iter())?;
+        self.witness = HeadIndexFile::create(&folder, self.witness.id(), all.into_iter())?;
         Ok(())
     }
 }
 
-impl Medium for Database {
-    fn admit(&mut self, session: &SessionId, _: Seat) -> Result<(End, Option<Repair>), StoreError> {
+impl CommitBackend for Database {
+    fn claim(&mut self, session: &SessionId) -> Result<(LogEnd, Option<Repair>), StoreError> {
         self.check_there()?;
         let shared = self.shared.clone();
         let mut heads = shared.heads();
@@ -93,16 +93,15 @@ impl Medium for Database {
             }
         };
         if head.seq == Seq::ZERO {
-            return Ok((End::none(session), repaired));
+            return Ok((LogEnd::empty(session), repaired));
         }
-        let mut link = Some(head.link).filter(|_| head.format == Format::Now);
-        if link.is_none() || head.summary.is_none() {
-            // The first version of this store wrote it, or its tenant has a name too long.
-            (head.summary, link) = fold(&shared, session)?;
+        if head.summary.is_none() {
+            // The name of its tenant does not fit into a record.
+            head.summary = fold(&shared, session)?;
         }
-        let end = End {
+        let end = LogEnd {
             last: head.seq,
-            link: link.unwrap_or_else(|| Link::genesis(session)),
+            link: head.link,
             summary: head.summary,
         };
         if let Some(summary) = &end.summary {
@@ -111,16 +110,16 @@ impl Medium for Database {
         Ok((end, repaired))
     }
 
-    fn let_go(&mut self, session: &SessionId) {
+    fn release(&mut self, session: &SessionId) {
         self.shared.heads().forget_empty(session);
     }
 
-    fn keep(&mut self, units: &[Box<Unit>]) -> Result<(), StoreError> {
+    fn commit(&mut self, requests: &[AppendRequest]) -> Result<(), StoreError> {
         let mut batch = sled::Batch::default();
         let mut ends = BTreeMap::new();
-        for unit in units {
-            put(unit, &mut batch);
-            ends.insert(&unit.batch.session, &unit.end);
+        for request in requests {
+            put(request, &mut batch);
+            ends.insert(&request.batch.session, &request.end);
         }
         let shared = self.shared.clone();
         self.ending(write(&shared, batch))?;
@@ -130,7 +129,6 @@ impl Medium for Database {
             let head = Head {
                 seq: end.last,
                 link: end.link,
-                format: Format::Now,
                 summary: end.summary.clone(),
                 seen: Seen::Whole,
             };
@@ -150,11 +148,11 @@ impl Medium for Database {
         Err(StoreError::unsupported(session, "erasing sessions"))
     }
 
-    fn is_over(&self) -> bool {
+    fn has_failed(&self) -> bool {
         self.over
     }
 
-    fn rest(&mut self) -> Result<Option<Duration>, StoreError> {
+    fn maintain(&mut self) -> Result<Option<Duration>, StoreError> {
         if self.witness.due().is_some_and(|wait| wait.is_zero()) {
             let synced = self.witness.sync();
             self.ending(synced)?;
@@ -173,15 +171,14 @@ impl Drop for Database {
     }
 }
 
-/// Puts the rows of an append into a batch.
-fn put(unit: &Unit, batch: &mut sled::Batch) {
-    let (facts, end) = (&unit.batch, &unit.end);
+/// Adds the rows of an append to a batch.
+fn put(request: &AppendRequest, batch: &mut sled::Batch) {
+    let (facts, end) = (&request.batch, &request.end);
     let count = u32::try_from(facts.texts.len()).unwrap_or(u32::MAX);
     let mut seq = facts.after;
-    for (index, (text, link)) in (0..count).zip(facts.texts.iter().zip(unit.links())) {
+    for (index, (text, link)) in (0..count).zip(facts.texts.iter().zip(&request.links)) {
         seq = seq.next();
         let writing = Writing {
-            format: Format::Now,
             place: (index, count),
             link: *link,
             summary: end.summary.as_ref().filter(|_| seq == end.last),
@@ -193,7 +190,7 @@ fn put(unit: &Unit, batch: &mut sled::Batch) {
     }
 }
 
-/// Writes a batch and returns once it is on the disk.
+/// Writes a batch and makes it durable.
 fn write(shared: &Shared, batch: sled::Batch) -> Result<(), StoreError> {
     let doing = "appending to";
     let applied = shared
@@ -205,7 +202,7 @@ fn write(shared: &Shared, batch: sled::Batch) -> Result<(), StoreError> {
     synced.map_err(|error| io_error("syncing the sled store", &shared.dir, error))
 }
 
-/// Cuts a half append off the end of a log.
+/// Removes a half append from the end of a log.
 fn cut(shared: &Shared, session: &SessionId, kept: Seq) -> Result<(), StoreError> {
     let mut batch = sled::Batch::default();
     let torn = record::key(session, kept.next(), 0)..record::after_session(session);

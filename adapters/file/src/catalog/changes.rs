@@ -1,44 +1,45 @@
-//! Changes to what is known of segments: what is gone, what may not hold any more, what was found out.
+//! Changes of cached segments: removal, invalidation, and results of reads.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use windlass_ports::{StoreError, Summary};
 
+use crate::catalog::reading::drop_erased;
+use crate::catalog::{LogPart, Segment, SegmentCatalog};
 use crate::error;
-use crate::format::{Key, Place};
+use crate::format::{Key, SegmentId};
 use crate::map::Map;
-use crate::places;
-use crate::shelf::looks::drop_erased;
-use crate::shelf::{Part, Segment, Shelf, lock};
+use crate::paths;
 
-impl Shelf {
-    /// What the lanes of others look like: another number once one of them has written anything.
-    pub(crate) fn signs(&self) -> Result<u64, StoreError> {
+impl SegmentCatalog {
+    /// Hashes the state of the lanes of other processes. The value changes after each write of
+    /// theirs.
+    pub(crate) fn fingerprint(&self) -> Result<u64, StoreError> {
         let mut lanes = self.lanes();
         self.refresh(&mut lanes)?;
-        let mut signs = DefaultHasher::new();
+        let mut fingerprint = DefaultHasher::new();
         for (lane, view) in lanes.iter().filter(|(_, view)| !view.ours) {
-            lane.hash(&mut signs);
+            lane.hash(&mut fingerprint);
             let Some((number, segment)) = view.segments.iter().next_back() else {
                 continue;
             };
-            (number, view.segments.len()).hash(&mut signs);
+            (number, view.segments.len()).hash(&mut fingerprint);
             if let Segment::Open(map) = segment {
-                (map.end, map.damages.len(), map.torn.is_some()).hash(&mut signs);
+                (map.end, map.damages.len(), map.torn.is_some()).hash(&mut fingerprint);
             }
         }
-        Ok(signs.finish())
+        Ok(fingerprint.finish())
     }
 
-    /// Notes that a lane is not this store object's any more.
+    /// Forgets a lane that this store object no longer writes.
     pub(crate) fn give_up(&self, lane: u16) {
         let mut lanes = self.lanes();
         lanes.remove(&lane);
         *self.own() = None;
     }
 
-    /// Forgets what may not hold any more because a session was erased.
+    /// Drops cached state that an erasure may have changed.
     pub(crate) fn forget_all(&self) -> Result<(), StoreError> {
         {
             let mut lanes = self.lanes();
@@ -52,20 +53,19 @@ impl Shelf {
                 }
             }
         }
-        let Some(own) = self.own().clone() else {
+        let mut own = self.own();
+        let Some(map) = own.as_mut() else {
             return Ok(());
         };
-        let mut own = lock(&own);
-        let map = own.map();
-        let path = self.places.segment(map.place);
+        let path = self.paths.segment(map.place);
         let at = |error| error::reading(error, &path);
-        if let Some(file) = places::open_to_read(&path).map_err(at)? {
+        if let Some(file) = paths::open_to_read(&path).map_err(at)? {
             drop_erased(&file, map).map_err(at)?;
         }
         Ok(())
     }
 
-    /// Forgets what is known of a lane that is not this store object's.
+    /// Forgets a lane of another process.
     pub(crate) fn forget_lane_of_others(&self, lane: u16) {
         let mut lanes = self.lanes();
         if lanes.get(&lane).is_some_and(|view| !view.ours) {
@@ -73,24 +73,22 @@ impl Shelf {
         }
     }
 
-    /// Notes what a part of a log folds to, where its segment is in memory.
-    pub(crate) fn note_summary(&self, key: Key, part: &Part, summary: Option<&Summary>) {
+    /// Caches the summary of a log part whose segment is in memory.
+    pub(crate) fn note_summary(&self, key: Key, part: &LogPart, summary: Option<&Summary>) {
         let note = |map: &mut Map| {
             let track = map.tracks.get_mut(&key);
             let run = track.and_then(|track| track.runs.get_mut(part.number));
             if let Some(run) = run
-                && run.stretch.last == part.stretch.last
+                && run.extent.last == part.extent.last
             {
-                run.stretch.summary = summary.cloned();
+                run.extent.summary = summary.cloned();
             }
         };
-        if let Some(own) = self.own().clone() {
-            let mut own = lock(&own);
-            let map = own.map();
-            if map.place == part.place {
-                note(map);
-                return;
-            }
+        if let Some(map) = self.own().as_mut()
+            && map.place == part.place
+        {
+            note(map);
+            return;
         }
         let mut lanes = self.lanes();
         let lane = lanes.get_mut(&part.place.lane);
@@ -101,8 +99,8 @@ impl Shelf {
         }
     }
 
-    /// Notes that a segment is gone.
-    pub(crate) fn remove(&self, place: Place) {
+    /// Forgets a removed segment.
+    pub(crate) fn remove(&self, place: SegmentId) {
         if let Some(lane) = self.lanes().get_mut(&place.lane) {
             lane.segments.remove(&place.number);
         }

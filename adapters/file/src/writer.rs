@@ -1,8 +1,7 @@
-//! The writer of a lane: appends groups of units to the lane's last segment, each group with one
-//! write and one sync, and begins the next segment when one is full.
+//! The writer of a lane: appends groups of units to the lane's last segment, with one write and one
+//! sync per group, and begins the next segment when one is full.
 
 mod group;
-mod pace;
 mod segment;
 mod settling;
 
@@ -14,104 +13,104 @@ use std::time::{Duration, Instant};
 
 use windlass_ports::StoreError;
 
+use crate::catalog::SegmentCatalog;
 use crate::disk::{Disk, write_all_at};
 use crate::error;
-use crate::format::{FIRST, MOST_SERIES, Place, segment_head};
+use crate::format::{FIRST, Keys, MOST_SERIES, SegmentId, segment_head};
 use crate::index;
 use crate::map::{Map, Torn};
-use crate::places::{self, Identity, MOST_LANES};
-use crate::shelf::Shelf;
+use crate::paths::{self, Identity, MOST_LANES};
 
-pub(crate) use group::Appended;
+pub(crate) use group::KeyedRequest;
 pub(crate) use settling::settle;
 
 use group::Last;
-use pace::Pace;
 use segment::{Lock, Segment};
 
-/// From how many bytes on a segment is sealed.
+/// Size from which a segment is sealed.
 pub(crate) const SEGMENT: u64 = 32 * 1024 * 1024;
-/// How long what was found to be there is taken to be there still, where nothing is written.
+/// Age up to which a check of the files is still valid for calls that write nothing.
 const LATELY: Duration = Duration::from_millis(5);
-/// The bytes of a group that are kept as room for the next.
+/// Bytes of the group buffer to keep for the next group.
 const BUFFER: usize = 2 * 1024 * 1024;
 
-/// The writer of a lane.
+/// Bytes of zeros to write ahead of small groups. Their syncs then need no change of the file's metadata.
+const AHEAD: u64 = 128 * 1024;
+/// Size from which a group is written without room ahead: writing its bytes twice costs more.
+const LARGE: usize = 64 * 1024;
+
+/// Writes the last segment of a lane.
 pub(crate) struct Writer {
-    shelf: Arc<Shelf>,
+    catalog: Arc<SegmentCatalog>,
     disk: Arc<dyn Disk>,
     lane: u16,
-    /// It keeps other processes from the lane.
+    /// Excludes other processes from the lane.
     lock: Lock,
     segment: Option<Segment>,
-    /// The number that the next segment will have.
+    /// Number of the next segment.
     next: u32,
-    /// The sessions that are appended to, by seat.
-    lasts: Vec<Option<Last>>,
+    lasts: Keys<Last>,
     buffer: Vec<u8>,
-    pace: Pace,
-    /// Whether room is prepared ahead: not any more once the disk was full.
+    /// False once the disk was full; no room is prepared then.
     ahead: bool,
     indexing: Option<JoinHandle<()>>,
-    /// The number of the next group.
+    /// Number of the next group.
     series: u8,
     most: u64,
-    /// Whether what it writes to was found to be gone from its place.
+    /// True once its files were found missing.
     gone: bool,
-    /// When it was last found to be there.
+    /// Time of the last successful check of its files.
     seen: Option<Instant>,
 }
 
 impl Writer {
-    /// Takes the first lane that no process has, and settles what a process left there that died.
-    /// Answers what was cut off as well.
+    /// Takes the first free lane and settles its last segment. Returns the units that were cut off.
     pub(crate) fn take(
-        shelf: Arc<Shelf>,
+        catalog: Arc<SegmentCatalog>,
         disk: Arc<dyn Disk>,
         most: u64,
     ) -> Result<(Self, Option<Torn>), StoreError> {
         for lane in 0..MOST_LANES {
-            if let Some(taken) = Self::take_lane(shelf.clone(), disk.clone(), lane, most)? {
+            if let Some(taken) = Self::take_lane(catalog.clone(), disk.clone(), lane, most)? {
                 return Ok(taken);
             }
         }
-        Err(error::crowded(shelf.places().root()))
+        Err(error::crowded(catalog.paths().root()))
     }
 
-    /// Takes a lane, if no process has it.
+    /// Takes a lane, if no process holds it.
     pub(crate) fn take_lane(
-        shelf: Arc<Shelf>,
+        catalog: Arc<SegmentCatalog>,
         disk: Arc<dyn Disk>,
         lane: u16,
         most: u64,
     ) -> Result<Option<(Self, Option<Torn>)>, StoreError> {
-        let folder = shelf.places().lane(lane);
+        let folder = catalog.paths().lane(lane);
         let at = |error| error::from_io(error, "claiming in", &folder);
-        let Some(lock) = shelf.places().lock_lane(lane).map_err(at)? else {
+        let Some(lock) = catalog.paths().lock_lane(lane).map_err(at)? else {
             return Ok(None);
         };
-        places::create(&folder).map_err(at)?;
-        let numbers = shelf.places().list_segments(lane).map_err(at)?;
+        paths::create(&folder).map_err(at)?;
+        let numbers = catalog.paths().list_segments(lane).map_err(at)?;
         let last = numbers.last().copied();
         if last.is_some() {
             // Whoever began the last segment may have died before its name was durable.
-            shelf.places().sync_lane(lane).map_err(at)?;
+            catalog.paths().sync_lane(lane).map_err(at)?;
         }
         let lock = Lock {
             identity: Identity::of(&lock).map_err(at)?,
-            path: shelf.places().lane_lock(lane),
+            path: catalog.paths().lane_lock(lane),
             _file: lock,
         };
         let mut writer = Self {
-            shelf,
+            catalog,
             disk,
             lane,
             lock,
             segment: None,
             next: last.map_or(1, |last| last.saturating_add(1)),
-            lasts: Vec::new(),
+            lasts: Keys::default(),
             buffer: Vec::new(),
-            pace: Pace::default(),
             ahead: true,
             indexing: None,
             series: 0,
@@ -123,19 +122,19 @@ impl Writer {
             Some(number) => writer.recover(number)?,
             None => (None, None),
         };
-        writer.shelf.set_ours(lane, &numbers, map);
+        writer.catalog.set_ours(lane, &numbers, map);
         Ok(Some((writer, torn)))
     }
 
-    /// Takes over the lane's last segment. Answers what it holds, where the log goes on in it.
+    /// Takes over the lane's last segment. Returns its content if the writer continues it.
     fn recover(&mut self, number: u32) -> Result<(Option<Map>, Option<Torn>), StoreError> {
-        let place = Place {
+        let place = SegmentId {
             lane: self.lane,
             number,
         };
-        let path = self.shelf.places().segment(place);
+        let path = self.catalog.paths().segment(place);
         let at = |error| error::from_io(error, "claiming", &path);
-        let file = places::open_to_write(&path, false).map_err(at)?;
+        let file = paths::open_to_write(&path, false).map_err(at)?;
         let identity = Identity::of(&file).map_err(at)?;
         let file = self.disk.take(file, &path);
         let mut map = Map::empty(place, 0);
@@ -161,22 +160,22 @@ impl Writer {
         self.lane
     }
 
-    /// Whether nobody knows what the disk holds of the last group.
+    /// Returns true if the state of the last group on disk is unknown.
     pub(crate) fn is_unsettled(&self) -> bool {
         self.segment
             .as_ref()
             .is_some_and(|segment| segment.unsettled)
     }
 
-    /// Whether what it writes to was found to be gone: nothing can be written any more.
+    /// Returns true once its files were found missing, so that nothing can be written.
     pub(crate) fn is_gone(&self) -> bool {
         self.gone
     }
 
-    /// Checks that the lock and the segment stand where they are looked for.
+    /// Checks that the lock and the segment are still at their paths.
     ///
-    /// Somebody may have removed or moved the folder, or a file in it. What is written is lost
-    /// then, or in nobody's log; and without the lock the segment may be another process's.
+    /// If someone moved or removed them, writes are lost, and another process may write the
+    /// segment.
     pub(crate) fn check_there(&mut self) -> Result<(), StoreError> {
         let segment = self.segment.as_ref();
         let segment = segment.map(|segment| (segment.identity, &segment.path));
@@ -194,7 +193,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The same where the last look is not a moment ago, for who writes nothing.
+    /// Checks the files unless a recent check succeeded, for calls that write nothing.
     pub(crate) fn check_lately_there(&mut self) -> Result<(), StoreError> {
         match self.seen {
             Some(seen) if !self.gone && seen.elapsed() < LATELY => Ok(()),
@@ -202,10 +201,10 @@ impl Writer {
         }
     }
 
-    /// Takes back what an append left that failed.
+    /// Rolls back a failed append.
     ///
-    /// After a sync that failed the system may believe that what it could not write is on the disk
-    /// (see "fsyncgate"). So the group is cut off, and counts for nothing.
+    /// After a failed sync the system may treat unwritten data as written ("fsyncgate"), so the
+    /// group is cut off.
     pub(crate) fn settle(&mut self) -> Result<(), StoreError> {
         if !self.is_unsettled() {
             return Ok(());
@@ -226,13 +225,13 @@ impl Writer {
         Ok(())
     }
 
-    /// Appends units as one group; durable when it returns.
-    pub(crate) fn append(&mut self, units: &[Appended<'_>]) -> Result<(), StoreError> {
+    /// Appends units as one group and makes them durable.
+    pub(crate) fn append(&mut self, units: &[KeyedRequest<'_>]) -> Result<(), StoreError> {
         self.settle()?;
         self.check_there()?;
         let bytes: u64 = units
             .iter()
-            .map(|unit| unit.unit.batch.bytes as u64 + 128)
+            .map(|unit| unit.request.batch.bytes as u64 + 128)
             .sum();
         let full = |segment: &Segment| segment.end > FIRST && segment.end + bytes > self.most;
         if self.segment.as_ref().is_some_and(full) {
@@ -257,16 +256,14 @@ impl Writer {
         if kept.is_err() {
             // Nobody knows where these logs end: they are noted anew before anything follows.
             for unit in units {
-                if let Some(last) = self.lasts.get_mut(unit.seat.index()) {
-                    *last = None;
-                }
+                self.lasts.remove(&unit.key);
             }
         }
         let added = kept?;
         let series = self.series;
         self.series = (series + 1) % MOST_SERIES;
         let end = self.segment.as_ref().map_or(start, |segment| segment.end);
-        self.shelf.add_to_own(start, end, series, added);
+        self.catalog.add_to_own(start, end, series, added);
         Ok(())
     }
 
@@ -284,20 +281,14 @@ impl Writer {
             let _ = self.settle();
             return Err(error);
         }
-        self.pace.wrote(bytes.len() as u64);
-        if self.ahead
-            && end > segment.room_end
-            && let Some(room) = self.pace.room(end)
-        {
-            self.ahead = segment.prepare(end, room, self.most);
+        if self.ahead && end > segment.room_end && bytes.len() < LARGE {
+            self.ahead = segment.prepare(end, AHEAD, self.most);
         }
         segment.room_end = segment.room_end.max(end);
-        let begun = Instant::now();
         if let Err(cause) = segment.file.sync() {
             segment.unsettled = true;
             return Err(error::from_io(cause, "making durable", &segment.path));
         }
-        self.pace.synced(begun.elapsed());
         let there = self.check_there();
         if let Some(segment) = self.segment.as_mut() {
             match there {
@@ -308,7 +299,7 @@ impl Writer {
         there
     }
 
-    /// Seals the segment at hand.
+    /// Seals the current segment.
     fn rotate(&mut self) -> Result<(), StoreError> {
         let Some(segment) = self.segment.as_mut() else {
             return Ok(());
@@ -322,21 +313,21 @@ impl Writer {
         }
         self.segment = None;
         self.open_all();
-        if let Some(map) = self.shelf.seal_own() {
+        if let Some(map) = self.catalog.seal_own() {
             self.index(map);
         }
         Ok(())
     }
 
-    /// Writes the index of a segment that was sealed, beside the appends that go on.
+    /// Writes the index of a sealed segment on another thread.
     fn index(&mut self, map: Arc<Map>) {
         self.finish_indexing();
         if !map.damages.is_empty() {
             return;
         }
-        let shelf = self.shelf.clone();
-        let index = move || match index::write(shelf.places(), &map) {
-            Ok(()) => shelf.forget(map.place),
+        let catalog = self.catalog.clone();
+        let index = move || match index::write(catalog.paths(), &map) {
+            Ok(()) => catalog.forget(map.place),
             Err(error) => tracing::debug!(%error, "a segment has no index for now"),
         };
         let thread = std::thread::Builder::new().name("windlass-file-index".to_owned());
@@ -354,27 +345,27 @@ impl Writer {
 
     /// Begins the next segment.
     fn begin(&mut self) -> Result<(), StoreError> {
-        let place = Place {
+        let place = SegmentId {
             lane: self.lane,
             number: self.next,
         };
-        let path = self.shelf.places().segment(place);
+        let path = self.catalog.paths().segment(place);
         let begun = (|| {
-            let file = places::open_to_write(&path, true)?;
+            let file = paths::open_to_write(&path, true)?;
             let identity = Identity::of(&file)?;
             let file = self.disk.take(file, &path);
             // An attempt before may have left something, of which nothing was acknowledged.
             file.set_len(0)?;
             write_all_at(&*file, &segment_head(place), 0)?;
             file.sync()?;
-            self.shelf.places().sync_lane(self.lane)?;
+            self.catalog.paths().sync_lane(self.lane)?;
             Ok((identity, file))
         })();
         let (identity, file) =
             begun.map_err(|error: io::Error| error::from_io(error, "beginning", &path))?;
         self.next = self.next.saturating_add(1);
         self.open_all();
-        self.shelf.set_own(Map::empty(place, FIRST));
+        self.catalog.set_own(Map::empty(place, FIRST));
         self.segment = Some(Segment {
             place,
             path,
@@ -389,7 +380,7 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// Leaves the segment as long as what it holds, and none where it holds nothing.
+    /// Cuts prepared room off the segment, and removes an empty one.
     fn drop(&mut self) {
         let _ = self.settle();
         self.finish_indexing();

@@ -1,16 +1,16 @@
-//! Looking at a segment: whether it still has what is known, and what it has of a session.
+//! Reads of a segment: validation of its cached content, and parts of a session's log.
 
 use std::io;
 
 use windlass_core::Seq;
 
+use crate::catalog::{Listed, Listing, LogPart, SessionLayout};
 use crate::disk::{LogFile, read_full_at};
-use crate::format::{self, HEAD, Head, Key, Place};
+use crate::format::{self, HEAD, Head, Key, SegmentId};
 use crate::index::Entry;
 use crate::map::{Map, Torn, UnitAt};
-use crate::shelf::{Listed, Listing, Part, Standing};
 
-/// Whether a segment still has what a map says: its writer may have cut it off.
+/// Returns true if a segment still has the cached content. Its writer may have cut it off.
 pub(super) fn stands(file: &dyn LogFile, map: &Map) -> io::Result<bool> {
     if file.len()? < map.end || map.torn.is_some() || !map.damages.is_empty() {
         return Ok(false);
@@ -29,7 +29,7 @@ pub(super) fn stands(file: &dyn LogFile, map: &Map) -> io::Result<bool> {
     Ok(same && latest.end() == map.end)
 }
 
-/// Whether something stands behind what a map knows.
+/// Returns true if a segment has bytes behind its cached content.
 pub(super) fn grew(file: &dyn LogFile, map: &Map) -> io::Result<bool> {
     let mut next = [0; HEAD];
     let read = read_full_at(file, &mut next, map.end)?;
@@ -48,36 +48,36 @@ pub(super) fn of_map(
     run.map_or_else(Default::default, |run| run.units(after, limit))
 }
 
-pub(super) fn collect(map: &Map, key: Key, open: bool, standing: &mut Standing) {
+pub(super) fn collect(map: &Map, key: Key, open: bool, layout: &mut SessionLayout) {
     let runs = map.tracks.get(&key).map(|track| &track.runs);
     for (number, run) in runs.into_iter().flatten().enumerate() {
-        standing.parts.push(Part {
+        layout.parts.push(LogPart {
             place: map.place,
             number,
-            stretch: run.stretch.clone(),
+            extent: run.extent.clone(),
             open,
         });
     }
     let damages = map.damages.iter().filter(|damage| damage.may_be_of(key));
     let damages = damages.map(|damage| (map.place, damage.clone()));
-    standing.damages.extend(damages);
+    layout.damages.extend(damages);
     if let Some(Torn { parts, .. }) = &map.torn {
         let bytes = parts.iter().filter(|(of, _)| *of == key);
         let bytes: u64 = bytes.map(|(_, bytes)| bytes).sum();
         if bytes > 0 {
-            standing.torn_bytes += bytes;
-            standing.torn_in.push(map.place.lane);
+            layout.torn_bytes += bytes;
+            layout.torn_in.push(map.place.lane);
         }
     }
 }
 
-pub(super) fn place_parts(place: Place, entry: Option<Entry>, standing: &mut Standing) {
-    let stretches = entry.into_iter().flat_map(|entry| entry.stretches);
-    for (number, stretch) in stretches.enumerate() {
-        standing.parts.push(Part {
+pub(super) fn place_parts(place: SegmentId, entry: Option<Entry>, layout: &mut SessionLayout) {
+    let extents = entry.into_iter().flat_map(|entry| entry.extents);
+    for (number, extent) in extents.enumerate() {
+        layout.parts.push(LogPart {
             place,
             number,
-            stretch,
+            extent,
             open: false,
         });
     }
@@ -85,10 +85,10 @@ pub(super) fn place_parts(place: Place, entry: Option<Entry>, standing: &mut Sta
 
 pub(super) fn list(map: &Map, all: &mut Listing) {
     for track in map.tracks.values() {
-        let stretches = track.runs.iter().map(|run| run.stretch.clone()).collect();
+        let extents = track.runs.iter().map(|run| run.extent.clone()).collect();
         let entry = Entry {
             id: track.id.clone(),
-            stretches,
+            extents,
         };
         list_entry(map.place, entry, &mut all.parts);
     }
@@ -96,23 +96,23 @@ pub(super) fn list(map: &Map, all: &mut Listing) {
         .extend(map.damages.iter().map(|damage| (map.place, damage.clone())));
 }
 
-pub(super) fn list_entry(place: Place, entry: Entry, all: &mut Vec<Listed>) {
-    for (number, stretch) in entry.stretches.into_iter().enumerate() {
-        let part = Part {
+pub(super) fn list_entry(place: SegmentId, entry: Entry, all: &mut Vec<Listed>) {
+    for (number, extent) in entry.extents.into_iter().enumerate() {
+        let part = LogPart {
             place,
             number,
-            stretch,
+            extent,
             open: false,
         };
         all.push((entry.id.clone(), part));
     }
 }
 
-/// Drops the sessions of a map whose units were erased.
+/// Removes the sessions of a map whose units were erased.
 pub(super) fn drop_erased(file: &dyn LogFile, map: &mut Map) -> io::Result<()> {
     let mut erased = Vec::new();
     for (key, track) in &map.tracks {
-        let latest = track.runs.last().map(|run| u64::from(run.stretch.latest));
+        let latest = track.runs.last().map(|run| u64::from(run.extent.latest));
         let Some(latest) = latest else { continue };
         let head = head_at(file, map.place, latest)?;
         if head.is_some_and(|head| head.erased) {
@@ -125,7 +125,7 @@ pub(super) fn drop_erased(file: &dyn LogFile, map: &mut Map) -> io::Result<()> {
     Ok(())
 }
 
-fn head_at(file: &dyn LogFile, place: Place, offset: u64) -> io::Result<Option<Head>> {
+fn head_at(file: &dyn LogFile, place: SegmentId, offset: u64) -> io::Result<Option<Head>> {
     let mut head = [0; HEAD];
     let read = read_full_at(file, &mut head, offset)?;
     Ok(format::read_head(

@@ -1,5 +1,5 @@
-//! Remains: what the segments still have of a session, found unit by unit from their bytes alone,
-//! whatever stands between. It is what can be saved of a log that no read can follow any more.
+//! Salvage: finds the facts of a session from the bytes of all segments alone, unit by unit, also
+//! behind damage that no read can pass.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -8,61 +8,59 @@ use std::ops::ControlFlow;
 use windlass_core::{Seq, SessionId};
 use windlass_ports::StoreError;
 
+use crate::catalog::SegmentCatalog;
 use crate::disk::{LogFile, read_full_at};
 use crate::error;
-use crate::format::{self, FIRST, Head, Key, Place};
-use crate::places;
-use crate::shelf::Shelf;
+use crate::format::{self, FIRST, Head, Key, SegmentId};
+use crate::paths;
 
-/// How many damaged bytes are handed over at once.
+/// Most damaged bytes in one piece.
 const PIECE: u64 = 192 * 1024;
 
-/// A piece of what is about to be overwritten.
+/// A piece of data that is about to be overwritten.
 #[derive(Debug)]
-pub enum Remains<'a> {
-    /// The text form of a fact whose unit passes its checks. Whether it fits those before is not
-    /// said: they may be what is damaged.
+pub enum Salvaged<'a> {
+    /// Encoded fact of a unit with valid checksums. The facts before it may be damaged.
     Fact(&'a [u8]),
-    /// Bytes that do not pass their checks, as they stand.
+    /// Bytes with invalid checksums.
     Damaged {
-        /// Their file, in the folder of the store.
+        /// Path of the file in the folder of the store.
         file: &'a str,
-        /// Where they begin in it.
+        /// Offset of the bytes in the file.
         offset: u64,
-        /// The bytes.
+        /// Damaged bytes as read.
         bytes: &'a [u8],
     },
 }
 
-/// Takes pieces as long as it answers that it wants more.
-pub(crate) type Take<'t> = &'t mut dyn FnMut(Remains<'_>) -> ControlFlow<()>;
+/// Receives pieces until it returns `Break`.
+pub(crate) type Take<'t> = &'t mut dyn FnMut(Salvaged<'_>) -> ControlFlow<()>;
 
-/// What is looked for: all of a session behind a position.
-pub(crate) struct Behind<'a> {
-    pub(crate) shelf: &'a Shelf,
+/// Finds all data of a session behind a position.
+pub(crate) struct Salvage<'a> {
+    pub(crate) catalog: &'a SegmentCatalog,
     pub(crate) session: &'a SessionId,
     pub(crate) after: Seq,
 }
 
-/// A unit that passes its checks.
+/// A unit with valid checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Sound {
     first: Seq,
-    place: Place,
+    place: SegmentId,
     offset: u64,
     len: u32,
 }
 
-impl Behind<'_> {
-    /// Hands over each fact once, in the order of positions as far as that can be told, and then what
-    /// is damaged.
+impl Salvage<'_> {
+    /// Passes each fact once, by position, and then the damaged bytes.
     pub(crate) fn hand_over(&self, take: Take<'_>) -> Result<(), StoreError> {
         let (sound, damaged) = self.find()?;
         let mut seen = HashSet::new();
         for unit in sound {
-            let path = self.shelf.path(unit.place);
+            let path = self.catalog.path(unit.place);
             let at = |error| error::reading(error, &path);
-            let Some(file) = places::open_to_read(&path).map_err(at)? else {
+            let Some(file) = paths::open_to_read(&path).map_err(at)? else {
                 continue;
             };
             let mut bytes = vec![0; unit.len as usize];
@@ -77,9 +75,9 @@ impl Behind<'_> {
             }
         }
         for ((place, offset), end) in damaged {
-            let path = self.shelf.path(place);
+            let path = self.catalog.path(place);
             let at = |error| error::reading(error, &path);
-            let Some(file) = places::open_to_read(&path).map_err(at)? else {
+            let Some(file) = paths::open_to_read(&path).map_err(at)? else {
                 continue;
             };
             let name = segment_name(place);
@@ -90,7 +88,7 @@ impl Behind<'_> {
         Ok(())
     }
 
-    /// Hands a fact over that was not handed over yet.
+    /// Passes a fact that was not passed before.
     fn fact(
         &self,
         seq: Seq,
@@ -101,27 +99,27 @@ impl Behind<'_> {
         // A unit may hold facts on both sides of the position, and a fact may stand twice.
         let wanted = seq > self.after && seen.insert((seq, crc32c::crc32c(text)));
         match wanted {
-            true => take(Remains::Fact(text)),
+            true => take(Salvaged::Fact(text)),
             false => ControlFlow::Continue(()),
         }
     }
 
-    /// The units of the session that are sound, and its damaged bytes, each with their end.
+    /// Finds the sound units of the session, and its damaged bytes with their ends.
     #[expect(
         clippy::type_complexity,
         reason = "it is taken apart where it is asked for"
     )]
-    fn find(&self) -> Result<(Vec<Sound>, BTreeMap<(Place, u64), u64>), StoreError> {
-        let (key, places) = (Key::of(self.session), self.shelf.places());
+    fn find(&self) -> Result<(Vec<Sound>, BTreeMap<(SegmentId, u64), u64>), StoreError> {
+        let (key, paths) = (Key::of(self.session), self.catalog.paths());
         let (mut sound, mut damaged) = (Vec::new(), BTreeMap::new());
-        let folder = places.lanes();
-        for place in places
+        let folder = paths.lanes();
+        for place in paths
             .list_all()
             .map_err(|error| error::reading(error, &folder))?
         {
-            let path = places.segment(place);
+            let path = paths.segment(place);
             let at = |error| error::reading(error, &path);
-            let Some(file) = places::open_to_read(&path).map_err(at)? else {
+            let Some(file) = paths::open_to_read(&path).map_err(at)? else {
                 continue;
             };
             each_unit(&file, place, &mut |offset, head, unit| {
@@ -141,9 +139,9 @@ impl Behind<'_> {
             })
             .map_err(at)?;
         }
-        let stands: HashSet<(Place, u64)> =
+        let stands: HashSet<(SegmentId, u64)> =
             sound.iter().map(|unit| (unit.place, unit.offset)).collect();
-        for (place, damage) in self.shelf.standing(self.session)?.damages {
+        for (place, damage) in self.catalog.layout(self.session)?.damages {
             let at = (place, damage.offset);
             if damage.half.is_some() && !stands.contains(&at) {
                 damaged.entry(at).or_insert(damage.end);
@@ -154,12 +152,12 @@ impl Behind<'_> {
     }
 }
 
-/// The name of a segment's file in the folder of the store.
-pub(crate) fn segment_name(place: Place) -> String {
+/// Path of a segment in the folder of the store.
+pub(crate) fn segment_name(place: SegmentId) -> String {
     format!("lanes/{:04x}/{:08x}.seg", place.lane, place.number)
 }
 
-/// Hands bytes of a file over as they stand.
+/// Passes bytes of a file unchanged.
 pub(crate) fn raw(
     file: &dyn LogFile,
     name: &str,
@@ -173,7 +171,7 @@ pub(crate) fn raw(
         let mut bytes = vec![0; size];
         let read = read_full_at(file, &mut bytes, at)?;
         bytes.truncate(read);
-        let piece = Remains::Damaged {
+        let piece = Salvaged::Damaged {
             file: name,
             offset: at,
             bytes: &bytes,
@@ -189,10 +187,10 @@ pub(crate) fn raw(
     Ok(ControlFlow::Continue(()))
 }
 
-/// Goes through the units of a segment whose heads are sound, whatever stands between them.
+/// Visits the units of a segment with sound heads and skips damage between them.
 pub(crate) fn each_unit(
     file: &dyn LogFile,
-    place: Place,
+    place: SegmentId,
     take: &mut dyn FnMut(u64, &Head, &[u8]),
 ) -> io::Result<()> {
     let len = file.len()?;

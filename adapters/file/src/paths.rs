@@ -1,4 +1,4 @@
-//! Places: where a store's files are, who may see them, and how they come to stay there.
+//! The files and folders of a store: paths, permissions, locks of lanes, and durable creation.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -10,22 +10,22 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use windlass_core::SessionId;
 
-use crate::format::Place;
+use crate::format::SegmentId;
 
-/// The lane whose segments hold settled sessions, and which no process appends to.
-pub(crate) const COLD: u16 = 0xffff;
-/// The most lanes: as many processes write to one store at the same time.
+/// Lane of the merged segments, which no process appends to.
+pub(crate) const MERGED_LANE: u16 = 0xffff;
+/// Most lanes, and so most processes that write to one store at the same time.
 pub(crate) const MOST_LANES: u16 = 1_024;
 
-/// The folder of a store.
+/// Paths in the folder of a store.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct StorePaths {
     root: PathBuf,
-    /// Whether the entries of the folders above are known to be durable.
+    /// True once the entries of the parent folders are durable.
     synced: AtomicBool,
 }
 
-impl Places {
+impl StorePaths {
     pub(crate) fn new(root: PathBuf) -> Self {
         Self {
             root,
@@ -37,7 +37,7 @@ impl Places {
         &self.root
     }
 
-    /// The folder of the lanes.
+    /// Folder of all lanes.
     pub(crate) fn lanes(&self) -> PathBuf {
         self.root.join("lanes")
     }
@@ -46,12 +46,12 @@ impl Places {
         self.lanes().join(format!("{lane:04x}"))
     }
 
-    pub(crate) fn segment(&self, place: Place) -> PathBuf {
+    pub(crate) fn segment(&self, place: SegmentId) -> PathBuf {
         self.lane(place.lane)
             .join(format!("{:08x}.seg", place.number))
     }
 
-    pub(crate) fn index(&self, place: Place) -> PathBuf {
+    pub(crate) fn index(&self, place: SegmentId) -> PathBuf {
         self.lane(place.lane)
             .join(format!("{:08x}.idx", place.number))
     }
@@ -60,7 +60,7 @@ impl Places {
         self.root.join("locks")
     }
 
-    /// What says that a session is being erased.
+    /// File that records that a session is being erased.
     pub(crate) fn erasing(&self, session: &SessionId) -> PathBuf {
         self.erasings().join(session.as_str())
     }
@@ -77,28 +77,28 @@ impl Places {
         self.root.join("snapshots")
     }
 
-    /// The long outputs of a session.
+    /// Folder of a session's long outputs.
     pub(crate) fn blobs(&self, session: &SessionId) -> PathBuf {
         self.root.join("blobs").join(session.as_str())
     }
 
-    /// The sessions that are being erased.
+    /// Lists the sessions that are being erased.
     pub(crate) fn list_erasings(&self) -> io::Result<Vec<SessionId>> {
         let names = names(&self.erasings())?;
         let names = names.iter().filter(|name| part_of(name).is_none());
         Ok(names.filter_map(|id| SessionId::new(id).ok()).collect())
     }
 
-    /// Creates the folders where they are missing, each for the owner alone.
+    /// Creates missing folders with access for the owner alone.
     pub(crate) fn create(&self) -> io::Result<()> {
         create(&self.lanes())?;
         create(&self.locks())
     }
 
-    /// Makes the names in a lane's folder durable, and that of the folder.
+    /// Makes the entries of a lane's folder durable, and the entry of that folder.
     ///
-    /// A lane may come to be at any time, so the folder of the lanes is synced each time; what
-    /// stands above it, the first time.
+    /// Another process may create a lane at any time, so the folder of all lanes is synced each
+    /// time and its parents once.
     pub(crate) fn sync_lane(&self, lane: u16) -> io::Result<()> {
         File::open(self.lane(lane))?.sync_all()?;
         File::open(self.lanes())?.sync_all()?;
@@ -110,17 +110,17 @@ impl Places {
         Ok(())
     }
 
-    /// Opens a lock file, which stays when its lock goes.
+    /// Opens a lock file. It stays when its lock is released.
     pub(crate) fn open_lock(&self, name: &str) -> io::Result<File> {
         open_to_write(&self.locks().join(name), true)
     }
 
-    /// What a process locks that writes to a lane.
+    /// Lock file of a lane's writer.
     pub(crate) fn lane_lock(&self, lane: u16) -> PathBuf {
         self.locks().join(format!("lane-{lane:04x}"))
     }
 
-    /// Takes a lane, if no process has it.
+    /// Locks a lane. Returns `None` if another process holds it.
     pub(crate) fn lock_lane(&self, lane: u16) -> io::Result<Option<File>> {
         let file = open_to_write(&self.lane_lock(lane), true)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -130,7 +130,7 @@ impl Places {
         }
     }
 
-    /// The lanes that there are, the one of settled sessions among them.
+    /// Lists all lanes, including the lane of merged segments.
     pub(crate) fn list_lanes(&self) -> io::Result<Vec<u16>> {
         let names = names(&self.lanes())?;
         let mut lanes: Vec<u16> = names
@@ -142,7 +142,7 @@ impl Places {
         Ok(lanes)
     }
 
-    /// The numbers of the segments of a lane.
+    /// Lists the numbers of a lane's segments.
     pub(crate) fn list_segments(&self, lane: u16) -> io::Result<Vec<u32>> {
         let names = names(&self.lane(lane))?;
         let mut numbers: Vec<u32> = names
@@ -154,19 +154,18 @@ impl Places {
         Ok(numbers)
     }
 
-    /// All segments, lane by lane.
-    pub(crate) fn list_all(&self) -> io::Result<Vec<Place>> {
+    /// Lists all segments, lane by lane.
+    pub(crate) fn list_all(&self) -> io::Result<Vec<SegmentId>> {
         let mut all = Vec::new();
         for lane in self.list_lanes()? {
             let numbers = self.list_segments(lane)?.into_iter();
-            all.extend(numbers.map(|number| Place { lane, number }));
+            all.extend(numbers.map(|number| SegmentId { lane, number }));
         }
         Ok(all)
     }
 }
 
-/// Which file one is that is open, whatever its name is by now. As long as it is open, there is no
-/// other that is the same.
+/// Identity of an open file, independent of its path. No other file has the same while it is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
     device: u64,
@@ -185,7 +184,7 @@ impl Identity {
         }
     }
 
-    /// Whether it is what a path leads to.
+    /// Returns true if this file is at `path`.
     pub(crate) fn stands_at(self, path: &Path) -> io::Result<bool> {
         if let Some(found) = Self::looked_up(path) {
             return Ok(found == self);
@@ -197,11 +196,11 @@ impl Identity {
         }
     }
 
-    /// What a path leads to, without a word of its times; nothing where that is not to be had.
+    /// Looks up the file at `path` without its times, if the system can.
     ///
-    /// Since Linux 6.13 who asks for a file's times has the next write to it take a new one, exact to
-    /// the nanosecond ("multigrain timestamps" in the kernel's documentation). Then each sync writes
-    /// the inode, too: asked for once a group, that was a quarter of the appends.
+    /// Since Linux 6.13 a query of a file's times makes the next write record a new one
+    /// ("multigrain timestamps"), so that each sync writes the inode too. A query per group cost a
+    /// quarter of the appends.
     #[cfg(target_os = "linux")]
     fn looked_up(path: &Path) -> Option<Self> {
         use rustix::fs::{AtFlags, CWD, StatxFlags, makedev, statx};
@@ -218,16 +217,16 @@ impl Identity {
     }
 }
 
-/// Whether an error says that there is nothing under a name.
+/// Returns true if an error means that nothing is at a path.
 fn is_absent(error: &io::Error) -> bool {
     let kind = error.kind();
     kind == io::ErrorKind::NotFound || kind == io::ErrorKind::NotADirectory
 }
 
-/// Numbers what this process writes under a name that is not yet its own.
+/// Next number for the name of an unfinished file.
 static PARTS: AtomicU64 = AtomicU64::new(1);
 
-/// The names in a folder; none where there is no folder.
+/// Lists the names in a folder; a missing folder has none.
 pub(crate) fn names(folder: &Path) -> io::Result<Vec<String>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -241,13 +240,13 @@ pub(crate) fn names(folder: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Creates a folder where it is missing, for the owner alone.
+/// Creates a missing folder with access for the owner alone.
 pub(crate) fn create(folder: &Path) -> io::Result<()> {
     let mut create = DirBuilder::new();
     create.recursive(true).mode(0o700).create(folder)
 }
 
-/// Opens a file for reading; nothing when there is none.
+/// Opens a file for reading; returns `None` if there is none.
 pub(crate) fn open_to_read(path: &Path) -> io::Result<Option<File>> {
     let mut options = OpenOptions::new();
     // Without waiting, because opening a FIFO waits for its other end.
@@ -274,7 +273,7 @@ pub(crate) fn open_to_write(path: &Path, create: bool) -> io::Result<File> {
     Ok(file)
 }
 
-/// The name that a file was to get that [`put`] began to write.
+/// Returns the final name of an unfinished file of [`put`].
 pub(crate) fn part_of(name: &str) -> Option<&str> {
     let (name, writer) = name.strip_suffix(".part")?.rsplit_once('.')?;
     let (process, number) = writer.split_once('-')?;
@@ -284,7 +283,7 @@ pub(crate) fn part_of(name: &str) -> Option<&str> {
     numbers.then_some(name)
 }
 
-/// Writes a file under its name as a whole or not at all. It is durable only where it is synced.
+/// Writes a file completely or not at all. It is durable only with `sync`.
 pub(crate) fn put(path: &Path, bytes: &[u8], sync: bool) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     create(folder)?;
@@ -311,10 +310,10 @@ pub(crate) fn put(path: &Path, bytes: &[u8], sync: bool) -> io::Result<()> {
     written
 }
 
-/// Makes the entries of a folder durable, and those of the folders above it.
+/// Makes the entries of a folder and of its parents durable.
 ///
-/// Who created these, and whether that process lived to sync them, is not known, so all of the
-/// filesystem's are synced. A parent that this user may not open was there before.
+/// Another process may have created a parent and died before a sync, so all parents on the file
+/// system are synced. A parent that this user may not open existed before.
 pub(crate) fn sync_above(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()?;
     let root = fs::canonicalize(folder)?;
@@ -331,7 +330,7 @@ pub(crate) fn sync_above(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Refuses a FIFO, a device or a folder, which could hold a reader for ever.
+/// Refuses a FIFO, a device or a folder, which could block a reader forever.
 pub(crate) fn regular(file: &File) -> io::Result<()> {
     if file.metadata()?.is_file() {
         return Ok(());
@@ -339,7 +338,7 @@ pub(crate) fn regular(file: &File) -> io::Result<()> {
     Err(io::Error::other("it is no regular file"))
 }
 
-/// Open flags as the standard library takes them.
+/// Converts open flags for the standard library.
 pub(crate) fn flags(flags: OFlags) -> i32 {
     i32::try_from(flags.bits()).unwrap_or_default()
 }

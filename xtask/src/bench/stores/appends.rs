@@ -1,4 +1,5 @@
-//! Sessions that append, each waiting for its acknowledgement, to a store or to a bare loop.
+//! Concurrent sessions that append to a store or to a bare loop, each waiting for its
+//! acknowledgement.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -18,30 +19,30 @@ use super::{FACT_BYTES, Kind, bare_file, bare_postgres, bare_sled};
 use crate::bench::kit;
 use crate::say::say;
 
-/// What is run.
+/// Parameters of one run.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Course {
-    /// The store.
+    /// Kind of the store.
     #[arg(long, value_enum)]
     pub(crate) kind: Kind,
-    /// Whether the bare loop runs instead.
+    /// Runs the bare loop instead of the store.
     #[arg(long)]
     pub(crate) bare: bool,
-    /// How many sessions append at once.
+    /// Number of concurrent sessions.
     #[arg(long)]
     pub(crate) sessions: usize,
-    /// For how long, in milliseconds.
+    /// Duration in milliseconds.
     #[arg(long)]
     pub(crate) ms: u64,
-    /// An empty folder.
+    /// Path of an empty folder.
     #[arg(long)]
     pub(crate) dir: PathBuf,
-    /// The server, of a store that is behind one.
+    /// Address of the server, for a store that needs one.
     #[arg(long)]
     pub(crate) url: Option<String>,
 }
 
-/// What it came to.
+/// Result of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Took {
     appends: u64,
@@ -49,19 +50,19 @@ pub(crate) struct Took {
 }
 
 impl Took {
-    /// Appends a second.
+    /// Appends per second.
     pub(crate) fn rate(&self) -> f64 {
         self.appends as f64 * 1e9 / self.wall_ns.max(1) as f64
     }
 }
 
-/// Takes appends of single facts, and answers once they are durable.
+/// Appends single facts and returns once they are durable.
 #[async_trait]
 pub(crate) trait Appender: Send + Sync + 'static {
-    /// Begins a session; answers what its appends carry.
+    /// Begins a session and returns the epoch of its appends.
     async fn begin(&self, session: &SessionId) -> anyhow::Result<Epoch>;
 
-    /// Appends a fact.
+    /// Appends a fact durably.
     async fn append(
         &self,
         session: &SessionId,
@@ -88,7 +89,7 @@ impl Appender for Arc<dyn LogStore> {
     }
 }
 
-/// Runs a course in a process of its own.
+/// Runs in a process of its own.
 ///
 /// # Errors
 /// When it fails.
@@ -114,7 +115,7 @@ pub(crate) fn spawn(course: &Course) -> anyhow::Result<Took> {
     serde_json::from_slice(&output.stdout).context("a contestant's report does not read")
 }
 
-/// Runs a course in this process and prints what it took.
+/// Runs in this process and prints the result.
 ///
 /// # Errors
 /// At the first thing that goes wrong.
@@ -156,7 +157,7 @@ async fn appender(course: &Course) -> anyhow::Result<Arc<dyn Appender>> {
     })
 }
 
-/// Has all sessions append until the time is over.
+/// Appends to all sessions until time is up.
 async fn go(appender: Arc<dyn Appender>, course: &Course) -> anyhow::Result<Took> {
     let mut ready = Vec::new();
     for number in 0..course.sessions {
@@ -194,7 +195,7 @@ async fn go(appender: Arc<dyn Appender>, course: &Course) -> anyhow::Result<Took
     })
 }
 
-/// The fact that follows a position, with a text form of [`FACT_BYTES`] bytes or a few more.
+/// Creates the fact behind a position, with a text of at least [`FACT_BYTES`] bytes.
 pub(crate) fn fact(session: &SessionId, after: Seq) -> anyhow::Result<Arc<Recorded>> {
     let queued = |text: String| {
         let fact = Fact::InputQueued(InputQueued {

@@ -1,4 +1,4 @@
-//! Idle sessions and the disk: files that are held open, and bytes that are taken.
+//! Idle sessions: open files and disk space.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,16 +15,16 @@ use super::appends::fact;
 use crate::bench::kit;
 use crate::say::say;
 
-/// How many sessions are opened and left idle.
+/// Number of idle sessions.
 const SESSIONS: usize = 10_000;
 
-/// Files that a process may hold for all of them together.
+/// Most files that a process may hold open for all of them.
 const AT_MOST_FILES: usize = 64;
 
-/// Appends of each session, for the disk's sake.
+/// Appends of each session, to measure disk space.
 const FACTS: u64 = 16;
 
-/// What is taken of the disk for each byte of facts, at most, and beside it.
+/// Most disk space per byte of facts.
 const AT_MOST: f64 = 1.3;
 const BESIDE: u64 = 80 * 1024 * 1024;
 
@@ -37,14 +37,14 @@ pub(crate) struct Idle {
     dir: PathBuf,
 }
 
-/// What they take.
+/// Files and disk space of the sessions.
 #[derive(Debug, Serialize, Deserialize)]
 struct Took {
     files: usize,
     fact_bytes: u64,
 }
 
-/// Opens the sessions in this process and prints what they take.
+/// Opens the sessions in this process and prints the result.
 ///
 /// # Errors
 /// When one does not open.
@@ -86,7 +86,7 @@ pub(crate) fn run(idle: &Idle) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Measures one store, prints, and answers whether the targets were met.
+/// Measures one store, prints the result, and returns true if the targets were met.
 pub(super) fn measure(kind: Kind, beside: &Path) -> anyhow::Result<bool> {
     let dir = tempfile::tempdir_in(beside).context("making a folder for the logs")?;
     let output = Command::new(std::env::current_exe()?)
@@ -118,14 +118,14 @@ pub(super) fn measure(kind: Kind, beside: &Path) -> anyhow::Result<bool> {
     Ok(held && fits)
 }
 
-/// Files that this process holds open.
+/// Number of files that this process holds open.
 fn files() -> anyhow::Result<usize> {
     Ok(fs::read_dir("/proc/self/fd")
         .context("counting the open files")?
         .count())
 }
 
-/// Bytes of all files below a folder, as the disk has them.
+/// Bytes of all files below a folder.
 fn bytes(folder: &Path) -> anyhow::Result<u64> {
     use std::os::unix::fs::MetadataExt as _;
 

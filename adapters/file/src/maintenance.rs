@@ -1,8 +1,6 @@
-//! Maintenance: merges settled sessions into segments of their own, removes segments without other
-//! content, and erases sessions that were not used for long, if configured.
-//!
-//! Each step leaves a complete store: a new segment is durable and renamed before old ones are
-//! removed, and copies of a unit are equal by position and link.
+//! Maintenance: merges settled sessions, removes segments without other content, and erases unused
+//! sessions if configured. Each step leaves a complete store: a new segment is durable and renamed
+//! before old ones are removed, and copies of a unit are equal by position and link.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -37,8 +35,7 @@ const MOST_LOG: u64 = 512 * 1024 * 1024;
 /// Policy for settled sessions, in which no turn is open and no input waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MaintenancePolicy {
-    /// Time since its last change after which a settled session is merged, so that its old segments
-    /// can be removed; `None` for never.
+    /// Time since its last change after which a settled session is merged; `None` for never.
     pub merge_after: Option<Duration>,
     /// Time since its last change after which a settled session is erased; `None` for never.
     pub erase_after: Option<Duration>,
@@ -188,8 +185,7 @@ impl<'a> Piece<'a> {
         Ok(due.len() as u64)
     }
 
-    /// Locks sessions that are due or whose erasing was interrupted, and marks them as being
-    /// erased.
+    /// Locks and marks sessions that are due, or whose erasing was interrupted.
     fn begin_erasing(
         &self,
         locks: &mut Locks,
@@ -208,7 +204,6 @@ impl<'a> Piece<'a> {
             if due.len() == MOST_ERASED {
                 break;
             }
-            // One that is claimed stays.
             let key = Key::of(&id);
             if !locks.try_take(paths, key).map_err(at)? {
                 continue;
@@ -428,10 +423,8 @@ struct Units<'a> {
     map: &'a mut Map,
     key: Key,
     id: &'a SessionId,
-    /// Texts of the next unit.
     texts: Vec<Vec<u8>>,
     bytes: usize,
-    /// Last position of the units before.
     last: u64,
     link: Link,
 }

@@ -1,5 +1,5 @@
-//! Measures appends of one small fact each to one session, against a bare loop that writes the
-//! same bytes and syncs after each, in the same run: `cargo run --release --example throughput`.
+//! Measures appends of one small fact to one session against a bare loop that writes the same bytes
+//! and syncs after each: `cargo run --release --example throughput`.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,9 +1,9 @@
-//! Bytes: numbers, lengths and summaries, written to and taken from a run of bytes. Pure.
+//! Encoding of numbers, texts and summaries. Pure.
 
 use windlass_core::{Seq, Timestamp};
 use windlass_ports::{Link, Summary};
 
-/// Writes a number in as few groups of seven bits as it needs, the lowest first.
+/// Writes a number in groups of seven bits, the lowest first.
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push((number & 0x7f) as u8 | 0x80);
@@ -12,13 +12,13 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut number: u64) {
     out.push((number & 0x7f) as u8);
 }
 
-/// Writes a text with its length.
+/// Writes the length of a text, then the text.
 pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
     put_varint(out, text.len() as u64);
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Writes a summary, or that there is none.
+/// Writes an optional summary.
 pub(crate) fn put_summary(out: &mut Vec<u8>, summary: Option<&Summary>) {
     let Some(summary) = summary else {
         out.push(0);
@@ -36,7 +36,7 @@ pub(crate) fn put_summary(out: &mut Vec<u8>, summary: Option<&Summary>) {
     }
 }
 
-/// Takes values from the front of bytes. What is not there is `None`.
+/// Takes values from the front of a slice. Returns `None` if bytes are missing.
 pub(crate) struct Taker<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Taker<'a> {
@@ -91,7 +91,7 @@ impl<'a> Taker<'a> {
         std::str::from_utf8(self.bytes(len)?).ok()
     }
 
-    /// A summary that was written, which may be that there is none.
+    /// Takes an optional summary.
     pub(crate) fn summary(&mut self) -> Option<Option<Summary>> {
         let [flags] = self.array()?;
         if flags == 0 {

@@ -1,35 +1,35 @@
-//! The seam to the disk: what the store asks of an open log file. Tests put failing disks here.
+//! Access to open log files. Tests replace it with failing disks.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Gives access to log files that are open.
+/// Wraps open log files.
 pub(crate) trait Disk: Send + Sync {
-    /// Takes an open log file over, which stands at this path.
+    /// Wraps an open log file at this path.
     fn take(&self, file: File, path: &Path) -> Box<dyn LogFile>;
 }
 
-/// An open log file. The lock on it goes when it is dropped.
+/// An open log file. Dropping it releases its lock.
 pub(crate) trait LogFile: Send {
-    /// Reads into `buffer` from `offset` on; 0 at the file's end.
+    /// Reads into `buffer` from `offset`; returns 0 at the end of the file.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Writes some of `bytes` at `offset`, and answers how many.
+    /// Writes some of `bytes` at `offset` and returns their number.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
 
-    /// Cuts the file off, or fills it up with zeros.
+    /// Truncates the file or extends it with zeros.
     fn set_len(&self, len: u64) -> io::Result<()>;
 
-    /// Makes what was written durable.
+    /// Makes all writes durable.
     fn sync(&self) -> io::Result<()>;
 
-    /// How long the file is.
+    /// Length of the file in bytes.
     fn len(&self) -> io::Result<u64>;
 }
 
-/// The disk itself.
+/// The real disk of the operating system.
 pub(crate) struct RealDisk;
 
 impl Disk for RealDisk {
@@ -77,7 +77,8 @@ pub(crate) fn write_all_at(file: &dyn LogFile, bytes: &[u8], offset: u64) -> io:
     Ok(())
 }
 
-/// Reads into `buffer` from `offset` on until it is full or the file ends; answers how much.
+/// Reads into `buffer` from `offset` until it is full or the file ends. Returns the number of
+/// bytes.
 pub(crate) fn read_full_at(
     file: &dyn LogFile,
     buffer: &mut [u8],

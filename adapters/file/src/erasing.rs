@@ -1,8 +1,8 @@
-//! Erasing: a session's units are marked as erased and overwritten, wherever they stand.
+//! Erasing: marks all units of a session as erased and overwrites their content.
 //!
-//! A file of the session's name says first that it is being erased. Whoever finds it, after a crash,
-//! takes the session as erased and goes on. A count of erasures tells other store objects that what
-//! they know of segments may not hold any more.
+//! A file named after the session first records that erasing has begun. After a crash, the next
+//! claim or maintenance finds it and continues. A counter of erasures tells other store objects to
+//! drop cached segments.
 
 mod offline;
 mod sweep;
@@ -17,64 +17,63 @@ use windlass_ports::StoreError;
 
 use crate::disk::{Disk, LogFile, read_full_at, write_all_at};
 use crate::error;
-use crate::format::{self, HEAD, Head, Key, Place};
+use crate::format::{self, HEAD, Head, Key, SegmentId};
 use crate::index::{Index, Unusable};
+use crate::maintenance::lock_merged;
 use crate::map::{Damage, Map};
-use crate::places::{self, Places};
-use crate::remains::each_unit;
+use crate::paths::{self, StorePaths};
+use crate::salvage::each_unit;
 use crate::scan::{Ending, Refused, scan};
-use crate::upkeep::hold_cold;
 
 pub(crate) use sweep::sweep;
 
-/// How much is overwritten at once.
+/// Bytes to overwrite at once.
 const PIECE: usize = 256 * 1024;
 
-/// How the units are found.
+/// Method to find a session's units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Search {
-    /// By the indexes of sealed segments; those without one are read. It finds all of a session
-    /// whose log is sound and of which nothing is erased yet.
+    /// Uses the indexes of sealed segments and reads segments without one. It finds all units of a
+    /// sound log that no erasure has touched.
     Indexed,
-    /// By reading all segments, whatever an index says: an attempt before may have erased a part, or
-    /// the log is damaged.
+    /// Reads all segments. Needed if an earlier erasure was interrupted or the log is damaged.
     Whole,
 }
 
-/// Whether a session is being erased.
-pub(crate) fn is_begun(places: &Places, session: &SessionId) -> bool {
-    places.erasing(session).exists()
+/// Returns true while a session is being erased.
+pub(crate) fn is_begun(paths: &StorePaths, session: &SessionId) -> bool {
+    paths.erasing(session).exists()
 }
 
-/// Says that a session is being erased, for good. Answers how what there is of it is to be found.
-pub(crate) fn begin(places: &Places, session: &SessionId) -> Result<Search, StoreError> {
-    let search = match is_begun(places, session) {
+/// Records durably that a session is being erased. Returns the search that its units need.
+pub(crate) fn begin(paths: &StorePaths, session: &SessionId) -> Result<Search, StoreError> {
+    let search = match is_begun(paths, session) {
         true => Search::Whole,
         false => Search::Indexed,
     };
-    let path = places.erasing(session);
-    let begun = places::put(&path, b"", true).and_then(|()| File::open(places.root())?.sync_all());
+    let path = paths.erasing(session);
+    let begun = paths::put(&path, b"", true).and_then(|()| File::open(paths.root())?.sync_all());
     begun.map_err(|error| error::from_io(error, "erasing a session by", &path))?;
     Ok(search)
 }
 
-/// Erases what the segments have of sessions, in one pass over them, and what else is kept of these.
-/// Answers how many segments were read for it.
+/// Erases sessions from all segments in one pass, with their snapshots and blobs. Returns the
+/// number of segments that were read.
 pub(crate) fn finish(
-    places: &Places,
+    paths: &StorePaths,
     disk: &dyn Disk,
     sessions: &[SessionId],
     search: Search,
 ) -> Result<u64, StoreError> {
     let keys: BTreeSet<Key> = sessions.iter().map(Key::of).collect();
-    let folder = places.lanes();
+    let folder = paths.lanes();
     let at = |error| error::from_io(error, "erasing a session in", &folder);
     // Nothing of it is written anew meanwhile.
-    let _cold = hold_cold(places).map_err(at)?;
+    let _lock = lock_merged(paths).map_err(at)?;
     let mut whole = 0;
-    for place in places.list_all().map_err(at)? {
-        let path = places.segment(place);
-        let erased = erase_all(places, disk, place, &keys, search);
+    for place in paths.list_all().map_err(at)? {
+        let path = paths.segment(place);
+        let erased = erase_all(paths, disk, place, &keys, search);
         let was_read = match erased {
             Ok(was_read) => was_read,
             Err(Refused::Io(error)) => {
@@ -84,102 +83,106 @@ pub(crate) fn finish(
         };
         whole += u64::from(was_read);
     }
-    sweep::unfinished(places, sessions).map_err(at)?;
+    sweep::unfinished(paths, sessions).map_err(at)?;
     for session in sessions {
-        for path in [places.old_log(session), places.snapshot(session)] {
-            remove(&path).map_err(|error| error::from_io(error, "erasing", &path))?;
-        }
-        let path = places.blobs(session);
+        let path = paths.snapshot(session);
+        remove(&path).map_err(|error| error::from_io(error, "erasing", &path))?;
+        let path = paths.blobs(session);
         remove_tree(&path).map_err(|error| error::from_io(error, "erasing", &path))?;
     }
-    note(places).map_err(at)?;
+    note(paths).map_err(at)?;
     for session in sessions {
-        let path = places.erasing(session);
+        let path = paths.erasing(session);
         remove(&path).map_err(|error| error::from_io(error, "erasing", &path))?;
     }
     Ok(whole)
 }
 
-/// Erases all that a segment has of sessions. Answers whether it was read for that.
+/// Erases sessions from one segment. Returns true if the segment was read.
 fn erase_all(
-    places: &Places,
+    paths: &StorePaths,
     disk: &dyn Disk,
-    place: Place,
+    place: SegmentId,
     keys: &BTreeSet<Key>,
     search: Search,
 ) -> Result<bool, Refused> {
-    let Some(file) = places::open_to_read(&places.segment(place))? else {
+    let Some(file) = paths::open_to_read(&paths.segment(place))? else {
         return Ok(false);
     };
     if search == Search::Indexed
-        && let Ok(units) = indexed(places, &file, place, keys)
+        && let Ok(units) = indexed(paths, &file, place, keys)
     {
-        mark(places, disk, place, &units)?;
+        mark(paths, disk, place, &units)?;
         return Ok(false);
     }
     let units = units(&file, place, |head| keys.contains(&head.key))?;
-    mark(places, disk, place, &units)?;
+    mark(paths, disk, place, &units)?;
     if search == Search::Whole {
         let mut map = Map::empty(place, 0);
         scan(&file, &mut map, Ending::Sealed)?;
         for damage in &map.damages {
             let of = keys.iter().find(|key| Some(key.half()) == damage.half);
             if let Some(key) = of {
-                blank(places, disk, place, *key, damage, Seq::ZERO)?;
+                overwrite(paths, disk, place, *key, damage, Seq::ZERO)?;
             }
         }
     }
     Ok(true)
 }
 
-/// A unit that is to be erased.
+/// A unit to mark as erased.
 #[derive(Debug, Clone, Copy)]
-struct Doomed {
+struct ToErase {
     offset: u64,
     word: [u8; 4],
     len: u32,
 }
 
-/// Marks a session's units behind position `after` of a segment as erased and overwrites what they
-/// held. Answers how many bytes that were. A unit with positions on both sides is erased too.
+/// Erases a session's units with positions behind `after` from a segment, even if they begin before
+/// it. Returns their bytes.
 pub(crate) fn erase(
-    places: &Places,
+    paths: &StorePaths,
     disk: &dyn Disk,
-    place: Place,
+    place: SegmentId,
     key: Key,
     after: Seq,
 ) -> io::Result<u64> {
-    let Some(reading) = places::open_to_read(&places.segment(place))? else {
+    let Some(reading) = paths::open_to_read(&paths.segment(place))? else {
         return Ok(0);
     };
     let units = units(&reading, place, |head| {
         head.key == key && head.last() > after
     })?;
-    mark(places, disk, place, &units)?;
+    mark(paths, disk, place, &units)?;
     Ok(units.iter().map(|unit| u64::from(unit.len)).sum())
 }
 
-/// Marks units as erased and overwrites what they held.
-fn mark(places: &Places, disk: &dyn Disk, place: Place, units: &[Doomed]) -> io::Result<()> {
+/// Marks units as erased and overwrites their content.
+fn mark(
+    paths: &StorePaths,
+    disk: &dyn Disk,
+    place: SegmentId,
+    units: &[ToErase],
+) -> io::Result<()> {
     if units.is_empty() {
         return Ok(());
     }
-    let path = places.segment(place);
+    let path = paths.segment(place);
     // An index tells of what is erased. It is made anew from what is left.
-    remove(&places.index(place))?;
-    let file = disk.take(places::open_to_write(&path, false)?, &path);
-    for Doomed { offset, word, len } in units {
+    remove(&paths.index(place))?;
+    let file = disk.take(paths::open_to_write(&path, false)?, &path);
+    for ToErase { offset, word, len } in units {
         write_all_at(&*file, word, *offset)?;
         zero(&*file, offset + HEAD as u64, offset + u64::from(*len))?;
     }
     file.sync()
 }
 
-/// Makes a session's damaged unit an erased one. Answers how many bytes that were.
-pub(crate) fn blank(
-    places: &Places,
+/// Replaces a session's damaged unit by an erased one. Returns its bytes.
+pub(crate) fn overwrite(
+    paths: &StorePaths,
     disk: &dyn Disk,
-    place: Place,
+    place: SegmentId,
     key: Key,
     damage: &Damage,
     after: Seq,
@@ -188,8 +191,8 @@ pub(crate) fn blank(
     let Some(head) = format::erased_head(place, damage.offset, key, after.next(), len) else {
         return Ok(0);
     };
-    let path = places.segment(place);
-    let file = disk.take(places::open_to_write(&path, false)?, &path);
+    let path = paths.segment(place);
+    let file = disk.take(paths::open_to_write(&path, false)?, &path);
     write_all_at(&*file, &head, damage.offset)?;
     zero(&*file, damage.offset + HEAD as u64, damage.end)?;
     file.sync()?;
@@ -206,16 +209,17 @@ fn zero(file: &dyn LogFile, from: u64, to: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Units of a segment, those that are marked already among them, for they may not be overwritten yet.
+/// Finds units in a segment. Includes units that are marked already, since their content may not be
+/// overwritten yet.
 fn units(
     file: &dyn LogFile,
-    place: Place,
+    place: SegmentId,
     doomed: impl Fn(&Head) -> bool,
-) -> io::Result<Vec<Doomed>> {
+) -> io::Result<Vec<ToErase>> {
     let mut found = Vec::new();
     each_unit(file, place, &mut |offset, head, _| {
         if doomed(head) {
-            found.push(Doomed {
+            found.push(ToErase {
                 offset,
                 word: head.erased_word(),
                 len: head.len,
@@ -225,25 +229,25 @@ fn units(
     Ok(found)
 }
 
-/// The units of sessions in a sealed segment, by its index as far as the segment bears it out.
+/// Finds the units of sessions by the index of a sealed segment, checked against the segment.
 fn indexed(
-    places: &Places,
+    paths: &StorePaths,
     file: &File,
-    place: Place,
+    place: SegmentId,
     keys: &BTreeSet<Key>,
-) -> Result<Vec<Doomed>, Unusable> {
-    let index = Index::open(places, place, file.len()?)?;
+) -> Result<Vec<ToErase>, Unusable> {
+    let index = Index::open(paths, place, file.len()?)?;
     let mut found = Vec::new();
     for key in keys {
-        let stretches = index.find(*key)?.map_or(0, |entry| entry.stretches.len());
-        for stretch in 0..stretches {
-            for unit in index.units(*key, stretch)? {
+        let extents = index.find(*key)?.map_or(0, |entry| entry.extents.len());
+        for extent in 0..extents {
+            for unit in index.units(*key, extent)? {
                 let (offset, mut bytes) = (u64::from(unit.offset), [0; HEAD]);
                 read_full_at(file, &mut bytes, offset)?;
                 let head = format::read_head(place, offset, &bytes);
                 let fits = |head: &Head| head.key == *key && head.len == unit.len && !head.erased;
                 let head = head.filter(fits).ok_or(Unusable)?;
-                found.push(Doomed {
+                found.push(ToErase {
                     offset,
                     word: head.erased_word(),
                     len: head.len,
@@ -254,24 +258,24 @@ fn indexed(
     Ok(found)
 }
 
-/// A number that is another one after each erasure.
-pub(crate) fn count(places: &Places) -> u64 {
-    fs::metadata(counter(places)).map_or(0, |found| found.len())
+/// Number of erasures in this store.
+pub(crate) fn count(paths: &StorePaths) -> u64 {
+    fs::metadata(counter(paths)).map_or(0, |found| found.len())
 }
 
-/// Notes an erasure.
-pub(crate) fn note(places: &Places) -> io::Result<()> {
-    let file = places::open_to_write(&counter(places), true)?;
+/// Counts an erasure.
+pub(crate) fn note(paths: &StorePaths) -> io::Result<()> {
+    let file = paths::open_to_write(&counter(paths), true)?;
     // Two at the same time may count as one: to be another number is enough.
     let len = file.metadata()?.len();
     file.set_len(len + 1)
 }
 
-fn counter(places: &Places) -> PathBuf {
-    places.root().join("erasures")
+fn counter(paths: &StorePaths) -> PathBuf {
+    paths.root().join("erasures")
 }
 
-/// Removes a file where it is there, for good.
+/// Removes a file durably, if it exists.
 pub(crate) fn remove(path: &std::path::Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Ok(()) => match path.parent() {
@@ -283,7 +287,7 @@ pub(crate) fn remove(path: &std::path::Path) -> io::Result<()> {
     }
 }
 
-/// Removes a folder with all that is in it where it is there, for good.
+/// Removes a folder and its content durably, if it exists.
 fn remove_tree(path: &std::path::Path) -> io::Result<()> {
     match fs::remove_dir_all(path) {
         Ok(()) => match path.parent() {

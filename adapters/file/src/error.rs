@@ -1,4 +1,4 @@
-//! Errors: how the operating system's are classed, and the store's own are worded.
+//! Errors of the store, and the mapping of those of the operating system.
 
 use std::io;
 use std::path::Path;
@@ -7,10 +7,9 @@ use rustix::io::Errno;
 use windlass_core::{Seq, SessionId};
 use windlass_ports::{StoreError, StoreErrorKind};
 
-use crate::lost::Stretch;
-use crate::old::scan::Damage;
+use crate::unattributed::UnattributedDamage;
 
-/// Classes an error of the operating system.
+/// Maps an error of the operating system.
 pub(crate) fn from_io(error: io::Error, doing: &str, path: &Path) -> StoreError {
     let errno = Errno::from_io_error(&error);
     let (kind, advice) = match errno {
@@ -31,7 +30,7 @@ pub(crate) fn from_io(error: io::Error, doing: &str, path: &Path) -> StoreError 
     StoreError::new(kind, context).caused_by(error)
 }
 
-/// An error of reading, whose kind says that it was no more.
+/// Maps an error of a read, always to `Io`.
 pub(crate) fn reading(error: io::Error, path: &Path) -> StoreError {
     let mut error = from_io(error, "reading", path);
     error.kind = StoreErrorKind::Io;
@@ -69,7 +68,7 @@ pub(crate) fn busy_lane(folder: &Path) -> StoreError {
     )
 }
 
-/// What a store object writes to is not in its place any more.
+/// A file of an open store was removed or replaced.
 pub(crate) fn removed(path: &Path) -> StoreError {
     StoreError::new(
         StoreErrorKind::Io,
@@ -112,10 +111,6 @@ pub(crate) fn newer(path: &Path, format: u32) -> StoreError {
     )
 }
 
-pub(crate) fn damaged(session: &SessionId, path: &Path, damage: &Damage) -> StoreError {
-    corrupt(session, path, damage.after, damage.offset, &damage.what)
-}
-
 pub(crate) fn corrupt(
     session: &SessionId,
     path: &Path,
@@ -136,8 +131,13 @@ pub(crate) fn corrupt(
     StoreError::new(kind, context)
 }
 
-/// A session may have had facts where nobody can say whose the damaged bytes were.
-pub(crate) fn stretch(session: &SessionId, path: &Path, after: Seq, at: &Stretch) -> StoreError {
+/// Damage of an unknown session, in which this session's log may continue.
+pub(crate) fn unattributed(
+    session: &SessionId,
+    path: &Path,
+    after: Seq,
+    at: &UnattributedDamage,
+) -> StoreError {
     let kind = StoreErrorKind::Corrupt {
         after,
         offset: Some(at.at.offset),
@@ -154,7 +154,7 @@ pub(crate) fn stretch(session: &SessionId, path: &Path, after: Seq, at: &Stretch
     StoreError::new(kind, context)
 }
 
-pub(crate) fn restless(session: &SessionId) -> StoreError {
+pub(crate) fn unstable(session: &SessionId) -> StoreError {
     let mut error = StoreError::new(
         StoreErrorKind::Io,
         format!("looking at session {session}: its segments changed at every look; ask again"),
@@ -163,7 +163,7 @@ pub(crate) fn restless(session: &SessionId) -> StoreError {
     error
 }
 
-/// A thread of the store ended before it answered, which happens only as the process ends.
+/// A thread of the store ended before it answered, as the process ends.
 pub(crate) fn gone(session: &SessionId) -> StoreError {
     StoreError::new(
         StoreErrorKind::Io,

@@ -1,4 +1,4 @@
-//! Tests of a disk that fails: full, broken at a sync, short in its writes.
+//! Tests over a disk that fails: full, broken at a sync, short in its writes.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,20 +15,20 @@ use windlass_testkit::store::{fact_of_size, numbered_facts};
 use crate::FileStore;
 use crate::disk::{Disk, LogFile};
 use crate::format::FIRST;
-use crate::lane::SEGMENT;
+use crate::writer::SEGMENT;
 
-/// What the disk does from now on.
+/// Faults of the disk from now on.
 #[derive(Default)]
 pub(crate) struct Faults {
-    /// The file may not grow beyond this many bytes; 0 means that it may.
+    /// Largest size of a file; 0 means no limit.
     pub(crate) room: AtomicU64,
-    /// After so many syncs one fails; negative means none.
+    /// Syncs until one fails; negative means never.
     pub(crate) sync_fails_in: AtomicI64,
-    /// What cutting off answers.
+    /// Error number of a truncation.
     cut_fails: AtomicI64,
-    /// The most bytes that one write takes; 0 means all.
+    /// Most bytes of one write; 0 means no limit.
     at_once: AtomicU64,
-    /// Whether the next sync panics, which stands for any defect.
+    /// Makes the next sync panic.
     panics: AtomicBool,
     calls: Mutex<Vec<String>>,
 }
@@ -92,7 +92,7 @@ impl LogFile for FaultyFile {
 }
 
 impl Faults {
-    /// A disk on which nothing fails yet.
+    /// Creates a disk without faults.
     pub(crate) fn none() -> Arc<Self> {
         Arc::new(Self {
             sync_fails_in: AtomicI64::new(-1),
@@ -164,12 +164,12 @@ impl Bench {
         fs::metadata(self.segment()).unwrap().len()
     }
 
-    /// Where the log ends in its segment.
+    /// End of the log in its segment.
     async fn end(&self) -> u64 {
         FIRST + self.store.verify(&self.id).await.unwrap().bytes
     }
 
-    /// Opens the store anew.
+    /// Drops the store and opens it again.
     fn reopen(self) -> Self {
         let Self {
             dir,
@@ -266,7 +266,7 @@ async fn after_a_failed_sync_nothing_is_written_before_it_is_taken_back() {
     assert_eq!(bench.last().await, 4);
 }
 
-/// What a session wrote is known before another process may have it.
+/// A released session's last group is settled before another process may claim the session.
 #[tokio::test]
 async fn a_session_is_not_let_go_while_nobody_knows_what_was_kept() {
     let bench = Bench::new();
@@ -322,8 +322,7 @@ async fn a_claim_whose_sync_fails_claims_nothing() {
     assert_eq!(bench.last().await, 4);
 }
 
-/// What a process that died may have left in the system's memory alone is written once more before it
-/// counts.
+/// A group that a dead process may have left unsynced is written once more before it counts.
 #[tokio::test]
 async fn a_claim_writes_the_last_group_anew() {
     let bench = Bench::new();
@@ -410,7 +409,7 @@ async fn appends_that_wait_for_one_another_share_a_sync() {
     assert_eq!(bench.last().await, 21);
 }
 
-/// Polls all futures together.
+/// Polls all futures concurrently.
 async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
     let mut futures: Vec<_> = futures.into_iter().map(Box::pin).collect();
     let mut ends: Vec<_> = futures.iter().map(|_| None).collect();

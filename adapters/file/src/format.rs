@@ -9,46 +9,46 @@ use windlass_ports::{Link, Summary};
 
 use crate::bytes::{Taker, put_summary, put_text};
 
-/// The version of the format that this adapter writes, and the newest that it reads.
+/// Version of the format that this adapter writes, and the newest that it reads.
 pub(crate) const FORMAT: u32 = 2;
 /// Bytes of a segment before its first unit.
 pub(crate) const FIRST: u64 = 64;
-/// Bytes of a unit before what it holds.
+/// Bytes of a unit before its content.
 pub(crate) const HEAD: usize = 60;
-/// Bytes of a unit behind what it holds.
+/// Bytes of a unit behind its content.
 pub(crate) const TAIL: usize = 12;
-/// The fewest bytes of a unit: one fact of two bytes with its line end, filled up.
+/// Fewest bytes of a unit: one fact of two bytes with its line end and padding.
 pub(crate) const LEAST_UNIT: usize = HEAD + 4 + TAIL;
-/// The most bytes of a unit, and so far its facts' together with their line ends.
+/// Most bytes of a unit, and of its facts with their line ends.
 pub(crate) const MOST_UNIT: usize = 160 * 1024 * 1024;
-/// The most facts of a unit.
+/// Most facts of a unit.
 pub(crate) const MOST_FACTS: usize = COUNT as usize;
 
 const MAGIC: &str = "windlass-segment";
 const COUNT: u32 = 0x00ff_ffff;
 const OPENING: u32 = 0x0100_0000;
 const FIRST_OF_GROUP: u32 = 0x0200_0000;
-/// Where the number of the group stands, and how many there are before they begin again.
+/// Position of the group's number in its word, and the number of values before it wraps.
 const SERIES: u32 = 26;
 pub(crate) const MOST_SERIES: u8 = 64;
-/// What the first word of a unit is changed by when it is erased: one word, so that no disk writes
-/// half of it.
+/// Mask that marks the first word of an erased unit. It is one word, so that no disk writes half of
+/// it.
 const ERASED: u32 = 0x4572_6173;
 
-/// Which segment: the place of a file in the store, which its own bytes say too.
+/// A segment: its lane and its number. The first bytes of the file repeat them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Place {
-    /// The lane.
+pub(crate) struct SegmentId {
+    /// Lane of the segment.
     pub(crate) lane: u16,
-    /// The number in it.
+    /// Number of the segment in its lane.
     pub(crate) number: u32,
 }
 
-/// A session in 8 bytes: the beginning of a SHA-256 over its id.
+/// Key of a session: the first 8 bytes of a SHA-256 of its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key(pub(crate) u64);
 
-/// What is known of sessions by their keys.
+/// A map by session key.
 pub(crate) type Keys<T> = HashMap<Key, T, Hasher>;
 
 impl Key {
@@ -64,69 +64,70 @@ impl Key {
         Self(u64::from_le_bytes(key))
     }
 
-    /// The half that a unit repeats at its end.
+    /// Half of the key that a unit repeats at its end.
     pub(crate) fn half(self) -> u32 {
         (self.0 & u64::from(u32::MAX)) as u32
     }
 }
 
-/// What is made durable together.
+/// A group of units that were made durable together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Group {
-    /// Whether the unit is the first of it.
+    /// True for the first unit of the group.
     pub(crate) first: bool,
-    /// Its number, of [`MOST_SERIES`] that come again and again.
+    /// Number of the group, modulo [`MOST_SERIES`].
     pub(crate) series: u8,
 }
 
-/// What stands before what a unit holds.
+/// Head of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// The bytes of the unit, from its first to its last.
+    /// Bytes of the whole unit.
     pub(crate) len: u32,
-    /// The session.
+    /// Key of the session.
     pub(crate) key: Key,
-    /// The position of the first fact.
+    /// Position of the first fact.
     pub(crate) first: Seq,
-    /// How many facts there are.
+    /// Number of facts.
     pub(crate) count: u32,
-    /// Whether an opening stands before the facts.
+    /// True if an opening precedes the facts.
     pub(crate) opening: bool,
-    /// What it was made durable together with.
+    /// Group of the unit.
     pub(crate) group: Group,
-    /// Whether it was erased.
+    /// True if the unit was erased.
     pub(crate) erased: bool,
-    /// The link of the last fact.
+    /// Link of the last fact.
     pub(crate) link: Link,
-    /// The first word as it is when the unit is not erased: the checksum of the rest and the place.
+    /// First word of the unit if it is not erased: the checksum of its location and the rest of the
+    /// head.
     crc: u32,
 }
 
 impl Head {
-    /// The position of the last fact.
+    /// Position of the last fact.
     pub(crate) fn last(&self) -> Seq {
         Seq(self.first.0 + u64::from(self.count) - 1)
     }
 
-    /// The first word of the unit once it is erased.
+    /// First word of the unit once it is erased.
     pub(crate) fn erased_word(&self) -> [u8; 4] {
         (self.crc ^ ERASED).to_le_bytes()
     }
 }
 
-/// What the first unit of a session in a segment tells besides: all that is needed to go on with the
-/// session's log from there without the segments before.
+/// Opening of a session's first unit in a segment: enough to continue the log without earlier
+/// segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Opening {
-    /// The session.
+    /// Id of the session.
     pub(crate) id: SessionId,
-    /// The link of the position before.
+    /// Link of the position before.
     pub(crate) link: Link,
-    /// The log up to there in short.
+    /// Summary of the log before.
     pub(crate) summary: Option<Summary>,
 }
 
-/// A unit that is to be written.
+/// A unit to encode.
 pub(crate) struct Draft<'a> {
     pub(crate) key: Key,
     pub(crate) first: Seq,
@@ -136,19 +137,19 @@ pub(crate) struct Draft<'a> {
     pub(crate) texts: &'a [Vec<u8>],
 }
 
-/// What the first bytes of a segment say.
+/// Result of reading the first bytes of a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SegmentHead {
-    /// They are those of this segment.
+    /// The expected segment.
     Ours,
-    /// A newer engine wrote it, in this format.
+    /// Written by a newer engine, in this format.
     Newer(u32),
-    /// They are those of another segment, or none.
+    /// Another segment, or none at all.
     Other(String),
 }
 
-/// The first bytes of a segment: a line, filled up with zeros.
-pub(crate) fn segment_head(place: Place) -> Vec<u8> {
+/// Encodes the first bytes of a segment: a line, padded with zeros.
+pub(crate) fn segment_head(place: SegmentId) -> Vec<u8> {
     let text = format!("{MAGIC} {FORMAT} {:04x} {:08x}", place.lane, place.number);
     let crc = crc32c::crc32c(text.as_bytes());
     let mut head = format!("{text} {crc:08x}\n").into_bytes();
@@ -156,8 +157,8 @@ pub(crate) fn segment_head(place: Place) -> Vec<u8> {
     head
 }
 
-/// Reads the first bytes of what should be a segment.
-pub(crate) fn read_segment_head(place: Place, bytes: &[u8]) -> SegmentHead {
+/// Reads the first bytes of a segment.
+pub(crate) fn read_segment_head(place: SegmentId, bytes: &[u8]) -> SegmentHead {
     if bytes.starts_with(&segment_head(place)) {
         return SegmentHead::Ours;
     }
@@ -180,11 +181,11 @@ pub(crate) fn read_segment_head(place: Place, bytes: &[u8]) -> SegmentHead {
     }
 }
 
-/// Appends a unit to `out`, as it stands in the segment at `offset`; answers its bytes, or nothing
-/// when it would be larger than a unit may be.
+/// Appends a unit for `offset` of the segment to `out`. Returns its length, or `None` if it is too
+/// large.
 pub(crate) fn encode_unit(
     out: &mut Vec<u8>,
-    place: Place,
+    place: SegmentId,
     offset: u64,
     draft: &Draft<'_>,
 ) -> Option<u32> {
@@ -228,7 +229,7 @@ pub(crate) fn encode_unit(
 }
 
 fn encode_head(
-    place: Place,
+    place: SegmentId,
     offset: u64,
     len: u32,
     key: Key,
@@ -251,9 +252,9 @@ fn encode_head(
     head
 }
 
-/// The head of an erased unit of so many bytes; nothing where none can be of so many, or there.
+/// Encodes the head of an erased unit, or returns `None` if no unit can have this length or offset.
 pub(crate) fn erased_head(
-    place: Place,
+    place: SegmentId,
     offset: u64,
     key: Key,
     first: Seq,
@@ -278,7 +279,7 @@ fn encode_opening(out: &mut Vec<u8>, opening: &Opening) {
     out.extend_from_slice(&block);
 }
 
-/// Writes fields one behind the other from the front of `to`, as far as there is room.
+/// Copies fields one after another to the front of `to`.
 fn put(to: &mut [u8], fields: &[&[u8]]) {
     let mut rest = to;
     for field in fields {
@@ -290,8 +291,8 @@ fn put(to: &mut [u8], fields: &[&[u8]]) {
     }
 }
 
-/// The checksum of a head. It covers where the head stands, so that a copy of one elsewhere is none.
-fn head_crc(place: Place, offset: u64, head: &[u8]) -> u32 {
+/// Checksum of a head. It covers the location, so that a copy elsewhere is invalid.
+fn head_crc(place: SegmentId, offset: u64, head: &[u8]) -> u32 {
     let mut at = [0; 14];
     let fields: [&[u8]; 3] = [
         &place.lane.to_le_bytes(),
@@ -303,8 +304,8 @@ fn head_crc(place: Place, offset: u64, head: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&at), fields)
 }
 
-/// Reads the head of a unit that stands at `offset`; nothing when there is none.
-pub(crate) fn read_head(place: Place, offset: u64, bytes: &[u8]) -> Option<Head> {
+/// Reads the head of the unit at `offset`; returns `None` if there is none.
+pub(crate) fn read_head(place: SegmentId, offset: u64, bytes: &[u8]) -> Option<Head> {
     let bytes = bytes.get(..HEAD)?;
     let mut taker = Taker(bytes);
     let word = taker.u32()?;
@@ -341,16 +342,16 @@ pub(crate) fn read_head(place: Place, offset: u64, bytes: &[u8]) -> Option<Head>
     })
 }
 
-/// What a sound unit holds.
+/// Content of a sound unit.
 #[derive(Debug)]
 pub(crate) struct Held<'a> {
-    /// What it tells of its session besides, where it does.
+    /// Opening of the unit, if it has one.
     pub(crate) opening: Option<Opening>,
-    /// The text forms of the facts.
+    /// Encoded texts of the facts.
     pub(crate) texts: Vec<&'a [u8]>,
 }
 
-/// Whether what a unit holds is what was written, by its checksum.
+/// Checks the checksum of a unit's content.
 pub(crate) fn is_sound(head: &Head, unit: &[u8]) -> bool {
     let size = head.len as usize;
     let (Some(held), Some(tail)) = (unit.get(HEAD..size - TAIL), unit.get(size - TAIL..size))
@@ -364,7 +365,7 @@ pub(crate) fn is_sound(head: &Head, unit: &[u8]) -> bool {
         && taker.u32() == Some(head.key.half())
 }
 
-/// Reads the opening of a unit; nothing when it is none.
+/// Reads the opening of a unit and its length.
 pub(crate) fn read_opening(unit: &[u8]) -> Option<(Opening, usize)> {
     let mut taker = Taker(unit.get(HEAD..)?);
     let len = taker.u32()? as usize;
@@ -377,7 +378,7 @@ pub(crate) fn read_opening(unit: &[u8]) -> Option<(Opening, usize)> {
     Some((opening, HEAD + 4 + len))
 }
 
-/// Reads what a unit holds; nothing when it is not what was written.
+/// Reads the content of a unit; returns `None` if its checksum fails.
 pub(crate) fn read_held<'a>(head: &Head, unit: &'a [u8]) -> Option<Held<'a>> {
     if head.erased || !is_sound(head, unit) {
         return None;
@@ -397,7 +398,7 @@ pub(crate) fn read_held<'a>(head: &Head, unit: &'a [u8]) -> Option<Held<'a>> {
     filled.then_some(Held { opening, texts })
 }
 
-/// Whose a unit is that ends at the end of `bytes`, begins with them, and has no sound head.
+/// Reads the key half of the unit that ends with `bytes` and whose head is damaged.
 pub(crate) fn half_at_the_end(bytes: &[u8]) -> Option<u32> {
     let tail = bytes.get(bytes.len().checked_sub(TAIL)?..)?;
     let mut taker = Taker(tail);

@@ -1,4 +1,4 @@
-//! What a fuzzer calls, and the tests over its seeds: properties of what reads files, for any bytes.
+//! Entry points of fuzzers and of the tests over their seeds: properties of readers for any bytes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,18 +7,17 @@ use windlass_core::{Seq, SessionId};
 use windlass_ports::Link;
 
 use crate::disk::LogFile;
-use crate::format::{self, Draft, Group, Key, Opening, Place};
+use crate::format::{self, Draft, Group, Key, Opening, SegmentId};
 use crate::map::{Map, UnitAt};
-use crate::old::codec::{self, LEAST_UNIT};
-use crate::old::scan::{self as old, Scan};
 use crate::scan::{Ending, scan};
 
-/// How many units are read of one input.
-const UNITS: usize = 4_096;
-
-/// With a first byte below 64 the rest is read as a segment, behind its first bytes. Otherwise it is
-/// three bytes that say where and how, and texts by lines: a segment of them reads as it was written,
-/// one that was cut off is never damaged, and a changed byte is noticed and hurts one session alone.
+/// Reads the rest as a segment if the first byte is below 64. Otherwise three bytes choose a change
+/// and lines are texts of a segment: it reads as written, a truncated one is never damaged, and a
+/// changed byte is detected and hurts one session alone.
+///
+/// # Panics
+///
+/// If a property does not hold.
 ///
 /// # Panics
 /// When a property does not hold.
@@ -39,9 +38,9 @@ pub fn segment(data: &[u8]) {
     }
 }
 
-const PLACE: Place = Place { lane: 0, number: 1 };
+const PLACE: SegmentId = SegmentId { lane: 0, number: 1 };
 
-/// A session's units, as a scan found them.
+/// Units of each session, as a scan found them.
 type Found = BTreeMap<Key, Vec<UnitAt>>;
 
 fn changed_segment(mode: u8, at: usize, how: u8, texts: &[u8]) {
@@ -125,7 +124,7 @@ fn begins(whole: &Found, key: Key, units: &[UnitAt]) -> bool {
     whole.get(&key).is_some_and(|all| all.starts_with(units))
 }
 
-/// Scans a segment, and holds what is found to its bounds.
+/// Scans a segment and checks the bounds of the result.
 fn scanned(bytes: &[u8], ending: Ending) -> (Found, Map) {
     let mut map = Map::empty(PLACE, 0);
     let _ = scan(&InMemory(bytes), &mut map, ending);
@@ -138,132 +137,16 @@ fn scanned(bytes: &[u8], ending: Ending) -> (Found, Map) {
     let mut found = Found::new();
     for (key, track) in &map.tracks {
         for run in &track.runs {
-            let mut last = run.stretch.base;
+            let mut last = run.extent.base;
             for unit in &run.units {
                 assert!(unit.first == last.next() && unit.end() <= bytes.len() as u64);
                 last = unit.last();
             }
-            assert_eq!(last, run.stretch.last);
+            assert_eq!(last, run.extent.last);
             found.entry(*key).or_default().extend(&run.units);
         }
     }
     (found, map)
-}
-
-/// With a first byte below 64 the rest is read as a log file of the first format. Otherwise it is three bytes that say
-/// where and how, and bodies by lines: a log of them is read as it was written, one that was cut
-/// off is never damaged, and one with a changed byte never passes for a whole one.
-///
-/// # Panics
-/// When a property does not hold.
-pub fn log(data: &[u8]) {
-    let Ok(id) = SessionId::new("fuzz") else {
-        return;
-    };
-    match data {
-        [mode, raw @ ..] if *mode < 64 => {
-            read(&id, raw);
-        }
-        [mode, high, low, how, bodies @ ..] => {
-            let at = usize::from(u16::from_be_bytes([*high, *low]));
-            changed(&id, *mode, at, *how, bodies);
-        }
-        _ => {}
-    }
-}
-
-/// A log of the first format of these batches of text forms, which no store writes any more;
-/// nothing when one is too large.
-#[must_use]
-pub fn old_log(id: &SessionId, batches: &[Vec<Vec<u8>>]) -> Option<Vec<u8>> {
-    let mut file = codec::file_head(id);
-    let mut link = codec::genesis(id);
-    for batch in batches {
-        let offset = file.len() as u64;
-        link = codec::encode_unit(&mut file, offset, &link, batch)?;
-    }
-    Some(file)
-}
-
-fn changed(id: &SessionId, mode: u8, at: usize, how: u8, bodies: &[u8]) {
-    let bodies: Vec<Vec<u8>> = bodies
-        .split(|byte| *byte == b'\n')
-        .filter(|body| body.len() > 1 && !body.contains(&0))
-        .take(16)
-        .map(<[u8]>::to_vec)
-        .collect();
-    let mut file = codec::file_head(id);
-    let mut link = codec::genesis(id);
-    // Units of one to three bodies.
-    for unit in bodies.chunks(1 + usize::from(mode % 3)) {
-        let offset = file.len() as u64;
-        match codec::encode_unit(&mut file, offset, &link, unit) {
-            Some(last) => link = last,
-            None => return,
-        }
-    }
-    let whole = read(id, &file);
-    assert_eq!(whole, (bodies.clone(), End::Whole));
-    let at = at % file.len().max(1);
-    if mode < 128 {
-        file.truncate(at);
-        let (read, end) = read(id, &file);
-        assert!(bodies.starts_with(&read));
-        assert_ne!(end, End::Damaged, "a log that was cut off is torn");
-        return;
-    }
-    let Some(byte) = file.get_mut(at).filter(|_| how != 0) else {
-        return;
-    };
-    *byte ^= how;
-    let (read, end) = read(id, &file);
-    assert!(
-        bodies.starts_with(&read),
-        "what is read is what was written"
-    );
-    assert_ne!(end, End::Whole, "a changed byte is noticed");
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum End {
-    Whole,
-    Torn,
-    Damaged,
-    Newer,
-}
-
-/// The bodies of a log, and how it ends.
-fn read(id: &SessionId, bytes: &[u8]) -> (Vec<Vec<u8>>, End) {
-    let file = InMemory(bytes);
-    let mut scan = Scan::new(&file, id);
-    let mut bodies = Vec::new();
-    for _ in 0..UNITS {
-        let before = scan.place();
-        let Ok(found) = scan.next() else {
-            return (bodies, End::Damaged);
-        };
-        match found {
-            old::Found::Unit(unit) => {
-                assert!(scan.place().offset >= before.offset.saturating_add(LEAST_UNIT));
-                assert!(scan.place().seq > before.seq);
-                for body in &unit.bodies {
-                    assert!(body.end <= bytes.len() as u64);
-                    bodies.push(scan.bytes(body).unwrap_or_default().to_vec());
-                }
-            }
-            old::Found::End { torn_bytes: 0 } => return (bodies, End::Whole),
-            old::Found::End { torn_bytes } => {
-                assert!(torn_bytes <= bytes.len() as u64);
-                return (bodies, End::Torn);
-            }
-            old::Found::Damage(damage) => {
-                assert!(damage.offset <= bytes.len() as u64);
-                return (bodies, End::Damaged);
-            }
-            old::Found::Newer { .. } => return (bodies, End::Newer),
-        }
-    }
-    (bodies, End::Damaged)
 }
 
 pub(crate) struct InMemory<'a>(pub(crate) &'a [u8]);

@@ -1,5 +1,5 @@
-//! The index of a sealed segment: a file beside it that tells what it holds. It is a cache: one that
-//! is missing, damaged or of another segment is made anew from the segment.
+//! The index of a sealed segment, a file beside it. It is a cache: a missing, damaged or foreign
+//! one is rebuilt from the segment.
 
 use std::fs::File;
 use std::io;
@@ -8,9 +8,9 @@ use windlass_core::{Seq, SessionId};
 
 use crate::bytes::{Taker, put_summary, put_text, put_varint};
 use crate::disk::read_full_at;
-use crate::format::{Key, Place};
-use crate::map::{Map, Run, Stretch, Track, UnitAt};
-use crate::places::{self, Places};
+use crate::format::{Key, SegmentId};
+use crate::map::{Extent, Map, Run, Track, UnitAt};
+use crate::paths::{self, StorePaths};
 
 const MAGIC: &[u8; 8] = b"wlindex2";
 const FIRST: usize = 64;
@@ -18,12 +18,12 @@ const PAGE: usize = 4096;
 const ENTRY: usize = 16;
 /// Entries of a page; a count and a checksum follow them.
 const ENTRIES: usize = (PAGE - 8) / ENTRY;
-/// Bytes before what a block holds.
+/// Bytes of the header of a block.
 const BLOCK: usize = 16;
-/// How much of a block is read at first: most are smaller.
+/// Bytes to read of a block first; most blocks are smaller.
 const GLANCE: usize = 1024;
 
-/// Why an index was of no use.
+/// An index that cannot be used.
 #[derive(Debug)]
 pub(crate) struct Unusable;
 
@@ -34,11 +34,11 @@ impl From<io::Error> for Unusable {
 }
 
 /// Writes the index of a segment.
-pub(crate) fn write(places: &Places, map: &Map) -> io::Result<()> {
+pub(crate) fn write(paths: &StorePaths, map: &Map) -> io::Result<()> {
     let Some(bytes) = encode(map) else {
         return Err(io::Error::other("a segment is too large for an index"));
     };
-    places::put(&places.index(map.place), &bytes, false)
+    paths::put(&paths.index(map.place), &bytes, false)
 }
 
 fn encode(map: &Map) -> Option<Vec<u8>> {
@@ -78,19 +78,19 @@ fn encode_block(out: &mut Vec<u8>, track: &Track) -> Option<()> {
     put_text(&mut heads, track.id.as_str());
     put_varint(&mut heads, track.runs.len() as u64);
     for Run {
-        stretch,
+        extent,
         units: of_run,
     } in &track.runs
     {
-        put_varint(&mut heads, stretch.base.0);
-        heads.extend_from_slice(&stretch.base_link.0);
-        put_summary(&mut heads, stretch.base_summary.as_ref());
-        put_varint(&mut heads, stretch.last.0);
-        heads.extend_from_slice(&stretch.link.0);
-        put_summary(&mut heads, stretch.summary.as_ref());
-        put_varint(&mut heads, stretch.bytes);
-        put_varint(&mut heads, u64::from(stretch.start));
-        put_varint(&mut heads, u64::from(stretch.latest));
+        put_varint(&mut heads, extent.base.0);
+        heads.extend_from_slice(&extent.base_link.0);
+        put_summary(&mut heads, extent.base_summary.as_ref());
+        put_varint(&mut heads, extent.last.0);
+        heads.extend_from_slice(&extent.link.0);
+        put_summary(&mut heads, extent.summary.as_ref());
+        put_varint(&mut heads, extent.bytes);
+        put_varint(&mut heads, u64::from(extent.start));
+        put_varint(&mut heads, u64::from(extent.latest));
         put_varint(&mut units, of_run.len() as u64);
         let mut end = 0;
         for unit in of_run {
@@ -109,7 +109,7 @@ fn encode_block(out: &mut Vec<u8>, track: &Track) -> Option<()> {
     Some(())
 }
 
-/// An index that is open.
+/// An open index file.
 pub(crate) struct Index {
     file: File,
     pages: u64,
@@ -119,13 +119,13 @@ pub(crate) struct Index {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) id: SessionId,
-    pub(crate) stretches: Vec<Stretch>,
+    pub(crate) extents: Vec<Extent>,
 }
 
 impl Index {
-    /// Opens the index of a segment whose file has so many bytes.
-    pub(crate) fn open(places: &Places, place: Place, len: u64) -> Result<Self, Unusable> {
-        let file = places::open_to_read(&places.index(place))?.ok_or(Unusable)?;
+    /// Opens the index of a segment with a file of `len` bytes.
+    pub(crate) fn open(paths: &StorePaths, place: SegmentId, len: u64) -> Result<Self, Unusable> {
+        let file = paths::open_to_read(&paths.index(place))?.ok_or(Unusable)?;
         let mut head = [0; FIRST];
         read_full_at(&file, &mut head, 0)?;
         let mut taker = Taker(&head);
@@ -144,7 +144,7 @@ impl Index {
         })
     }
 
-    /// What it tells of a session.
+    /// Finds a session.
     pub(crate) fn find(&self, key: Key) -> Result<Option<Entry>, Unusable> {
         let Some(at) = self.place_of(key)? else {
             return Ok(None);
@@ -153,22 +153,22 @@ impl Index {
         read_heads(&heads).map(Some).ok_or(Unusable)
     }
 
-    /// The units of one of the stretches of a session.
-    pub(crate) fn units(&self, key: Key, stretch: usize) -> Result<Vec<UnitAt>, Unusable> {
+    /// Reads the units of one extent of a session.
+    pub(crate) fn units(&self, key: Key, extent: usize) -> Result<Vec<UnitAt>, Unusable> {
         let at = self.place_of(key)?.ok_or(Unusable)?;
         let (heads, units) = self.block(at, true)?;
         let entry = read_heads(&heads).ok_or(Unusable)?;
         let mut taker = Taker(&units);
-        for (number, of) in entry.stretches.iter().enumerate() {
+        for (number, of) in entry.extents.iter().enumerate() {
             let units = read_units(&mut taker, of).ok_or(Unusable)?;
-            if number == stretch {
+            if number == extent {
                 return Ok(units);
             }
         }
         Err(Unusable)
     }
 
-    /// All that it tells of.
+    /// Reads all sessions.
     pub(crate) fn all(&self) -> Result<Vec<(Key, Entry)>, Unusable> {
         let mut all = Vec::new();
         for page in 0..self.pages {
@@ -228,7 +228,7 @@ impl Index {
         Ok(page)
     }
 
-    /// What a block holds; its units only where they are asked for.
+    /// Reads a block, with its units if asked for.
     fn block(&self, at: u64, with_units: bool) -> Result<(Vec<u8>, Vec<u8>), Unusable> {
         let mut glance = vec![0; GLANCE];
         let read = read_full_at(&self.file, &mut glance, at)?;
@@ -250,7 +250,7 @@ impl Index {
         Ok((heads, units))
     }
 
-    /// A part of a block, from what was read of it at first or from the file.
+    /// Returns a part of a block, from the bytes read first or from the file.
     fn part(
         &self,
         glance: &[u8],
@@ -277,9 +277,9 @@ fn read_heads(heads: &[u8]) -> Option<Entry> {
     let mut taker = Taker(heads);
     let id = SessionId::new(taker.text()?).ok()?;
     let count = usize::try_from(taker.varint()?).ok()?;
-    let mut stretches = Vec::with_capacity(count.min(heads.len()));
+    let mut extents = Vec::with_capacity(count.min(heads.len()));
     for _ in 0..count {
-        stretches.push(Stretch {
+        extents.push(Extent {
             base: Seq(taker.varint()?),
             base_link: taker.link()?,
             base_summary: taker.summary()?,
@@ -291,10 +291,10 @@ fn read_heads(heads: &[u8]) -> Option<Entry> {
             latest: taker.varint32()?,
         });
     }
-    Some(Entry { id, stretches })
+    Some(Entry { id, extents })
 }
 
-fn read_units(taker: &mut Taker<'_>, of: &Stretch) -> Option<Vec<UnitAt>> {
+fn read_units(taker: &mut Taker<'_>, of: &Extent) -> Option<Vec<UnitAt>> {
     let count = usize::try_from(taker.varint()?).ok()?;
     let mut units = Vec::with_capacity(count.min(taker.0.len()));
     let mut end = 0_u64;

@@ -1,8 +1,9 @@
 #![doc = include_str!("../README.md")]
 
-mod beat;
+mod backend;
 mod blobs;
 mod bytes;
+mod catalog;
 mod disk;
 mod erasing;
 mod error;
@@ -12,30 +13,28 @@ mod format;
 #[doc(hidden)]
 pub mod fuzzing;
 mod index;
-mod keeper;
-mod lane;
 mod locks;
 mod log;
-mod lost;
+mod maintainer;
+mod maintenance;
 mod map;
-mod medium;
-mod old;
-mod places;
+mod paths;
 #[cfg(test)]
 mod power;
 mod reader;
-mod remains;
+mod salvage;
 mod scan;
-mod shelf;
 mod snapshots;
 mod store;
+mod tail_poller;
 mod truncate;
-mod upkeep;
+mod unattributed;
 mod window;
+mod writer;
 
 pub use blobs::{BlobLimits, FileBlobs};
-pub use lost::{Loss, NoStretch, Stretch, StretchAt};
-pub use remains::Remains;
+pub use maintenance::{MaintenancePolicy, MaintenanceReport};
+pub use salvage::Salvaged;
 pub use store::FileStore;
 pub use truncate::Cut;
-pub use upkeep::{Kept, Upkeep};
+pub use unattributed::{DamageLocation, Discard, InvalidDamageLocation, UnattributedDamage};

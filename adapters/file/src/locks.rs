@@ -1,8 +1,8 @@
-//! The locks of sessions: a byte of a lock file each, so that a session that is claimed holds no file
-//! of its own.
+//! The locks of sessions: one byte of a lock file each, so that a claimed session needs no open
+//! file.
 //!
-//! They are locks of an open file description: they keep out other processes and other store objects
-//! of this one, and go with the process, however it ends.
+//! They are open file description locks: they exclude other processes and other store objects of
+//! this one, and end with the process.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -15,46 +15,50 @@ use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
 
 use crate::format::Key;
-use crate::places::Places;
+use crate::paths::StorePaths;
 
-/// How many lock files there are. The system looks through all locks of a file for each, so many
-/// claims are spread over several.
+/// Number of lock files. The system searches all locks of a file, so claims are spread over
+/// several.
 pub(crate) const FILES: u64 = 16;
 
-/// How long a lock that another holds is waited for.
+/// Longest wait for a lock of another process.
 ///
-/// A process that is killed while it starts another leaves a fork of itself, which holds the lock
-/// until it has become the other program. Whoever restarts at once must not be told that it is
-/// locked, so it is waited for a little.
+/// A process that is killed while it starts a child leaves a fork that holds its locks until it
+/// executes the child's program. Without the wait, an immediate restart would fail.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(500);
-/// Between two looks at it.
+/// Pause between two attempts.
 pub(crate) const PAUSE: Duration = Duration::from_millis(5);
 
-/// The locks that a store object holds.
+/// Locks that a store object holds.
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
     files: HashMap<u64, File>,
-    /// How many sessions there are behind each byte that is locked.
+    /// Number of sessions behind each locked byte.
     held: HashMap<Key, u32>,
 }
 
 impl Locks {
-    /// Takes the lock of a session, and waits a little for it. Answers whether it is ours now.
-    pub(crate) fn take(&mut self, places: &Places, key: Key) -> io::Result<bool> {
-        self.take_within(places, key, PATIENCE)
+    /// Locks a session, waiting up to [`PATIENCE`]. Returns true if the lock was taken.
+    pub(crate) fn take(&mut self, paths: &StorePaths, key: Key) -> io::Result<bool> {
+        self.take_within(paths, key, PATIENCE)
     }
 
-    /// Takes the lock of a session if nobody holds it at this moment.
-    pub(crate) fn try_take(&mut self, places: &Places, key: Key) -> io::Result<bool> {
-        self.take_within(places, key, Duration::ZERO)
+    /// Locks a session if the lock is free now. Returns true if it was taken.
+    pub(crate) fn try_take(&mut self, paths: &StorePaths, key: Key) -> io::Result<bool> {
+        self.take_within(paths, key, Duration::ZERO)
     }
 
-    fn take_within(&mut self, places: &Places, key: Key, patience: Duration) -> io::Result<bool> {
+    fn take_within(
+        &mut self,
+        paths: &StorePaths,
+        key: Key,
+        patience: Duration,
+    ) -> io::Result<bool> {
         if let Some(held) = self.held.get_mut(&key) {
             *held += 1;
             return Ok(true);
         }
-        let file = self.file(places, key)?;
+        let file = self.file(paths, key)?;
         let begun = Instant::now();
         loop {
             match set(file, key, libc::F_WRLCK) {
@@ -70,7 +74,7 @@ impl Locks {
         Ok(true)
     }
 
-    /// Gives the lock of a session back.
+    /// Releases the lock of a session.
     pub(crate) fn give_back(&mut self, key: Key) {
         let Some(held) = self.held.get_mut(&key) else {
             return;
@@ -86,12 +90,12 @@ impl Locks {
         }
     }
 
-    fn file(&mut self, places: &Places, key: Key) -> io::Result<&File> {
+    fn file(&mut self, paths: &StorePaths, key: Key) -> io::Result<&File> {
         let number = number(key);
         match self.files.entry(number) {
             std::collections::hash_map::Entry::Occupied(held) => Ok(held.into_mut()),
             std::collections::hash_map::Entry::Vacant(free) => {
-                Ok(free.insert(places.open_lock(&format!("{number:x}"))?))
+                Ok(free.insert(paths.open_lock(&format!("{number:x}"))?))
             }
         }
     }
@@ -121,19 +125,19 @@ mod tests {
     #[test]
     fn a_lock_keeps_others_out_until_it_is_given_back() {
         let dir = tempfile::TempDir::new().unwrap();
-        let places = Places::new(dir.path().join("store"));
-        places.create().unwrap();
+        let paths = StorePaths::new(dir.path().join("store"));
+        paths.create().unwrap();
         let (mut first, mut second) = (Locks::default(), Locks::default());
         let (one, two) = (Key(7), Key(7 + FILES * 4));
-        assert!(first.take(&places, one).unwrap());
-        assert!(first.take(&places, one).unwrap());
-        assert!(!second.take(&places, one).unwrap());
-        assert!(second.take(&places, two).unwrap());
+        assert!(first.take(&paths, one).unwrap());
+        assert!(first.take(&paths, one).unwrap());
+        assert!(!second.take(&paths, one).unwrap());
+        assert!(second.take(&paths, two).unwrap());
         first.give_back(one);
-        assert!(!second.take(&places, one).unwrap());
+        assert!(!second.take(&paths, one).unwrap());
         first.give_back(one);
-        assert!(second.take(&places, one).unwrap());
+        assert!(second.take(&paths, one).unwrap());
         drop(second);
-        assert!(first.take(&places, one).unwrap());
+        assert!(first.take(&paths, one).unwrap());
     }
 }

@@ -1,29 +1,29 @@
-//! A session's log, put together from the segments that hold it: where it ends, its facts, its links.
+//! A session's log over the segments that hold it: its end, its facts and its links.
 
 mod copying;
 
 use std::fs::File;
 
 use windlass_core::{Recorded, Seq, SessionId};
-use windlass_kit_log::End;
+use windlass_kit_log::LogEnd;
 use windlass_ports::codec::{self, CodecError};
 use windlass_ports::{Link, StoreError, StoreErrorKind, Summary, Verified};
 
+use crate::catalog::{LogPart, SegmentCatalog, SessionLayout};
 use crate::disk::read_full_at;
 use crate::error;
-use crate::format::{self, HEAD, Key, Place};
-use crate::lost::Stretch;
+use crate::format::{self, HEAD, Key, SegmentId};
 use crate::map::{Damage, UnitAt};
-use crate::places;
-use crate::shelf::{Part, Shelf, Standing};
+use crate::paths;
+use crate::unattributed::UnattributedDamage;
 use crate::window::Window;
 
-/// How often a log is put together anew because its segments changed meanwhile.
+/// Attempts to read a log whose segments change during the read.
 const TRIES: u32 = 8;
 
-/// A session's log.
+/// Reads the log of one session.
 pub(crate) struct Log<'a> {
-    pub(crate) shelf: &'a Shelf,
+    pub(crate) catalog: &'a SegmentCatalog,
     pub(crate) session: &'a SessionId,
 }
 
@@ -31,15 +31,15 @@ pub(crate) struct Log<'a> {
 struct Read {
     first: Seq,
     texts: Vec<Vec<u8>>,
-    /// The link of each fact.
+    /// Link of each fact.
     links: Vec<Link>,
     offset: u64,
     len: u32,
 }
 
-/// Why a log was not read to where it was to be.
+/// Reason why a read stopped early.
 enum Stopped {
-    /// Its segments changed meanwhile, or an index was wrong: it is to be put together anew.
+    /// The segments changed or an index was wrong: find the parts of the log again.
     Changed,
     Failed(StoreError),
 }
@@ -55,109 +55,107 @@ impl Log<'_> {
         Key::of(self.session)
     }
 
-    /// Where the log ends, checked as far as the segments tell without their facts; `None` where
-    /// there is no log.
-    pub(crate) fn end(&self, standing: &Standing) -> Result<Option<End>, StoreError> {
-        let (last, link, part) = self.follow(standing)?;
+    /// Finds the end of the log, checked without reading its facts. Returns `None` if there is no
+    /// log.
+    pub(crate) fn end(&self, layout: &SessionLayout) -> Result<Option<LogEnd>, StoreError> {
+        let (last, link, part) = self.follow(layout)?;
         let Some(part) = part else {
             return Ok(None);
         };
         if !self.is_latest(part)? {
             let what = "the last unit is not what was written";
-            let offset = u64::from(part.stretch.latest);
-            return Err(self.corrupt(part.place, part.stretch.base, offset, what));
+            let offset = u64::from(part.extent.latest);
+            return Err(self.corrupt(part.place, part.extent.base, offset, what));
         }
-        let summary = match &part.stretch.summary {
+        let summary = match &part.extent.summary {
             Some(summary) => Some(summary.clone()),
             None => {
                 let summary = self.fold(part)?;
-                self.shelf.note_summary(self.key(), part, summary.as_ref());
+                self.catalog
+                    .note_summary(self.key(), part, summary.as_ref());
                 summary
             }
         };
-        Ok(Some(End {
+        Ok(Some(LogEnd {
             last,
             link,
             summary,
         }))
     }
 
-    /// Where the log ends, and the part that it ends in.
+    /// Follows the parts of the log to its end. Returns the last position, its link and its part.
     pub(crate) fn follow<'s>(
         &self,
-        standing: &'s Standing,
-    ) -> Result<(Seq, Link, Option<&'s Part>), StoreError> {
+        layout: &'s SessionLayout,
+    ) -> Result<(Seq, Link, Option<&'s LogPart>), StoreError> {
         let mut last = Seq::ZERO;
         let mut link = Link::genesis(self.session);
         let mut at = None;
-        while let Some(part) = covering(&standing.parts, last) {
-            if part.stretch.base == last && part.stretch.base_link != link {
+        while let Some(part) = covering(&layout.parts, last) {
+            if part.extent.base == last && part.extent.base_link != link {
                 let what = "what follows does not link to it";
-                return Err(self.corrupt(part.place, last, u64::from(part.stretch.start), what));
+                return Err(self.corrupt(part.place, last, u64::from(part.extent.start), what));
             }
-            last = part.stretch.last;
-            link = part.stretch.link;
+            last = part.extent.last;
+            link = part.extent.link;
             at = Some(part);
         }
-        self.whole(standing, last)?;
+        self.whole(layout, last)?;
         Ok((last, link, at))
     }
 
-    /// Whether a log that can be followed to `last` ends there.
-    fn whole(&self, standing: &Standing, last: Seq) -> Result<(), StoreError> {
-        let behind = |(place, damage): &&(Place, Damage)| {
-            let goes_on = |part: &Part| {
+    /// Checks that a log which can be followed to `last` ends there.
+    fn whole(&self, layout: &SessionLayout, last: Seq) -> Result<(), StoreError> {
+        let behind = |(place, damage): &&(SegmentId, Damage)| {
+            let goes_on = |part: &LogPart| {
                 part.place.lane == place.lane
-                    && (part.place.number, u64::from(part.stretch.latest))
+                    && (part.place.number, u64::from(part.extent.latest))
                         > (place.number, damage.offset)
             };
-            !standing
+            !layout
                 .parts
                 .iter()
-                .any(|part| part.stretch.last <= last && goes_on(part))
+                .any(|part| part.extent.last <= last && goes_on(part))
         };
-        if let Some((place, damage)) = standing.damages.iter().find(behind) {
+        if let Some((place, damage)) = layout.damages.iter().find(behind) {
             if damage.half.is_none() {
-                let stretch = Stretch::of(*place, damage);
-                let path = self.shelf.path(*place);
-                return Err(error::stretch(self.session, &path, last, &stretch));
+                let extent = UnattributedDamage::of(*place, damage);
+                let path = self.catalog.path(*place);
+                return Err(error::unattributed(self.session, &path, last, &extent));
             }
             return Err(self.corrupt(*place, last, damage.offset, &damage.what));
         }
-        let gap = standing
-            .parts
-            .iter()
-            .filter(|part| part.stretch.base > last);
-        match gap.min_by_key(|part| part.stretch.base) {
+        let gap = layout.parts.iter().filter(|part| part.extent.base > last);
+        match gap.min_by_key(|part| part.extent.base) {
             Some(part) => {
                 let what = "what stands before it is missing";
-                Err(self.corrupt(part.place, last, u64::from(part.stretch.start), what))
+                Err(self.corrupt(part.place, last, u64::from(part.extent.start), what))
             }
             None => Ok(()),
         }
     }
 
-    /// Whether a part's last unit stands where it is said to.
-    pub(crate) fn is_latest(&self, part: &Part) -> Result<bool, StoreError> {
-        let path = self.shelf.path(part.place);
+    /// Returns true if a part's last unit is at its recorded offset.
+    pub(crate) fn is_latest(&self, part: &LogPart) -> Result<bool, StoreError> {
+        let path = self.catalog.path(part.place);
         let at = |error| error::reading(error, &path);
-        let Some(file) = places::open_to_read(&path).map_err(at)? else {
+        let Some(file) = paths::open_to_read(&path).map_err(at)? else {
             return Ok(false);
         };
-        let offset = u64::from(part.stretch.latest);
+        let offset = u64::from(part.extent.latest);
         let mut head = [0; HEAD];
         read_full_at(&file, &mut head, offset).map_err(at)?;
         let head = format::read_head(part.place, offset, &head);
         Ok(head.is_some_and(|head| {
-            !head.erased && head.key == self.key() && head.last() == part.stretch.last
+            !head.erased && head.key == self.key() && head.last() == part.extent.last
         }))
     }
 
-    /// The log in short, folded over the last part of it.
-    fn fold(&self, part: &Part) -> Result<Option<Summary>, StoreError> {
-        let mut summary = part.stretch.base_summary.clone();
-        let mut after = part.stretch.base;
-        while after < part.stretch.last {
+    /// Folds the last part of the log into its summary.
+    fn fold(&self, part: &LogPart) -> Result<Option<Summary>, StoreError> {
+        let mut summary = part.extent.base_summary.clone();
+        let mut after = part.extent.base;
+        while after < part.extent.last {
             let mut page = Vec::new();
             let read = self.read_part(part, after, 1_024, None, &mut |unit| {
                 page.extend(self.facts(part.place, &unit, after)?);
@@ -176,27 +174,27 @@ impl Log<'_> {
     /// Reads up to `limit` facts after position `after`.
     pub(crate) fn read(&self, after: Seq, limit: usize) -> Result<Vec<Recorded>, StoreError> {
         for _ in 0..TRIES {
-            let standing = self.shelf.standing(self.session)?;
+            let layout = self.catalog.layout(self.session)?;
             let mut page = Vec::new();
-            match self.page(&standing, after, limit, &mut page) {
+            match self.page(&layout, after, limit, &mut page) {
                 Ok(()) => return Ok(page),
                 Err(Stopped::Changed) => {}
                 Err(Stopped::Failed(error)) => return Err(error),
             }
         }
-        Err(error::restless(self.session))
+        Err(error::unstable(self.session))
     }
 
     fn page(
         &self,
-        standing: &Standing,
+        layout: &SessionLayout,
         after: Seq,
         limit: usize,
         page: &mut Vec<Recorded>,
     ) -> Result<(), Stopped> {
         let mut last = after;
         while page.len() < limit {
-            let Some(part) = covering(&standing.parts, last) else {
+            let Some(part) = covering(&layout.parts, last) else {
                 break;
             };
             let left = limit - page.len();
@@ -208,32 +206,32 @@ impl Log<'_> {
             })?;
         }
         if page.len() < limit || limit == 0 {
-            let (end, ..) = self.follow(standing)?;
+            let (end, ..) = self.follow(layout)?;
             if end == Seq::ZERO {
-                return Err(error::unknown(self.session, self.shelf.places().root()).into());
+                return Err(error::unknown(self.session, self.catalog.paths().root()).into());
             }
         }
         Ok(())
     }
 
-    /// Checks all of the log.
+    /// Checks the whole log.
     pub(crate) fn verify(&self) -> Result<Verified, StoreError> {
         for _ in 0..TRIES {
-            let standing = self.shelf.standing(self.session)?;
-            match self.verified(&standing) {
+            let layout = self.catalog.layout(self.session)?;
+            match self.verified(&layout) {
                 Ok(verified) => return Ok(verified),
                 Err(Stopped::Changed) => {}
                 Err(Stopped::Failed(error)) => return Err(error),
             }
         }
-        Err(error::restless(self.session))
+        Err(error::unstable(self.session))
     }
 
-    fn verified(&self, standing: &Standing) -> Result<Verified, Stopped> {
+    fn verified(&self, layout: &SessionLayout) -> Result<Verified, Stopped> {
         let mut last = Seq::ZERO;
         let mut chain = Link::genesis(self.session);
         let mut bytes = 0;
-        while let Some(part) = covering(&standing.parts, last) {
+        while let Some(part) = covering(&layout.parts, last) {
             let from = last;
             let before = Some(chain);
             last = self.read_part(part, last, 4_096, before, &mut |unit| {
@@ -243,24 +241,24 @@ impl Log<'_> {
                 Ok(())
             })?;
         }
-        self.whole(standing, last)?;
+        self.whole(layout, last)?;
         if last == Seq::ZERO {
-            return Err(error::unknown(self.session, self.shelf.places().root()).into());
+            return Err(error::unknown(self.session, self.catalog.paths().root()).into());
         }
         Ok(Verified {
             last,
             bytes,
-            torn_bytes: standing.torn_bytes,
+            torn_bytes: layout.torn_bytes,
             chain,
         })
     }
 
-    /// The link of a position; `None` where the log has no such position.
+    /// Reads the link of a position; returns `None` if the log has no such position.
     pub(crate) fn link_at(&self, seq: Seq) -> Result<Option<Link>, StoreError> {
         for _ in 0..TRIES {
-            let standing = self.shelf.standing(self.session)?;
+            let layout = self.catalog.layout(self.session)?;
             let before = Seq(seq.0.saturating_sub(1));
-            let Some(part) = covering(&standing.parts, before) else {
+            let Some(part) = covering(&layout.parts, before) else {
                 return Ok(None);
             };
             let mut link = None;
@@ -275,33 +273,33 @@ impl Log<'_> {
                 Err(Stopped::Failed(error)) => return Err(error),
             }
         }
-        Err(error::restless(self.session))
+        Err(error::unstable(self.session))
     }
 
-    /// Reads units of a part that hold positions behind `after`, until they hold `limit`, and hands
-    /// each over, checked. Answers the last position.
+    /// Reads the units of a part behind position `after` until they hold `limit` facts, and passes
+    /// each to `take` once checked. Returns the last position.
     ///
-    /// `chain` is the link of `after` where it is known; the link of the unit before is believed
-    /// otherwise.
+    /// `chain` is the link of `after` if it is known. Otherwise the link of the unit before is
+    /// trusted.
     fn read_part(
         &self,
-        part: &Part,
+        part: &LogPart,
         after: Seq,
         limit: usize,
         chain: Option<Link>,
         take: &mut dyn FnMut(Read) -> Result<(), StoreError>,
     ) -> Result<Seq, Stopped> {
-        let (before, units) = self.shelf.units(self.key(), part, after, limit)?;
-        let path = self.shelf.path(part.place);
-        let opened = places::open_to_read(&path).map_err(|error| error::reading(error, &path))?;
+        let (before, units) = self.catalog.units(self.key(), part, after, limit)?;
+        let path = self.catalog.path(part.place);
+        let opened = paths::open_to_read(&path).map_err(|error| error::reading(error, &path))?;
         let Some(file) = opened.filter(|_| !units.is_empty()) else {
-            self.shelf.forget_lane_of_others(part.place.lane);
+            self.catalog.forget_lane_of_others(part.place.lane);
             return Err(Stopped::Changed);
         };
         let aligned = units.first().is_some_and(|unit| unit.first == after.next());
         let mut link = match (before, chain) {
             (_, Some(chain)) if aligned => chain,
-            (None, _) => part.stretch.base_link,
+            (None, _) => part.extent.base_link,
             (Some(before), _) => self.link_of(&file, part, &before, after)?,
         };
         let mut last = after;
@@ -312,7 +310,7 @@ impl Log<'_> {
                 .load(&file, rest)
                 .map_err(|error| error::reading(error, &path))?;
             let Some(read) = self.check(part.place, unit, bytes, &link) else {
-                return Err(self.mistrust(part, last, u64::from(unit.offset))?);
+                return Err(self.recheck(part, last, u64::from(unit.offset))?);
             };
             link = read.links.last().copied().unwrap_or(link);
             take(read)?;
@@ -321,39 +319,39 @@ impl Log<'_> {
         Ok(last)
     }
 
-    /// The link that the unit before tells.
+    /// Reads the link in the head of the unit before.
     fn link_of(
         &self,
         file: &File,
-        part: &Part,
+        part: &LogPart,
         before: &UnitAt,
         after: Seq,
     ) -> Result<Link, Stopped> {
-        let path = self.shelf.path(part.place);
+        let path = self.catalog.path(part.place);
         let mut head = [0; HEAD];
         let offset = u64::from(before.offset);
         read_full_at(file, &mut head, offset).map_err(|error| error::reading(error, &path))?;
         let head = format::read_head(part.place, offset, &head);
         match head.filter(|head| head.key == self.key() && head.last() == before.last()) {
             Some(head) => Ok(head.link),
-            None => Err(self.mistrust(part, after, offset)?),
+            None => Err(self.recheck(part, after, offset)?),
         }
     }
 
-    /// A unit does not read. If an index said where it is, that is made anew and asked again.
-    fn mistrust(&self, part: &Part, last: Seq, offset: u64) -> Result<Stopped, StoreError> {
+    /// Handles a unit that does not read. Rebuilds its index, if it came from one, to try again.
+    fn recheck(&self, part: &LogPart, last: Seq, offset: u64) -> Result<Stopped, StoreError> {
         if part.open {
             // Its writer may have cut it off; what is there now tells.
-            self.shelf.forget_lane_of_others(part.place.lane);
-            let standing = self.shelf.standing(self.session)?;
-            let same = |now: &Part| now.place == part.place && now.stretch == part.stretch;
-            if !standing.parts.iter().any(same) {
+            self.catalog.forget_lane_of_others(part.place.lane);
+            let layout = self.catalog.layout(self.session)?;
+            let same = |now: &LogPart| now.place == part.place && now.extent == part.extent;
+            if !layout.parts.iter().any(same) {
                 return Ok(Stopped::Changed);
             }
-        } else if self.shelf.distrust(part.place)? {
-            let standing = self.shelf.standing(self.session)?;
-            let same = |now: &Part| now.place == part.place && now.stretch == part.stretch;
-            if !standing.parts.iter().any(same) {
+        } else if self.catalog.rebuild_index(part.place)? {
+            let layout = self.catalog.layout(self.session)?;
+            let same = |now: &LogPart| now.place == part.place && now.extent == part.extent;
+            if !layout.parts.iter().any(same) {
                 return Ok(Stopped::Changed);
             }
         }
@@ -363,8 +361,8 @@ impl Log<'_> {
         ))
     }
 
-    /// Checks a unit in every way; nothing when it is not the one that must stand there.
-    fn check(&self, place: Place, at: &UnitAt, bytes: &[u8], before: &Link) -> Option<Read> {
+    /// Checks a unit fully. Returns `None` if it is not the expected one.
+    fn check(&self, place: SegmentId, at: &UnitAt, bytes: &[u8], before: &Link) -> Option<Read> {
         let offset = u64::from(at.offset);
         let head = format::read_head(place, offset, bytes)?;
         let unit = bytes.get(..head.len as usize)?;
@@ -393,8 +391,13 @@ impl Log<'_> {
         })
     }
 
-    /// The facts of a unit behind position `after`.
-    fn facts(&self, place: Place, unit: &Read, after: Seq) -> Result<Vec<Recorded>, StoreError> {
+    /// Decodes the facts of a unit behind position `after`.
+    fn facts(
+        &self,
+        place: SegmentId,
+        unit: &Read,
+        after: Seq,
+    ) -> Result<Vec<Recorded>, StoreError> {
         let mut facts = Vec::with_capacity(unit.texts.len());
         for (text, number) in unit.texts.iter().zip(unit.first.0..) {
             let seq = Seq(number);
@@ -407,7 +410,7 @@ impl Log<'_> {
 
     fn decode(
         &self,
-        place: Place,
+        place: SegmentId,
         text: &[u8],
         seq: Seq,
         offset: u64,
@@ -430,15 +433,15 @@ impl Log<'_> {
         }
     }
 
-    fn corrupt(&self, place: Place, after: Seq, offset: u64, what: &str) -> StoreError {
-        error::corrupt(self.session, &self.shelf.path(place), after, offset, what)
+    fn corrupt(&self, place: SegmentId, after: Seq, offset: u64, what: &str) -> StoreError {
+        error::corrupt(self.session, &self.catalog.path(place), after, offset, what)
     }
 }
 
-/// Of the parts that hold the position behind `last`, the one that goes farthest.
-pub(crate) fn covering(parts: &[Part], last: Seq) -> Option<&Part> {
+/// Returns the part that continues the log behind `last` and reaches farthest.
+pub(crate) fn covering(parts: &[LogPart], last: Seq) -> Option<&LogPart> {
     parts
         .iter()
-        .filter(|part| part.stretch.base <= last && part.stretch.last > last)
-        .max_by_key(|part| part.stretch.last)
+        .filter(|part| part.extent.base <= last && part.extent.last > last)
+        .max_by_key(|part| part.extent.last)
 }

@@ -1,87 +1,87 @@
-//! What a segment holds, by session: as a scan finds it, and as its writer goes on with it.
+//! The content of a segment by session: built by a scan, and extended by its writer.
 
 use windlass_core::{Seq, SessionId};
 use windlass_ports::{Link, Summary};
 
-use crate::format::{Head, Key, Keys, Opening, Place};
+use crate::format::{Head, Key, Keys, Opening, SegmentId};
 
-/// Where in its segment a unit is.
+/// Location of a unit in its segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UnitAt {
-    /// Its first byte.
+    /// Offset of the first byte.
     pub(crate) offset: u32,
-    /// Its bytes.
+    /// Length in bytes.
     pub(crate) len: u32,
-    /// The position of its first fact.
+    /// Position of the first fact.
     pub(crate) first: Seq,
-    /// How many facts it has.
+    /// Number of facts.
     pub(crate) count: u32,
 }
 
 impl UnitAt {
-    /// The position of the last fact.
+    /// Position of the last fact.
     pub(crate) fn last(&self) -> Seq {
         Seq(self.first.0 + u64::from(self.count) - 1)
     }
 
-    /// The byte behind it.
+    /// Offset behind the unit.
     pub(crate) fn end(&self) -> u64 {
         u64::from(self.offset) + u64::from(self.len)
     }
 }
 
-/// A stretch of a session's log that stands in one segment without a gap, without its units.
+/// A gapless part of a session's log in one segment, without its units.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Stretch {
-    /// The position before its first.
+pub(crate) struct Extent {
+    /// Position before the first fact.
     pub(crate) base: Seq,
-    /// The link of that.
+    /// Link of that position.
     pub(crate) base_link: Link,
-    /// The log up to there in short; `None` where there is none.
+    /// Summary of the log before; `None` if it is empty.
     pub(crate) base_summary: Option<Summary>,
-    /// The last position.
+    /// Last position of the extent.
     pub(crate) last: Seq,
-    /// The link of that.
+    /// Link of the last position.
     pub(crate) link: Link,
-    /// The log up to there in short, where that is known without reading it.
+    /// Summary of the log up to the last position, if it is known.
     pub(crate) summary: Option<Summary>,
-    /// Bytes of its units.
+    /// Bytes of all units.
     pub(crate) bytes: u64,
-    /// Where in the segment its first unit begins.
+    /// Offset of the first unit.
     pub(crate) start: u32,
-    /// Where its last unit begins.
+    /// Offset of the last unit.
     pub(crate) latest: u32,
 }
 
-/// A stretch with its units.
+/// An extent with its units.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Run {
-    pub(crate) stretch: Stretch,
+    pub(crate) extent: Extent,
     pub(crate) units: Vec<UnitAt>,
 }
 
-/// A session in a segment.
+/// The extents of a session in a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Track {
     pub(crate) id: SessionId,
     pub(crate) runs: Vec<Run>,
 }
 
-/// Bytes of a segment that do not read, where they must.
+/// Damaged bytes of a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Damage {
     pub(crate) offset: u64,
-    /// The byte behind it.
+    /// Offset behind the damaged bytes.
     pub(crate) end: u64,
-    /// Half of the key of the session whose they are, where that can be told.
+    /// Half of the key of the session that owned the bytes, if it is known.
     pub(crate) half: Option<u32>,
-    /// The session, where that can be told.
+    /// Id of that session, if it is known.
     pub(crate) id: Option<SessionId>,
     pub(crate) what: String,
 }
 
 impl Damage {
-    /// A unit that reads, and does not stand where it may.
+    /// Describes a sound unit in an unexpected place.
     fn of_unit(key: Key, at: &UnitAt, what: &str) -> Self {
         Self {
             offset: u64::from(at.offset),
@@ -92,36 +92,36 @@ impl Damage {
         }
     }
 
-    /// Whether it may have been a session's.
+    /// Returns true if the bytes may have belonged to a session.
     pub(crate) fn may_be_of(&self, key: Key) -> bool {
         self.half.is_none_or(|half| half == key.half())
     }
 }
 
-/// The remains of units at a segment's end that were never acknowledged.
+/// Unacknowledged units at the end of a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Torn {
     pub(crate) bytes: u64,
-    /// The sessions that are known to have had a part in them, and how many bytes.
+    /// Sessions of those units that are known, with their bytes.
     pub(crate) parts: Vec<(Key, u64)>,
 }
 
-/// What a segment holds.
+/// Content of a segment.
 #[derive(Debug, Clone)]
 pub(crate) struct Map {
-    pub(crate) place: Place,
+    pub(crate) place: SegmentId,
     pub(crate) tracks: Keys<Track>,
-    /// Where its sound units end.
+    /// End of the sound units.
     pub(crate) end: u64,
-    /// Where what was made durable together last begins.
+    /// Beginning of the last group.
     pub(crate) group: u64,
-    /// The number of that.
+    /// Number of the last group.
     pub(crate) series: u8,
     pub(crate) damages: Vec<Damage>,
     pub(crate) torn: Option<Torn>,
 }
 
-/// A unit, and where the log stands with it.
+/// A unit to add, with the link and the summary behind it.
 #[derive(Debug, Clone)]
 pub(crate) struct Added {
     pub(crate) key: Key,
@@ -132,7 +132,7 @@ pub(crate) struct Added {
 }
 
 impl Added {
-    /// What a scan knows of a unit.
+    /// Creates the entry of a unit found by a scan.
     pub(crate) fn scanned(head: &Head, offset: u64, opening: Option<Box<Opening>>) -> Self {
         Self {
             key: head.key,
@@ -150,7 +150,7 @@ impl Added {
 }
 
 impl Map {
-    pub(crate) fn empty(place: Place, end: u64) -> Self {
+    pub(crate) fn empty(place: SegmentId, end: u64) -> Self {
         Self {
             place,
             tracks: Keys::default(),
@@ -162,7 +162,7 @@ impl Map {
         }
     }
 
-    /// Takes in a unit. What does not follow the units of its session before is damage.
+    /// Adds a unit. A unit that does not follow the session's last one is damage.
     pub(crate) fn add(&mut self, added: Added) {
         let Added {
             key,
@@ -172,9 +172,19 @@ impl Map {
             summary,
         } = added;
         let Some(opening) = opening else {
-            if self.go_on(key, at) {
-                self.end_at(key, link, summary);
-            }
+            let track = self.tracks.get_mut(&key);
+            let run = track.and_then(|track| track.runs.last_mut());
+            let Some(run) = run.filter(|run| run.extent.last.next() == at.first) else {
+                let what = "what stands before it is missing";
+                self.damages.push(Damage::of_unit(key, &at, what));
+                return;
+            };
+            run.extent.last = at.last();
+            run.extent.link = link;
+            run.extent.summary = summary;
+            run.extent.bytes += u64::from(at.len);
+            run.extent.latest = at.offset;
+            run.units.push(at);
             return;
         };
         let track = self.tracks.entry(key).or_insert_with(|| Track {
@@ -187,7 +197,7 @@ impl Map {
             return;
         }
         track.runs.push(Run {
-            stretch: Stretch {
+            extent: Extent {
                 base: Seq(at.first.0.saturating_sub(1)),
                 base_link: opening.link,
                 base_summary: opening.summary,
@@ -203,47 +213,15 @@ impl Map {
     }
 }
 
-impl Map {
-    /// Takes in a unit that follows what stands there of its session, and answers whether it does.
-    pub(crate) fn go_on(&mut self, key: Key, at: UnitAt) -> bool {
-        match self.last_run(key) {
-            Some(run) if run.stretch.last.next() == at.first => {
-                run.stretch.last = at.last();
-                run.stretch.bytes += u64::from(at.len);
-                run.stretch.latest = at.offset;
-                run.units.push(at);
-                true
-            }
-            Some(_) | None => {
-                let what = "what stands before it is missing";
-                self.damages.push(Damage::of_unit(key, &at, what));
-                false
-            }
-        }
-    }
-
-    /// Notes where a session's log stands with its last unit.
-    pub(crate) fn end_at(&mut self, key: Key, link: Link, summary: Option<Summary>) {
-        if let Some(run) = self.last_run(key) {
-            run.stretch.link = link;
-            run.stretch.summary = summary;
-        }
-    }
-
-    fn last_run(&mut self, key: Key) -> Option<&mut Run> {
-        self.tracks.get_mut(&key)?.runs.last_mut()
-    }
-}
-
 impl Run {
-    /// The units that hold positions behind `after`, until they hold `limit`, and the unit before
+    /// Returns the units behind position `after` until they hold `limit` facts, and the unit before
     /// them.
     pub(crate) fn units(&self, after: Seq, limit: usize) -> (Option<UnitAt>, Vec<UnitAt>) {
         slice(&self.units, after, limit)
     }
 }
 
-/// As [`Run::units`], of any units that follow one another.
+/// Slices consecutive units as [`Run::units`] does.
 pub(crate) fn slice(units: &[UnitAt], after: Seq, limit: usize) -> (Option<UnitAt>, Vec<UnitAt>) {
     let from = units.partition_point(|unit| unit.last() <= after);
     let until = Seq(after.0.saturating_add(limit as u64));

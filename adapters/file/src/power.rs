@@ -1,6 +1,6 @@
-//! Tests of a loss of power: what was not synced is dropped, torn and reordered, sector by sector, in
-//! a thousand images of the disk; what was acknowledged is there in each. Here of what is in
-//! segments alone, which needs no other program; names and folders are in [`folder`].
+//! Tests of a power loss: 1,000 images of the disk drop, tear and reorder unsynced sectors, and
+//! each holds all acknowledged facts. These tests cover segments alone and need no other program;
+//! [`folder`] covers names and folders.
 
 mod folder;
 
@@ -18,23 +18,23 @@ use windlass_testkit::store::{fact_of_size, numbered_facts};
 use crate::FileStore;
 use crate::disk::{Disk, LogFile, RealDisk};
 
-/// The images of each test.
+/// Number of images of each test.
 const IMAGES: u64 = 1_000;
 const SECTOR: u64 = 512;
-/// Small, so that there are many segments.
+/// Size of a segment, small to get many of them.
 const SEGMENT: u64 = 12 * 1024;
 
-/// What was done, in order.
+/// A recorded action on the disk.
 #[derive(Debug, Clone)]
 enum Did {
     Write(PathBuf, u64, Vec<u8>),
     Cut(PathBuf, u64),
     Sync(PathBuf),
-    /// A session's log was acknowledged up to there.
+    /// Session and its last acknowledged position.
     Acknowledged(String, u64),
 }
 
-/// A disk that records what is done to it.
+/// A disk that records all writes.
 #[derive(Clone, Default)]
 struct Recorder(Arc<Mutex<Vec<Did>>>);
 
@@ -80,7 +80,7 @@ impl LogFile for Recorded {
     }
 }
 
-/// Numbers that a seed makes.
+/// A generator of numbers from a seed.
 struct Dice(u64);
 
 impl Dice {
@@ -93,7 +93,7 @@ impl Dice {
     }
 }
 
-/// A file on the disk: what is durable, and what is on its way there.
+/// A file on the disk: its durable bytes and its unsynced changes.
 #[derive(Default)]
 struct Durable {
     bytes: Vec<u8>,
@@ -116,7 +116,7 @@ fn apply(bytes: &mut Vec<u8>, did: &Did) {
     }
 }
 
-/// Applies some of what was pending: of each write some of its sectors, in any order.
+/// Applies some unsynced changes: some sectors of each write, in any order.
 fn tear(file: &Durable, dice: &mut Dice) -> Vec<u8> {
     let mut pieces = Vec::new();
     for did in &file.pending {
@@ -153,7 +153,7 @@ fn tear(file: &Durable, dice: &mut Dice) -> Vec<u8> {
     bytes
 }
 
-/// Writes the disk as a loss of power may leave it after the first `count` of what was done.
+/// Writes an image of the disk as a power loss may leave it after the first `count` actions.
 fn image(log: &[Did], count: usize, dice: &mut Dice, from: &Path, to: &Path) {
     let mut files: BTreeMap<PathBuf, Durable> = BTreeMap::new();
     for did in &log[..count] {
@@ -181,7 +181,7 @@ fn image(log: &[Did], count: usize, dice: &mut Dice, from: &Path, to: &Path) {
     }
 }
 
-/// The facts that the work appends to a session: of different sizes, the same at every position.
+/// Size of a session's fact by its position.
 fn size(name: &str, seq: u64) -> usize {
     300 + usize::try_from((seq * 97 + name.len() as u64 * 31) % 1_500).unwrap()
 }
@@ -198,12 +198,12 @@ async fn append(store: &FileStore, recorder: &Recorder, name: &str, after: u64, 
     recorder.note(Did::Acknowledged(name.to_owned(), after + count));
 }
 
-/// A folder in memory where there is one: what images are read from need survive nothing.
+/// Creates a folder in memory if possible. Images need not survive anything.
 fn quick() -> TempDir {
     TempDir::new_in("/dev/shm").unwrap_or_else(|_| TempDir::new().unwrap())
 }
 
-/// Sessions append one by one and together, segments fill up, and the store is opened anew.
+/// Appends one by one and concurrently over several segments, and opens the store again.
 async fn work(recorder: &Recorder, dir: &Path) {
     let names = ["a", "bb", "ccc", "dddd"];
     let mut lasts = [0_u64; 4];

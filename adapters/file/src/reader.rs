@@ -1,4 +1,4 @@
-//! Reading: pages of a log, a check of all of it, which sessions there are. Takes no lock.
+//! Reads of logs, checks and listings. They take no lock.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -9,28 +9,24 @@ use windlass_ports::{
     SessionFilter, SessionHead, Snapshot, StoreError, StoreErrorKind, Summary, Verified,
 };
 
+use crate::catalog::{Listing, SegmentCatalog, SessionLayout};
 use crate::format::Key;
 use crate::log::Log;
-use crate::old::marks::Marks;
-use crate::old::reader::Reader as OldReader;
-use crate::places::Places;
-use crate::shelf::{Listing, Shelf, Standing};
+use crate::paths::StorePaths;
 use crate::{erasing, error, snapshots};
 
 /// Reads the logs of a store.
 pub(crate) struct Reader {
-    shelf: Arc<Shelf>,
-    marks: Marks,
-    /// The number of erasures that all that is known comes after.
+    catalog: Arc<SegmentCatalog>,
+    /// Number of erasures that the cached state includes.
     erasures: AtomicU64,
 }
 
 impl Reader {
-    pub(crate) fn new(shelf: Arc<Shelf>) -> Self {
+    pub(crate) fn new(catalog: Arc<SegmentCatalog>) -> Self {
         Self {
-            erasures: AtomicU64::new(erasing::count(shelf.places())),
-            shelf,
-            marks: Marks::default(),
+            erasures: AtomicU64::new(erasing::count(catalog.paths())),
+            catalog,
         }
     }
 
@@ -40,42 +36,34 @@ impl Reader {
         after: Seq,
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError> {
-        match self.old(session)? {
-            Some(old) => old.read(after, limit),
-            None => self.log(session).read(after, limit),
-        }
+        self.check_exists(session)?;
+        self.log(session).read(after, limit)
     }
 
     pub(crate) fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
-        match self.old(session)? {
-            Some(old) => old.verify(),
-            None => self.log(session).verify(),
-        }
+        self.check_exists(session)?;
+        self.log(session).verify()
     }
 
-    /// The last position of a session's log.
+    /// Returns the last position of a session's log.
     pub(crate) fn last(&self, session: &SessionId) -> Result<Seq, StoreError> {
-        if let Some(old) = self.old(session)? {
-            return old.summary().map(|summary| summary.last);
-        }
-        let standing = self.shelf.standing(session)?;
-        let (last, ..) = self.log(session).follow(&standing)?;
+        self.check_exists(session)?;
+        let layout = self.catalog.layout(session)?;
+        let (last, ..) = self.log(session).follow(&layout)?;
         match last {
-            Seq::ZERO => Err(error::unknown(session, self.places().root())),
+            Seq::ZERO => Err(error::unknown(session, self.paths().root())),
             last => Ok(last),
         }
     }
 
-    /// What others have written: another pair once one of them has written anything more, or erased a
-    /// session. Logs of the first format, which have files of their own, are not in it.
-    pub(crate) fn signs(&self) -> Result<(u64, u64), StoreError> {
+    /// Hashes the state of other processes. The value changes after each write or erasure of
+    /// theirs.
+    pub(crate) fn fingerprint(&self) -> Result<(u64, u64), StoreError> {
         self.notice_erasures()?;
-        Ok((self.erasures.load(Ordering::SeqCst), self.shelf.signs()?))
-    }
-
-    /// Whether a session's log is of the first format.
-    pub(crate) fn is_old(&self, session: &SessionId) -> Result<bool, StoreError> {
-        Ok(self.old(session)?.is_some())
+        Ok((
+            self.erasures.load(Ordering::SeqCst),
+            self.catalog.fingerprint()?,
+        ))
     }
 
     pub(crate) fn keep_snapshot(
@@ -103,8 +91,8 @@ impl Reader {
                 ),
             ));
         };
-        let path = self.places().snapshot(session);
-        snapshots::keep(self.places(), session, snapshot, link)
+        let path = self.paths().snapshot(session);
+        snapshots::keep(self.paths(), session, snapshot, link)
             .map_err(|error| error::from_io(error, "keeping", &path))
     }
 
@@ -114,8 +102,8 @@ impl Reader {
         version: &str,
     ) -> Result<Option<Snapshot>, StoreError> {
         self.last(session)?;
-        let path = self.places().snapshot(session);
-        let kept = snapshots::read(self.places(), session, version)
+        let path = self.paths().snapshot(session);
+        let kept = snapshots::read(self.paths(), session, version)
             .map_err(|error| error::reading(error, &path))?;
         let Some((snapshot, link)) = kept else {
             return Ok(None);
@@ -129,13 +117,12 @@ impl Reader {
         session: &SessionId,
         seq: Seq,
     ) -> Result<Option<windlass_ports::Link>, StoreError> {
-        match self.old(session)? {
-            Some(old) => old.link_at(seq),
-            None => self.log(session).link_at(seq),
-        }
+        self.check_exists(session)?;
+        self.log(session).link_at(seq)
     }
 
-    /// Up to `limit` of the sessions that a filter takes, after `after`, where those are held.
+    /// Lists up to `limit` sessions behind `after` that pass the filter; `held` are those claimed
+    /// here.
     pub(crate) fn sessions(
         &self,
         filter: &SessionFilter,
@@ -144,9 +131,9 @@ impl Reader {
         limit: usize,
     ) -> Result<Vec<SessionHead>, StoreError> {
         self.notice_erasures()?;
-        let mut standings: BTreeMap<SessionId, Standing> = BTreeMap::new();
+        let mut standings: BTreeMap<SessionId, SessionLayout> = BTreeMap::new();
         let wanted = |id: &SessionId| after.is_none_or(|after| id > after);
-        let Listing { parts, damages } = self.shelf.all()?;
+        let Listing { parts, damages } = self.catalog.all()?;
         for (id, part) in parts.into_iter().filter(|(id, _)| wanted(id)) {
             standings.entry(id).or_default().parts.push(part);
         }
@@ -155,22 +142,15 @@ impl Reader {
                 standings.entry(id).or_default();
             }
         }
-        let folder = self.places().old_logs();
-        let old = self.places().list_old();
-        for id in old.map_err(|error| error::reading(error, &folder))? {
-            if wanted(&id) {
-                standings.entry(id).or_default();
-            }
-        }
         let mut heads = Vec::new();
-        for (id, mut standing) in standings {
+        for (id, mut layout) in standings {
             if heads.len() >= limit {
                 break;
             }
             let key = Key::of(&id);
             let of = damages.iter().filter(|(_, damage)| damage.may_be_of(key));
-            standing.damages = of.cloned().collect();
-            if let Some(summary) = self.listed(&id, &standing)
+            layout.damages = of.cloned().collect();
+            if let Some(summary) = self.listed(&id, &layout)
                 && filter.takes(summary.as_ref(), || held.contains(&id))
             {
                 heads.push(SessionHead { id, summary });
@@ -179,54 +159,34 @@ impl Reader {
         Ok(heads)
     }
 
-    /// A session's log in short, which is none where it is damaged; nothing where there is no log.
+    /// Returns the summary of a listed session: `Some(None)` if its log is damaged, `None` if there
+    /// is no log.
     ///
-    /// One log that cannot be read must not hide the others: it is listed, and reading it says what
-    /// is wrong.
-    fn listed(&self, id: &SessionId, standing: &Standing) -> Option<Option<Summary>> {
-        if erasing::is_begun(self.places(), id) {
+    /// A damaged log is listed too, and a read of it reports the damage.
+    fn listed(&self, id: &SessionId, layout: &SessionLayout) -> Option<Option<Summary>> {
+        if erasing::is_begun(self.paths(), id) {
             return None;
         }
-        let old = OldReader {
-            places: self.places(),
-            marks: &self.marks,
-            session: id,
-        };
-        match old.exists() {
-            Ok(true) => return Some(old.summary().ok()),
-            Ok(false) => {}
-            Err(_) => return Some(None),
-        }
-        match self.log(id).end(standing) {
+        match self.log(id).end(layout) {
             Ok(Some(end)) => Some(end.summary),
             Ok(None) => None,
             Err(_) => Some(None),
         }
     }
 
-    /// A session's log of the first format, where it has one. While that is there, it is the log.
-    fn old<'a>(&'a self, session: &'a SessionId) -> Result<Option<OldReader<'a>>, StoreError> {
+    /// Refuses a session that is being erased. Forgets cached segments if any session was erased.
+    fn check_exists(&self, session: &SessionId) -> Result<(), StoreError> {
         self.notice_erasures()?;
-        if erasing::is_begun(self.places(), session) {
-            return Err(error::unknown(session, self.places().root()));
+        if erasing::is_begun(self.paths(), session) {
+            return Err(error::unknown(session, self.paths().root()));
         }
-        let old = OldReader {
-            places: self.places(),
-            marks: &self.marks,
-            session,
-        };
-        match old.exists() {
-            Ok(true) => Ok(Some(old)),
-            Ok(false) => Ok(None),
-            Err(error) if error.kind == StoreErrorKind::Unknown => Ok(None),
-            Err(error) => Err(error),
-        }
+        Ok(())
     }
 
     fn notice_erasures(&self) -> Result<(), StoreError> {
-        let count = erasing::count(self.places());
+        let count = erasing::count(self.paths());
         if self.erasures.load(Ordering::SeqCst) != count {
-            self.shelf.forget_all()?;
+            self.catalog.forget_all()?;
             self.erasures.store(count, Ordering::SeqCst);
         }
         Ok(())
@@ -234,12 +194,12 @@ impl Reader {
 
     fn log<'a>(&'a self, session: &'a SessionId) -> Log<'a> {
         Log {
-            shelf: &self.shelf,
+            catalog: &self.catalog,
             session,
         }
     }
 
-    fn places(&self) -> &Places {
-        self.shelf.places()
+    fn paths(&self) -> &StorePaths {
+        self.catalog.paths()
     }
 }

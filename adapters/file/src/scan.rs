@@ -1,19 +1,18 @@
-//! Scanning: what a segment holds, found from its bytes alone, and what the bytes are that do not
-//! read: room prepared ahead, the remains of units that were never acknowledged, or damage.
+//! Scanning: finds the content of a segment from its bytes alone, and classifies bytes that do not
+//! read as prepared room, torn units or damage.
 //!
-//! What is made durable together is one write at the segment's end, acknowledged once it has been
-//! synced, and nothing is written behind it before. So at most the last such group is
-//! unacknowledged, and the first unit of each group says that it is. What a death of the process or
-//! a loss of power can leave of a group is bounded: the file may end within it, and where room was
-//! prepared ahead, sectors of it may still be the zeros that they were, in any of its units. No
-//! text of a log holds a zero byte. Hence the first unit that does not read is *torn* when
+//! A group is one write at the segment's end. It is acknowledged after its sync, and nothing is
+//! written behind it before. So at most the last group is unacknowledged, and the first unit of
+//! each group is marked. A crash or a power loss leaves a group in few ways: the file ends within
+//! it, or sectors of prepared room are still zeros in any of its units. No encoded fact has a zero
+//! byte. Hence the first unit that does not read is *torn* if no other group follows and
 //!
-//! - the file ends before it does, or
-//! - a sector of it holds nothing but zeros,
+//! - the file ends before the unit does, or
 //!
-//! and no other group follows. Everything else is *damage*. The tail of an acknowledged unit that is
-//! lost by whole sectors or by cutting the file cannot be told from a torn one by what is left in
-//! the file; a changed byte always can.
+//! - a sector of it is all zeros.
+//!
+//! Everything else is *damage*. The bytes alone cannot tell an acknowledged last group that lost
+//! whole sectors or its end from a torn one. A changed byte is always detected.
 
 use std::io;
 
@@ -23,19 +22,19 @@ use crate::disk::{LogFile, read_full_at};
 use crate::format::{self, FIRST, HEAD, Head, Key, LEAST_UNIT, SegmentHead, TAIL};
 use crate::map::{Added, Damage, Map, Torn};
 
-/// The unit in which disks write: zeros that replace less than this were not left by a torn write.
+/// Smallest write of a disk. Fewer zeros than this are no torn write.
 const SECTOR: u64 = 512;
 
-/// What a segment may end with.
+/// Expected end of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// What was never acknowledged: it is the last one of its lane.
+    /// May end with unacknowledged units: the last segment of its lane.
     Open,
-    /// Nothing but what is whole.
+    /// Ends with a whole unit.
     Sealed,
 }
 
-/// Why a segment cannot be scanned at all.
+/// Reason why a segment cannot be scanned.
 #[derive(Debug)]
 pub(crate) enum Refused {
     Io(io::Error),
@@ -49,9 +48,7 @@ impl From<io::Error> for Refused {
     }
 }
 
-/// Scans a segment from where its map ends on.
-///
-/// The bytes that are read are those behind, which a segment's size bounds.
+/// Scans a segment from the end of its map on. Reads all bytes behind that at once.
 pub(crate) fn scan(file: &dyn LogFile, map: &mut Map, ending: Ending) -> Result<(), Refused> {
     let len = file.len()?;
     if map.end < FIRST {
@@ -96,16 +93,16 @@ pub(crate) fn scan(file: &dyn LogFile, map: &mut Map, ending: Ending) -> Result<
     Ok(())
 }
 
-/// Whether these are the first bytes of a segment that was never finished, of a file of this length.
+/// Returns true for the first bytes of an unfinished segment with a file of this length.
 fn is_begun(first: &[u8], len: u64) -> bool {
     len <= FIRST && (first.len() < FIRST as usize || first.iter().all(|byte| *byte == 0))
 }
 
-/// The bytes of a segment from `base` on.
+/// Bytes of a segment from `base` on.
 struct Rest<'a> {
     bytes: &'a [u8],
     base: u64,
-    /// How many of them there are up to the last that is not zero.
+    /// Number of bytes up to the last one that is not zero.
     written: usize,
 }
 
@@ -161,13 +158,13 @@ impl Rest<'_> {
         format::read_head(map.place, self.base + at as u64, self.bytes.get(at..)?)
     }
 
-    /// Whether a unit has all its bytes as they were written. What was erased has none.
+    /// Returns true if the content of a unit is as written. Erased units have none.
     fn is_whole(&self, at: usize, head: &Head) -> bool {
         let unit = self.bytes.get(at..at + head.len as usize);
         unit.is_some_and(|unit| head.erased || format::is_sound(head, unit))
     }
 
-    /// Judges bytes at `at` that are no sound unit; answers where to go on.
+    /// Classifies bytes at `at` that are no sound unit. Returns the offset to continue at.
     fn trouble(
         &self,
         map: &mut Map,
@@ -179,7 +176,7 @@ impl Rest<'_> {
             Some(head) => at + head.len as usize,
             None => self.next_head(map, at + 4).unwrap_or(self.written),
         };
-        // Behind damage nothing is taken for what a write left.
+        // Salvage damage nothing is taken for what a write left.
         let open = ending == Ending::Open && map.damages.is_empty();
         if open && self.is_torn(map, at, head, next) {
             map.torn = Some(self.torn(map, at, head));
@@ -222,7 +219,7 @@ impl Rest<'_> {
         self.zero_sector(at, end)
     }
 
-    /// What is torn from `at` on.
+    /// Describes the torn units from `at` on.
     fn torn(&self, map: &Map, at: usize, head: Option<Head>) -> Torn {
         let mut parts = Vec::new();
         let mut found = head.map(|head| (at, head));
@@ -245,7 +242,7 @@ impl Rest<'_> {
         }
     }
 
-    /// The first place from `from` on where a head is sound.
+    /// Finds the next sound head from `from` on.
     fn next_head(&self, map: &Map, from: usize) -> Option<usize> {
         let mut at = from;
         while at + HEAD <= self.bytes.len() && at < self.written {
@@ -257,7 +254,7 @@ impl Rest<'_> {
         None
     }
 
-    /// Whose the bytes are, by the end of the one unit that they may be, and where that ends.
+    /// Finds the key half and the end of the unit that the bytes may be.
     fn whose(&self, at: usize, next: usize) -> (Option<u32>, usize) {
         let least = next.max(at).next_multiple_of(4);
         for end in (least..=least + TAIL).step_by(4) {
@@ -269,7 +266,7 @@ impl Rest<'_> {
         (None, least)
     }
 
-    /// Whether a sector of these bytes, as far as it is among them, is all zeros.
+    /// Returns true if one of the sectors in a range is all zeros.
     fn zero_sector(&self, from: usize, to: usize) -> bool {
         let mut at = from as u64 + self.base;
         let end = to as u64 + self.base;
@@ -286,8 +283,7 @@ impl Rest<'_> {
         false
     }
 
-    /// The session whose damaged unit it is. What is damaged is not believed: the id must fit the
-    /// key, of which the id is hashed.
+    /// Guesses the session of a damaged unit. The id counts only if its hash fits the key.
     fn guess(&self, at: usize, end: usize, half: u32) -> Option<SessionId> {
         let unit = self.bytes.get(at..end.min(self.bytes.len()))?;
         let fits = |id: &SessionId| Key::of(id).half() == half;

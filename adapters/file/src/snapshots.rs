@@ -1,19 +1,19 @@
-//! Snapshots: a file a session, a cache that is believed only as far as the log bears it out.
+//! Snapshots: one file per session. It is a cache, valid only if the log has the recorded link.
 
 use windlass_core::{Seq, SessionId};
 use windlass_ports::{Link, Snapshot};
 
 use crate::bytes::{Taker, put_text};
-use crate::places::{self, Places};
+use crate::paths::{self, StorePaths};
 
-/// The most bytes of a snapshot.
+/// Most bytes of a snapshot.
 pub(crate) const MOST: usize = 64 * 1024 * 1024;
 
 const MAGIC: &[u8; 8] = b"wlsnap 1";
 
-/// Keeps a snapshot in place of the one before. It need not be durable.
+/// Replaces the snapshot of a session. It need not be durable.
 pub(crate) fn keep(
-    places: &Places,
+    paths: &StorePaths,
     session: &SessionId,
     snapshot: &Snapshot,
     link: Link,
@@ -27,21 +27,21 @@ pub(crate) fn keep(
     bytes.extend_from_slice(&snapshot.bytes);
     let crc = crc32c::crc32c(&bytes);
     bytes.extend_from_slice(&crc.to_le_bytes());
-    places::put(&places.snapshot(session), &bytes, false)
+    paths::put(&paths.snapshot(session), &bytes, false)
 }
 
 /// Removes the snapshot of a session, if there is one.
-pub(crate) fn remove(places: &Places, session: &SessionId) -> std::io::Result<()> {
-    crate::erasing::remove(&places.snapshot(session))
+pub(crate) fn remove(paths: &StorePaths, session: &SessionId) -> std::io::Result<()> {
+    crate::erasing::remove(&paths.snapshot(session))
 }
 
-/// The snapshot that is kept, if there is one of this version, with the link that its position had.
+/// Reads the snapshot of this version, with the recorded link of its position.
 pub(crate) fn read(
-    places: &Places,
+    paths: &StorePaths,
     session: &SessionId,
     version: &str,
 ) -> std::io::Result<Option<(Snapshot, Link)>> {
-    let Some(mut file) = places::open_to_read(&places.snapshot(session))? else {
+    let Some(mut file) = paths::open_to_read(&paths.snapshot(session))? else {
         return Ok(None);
     };
     if file.metadata()?.len() > (MOST + 4096) as u64 {
@@ -76,18 +76,18 @@ mod tests {
     #[test]
     fn a_snapshot_that_is_changed_is_none() {
         let dir = tempfile::TempDir::new().unwrap();
-        let places = Places::new(dir.path().to_owned());
+        let paths = StorePaths::new(dir.path().to_owned());
         let id = SessionId::new("s").unwrap();
         let snapshot = Snapshot {
             seq: Seq(4),
             version: "1".into(),
             bytes: vec![1, 2, 3],
         };
-        keep(&places, &id, &snapshot, Link([5; 32])).unwrap();
-        let kept = read(&places, &id, "1").unwrap();
+        keep(&paths, &id, &snapshot, Link([5; 32])).unwrap();
+        let kept = read(&paths, &id, "1").unwrap();
         assert_eq!(kept, Some((snapshot, Link([5; 32]))));
-        assert_eq!(read(&places, &id, "2").unwrap(), None);
-        let bytes = std::fs::read(places.snapshot(&id)).unwrap();
+        assert_eq!(read(&paths, &id, "2").unwrap(), None);
+        let bytes = std::fs::read(paths.snapshot(&id)).unwrap();
         for at in 0..bytes.len() {
             let mut changed = bytes.clone();
             changed[at] ^= 4;

@@ -1,4 +1,4 @@
-//! The store: the log store port over the segments of one folder.
+//! The log store port over the segments of one folder.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -14,30 +14,30 @@ use windlass_ports::{
     StoreCapabilities, StoreError, StoreErrorKind, Verified,
 };
 
-use crate::beat::Beat;
+use crate::backend::FileBackend;
+use crate::catalog::SegmentCatalog;
 use crate::disk::{Disk, RealDisk};
-use crate::lane::SEGMENT;
 use crate::locks::{PATIENCE, PAUSE};
-use crate::medium::FileMedium;
-use crate::places::Places;
+use crate::maintenance::MaintenancePolicy;
+use crate::paths::StorePaths;
 use crate::reader::Reader;
-use crate::shelf::Shelf;
-use crate::upkeep::Upkeep;
+use crate::tail_poller::TailPoller;
+use crate::writer::SEGMENT;
 use crate::{error, snapshots};
 
-/// How often the files are looked at for what other processes append, in milliseconds.
+/// Interval in milliseconds to check for appends of other processes.
 const POLL_MS: u64 = 100;
 
-/// A log store in a folder of the local filesystem.
+/// A log store in a folder of the local file system.
 ///
-/// Its methods must be called within a Tokio runtime. Dropping it waits until the appends that
-/// were begun are done, then gives its claims back.
+/// Call its methods within a Tokio runtime. Dropping it waits for all pending appends and releases
+/// its claims.
 pub struct FileStore {
     pipeline: Pipeline,
     reader: Arc<Reader>,
-    beat: Arc<Beat>,
+    tail_poller: Arc<TailPoller>,
     place: String,
-    /// How long a claim waits for a session that another process has.
+    /// Longest wait of a claim for a session of another process.
     patience: Duration,
 }
 
@@ -50,38 +50,38 @@ impl std::fmt::Debug for FileStore {
 }
 
 impl FileStore {
-    /// Opens the store in the folder `dir`, which the first claim creates where it is missing.
-    /// Opening itself changes nothing and reads no log.
+    /// Opens the store in the folder `dir`, which the first claim creates if it is missing. Opening
+    /// changes nothing and reads no log.
     ///
     /// # Errors
     /// `Io` when `dir` is no folder, or no thread can be started.
     pub fn open(dir: PathBuf) -> Result<Self, StoreError> {
-        Self::open_with(dir, Upkeep::default())
+        Self::open_with(dir, MaintenancePolicy::default())
     }
 
-    /// The same with another upkeep of sessions that have settled.
+    /// Opens the store with another maintenance policy.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn open_with(dir: PathBuf, upkeep: Upkeep) -> Result<Self, StoreError> {
-        Self::with(Arc::new(RealDisk), dir, SEGMENT, upkeep)
+    pub fn open_with(dir: PathBuf, maintenance: MaintenancePolicy) -> Result<Self, StoreError> {
+        Self::with(Arc::new(RealDisk), dir, SEGMENT, maintenance)
     }
 
-    /// A store on a disk of a test, with segments of another size.
+    /// Opens a store on a test's disk, with segments of another size.
     #[cfg(test)]
     pub(crate) fn on(
         disk: Arc<dyn Disk>,
         dir: PathBuf,
         segment_bytes: u64,
     ) -> Result<Self, StoreError> {
-        Self::with(disk, dir, segment_bytes, Upkeep::default())
+        Self::with(disk, dir, segment_bytes, MaintenancePolicy::default())
     }
 
     fn with(
         disk: Arc<dyn Disk>,
         dir: PathBuf,
         segment_bytes: u64,
-        upkeep: Upkeep,
+        maintenance: MaintenancePolicy,
     ) -> Result<Self, StoreError> {
         if dir.exists() && !dir.is_dir() {
             let context = format!(
@@ -91,13 +91,13 @@ impl FileStore {
             return Err(StoreError::new(StoreErrorKind::Io, context));
         }
         let place = format!("the file store {}", dir.display());
-        let places = Arc::new(Places::new(dir));
-        let shelf = Arc::new(Shelf::new(places));
-        let medium = FileMedium::new(shelf.clone(), disk, segment_bytes, upkeep);
+        let paths = Arc::new(StorePaths::new(dir));
+        let catalog = Arc::new(SegmentCatalog::new(paths));
+        let medium = FileBackend::new(catalog.clone(), disk, segment_bytes, maintenance);
         let pipeline = Pipeline::start(place.clone(), medium, Bounds::default())?;
-        let reader = Arc::new(Reader::new(shelf));
+        let reader = Arc::new(Reader::new(catalog));
         Ok(Self {
-            beat: Beat::new(
+            tail_poller: TailPoller::new(
                 reader.clone(),
                 pipeline.wake(),
                 Duration::from_millis(POLL_MS),
@@ -109,18 +109,18 @@ impl FileStore {
         })
     }
 
-    /// The same store, whose claims wait longer, or not as long.
+    /// Changes the longest wait of claims.
     #[cfg(test)]
     pub(crate) fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
 
     #[cfg(test)]
-    pub(crate) fn beat(&self) -> &Beat {
-        &self.beat
+    pub(crate) fn tail_poller(&self) -> &TailPoller {
+        &self.tail_poller
     }
 
-    /// Reads on a thread that may block.
+    /// Runs a read on a thread that may block.
     async fn reading<T: Send + 'static>(
         &self,
         session: &SessionId,
@@ -216,13 +216,7 @@ impl LogStore for FileStore {
         patience: Duration,
     ) -> Result<Seq, StoreError> {
         // Before the first look, so that nothing is missed that comes after it.
-        let _following = self.beat.follow();
-        let claimed = self.pipeline.last(session).is_some();
-        let old = !claimed
-            && self
-                .reading(session, |reader, id| reader.is_old(id))
-                .await?;
-        let poll = old.then_some(Duration::from_millis(POLL_MS));
+        let _following = self.tail_poller.follow();
         let look = || async {
             match self.pipeline.last(session) {
                 Some(last) if last > Seq::ZERO => Ok(last),
@@ -230,7 +224,7 @@ impl LogStore for FileStore {
             }
         };
         self.pipeline
-            .tail(session, after, patience, poll, look)
+            .tail(session, after, patience, None, look)
             .await
     }
 

@@ -1,37 +1,36 @@
-//! Cutting a log off at a position, offline: what a person decides to lose so that the rest goes on.
+//! Cutting off a log at a position, offline: a person gives up the rest of a damaged log.
 
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
 use windlass_core::{Seq, SessionId};
-use windlass_kit_log::{Batch, End, Seat, Unit};
+use windlass_kit_log::{AppendRequest, Batch, LogEnd};
 use windlass_ports::{Repair, StoreError, StoreErrorKind};
 
+use crate::backend::FileBackend;
+use crate::catalog::{SegmentCatalog, SessionLayout};
 use crate::disk::RealDisk;
 use crate::format::Key;
-use crate::lane::{Appended, SEGMENT};
 use crate::log::Log;
-use crate::medium::FileMedium;
-use crate::old::takeover::Old;
-use crate::places::Places;
-use crate::remains::{Behind, Remains};
-use crate::shelf::{Shelf, Standing};
+use crate::maintenance::MaintenancePolicy;
+use crate::paths::StorePaths;
+use crate::salvage::{Salvage, Salvaged};
 use crate::store::FileStore;
-use crate::upkeep::Upkeep;
+use crate::writer::{KeyedRequest, SEGMENT};
 use crate::{erasing, error, snapshots};
 
-/// Nothing is kept up meanwhile.
-const NONE: Upkeep = Upkeep {
-    gather_after: None,
+/// Policy without maintenance.
+const NONE: MaintenancePolicy = MaintenancePolicy {
+    merge_after: None,
     erase_after: None,
 };
 
-/// A session's log that is about to be cut off: no other process can have the session as long as this
-/// is there, and nothing is changed until it is [finished](Self::finish).
+/// A pending cut of a session's log. It holds the session's lock and changes nothing until
+/// [`finish`](Self::finish).
 pub struct Cut {
-    medium: FileMedium,
-    shelf: Arc<Shelf>,
+    medium: FileBackend,
+    catalog: Arc<SegmentCatalog>,
     session: SessionId,
     at: Seq,
 }
@@ -46,18 +45,20 @@ impl std::fmt::Debug for Cut {
 }
 
 impl FileStore {
-    /// Begins to cut a session's log off behind position `at`, for good: a damaged log ends there and
-    /// goes on, a sound one is shorter. No other process may hold the session, and nobody may write
-    /// to the store meanwhile.
+    /// Prepares to cut off a session's log behind position `at`. A damaged log then ends there and
+    /// can continue; a sound one is shorter. No other process may hold the session or write to the
+    /// store.
     ///
     /// # Errors
     /// `Locked` when a process holds the session, `Unknown` when there is none, `Invalid` when `at` is
     /// 0 (erase it instead) or the log cannot be read up to it, `ReadOnly`, `Io`.
     pub fn cut(dir: &Path, session: &SessionId, at: Seq) -> Result<Cut, StoreError> {
-        let shelf = Arc::new(Shelf::new(Arc::new(Places::new(dir.to_owned()))));
+        let catalog = Arc::new(SegmentCatalog::new(Arc::new(StorePaths::new(
+            dir.to_owned(),
+        ))));
         let mut cut = Cut {
-            medium: FileMedium::new(shelf.clone(), Arc::new(RealDisk), SEGMENT, NONE),
-            shelf,
+            medium: FileBackend::new(catalog.clone(), Arc::new(RealDisk), SEGMENT, NONE),
+            catalog,
             session: session.clone(),
             at,
         };
@@ -72,67 +73,59 @@ impl Cut {
             return Err(self.invalid("nothing would be left: erase the session instead"));
         }
         self.medium.lock(&self.session, Key::of(&self.session))?;
-        let places = self.shelf.places();
-        if erasing::is_begun(places, &self.session) {
-            return Err(error::unknown(&self.session, places.root()));
+        let paths = self.catalog.paths();
+        if erasing::is_begun(paths, &self.session) {
+            return Err(error::unknown(&self.session, paths.root()));
         }
-        let standing = self.shelf.standing(&self.session)?;
-        let Some(old) = Old::open(places, &self.session)? else {
-            if standing.parts.is_empty() && standing.damages.is_empty() {
-                return Err(error::unknown(&self.session, places.root()));
-            }
-            self.up_to(&standing)?;
-            return Ok(());
-        };
-        let (end, _) = old.hand_over(self.at, self.at, &mut |_, _| Ok(()))?;
-        if end.last < self.at {
-            return Err(self.unreadable(end.last));
+        let layout = self.catalog.layout(&self.session)?;
+        if layout.parts.is_empty() && layout.damages.is_empty() {
+            return Err(error::unknown(&self.session, paths.root()));
         }
+        self.up_to(&layout)?;
         Ok(())
     }
 
-    /// The log up to the position, checked from its beginning.
-    fn up_to(&self, standing: &Standing) -> Result<UpTo, StoreError> {
+    /// Reads the log up to the position, checked from its beginning.
+    fn up_to(&self, layout: &SessionLayout) -> Result<UpTo, StoreError> {
         let log = Log {
-            shelf: &self.shelf,
+            catalog: &self.catalog,
             session: &self.session,
         };
-        let read = log.units_to(standing, self.at)?;
+        let read = log.units_to(layout, self.at)?;
         match read.last == self.at {
             true => Ok(read),
             false => Err(self.unreadable(read.last)),
         }
     }
 
-    /// Hands over all that the cut takes away, unit by unit, whatever stands between: what is to be
-    /// saved before it is finished. `take` answers whether it wants more.
+    /// Passes everything that the cut removes to `take`, unit by unit, so that it can be saved. It
+    /// stops if `take` returns `Break`.
     ///
     /// # Errors
     /// `Newer`, `Io`.
     pub fn behind(
         &self,
-        take: &mut dyn FnMut(Remains<'_>) -> ControlFlow<()>,
+        take: &mut dyn FnMut(Salvaged<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        let behind = Behind {
-            shelf: &self.shelf,
+        let behind = Salvage {
+            catalog: &self.catalog,
             session: &self.session,
             after: self.at,
         };
         behind.hand_over(take)
     }
 
-    /// Cuts the log off. What stood behind is overwritten.
+    /// Cuts off the log and overwrites the rest.
     ///
     /// # Errors
     /// `Full`, `ReadOnly`, `Io`; the log is then as it was, or cut off in part: cut it off again.
     pub fn finish(mut self) -> Result<Repair, StoreError> {
-        let (session, shelf, at) = (self.session.clone(), self.shelf.clone(), self.at);
-        let (session, places) = (&session, shelf.places());
+        let (session, catalog, at) = (self.session.clone(), self.catalog.clone(), self.at);
+        let (session, paths) = (&session, catalog.paths());
         let key = Key::of(session);
-        self.medium.take_over_to(session, key, at)?;
-        let standing = shelf.standing(session)?;
-        let read = self.up_to(&standing)?;
-        let mut lanes: Vec<u16> = standing
+        let layout = catalog.layout(session)?;
+        let read = self.up_to(&layout)?;
+        let mut lanes: Vec<u16> = layout
             .damages
             .iter()
             .filter(|(_, damage)| damage.half.is_none())
@@ -140,13 +133,13 @@ impl Cut {
             .collect();
         lanes.sort_unstable();
         lanes.dedup();
-        drop(standing);
+        drop(layout);
         // The unit that ends with the position is written anew: behind the cut, where it is a part of
         // one that is erased; behind damage, so that nothing of this log can stand there.
         self.medium.keep_in_lanes(session, key, &lanes, &read)?;
         let cut_bytes = self.erase(key)?;
-        let path = places.snapshot(session);
-        snapshots::remove(places, session)
+        let path = paths.snapshot(session);
+        snapshots::remove(paths, session)
             .map_err(|error| error::from_io(error, "removing", &path))?;
         Ok(Repair {
             kept: at,
@@ -154,22 +147,22 @@ impl Cut {
         })
     }
 
-    /// Erases what stands behind the position, wherever it does.
+    /// Erases all units behind the position.
     fn erase(&self, key: Key) -> Result<u64, StoreError> {
-        let places = self.shelf.places();
-        let folder = places.lanes();
+        let paths = self.catalog.paths();
+        let folder = paths.lanes();
         let failed = |error| error::from_io(error, "cutting a log off in", &folder);
         let mut bytes = 0;
-        for place in places.list_all().map_err(failed)? {
-            bytes += erasing::erase(places, &RealDisk, place, key, self.at).map_err(failed)?;
+        for place in paths.list_all().map_err(failed)? {
+            bytes += erasing::erase(paths, &RealDisk, place, key, self.at).map_err(failed)?;
         }
-        for (place, damage) in self.shelf.standing(&self.session)?.damages {
+        for (place, damage) in self.catalog.layout(&self.session)?.damages {
             if damage.half.is_some() {
-                let blanked = erasing::blank(places, &RealDisk, place, key, &damage, self.at);
+                let blanked = erasing::overwrite(paths, &RealDisk, place, key, &damage, self.at);
                 bytes += blanked.map_err(failed)?;
             }
         }
-        erasing::note(places).map_err(failed)?;
+        erasing::note(paths).map_err(failed)?;
         Ok(bytes)
     }
 
@@ -186,22 +179,19 @@ impl Cut {
     }
 }
 
-/// The seat of the one session that is written to.
-const SEAT: Seat = Seat(0);
-
-/// A log up to a position: the piece of it that its last unit brought.
+/// The beginning of a log up to a position, with the facts of its last unit.
 pub(crate) struct UpTo {
-    /// The last position.
+    /// Last position of the beginning.
     pub(crate) last: Seq,
-    /// The log before that piece.
-    pub(crate) before: End,
-    /// The piece.
+    /// End of the log before its last unit.
+    pub(crate) before: LogEnd,
+    /// Encoded facts of the last unit up to the position.
     pub(crate) texts: Vec<Vec<u8>>,
 }
 
 impl UpTo {
-    /// The piece as an append.
-    pub(crate) fn unit(&self, session: &SessionId) -> Result<Unit, StoreError> {
+    /// Converts the piece to an append.
+    pub(crate) fn request(&self, session: &SessionId) -> Result<AppendRequest, StoreError> {
         let mut facts = Vec::with_capacity(self.texts.len());
         for text in &self.texts {
             let fact = windlass_ports::codec::decode(text).map_err(|error| {
@@ -214,41 +204,15 @@ impl UpTo {
             session: session.clone(),
             after: self.before.last,
             bytes: self.texts.iter().map(Vec::len).sum(),
-            facts: facts.into(),
-            texts: self.texts.clone().into(),
+            facts,
+            texts: self.texts.clone(),
         };
-        Ok(Unit::new(self.before.clone(), batch))
+        Ok(AppendRequest::new(self.before.clone(), batch))
     }
 }
 
-impl FileMedium {
-    /// Takes a log of the first format over up to a position.
-    fn take_over_to(&mut self, session: &SessionId, key: Key, at: Seq) -> Result<(), StoreError> {
-        let shelf = self.shelf.clone();
-        let Some(old) = Old::open(shelf.places(), session)? else {
-            return Ok(());
-        };
-        let standing = shelf.standing(session)?;
-        let log = Log {
-            shelf: &shelf,
-            session,
-        };
-        let (last, ..) = log.follow(&standing)?;
-        drop(standing);
-        let writer = self.writer()?;
-        old.hand_over(last, at, &mut |before, unit| {
-            writer.note(SEAT, key, before);
-            let unit = &unit;
-            writer.append(&[Appended {
-                seat: SEAT,
-                key,
-                unit,
-            }])
-        })?;
-        old.remove(shelf.places())
-    }
-
-    /// Writes a piece of a log once more, where it is the last unit in its lane and in these lanes.
+impl FileBackend {
+    /// Writes the last unit again, as the last unit of the session in these lanes or in its own.
     fn keep_in_lanes(
         &mut self,
         session: &SessionId,
@@ -256,20 +220,16 @@ impl FileMedium {
         lanes: &[u16],
         read: &UpTo,
     ) -> Result<(), StoreError> {
-        let unit = read.unit(session)?;
+        let request = &read.request(session)?;
         let mut all = lanes.to_vec();
         if all.is_empty() {
             all.push(self.writer()?.lane());
         }
         for lane in all {
             let writer = self.writer_of(lane)?;
-            // It is a stretch of its own, beside what stands there already.
-            writer.note_apart(SEAT, key, read.before.summary.clone());
-            writer.append(&[Appended {
-                seat: SEAT,
-                key,
-                unit: &unit,
-            }])?;
+            // A separate extent, beside the existing units of the session.
+            writer.note_apart(key, read.before.summary.clone());
+            writer.append(&[KeyedRequest { key, request }])?;
         }
         Ok(())
     }

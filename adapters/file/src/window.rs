@@ -1,4 +1,4 @@
-//! A window on a segment: units that stand near one another are read with one call.
+//! A read buffer that loads neighbouring units of a segment at once.
 
 use std::fs::File;
 use std::io;
@@ -6,12 +6,12 @@ use std::io;
 use crate::disk::read_full_at;
 use crate::map::UnitAt;
 
-/// How much is read at once of units that stand near one another.
+/// Bytes to read at once.
 const AHEAD: u64 = 256 * 1024;
-/// Units that are farther from one another are read one by one.
+/// Largest gap between units that are read at once.
 const NEAR: u64 = 4 * 1024;
 
-/// Units of a segment that are in memory.
+/// Bytes of some units.
 #[derive(Default)]
 pub(crate) struct Window {
     start: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// The bytes of the first of these units, and with it those near behind it.
+    /// Returns the bytes of the first unit. Loads its neighbours with it.
     pub(crate) fn load(&mut self, file: &File, units: &[UnitAt]) -> io::Result<&[u8]> {
         let Some(first) = units.first() else {
             return Ok(&[]);

@@ -16,15 +16,3 @@ fn file_segment() {
         windlass_file::fuzzing::segment,
     );
 }
-
-#[test]
-fn file_log() {
-    over(
-        concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../testkit/fuzz/corpus/file_log"
-        ),
-        COPIES,
-        windlass_file::fuzzing::log,
-    );
-}

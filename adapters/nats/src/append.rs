@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use windlass_core::{Epoch, Seq, SessionId};
-use windlass_kit_log::{Batch, End};
+use windlass_kit_log::{Batch, LogEnd};
 use windlass_ports::{Link, StoreError, StoreErrorKind, Summary};
 
 use crate::body;
@@ -64,7 +64,7 @@ impl NatsStore {
         let links = batch.links(&held.end.link);
         let link = links.last().copied().unwrap_or(held.end.link);
         let facts = batch.facts.iter().map(|fact| &**fact);
-        let end = End {
+        let end = LogEnd {
             last: batch.last(),
             link,
             summary: Summary::after(held.end.summary.clone(), facts),
@@ -86,7 +86,7 @@ impl NatsStore {
         &self,
         batch: &Batch,
         held: &Held,
-        end: &End,
+        end: &LogEnd,
         body: &Bytes,
     ) -> Result<Vec<(Head, Bytes)>, StoreError> {
         let mut last = Head::new(Kind::Facts, held.epoch.0, &self.node.name, end);
@@ -219,7 +219,7 @@ fn is_own(node: &str, held: &Held, head: &Head) -> bool {
     claimed && head.epoch == held.epoch.0 && head.holder == node
 }
 
-fn stands(node: &str, held: &Held, wanted: &Head, last: Option<&(Head, End, Stored)>) -> Stands {
+fn stands(node: &str, held: &Held, wanted: &Head, last: Option<&(Head, LogEnd, Stored)>) -> Stands {
     match last {
         Some((head, _, stored)) if head == wanted => Stands::Kept(stored.seq),
         Some((head, ..)) if is_own(node, held, head) => Stands::Elsewhere,

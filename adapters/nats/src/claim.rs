@@ -5,7 +5,7 @@ use async_nats::HeaderMap;
 use bytes::Bytes;
 use tokio::time::{Duration, Instant, sleep};
 use windlass_core::{Epoch, Seq, SessionId};
-use windlass_kit_log::End;
+use windlass_kit_log::LogEnd;
 use windlass_ports::{
     Claimed, Holding, LeaseError, LeaseErrorKind, Repair, StoreError, StoreErrorKind,
 };
@@ -48,7 +48,7 @@ impl NatsStore {
                 .await
                 .map_err(|error| leased(&doing, error))?;
             let (before, end, seq, repaired) = match &last {
-                None => (0, End::none(session), 0, None),
+                None => (0, LogEnd::empty(session), 0, None),
                 Some((head, end, stored)) => {
                     (head.epoch, end.clone(), stored.seq, torn(head, stored))
                 }
@@ -94,7 +94,10 @@ impl NatsStore {
     }
 
     /// The last message of a session once no other node holds it.
-    async fn free(&self, session: &SessionId) -> Result<Option<(Head, End, Stored)>, StoreError> {
+    async fn free(
+        &self,
+        session: &SessionId,
+    ) -> Result<Option<(Head, LogEnd, Stored)>, StoreError> {
         let until = Instant::now() + self.claim_wait;
         loop {
             let last = self.last(session, "claiming").await?;

@@ -3,7 +3,7 @@
 
 use futures_util::future::try_join_all;
 use windlass_core::{Epoch, Seq, SessionId};
-use windlass_kit_log::End;
+use windlass_kit_log::LogEnd;
 use windlass_ports::{StoreError, StoreErrorKind};
 
 use crate::head::{Head, Kind};
@@ -49,7 +49,7 @@ impl NatsStore {
             }
             // Letters that are left from now on are for a new session.
             let letters = self.letters_end(session).await?;
-            let none = End::none(session);
+            let none = LogEnd::empty(session);
             let head = Head::new(Kind::Erase, held.epoch.0, &self.node.name, &none);
             held.sure = false;
             match self.mark(session, &head, held.seq).await {

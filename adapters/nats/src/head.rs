@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use windlass_core::{Seq, SessionId};
-use windlass_kit_log::End;
+use windlass_kit_log::LogEnd;
 use windlass_ports::{Link, Summary};
 
 /// The name of the header.
@@ -102,7 +102,7 @@ impl Head {
     }
 
     /// A head of a log that stands at an end.
-    pub(crate) fn new(kind: Kind, epoch: u64, holder: &str, end: &End) -> Self {
+    pub(crate) fn new(kind: Kind, epoch: u64, holder: &str, end: &LogEnd) -> Self {
         Self {
             version: VERSION,
             kind,
@@ -130,14 +130,14 @@ impl Head {
     ///
     /// # Errors
     /// When the link is none, or that of a log without a fact is not its first.
-    pub(crate) fn end(&self, session: &SessionId) -> Result<End, BadHead> {
+    pub(crate) fn end(&self, session: &SessionId) -> Result<LogEnd, BadHead> {
         let link = self.link().ok_or(BadHead::Broken("its link is none"))?;
-        let end = End {
+        let end = LogEnd {
             last: self.last(),
             link,
             summary: self.summary.clone(),
         };
-        if end.last == Seq::ZERO && end != End::none(session) {
+        if end.last == Seq::ZERO && end != LogEnd::empty(session) {
             return Err(BadHead::Broken("it is of another session"));
         }
         Ok(end)
@@ -180,7 +180,7 @@ mod tests {
 
     fn head() -> Head {
         let session = SessionId::new("s").unwrap();
-        Head::new(Kind::Claim, 3, "node-1", &End::none(&session))
+        Head::new(Kind::Claim, 3, "node-1", &LogEnd::empty(&session))
     }
 
     #[test]
@@ -189,7 +189,7 @@ mod tests {
         let text = head().text();
         assert!(!text.contains(['\r', '\n']));
         assert_eq!(Head::read(Some(&text)), Ok(head()));
-        assert_eq!(head().end(&session), Ok(End::none(&session)));
+        assert_eq!(head().end(&session), Ok(LogEnd::empty(&session)));
     }
 
     #[test]

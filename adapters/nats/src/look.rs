@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use tokio::time::{Instant, sleep};
 use windlass_core::{Seq, SessionId};
-use windlass_kit_log::End;
+use windlass_kit_log::LogEnd;
 use windlass_ports::sync::Mutex;
 use windlass_ports::{SessionHead, StoreError, StoreErrorKind};
 
@@ -196,7 +196,7 @@ impl NatsStore {
 /// A session as a list tells it by its last message; `None` for one that has not begun.
 fn tell(
     id: &SessionId,
-    last: Result<Option<(Head, End, Stored)>, StoreError>,
+    last: Result<Option<(Head, LogEnd, Stored)>, StoreError>,
 ) -> Result<Option<Listed>, StoreError> {
     let (summary, holder) = match last {
         Ok(None) => return Ok(None),

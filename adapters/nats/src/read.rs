@@ -1,7 +1,7 @@
 //! Reading: the leader says where a log ends, any replica may hand out the messages up to there.
 
 use windlass_core::{Recorded, Seq, SessionId};
-use windlass_kit_log::End;
+use windlass_kit_log::LogEnd;
 use windlass_ports::codec::{self, CodecError};
 use windlass_ports::{StoreError, StoreErrorKind, Verified};
 
@@ -30,7 +30,7 @@ impl NatsStore {
         &self,
         session: &SessionId,
         doing: &str,
-    ) -> Result<(End, u64), StoreError> {
+    ) -> Result<(LogEnd, u64), StoreError> {
         match self.last(session, doing).await? {
             Some((_, end, stored)) if end.last > Seq::ZERO => Ok((end, stored.seq)),
             _ => Err(unknown(session, &self.shown)),

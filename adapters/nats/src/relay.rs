@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use tokio::time::{MissedTickBehavior, interval};
 use windlass_core::SessionId;
-use windlass_kit_log::{Air, Backlog, HELD, Told};
+use windlass_kit_log::{Backlog, Interest, LiveMessage, QUEUE_MESSAGES};
 use windlass_ports::{Hearing, LiveCapabilities, LiveRelay, News, StoreError, StoreErrorKind};
 
 use crate::config::NatsConfig;
@@ -39,7 +39,7 @@ pub struct NatsRelay {
 #[derive(Debug)]
 struct Shared {
     server: Server,
-    air: Air,
+    interest: Interest,
     backlog: Backlog,
 }
 
@@ -66,10 +66,10 @@ impl NatsRelay {
         let inbox = server.client.new_inbox();
         let (_, unique) = inbox.rsplit_once('.').unwrap_or(("", &inbox));
         let room = server.client.max_payload().saturating_sub(HEADER_ROOM);
-        let air = Air::new(unique.to_owned(), Duration::from_millis(linger_ms));
+        let interest = Interest::new(unique.to_owned(), Duration::from_millis(linger_ms));
         let shared = Arc::new(Shared {
             server,
-            air,
+            interest,
             backlog: Backlog::new(BACKLOG_BYTES),
         });
         tokio::spawn(announce(Arc::clone(&shared), linger_ms));
@@ -78,7 +78,7 @@ impl NatsRelay {
             shared,
             capabilities: LiveCapabilities {
                 message_bytes: room.min(MESSAGE_BYTES),
-                held: HELD,
+                held: QUEUE_MESSAGES,
                 backlog_bytes: BACKLOG_BYTES,
                 linger_ms,
             },
@@ -94,46 +94,46 @@ impl LiveRelay for NatsRelay {
     fn tell(&self, session: &SessionId, message: &[u8]) {
         let Shared {
             server,
-            air,
+            interest,
             backlog,
         } = &*self.shared;
-        let Some(told) = air.tell(session, message, self.capabilities.message_bytes) else {
+        let Some(told) = interest.publish(session, message, self.capabilities.message_bytes) else {
             return;
         };
         let dropped = match server.client.connection_state() {
             State::Connected => backlog.put(told),
             State::Pending | State::Disconnected => 1,
         };
-        air.drop_some(dropped);
+        interest.count_dropped(dropped);
     }
 
     fn is_heard(&self, session: &SessionId) -> bool {
-        self.shared.air.is_heard(session)
+        self.shared.interest.is_remote(session)
     }
 
     fn hear(&self, session: &SessionId) -> Hearing {
-        let (hearing, first) = self.shared.air.hear(session);
+        let (hearing, first) = self.shared.interest.subscribe(session);
         if first {
             tokio::spawn(hear(Arc::clone(&self.shared), session.clone()));
         } else {
-            self.shared.air.begun(session);
+            self.shared.interest.announce(session);
         }
         hearing
     }
 
     fn hearers(&self) -> News {
-        self.shared.air.hearers()
+        self.shared.interest.watch()
     }
 
     fn dropped(&self) -> u64 {
-        self.shared.air.dropped()
+        self.shared.interest.dropped()
     }
 }
 
 impl Drop for NatsRelay {
     fn drop(&mut self) {
-        self.shared.air.close();
-        self.shared.air.to_announce.notify_one();
+        self.shared.interest.close();
+        self.shared.interest.to_announce.notify_one();
         self.shared.backlog.to_send.notify_one();
     }
 }
@@ -142,17 +142,17 @@ impl Drop for NatsRelay {
 async fn send(shared: Arc<Shared>) {
     let Shared {
         server,
-        air,
+        interest,
         backlog,
     } = &*shared;
-    while !air.is_closed() {
+    while !interest.is_closed() {
         let group = backlog.take(GROUP_BYTES);
         if group.is_empty() {
             backlog.to_send.notified().await;
         }
         for told in group {
             let mut headers = HeaderMap::new();
-            let head = format!("{} {}", air.node(), told.number);
+            let head = format!("{} {}", interest.node(), told.number);
             headers.insert(HEADER, head.as_str());
             let subject = server.names.live_subject(&told.session);
             let sent = server
@@ -160,7 +160,7 @@ async fn send(shared: Arc<Shared>) {
                 .publish_with_headers(subject, headers, told.message);
             if let Err(error) = sent.await {
                 tracing::debug!(%error, "a live message was dropped");
-                air.drop_some(1);
+                interest.count_dropped(1);
             }
         }
     }
@@ -168,28 +168,30 @@ async fn send(shared: Arc<Shared>) {
 
 /// Receives what is told of one session, for as long as somebody here hears it.
 async fn hear(shared: Arc<Shared>, session: SessionId) {
-    let Shared { server, air, .. } = &*shared;
+    let Shared {
+        server, interest, ..
+    } = &*shared;
     let mut ticks = interval(LOOK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut told = None;
-    while !air.is_closed() {
+    while !interest.is_closed() {
         tokio::select! {
             message = next(&mut told) => {
                 if let Some((node, told)) = message.and_then(|message| read(&session, message)) {
-                    air.came(&node, &told);
+                    interest.receive(&node, &told);
                 }
                 continue;
             }
             _ = ticks.tick() => {}
         }
-        if air.forgets(&session) {
+        if interest.prune(&session) {
             return;
         }
         if told.is_none() {
             told = subscribe(&server.client, server.names.live_subject(&session)).await;
             if told.is_some() {
                 // The server knows of the subscription before it hands the announcement on.
-                air.begun(&session);
+                interest.announce(&session);
             }
         }
     }
@@ -215,10 +217,10 @@ async fn subscribe(client: &Client, subject: String) -> Option<Subscriber> {
 }
 
 /// A message as it came.
-fn read(session: &SessionId, message: Message) -> Option<(String, Told)> {
+fn read(session: &SessionId, message: Message) -> Option<(String, LiveMessage)> {
     let headers = message.headers?;
     let (node, number) = headers.get(HEADER)?.as_str().split_once(' ')?;
-    let told = Told {
+    let told = LiveMessage {
         session: session.clone(),
         number: number.parse().ok()?,
         message: message.payload,
@@ -228,26 +230,28 @@ fn read(session: &SessionId, message: Message) -> Option<(String, Told)> {
 
 /// Announces what is heard here, and takes in what others announce.
 async fn announce(shared: Arc<Shared>, linger_ms: u64) {
-    let Shared { server, air, .. } = &*shared;
+    let Shared {
+        server, interest, ..
+    } = &*shared;
     let mut ticks = interval(Duration::from_millis(linger_ms / 3));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let subject = server.names.hears_subject();
     let mut others = None;
-    while !air.is_closed() {
+    while !interest.is_closed() {
         let all = tokio::select! {
             other = next(&mut others) => {
                 if let Some(other) = other {
-                    air.announced(&String::from_utf8_lossy(&other.payload));
+                    interest.receive_announcement(&String::from_utf8_lossy(&other.payload));
                 }
                 continue;
             }
-            () = air.to_announce.notified() => false,
+            () = interest.to_announce.notified() => false,
             _ = ticks.tick() => true,
         };
         if others.is_none() {
             others = subscribe(&server.client, subject.clone()).await;
         }
-        for announcement in air.announcements(all, ANNOUNCEMENT) {
+        for announcement in interest.announcements(all, ANNOUNCEMENT) {
             let payload = Bytes::from(announcement);
             if let Err(error) = server.client.publish(subject.clone(), payload).await {
                 tracing::debug!(%error, "what is heard here was not announced: it is again");

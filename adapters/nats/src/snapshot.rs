@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use windlass_core::{Seq, SessionId};
-use windlass_kit_log::End;
+use windlass_kit_log::LogEnd;
 use windlass_ports::{Link, Snapshot, StoreError, StoreErrorKind};
 
 use crate::assembly::Spot;
@@ -171,7 +171,7 @@ impl NatsStore {
         &self,
         session: &SessionId,
         label: &Label,
-        end: &End,
+        end: &LogEnd,
         until: u64,
     ) -> Result<bool, StoreError> {
         let Some(wanted) = Link::parse(&label.link) else {
@@ -221,7 +221,7 @@ impl NatsStore {
         &self,
         session: &SessionId,
         seq: Seq,
-        end: &End,
+        end: &LogEnd,
         until: u64,
     ) -> Result<(Option<Link>, u64), StoreError> {
         if seq == end.last {

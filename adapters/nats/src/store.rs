@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
-use windlass_kit_log::End;
+use windlass_kit_log::LogEnd;
 use windlass_ports::sync::Mutex;
 use windlass_ports::{
     Claimed, Fencing, Link, LogStore, MAX_FACT_BYTES, SessionFilter, SessionHead, Snapshot,
@@ -66,7 +66,7 @@ pub(crate) type Slot = Arc<tokio::sync::Mutex<Option<Held>>>;
 #[derive(Debug, Clone)]
 pub(crate) struct Held {
     pub(crate) epoch: Epoch,
-    pub(crate) end: End,
+    pub(crate) end: LogEnd,
     /// The last message of the session's subject.
     pub(crate) seq: u64,
     /// End of the log before the last append under this claim.
@@ -77,7 +77,7 @@ pub(crate) struct Held {
 
 impl Held {
     /// Takes in where the log was found to end under this claim.
-    pub(crate) fn ends(&mut self, end: End, seq: u64) {
+    pub(crate) fn ends(&mut self, end: LogEnd, seq: u64) {
         if end.last != self.end.last {
             // What was open is kept, and began where the log ended before.
             self.last_append = Some((self.end.last, self.end.link));
@@ -234,7 +234,7 @@ impl NatsStore {
         &self,
         session: &SessionId,
         doing: &str,
-    ) -> Result<Option<(Head, End, Stored)>, StoreError> {
+    ) -> Result<Option<(Head, LogEnd, Stored)>, StoreError> {
         let subject = self.server.names.log_subject(session);
         let last = self.server.last(&self.stream(session), &subject).await;
         let last = last.map_err(|trouble| trouble.in_store(&self.about(doing, session)))?;
@@ -245,7 +245,7 @@ impl NatsStore {
     pub(crate) fn told(
         session: &SessionId,
         stored: Stored,
-    ) -> Result<(Head, End, Stored), StoreError> {
+    ) -> Result<(Head, LogEnd, Stored), StoreError> {
         let bad = |bad: BadHead| bad_head(session, Seq::ZERO, stored.seq, &bad);
         let head = Head::read(stored.header(crate::head::HEADER)).map_err(bad)?;
         let end = head.end(session).map_err(bad)?;

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytes::Bytes;
 use windlass_core::SessionId;
-use windlass_kit_log::Told;
+use windlass_kit_log::LiveMessage;
 
 /// The most bytes of a piece, without what stands before it; PostgreSQL takes 7,999 in all.
 const PIECE_BYTES: usize = 7_800;
@@ -16,7 +16,7 @@ const PIECE_BYTES: usize = 7_800;
 const MOST_PIECES: usize = 1_024;
 
 /// Messages as notifications, each of which begins with the sender.
-pub(crate) fn pieces(sender: &str, bundle: u64, all: &[Told]) -> Vec<String> {
+pub(crate) fn pieces(sender: &str, bundle: u64, all: &[LiveMessage]) -> Vec<String> {
     let text = STANDARD_NO_PAD.encode(written(all));
     let of = text.len().div_ceil(PIECE_BYTES);
     let pieces = text.as_bytes().chunks(PIECE_BYTES).enumerate();
@@ -31,7 +31,7 @@ pub(crate) fn pieces(sender: &str, bundle: u64, all: &[Told]) -> Vec<String> {
 }
 
 /// Of each message: the length of its session's id, that id, its number, its length, and itself.
-fn written(all: &[Told]) -> Vec<u8> {
+fn written(all: &[LiveMessage]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for told in all {
         let (session, message) = (told.session.as_str(), &told.message);
@@ -46,7 +46,7 @@ fn written(all: &[Told]) -> Vec<u8> {
     bytes
 }
 
-fn read(bytes: Vec<u8>) -> Option<Vec<Told>> {
+fn read(bytes: Vec<u8>) -> Option<Vec<LiveMessage>> {
     let mut rest = Bytes::from(bytes);
     let mut all = Vec::new();
     while !rest.is_empty() {
@@ -57,7 +57,7 @@ fn read(bytes: Vec<u8>) -> Option<Vec<Told>> {
         let number = u64::from_be_bytes(take(8)?.as_ref().try_into().ok()?);
         let length = u32::from_be_bytes(take(4)?.as_ref().try_into().ok()?);
         let message = take(usize::try_from(length).ok()?)?;
-        all.push(Told {
+        all.push(LiveMessage {
             session: SessionId::new(std::str::from_utf8(&session).ok()?).ok()?,
             number,
             message,
@@ -78,7 +78,7 @@ pub(crate) struct Assembly {
 impl Assembly {
     /// Takes a notification in. With the last piece of a bundle it answers the sender and the
     /// messages; a piece that follows none is dropped, and so is what it does not follow.
-    pub(crate) fn take(&mut self, notice: &str) -> Option<(String, Vec<Told>)> {
+    pub(crate) fn take(&mut self, notice: &str) -> Option<(String, Vec<LiveMessage>)> {
         let mut words = notice.splitn(5, ' ');
         let sender = words.next()?;
         let bundle: u64 = words.next()?.parse().ok()?;
@@ -107,8 +107,8 @@ impl Assembly {
 mod tests {
     use super::*;
 
-    fn told(session: &str, number: u64, bytes: usize) -> Told {
-        Told {
+    fn told(session: &str, number: u64, bytes: usize) -> LiveMessage {
+        LiveMessage {
             session: SessionId::new(session).unwrap(),
             number,
             message: (0..=255).cycle().take(bytes).collect(),

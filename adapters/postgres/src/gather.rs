@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use windlass_core::{Seq, SessionId};
-use windlass_kit_log::End;
+use windlass_kit_log::LogEnd;
 use windlass_ports::{StoreError, StoreErrorKind};
 
 use crate::error::{again, not_claimed};
@@ -29,7 +29,7 @@ pub(crate) struct Job {
     pub(crate) crc: i32,
     pub(crate) body: Vec<u8>,
     /// End of the log after it.
-    pub(crate) end: End,
+    pub(crate) end: LogEnd,
     pub(crate) answer: oneshot::Sender<Result<(), StoreError>>,
 }
 

@@ -233,10 +233,11 @@ async fn hear(
                 let (channel, notice) = (notification.channel(), notification.payload());
                 if channel == channels.live {
                     if let Some((node, all)) = assembly.take(notice) {
-                        all.iter().for_each(|told| live.air.came(&node, told));
+                        all.iter()
+                            .for_each(|told| live.interest.receive(&node, told));
                     }
                 } else if channel == channels.hears {
-                    live.air.announced(notice);
+                    live.interest.receive_announcement(notice);
                 } else if channel == channels.mail {
                     mail.hear(notice, &own);
                 } else if channel == channels.echo {
@@ -270,14 +271,14 @@ async fn hear(
         tails.hear("", &own);
         mail.hear_all();
         if heard.streams.swap(false, Ordering::SeqCst) {
-            live.air.lost();
+            live.interest.mark_missed();
         }
         let mut listens = false;
         let mut answers = Instant::now();
         // The connection lives as long as its client does.
         loop {
             // What streams is listened to only while somebody hears.
-            let hears = live.air.hears();
+            let hears = live.interest.has_subscribers();
             if hears != listens {
                 let word = if hears { "listen" } else { "unlisten" };
                 let sql = format!("{word} {}", channels.live);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use windlass_core::SessionId;
-use windlass_kit_log::{Air, Backlog, HELD};
+use windlass_kit_log::{Backlog, Interest, QUEUE_MESSAGES};
 use windlass_ports::sync::Mutex as Lock;
 use windlass_ports::{Hearing, LiveCapabilities, LiveRelay, News};
 
@@ -37,7 +37,7 @@ pub struct PostgresRelay {
 /// State that a relay shares with its tasks.
 #[derive(Debug)]
 pub(crate) struct Live {
-    pub(crate) air: Air,
+    pub(crate) interest: Interest,
     backlog: Backlog,
     /// Sessions that began to be heard, to be announced once the connection listens.
     begun: Lock<BTreeSet<SessionId>>,
@@ -49,7 +49,7 @@ pub(crate) struct Live {
 impl Live {
     pub(crate) fn new(node: &str, linger_ms: u64) -> Self {
         Self {
-            air: Air::new(node.to_owned(), Duration::from_millis(linger_ms)),
+            interest: Interest::new(node.to_owned(), Duration::from_millis(linger_ms)),
             backlog: Backlog::new(BACKLOG_BYTES),
             begun: Lock::default(),
             to_listen: Notify::new(),
@@ -64,14 +64,14 @@ impl Live {
             std::mem::take(&mut *begun)
         };
         for session in begun {
-            self.air.begun(&session);
+            self.interest.announce(&session);
         }
     }
 
     /// Ends all that is heard here, and the tasks.
     pub(crate) fn close(&self) {
-        self.air.close();
-        self.air.to_announce.notify_one();
+        self.interest.close();
+        self.interest.to_announce.notify_one();
         self.backlog.to_send.notify_one();
         self.to_listen.notify_one();
     }
@@ -94,7 +94,7 @@ impl LiveRelay for PostgresRelay {
     fn capabilities(&self) -> LiveCapabilities {
         LiveCapabilities {
             message_bytes: MESSAGE_BYTES,
-            held: HELD,
+            held: QUEUE_MESSAGES,
             backlog_bytes: BACKLOG_BYTES,
             linger_ms: self.linger_ms,
         }
@@ -102,18 +102,18 @@ impl LiveRelay for PostgresRelay {
 
     fn tell(&self, session: &SessionId, message: &[u8]) {
         let live = self.live();
-        if let Some(told) = live.air.tell(session, message, MESSAGE_BYTES) {
-            live.air.drop_some(live.backlog.put(told));
+        if let Some(told) = live.interest.publish(session, message, MESSAGE_BYTES) {
+            live.interest.count_dropped(live.backlog.put(told));
         }
     }
 
     fn is_heard(&self, session: &SessionId) -> bool {
-        self.live().air.is_heard(session)
+        self.live().interest.is_remote(session)
     }
 
     fn hear(&self, session: &SessionId) -> Hearing {
         let live = self.live();
-        let (hearing, _) = live.air.hear(session);
+        let (hearing, _) = live.interest.subscribe(session);
         let mut begun = live.begun.lock();
         begun.insert(session.clone());
         drop(begun);
@@ -122,17 +122,17 @@ impl LiveRelay for PostgresRelay {
     }
 
     fn hearers(&self) -> News {
-        self.live().air.hearers()
+        self.live().interest.watch()
     }
 
     fn dropped(&self) -> u64 {
-        self.live().air.dropped()
+        self.live().interest.dropped()
     }
 }
 
 /// Sends what is told: one transaction at a time, for all that was told meanwhile.
 pub(crate) async fn send(shared: Weak<Shared>, live: Arc<Live>, channel: String) {
-    while !live.air.is_closed() {
+    while !live.interest.is_closed() {
         let group = live.backlog.take(GROUP_BYTES);
         if group.is_empty() {
             live.backlog.to_send.notified().await;
@@ -142,7 +142,7 @@ pub(crate) async fn send(shared: Weak<Shared>, live: Arc<Live>, channel: String)
             return;
         };
         let number = live.bundles.fetch_add(1, Ordering::Relaxed);
-        let pieces = bundle::pieces(live.air.node(), number, &group);
+        let pieces = bundle::pieces(live.interest.node(), number, &group);
         let doing = "telling what streams";
         let sent = mail::notify(&shared.database, doing, &channel, &pieces);
         let why = match tokio::time::timeout(SENDING, sent).await {
@@ -151,7 +151,7 @@ pub(crate) async fn send(shared: Weak<Shared>, live: Arc<Live>, channel: String)
             Err(_) => format!("it took longer than {SENDING:?}"),
         };
         tracing::debug!(why, "live messages were dropped");
-        live.air.drop_some(group.len() as u64);
+        live.interest.count_dropped(group.len() as u64);
     }
 }
 
@@ -164,16 +164,16 @@ pub(crate) async fn announce(
 ) {
     let mut ticks = tokio::time::interval(Duration::from_millis(linger_ms / 3));
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    while !live.air.is_closed() {
+    while !live.interest.is_closed() {
         let all = tokio::select! {
-            () = live.air.to_announce.notified() => false,
+            () = live.interest.to_announce.notified() => false,
             _ = ticks.tick() => true,
         };
         if all {
-            live.air.forget();
+            live.interest.prune_all();
             live.to_listen.notify_one();
         }
-        let announcements = live.air.announcements(all, ANNOUNCEMENT);
+        let announcements = live.interest.announcements(all, ANNOUNCEMENT);
         let Some(shared) = shared.upgrade() else {
             return;
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::sync::Mutex;
 use windlass_core::{Epoch, Seq, SessionId};
-use windlass_kit_log::End;
+use windlass_kit_log::LogEnd;
 use windlass_ports::sync::Mutex as Lock;
 
 /// State of a claimed session. An append holds it until the answer arrives.
@@ -16,14 +16,14 @@ pub(crate) struct Slot {
     /// The epoch of the node's lease under which it was claimed.
     pub(crate) owner: i64,
     /// End of the log.
-    pub(crate) end: End,
+    pub(crate) end: LogEnd,
     /// End of the log before the last append, to recognise its repetition.
-    pub(crate) before: Option<End>,
+    pub(crate) before: Option<LogEnd>,
 }
 
 impl Slot {
     /// The end that an append after this position builds on, if it is one that is known.
-    pub(crate) fn end_at(&self, after: Seq) -> Option<&End> {
+    pub(crate) fn end_at(&self, after: Seq) -> Option<&LogEnd> {
         if self.end.last == after {
             return Some(&self.end);
         }

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
-use windlass_kit_log::{Batch, End};
+use windlass_kit_log::{Batch, LogEnd};
 use windlass_ports::{
     Claimed, Durability, Fencing, Link, LogStore, MAX_FACT_BYTES, SessionFilter, SessionHead,
     Snapshot, StoreCapabilities, StoreError, StoreErrorKind, Summary, Verified,
@@ -219,7 +219,7 @@ impl PostgresStore {
     }
 
     /// Returns the end of a log, as the server has it, if the claim is in force.
-    async fn end(&self, session: &SessionId, slot: &Slot) -> Result<Option<End>, StoreError> {
+    async fn end(&self, session: &SessionId, slot: &Slot) -> Result<Option<LogEnd>, StoreError> {
         const SQL: &str = "select last, link, waiting, changed, turning, tenant \
             from SCHEMA.sessions \
             where id = $1 and epoch = $2 and owner = $3 and SCHEMA.alive(owner)";
@@ -243,12 +243,12 @@ impl PostgresStore {
 }
 
 /// Reads the end of a log from columns of a row, starting at `first`.
-fn end(session: &SessionId, row: &Row, first: usize) -> Option<End> {
+fn end(session: &SessionId, row: &Row, first: usize) -> Option<LogEnd> {
     let last: i32 = row.get(first);
     if last == 0 {
-        return Some(End::none(session));
+        return Some(LogEnd::empty(session));
     }
-    Some(End {
+    Some(LogEnd {
         last: seq(last),
         link: Link(row.get::<_, &[u8]>(first + 1).try_into().ok()?),
         summary: Some(read::summary(row, first, first + 2)?),
@@ -256,9 +256,9 @@ fn end(session: &SessionId, row: &Row, first: usize) -> Option<End> {
 }
 
 /// Returns the end of a log after a following batch.
-fn follow(end: &End, batch: &Batch) -> End {
+fn follow(end: &LogEnd, batch: &Batch) -> LogEnd {
     let facts = batch.facts.iter().map(Arc::as_ref);
-    End {
+    LogEnd {
         last: batch.last(),
         link: batch.links(&end.link).pop().unwrap_or(end.link),
         summary: Summary::after(end.summary.clone(), facts),

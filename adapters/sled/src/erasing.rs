@@ -1,4 +1,4 @@
-//! Test: why the store declares no erasing: what sled removes stays in its file.
+//! Test: data that sled removes stays in its file, so the store cannot erase.
 
 use std::fs;
 

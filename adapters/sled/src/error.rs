@@ -1,4 +1,4 @@
-//! Errors: one mapping for each source, so that every message names the folder and the remedy.
+//! Errors: one mapping per source, so that each message names the folder and the remedy.
 
 use std::fmt;
 use std::io;
@@ -10,12 +10,12 @@ use windlass_ports::{StoreError, StoreErrorKind};
 pub(crate) const RESTORE: &str = "copy the folder away before anything else, then restore it \
      from a backup; where the store still opens, what stands before the damage can be exported";
 
-/// Why a record could not be had.
+/// Failure to read a record.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// The database failed.
+    /// An error of the database.
     Sled(sled::Error),
-    /// What the database holds is not what was written.
+    /// Damaged content of the database.
     Bad(String),
 }
 
@@ -34,14 +34,14 @@ impl fmt::Display for Fault {
     }
 }
 
-/// An operating system's error while `doing` something to `path`.
+/// Maps an error of the operating system while `doing` something to `path`.
 pub(crate) fn io_error(doing: &str, path: &Path, error: io::Error) -> StoreError {
     let (kind, remedy) = io_kind(&error);
     let context = format!("{doing} {}: {error}; {remedy}", path.display());
     StoreError::new(kind, context).caused_by(error)
 }
 
-/// The database's error while `doing` something to the store in `dir`.
+/// Maps an error of the database while `doing` something to the store in `dir`.
 pub(crate) fn sled_error(doing: &str, dir: &Path, error: sled::Error) -> StoreError {
     let dir = dir.display();
     let (kind, remedy) = match &error {
@@ -60,7 +60,7 @@ pub(crate) fn sled_error(doing: &str, dir: &Path, error: sled::Error) -> StoreEr
     StoreError::new(kind, context).caused_by(error)
 }
 
-/// A log of a session is not what was written.
+/// Damage of a session's log.
 pub(crate) fn corrupt(dir: &Path, session: &SessionId, after: Seq, what: &str) -> StoreError {
     let dir = dir.display();
     StoreError::new(
@@ -72,7 +72,7 @@ pub(crate) fn corrupt(dir: &Path, session: &SessionId, after: Seq, what: &str) -
     )
 }
 
-/// The store as a whole is not what was written.
+/// Damage of the whole store.
 pub(crate) fn corrupt_store(dir: &Path, what: &str) -> StoreError {
     let dir = dir.display();
     StoreError::new(
@@ -81,7 +81,7 @@ pub(crate) fn corrupt_store(dir: &Path, what: &str) -> StoreError {
     )
 }
 
-/// A fault met in a session's log after position `after`.
+/// Maps a fault in a session's log after position `after`.
 pub(crate) fn fault(dir: &Path, session: &SessionId, after: Seq, fault: Fault) -> StoreError {
     match fault {
         Fault::Sled(sled::Error::Corruption { .. }) => {

@@ -1,4 +1,5 @@
-//! The folder of a store: `lock`, `witness`, and `db/`, which is sled's own.
+//! The folder of a store: `lock`, `witness` (the head index file), and `db/`, which belongs to
+//! sled.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -13,21 +14,21 @@ use windlass_ports::{StoreError, StoreErrorKind};
 
 use crate::error::io_error;
 
-/// How long a lock that another holds is waited for.
+/// Longest wait for a lock of another process.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Between two looks at it.
+/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Where things are.
+/// Paths in the folder of a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Folder {
     pub(crate) dir: PathBuf,
 }
 
-/// What there is of the database before it is opened.
+/// State of the database folder before opening.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DataFile {
-    /// There is not even a folder for it.
+    /// Missing, with its folder.
     Never,
     Gone,
     Present {
@@ -35,10 +36,10 @@ pub(crate) enum DataFile {
     },
 }
 
-/// Takes the lock, and waits a little for it.
+/// Locks a file, waiting a little.
 ///
-/// A process that is killed while it starts another leaves a fork of itself, which holds the lock
-/// until it has become the other program. Whoever restarts at once must not be told `Locked`.
+/// A process that is killed while it starts a child leaves a fork that holds its locks until it
+/// executes the child's program. Without the wait, an immediate restart would get `Locked`.
 fn patiently(file: &File) -> Result<(), Errno> {
     let begun = Instant::now();
     loop {
@@ -51,12 +52,12 @@ fn patiently(file: &File) -> Result<(), Errno> {
 }
 
 impl Folder {
-    /// The folder given to sled.
+    /// Folder of the database.
     pub(crate) fn database(&self) -> PathBuf {
         self.dir.join("db")
     }
 
-    /// The one file in which sled keeps everything.
+    /// Data file of the database.
     pub(crate) fn data_file(&self) -> PathBuf {
         self.database().join("db")
     }
@@ -65,17 +66,17 @@ impl Folder {
         self.dir.join("witness")
     }
 
-    /// The folder in which a new database is made.
+    /// Folder to create a new database in.
     pub(crate) fn unfinished(&self) -> PathBuf {
         self.dir.join("db.new")
     }
 
-    /// Makes the folder, for its owner alone.
+    /// Creates the folder with access for its owner alone.
     pub(crate) fn create(&self) -> Result<(), StoreError> {
         create(&self.dir)
     }
 
-    /// Makes an empty folder for a new database. What is in the way never held a fact.
+    /// Creates an empty folder for a new database and removes an unfinished one.
     pub(crate) fn begin_database(&self) -> Result<PathBuf, StoreError> {
         let dir = self.unfinished();
         match fs::remove_dir_all(&dir) {
@@ -87,7 +88,7 @@ impl Folder {
         Ok(dir)
     }
 
-    /// Gives a new database its place, once all of it is on the disk.
+    /// Renames a new database to its final path once it is durable.
     pub(crate) fn finish_database(&self) -> Result<(), StoreError> {
         let dir = self.unfinished();
         self.sync(&dir)?;
@@ -96,9 +97,8 @@ impl Folder {
         self.sync(&self.database())
     }
 
-    /// Becomes the one process, and the one store object in it, that has this folder.
-    ///
-    /// The lock is the kernel's and ends with the process.
+    /// Locks the folder for this process and store object. The kernel releases the lock when the
+    /// process ends.
     pub(crate) fn lock(&self) -> Result<File, StoreError> {
         let path = self.lock_file();
         let mut options = OpenOptions::new();
@@ -142,8 +142,8 @@ impl Folder {
         }
     }
 
-    /// Removes what a kill in the middle of opening leaves: sled takes a half-written snapshot
-    /// for its newest one and never opens again, though the one before is whole.
+    /// Removes unfinished snapshots of sled. It would take one for its newest snapshot and never
+    /// open again.
     pub(crate) fn clear_half_snapshots(&self) -> Result<(), StoreError> {
         for path in files(&self.database())? {
             if path.to_string_lossy().ends_with(".generating") {
@@ -154,8 +154,8 @@ impl Folder {
         Ok(())
     }
 
-    /// Syncs every file and folder of a database and the folders above it, up to the root of the
-    /// filesystem, and makes the files their owner's alone.
+    /// Syncs all files and folders of a database and their parents, and restricts the files to
+    /// their owner.
     pub(crate) fn sync(&self, database: &Path) -> Result<(), StoreError> {
         let blobs = database.join("blobs");
         for path in files(database)?.into_iter().chain(files(&blobs)?) {
@@ -169,7 +169,7 @@ impl Folder {
             .map_err(|error| io_error("syncing the folders above", &self.dir, error))
     }
 
-    /// The file that is locked while the store is open.
+    /// Lock file of an open store.
     pub(crate) fn lock_file(&self) -> PathBuf {
         self.dir.join("lock")
     }
@@ -191,10 +191,8 @@ impl Folder {
     }
 }
 
-/// Checks that a file which is open stands at its path.
-///
-/// Somebody may have removed or moved the folder, or the file in it, and what is written to it is
-/// lost then.
+/// Checks that an open file is still at its path. If someone moved or removed it, writes to it are
+/// lost.
 pub(crate) fn check_there(file: &File, path: &Path) -> Result<(), StoreError> {
     let stands = || -> io::Result<bool> {
         let open = file.metadata()?;
@@ -218,16 +216,16 @@ pub(crate) fn check_there(file: &File, path: &Path) -> Result<(), StoreError> {
     ))
 }
 
-/// Whether an error says that there is nothing under a name.
+/// Returns true if an error means that nothing is at a path.
 fn is_absent(error: &io::Error) -> bool {
     let kind = error.kind();
     kind == io::ErrorKind::NotFound || kind == io::ErrorKind::NotADirectory
 }
 
-/// Makes the name of a folder durable, and those of the folders above it.
+/// Makes the entries of a folder and of its parents durable.
 ///
-/// Who created these, and whether that process lived to sync them, is not known, so all of the
-/// filesystem's are synced. A parent that this user may not open was there before.
+/// Another process may have created a parent and died before a sync, so all parents on the file
+/// system are synced. A parent that this user may not open existed before.
 fn sync_above(folder: &Path) -> io::Result<()> {
     let folder = fs::canonicalize(folder)?;
     let device = fs::metadata(&folder)?.dev();

@@ -1,13 +1,13 @@
-//! What a fuzzer calls, and the tests over its seeds: properties of rows for any bytes.
+//! Entry points of fuzzers and of the tests over their seeds: properties of rows for any bytes.
 
 use windlass_core::{Seq, SessionId, Timestamp};
 use windlass_ports::{Link, Summary};
 
 use crate::note;
-use crate::record::{Format, Parsed, Writing, check, key, parse, parse_key, rows};
+use crate::record::{Parsed, Writing, check, key, parse, parse_key, rows};
 
-/// Any bytes are read as a key and as a row, and written as a fact, of which no flipped bit passes.
-/// The first two bytes say which bit.
+/// Reads any bytes as a key and as a row, and writes them as a fact. The first two bytes choose a
+/// bit to flip, which must be detected.
 ///
 /// # Panics
 /// When a property does not hold.
@@ -32,7 +32,6 @@ pub fn row(data: &[u8]) {
         waiting: u32::from(*low),
     };
     let writing = Writing {
-        format: Format::Now,
         place: (1, 2),
         link: Link::genesis(&session).then(text),
         summary: Some(&summary),
@@ -55,7 +54,7 @@ pub fn row(data: &[u8]) {
     );
 }
 
-/// Whether rows, put together, read as this text.
+/// Returns true if rows read as this text.
 fn reads(session: &SessionId, seq: Seq, rows: &[(Vec<u8>, Vec<u8>)], text: &[u8]) -> bool {
     let Some(((_, first), rest)) = rows.split_first() else {
         return false;

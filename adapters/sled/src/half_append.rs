@@ -1,5 +1,4 @@
-//! Test: half an append in the database, which sled's batches rule out, is seen by nobody and cut
-//! off by the next claim.
+//! Test: half an append in the database is invisible to readers and removed by the next claim.
 
 use std::path::Path;
 
@@ -9,9 +8,9 @@ use windlass_testkit::store::numbered_facts;
 
 use crate::SledStore;
 use crate::open::database;
-use crate::record::{self, Format, Writing};
+use crate::record::{self, Writing};
 
-/// Puts the first fact of an append of two into the database, behind the store's back.
+/// Inserts the first fact of an append of two into the database, behind the store.
 fn put_half(dir: &Path, id: &SessionId, after: u64) {
     let db = database(&dir.join("db")).unwrap();
     let mut link = Link::genesis(id);
@@ -20,7 +19,6 @@ fn put_half(dir: &Path, id: &SessionId, after: u64) {
         link = link.then(&text);
         if fact.seq == Seq(after + 1) {
             let writing = Writing {
-                format: Format::Now,
                 place: (0, 2),
                 link,
                 summary: None,

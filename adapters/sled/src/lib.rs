@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 
-mod chain;
+mod backend;
 #[cfg(test)]
 mod erasing;
 mod error;
@@ -9,11 +9,9 @@ mod folder;
 pub mod fuzzing;
 #[cfg(test)]
 mod half_append;
-mod heads;
-mod medium;
+mod head_index;
+mod head_index_file;
 mod note;
-#[cfg(test)]
-mod old_version;
 mod open;
 mod pool;
 #[cfg(test)]
@@ -26,6 +24,5 @@ mod snapshot;
 mod statement;
 mod store;
 mod watchdog;
-mod witness;
 
 pub use store::SledStore;

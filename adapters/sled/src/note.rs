@@ -1,16 +1,16 @@
-//! The log in short, as it lies in the record of the last fact of an append. Pure.
+//! The encoding of a summary in the last record of an append. Pure.
 
 use windlass_core::{Seq, Timestamp};
 use windlass_ports::Summary;
 
-/// The most bytes of a note. The name of a tenant for which this is too little is told by reading
-/// the log.
+/// Most bytes of an encoded summary. A longer one, due to the tenant's name, is computed from the
+/// log.
 pub(crate) const MOST: usize = 1024;
 
 const TURNING: u8 = 1;
 const TENANT: u8 = 2;
 
-/// A summary's note; empty when it is too large.
+/// Encodes a summary; returns no bytes if it is too large.
 pub(crate) fn encode(summary: &Summary) -> Vec<u8> {
     let Summary {
         last: _,
@@ -31,7 +31,7 @@ pub(crate) fn encode(summary: &Summary) -> Vec<u8> {
     note
 }
 
-/// The summary of a note in the record at a position, if there is one.
+/// Decodes the summary in the record of a position, if there is one.
 pub(crate) fn decode(note: &[u8], last: Seq) -> Result<Option<Summary>, String> {
     let bad = || format!("what the record at {last} says in short makes no sense");
     let Some((flags, rest)) = note.split_first() else {

@@ -1,10 +1,9 @@
-//! Opening: the lock, the witness, the database under a watchdog, and each held against the
-//! others before anything is served.
+//! Opening: the lock, the head index file, and the database under a watchdog, checked against each
+//! other.
 //!
-//! A store is made in this order: the database with the store's number in it, in a folder of
-//! another name; its sync, with all its files and folders; its right name; then the witness. A
-//! database without facts and without a witness is therefore one whose making was cut short, and
-//! is finished; one with facts and without a witness is refused.
+//! A store is created in this order: a database with the store id in a temporary folder, its sync,
+//! its rename, the head index file. So a database without facts and without a head index file is an
+//! interrupted creation, which is finished. One with facts and without the file is refused.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -15,28 +14,27 @@ use std::time::{Duration, Instant};
 
 use sled::Db;
 use windlass_core::{Seq, SessionId};
-use windlass_ports::{StoreError, StoreErrorKind};
+use windlass_ports::{Link, StoreError, StoreErrorKind};
 
-use crate::chain::Chain;
 use crate::error::{Fault, RESTORE, corrupt_store, fault, io_error, sled_error};
 use crate::folder::{DataFile, Folder};
-use crate::heads::Heads;
+use crate::head_index::HeadIndex;
+use crate::head_index_file::{HeadIndexFile, Loaded};
 use crate::record::STORE_KEY;
 use crate::scan::{self, Bounds};
 use crate::shared::Shared;
 use crate::snapshot;
 use crate::statement::{Statement, StoreId};
 use crate::watchdog::{Silence, within};
-use crate::witness::{Loaded, Witness};
 
 const SEGMENT_BYTES: usize = 8 * 1024 * 1024;
 const CACHE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// How long opening may take, and how much longer for each so many bytes of the database.
+/// Longest time of opening, and the extra time per bytes of the database.
 const OPEN_BASE: Duration = Duration::from_secs(30);
 const OPEN_BYTES_A_SECOND: u64 = 10 * 1024 * 1024;
 
-/// How long to wait for a database object of this process that was just dropped.
+/// Longest wait for a database object of this process that was just dropped.
 const LET_GO: Duration = Duration::from_secs(5);
 
 const PAGE: Bounds = Bounds {
@@ -45,21 +43,21 @@ const PAGE: Bounds = Bounds {
     bytes: 16 * 1024 * 1024,
 };
 
-/// What to do about a missing witness.
+/// Handling of a missing head index file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Refuse.
+    /// Refuse to open.
     Open,
-    /// Check every log and write a new witness.
+    /// Check every log and write a new file.
     Rebuild,
 }
 
-/// Opens or makes a store. `bound` is the time that it may take, if not the usual.
+/// Opens or creates a store. `bound` replaces the usual time limit.
 pub(crate) fn open(
     dir: PathBuf,
     mode: Mode,
     bound: Option<Duration>,
-) -> Result<(Shared, Witness), StoreError> {
+) -> Result<(Shared, HeadIndexFile), StoreError> {
     let folder = Folder { dir };
     if mode == Mode::Open {
         folder.create()?;
@@ -81,7 +79,7 @@ fn assemble(
     mode: Mode,
     data: DataFile,
     lock: File,
-) -> Result<(Shared, Witness), StoreError> {
+) -> Result<(Shared, HeadIndexFile), StoreError> {
     let witness = match mode {
         Mode::Open => Loaded::read(folder)?,
         Mode::Rebuild => None,
@@ -123,7 +121,7 @@ fn assemble(
     Ok((shared, witness))
 }
 
-/// Makes a database with nothing in it but its number.
+/// Creates a database that holds only its id.
 fn make(folder: &Folder) -> Result<(), StoreError> {
     let db = open_database(folder, folder.begin_database()?)?;
     keep_id(folder, &db)?;
@@ -147,11 +145,10 @@ fn open_database(folder: &Folder, path: PathBuf) -> Result<Db, StoreError> {
     })
 }
 
-/// Opens the database in a folder, as every store object does.
+/// Opens the database in a folder.
 ///
-/// One that is held is waited for: who holds the folder knows that it is an object of its own
-/// process that is still being dropped, and sled lets go of its file a moment after its last
-/// handle.
+/// Waits for one that is held: the caller holds the folder's lock, so the holder is an object of
+/// this process that is being dropped. Sled releases its file a moment after its last handle.
 pub(crate) fn database(path: &Path) -> sled::Result<Db> {
     let config = sled::Config::new()
         .path(path)
@@ -168,12 +165,16 @@ pub(crate) fn database(path: &Path) -> sled::Result<Db> {
     }
 }
 
-/// Sled has no kind for it.
+/// Returns true for the error of a held file, which has no kind in sled.
 fn is_held(error: &std::io::Error) -> bool {
     error.to_string().contains("could not acquire lock")
 }
 
-fn hold_against(folder: &Folder, db: &Db, loaded: Loaded) -> Result<(Witness, Heads), StoreError> {
+fn hold_against(
+    folder: &Folder,
+    db: &Db,
+    loaded: Loaded,
+) -> Result<(HeadIndexFile, HeadIndex), StoreError> {
     match stored_id(folder, db)? {
         Some(id) if id == loaded.id => {}
         Some(_) => {
@@ -186,8 +187,8 @@ fn hold_against(folder: &Folder, db: &Db, loaded: Loaded) -> Result<(Witness, He
             return Err(corrupt_store(&folder.dir, &what));
         }
     }
-    let witness = Witness::resume(folder, &loaded)?;
-    let mut heads = Heads::witnessed(loaded.heads);
+    let witness = HeadIndexFile::resume(folder, &loaded)?;
+    let mut heads = HeadIndex::witnessed(loaded.heads);
     for session in &loaded.latest {
         match heads.admit(db, &folder.dir, session) {
             Ok(_) => {}
@@ -206,14 +207,14 @@ fn hold_against(folder: &Folder, db: &Db, loaded: Loaded) -> Result<(Witness, He
     Ok((witness, heads))
 }
 
-fn witness_new(folder: &Folder, db: &Db) -> Result<(Witness, Heads), StoreError> {
+fn witness_new(folder: &Folder, db: &Db) -> Result<(HeadIndexFile, HeadIndex), StoreError> {
     let any = scan::session_after(db, None);
     let any = any.map_err(|found| sled_fault(folder, found))?;
     if any.is_some() {
         let what = format!(
             "its witness {} is gone, so nobody can say whether the database is whole; restore \
              the witness from a backup, or, if you know the database to be whole, rebuild it \
-             with the library's `SledStore::rebuild_witness`, which checks every log first and \
+             with the library's `SledStore::rebuild_head_index`, which checks every log first and \
              which no command does",
             folder.witness().display()
         );
@@ -221,11 +222,11 @@ fn witness_new(folder: &Folder, db: &Db) -> Result<(Witness, Heads), StoreError>
     }
     let id = keep_id(folder, db)?;
     folder.sync(&folder.database())?;
-    let witness = Witness::create(folder, id, std::iter::empty())?;
-    Ok((witness, Heads::default()))
+    let witness = HeadIndexFile::create(folder, id, std::iter::empty())?;
+    Ok((witness, HeadIndex::default()))
 }
 
-fn rebuild(folder: &Folder, db: &Db) -> Result<(Witness, Heads), StoreError> {
+fn rebuild(folder: &Folder, db: &Db) -> Result<(HeadIndexFile, HeadIndex), StoreError> {
     let mut heads = BTreeMap::new();
     let mut after = None;
     loop {
@@ -249,17 +250,17 @@ fn rebuild(folder: &Folder, db: &Db) -> Result<(Witness, Heads), StoreError> {
         seq: *seq,
         link: *link,
     });
-    let witness = Witness::create(folder, id, statements)?;
-    Ok((witness, Heads::witnessed(heads)))
+    let witness = HeadIndexFile::create(folder, id, statements)?;
+    Ok((witness, HeadIndex::witnessed(heads)))
 }
 
 fn check_whole(folder: &Folder, db: &Db, session: &SessionId, last: Seq) -> Result<(), StoreError> {
-    let (mut at, mut chain) = (Seq::ZERO, Chain::begin(session));
+    let (mut at, mut link) = (Seq::ZERO, Link::genesis(session));
     while at < last {
-        let page = scan::page(db, session, (at, chain), Bounds { last, ..PAGE });
+        let page = scan::page(db, session, (at, link), Bounds { last, ..PAGE });
         let page = page.map_err(|(after, found)| fault(&folder.dir, session, after, found))?;
         at = at.plus(page.texts.len() as u64);
-        chain = page.chain;
+        link = page.link;
     }
     Ok(())
 }
@@ -274,7 +275,7 @@ fn stored_id(folder: &Folder, db: &Db) -> Result<Option<StoreId>, StoreError> {
     }
 }
 
-/// The number in the database, drawn now if it has none.
+/// Returns the id in the database, after creating one if it is missing.
 fn keep_id(folder: &Folder, db: &Db) -> Result<StoreId, StoreError> {
     if let Some(id) = stored_id(folder, db)? {
         return Ok(id);

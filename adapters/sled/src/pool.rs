@@ -1,19 +1,20 @@
-//! The readers: a few threads on which the database is read, so that a read which never ends
-//! costs one of them and neither a runtime's thread nor its end.
+//! Reader threads. A read that never ends costs one of them, but no thread of the runtime.
 
+use windlass_ports::sync::Mutex;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
+
 
 use crate::shared::Shared;
 
 const READERS: usize = 3;
 
-/// A read.
+/// A read to run.
 pub(crate) type Job = Box<dyn FnOnce(&Shared) + Send>;
 
-/// Starts the readers. They end when the sender is dropped; each then drops its `alive`.
+/// Starts the readers. They end when the sender is dropped, and each then drops its `alive`.
 pub(crate) fn start(shared: &Arc<Shared>, alive: &Sender<()>) -> io::Result<Sender<Job>> {
     let (jobs, queue) = channel::<Job>();
     let queue = Arc::new(Mutex::new(queue));
@@ -34,6 +35,6 @@ pub(crate) fn start(shared: &Arc<Shared>, alive: &Sender<()>) -> io::Result<Send
 }
 
 fn next(queue: &Mutex<Receiver<Job>>) -> Option<Job> {
-    let queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+    let queue = lock(queue);
     queue.recv().ok()
 }

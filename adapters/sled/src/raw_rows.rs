@@ -1,10 +1,8 @@
-//! Test: rows that are changed, moved, doubled, dropped or another session's are damage, with the last
-//! sound position, and no other session's.
+//! Test: changed, moved, duplicated, missing or foreign rows are damage with the right last sound
+//! position, and hurt no other session.
 //!
-//! They are changed through sled itself, which then has nothing to object to: so it is this store that
-//! finds them. Every byte of every value is tried. Of the database's own file, which has a segment of 8 MiB
-//! for the smallest log, places are tried in `tests/it/damage.rs`: opening it takes some tens of
-//! milliseconds for each.
+//! They are changed through sled, which cannot detect that, so the store must. Each byte of each
+//! value is tried. `tests/it/damage.rs` changes the database file itself.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,7 +17,7 @@ use crate::SledStore;
 use crate::open::database;
 use crate::record::{self, STORE_KEY, Writing, key, prefix};
 
-/// The rows of a database but for the one that names the store.
+/// Rows of a database without the one that names the store.
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 struct Bench {
@@ -70,7 +68,7 @@ impl Bench {
         self.dir.path().join("store")
     }
 
-    /// What the store finds once its rows are these.
+    /// Opens the store with these rows.
     async fn with(&self, rows: &Rows) -> Result<SledStore, StoreError> {
         put(&self.store().join("db"), rows);
         SledStore::open(self.store())
@@ -95,7 +93,7 @@ fn put(path: &Path, rows: &Rows) {
     db.flush().unwrap();
 }
 
-/// The last sound position that an error tells.
+/// Last sound position in an error.
 fn after(error: &StoreError) -> Seq {
     let StoreErrorKind::Corrupt { after, .. } = &error.kind else {
         panic!("{:?}: {error}", error.kind);
@@ -113,11 +111,10 @@ async fn reads(store: &SledStore, name: &str) {
     assert_eq!(verified.chain, Link::of(&id(name), texts).unwrap());
 }
 
-/// The record of one session made the record of another: its checksum is right there.
+/// Rewrites the record of one session for another, with a valid checksum.
 fn signed_over(value: &[u8], to: &SessionId, seq: Seq) -> Vec<u8> {
     let record::Parsed { header, text, .. } = record::parse(value).unwrap();
     let writing = Writing {
-        format: header.format,
         place: (header.index, header.count),
         link: header.link,
         summary: None,
@@ -209,7 +206,7 @@ async fn rows_that_are_moved_doubled_dropped_or_anothers_are_damage() {
     reads(&store, "b").await;
 }
 
-/// What stands at the end of a log is held against the witness, so it is found when the store is opened.
+/// The end of a log is checked against the head index file when the store is opened.
 #[tokio::test]
 async fn another_end_of_a_log_is_damage_when_the_store_is_opened() {
     let bench = Bench::new().await;

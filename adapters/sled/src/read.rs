@@ -1,48 +1,47 @@
-//! What a reader does: a stretch of a log up to its acknowledged end, and a page of the listing.
+//! Reads: facts up to the acknowledged end of a log, and pages of the listing.
 
 use std::path::Path;
 
 use windlass_core::{Recorded, Seq, SessionId};
 use windlass_ports::{Link, SessionHead, StoreError, StoreErrorKind, Summary, codec};
 
-use crate::chain::Chain;
 use crate::error::{corrupt, corrupt_store, fault};
-use crate::heads::{Head, Seen};
+use crate::head_index::{Head, Seen};
 use crate::scan::{self, Bounds};
 use crate::shared::Shared;
 
 const PAGE_FACTS: usize = 1_024;
 const PAGE_BYTES: usize = 16 * 1024 * 1024;
 
-/// Where a read stands.
+/// Position of a read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor {
     pub(crate) after: Seq,
-    /// The chain at `after`, where that was just read.
-    pub(crate) chain: Option<Chain>,
+    /// Link of `after`, if that fact was just read.
+    pub(crate) link: Option<Link>,
     pub(crate) limit: usize,
 }
 
 impl Cursor {
-    /// All of a log.
+    /// Cursor over a whole log.
     pub(crate) const ALL: Self = Self {
         after: Seq::ZERO,
-        chain: None,
+        link: None,
         limit: usize::MAX,
     };
 
-    /// Where a read stands after a stretch.
+    /// Moves behind the facts of a page.
     pub(crate) fn move_on(&mut self, stretch: &Stretch) {
         self.after = self.after.plus(stretch.texts.len() as u64);
-        self.chain = Some(stretch.chain);
+        self.link = Some(stretch.link);
         self.limit -= stretch.texts.len();
     }
 }
 
 pub(crate) struct Stretch {
     pub(crate) texts: Vec<Vec<u8>>,
-    /// The chain at the last of them.
-    pub(crate) chain: Chain,
+    /// Link of the last of them, or the one before.
+    pub(crate) link: Link,
     pub(crate) last: Seq,
     pub(crate) torn_bytes: u64,
 }
@@ -54,14 +53,10 @@ pub(crate) fn stretch(
 ) -> Result<Stretch, StoreError> {
     let Shared { dir, db, .. } = shared;
     let head = head_of(shared, session)?;
-    let Cursor {
-        after,
-        chain,
-        limit,
-    } = cursor;
-    let chain = match chain {
-        Some(chain) => chain,
-        None if after == Seq::ZERO || after >= head.seq => Chain::begin(session),
+    let Cursor { after, link, limit } = cursor;
+    let link = match link {
+        Some(link) => link,
+        None if after == Seq::ZERO || after >= head.seq => Link::genesis(session),
         None => {
             let record = scan::record(db, session, after);
             let record = record.map_err(|found| fault(dir, session, Seq::ZERO, found))?;
@@ -73,7 +68,7 @@ pub(crate) fn stretch(
                     &format!("position {after} is missing"),
                 )
             };
-            Chain::at(&record.ok_or_else(missing)?.header)
+            record.ok_or_else(missing)?.header.link
         }
     };
     let bounds = Bounds {
@@ -81,16 +76,16 @@ pub(crate) fn stretch(
         facts: PAGE_FACTS.min(limit),
         bytes: PAGE_BYTES,
     };
-    let page = scan::page(db, session, (after, chain), bounds);
+    let page = scan::page(db, session, (after, link), bounds);
     let page = page.map_err(|(after, found)| fault(dir, session, after, found))?;
     let reached = after.plus(page.texts.len() as u64);
-    if reached == head.seq && page.link.is_some_and(|link| link != head.link) {
+    if !page.texts.is_empty() && reached == head.seq && page.link != head.link {
         let what = "its last record is not the one that was acknowledged";
         return Err(corrupt(dir, session, Seq::ZERO, what));
     }
     Ok(Stretch {
         texts: page.texts,
-        chain: page.chain,
+        link: page.link,
         last: head.seq,
         torn_bytes: match head.seen {
             Seen::Not | Seen::Whole => 0,
@@ -99,7 +94,7 @@ pub(crate) fn stretch(
     })
 }
 
-/// Where the log of a session that exists ends.
+/// Returns the head of an existing session.
 pub(crate) fn head_of(shared: &Shared, session: &SessionId) -> Result<Head, StoreError> {
     let Shared { dir, db, .. } = shared;
     let head = shared.heads().admit(db, dir, session)?;
@@ -115,12 +110,8 @@ pub(crate) fn head_of(shared: &Shared, session: &SessionId) -> Result<Head, Stor
     ))
 }
 
-/// A log in short and its last link in the chain of all stores, by reading all of it. There is at
-/// least one fact.
-pub(crate) fn fold(
-    shared: &Shared,
-    session: &SessionId,
-) -> Result<(Option<Summary>, Option<Link>), StoreError> {
+/// Folds a log of at least one fact into its summary.
+pub(crate) fn fold(shared: &Shared, session: &SessionId) -> Result<Option<Summary>, StoreError> {
     let mut cursor = Cursor::ALL;
     let mut summary = None;
     loop {
@@ -131,18 +122,18 @@ pub(crate) fn fold(
         }
         cursor.move_on(&stretch);
         if cursor.after >= stretch.last {
-            return Ok((summary, stretch.chain.common()));
+            return Ok(summary);
         }
     }
 }
 
-/// A log in short: as its last record says it, or by reading the log; `None` when it is damaged.
+/// Returns the summary of a log, from its last record or by reading it; `None` if it is damaged.
 fn summary_of(shared: &Shared, session: &SessionId) -> Option<Summary> {
     let head = head_of(shared, session).ok()?;
     if head.summary.is_some() {
         return head.summary;
     }
-    let (summary, _) = fold(shared, session).ok()?;
+    let summary = fold(shared, session).ok()?;
     if let Some(summary) = &summary {
         shared.heads().know(session, summary);
     }

@@ -1,93 +1,70 @@
-//! Rows: how a fact lies in the database. Pure.
+//! Rows: the encoding of facts in the database. Pure.
 //!
-//! A fact is one row for each [`CHUNK`] bytes of its text form. The key is the session's id, a
-//! zero byte (which no id has), the position and the chunk's number, both big-endian: so rows are
-//! in the order of ids and positions. Chunk 0 begins with the header and, in the last fact of an
-//! append, the log in short.
-//!
-//! The first version of this store wrote nothing in short, and began the chain of a log with 32 zero
-//! bytes in place of what all stores begin it with. What it wrote is read and gone on with.
+//! A fact has one row per [`CHUNK`] bytes of its text. The key is the session's id, a zero byte
+//! (which no id has), the position and the chunk's number, both big-endian, so that rows are sorted
+//! by session and position. Chunk 0 begins with the header and, in the last fact of an append, the
+//! summary of the log.
 
 use windlass_core::{Seq, SessionId};
 use windlass_ports::{Link, MAX_FACT_BYTES, Summary};
 
 use crate::note;
 
-/// A leaf of the database has up to 18 rows and must stay below a quarter of a segment
-/// (2 MiB), else it is moved to a file of its own, which nobody syncs.
+/// Bytes of text per row. A leaf of the database has up to 18 rows and must stay below a quarter of
+/// a segment (2 MiB), or sled moves it to a file that is never synced.
 pub(crate) const CHUNK: usize = 64 * 1024;
 
-/// The row that names the store. No session's key begins with a zero byte.
+/// Key of the row that names the store. No session's key begins with a zero byte.
 pub(crate) const STORE_KEY: &[u8] = b"\0store";
 
 const HEADER: usize = 1 + 4 + 4 + 4 + 32 + 4;
 
-/// The link before the first fact of a log in the first version.
-pub(crate) const OLD_GENESIS: Link = Link([0; 32]);
+/// First byte of each record.
+const FORMAT: u8 = 2;
 
-/// Which version wrote a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
-    /// With a chain of its own, and nothing in short.
-    Old,
-    /// As it is written now.
-    Now,
-}
-
-impl Format {
-    fn byte(self) -> u8 {
-        match self {
-            Self::Old => 1,
-            Self::Now => 2,
-        }
-    }
-}
-
-/// What is written before a fact's text form.
+/// Header of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
-    pub(crate) format: Format,
-    /// Its place in its append, from 0.
+    /// Index of the fact in its append.
     pub(crate) index: u32,
-    /// How many facts its append has.
+    /// Number of facts in the append.
     pub(crate) count: u32,
-    /// The bytes of its text form.
+    /// Bytes of the text.
     pub(crate) len: u32,
-    /// The log's hash up to here.
+    /// Link of the fact.
     pub(crate) link: Link,
     crc: u32,
 }
 
 impl Header {
-    /// The number of rows of this fact.
+    /// Number of rows of this fact.
     pub(crate) fn chunks(&self) -> usize {
         chunks_of(self.len as usize)
     }
 }
 
-/// A record taken apart.
+/// A decoded record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parsed<'a> {
     pub(crate) header: Header,
-    /// The log in short; empty where it is not said.
+    /// Encoded summary; empty if there is none.
     pub(crate) note: &'a [u8],
-    /// The first part of the text form.
+    /// First part of the text.
     pub(crate) text: &'a [u8],
 }
 
-/// A record that is to be written.
+/// A record to encode.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Writing<'a> {
-    pub(crate) format: Format,
-    /// The place in its append, from 0, and how many there are.
+    /// Index in the append, and the number of facts of the append.
     pub(crate) place: (u32, u32),
     pub(crate) link: Link,
-    /// The log in short, with the last of an append.
+    /// Summary of the log, for the last fact of an append.
     pub(crate) summary: Option<&'a Summary>,
     pub(crate) text: &'a [u8],
 }
 
-/// The first part of a session's keys.
+/// First part of a session's keys.
 pub(crate) fn prefix(session: &SessionId) -> Vec<u8> {
     let mut key = Vec::with_capacity(session.as_str().len() + 11);
     key.extend_from_slice(session.as_str().as_bytes());
@@ -95,7 +72,7 @@ pub(crate) fn prefix(session: &SessionId) -> Vec<u8> {
     key
 }
 
-/// The key of a chunk.
+/// Key of a chunk.
 pub(crate) fn key(session: &SessionId, seq: Seq, chunk: u16) -> Vec<u8> {
     let mut key = prefix(session);
     key.extend_from_slice(&seq.0.to_be_bytes());
@@ -103,14 +80,14 @@ pub(crate) fn key(session: &SessionId, seq: Seq, chunk: u16) -> Vec<u8> {
     key
 }
 
-/// The key after all of a session's keys, and before those of any session after it.
+/// Key behind all keys of a session, before the next session's.
 pub(crate) fn after_session(session: &SessionId) -> Vec<u8> {
     let mut key = session.as_str().as_bytes().to_vec();
     key.push(1);
     key
 }
 
-/// The session, position and chunk of a key; `None` for what is no chunk's key.
+/// Decodes a key; returns `None` if it is no key of a chunk.
 pub(crate) fn parse_key(key: &[u8]) -> Option<(SessionId, Seq, u16)> {
     let (session, rest) = key.split_at_checked(key.len().checked_sub(11)?)?;
     let (zero, rest) = rest.split_first()?;
@@ -123,10 +100,9 @@ pub(crate) fn parse_key(key: &[u8]) -> Option<(SessionId, Seq, u16)> {
     Some((session, Seq(u64::from_be_bytes(*seq)), chunk))
 }
 
-/// The rows of a fact, in order.
+/// Encodes a fact as rows.
 pub(crate) fn rows(session: &SessionId, seq: Seq, writing: Writing<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
     let Writing {
-        format,
         place: (index, count),
         link,
         summary,
@@ -134,7 +110,6 @@ pub(crate) fn rows(session: &SessionId, seq: Seq, writing: Writing<'_>) -> Vec<(
     } = writing;
     let note = summary.map_or_else(Vec::new, note::encode);
     let mut header = Header {
-        format,
         index,
         count,
         len: u32::try_from(text.len()).unwrap_or(u32::MAX),
@@ -144,20 +119,15 @@ pub(crate) fn rows(session: &SessionId, seq: Seq, writing: Writing<'_>) -> Vec<(
     header.crc = crc(session, seq, &header, &note, text);
     let (first, rest) = text.split_at(text.len().min(CHUNK));
     let mut value = Vec::with_capacity(HEADER + 2 + note.len() + first.len());
-    value.push(format.byte());
+    value.push(FORMAT);
     value.extend_from_slice(&header.index.to_le_bytes());
     value.extend_from_slice(&header.count.to_le_bytes());
     value.extend_from_slice(&header.len.to_le_bytes());
     value.extend_from_slice(&header.link.0);
     value.extend_from_slice(&header.crc.to_le_bytes());
-    match format {
-        Format::Old => {}
-        Format::Now => {
-            let len = u16::try_from(note.len()).unwrap_or(u16::MAX);
-            value.extend_from_slice(&len.to_le_bytes());
-            value.extend_from_slice(&note);
-        }
-    }
+    let len = u16::try_from(note.len()).unwrap_or(u16::MAX);
+    value.extend_from_slice(&len.to_le_bytes());
+    value.extend_from_slice(&note);
     value.extend_from_slice(first);
     let mut rows = vec![(key(session, seq, 0), value)];
     for (chunk, part) in (1..).zip(rest.chunks(CHUNK)) {
@@ -166,34 +136,24 @@ pub(crate) fn rows(session: &SessionId, seq: Seq, writing: Writing<'_>) -> Vec<(
     rows
 }
 
-/// Takes chunk 0 apart.
+/// Decodes chunk 0.
 pub(crate) fn parse(value: &[u8]) -> Result<Parsed<'_>, String> {
     let short = || "a record is too short".to_owned();
     let (format, rest) = value.split_first().ok_or_else(short)?;
-    let format = match format {
-        1 => Format::Old,
-        2 => Format::Now,
-        other => {
-            return Err(format!(
-                "a record has format {other} and this store reads 1 and 2"
-            ));
-        }
-    };
+    if *format != FORMAT {
+        return Err(format!(
+            "a record has format {format} and this store reads {FORMAT}"
+        ));
+    }
     let (index, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
     let (count, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
     let (len, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
     let (link, rest) = rest.split_first_chunk::<32>().ok_or_else(short)?;
     let (crc, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
-    let (note, text) = match format {
-        Format::Old => rest.split_at(0),
-        Format::Now => {
-            let (len, rest) = rest.split_first_chunk::<2>().ok_or_else(short)?;
-            let len = usize::from(u16::from_le_bytes(*len));
-            rest.split_at_checked(len).ok_or_else(short)?
-        }
-    };
+    let (note_len, rest) = rest.split_first_chunk::<2>().ok_or_else(short)?;
+    let note_len = usize::from(u16::from_le_bytes(*note_len));
+    let (note, text) = rest.split_at_checked(note_len).ok_or_else(short)?;
     let header = Header {
-        format,
         index: u32::from_le_bytes(*index),
         count: u32::from_le_bytes(*count),
         len: u32::from_le_bytes(*len),
@@ -206,7 +166,7 @@ pub(crate) fn parse(value: &[u8]) -> Result<Parsed<'_>, String> {
     Ok(Parsed { header, note, text })
 }
 
-/// Whether a note and a text form, put together, are what was written at this place.
+/// Checks the checksum of a record.
 pub(crate) fn check(
     session: &SessionId,
     seq: Seq,
@@ -258,9 +218,8 @@ mod tests {
         assert!(STORE_KEY < prefix(&id("0")).as_slice());
     }
 
-    fn writing(format: Format, text: &[u8]) -> Writing<'_> {
+    fn writing(text: &[u8]) -> Writing<'_> {
         Writing {
-            format,
             place: (0, 1),
             link: Link::genesis(&id("s")).then(text),
             summary: None,
@@ -285,7 +244,7 @@ mod tests {
             let summary = summary();
             let writing = Writing {
                 summary: Some(&summary),
-                ..writing(Format::Now, &text)
+                ..writing(&text)
             };
             let rows = rows(&id("s"), Seq(7), writing);
             let most = CHUNK + HEADER + 2 + note::MOST;
@@ -308,9 +267,9 @@ mod tests {
         let text = b"{\"v\":1}";
         let now = Writing {
             summary: Some(&summary),
-            ..writing(Format::Now, text)
+            ..writing(text)
         };
-        for writing in [writing(Format::Old, text), now] {
+        for writing in [writing(text), now] {
             let sound = rows(&id("s"), Seq(1), writing);
             for bit in 0..sound[0].1.len() * 8 {
                 let mut value = sound[0].1.clone();

@@ -1,57 +1,54 @@
-//! Reading the database: a session's last record, and stretches of its log, all checked.
+//! Checked reads of the database: a session's last record, and pages of its log.
 
 use sled::Db;
 use windlass_core::{Seq, SessionId};
 use windlass_ports::{Link, Summary};
 
-use crate::chain::Chain;
 use crate::error::Fault;
 use crate::note;
 use crate::record::{self, Header, Parsed};
 
-/// A record whose checksum holds.
+/// A record with a valid checksum.
 #[derive(Debug)]
 pub(crate) struct Record {
     pub(crate) header: Header,
-    /// The log in short, where it is said.
+    /// Summary of the log, if the record has one.
     pub(crate) summary: Option<Summary>,
     pub(crate) text: Vec<u8>,
 }
 
-/// Where a session's log ends in the database.
+/// End of a session's log in the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tail {
-    /// The last position of a whole append.
+    /// Last position of a whole append.
     pub(crate) seq: Seq,
-    /// Its header; `None` at position 0.
+    /// Header of that record; `None` at position 0.
     pub(crate) header: Option<Header>,
-    /// The log in short up to it, where it is said.
+    /// Summary of the log at that position, if the record has one.
     pub(crate) summary: Option<Summary>,
-    /// Bytes of a half append after it, which the database should never leave.
+    /// Bytes of half an append behind it.
     pub(crate) torn_bytes: u64,
 }
 
-/// A stretch of a log.
+/// Consecutive facts of a log.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) texts: Vec<Vec<u8>>,
-    /// The chain at the last.
-    pub(crate) chain: Chain,
-    /// The link in the last record, if there is one.
-    pub(crate) link: Option<Link>,
+    /// Link of the last of them, or the one before the page.
+    pub(crate) link: Link,
 }
 
-/// How far a page may go.
+/// Limits of a page.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
-    /// The last position of the log.
+    /// Last position of the log.
     pub(crate) last: Seq,
     pub(crate) facts: usize,
-    /// The page ends with the fact that reaches this.
+    /// Bytes that end the page.
     pub(crate) bytes: usize,
 }
 
-/// The record at a position.
+/// Reads the record of a position.
 pub(crate) fn record(db: &Db, session: &SessionId, seq: Seq) -> Result<Option<Record>, Fault> {
     let Some(value) = db.get(record::key(session, seq, 0))? else {
         return Ok(None);
@@ -66,7 +63,7 @@ pub(crate) fn record(db: &Db, session: &SessionId, seq: Seq) -> Result<Option<Re
     checked(session, seq, header, note, text).map(Some)
 }
 
-/// Where a session's log ends; `None` when the database has nothing of it.
+/// Finds the end of a session's log; returns `None` if the database has nothing of it.
 pub(crate) fn tail(db: &Db, session: &SessionId) -> Result<Option<Tail>, Fault> {
     let mut rows = db.range(record::prefix(session)..record::after_session(session));
     let Some(row) = rows.next_back() else {
@@ -103,18 +100,17 @@ pub(crate) fn tail(db: &Db, session: &SessionId) -> Result<Option<Tail>, Fault> 
     }))
 }
 
-/// The records after position `after`, where the chain is at `before`. On a fault, the last sound
-/// position goes with it.
+/// Reads the records after position `after`, which has the link `before`. A fault comes with the
+/// last sound position.
 pub(crate) fn page(
     db: &Db,
     session: &SessionId,
-    (after, before): (Seq, Chain),
+    (after, before): (Seq, Link),
     bounds: Bounds,
 ) -> Result<Page, (Seq, Fault)> {
     let mut page = Page {
         texts: Vec::new(),
-        chain: before,
-        link: None,
+        link: before,
     };
     let mut bytes = 0_usize;
     let mut at = after;
@@ -122,12 +118,12 @@ pub(crate) fn page(
     let mut rows = db.range(from..record::after_session(session));
     while at < bounds.last && page.texts.len() < bounds.facts && bytes < bounds.bytes {
         let record = next(&mut rows, session, at.next()).map_err(|fault| (at, fault))?;
-        let Some(chain) = page.chain.then(&record.header, &record.text) else {
+        let link = page.link.then(&record.text);
+        if link != record.header.link {
             let what = format!("the record at {} does not continue the chain", at.next());
             return Err((at, Fault::Bad(what)));
-        };
-        page.chain = chain;
-        page.link = Some(record.header.link);
+        }
+        page.link = link;
         bytes += record.text.len();
         page.texts.push(record.text);
         at = at.next();
@@ -135,7 +131,7 @@ pub(crate) fn page(
     Ok(page)
 }
 
-/// The first session with an id after `after` of which the database has anything.
+/// Finds the first session behind `after` in the database.
 pub(crate) fn session_after(
     db: &Db,
     after: Option<&SessionId>,

@@ -1,28 +1,28 @@
-//! The state that all threads of an open store share.
+//! State that all threads of an open store share.
 
+use windlass_ports::sync::{Mutex, MutexGuard};
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sled::Db;
 use windlass_ports::StoreError;
 
 use crate::folder::{Folder, check_there};
-use crate::heads::Heads;
+use crate::head_index::HeadIndex;
 
-/// An open store. The fields are dropped in this order: the lock outlives the database.
+/// An open store. Fields are dropped in this order, so that the lock outlives the database.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) dir: PathBuf,
     pub(crate) db: Db,
-    /// The database's file, to sync it: sled's own flush does not.
+    /// Data file of the database, for syncs: sled's flush does not sync.
     pub(crate) data: File,
-    pub(crate) heads: Mutex<Heads>,
+    pub(crate) heads: Mutex<HeadIndex>,
     pub(crate) lock: File,
 }
 
 impl Shared {
-    /// Checks that the lock and the database's file stand where they are looked for.
+    /// Checks that the lock and the data file are still at their paths.
     pub(crate) fn check_there(&self) -> Result<(), StoreError> {
         let folder = Folder {
             dir: self.dir.clone(),
@@ -31,8 +31,7 @@ impl Shared {
         check_there(&self.data, &folder.data_file())
     }
 
-    /// No panic can leave the heads half changed, so a poisoned lock is as good as any.
-    pub(crate) fn heads(&self) -> MutexGuard<'_, Heads> {
-        self.heads.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn heads(&self) -> MutexGuard<'_, HeadIndex> {
+        self.heads.lock()
     }
 }

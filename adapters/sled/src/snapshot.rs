@@ -1,5 +1,5 @@
-//! Snapshots: a file each beside the database, which no sync waits for. In the database each would
-//! take its place for good, since that never shrinks.
+//! Snapshots: one file each beside the database, without syncs. The database would never free their
+//! space.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
@@ -12,22 +12,21 @@ use windlass_ports::{Link, Snapshot, StoreError, StoreErrorKind};
 
 use crate::error::{corrupt, fault, io_error};
 use crate::read::head_of;
-use crate::record::OLD_GENESIS;
 use crate::scan;
 use crate::shared::Shared;
 
-/// The largest snapshot in bytes.
+/// Most bytes of a snapshot.
 pub(crate) const MOST: usize = 16 * 1024 * 1024;
 
-/// The longest name of a version.
+/// Most bytes of a version's name.
 const MOST_VERSION: usize = 1024;
 
 const MAGIC: &[u8; 16] = b"windlass-snap-1\n";
 
-/// Between the session's id and a number in the name of a file that is being written. No id has it.
+/// Separates the session's id and a number in the name of an unfinished file. No id has it.
 const UNFINISHED: char = '+';
 
-/// Keeps a snapshot in place of the one before.
+/// Replaces the snapshot of a session.
 pub(crate) fn keep(
     shared: &Shared,
     session: &SessionId,
@@ -60,7 +59,7 @@ pub(crate) fn keep(
     replaced.map_err(|error| io_error("keeping a snapshot in", &folder, error))
 }
 
-/// The snapshot of this version that the log still bears out.
+/// Returns the snapshot of this version, if the log has its link.
 pub(crate) fn get(
     shared: &Shared,
     session: &SessionId,
@@ -83,7 +82,7 @@ pub(crate) fn get(
     Ok(stands.then_some(snapshot))
 }
 
-/// Removes what a process left that died while it wrote one.
+/// Removes the unfinished files of a dead process.
 pub(crate) fn clear_unfinished(dir: &Path) -> Result<(), StoreError> {
     let folder = folder(dir);
     let clear = || -> io::Result<()> {
@@ -106,10 +105,10 @@ fn folder(dir: &Path) -> PathBuf {
     dir.join("snapshots")
 }
 
-/// The link in the record at a position of a log that reaches it.
+/// Reads the link of a position in a log that reaches it.
 fn link_at(shared: &Shared, session: &SessionId, seq: Seq) -> Result<Link, StoreError> {
     if seq == Seq::ZERO {
-        return Ok(OLD_GENESIS);
+        return Ok(Link::genesis(session));
     }
     let Shared { db, dir, .. } = shared;
     let record = scan::record(db, session, seq);
@@ -161,7 +160,8 @@ fn encode(session: &SessionId, link: Link, snapshot: &Snapshot) -> Vec<u8> {
     file
 }
 
-/// A snapshot, and the link in the record at its position; `None` for what is none of this session.
+/// Decodes a snapshot and the link of its position; returns `None` if it is invalid or of another
+/// session.
 fn decode(session: &SessionId, file: &[u8]) -> Option<(Link, Snapshot)> {
     let (covered, sum) = file.split_last_chunk::<4>()?;
     if crc(session, covered) != u32::from_le_bytes(*sum) {
@@ -180,7 +180,7 @@ fn decode(session: &SessionId, file: &[u8]) -> Option<(Link, Snapshot)> {
     Some((Link(*link), snapshot))
 }
 
-/// The session goes in, so that another's snapshot is none.
+/// Checksum of a snapshot. It covers the session, so that another session's file is invalid.
 fn crc(session: &SessionId, covered: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(session.as_str().as_bytes()), covered)
 }

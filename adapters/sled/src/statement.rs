@@ -1,15 +1,15 @@
-//! A statement of the witness, and its entry in the witness's file. Pure.
+//! An entry of the head index file. Pure.
 
 use windlass_core::{Seq, SessionId};
 use windlass_ports::Link;
 
-/// The bytes of an entry: the id's length and bytes, the position, the link, a checksum.
+/// Bytes of an entry: length and bytes of the id, position, link, checksum.
 pub(crate) const ENTRY: usize = 1 + 64 + 8 + 32 + 4;
 
-/// A number that a store draws when it is made.
+/// A random id that a store gets when it is created.
 pub(crate) type StoreId = [u8; 16];
 
-/// Where a session's log ends.
+/// End of a session's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Statement {
     pub(crate) session: SessionId,
@@ -17,7 +17,7 @@ pub(crate) struct Statement {
     pub(crate) link: Link,
 }
 
-/// Puts a statement's entry behind `to`.
+/// Appends the encoded entry to `to`.
 pub(crate) fn encode(id: &StoreId, statement: &Statement, to: &mut Vec<u8>) {
     let from = to.len();
     let session = statement.session.as_str().as_bytes();
@@ -37,7 +37,7 @@ pub(crate) fn encode(id: &StoreId, statement: &Statement, to: &mut Vec<u8>) {
     to.extend_from_slice(&crc.to_le_bytes());
 }
 
-/// The statement of an entry; `None` when it is not whole, or another store's.
+/// Decodes an entry; returns `None` if it is damaged or of another store.
 pub(crate) fn decode(id: &StoreId, entry: &[u8]) -> Option<Statement> {
     if entry.len() != ENTRY {
         return None;
@@ -57,7 +57,7 @@ pub(crate) fn decode(id: &StoreId, entry: &[u8]) -> Option<Statement> {
     })
 }
 
-/// The store's number goes in, so that an entry of another store's witness is none.
+/// Checksum of an entry. It covers the store id, so that an entry of another store is invalid.
 fn crc(id: &StoreId, covered: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(id), covered)
 }

@@ -1,10 +1,11 @@
-//! The store object: asks the pipeline or the readers, and bounds the wait for the readers.
+//! The store object. It calls the pipeline and the readers, and limits the wait for the readers.
 
+use windlass_ports::sync::Mutex;
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -17,23 +18,23 @@ use windlass_ports::{
     StoreCapabilities, StoreError, StoreErrorKind, Verified,
 };
 
-use crate::error::{corrupt, corrupt_store, io_error};
-use crate::medium::Database;
+use crate::backend::Database;
+use crate::error::{corrupt_store, io_error};
+use crate::head_index_file::HeadIndexFile;
 use crate::open::{self, Mode};
 use crate::pool::{self, Job};
 use crate::read::{Cursor, Stretch, decode, head_of, sessions, stretch};
 use crate::shared::Shared;
 use crate::snapshot;
 use crate::watchdog::message;
-use crate::witness::Witness;
 
-/// Reads that wait for a reader.
+/// Most reads that wait for a reader.
 const WAITING: usize = 4_096;
 
-/// How long an answer may take before the database is given up.
+/// Longest time of a read, after which the database is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long closing may take.
+/// Longest wait for the database to close.
 const CLOSING: Duration = Duration::from_secs(30);
 
 const PAGE_SESSIONS: usize = 1_024;
@@ -42,21 +43,20 @@ const PAGE_SESSIONS: usize = 1_024;
 #[derive(Debug)]
 pub struct SledStore {
     dir: PathBuf,
-    /// Says what is meant in errors.
+    /// Name of the store in errors.
     place: String,
-    /// Dropped first: it waits for the pipeline's end.
+    /// Dropped first: it waits for the end of the pipeline.
     pipeline: Option<Pipeline>,
     shared: Weak<Shared>,
     jobs: Option<Sender<Job>>,
     room: Arc<Semaphore>,
-    /// Nothing comes; it closes when the last thread has let go of the database.
+    /// Closes when the last thread has dropped the database. Nothing is sent.
     alive: Mutex<Receiver<()>>,
 }
 
 impl SledStore {
-    /// Opens the store in a folder, or makes one there. Blocks until it is open: a few tens of
-    /// milliseconds, more for a large database, and never longer than 30 s and 1 s for each
-    /// 10 MiB of it.
+    /// Opens the store in a folder, or creates one there. Blocks for a few tens of milliseconds,
+    /// longer for a large database, and at most 30 s and 1 s per 10 MiB of it.
     ///
     /// # Errors
     /// `Locked` when another process, or another object in this one, has it open; `Corrupt` when
@@ -66,7 +66,7 @@ impl SledStore {
         Self::start(open::open(dir, Mode::Open, None)?)
     }
 
-    /// As [`open`](Self::open), within a time of the caller's.
+    /// Opens the store within a time limit.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -74,18 +74,18 @@ impl SledStore {
         Self::start(open::open(dir, Mode::Open, Some(bound))?)
     }
 
-    /// Checks every log of the store in a folder, and writes its witness anew from what the
-    /// database holds now. Only for a witness that is lost while the database is known to be
-    /// whole: afterwards nobody can tell whether logs ended later than they do now.
+    /// Checks every log of a store and writes a new head index file from its database. Use it only
+    /// if the file is lost and the database is known to be whole: it can no longer be detected that
+    /// a log was longer.
     ///
     /// # Errors
     /// `Corrupt` when any log does not verify, or there is no database; otherwise as
     /// [`open`](Self::open).
-    pub fn rebuild_witness(dir: PathBuf) -> Result<Self, StoreError> {
+    pub fn rebuild_head_index(dir: PathBuf) -> Result<Self, StoreError> {
         Self::start(open::open(dir, Mode::Rebuild, None)?)
     }
 
-    fn start((shared, witness): (Shared, Witness)) -> Result<Self, StoreError> {
+    fn start((shared, witness): (Shared, HeadIndexFile)) -> Result<Self, StoreError> {
         let dir = shared.dir.clone();
         let no_thread = |error| io_error("starting the threads of", &dir, error);
         let place = format!("the sled store {}", dir.display());
@@ -109,7 +109,7 @@ impl SledStore {
         })
     }
 
-    /// The database, to be changed behind the store's back.
+    /// Returns the database, to change it behind the store.
     #[cfg(test)]
     pub(crate) fn database(&self) -> Option<sled::Db> {
         self.shared.upgrade().map(|shared| shared.db.clone())
@@ -171,7 +171,7 @@ impl SledStore {
             .await
     }
 
-    /// Where a log ends.
+    /// Returns the last position of a log.
     async fn last(&self, session: &SessionId) -> Result<Seq, StoreError> {
         if let Some(shared) = self.shared.upgrade()
             && let Some(head) = shared.heads().seen(session)
@@ -290,19 +290,11 @@ impl LogStore for SledStore {
             if cursor.after < stretch.last {
                 continue;
             }
-            let lost = || {
-                corrupt(
-                    &self.dir,
-                    session,
-                    cursor.after,
-                    "its chain has no beginning",
-                )
-            };
             return Ok(Verified {
                 last: cursor.after,
                 bytes,
                 torn_bytes: stretch.torn_bytes,
-                chain: stretch.chain.common().ok_or_else(lost)?,
+                chain: stretch.link,
             });
         }
     }
@@ -347,7 +339,7 @@ impl Drop for SledStore {
     fn drop(&mut self) {
         self.jobs = None;
         self.pipeline = None;
-        let alive = self.alive.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let alive = self.alive.lock();
         match alive.recv_timeout(CLOSING) {
             Err(RecvTimeoutError::Disconnected) | Ok(()) => {}
             Err(RecvTimeoutError::Timeout) => tracing::error!(

@@ -1,23 +1,23 @@
-//! A bound on work that may never end: it runs on a thread of its own, and is left behind when
-//! its time is up.
+//! A time limit for work that may never end. It runs on a thread that is left behind when time is
+//! up.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// Why there is no answer.
+/// Reason for a missing result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Silence {
-    /// The time was up. The thread goes on with all that it owns.
+    /// Time is up. The thread continues with all that it owns.
     Late,
     /// The work panicked, with this message.
     Panicked(String),
-    /// There is no thread to run it on.
+    /// No thread could be started.
     NoThread(String),
 }
 
-/// Runs `work` and waits for its answer, at most so long.
+/// Runs `work` on another thread and waits at most `bound` for its result.
 pub(crate) fn within<T: Send + 'static>(
     bound: Duration,
     work: impl FnOnce() -> T + Send + 'static,
@@ -40,7 +40,7 @@ pub(crate) fn within<T: Send + 'static>(
     }
 }
 
-/// What a panic said.
+/// Returns the message of a panic.
 pub(crate) fn message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());

@@ -1,7 +1,7 @@
-//! The blobs: the blobs port over a folder of files, each named by what is in it.
+//! The blob port over a folder of files, each named by the digest of its content.
 
+mod folder;
 mod part;
-mod shelf;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -18,21 +18,21 @@ use windlass_ports::{
 
 use crate::disk::{Disk, RealDisk};
 use crate::error;
-use shelf::Shelf;
+use folder::BlobFolder;
 use writer::Writer;
 
-/// How much is kept.
+/// Size limits of blobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlobLimits {
-    /// The most bytes of one blob.
+    /// Most bytes of one blob.
     pub blob_bytes: u64,
-    /// The most bytes of all blobs of a session. Blobs that are begun at the same time are each
-    /// held to what was left when they were.
+    /// Most bytes of all blobs of a session. Concurrent writes are each limited to the bytes that
+    /// were left when they began.
     pub session_bytes: u64,
 }
 
 impl Default for BlobLimits {
-    /// 64 MiB of one blob and 1 GiB of a session's.
+    /// Returns 64 MiB per blob and 1 GiB per session.
     fn default() -> Self {
         Self {
             blob_bytes: 64 * 1024 * 1024,
@@ -41,11 +41,11 @@ impl Default for BlobLimits {
     }
 }
 
-/// A store of blobs in a folder of the local filesystem, beside the logs that name them.
+/// Stores blobs in a folder of the local filesystem, beside the logs that name them.
 ///
-/// Its methods must be called within a Tokio runtime.
+/// Call its methods within a Tokio runtime.
 pub struct FileBlobs {
-    shelf: Arc<Shelf>,
+    folder: Arc<BlobFolder>,
     disk: Arc<dyn Disk>,
     limits: BlobLimits,
 }
@@ -53,21 +53,21 @@ pub struct FileBlobs {
 impl fmt::Debug for FileBlobs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FileBlobs")
-            .field("shelf", &self.shelf)
+            .field("folder", &self.folder)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
 }
 
 impl FileBlobs {
-    /// The blobs below the folder `dir`: the one that holds the logs too, or one of their own.
-    /// Nothing is created before something is kept.
+    /// Opens the blobs below the folder `dir`, which may also hold the logs. Creates nothing before
+    /// the first write.
     #[must_use]
     pub fn new(dir: PathBuf) -> Self {
         Self::with_limits(dir, BlobLimits::default())
     }
 
-    /// The same with other limits.
+    /// Opens the blobs with other limits.
     #[must_use]
     pub fn with_limits(dir: PathBuf, limits: BlobLimits) -> Self {
         Self::on(Arc::new(RealDisk), dir, limits)
@@ -75,7 +75,7 @@ impl FileBlobs {
 
     pub(crate) fn on(disk: Arc<dyn Disk>, dir: PathBuf, limits: BlobLimits) -> Self {
         Self {
-            shelf: Arc::new(Shelf::new(dir)),
+            folder: Arc::new(BlobFolder::new(dir)),
             disk,
             limits,
         }
@@ -86,13 +86,13 @@ impl FileBlobs {
         &self,
         session: &SessionId,
         sha256: &str,
-        read: impl FnOnce(&Shelf, &SessionId, &str) -> Result<T, BlobError> + Send + 'static,
+        read: impl FnOnce(&BlobFolder, &SessionId, &str) -> Result<T, BlobError> + Send + 'static,
     ) -> Result<T, BlobError> {
         if !is_blob_name(sha256) {
             return Err(BlobError::not_found(session, sha256));
         }
-        let (shelf, id, name) = (self.shelf.clone(), session.clone(), sha256.to_owned());
-        let reading = tokio::task::spawn_blocking(move || read(&shelf, &id, &name));
+        let (folder, id, name) = (self.folder.clone(), session.clone(), sha256.to_owned());
+        let reading = tokio::task::spawn_blocking(move || read(&folder, &id, &name));
         reading.await.unwrap_or_else(|_| Err(gone(session)))
     }
 }
@@ -107,16 +107,16 @@ impl Blobs for FileBlobs {
     }
 
     async fn begin(&self, session: &SessionId) -> Result<Box<dyn BlobWriter>, BlobError> {
-        let (shelf, disk, id) = (self.shelf.clone(), self.disk.clone(), session.clone());
+        let (folder, disk, id) = (self.folder.clone(), self.disk.clone(), session.clone());
         let limits = self.limits;
         let beginning = tokio::task::spawn_blocking(move || {
-            let held = shelf.open(&id)?;
+            let held = folder.open(&id)?;
             let left = limits.session_bytes.saturating_sub(held);
             if left == 0 {
                 return Err(full(&id, limits.session_bytes));
             }
-            let part = shelf.begin(&id, &*disk)?;
-            Ok(Writer::new(shelf, id, part, left.min(limits.blob_bytes)))
+            let part = folder.begin(&id, &*disk)?;
+            Ok(Writer::new(folder, id, part, left.min(limits.blob_bytes)))
         });
         let writer = beginning.await.unwrap_or_else(|_| Err(gone(session)))?;
         Ok(Box::new(writer))
@@ -129,24 +129,24 @@ impl Blobs for FileBlobs {
         offset: u64,
         limit: usize,
     ) -> Result<Vec<u8>, BlobError> {
-        self.reading(session, sha256, move |shelf, session, name| {
-            shelf.read(session, name, offset, limit)
+        self.reading(session, sha256, move |folder, session, name| {
+            folder.read(session, name, offset, limit)
         })
         .await
     }
 
     async fn verify(&self, session: &SessionId, sha256: &str) -> Result<Kept, BlobError> {
-        self.reading(session, sha256, Shelf::verify).await
+        self.reading(session, sha256, BlobFolder::verify).await
     }
 
     async fn erase(&self, session: &SessionId) -> Result<(), BlobError> {
-        let (shelf, id) = (self.shelf.clone(), session.clone());
-        let erasing = tokio::task::spawn_blocking(move || shelf.erase(&id));
+        let (folder, id) = (self.folder.clone(), session.clone());
+        let erasing = tokio::task::spawn_blocking(move || folder.erase(&id));
         erasing.await.unwrap_or_else(|_| Err(gone(session)))
     }
 }
 
-/// Classes an error of the operating system, as the logs' are.
+/// Classifies an error of the operating system like those of logs.
 fn from_io(error: std::io::Error, doing: &str, path: &std::path::Path) -> BlobError {
     let error = error::from_io(error, doing, path);
     let mut moved = BlobError::new((&error.kind).into(), error.context);
@@ -162,7 +162,7 @@ fn full(session: &SessionId, most: u64) -> BlobError {
     BlobError::new(BlobErrorKind::Full, context)
 }
 
-/// A thread ended before it answered, which happens only as the runtime ends.
+/// Returns the error of a thread that ended with the runtime.
 fn gone(session: &SessionId) -> BlobError {
     let context = format!("the runtime ended before an output of {session} was kept or read");
     BlobError::new(BlobErrorKind::Io, context)

@@ -1,4 +1,4 @@
-//! A part: a blob that is not finished, on the disk under a name that no blob has.
+//! An unfinished blob, in a file under a temporary name.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +10,7 @@ use windlass_core::Kept;
 
 use crate::disk::{LogFile, write_all_at};
 
-/// A blob that is not finished. Dropped, it is removed.
+/// An unfinished blob. Dropping it removes the file.
 pub(super) struct Part {
     file: Box<dyn LogFile>,
     path: PathBuf,
@@ -41,7 +41,7 @@ impl Part {
         Ok(())
     }
 
-    /// Makes what was written durable, and has it named by its digest.
+    /// Makes the content durable and renames the file to its digest.
     pub(super) fn finish(
         mut self,
         name: impl FnOnce(&Path, &str) -> io::Result<()>,
@@ -71,7 +71,7 @@ impl Drop for Part {
     }
 }
 
-/// A digest in hexadecimal.
+/// Formats a digest in hexadecimal.
 pub(super) fn hex(hash: Sha256) -> String {
     let mut text = String::with_capacity(64);
     for byte in hash.finalize() {

@@ -1,4 +1,4 @@
-//! Tests of the blobs over a real folder, and over a disk that fails.
+//! Tests of the blobs over a real folder and over a failing disk.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -40,7 +40,7 @@ impl Bench {
         self.dir.path().join("store/blobs/s")
     }
 
-    /// What lies in the session's folder.
+    /// Names of the files in the session's folder.
     fn files(&self) -> Vec<String> {
         let names = fs::read_dir(self.folder()).unwrap();
         let mut names: Vec<_> = names

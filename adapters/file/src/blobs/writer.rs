@@ -1,4 +1,4 @@
-//! The writer of one blob. What waits for the disk is done on a thread that may block.
+//! The writer of one blob. It accesses the disk on a thread that may block.
 
 use std::io;
 use std::path::Path;
@@ -8,33 +8,33 @@ use async_trait::async_trait;
 use windlass_core::{Kept, SessionId};
 use windlass_ports::{BlobError, BlobErrorKind, BlobWriter};
 
+use super::folder::BlobFolder;
 use super::part::Part;
-use super::shelf::Shelf;
 use super::{from_io, gone};
 
-/// How much is gathered before it is written.
+/// Bytes to buffer before a write.
 const GATHERED: usize = 256 * 1024;
 
 /// Writes one blob.
 pub(super) struct Writer {
     session: SessionId,
-    /// Gone once a write has failed or was abandoned.
+    /// `None` once a write has failed or was abandoned.
     work: Option<Work>,
 }
 
-/// What moves to a thread that may block, and back.
+/// State that moves to the blocking thread and back.
 struct Work {
-    shelf: Arc<Shelf>,
+    folder: Arc<BlobFolder>,
     part: Part,
-    /// How many more bytes are kept.
+    /// Bytes that may still be stored.
     room: u64,
     gathered: Vec<u8>,
 }
 
 impl Writer {
-    pub(super) fn new(shelf: Arc<Shelf>, session: SessionId, part: Part, room: u64) -> Self {
+    pub(super) fn new(folder: Arc<BlobFolder>, session: SessionId, part: Part, room: u64) -> Self {
         let work = Work {
-            shelf,
+            folder,
             part,
             room,
             gathered: Vec::new(),
@@ -81,7 +81,7 @@ impl BlobWriter for Writer {
 }
 
 impl Work {
-    /// Takes what is kept of `bytes`.
+    /// Buffers the part of `bytes` that fits the limit.
     fn gather(&mut self, bytes: &[u8]) {
         let room = usize::try_from(self.room).unwrap_or(usize::MAX);
         let kept = bytes.get(..room.min(bytes.len())).unwrap_or_default();
@@ -99,8 +99,8 @@ impl Work {
     fn finish(mut self, session: &SessionId) -> Result<Kept, BlobError> {
         self.flush()?;
         let path = self.part.path().to_owned();
-        let shelf = self.shelf;
-        let named = |path: &Path, name: &str| shelf.name(session, path, name);
+        let folder = self.folder;
+        let named = |path: &Path, name: &str| folder.name(session, path, name);
         let finished = self.part.finish(named);
         finished.map_err(|error| failed(error, &path))
     }

@@ -1,4 +1,4 @@
-//! Erasing offline: also what no claim can be had of, because its log is damaged.
+//! Erasing offline, also sessions that cannot be claimed because their log is damaged.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,60 +6,58 @@ use std::sync::Arc;
 use windlass_core::{Seq, SessionId};
 use windlass_ports::StoreError;
 
+use crate::catalog::SegmentCatalog;
 use crate::disk::RealDisk;
 use crate::erasing::{self, Search};
 use crate::error;
 use crate::format::Key;
 use crate::locks::Locks;
-use crate::lost::Stretch;
-use crate::old::takeover::Old;
-use crate::places::Places;
-use crate::shelf::Shelf;
+use crate::paths::StorePaths;
 use crate::store::FileStore;
+use crate::unattributed::UnattributedDamage;
 
 impl FileStore {
-    /// Erases a session whatever its log is like, with its snapshot and its long outputs. No other
-    /// process may hold it.
+    /// Erases a session with its snapshot and its long outputs, even if its log is damaged. No
+    /// other process may hold it.
     ///
-    /// Damaged bytes that do not say whose they were stay: [`damage`](Self::damage) tells of them.
+    /// Damaged bytes of an unknown session stay; [`damage`](Self::damage) reports them.
     ///
     /// # Errors
     /// `Locked` when a process holds the session, `Unknown` when there is none, `Corrupt` when nothing
     /// is there but damage that does not say whose it was, `Full`, `ReadOnly`, `Io`.
     pub fn erase_offline(dir: &Path, session: &SessionId) -> Result<(), StoreError> {
-        let places = Arc::new(Places::new(dir.to_owned()));
-        let at = |error| error::from_io(error, "erasing a session in", places.root());
-        places.create().map_err(at)?;
+        let paths = Arc::new(StorePaths::new(dir.to_owned()));
+        let at = |error| error::from_io(error, "erasing a session in", paths.root());
+        paths.create().map_err(at)?;
         let mut locks = Locks::default();
-        if !locks.take(&places, Key::of(session)).map_err(at)? {
-            return Err(error::locked(session, places.root()));
+        if !locks.take(&paths, Key::of(session)).map_err(at)? {
+            return Err(error::locked(session, paths.root()));
         }
-        let old = Old::open(&places, session)?;
-        if old.is_none() && !erasing::is_begun(&places, session) {
-            exists(&Shelf::new(places.clone()), session)?;
+        if !erasing::is_begun(&paths, session) {
+            exists(&SegmentCatalog::new(paths.clone()), session)?;
         }
-        erasing::begin(&places, session)?;
+        erasing::begin(&paths, session)?;
         let one = std::slice::from_ref(session);
-        erasing::finish(&places, &RealDisk, one, Search::Whole)?;
+        erasing::finish(&paths, &RealDisk, one, Search::Whole)?;
         Ok(())
     }
 }
 
-/// Whether anything there is says that it is the session's.
-fn exists(shelf: &Shelf, session: &SessionId) -> Result<(), StoreError> {
-    let standing = shelf.standing(session)?;
-    let says = standing
+/// Checks that some unit or damage belongs to the session.
+fn exists(catalog: &SegmentCatalog, session: &SessionId) -> Result<(), StoreError> {
+    let layout = catalog.layout(session)?;
+    let says = layout
         .damages
         .iter()
         .any(|(_, damage)| damage.half.is_some());
-    if says || !standing.parts.is_empty() {
+    if says || !layout.parts.is_empty() {
         return Ok(());
     }
-    Err(match standing.damages.first() {
+    Err(match layout.damages.first() {
         Some((place, damage)) => {
-            let stretch = Stretch::of(*place, damage);
-            error::stretch(session, &shelf.path(*place), Seq::ZERO, &stretch)
+            let unattributed = UnattributedDamage::of(*place, damage);
+            error::unattributed(session, &catalog.path(*place), Seq::ZERO, &unattributed)
         }
-        None => error::unknown(session, shelf.places().root()),
+        None => error::unknown(session, catalog.paths().root()),
     })
 }

@@ -1,4 +1,4 @@
-//! Sweeping: files that a process was writing when it died, and that never got their name.
+//! Removal of unfinished files that a dead process left behind.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -8,44 +8,39 @@ use std::time::Duration;
 
 use windlass_core::SessionId;
 
-use crate::places::{self, COLD, Places};
+use crate::paths::{self, MERGED_LANE, StorePaths};
 
-/// From which age on nobody is still writing a file: each is written in one go.
+/// Age of an abandoned file. Each file is written without a pause.
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
 
-/// Removes what holds anything of these sessions: snapshots that were not finished, whoever wrote
-/// them, and segments of settled sessions, whose writers hold a lock that is ours now.
-pub(super) fn unfinished(places: &Places, sessions: &[SessionId]) -> io::Result<()> {
+/// Removes unfinished snapshots of these sessions, and unfinished segments of merged sessions,
+/// whose lock the caller holds.
+pub(super) fn unfinished(paths: &StorePaths, sessions: &[SessionId]) -> io::Result<()> {
     let doomed: HashSet<&str> = sessions.iter().map(SessionId::as_str).collect();
-    let snapshots = places.snapshots();
+    let snapshots = paths.snapshots();
     remove_those(&snapshots, |name| {
-        let of = places::part_of(name).and_then(|name| name.strip_suffix(".snap"));
+        let of = paths::part_of(name).and_then(|name| name.strip_suffix(".snap"));
         of.is_some_and(|session| doomed.contains(session))
     })?;
-    segments(places)
+    segments(paths)
 }
 
-/// Removes what nobody is writing any more. The lane of settled sessions is held.
-pub(crate) fn sweep(places: &Places) -> io::Result<()> {
-    segments(places)?;
-    let mut folders = vec![places.snapshots()];
-    folders.extend(
-        places
-            .list_lanes()?
-            .into_iter()
-            .map(|lane| places.lane(lane)),
-    );
+/// Removes abandoned files. The caller holds the lane of merged sessions.
+pub(crate) fn sweep(paths: &StorePaths) -> io::Result<()> {
+    segments(paths)?;
+    let mut folders = vec![paths.snapshots()];
+    folders.extend(paths.list_lanes()?.into_iter().map(|lane| paths.lane(lane)));
     for folder in folders {
         remove_those(&folder, |name| {
-            places::part_of(name).is_some() && is_old(&folder.join(name))
+            paths::part_of(name).is_some() && is_old(&folder.join(name))
         })?;
     }
     Ok(())
 }
 
-/// Removes segments of settled sessions that were not finished.
-fn segments(places: &Places) -> io::Result<()> {
-    remove_those(&places.lane(COLD), |name| {
+/// Removes unfinished segments of merged sessions.
+fn segments(paths: &StorePaths) -> io::Result<()> {
+    remove_those(&paths.lane(MERGED_LANE), |name| {
         let number = name.strip_suffix(".part");
         number.is_some_and(|number| u32::from_str_radix(number, 16).is_ok())
     })
@@ -57,7 +52,7 @@ fn is_old(path: &Path) -> bool {
 }
 
 fn remove_those(folder: &Path, doomed: impl Fn(&str) -> bool) -> io::Result<()> {
-    let names = places::names(folder)?;
+    let names = paths::names(folder)?;
     let mut removed = false;
     for name in names.iter().filter(|name| doomed(name)) {
         match fs::remove_file(folder.join(name)) {

@@ -1,4 +1,4 @@
-//! Tests of erasing: what is read for it, and what is left of a session.
+//! Tests of erasing: the segments that it reads, and the bytes that are left of a session.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn open(dir: &Path) -> FileStore {
     FileStore::on(Arc::new(RealDisk), dir.to_owned(), SMALL).unwrap()
 }
 
-/// Sessions one after another, in several segments.
+/// Writes sessions one after another into several segments.
 async fn written(dir: &Path, sessions: u64) {
     let store = open(dir);
     for session in (0..sessions).map(id) {
@@ -49,10 +49,10 @@ fn files(dir: &Path, of: &str) -> Vec<PathBuf> {
 }
 
 fn erase_some(dir: &Path, sessions: &[SessionId]) -> u64 {
-    let places = Places::new(dir.to_owned());
-    let searches = sessions.iter().map(|id| begin(&places, id).unwrap());
+    let paths = StorePaths::new(dir.to_owned());
+    let searches = sessions.iter().map(|id| begin(&paths, id).unwrap());
     let search = searches.max().unwrap();
-    finish(&places, &RealDisk, sessions, search).unwrap()
+    finish(&paths, &RealDisk, sessions, search).unwrap()
 }
 
 #[tokio::test]
@@ -89,25 +89,25 @@ async fn what_was_begun_before_is_finished_whatever_an_index_says() {
     let dir = TempDir::new().unwrap();
     written(dir.path(), 12).await;
     let segments = files(dir.path(), ".seg").len() as u64;
-    let places = Places::new(dir.path().to_owned());
-    assert_eq!(begin(&places, &id(3)).unwrap(), Search::Indexed);
+    let paths = StorePaths::new(dir.path().to_owned());
+    assert_eq!(begin(&paths, &id(3)).unwrap(), Search::Indexed);
     // As one that died when it had marked the last unit and not yet overwritten it; a reader then made the
     // index anew, which does not tell of the unit any more.
-    let all = places.list_all().unwrap();
+    let all = paths.list_all().unwrap();
     let (place, unit) = all
         .iter()
         .find_map(|place| {
-            let file = places::open_to_read(&places.segment(*place)).unwrap()?;
+            let file = paths::open_to_read(&paths.segment(*place)).unwrap()?;
             let of = |head: &Head| head.key == Key::of(&id(3));
             Some((*place, *units(&file, *place, of).unwrap().last()?))
         })
         .unwrap();
-    fs::remove_file(places.index(place)).unwrap();
-    let file = places::open_to_write(&places.segment(place), false).unwrap();
+    fs::remove_file(paths.index(place)).unwrap();
+    let file = paths::open_to_write(&paths.segment(place), false).unwrap();
     write_all_at(&file, &unit.word, unit.offset).unwrap();
     let store = open(dir.path());
     store.sessions(SessionFilter::ALL, None, 99).await.unwrap();
-    assert!(places.index(place).exists());
+    assert!(paths.index(place).exists());
     assert_eq!(erase_some(dir.path(), &[id(3)]), segments);
     let mut bytes = vec![0; unit.len as usize - HEAD];
     read_full_at(&file, &mut bytes, unit.offset + HEAD as u64).unwrap();
@@ -133,9 +133,9 @@ async fn nothing_that_was_kept_or_being_written_of_a_session_is_left() {
         let snap = dir.path().join(format!("snapshots/s-{number}.snap"));
         fs::copy(&snap, format!("{}.4242-7.part", snap.display())).unwrap();
     }
-    let cold = dir.path().join("lanes/ffff");
-    fs::create_dir_all(&cold).unwrap();
-    fs::write(cold.join("00000001.part"), "what it said").unwrap();
+    let merged_lane = dir.path().join("lanes/ffff");
+    fs::create_dir_all(&merged_lane).unwrap();
+    fs::write(merged_lane.join("00000001.part"), "what it said").unwrap();
     let epoch = store.claim(&id(0)).await.unwrap().epoch;
     store.erase(&id(0), epoch).await.unwrap();
     let left: Vec<PathBuf> = files(dir.path(), "")

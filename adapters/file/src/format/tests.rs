@@ -1,8 +1,8 @@
-//! Tests of the format: every bit of a unit, and what the README shows.
+//! Tests of the format: each bit of a unit, and the example in the README.
 
 use super::*;
 
-const PLACE: Place = Place { lane: 3, number: 9 };
+const PLACE: SegmentId = SegmentId { lane: 3, number: 9 };
 
 fn id() -> SessionId {
     SessionId::new("s-1").unwrap()
@@ -52,7 +52,7 @@ fn a_unit_reads_as_it_was_written() {
 fn a_unit_that_is_changed_or_moved_is_none() {
     let out = unit(true);
     assert!(read_head(PLACE, 68, &out).is_none());
-    let elsewhere = Place { lane: 3, number: 8 };
+    let elsewhere = SegmentId { lane: 3, number: 8 };
     assert!(read_head(elsewhere, 64, &out).is_none());
     for at in 0..out.len() {
         for bit in 0..8 {
@@ -81,7 +81,7 @@ fn a_segment_knows_its_place() {
     let head = segment_head(PLACE);
     assert_eq!(head.len() as u64, FIRST);
     assert_eq!(read_segment_head(PLACE, &head), SegmentHead::Ours);
-    let elsewhere = Place { lane: 2, number: 9 };
+    let elsewhere = SegmentId { lane: 2, number: 9 };
     assert!(matches!(
         read_segment_head(elsewhere, &head),
         SegmentHead::Other(_)
@@ -94,11 +94,11 @@ fn a_segment_knows_its_place() {
     );
 }
 
-/// What the README shows is what is written.
+/// The example in the README is the encoded form.
 #[test]
 fn the_readme_shows_a_segment() {
     let readme = include_str!("../../README.md");
-    let place = Place { lane: 0, number: 1 };
+    let place = SegmentId { lane: 0, number: 1 };
     let demo = SessionId::new("demo").unwrap();
     let genesis = Link::genesis(&demo);
     let texts = [br#"{"v":1}"#.to_vec()];

@@ -1,25 +1,25 @@
-//! Copying a log, or a piece of it.
+//! Copies of a log or of a part of it.
 
 use windlass_core::Seq;
-use windlass_kit_log::End;
+use windlass_kit_log::LogEnd;
 use windlass_ports::{Link, StoreError, StoreErrorKind, Summary};
 
+use crate::catalog::SessionLayout;
 use crate::error;
 use crate::log::{Log, Stopped, covering};
-use crate::shelf::Standing;
 use crate::truncate::UpTo;
 
 impl Log<'_> {
-    /// The log up to a position, as far as it can be read, with its last unit.
-    pub(crate) fn units_to(&self, standing: &Standing, at: Seq) -> Result<UpTo, StoreError> {
-        let mut end = End::none(self.session);
+    /// Reads the log up to a position as far as possible, and returns its last unit.
+    pub(crate) fn units_to(&self, layout: &SessionLayout, at: Seq) -> Result<UpTo, StoreError> {
+        let mut end = LogEnd::empty(self.session);
         let mut up_to = UpTo {
             last: Seq::ZERO,
             before: end.clone(),
             texts: Vec::new(),
         };
         while end.last < at
-            && let Some(part) = covering(&standing.parts, end.last)
+            && let Some(part) = covering(&layout.parts, end.last)
         {
             let (after, chain) = (end.last, Some(end.link));
             let read = self.read_part(part, after, 4_096, chain, &mut |unit| {
@@ -31,7 +31,7 @@ impl Log<'_> {
                 };
                 let before = end.clone();
                 let (_, texts) = unit.texts.split_at(behind);
-                end = End {
+                end = LogEnd {
                     last: before.last.plus(wanted as u64),
                     link: unit.links.get(link).copied().unwrap_or(before.link),
                     summary: Summary::after(before.summary.clone(), facts.iter().take(wanted)),
@@ -45,7 +45,7 @@ impl Log<'_> {
             });
             match read {
                 Ok(_) => {}
-                Err(Stopped::Changed) => return Err(error::restless(self.session)),
+                Err(Stopped::Changed) => return Err(error::unstable(self.session)),
                 Err(Stopped::Failed(error)) => {
                     if matches!(error.kind, StoreErrorKind::Corrupt { .. }) {
                         break;
@@ -57,16 +57,16 @@ impl Log<'_> {
         Ok(up_to)
     }
 
-    /// Hands over the text form of each fact with its link, checked, as long as `take` wants more.
+    /// Passes each encoded text with its link, checked, to `take` until it returns false.
     pub(crate) fn texts(
         &self,
-        standing: &Standing,
+        layout: &SessionLayout,
         take: &mut dyn FnMut(&[u8], Link) -> bool,
     ) -> Result<Seq, StoreError> {
         let mut last = Seq::ZERO;
         let mut chain = Link::genesis(self.session);
         let mut wanted = true;
-        while wanted && let Some(part) = covering(&standing.parts, last) {
+        while wanted && let Some(part) = covering(&layout.parts, last) {
             let (after, before) = (last, Some(chain));
             let read = self.read_part(part, after, 1_024, before, &mut |unit| {
                 let facts = unit.texts.iter().zip(&unit.links).zip(unit.first.0..);
@@ -81,7 +81,7 @@ impl Log<'_> {
             });
             match read {
                 Ok(_) => {}
-                Err(Stopped::Changed) => return Err(error::restless(self.session)),
+                Err(Stopped::Changed) => return Err(error::unstable(self.session)),
                 Err(Stopped::Failed(error)) => return Err(error),
             }
         }

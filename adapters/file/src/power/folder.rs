@@ -1,6 +1,6 @@
-//! Tests of a loss of power over all of a store's folder: the calls of a process that writes, gathers,
-//! erases and cuts off are recorded, and every image that a disk may hold at moments of it is opened:
-//! names and folders that were not synced are there or not, like anything that was written.
+//! Tests of a power loss over a store's whole folder: a process that writes, merges, erases and
+//! cuts off is recorded, and images of the disk at many moments are opened. Unsynced names and
+//! folders may be missing in them.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -16,40 +16,40 @@ use windlass_ports::{LogStore, StoreErrorKind};
 use windlass_testkit::power::{Image, Recording, record};
 
 use super::{IMAGES, SEGMENT, quick};
+use crate::catalog::SegmentCatalog;
 use crate::disk::RealDisk;
 use crate::faults::{Faults, FaultyDisk};
-use crate::lane::Writer;
-use crate::places::Places;
-use crate::shelf::Shelf;
-use crate::upkeep::tests::settled;
-use crate::upkeep::{Kept, Piece};
-use crate::{Cut, FileStore, Upkeep};
+use crate::maintenance::tests::settled;
+use crate::maintenance::{MaintenanceReport, Piece};
+use crate::paths::StorePaths;
+use crate::writer::Writer;
+use crate::{Cut, FileStore, MaintenancePolicy};
 
 const PLACE: &str = "WINDLASS_FILE_TEST_PLACE";
-/// The store, in folders that it makes.
+/// Path of the store, below folders that it creates.
 const STORE: &str = "in/folders/store";
-/// The images of a recording without some syncs, until one is seen to have lost something.
+/// Most images of a recording without some syncs, to find one that lost something.
 const UNSYNCED: usize = 300;
 const SEED: u64 = 7;
 
-/// The session that goes on in a segment that was begun by a process that did not live to sync it.
+/// Session that continues a segment of a process that died before it synced the segment's folder.
 const FIRST: &str = "first";
 const SESSIONS: [&str; 7] = [FIRST, "g1", "g2", "g3", OTHER, ERASED, CUT];
-/// Those that are written together.
+/// Sessions to merge.
 const GATHERED: [&str; 3] = ["g1", "g2", "g3"];
-/// Of another process, which has a lane of its own.
+/// Session of another process with a lane of its own.
 const OTHER: &str = "other";
 const ERASED: &str = "erased";
 const ERASED_LAST: u64 = 24;
 const CUT: &str = "cut";
-/// Where it is cut off.
+/// Position to cut off at.
 const CUT_AT: u64 = 7;
 
 fn id(name: &str) -> SessionId {
     SessionId::new(name).unwrap()
 }
 
-/// What the child works with.
+/// Working state of the child process.
 struct Child {
     dir: PathBuf,
     journal: fs::File,
@@ -74,7 +74,7 @@ impl Child {
         FileStore::on(Arc::new(RealDisk), self.dir.clone(), SEGMENT).unwrap()
     }
 
-    /// Appends so many facts, so many at a time, and says what was acknowledged.
+    /// Appends facts in batches and reports acknowledged positions.
     async fn write(&self, store: &FileStore, name: &str, count: u64, step: u64) {
         let id = id(name);
         let claimed = store.claim(&id).await.unwrap();
@@ -88,7 +88,7 @@ impl Child {
         store.release(&id, claimed.epoch).await.unwrap();
     }
 
-    /// A process begins a segment, and does not live to make its name durable.
+    /// Begins a segment without making its name durable, as a process that dies.
     async fn die_beginning(&self) {
         let faults = Faults::none();
         let disk = Arc::new(FaultyDisk(faults.clone()));
@@ -100,28 +100,36 @@ impl Child {
         appended.unwrap_err();
     }
 
-    /// Writes what has settled together and removes what is left over, beside a lane that is held.
+    /// Merges settled sessions and removes old segments, beside a locked lane.
     fn keep_up(&self) {
-        let shelf = Arc::new(Shelf::new(Arc::new(Places::new(self.dir.clone()))));
-        let (writer, _) = Writer::take(shelf.clone(), Arc::new(RealDisk), SEGMENT).unwrap();
-        let upkeep = Upkeep {
-            gather_after: Some(Duration::ZERO),
+        let catalog = Arc::new(SegmentCatalog::new(Arc::new(StorePaths::new(
+            self.dir.clone(),
+        ))));
+        let (writer, _) = Writer::take(catalog.clone(), Arc::new(RealDisk), SEGMENT).unwrap();
+        let maintenance = MaintenancePolicy {
+            merge_after: Some(Duration::ZERO),
             erase_after: None,
         };
-        let mut all = Kept::default();
+        let mut all = MaintenanceReport::default();
         loop {
-            let piece = Piece::new(&shelf, &RealDisk, upkeep, Some(writer.lane()), SEGMENT);
+            let piece = Piece::new(
+                &catalog,
+                &RealDisk,
+                maintenance,
+                Some(writer.lane()),
+                SEGMENT,
+            );
             let piece = piece.run().unwrap();
-            all.gathered += piece.gathered;
+            all.merged += piece.merged;
             all.removed += piece.removed;
-            if piece == Kept::default() {
+            if piece == MaintenanceReport::default() {
                 break;
             }
         }
-        assert!(all.gathered >= 3 && all.removed >= 2, "{all:?}");
+        assert!(all.merged >= 3 && all.removed >= 2, "{all:?}");
     }
 
-    /// Erases a session that stands in several segments.
+    /// Erases a session with units in several segments.
     async fn erase(&self) {
         let store = self.open();
         let epoch = store.claim(&id(ERASED)).await.unwrap().epoch;
@@ -161,7 +169,7 @@ impl Child {
     }
 }
 
-/// The child.
+/// Runs as the child process.
 #[tokio::test]
 async fn writer() {
     if let Some(place) = std::env::var_os(PLACE) {
@@ -169,7 +177,7 @@ async fn writer() {
     }
 }
 
-/// What the child does, recorded; `None`, and it says so, where that cannot be.
+/// Records the child process. Prints the reason and returns `None` if that is impossible.
 fn recorded(place: &Path) -> Option<Recording> {
     fs::create_dir(place.join("root")).unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -186,7 +194,7 @@ fn recorded(place: &Path) -> Option<Recording> {
     }
 }
 
-/// What was said of a session.
+/// Reports about a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Said {
     Has(u64),
@@ -215,7 +223,7 @@ fn said(image: &Image) -> BTreeMap<String, Said> {
     said
 }
 
-/// The facts of each session, more than are written.
+/// Facts of each session, more than the child writes.
 struct Written(BTreeMap<&'static str, Vec<Arc<Recorded>>>);
 
 impl Written {
@@ -224,7 +232,7 @@ impl Written {
         Self(all.into_iter().collect())
     }
 
-    /// Where a session's log ends, which holds what was written; 0 where there is none.
+    /// Checks the facts of a session and returns its last position, 0 if there is none.
     async fn last(&self, store: &FileStore, name: &str, limit: usize) -> Result<u64, String> {
         match store.read(&id(name), Seq::ZERO, limit).await {
             Ok(read) => {
@@ -239,14 +247,14 @@ impl Written {
         }
     }
 
-    /// The fact that follows.
+    /// Returns the fact behind a position.
     fn next(&self, name: &str, after: Seq) -> &[Arc<Recorded>] {
         let at = usize::try_from(after.0).unwrap();
         &self.0[name][at..=at]
     }
 }
 
-/// Opens an image, and says what is wrong with it.
+/// Opens an image and returns the problem found, if any.
 async fn check(image: &Image, written: &Written, folder: &Path) -> Result<(), String> {
     image.write_to(folder).unwrap();
     let dir = folder.join(STORE);
@@ -314,8 +322,8 @@ async fn nothing_acknowledged_is_lost_with_the_power() {
     );
 }
 
-/// The test can fail: without the syncs of folders, and without those of segments, something that was
-/// acknowledged is lost.
+/// The test detects missing syncs: without those of folders, or of segments, acknowledged facts are
+/// lost.
 #[tokio::test]
 async fn without_syncs_something_is_lost() {
     let own = quick();

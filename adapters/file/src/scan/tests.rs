@@ -1,19 +1,19 @@
-//! Tests of scanning: every bit, every cut and every hole of small segments.
+//! Tests of scanning: each changed bit, each cut and each hole of small segments.
 
 use windlass_core::Seq;
 use windlass_ports::Link;
 
 use super::*;
-use crate::format::{Draft, Group, Opening, Place, encode_unit, segment_head};
+use crate::format::{Draft, Group, Opening, SegmentId, encode_unit, segment_head};
 use crate::fuzzing::InMemory;
 
-const PLACE: Place = Place { lane: 0, number: 1 };
+const PLACE: SegmentId = SegmentId { lane: 0, number: 1 };
 
 fn id(name: &str) -> SessionId {
     SessionId::new(name).unwrap()
 }
 
-/// A segment of these units: whose, of how many facts, and whether a group begins with it.
+/// Encodes a segment of units: session, number of facts, and a flag for the first unit of a group.
 fn segment(units: &[(&str, u64, bool)]) -> (Vec<u8>, Vec<usize>) {
     let mut bytes = segment_head(PLACE);
     let mut ends = Vec::new();
@@ -58,7 +58,7 @@ fn scanned(bytes: &[u8], ending: Ending) -> Map {
 fn last(map: &Map, name: &str) -> u64 {
     let track = map.tracks.get(&Key::of(&id(name)));
     let run = track.and_then(|track| track.runs.last());
-    run.map_or(0, |run| run.stretch.last.0)
+    run.map_or(0, |run| run.extent.last.0)
 }
 
 const TWO: &[(&str, u64, bool)] = &[("a", 1, true), ("b", 2, false), ("a", 2, true)];

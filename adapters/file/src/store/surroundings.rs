@@ -1,5 +1,5 @@
-//! Tests of what the surroundings do to a store that is open: another process has a session, or the
-//! folder is removed or put aside.
+//! Tests of changes around an open store: another process holds a session, or the folder is removed
+//! or replaced.
 
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -11,9 +11,9 @@ use windlass_testkit::store::numbered_facts;
 
 use super::*;
 
-/// Longer than any test takes.
+/// Longer than any test runs.
 const FOREVER: Duration = Duration::from_secs(3_600);
-/// How long nothing that is under way takes.
+/// Longest time of a call that is not blocked.
 const BOUND: Duration = Duration::from_secs(60);
 
 fn id(name: &str) -> SessionId {
@@ -54,7 +54,7 @@ async fn no_append_waits_while_a_claim_waits_for_another_process() {
     }
 }
 
-/// What a killed process was just starting holds its lock for a moment longer.
+/// A killed process that was starting a child holds its lock a moment longer.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lock_that_is_given_back_in_a_moment_is_waited_for() {
     let dir = TempDir::new().unwrap();
@@ -80,7 +80,7 @@ async fn a_claim_is_not_waited_for_without_end() {
     assert_eq!(refused.kind, StoreErrorKind::Locked);
 }
 
-/// A store with a session of one fact, and its claim.
+/// Creates a store with a claimed session of one fact.
 async fn begun(root: &Path) -> (FileStore, Epoch) {
     let store = FileStore::open(root.to_owned()).unwrap();
     let epoch = store.claim(&id("s")).await.unwrap().epoch;
@@ -88,7 +88,7 @@ async fn begun(root: &Path) -> (FileStore, Epoch) {
     (store, epoch)
 }
 
-/// Nothing is acknowledged by a store whose files are not where they were.
+/// Checks that a store whose files were removed acknowledges nothing.
 async fn refuses(store: &FileStore, epoch: Epoch) {
     let refused = append(store, "s", epoch, 1).await.unwrap_err();
     assert_eq!(refused.kind, StoreErrorKind::Io, "{refused}");

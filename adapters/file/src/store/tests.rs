@@ -1,10 +1,10 @@
-//! What was written under an older bound is read, and gone on with.
+//! Tests of facts that were written under a larger size limit.
 
 use windlass_testkit::store::{fact_of_size, numbered_facts};
 
 use super::*;
 
-/// Once a fact might have twice as much.
+/// Size of a fact beyond the current limit.
 const ONCE: usize = 20 * 1024 * 1024;
 
 #[tokio::test]
@@ -23,9 +23,9 @@ async fn a_fact_that_was_taken_when_more_was_taken_is_read_and_gone_on_with() {
     let batch = Batch {
         session: id.clone(),
         after: Seq::ZERO,
-        facts: [large.clone()].into(),
+        facts: vec![large.clone()],
         bytes: text.len(),
-        texts: [text].into(),
+        texts: vec![text],
     };
     store.pipeline.append(batch, epoch).await.unwrap();
     drop(store);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use windlass_core::{Seq, SessionId};
-use windlass_file::{FileStore, Remains, StretchAt};
+use windlass_file::{DamageLocation, FileStore, Salvaged};
 use windlass_ports::{LogStore, SessionFilter, StoreErrorKind};
 use windlass_testkit::store::numbered_facts;
 
@@ -55,7 +55,7 @@ fn is_corrupt(claimed: &Result<Seq, StoreErrorKind>) -> bool {
 }
 
 /// The one stretch that is told.
-fn told(dir: &Path) -> StretchAt {
+fn told(dir: &Path) -> DamageLocation {
     let damage = FileStore::damage(dir).unwrap();
     let [one] = damage.as_slice() else {
         panic!("{damage:?}");
@@ -64,16 +64,16 @@ fn told(dir: &Path) -> StretchAt {
 }
 
 /// Gives a stretch up, and answers what was handed over of it.
-fn lose(dir: &Path, at: StretchAt) -> Vec<u8> {
-    let loss = FileStore::lose(dir, at).unwrap();
+fn lose(dir: &Path, at: DamageLocation) -> Vec<u8> {
+    let loss = FileStore::discard(dir, at).unwrap();
     let mut saved = Vec::new();
-    loss.bytes(&mut |remains| {
-        match remains {
-            Remains::Damaged { file, bytes, .. } => {
+    loss.bytes(&mut |salvage| {
+        match salvage {
+            Salvaged::Damaged { file, bytes, .. } => {
                 assert_eq!(file, at.file());
                 saved.extend_from_slice(bytes);
             }
-            Remains::Fact(_) => panic!("nothing of it is a fact"),
+            Salvaged::Fact(_) => panic!("nothing of it is a fact"),
         }
         ControlFlow::Continue(())
     })
@@ -115,18 +115,18 @@ async fn a_session_that_was_overwritten_whole_is_told_and_given_up() {
         assert!(matches!(error.kind, StoreErrorKind::Corrupt { .. }));
         assert!(error.context.contains(&at.to_string()), "{error}");
     }
-    let nowhere: StretchAt = "0000/00000001@64".parse().unwrap();
+    let nowhere: DamageLocation = "0000/00000001@64".parse().unwrap();
     for wrong in [nowhere, "0003/00000001@64".parse().unwrap()] {
-        let error = FileStore::lose(dir, wrong).unwrap_err();
+        let error = FileStore::discard(dir, wrong).unwrap_err();
         assert_eq!(error.kind, StoreErrorKind::Invalid, "{error}");
     }
     // Nothing is given up by looking, and not while a process writes to the lane.
     let before = fs::read(segment(dir)).unwrap();
-    drop(FileStore::lose(dir, at).unwrap());
+    drop(FileStore::discard(dir, at).unwrap());
     assert_eq!(fs::read(segment(dir)).unwrap(), before);
     let writer = open(dir);
     writer.claim(&id("a")).await.unwrap();
-    let error = FileStore::lose(dir, at).unwrap_err();
+    let error = FileStore::discard(dir, at).unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Locked, "{error}");
     drop(writer);
     assert!(is_corrupt(&claim(dir, "new").await));
@@ -189,7 +189,7 @@ async fn a_session_whose_name_is_gone_is_told() {
     assert_eq!(claim(dir, "other").await, Ok(Seq::ZERO));
     assert!(is_corrupt(&claim(dir, "x").await));
     let damage = FileStore::damage(dir).unwrap();
-    assert!(damage.len() == 1 && damage[0].of_one, "{damage:?}");
+    assert!(damage.len() == 1 && damage[0].of_one_session, "{damage:?}");
     lose(dir, damage[0].at);
     assert_eq!(claim(dir, "x").await, Ok(Seq::ZERO));
     goes_on(dir, &[("a", 2), ("b", 2)]).await;

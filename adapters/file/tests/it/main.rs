@@ -10,7 +10,6 @@ mod damage;
 mod erasing;
 mod locked;
 mod lost;
-mod old;
 mod read_only;
 mod room;
 mod stranger;

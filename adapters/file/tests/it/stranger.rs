@@ -1,4 +1,4 @@
-//! Strangers: what is no log but has a log's name is refused at once, and hides no other session.
+//! Entries with a segment's name that are no regular files.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use windlass_ports::{LogStore, StoreErrorKind};
 use windlass_testkit::store::numbered_facts;
 
 #[tokio::test]
-async fn a_fifo_a_folder_and_a_dead_link_are_refused_and_hide_nothing() {
+async fn a_fifo_a_folder_and_a_dead_link_are_refused_at_once() {
     let dir = TempDir::new().unwrap();
     let store = FileStore::open(dir.path().to_path_buf()).unwrap();
     let id = SessionId::new("s").unwrap();
@@ -19,23 +19,25 @@ async fn a_fifo_a_folder_and_a_dead_link_are_refused_and_hide_nothing() {
         .append(&id, claimed.epoch, Seq::ZERO, &facts)
         .await
         .unwrap();
-    std::fs::create_dir_all(dir.path().join("sessions")).unwrap();
-    let place = |name: &str| dir.path().join("sessions").join(format!("{name}.log"));
-    let made = Command::new("mkfifo").arg(place("fifo")).status().unwrap();
-    assert!(made.success());
-    std::fs::create_dir(place("folder")).unwrap();
-    std::os::unix::fs::symlink("nowhere", place("link")).unwrap();
-    let listed = store
-        .sessions(windlass_ports::SessionFilter::ALL, None, 10)
-        .await
-        .unwrap();
-    assert_eq!(listed.len(), 4, "{listed:?}");
-    for name in ["fifo", "folder", "link"] {
-        let id = SessionId::new(name).unwrap();
+    let lane = dir.path().join("lanes/0001");
+    let segment = lane.join("00000001.seg");
+    for stranger in ["fifo", "folder", "link"] {
+        std::fs::create_dir_all(&lane).unwrap();
+        match stranger {
+            "fifo" => {
+                let made = Command::new("mkfifo").arg(&segment).status().unwrap();
+                assert!(made.success());
+            }
+            "folder" => std::fs::create_dir(&segment).unwrap(),
+            _ => std::os::unix::fs::symlink("nowhere", &segment).unwrap(),
+        }
         let read = store.read(&id, Seq::ZERO, 10).await.unwrap_err();
-        assert_eq!(read.kind, StoreErrorKind::Io, "{read}");
-        assert!(store.verify(&id).await.is_err());
-        assert!(store.claim(&id).await.is_err());
+        assert_eq!(read.kind, StoreErrorKind::Io, "{stranger}: {read}");
+        assert!(store.verify(&id).await.is_err(), "{stranger}");
+        let other = SessionId::new("other").unwrap();
+        assert!(store.claim(&other).await.is_err(), "{stranger}");
+        std::fs::remove_dir_all(&lane).unwrap();
+        let read = store.read(&id, Seq::ZERO, 10).await;
+        assert_eq!(read.unwrap().len(), 1, "{stranger}");
     }
-    assert_eq!(store.read(&id, Seq::ZERO, 10).await.unwrap().len(), 1);
 }

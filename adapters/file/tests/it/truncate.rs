@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use windlass_core::{Seq, SessionId};
-use windlass_file::{Cut, FileStore, Remains, fuzzing};
+use windlass_file::{Cut, FileStore, Salvaged};
 use windlass_ports::{Link, LogStore, Repair, StoreError, StoreErrorKind, codec};
 use windlass_testkit::store::numbered_facts;
 
@@ -26,10 +26,10 @@ fn truncate(dir: &Path, id: &SessionId, at: Seq) -> Result<Repair, StoreError> {
 /// the files and offsets of what is damaged, with how many bytes.
 fn behind(cut: &Cut) -> (Vec<u64>, Vec<(String, u64, usize)>) {
     let (mut facts, mut damaged) = (Vec::new(), Vec::new());
-    cut.behind(&mut |remains| {
-        match remains {
-            Remains::Fact(text) => facts.push(codec::decode(text).unwrap().seq.0),
-            Remains::Damaged {
+    cut.behind(&mut |salvage| {
+        match salvage {
+            Salvaged::Fact(text) => facts.push(codec::decode(text).unwrap().seq.0),
+            Salvaged::Damaged {
                 file,
                 offset,
                 bytes,
@@ -147,32 +147,6 @@ async fn a_stretch_that_was_overwritten_is_settled_session_by_session() {
         };
         truncate(dir.path(), &id(name), after).unwrap();
         expect(dir.path(), name, after.0).await;
-    }
-}
-
-#[tokio::test]
-async fn an_old_log_is_cut_off_as_it_is_taken_over() {
-    let dir = TempDir::new().unwrap();
-    let text = |fact: &std::sync::Arc<_>| codec::encode(fact).unwrap();
-    let facts = numbered_facts(&id("s"), Seq::ZERO, 6);
-    let texts: Vec<Vec<u8>> = facts.iter().map(text).collect();
-    let old = fuzzing::old_log(&id("s"), &[texts[..3].to_vec(), texts[3..].to_vec()]).unwrap();
-    for (at, damaged) in [(2, false), (3, true), (6, false)] {
-        let _ = fs::remove_dir_all(dir.path().join("lanes"));
-        let mut bytes = old.clone();
-        if damaged {
-            let last = bytes.len() - 20;
-            bytes[last] ^= 1;
-        }
-        fs::create_dir_all(dir.path().join("sessions")).unwrap();
-        fs::write(dir.path().join("sessions/s.log"), &bytes).unwrap();
-        let cut = FileStore::cut(dir.path(), &id("s"), Seq(at)).unwrap();
-        let (saved, raw) = behind(&cut);
-        let readable = if damaged { 5 } else { 6 };
-        assert_eq!(saved, (at + 1..=readable).collect::<Vec<_>>(), "at {at}");
-        assert_eq!(raw.len(), usize::from(damaged));
-        cut.finish().unwrap();
-        expect(dir.path(), "s", at).await;
     }
 }
 

@@ -1,23 +1,23 @@
-//! The backlog: live messages that wait to go out, of which the oldest go where there are too many.
+//! A bounded queue of live messages to send.
 
+use windlass_ports::sync::{Mutex, MutexGuard};
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::air::Told;
+use crate::interest::LiveMessage;
 
-/// Messages that wait to go out: a bounded number of bytes, of which the oldest go first.
+/// Queues live messages to send, up to a number of bytes. Drops the oldest to make room.
 #[derive(Debug)]
 pub struct Backlog {
     most_bytes: usize,
-    waiting: Mutex<(VecDeque<Told>, usize)>,
-    /// There is something to send.
+    waiting: Mutex<(VecDeque<LiveMessage>, usize)>,
+    /// Notified when a message was added.
     pub to_send: Notify,
 }
 
 impl Backlog {
-    /// A backlog of up to so many bytes, and one message more.
+    /// Creates a queue of up to `most_bytes`. A single larger message fits too.
     #[must_use]
     pub fn new(most_bytes: usize) -> Self {
         Self {
@@ -27,11 +27,11 @@ impl Backlog {
         }
     }
 
-    /// Puts a message in. Answers how many had to go for it.
-    pub fn put(&self, told: Told) -> u64 {
+    /// Adds a message. Returns the number of messages dropped for it.
+    pub fn put(&self, message: LiveMessage) -> u64 {
         let mut waiting = self.waiting();
-        waiting.1 += weight(&told);
-        waiting.0.push_back(told);
+        waiting.1 += weight(&message);
+        waiting.0.push_back(message);
         let mut gone = 0;
         while waiting.1 > self.most_bytes && waiting.0.len() > 1 {
             if let Some(oldest) = waiting.0.pop_front() {
@@ -44,8 +44,8 @@ impl Backlog {
         gone
     }
 
-    /// Takes the oldest out, up to so many bytes together, and one at least where there is one.
-    pub fn take(&self, most_bytes: usize) -> Vec<Told> {
+    /// Removes the oldest messages, up to `most_bytes` together but at least one.
+    pub fn take(&self, most_bytes: usize) -> Vec<LiveMessage> {
         let mut waiting = self.waiting();
         let (mut taken, mut bytes) = (Vec::new(), 0);
         while let Some(next) = waiting.0.front() {
@@ -53,22 +53,22 @@ impl Backlog {
             if bytes > most_bytes && !taken.is_empty() {
                 break;
             }
-            if let Some(told) = waiting.0.pop_front() {
-                waiting.1 -= weight(&told);
-                taken.push(told);
+            if let Some(message) = waiting.0.pop_front() {
+                waiting.1 -= weight(&message);
+                taken.push(message);
             }
         }
         taken
     }
 
-    fn waiting(&self) -> MutexGuard<'_, (VecDeque<Told>, usize)> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn waiting(&self) -> MutexGuard<'_, (VecDeque<LiveMessage>, usize)> {
+        self.waiting.lock()
     }
 }
 
-/// Bytes of a message with what is beside it, so that empty ones have a bound too.
-fn weight(told: &Told) -> usize {
-    told.message.len() + 128
+/// Bytes of a message with its overhead, so that empty messages are bounded too.
+fn weight(message: &LiveMessage) -> usize {
+    message.message.len() + 128
 }
 
 #[cfg(test)]
@@ -79,16 +79,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_backlog_lets_the_oldest_go() {
+    fn a_backlog_drops_the_oldest() {
         let backlog = Backlog::new(1_000);
-        let told = |number| Told {
+        let message = |number| LiveMessage {
             session: SessionId::new("s").unwrap(),
             number,
             message: Bytes::from(vec![0; 172]),
         };
-        let gone: u64 = (0..5).map(|number| backlog.put(told(number))).sum();
+        let gone: u64 = (0..5).map(|number| backlog.put(message(number))).sum();
         assert_eq!(gone, 2);
-        let numbers = |all: Vec<Told>| all.iter().map(|told| told.number).collect::<Vec<_>>();
+        let numbers =
+            |all: Vec<LiveMessage>| all.iter().map(|message| message.number).collect::<Vec<_>>();
         assert_eq!(numbers(backlog.take(700)), [2, 3]);
         assert_eq!(numbers(backlog.take(1)), [4]);
         assert!(backlog.take(1).is_empty());

@@ -1,35 +1,31 @@
-//! What may be appended: facts of one session, numbered on, none and all of them not too large.
+//! A batch: the validated and encoded facts of one append.
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
 use windlass_core::{Recorded, Seq, SessionId};
 use windlass_ports::{Link, MAX_APPEND_BYTES, MAX_FACT_BYTES, StoreError, StoreErrorKind, codec};
 
-/// Values of which there is mostly one, which needs no memory of its own then.
-pub type Few<T> = SmallVec<[T; 1]>;
-
-/// Facts that may be appended, with their text forms. There is at least one.
+/// At least one fact to append to a session, with their encoded texts.
 #[derive(Debug, Clone)]
 pub struct Batch {
-    /// The session.
+    /// Session of all facts.
     pub session: SessionId,
-    /// The position before the first of them.
+    /// Position before the first fact.
     pub after: Seq,
-    /// The facts.
-    pub facts: Few<Arc<Recorded>>,
-    /// Their text forms, in the same order.
-    pub texts: Few<Vec<u8>>,
-    /// The bytes of these together.
+    /// Facts in the order of their positions.
+    pub facts: Vec<Arc<Recorded>>,
+    /// Encoded text of each fact.
+    pub texts: Vec<Vec<u8>>,
+    /// Bytes of all texts.
     pub bytes: usize,
 }
 
 impl Batch {
-    /// Takes facts that are to stand after position `after`, each of at most [`MAX_FACT_BYTES`] and
-    /// together of at most [`MAX_APPEND_BYTES`]. `place` names the store, for what is said of an error.
+    /// Encodes facts to append after position `after`: each of at most [`MAX_FACT_BYTES`], together of at
+    /// most [`MAX_APPEND_BYTES`]. `place` names the store in error messages.
     ///
     /// # Errors
-    /// `Invalid` when there is none, or one is of another session or not numbered on; `TooLarge`.
+    /// `Invalid` if there is no fact, or one has another session or an unexpected position; `TooLarge`.
     pub fn new(
         place: &str,
         session: &SessionId,
@@ -45,7 +41,7 @@ impl Batch {
         if facts.is_empty() {
             return Err(invalid("there is nothing to append".to_owned()));
         }
-        let mut texts = Few::with_capacity(facts.len());
+        let mut texts = Vec::with_capacity(facts.len());
         let mut bytes = 0_usize;
         let mut last = after.0;
         for fact in facts {
@@ -78,21 +74,21 @@ impl Batch {
         Ok(Self {
             session: session.clone(),
             after,
-            facts: facts.iter().cloned().collect(),
+            facts: facts.to_vec(),
             texts,
             bytes,
         })
     }
 
-    /// The position of the last fact.
+    /// Position of the last fact.
     #[must_use]
     pub fn last(&self) -> Seq {
         self.after.plus(self.texts.len() as u64)
     }
 
-    /// The links of the facts, where `before` is that of the position before the first.
+    /// Computes the link of each fact. `before` is the link of the position before the first.
     #[must_use]
-    pub fn links(&self, before: &Link) -> Few<Link> {
+    pub fn links(&self, before: &Link) -> Vec<Link> {
         let links = self.texts.iter().scan(*before, |link, text| {
             *link = link.then(text);
             Some(*link)

@@ -1,31 +1,24 @@
-//! Who may append and where. The pipeline's thread changes it, and others look in seldom.
+//! Claims of sessions: the writer of each, and the end of its log. The commit thread changes them.
 
+use windlass_ports::sync::{Mutex, MutexGuard};
 use std::collections::HashSet;
-use std::hint::black_box;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use windlass_core::{Epoch, Seq, SessionId};
 use windlass_ports::{Link, StoreError, StoreErrorKind};
 
+use crate::backend::{AppendRequest, LogEnd};
 use crate::batch::Batch;
 use crate::hash::Sessions;
-use crate::medium::{End, Seat, Unit};
-use crate::queue::Append;
 
-/// The number of a group of appends that are kept together, from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(crate) struct Group(pub(crate) u64);
-
-/// What becomes of an append.
+/// The decision about an append.
 #[derive(Debug)]
-pub(crate) enum Taken {
-    /// It is to be kept with the group.
-    Unit(Box<Unit>),
-    /// It needs no keeping.
+pub(crate) enum Admission {
+    /// Commit it with the group.
+    Commit(AppendRequest),
+    /// Answer it without a commit.
     Answered {
-        /// Its answer.
         answer: Result<(), StoreError>,
-        /// Whether that holds only if the group at hand is kept.
+        /// The answer holds only if the current group is committed.
         with_group: bool,
     },
 }
@@ -39,37 +32,23 @@ pub(crate) struct Claims {
 
 #[derive(Debug, Default)]
 struct Table {
-    /// By seat.
-    claims: Vec<Option<Claim>>,
-    seats: Sessions<Seat>,
-    free: Vec<Seat>,
+    claims: Sessions<Claim>,
     epoch: u64,
-    /// The last group that is acknowledged.
-    kept: Group,
 }
 
-/// A session that is claimed. Its lines of memory are read for each append, so there are few.
-///
-/// Where its log ends is known twice, with the group at hand and without, and which of the two is
-/// acknowledged is said by the group's number, once for all sessions.
 #[derive(Debug)]
-#[repr(align(64))]
 struct Claim {
     epoch: Epoch,
-    /// Whether the end is known: it is not once a group with an append to it failed.
+    /// False once a commit or an erasure failed: the end of the log is unknown.
     sound: bool,
-    /// The group that brought the log to its end.
-    group: Group,
-    end: End,
-    /// The last position before that group.
-    before: Seq,
+    /// End of the log with the appends of the current group.
+    end: LogEnd,
+    /// Last durable position of the log.
+    durable: Seq,
     latest: Option<Latest>,
 }
 
-/// A group that never is acknowledged.
-const LOST: Group = Group(u64::MAX);
-
-/// The append that brought a log to its end.
+/// The beginning of the append that brought a log to its end.
 #[derive(Debug)]
 struct Latest {
     after: Seq,
@@ -85,197 +64,121 @@ impl Claims {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        // No panic can leave the table half changed, so a poisoned lock is as good as any.
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 
-    /// The sessions that are claimed.
+    /// Sessions that are claimed.
     pub(crate) fn sessions(&self) -> HashSet<SessionId> {
-        self.table().seats.keys().cloned().collect()
+        self.table().claims.keys().cloned().collect()
     }
 
-    /// The last position of a session's log as far as it is acknowledged, where it is claimed.
-    pub(crate) fn kept(&self, session: &SessionId) -> Option<Seq> {
+    /// Last durable position of a claimed session.
+    pub(crate) fn durable(&self, session: &SessionId) -> Option<Seq> {
+        self.table().claims.get(session).map(|claim| claim.durable)
+    }
+
+    /// End of a claimed log, if it is known. Call it between groups.
+    pub(crate) fn end(&self, session: &SessionId) -> Option<LogEnd> {
         let table = self.table();
-        let (_, claim) = table.find(session)?;
-        Some(claim.kept(table.kept))
+        let claim = table.claims.get(session);
+        claim
+            .filter(|claim| claim.sound)
+            .map(|claim| claim.end.clone())
     }
 
-    /// The end of a log that is claimed, where it is known, while no group is at hand.
-    pub(crate) fn end(&self, session: &SessionId) -> Option<End> {
-        let table = self.table();
-        let (_, claim) = table.find(session)?;
-        claim.sound.then(|| claim.end.clone())
-    }
-
-    /// The seat of a session, or the one that it would have.
-    pub(crate) fn seat(&self, session: &SessionId) -> Seat {
-        let table = self.table();
-        let seat = table.find(session).map(|(seat, _)| seat);
-        seat.unwrap_or_else(|| table.next())
-    }
-
-    /// Gives a session, whose log ends there, to a new writer.
-    pub(crate) fn claim(&self, session: &SessionId, end: End) -> (Epoch, Seat) {
+    /// Gives a session to a new writer.
+    pub(crate) fn claim(&self, session: &SessionId, end: LogEnd) -> Epoch {
         let mut table = self.table();
         table.epoch += 1;
         let epoch = Epoch(table.epoch);
         let claim = Claim {
             epoch,
             sound: true,
-            group: Group::default(),
-            before: end.last,
+            durable: end.last,
             end,
             latest: None,
         };
-        let known = table.seats.get(session).copied();
-        let seat = known.unwrap_or_else(|| table.next());
-        if known.is_none() {
-            table.free.pop();
-            table.seats.insert(session.clone(), seat);
-        }
-        match table.claims.get_mut(seat.index()) {
-            Some(at) => *at = Some(claim),
-            None => table.claims.push(Some(claim)),
-        }
-        (epoch, seat)
+        table.claims.insert(session.clone(), claim);
+        epoch
     }
 
-    /// Whether this is the latest claim, of which the end may be unknown.
+    /// Returns true if this is the latest claim, even if the end of its log is unknown.
     pub(crate) fn is_latest(&self, session: &SessionId, epoch: Epoch) -> bool {
         let table = self.table();
-        let claim = table.find(session);
-        claim.is_some_and(|(_, claim)| claim.epoch == epoch)
+        let claim = table.claims.get(session);
+        claim.is_some_and(|claim| claim.epoch == epoch)
     }
 
-    /// Whether this claim may write.
-    pub(crate) fn holds(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
-        let table = self.table();
-        let claim = table.find(session);
-        if claim.is_some_and(|(_, claim)| claim.epoch == epoch && claim.sound) {
-            Ok(())
-        } else {
-            Err(not_claimed(&self.place, session, epoch))
+    /// Checks that this claim may write.
+    pub(crate) fn check(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        let mut table = self.table();
+        match table.writer(session, epoch) {
+            Some(_) => Ok(()),
+            None => Err(not_claimed(&self.place, session, epoch)),
         }
     }
 
     pub(crate) fn remove(&self, session: &SessionId) {
+        self.table().claims.remove(session);
+    }
+
+    /// Records that appends are durable.
+    pub(crate) fn committed(&self, requests: &[AppendRequest]) {
         let mut table = self.table();
-        if let Some(seat) = table.seats.remove(session) {
-            if let Some(claim) = table.claims.get_mut(seat.index()) {
-                *claim = None;
+        for request in requests {
+            if let Some(claim) = table.claims.get_mut(&request.batch.session) {
+                claim.durable = request.end.last;
             }
-            table.free.push(seat);
         }
     }
 
-    /// Notes that a group is kept: the ends of all sessions in it are acknowledged.
-    pub(crate) fn keep(&self, group: Group) {
-        self.table().kept = group;
-    }
-
-    /// Notes that nobody knows where a log ends: only a new claim finds out.
+    /// Records that the end of a log is unknown. Only a new claim finds it.
     pub(crate) fn doubt(&self, session: &SessionId) {
-        let mut table = self.table();
-        let kept = table.kept;
-        let seat = table.seats.get(session).copied();
-        if let Some(claim) = seat.and_then(|seat| table.at(seat)) {
-            claim.before = claim.kept(kept);
-            claim.group = LOST;
+        if let Some(claim) = self.table().claims.get_mut(session) {
             claim.sound = false;
         }
     }
 
-    /// Has the processor fetch the claims of these seats from memory.
-    pub(crate) fn fetch(&self, seats: impl Iterator<Item = Seat>) {
+    /// Checks an append and moves the end of its log.
+    pub(crate) fn admit(&self, batch: Batch, epoch: Epoch) -> Admission {
         let mut table = self.table();
-        for seat in seats {
-            if let Some(claim) = table.at(seat) {
-                let latest = claim.latest.as_ref().map(|latest| latest.after);
-                black_box((
-                    claim.epoch,
-                    claim.end.last,
-                    claim.end.link.0.first(),
-                    latest,
-                ));
-            }
-        }
-    }
-
-    /// Checks an append, and moves its log's end on. `seat` is that of the claim with this epoch, where
-    /// whoever appends knew it.
-    pub(crate) fn take(
-        &self,
-        append: Append,
-        seat: Option<Seat>,
-        epoch: Epoch,
-        group: Group,
-    ) -> Taken {
-        let mut table = self.table();
-        let batch = append.batch();
-        let seat = seat.or_else(|| table.seats.get(&batch.session).copied());
-        let claim = seat.and_then(|seat| Some((seat, table.at(seat)?)));
-        // An epoch is of one claim, of all that there ever were.
-        let claim = claim.filter(|(_, claim)| claim.epoch == epoch && claim.sound);
-        let Some((seat, claim)) = claim else {
-            return Taken::Answered {
+        let Some(claim) = table.writer(&batch.session, epoch) else {
+            return Admission::Answered {
                 answer: Err(not_claimed(&self.place, &batch.session, epoch)),
                 with_group: false,
             };
         };
-        let last = claim.end.last;
-        if last != batch.after {
-            let answer = if claim.has(batch) {
-                Ok(())
-            } else {
-                Err(conflict(&self.place, batch, last))
+        if claim.end.last != batch.after {
+            let answer = match claim.is_latest(&batch) {
+                true => Ok(()),
+                false => Err(conflict(&self.place, &batch, claim.end.last)),
             };
-            let with_group = claim.group == group;
-            return Taken::Answered { answer, with_group };
+            return Admission::Answered {
+                answer,
+                with_group: claim.end.last != claim.durable,
+            };
         }
-        let unit = append.on(&claim.end, seat);
-        if claim.group != group {
-            claim.group = group;
-            claim.before = last;
-        }
-        claim.end.clone_from(&unit.end);
+        let request = AppendRequest::new(claim.end.clone(), batch);
+        claim.end.clone_from(&request.end);
         claim.latest = Some(Latest {
-            after: unit.batch.after,
-            before: unit.before,
+            after: request.batch.after,
+            before: request.before,
         });
-        Taken::Unit(unit)
+        Admission::Commit(request)
     }
 }
 
 impl Table {
-    fn find(&self, session: &SessionId) -> Option<(Seat, &Claim)> {
-        let seat = self.seats.get(session).copied()?;
-        let claim = self.claims.get(seat.index())?.as_ref()?;
-        Some((seat, claim))
-    }
-
-    fn at(&mut self, seat: Seat) -> Option<&mut Claim> {
-        self.claims.get_mut(seat.index())?.as_mut()
-    }
-
-    /// The seat that the next session has.
-    fn next(&self) -> Seat {
-        let unused = || Seat(u32::try_from(self.claims.len()).unwrap_or(u32::MAX));
-        self.free.last().copied().unwrap_or_else(unused)
+    /// The claim with this epoch, if it may write.
+    fn writer(&mut self, session: &SessionId, epoch: Epoch) -> Option<&mut Claim> {
+        let claim = self.claims.get_mut(session)?;
+        (claim.epoch == epoch && claim.sound).then_some(claim)
     }
 }
 
 impl Claim {
-    /// The last position that is acknowledged, where groups up to this one are.
-    fn kept(&self, group: Group) -> Seq {
-        match self.group <= group {
-            true => self.end.last,
-            false => self.before,
-        }
-    }
-
-    /// Whether this is the append that brought the log to its end.
-    fn has(&self, batch: &Batch) -> bool {
+    /// Returns true if this append brought the log to its end.
+    fn is_latest(&self, batch: &Batch) -> bool {
         let latest = self.latest.as_ref();
         latest.is_some_and(|latest| {
             latest.after == batch.after

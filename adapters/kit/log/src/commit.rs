@@ -1,5 +1,5 @@
-//! The pipeline's thread: it gathers the appends of all sessions into one commit, and answers them
-//! once the medium has kept it.
+//! The commit thread: gathers the appends of all sessions into one commit and answers them once it is
+//! durable.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,15 +10,14 @@ use tokio::sync::{Semaphore, oneshot};
 use windlass_core::{Epoch, SessionId};
 use windlass_ports::{Claimed, Repair, StoreError, StoreErrorKind};
 
-use crate::claims::{Claims, Group, Taken};
-use crate::hints::{Hint, Hints};
-use crate::medium::{End, Medium, Unit};
+use crate::backend::{AppendRequest, CommitBackend, LogEnd};
+use crate::claims::{Admission, Claims};
 use crate::pipeline::Bounds;
-use crate::queue::{Asked, Done, Request, Stopped, Waiting, same};
+use crate::queue::{Answer, Append, Queued, Request, SessionRequest, Stopped, Waiting, copy_of};
 use crate::tails::Tails;
-use crate::watch::{GivenUp, Watched};
+use crate::watchdog::{Deferred, GivenUp, Watched};
 
-/// What the store object and the pipeline's threads share.
+/// State that the store object shares with the threads of the pipeline.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) place: String,
@@ -26,62 +25,42 @@ pub(crate) struct Shared {
     pub(crate) watched: Watched,
     pub(crate) stopped: Stopped,
     pub(crate) claims: Claims,
-    pub(crate) hints: Hints,
     pub(crate) tails: Tails,
     pub(crate) room: Semaphore,
 }
 
-/// How many appends are looked at together, so that the processor fetches what all of them need from
-/// memory at a time and not one after the other: fewer than its nearest cache holds.
-const ABREAST: usize = 24;
-
-/// The thread's state.
-pub(crate) struct Committer<M> {
+/// State of the commit thread.
+pub(crate) struct Committer<B> {
     shared: Arc<Shared>,
-    medium: M,
-    group: Group,
-    /// Empty: for the appends that are looked at together.
-    taken: Vec<Asked>,
-    /// How many appends the last group had: about as many as the next will have.
-    lately: usize,
+    backend: B,
 }
 
-/// Appends that are kept together.
+/// Appends that are committed together.
 #[derive(Default)]
-#[expect(
-    clippy::vec_box,
-    reason = "whoever appends makes it and frees it; the pipeline's thread only passes it on"
-)]
-struct Gathered {
-    units: Vec<Box<Unit>>,
+struct Group {
+    requests: Vec<AppendRequest>,
     waiting: Vec<Waiting>,
     bytes: usize,
-    room: usize,
+    permits: usize,
 }
 
-/// What the medium did, and whoever waits for it.
-type Did<T> = (Result<T, StoreError>, Vec<Waiting>);
+/// The outcome of a call of the backend, and the callers that wait for it.
+type Called<T> = (Result<T, StoreError>, Vec<Waiting>);
 
-impl<M: Medium> Committer<M> {
-    pub(crate) fn new(shared: Arc<Shared>, medium: M) -> Self {
-        Self {
-            shared,
-            medium,
-            group: Group(1),
-            taken: Vec::with_capacity(ABREAST),
-            lately: 0,
-        }
+impl<B: CommitBackend> Committer<B> {
+    pub(crate) fn new(shared: Arc<Shared>, backend: B) -> Self {
+        Self { shared, backend }
     }
 
-    /// Serves requests until nobody can make any more, or the watch has given the medium up.
+    /// Serves requests until the pipeline is dropped or the watchdog gives the backend up.
     pub(crate) fn run(mut self) {
         let shared = self.shared.clone();
-        // After how long the medium wants to be called, where it does.
+        // Delay until the backend's next maintenance, if it wants any.
         let mut within = Some(Duration::ZERO);
         loop {
             let served = match shared.watched.next(within) {
-                Ok(asked) => self.serve(asked).map(|()| Some(Duration::ZERO)),
-                Err(RecvTimeoutError::Timeout) => self.rest(),
+                Ok(queued) => self.serve(queued).map(|()| Some(Duration::ZERO)),
+                Err(RecvTimeoutError::Timeout) => self.maintain(),
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             match served {
@@ -91,166 +70,136 @@ impl<M: Medium> Committer<M> {
         }
     }
 
-    /// Serves a request and what waits behind it, up to the first that is no append.
-    fn serve(&mut self, first: Asked) -> Result<(), GivenUp> {
+    /// Serves a request and those behind it, up to the first that is no append.
+    fn serve(&mut self, first: Queued) -> Result<(), GivenUp> {
         let shared = self.shared.clone();
-        let mut gathered = Gathered {
-            units: Vec::with_capacity(self.lately),
-            waiting: Vec::with_capacity(self.lately),
-            ..Gathered::default()
-        };
         let now = Instant::now();
-        let mut other = None;
-        let mut first = Some(first);
-        while other.is_none() && !self.is_full(&gathered) {
-            let mut taken = std::mem::take(&mut self.taken);
-            let mut appends = gathered.units.len();
-            let mut bytes = gathered.bytes;
-            let mut take = |asked: Asked| {
-                if !matches!(asked.request, Request::Append { .. }) {
-                    other = Some(asked);
-                    return false;
+        let mut group = Group::default();
+        let mut next = Some(first);
+        while let Some(Queued {
+            request,
+            at,
+            permits,
+        }) = next
+        {
+            match request {
+                Request::Append(append) => {
+                    group.permits += permits as usize;
+                    self.admit(append, self.check_begin(at, now), &mut group);
                 }
-                appends += 1;
-                bytes = bytes.saturating_add(asked.bytes);
-                taken.push(asked);
-                let Bounds {
-                    group_appends,
-                    group_bytes,
-                    ..
-                } = shared.bounds;
-                taken.len() < ABREAST && appends < group_appends && bytes < group_bytes
+                Request::Session(request) => {
+                    shared.watched.defer(Deferred {
+                        request,
+                        at,
+                        permits,
+                    });
+                    break;
+                }
+            }
+            next = match self.is_full(&group) {
+                true => None,
+                false => shared.watched.try_next(),
             };
-            if first.take().is_none_or(&mut take) {
-                shared.watched.gather(&mut take);
-            }
-            if taken.is_empty() {
-                self.taken = taken;
-                break;
-            }
-            shared.claims.fetch(taken.iter().filter_map(Asked::fetch));
-            for asked in taken.drain(..) {
-                self.gather(asked, now, &mut gathered);
-            }
-            self.taken = taken;
         }
-        self.lately = gathered.units.len();
-        shared.watched.put_behind(other);
-        self.keep(gathered)?;
-        if let Some(other) = shared.watched.take_behind() {
-            let room = other.room;
-            self.serve_other(other)?;
-            shared.room.add_permits(room as usize);
+        self.commit(group)?;
+        if let Some(deferred) = shared.watched.take_deferred() {
+            let permits = deferred.permits as usize;
+            self.serve_session(deferred)?;
+            shared.room.add_permits(permits);
         }
         Ok(())
     }
 
-    fn is_full(&self, gathered: &Gathered) -> bool {
+    fn is_full(&self, group: &Group) -> bool {
         let bounds = &self.shared.bounds;
-        gathered.units.len() >= bounds.group_appends || gathered.bytes >= bounds.group_bytes
+        group.requests.len() >= bounds.group_appends || group.bytes >= bounds.group_bytes
     }
 
-    /// Takes an append into a group, or answers it.
-    fn gather(&mut self, asked: Asked, now: Instant, gathered: &mut Gathered) {
-        let Asked {
-            request, at, room, ..
-        } = asked;
-        let Request::Append {
-            append,
-            seat,
+    /// Adds an append to a group, or answers it.
+    fn admit(&self, append: Append, begin: Result<(), StoreError>, group: &mut Group) {
+        let Append {
+            batch,
             epoch,
             answer,
-        } = request
-        else {
-            return;
-        };
-        gathered.room += room as usize;
-        if let Err(error) = self.may_begin(at, now) {
-            let _ = answer.send(Err(Box::new(error)));
+        } = append;
+        if let Err(error) = begin {
+            let _ = answer.send(Err(error));
             return;
         }
-        match self.shared.claims.take(append, seat, epoch, self.group) {
-            Taken::Unit(unit) => {
-                gathered.bytes = gathered.bytes.saturating_add(unit.batch.bytes);
-                gathered.units.push(unit);
-                gathered.waiting.push(Waiting::Unit(answer));
+        match self.shared.claims.admit(batch, epoch) {
+            Admission::Commit(request) => {
+                group.bytes = group.bytes.saturating_add(request.batch.bytes);
+                group.requests.push(request);
+                group.waiting.push(Waiting::Done(answer, Ok(())));
             }
-            Taken::Answered {
+            Admission::Answered {
                 answer: outcome,
                 with_group: true,
-            } => gathered
-                .waiting
-                .push(Waiting::Append(answer, Box::new(outcome))),
-            Taken::Answered {
+            } => group.waiting.push(Waiting::Done(answer, outcome)),
+            Admission::Answered {
                 answer: outcome,
                 with_group: false,
             } => {
-                let _ = answer.send(outcome.map(|()| None).map_err(Box::new));
+                let _ = answer.send(outcome);
             }
         }
     }
 
-    /// Keeps a group and answers it.
-    fn keep(&mut self, gathered: Gathered) -> Result<(), GivenUp> {
-        let Gathered {
-            units,
+    /// Commits a group and answers it.
+    fn commit(&mut self, group: Group) -> Result<(), GivenUp> {
+        let Group {
+            requests,
             waiting,
-            room,
+            permits,
             ..
-        } = gathered;
-        if units.is_empty() {
-            self.shared.room.add_permits(room);
-            return Ok(());
-        }
-        let group = self.group;
-        self.group = Group(group.0 + 1);
-        let (kept, waiting) =
-            self.guarded("appending to", waiting, |medium| medium.keep(&units))?;
-        if let Err(error) = &kept {
-            for unit in &units {
-                self.shared.claims.doubt(&unit.batch.session);
+        } = group;
+        if !requests.is_empty() {
+            let commit = |backend: &mut B| backend.commit(&requests);
+            let (done, waiting) = self.guarded("appending to", waiting, commit)?;
+            let Shared {
+                claims,
+                tails,
+                place,
+                ..
+            } = &*self.shared;
+            let sessions = || requests.iter().map(|request| &request.batch.session);
+            match &done {
+                Ok(()) => {
+                    claims.committed(&requests);
+                    tails.wake(sessions());
+                }
+                Err(error) => {
+                    sessions().for_each(|session| claims.doubt(session));
+                    let appends = requests.len();
+                    tracing::warn!(%error, appends, "a commit to {place} failed");
+                }
             }
-            tracing::warn!(%error, appends = units.len(), "a commit to {} failed", self.shared.place);
-            // What was said of an append of this very group stands only if the group does.
-            answer_all(kept, waiting);
-            self.shared.room.add_permits(room);
-            return Ok(());
+            // Before the answers, so that the callers free their facts and not this thread.
+            drop(requests);
+            answer_all(done, waiting);
         }
-        self.shared.claims.keep(group);
-        let sessions = units.iter().map(|unit| &unit.batch.session);
-        self.shared.tails.wake(sessions);
-        let mut units = units.into_iter();
-        let mut waiting = waiting.into_iter();
-        while !waiting.as_slice().is_empty() {
-            let next = waiting.as_slice().iter().take(ABREAST);
-            next.for_each(Waiting::fetch);
-            for waiting in waiting.by_ref().take(ABREAST) {
-                waiting.kept(&mut units);
-            }
-        }
-        self.shared.room.add_permits(room);
+        self.shared.room.add_permits(permits);
         Ok(())
     }
 
-    fn serve_other(&mut self, asked: Asked) -> Result<(), GivenUp> {
-        if let Err(error) = self.may_begin(asked.at, Instant::now()) {
-            asked.request.refuse(error);
+    fn serve_session(&mut self, deferred: Deferred) -> Result<(), GivenUp> {
+        let Deferred { request, at, .. } = deferred;
+        if let Err(error) = self.check_begin(at, Instant::now()) {
+            request.refuse(error);
             return Ok(());
         }
-        match asked.request {
-            Request::Claim { session, answer } => self.claim(&session, answer),
-            Request::Release {
+        match request {
+            SessionRequest::Claim { session, answer } => self.claim(&session, answer),
+            SessionRequest::Release {
                 session,
                 epoch,
                 answer,
             } => self.release(&session, epoch, answer),
-            Request::Erase {
+            SessionRequest::Erase {
                 session,
                 epoch,
                 answer,
             } => self.erase(&session, epoch, answer),
-            // Appends are gathered.
-            Request::Append { .. } => Ok(()),
         }
     }
 
@@ -260,104 +209,103 @@ impl<M: Medium> Committer<M> {
         answer: oneshot::Sender<Result<Claimed, StoreError>>,
     ) -> Result<(), GivenUp> {
         if let Some(end) = self.shared.claims.end(session) {
-            let claimed = self.shared.claim(session, end, None);
-            let _ = answer.send(Ok(claimed));
+            let _ = answer.send(Ok(self.shared.claim(session, end, None)));
             return Ok(());
         }
-        let seat = self.shared.claims.seat(session);
         let waiting = vec![Waiting::Claim(answer)];
         let doing = format!("claiming session {session} in");
-        let admit = |medium: &mut M| medium.admit(session, seat);
-        let (admitted, waiting) = self.guarded(&doing, waiting, admit)?;
-        let (end, repaired) = match admitted {
-            Ok(admitted) => admitted,
-            Err(error) => {
-                answer_all(Err(error), waiting);
-                return Ok(());
+        let (claimed, waiting) = self.guarded(&doing, waiting, |backend| backend.claim(session))?;
+        match claimed {
+            Ok((end, repaired)) => {
+                let claimed = self.shared.claim(session, end, repaired);
+                waiting
+                    .into_iter()
+                    .for_each(|waiting| waiting.claimed(&claimed));
             }
-        };
-        let claimed = self.shared.claim(session, end, repaired);
-        for waiting in waiting {
-            waiting.claimed(&claimed);
+            Err(error) => answer_all(Err(error), waiting),
         }
         Ok(())
     }
 
-    fn release(&mut self, session: &SessionId, epoch: Epoch, answer: Done) -> Result<(), GivenUp> {
+    fn release(
+        &mut self,
+        session: &SessionId,
+        epoch: Epoch,
+        answer: Answer,
+    ) -> Result<(), GivenUp> {
         if !self.shared.claims.is_latest(session, epoch) {
             let _ = answer.send(Ok(()));
             return Ok(());
         }
-        self.shared.forget(session);
+        self.shared.claims.remove(session);
         let waiting = vec![Waiting::Done(answer, Ok(()))];
         let doing = format!("releasing session {session} in");
-        let let_go = |medium: &mut M| {
-            medium.let_go(session);
+        let release = |backend: &mut B| {
+            backend.release(session);
             Ok(())
         };
-        let (done, waiting) = self.guarded(&doing, waiting, let_go)?;
+        let (done, waiting) = self.guarded(&doing, waiting, release)?;
         answer_all(done, waiting);
         Ok(())
     }
 
-    fn erase(&mut self, session: &SessionId, epoch: Epoch, answer: Done) -> Result<(), GivenUp> {
-        if let Err(error) = self.shared.claims.holds(session, epoch) {
+    fn erase(&mut self, session: &SessionId, epoch: Epoch, answer: Answer) -> Result<(), GivenUp> {
+        if let Err(error) = self.shared.claims.check(session, epoch) {
             let _ = answer.send(Err(error));
             return Ok(());
         }
         let waiting = vec![Waiting::Done(answer, Ok(()))];
         let doing = format!("erasing session {session} in");
-        let (done, waiting) = self.guarded(&doing, waiting, |medium| medium.erase(session))?;
-        if done.is_ok() {
-            self.shared.forget(session);
-        } else {
-            self.shared.claims.doubt(session);
+        let (done, waiting) = self.guarded(&doing, waiting, |backend| backend.erase(session))?;
+        match &done {
+            Ok(()) => self.shared.claims.remove(session),
+            Err(_) => self.shared.claims.doubt(session),
         }
         answer_all(done, waiting);
         self.shared.tails.wake(std::iter::once(session));
         Ok(())
     }
 
-    /// Lets the medium do its upkeep, and says after how long it wants to do more.
-    fn rest(&mut self) -> Result<Option<Duration>, GivenUp> {
+    /// Runs the backend's maintenance. Returns the delay until the next piece.
+    fn maintain(&mut self) -> Result<Option<Duration>, GivenUp> {
         if self.shared.stopped.check().is_err() {
             return Ok(None);
         }
-        let (rested, _) = self.guarded("keeping up", Vec::new(), Medium::rest)?;
-        Ok(rested.unwrap_or_else(|error| {
-            tracing::warn!(%error, "the upkeep of {} failed", self.shared.place);
+        let (done, _) = self.guarded("maintaining", Vec::new(), B::maintain)?;
+        Ok(done.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the maintenance of {} failed", self.shared.place);
             None
         }))
     }
 
-    /// Whether a request may be begun: the store has not stopped, and it has not waited too long.
-    fn may_begin(&self, asked: Instant, now: Instant) -> Result<(), StoreError> {
+    /// Checks that a request may begin: the store has not stopped, and it has not waited too long.
+    fn check_begin(&self, at: Instant, now: Instant) -> Result<(), StoreError> {
         self.shared.stopped.check()?;
-        if now.duration_since(asked) > self.shared.bounds.patience {
+        if now.duration_since(at) > self.shared.bounds.patience {
             return Err(self.shared.too_busy());
         }
         Ok(())
     }
 
-    /// Calls the medium under the watch. Its panic is an error that stops the pipeline.
+    /// Calls the backend under the watchdog. A panic becomes an error that stops the pipeline.
     fn guarded<T>(
         &mut self,
         doing: &str,
         waiting: Vec<Waiting>,
-        work: impl FnOnce(&mut M) -> Result<T, StoreError>,
-    ) -> Result<Did<T>, GivenUp> {
+        call: impl FnOnce(&mut B) -> Result<T, StoreError>,
+    ) -> Result<Called<T>, GivenUp> {
         let Shared {
             place,
             watched,
             stopped,
             ..
         } = &*self.shared;
-        let medium = &mut self.medium;
+        let backend = &mut self.backend;
         watched.begin(waiting);
         let done = catch_unwind(AssertUnwindSafe(|| {
-            let done = work(medium);
+            let done = call(backend);
             if let Err(error) = &done
-                && medium.is_over()
+                && backend.has_failed()
             {
                 stopped.stop(place, error);
             }
@@ -380,24 +328,17 @@ impl<M: Medium> Committer<M> {
 }
 
 impl Shared {
-    /// Gives a session, whose log ends there, to a new writer.
-    fn claim(&self, session: &SessionId, end: End, repaired: Option<Repair>) -> Claimed {
-        let (epoch, seat) = self.claims.claim(session, end.clone());
+    /// Gives a session to a new writer.
+    fn claim(&self, session: &SessionId, end: LogEnd, repaired: Option<Repair>) -> Claimed {
         let last = end.last;
-        self.hints.set(session, Hint { epoch, seat, end });
         Claimed {
-            epoch,
+            epoch: self.claims.claim(session, end),
             last,
             repaired,
         }
     }
 
-    fn forget(&self, session: &SessionId) {
-        self.claims.remove(session);
-        self.hints.remove(session);
-    }
-
-    /// Nothing was done, since others were before.
+    /// The error of a request that waited too long and was not begun.
     pub(crate) fn too_busy(&self) -> StoreError {
         StoreError::new(
             StoreErrorKind::Unavailable,
@@ -411,7 +352,7 @@ impl Shared {
     }
 }
 
-/// Answers all who waited for the medium. The error's source goes to the last of them.
+/// Answers all callers of a call. The last of them gets the error with its source.
 fn answer_all(done: Result<(), StoreError>, mut waiting: Vec<Waiting>) {
     match done {
         Ok(()) => waiting.into_iter().for_each(Waiting::done),
@@ -419,7 +360,7 @@ fn answer_all(done: Result<(), StoreError>, mut waiting: Vec<Waiting>) {
             let last = waiting.pop();
             waiting
                 .into_iter()
-                .for_each(|waiting| waiting.refuse(same(&error)));
+                .for_each(|waiting| waiting.refuse(copy_of(&error)));
             if let Some(last) = last {
                 last.refuse(error);
             }
@@ -427,7 +368,7 @@ fn answer_all(done: Result<(), StoreError>, mut waiting: Vec<Waiting>) {
     }
 }
 
-/// What a panic said.
+/// The message of a panic, cut to 300 characters.
 fn message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());

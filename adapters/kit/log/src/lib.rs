@@ -1,23 +1,22 @@
 #![doc = include_str!("../README.md")]
 
-mod air;
+mod backend;
 mod backlog;
 mod batch;
 mod claims;
 mod commit;
 mod hash;
-mod hints;
-mod medium;
+mod interest;
 mod pipeline;
 mod queue;
 mod tails;
 #[cfg(test)]
 mod tests;
-mod watch;
+mod watchdog;
 
-pub use air::{Air, HELD, Told};
+pub use backend::{AppendRequest, CommitBackend, LogEnd};
 pub use backlog::Backlog;
-pub use batch::{Batch, Few};
+pub use batch::Batch;
 pub use hash::{Hasher, Sessions};
-pub use medium::{End, Medium, Seat, Unit};
+pub use interest::{Interest, LiveMessage, QUEUE_MESSAGES};
 pub use pipeline::{Bounds, Pipeline, Wake};

@@ -1,13 +1,15 @@
-//! Waking whoever follows a log. An append costs nothing while nobody does.
+//! Tails: wakes the followers of a log. An append costs nothing without followers.
 
+use windlass_ports::sync::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::Notify;
 use windlass_core::SessionId;
 
-/// Those who follow, by session.
+
+/// The followers of each session.
 #[derive(Debug, Default)]
 pub(crate) struct Tails {
     followed: Mutex<HashMap<SessionId, Followed>>,
@@ -20,7 +22,7 @@ struct Followed {
     followers: usize,
 }
 
-/// One who follows a session, until it is dropped.
+/// Follows a session until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Follower<'a> {
     tails: &'a Tails,
@@ -30,11 +32,11 @@ pub(crate) struct Follower<'a> {
 
 impl Tails {
     fn followed(&self) -> MutexGuard<'_, HashMap<SessionId, Followed>> {
-        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.followed.lock()
     }
 
     pub(crate) fn follow(&self, session: &SessionId) -> Follower<'_> {
-        // Counted before it looks where the log ends: an append that it does not see there wakes it.
+        // Counted before the first look at the log, so that any append after the look wakes it.
         self.count.fetch_add(1, Ordering::SeqCst);
         let mut followed = self.followed();
         let entry = followed.entry(session.clone()).or_default();
@@ -46,7 +48,7 @@ impl Tails {
         }
     }
 
-    /// Wakes those who follow one of these sessions.
+    /// Wakes the followers of these sessions.
     pub(crate) fn wake<'a>(&self, sessions: impl Iterator<Item = &'a SessionId>) {
         if self.count.load(Ordering::SeqCst) == 0 {
             return;
@@ -59,7 +61,7 @@ impl Tails {
         }
     }
 
-    /// Wakes everybody.
+    /// Wakes all followers.
     pub(crate) fn wake_all(&self) {
         if self.count.load(Ordering::SeqCst) > 0 {
             for followed in self.followed().values() {

@@ -178,9 +178,9 @@ async fn a_database_ahead_of_its_witness_is_sound() {
 async fn a_deleted_witness_is_refused_until_it_is_rebuilt() {
     let place = filled().await;
     fs::remove_file(place.store().join("witness")).unwrap();
-    refused(place.open(), "rebuild_witness");
-    refused(place.open(), "rebuild_witness");
-    check(&SledStore::rebuild_witness(place.store()).unwrap(), 20)
+    refused(place.open(), "rebuild_head_index");
+    refused(place.open(), "rebuild_head_index");
+    check(&SledStore::rebuild_head_index(place.store()).unwrap(), 20)
         .await
         .unwrap();
     check(&place.open().unwrap(), 20).await.unwrap();
@@ -192,9 +192,9 @@ async fn a_damaged_witness_is_refused_until_it_is_rebuilt() {
     let witness = place.store().join("witness");
     for damaged in [&b""[..], b"windlass", &[0; 500]] {
         fs::write(&witness, damaged).unwrap();
-        refused(place.open(), "rebuild_witness");
+        refused(place.open(), "rebuild_head_index");
     }
-    check(&SledStore::rebuild_witness(place.store()).unwrap(), 20)
+    check(&SledStore::rebuild_head_index(place.store()).unwrap(), 20)
         .await
         .unwrap();
     check(&place.open().unwrap(), 20).await.unwrap();
@@ -203,7 +203,7 @@ async fn a_damaged_witness_is_refused_until_it_is_rebuilt() {
 #[tokio::test]
 async fn nothing_is_rebuilt_from_nothing() {
     let place = Place::new();
-    let error = SledStore::rebuild_witness(place.store()).unwrap_err();
+    let error = SledStore::rebuild_head_index(place.store()).unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Io, "{error}");
     assert!(!place.store().exists());
 }

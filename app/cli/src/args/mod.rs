@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use windlass_engine::core::SessionId;
-use windlass_file::StretchAt;
+use windlass_file::DamageLocation;
 
 pub(crate) use parse::{
     Pattern, amount, duration, mode, pattern, permissions, price, strategy, transport,
@@ -268,7 +268,7 @@ pub(crate) struct Repair {
     /// Accept that a damaged stretch is lost of which nobody can say whose it was; `windlass verify`
     /// names it.
     #[arg(long, value_name = "LANE/SEGMENT@OFFSET", conflicts_with = "session")]
-    pub(crate) lost: Option<StretchAt>,
+    pub(crate) lost: Option<DamageLocation>,
     /// File for the removed facts, as far as they can be read [default: SESSION-after-SEQ.jsonl, or
     /// LANE-SEGMENT-OFFSET]. Damaged bytes go into a file beside it that ends in .damaged.
     #[arg(long, value_name = "FILE")]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windlass_file::{FileStore, Kept, Upkeep};
+use windlass_file::{FileStore, MaintenancePolicy, MaintenanceReport};
 
 use crate::args::Compact;
 use crate::exit::{Exit, Failure};
@@ -20,19 +20,19 @@ pub(super) async fn compact(args: Compact) -> Result<Exit, Failure> {
         );
         return Err(Failure::usage(words));
     };
-    let upkeep = Upkeep {
-        gather_after: Some(Duration::ZERO),
+    let upkeep = MaintenancePolicy {
+        merge_after: Some(Duration::ZERO),
         erase_after: args.erase_after,
     };
     let kept = tokio::task::spawn_blocking(move || FileStore::compact(&folder, upkeep)).await;
     let kept = kept.map_err(|error| Failure::new(Exit::Store, format!("compacting: {error}")))?;
-    let Kept {
-        gathered,
+    let MaintenanceReport {
+        merged,
         erased,
         removed,
     } = kept?;
     tell(&format!(
-        "{}: sessions written together: {gathered}, erased: {erased}, segments removed: {removed}",
+        "{}: sessions written together: {merged}, erased: {erased}, segments removed: {removed}",
         site.store
     ));
     Ok(Exit::Completed)

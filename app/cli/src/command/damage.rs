@@ -1,6 +1,6 @@
 //! Damage of a store that none of its sessions tells of: whole sessions may be missing from a listing.
 
-use windlass_file::Stretch;
+use windlass_file::UnattributedDamage;
 
 use crate::exit::{Exit, Failure};
 use crate::present::complain;
@@ -29,14 +29,14 @@ pub(super) fn verdict(sessions: String, stretches: u64) -> Failure {
     Failure::new(Exit::Store, parts.join("; "))
 }
 
-fn words(stretch: &Stretch) -> String {
-    let Stretch {
+fn words(stretch: &UnattributedDamage) -> String {
+    let UnattributedDamage {
         at,
         bytes,
-        of_one,
+        of_one_session,
         what,
     } = stretch;
-    let whose = match of_one {
+    let whose = match of_one_session {
         true => "they were one session's whose name is gone, and it is not listed",
         false => {
             "nobody can say whose they were: whole sessions may be missing, and until that is settled \

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_engine::core::{Seq, SessionId};
 use windlass_engine::ports::StoreError;
-use windlass_file::{FileStore, Remains, StretchAt};
+use windlass_file::{DamageLocation, FileStore, Salvaged};
 
 use super::saving::Saving;
 use crate::args::Repair;
@@ -71,8 +71,8 @@ fn cut_off(folder: &Path, id: &SessionId, at: Seq, save: Option<&Path>) -> Resul
 }
 
 /// Gives up a stretch that is damaged and says no more whose it was.
-fn give_up(folder: &Path, at: StretchAt, save: Option<&Path>) -> Result<Exit, Failure> {
-    let loss = FileStore::lose(folder, at)?;
+fn give_up(folder: &Path, at: DamageLocation, save: Option<&Path>) -> Result<Exit, Failure> {
+    let loss = FileStore::discard(folder, at)?;
     let path = save.map(Path::to_owned);
     let path = path.unwrap_or_else(|| PathBuf::from(at.to_string().replace(['/', '@'], "-")));
     let mut saving = Saving::of_bytes(&path);
@@ -94,7 +94,7 @@ fn give_up(folder: &Path, at: StretchAt, save: Option<&Path>) -> Result<Exit, Fa
 /// Saves all that is handed over, durably, or nothing.
 fn saved(
     saving: &mut Saving,
-    hand_over: impl FnOnce(&mut dyn FnMut(Remains<'_>) -> ControlFlow<()>) -> Result<(), StoreError>,
+    hand_over: impl FnOnce(&mut dyn FnMut(Salvaged<'_>) -> ControlFlow<()>) -> Result<(), StoreError>,
 ) -> Result<(), Failure> {
     let mut failed = None;
     let read = hand_over(&mut |remains| match saving.take(&remains) {

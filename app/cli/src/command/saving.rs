@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use windlass_file::Remains;
+use windlass_file::Salvaged;
 
 use crate::exit::Failure;
 use crate::present::complain;
@@ -48,16 +48,16 @@ impl Saving {
     }
 
     /// Saves one piece.
-    pub(super) fn take(&mut self, remains: &Remains<'_>) -> Result<(), Failure> {
+    pub(super) fn take(&mut self, remains: &Salvaged<'_>) -> Result<(), Failure> {
         match remains {
-            Remains::Fact(text) => {
+            Salvaged::Fact(text) => {
                 let facts = match &mut self.facts {
                     Some(facts) => facts,
                     none => none.insert(Written::new(self.path.clone())?),
                 };
                 facts.line(text, 1)
             }
-            Remains::Damaged {
+            Salvaged::Damaged {
                 file,
                 offset,
                 bytes,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windlass_engine::Keeper;
 use windlass_engine::ports::{Blobs, LogStore, StoreError};
-use windlass_file::{FileBlobs, FileStore, Stretch};
+use windlass_file::{FileBlobs, FileStore, UnattributedDamage};
 use windlass_memory::{MemoryBlobs, MemoryStore};
 
 use super::node::Node;
@@ -121,7 +121,7 @@ impl Site {
     }
 
     /// Damage of the store that none of the sessions which are listed tells of.
-    pub(crate) async fn damage(&self) -> Result<Vec<Stretch>, Failure> {
+    pub(crate) async fn damage(&self) -> Result<Vec<UnattributedDamage>, Failure> {
         let StoreUrl::File(folder) = self.store.clone() else {
             return Ok(Vec::new());
         };

@@ -1,4 +1,5 @@
-//! Sessions that append, each waiting for its acknowledgement, to a store or to a bare loop.
+//! Concurrent sessions that append to a store or to a bare loop, each waiting for its
+//! acknowledgement.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -30,13 +31,13 @@ pub(crate) struct Course {
     /// Sessions that append at once.
     #[arg(long)]
     pub(crate) sessions: usize,
-    /// For how long, in milliseconds.
+    /// Duration in milliseconds.
     #[arg(long)]
     pub(crate) ms: u64,
     /// Empty folder for the store.
     #[arg(long)]
     pub(crate) dir: PathBuf,
-    /// The server, of a store that is behind one.
+    /// Address of the server, for a store that needs one.
     #[arg(long)]
     pub(crate) url: Option<String>,
 }
@@ -55,7 +56,7 @@ impl Took {
     }
 }
 
-/// Takes appends of single facts, and answers once they are durable.
+/// Appends single facts and returns once they are durable.
 #[async_trait]
 pub(crate) trait Appender: Send + Sync + 'static {
     /// Begins a session and returns the epoch for its appends.
@@ -88,7 +89,7 @@ impl Appender for Arc<dyn LogStore> {
     }
 }
 
-/// Runs a course in a process of its own.
+/// Runs in a process of its own.
 ///
 /// # Errors
 /// When it fails.
@@ -156,7 +157,7 @@ async fn appender(course: &Course) -> anyhow::Result<Arc<dyn Appender>> {
     })
 }
 
-/// Has all sessions append until the time is over.
+/// Appends to all sessions until time is up.
 async fn go(appender: Arc<dyn Appender>, course: &Course) -> anyhow::Result<Took> {
     let mut ready = Vec::new();
     for number in 0..course.sessions {
@@ -194,7 +195,7 @@ async fn go(appender: Arc<dyn Appender>, course: &Course) -> anyhow::Result<Took
     })
 }
 
-/// The fact that follows a position, with a text form of [`FACT_BYTES`] bytes or a few more.
+/// Creates the fact behind a position, with a text of at least [`FACT_BYTES`] bytes.
 pub(crate) fn fact(session: &SessionId, after: Seq) -> anyhow::Result<Arc<Recorded>> {
     let queued = |text: String| {
         let fact = Fact::InputQueued(InputQueued {

@@ -1,6 +1,6 @@
-//! The bare loop over files: one thread that gathers what waits, one write and one sync a group,
-//! segments that are zero-filled ahead. Facts are encoded with a length and a checksum; nobody is
-//! asked who may append, and nothing can be found again but by reading all.
+//! The bare loop over files: one thread that gathers waiting facts, one write and one sync per
+//! group, segments filled with zeros ahead. It encodes facts with a length and a checksum, and has
+//! no claims and no index.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -20,10 +20,10 @@ use super::appends::Appender;
 /// Bytes of a segment.
 const SEGMENT: u64 = 64 * 1024 * 1024;
 
-/// Bytes that are zero-filled at a time.
+/// Bytes of zeros to write at a time.
 const AHEAD: u64 = 8 * 1024 * 1024;
 
-/// The most bytes of a group.
+/// Most bytes of a group.
 const GROUP: usize = 8 * 1024 * 1024;
 
 struct Request {
@@ -68,7 +68,7 @@ impl Appender for BareFile {
     }
 }
 
-/// The segment that is written.
+/// The current segment.
 struct Log {
     dir: PathBuf,
     number: u32,

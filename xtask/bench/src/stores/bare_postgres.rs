@@ -1,7 +1,7 @@
-//! The bare loop over PostgreSQL: the grouped statement and nothing else. What waits goes to the server
-//! as arrays, in one prepared statement that checks each session's position and epoch, over as many
-//! connections as the store writes with. One row a fact; no chain, no checksum, no summary, no lease,
-//! and nobody is told.
+//! The bare loop over PostgreSQL: the grouped statement alone. Waiting facts are sent as arrays in
+//! one prepared statement that checks each session's position and epoch, over as many connections
+//! as the store uses. One row per fact; no chain, no checksum, no summary, no lease, no
+//! notification.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use windlass_ports::codec;
 
 use super::appends::Appender;
 
-/// The most appends of a group.
+/// Most appends of a group.
 const GROUP: usize = 1_024;
-/// Connections, as the store has them by default.
+/// Number of connections, the default of the store.
 const WRITERS: usize = 2;
 
 const TABLES: &str = "create schema SCHEMA;

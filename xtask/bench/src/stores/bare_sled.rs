@@ -1,5 +1,5 @@
-//! The bare loop over sled: one thread that gathers what waits into one batch, flushes it, and syncs
-//! the database's file, as it must to be durable. One row a fact; no claims, no chain, no witness.
+//! The bare loop over sled: one thread that gathers waiting facts into one batch, flushes it and
+//! syncs the database's file. One row per fact; no claims, no chain, no head index.
 
 use std::fs::File;
 use std::path::Path;
@@ -14,7 +14,7 @@ use windlass_ports::codec;
 
 use super::appends::Appender;
 
-/// The most appends of a group.
+/// Most appends of a group.
 const GROUP: usize = 1_024;
 
 struct Request {

@@ -18,10 +18,10 @@ use xtask::say::say;
 /// Sessions that are opened and left idle.
 const SESSIONS: usize = 10_000;
 
-/// Files that a process may hold for all of them together.
+/// Most files that a process may hold open for all of them.
 const AT_MOST_FILES: usize = 64;
 
-/// Appends of each session, for the disk's sake.
+/// Appends of each session, to measure disk space.
 const FACTS: u64 = 16;
 
 /// Most bytes on disk for each byte of facts.
@@ -118,14 +118,14 @@ pub(super) fn measure(kind: Kind, beside: &Path) -> anyhow::Result<bool> {
     Ok(held && fits)
 }
 
-/// Files that this process holds open.
+/// Number of files that this process holds open.
 fn files() -> anyhow::Result<usize> {
     Ok(fs::read_dir("/proc/self/fd")
         .context("counting the open files")?
         .count())
 }
 
-/// Bytes of all files below a folder, as the disk has them.
+/// Bytes of all files below a folder.
 fn bytes(folder: &Path) -> anyhow::Result<u64> {
     use std::os::unix::fs::MetadataExt as _;
 

@@ -1,8 +1,8 @@
-//! Opening sessions: what it costs to fold one of 100,000 facts, with a snapshot and without.
+//! Opening sessions: the cost to fold 100,000 facts, with a snapshot and without.
 //!
-//! The session is what long ones are: a turn of many calls, compacted whenever the conversation grows
-//! beyond its window. An engine wrote it, and it is opened as an engine opens it, by
-//! [`windlass_engine::load`](windlass_engine::load()), each time in a process of its own.
+//! The session is a turn of many calls, compacted whenever the conversation exceeds its window. An
+//! engine writes it, and [`windlass_engine::load`](windlass_engine::load()) opens it, each time in
+//! a process of its own.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -24,7 +24,7 @@ use crate::script::Script;
 use crate::scripted::Scripted;
 use xtask::say::say;
 
-/// Calls of the long session, and of the short one.
+/// Calls of the long session and of the short one.
 const LONG: usize = 16_700;
 const SHORT: usize = 15;
 
@@ -34,10 +34,10 @@ const WINDOW: u64 = 4_000;
 /// Highest ratio of opening the long log, with a snapshot, to the short one.
 const AT_MOST: f64 = 2.0;
 
-/// The most that the long one may take without a snapshot, in milliseconds.
+/// Longest time of the long session without a snapshot, in milliseconds.
 const AT_MOST_MS: f64 = 1_000.0;
 
-/// Facts that are copied at a time.
+/// Facts to copy at a time.
 const PAGE: usize = 1_000;
 
 /// Opens one session once.
@@ -115,7 +115,7 @@ fn said(met: bool) -> &'static str {
     if met { "met" } else { "MISSED" }
 }
 
-/// The milliseconds of openings: the long session, the short one.
+/// Milliseconds of each opening of the long and the short session.
 struct Pairs {
     pairs: Vec<(f64, f64)>,
     facts: u64,
@@ -161,7 +161,7 @@ fn spawn(kind: Kind, dir: &Path, session: &str) -> anyhow::Result<Took> {
     serde_json::from_slice(&output.stdout).context("an opening's report does not read")
 }
 
-/// Has an engine write a session in memory, and copies its log into the store.
+/// Writes a session in memory with an engine and copies its log to the store.
 async fn write(kind: Kind, dir: &Path, name: &str, calls: usize) -> anyhow::Result<()> {
     let memory: Arc<dyn LogStore> = Arc::new(MemoryStore::new());
     let provider = Arc::new(Scripted::unmeasured(Script::tools(calls)));
@@ -185,7 +185,7 @@ async fn write(kind: Kind, dir: &Path, name: &str, calls: usize) -> anyhow::Resu
     Ok(())
 }
 
-/// Runs one more turn, of a few words.
+/// Runs one more short turn.
 async fn go_on(kind: Kind, dir: &Path, name: &str) -> anyhow::Result<()> {
     let store = kit::store(kind, dir).await?;
     let provider = Arc::new(Scripted::unmeasured(Script::Text(2)));

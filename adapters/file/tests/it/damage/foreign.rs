@@ -5,7 +5,7 @@ use super::*;
 /// Another session's record where one of this session stood, at the same place of the same segment and with
 /// the same position: each checksum of it is right there.
 #[tokio::test]
-async fn another_sessions_record_in_the_place_of_one_is_damage() {
+async fn another_sessions_record_in_the_place_of_one_session_is_damage() {
     let log = Log::written(&[1, 1, 1, 1]).await;
     let other = Log::of("t", &[1, 1, 1, 1]).await;
     assert_eq!(log.ends, other.ends);

@@ -1,4 +1,4 @@
-//! What is answered when the medium fails, panics, hangs or has enough.
+//! Answers when the backend fails, panics, hangs or is full.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::Bounds;
 
 fn with(fate: Fate, gated: bool) -> Script {
     Script {
-        keeps: BTreeMap::from([(2, fate)]),
+        commits: BTreeMap::from([(2, fate)]),
         gated,
         ..Script::default()
     }
@@ -58,25 +58,25 @@ async fn a_failed_group_is_answered_with_its_error_and_its_claims_are_over() {
     for answer in answers {
         answer.await.unwrap().unwrap();
     }
-    let admitted = Call::Admit("a".to_owned(), 0);
-    let admitted = stage.told().into_iter().filter(|call| *call == admitted);
-    assert_eq!(admitted.count(), 2);
+    let claimed = Call::Claim("a".to_owned());
+    let claims = stage.told().into_iter().filter(|call| *call == claimed);
+    assert_eq!(claims.count(), 2);
 }
 
 #[tokio::test]
-async fn a_claim_whose_append_failed_is_given_back_to_the_medium() {
+async fn a_claim_whose_append_failed_is_released_by_the_backend() {
     let stage = Stage::new(with(Fate::Fails, false));
     let a = id("a");
     let epoch = stage.claim(&a).await;
     stage.pipeline.append(batch(&a, 0, 1), epoch).await.unwrap();
     assert!(stage.pipeline.append(batch(&a, 1, 1), epoch).await.is_err());
     stage.pipeline.release(&a, epoch).await.unwrap();
-    assert_eq!(stage.told().last(), Some(&Call::LetGo("a".to_owned())));
+    assert_eq!(stage.told().last(), Some(&Call::Release("a".to_owned())));
     assert_eq!(stage.pipeline.last(&a), None);
 }
 
 #[tokio::test]
-async fn a_medium_that_is_over_stops_the_pipeline_with_its_reason() {
+async fn a_backend_that_failed_stops_the_pipeline_with_its_reason() {
     for fate in [Fate::Ends, Fate::Panics] {
         let stage = Stage::new(with(fate, false));
         let (a, b) = (id("a"), id("b"));
@@ -90,7 +90,7 @@ async fn a_medium_that_is_over_stops_the_pipeline_with_its_reason() {
             Fate::Fails | Fate::Ends => "no space is left",
         };
         assert!(error.context.contains(reason), "{error}");
-        let keeps = stage.keeps().len();
+        let commits = stage.commits().len();
         let claim = stage.pipeline.claim(&b).await.unwrap_err();
         assert_eq!(claim.kind, error.kind);
         assert!(claim.context.contains(reason), "{claim}");
@@ -98,12 +98,16 @@ async fn a_medium_that_is_over_stops_the_pipeline_with_its_reason() {
         assert_eq!(kind(append), Some(error.kind));
         assert!(stage.pipeline.erase(&a, epoch).await.is_err());
         stage.pipeline.release(&a, epoch).await.unwrap();
-        assert_eq!(stage.keeps().len(), keeps, "nothing is written any more");
+        assert_eq!(
+            stage.commits().len(),
+            commits,
+            "nothing is written any more"
+        );
     }
 }
 
 #[tokio::test]
-async fn a_medium_that_does_not_answer_is_given_up() {
+async fn a_backend_that_does_not_answer_is_given_up() {
     let bounds = Bounds {
         patience: Duration::from_secs(1),
         ..Bounds::default()
@@ -129,7 +133,7 @@ async fn a_medium_that_does_not_answer_is_given_up() {
     let later = stage.pipeline.append(batch(&a, 0, 1), epoch).await;
     let later = later.unwrap_err();
     assert!(later.context.contains("did not answer"), "{later}");
-    // The medium comes back: what it kept was answered long ago.
+    // The backend returns after its callers were answered.
     stage.go();
 }
 
@@ -154,7 +158,7 @@ async fn room_for_what_waits_has_a_bound_and_comes_back() {
     // One is kept, one waits, and two have no room yet.
     stage.go();
     stage.begun();
-    assert_eq!(stage.keeps()[1].len(), 1);
+    assert_eq!(stage.commits()[1].len(), 1);
     (0..3).for_each(|_| stage.go());
     for answer in answers {
         answer.await.unwrap().unwrap();
@@ -195,19 +199,19 @@ async fn after_a_failed_erasure_a_new_claim_finds_out() {
 }
 
 #[tokio::test]
-async fn upkeep_is_done_when_nobody_waits_and_as_often_as_it_is_wanted() {
+async fn maintenance_runs_when_nobody_waits_and_as_often_as_it_is_wanted() {
     let script = Script {
-        rests: 3,
+        pieces: 3,
         ..Script::default()
     };
     let stage = Stage::new(script);
     let told = stage.told.clone();
-    (0..3).for_each(|_| stage.rested());
+    (0..3).for_each(|_| stage.maintained());
     stage.claim(&id("a")).await;
-    stage.rested();
+    stage.maintained();
     drop(stage);
     // The pipeline is closed: its thread has ended.
     let told = told.lock().unwrap();
-    let rests = told.iter().filter(|call| **call == Call::Rest).count();
-    assert_eq!(rests, 4, "{told:?}");
+    let pieces = told.iter().filter(|call| **call == Call::Maintain).count();
+    assert_eq!(pieces, 4, "{told:?}");
 }

@@ -1,45 +1,18 @@
-//! What a group holds, and in which order it comes.
+//! The content and the order of groups.
 
 use windlass_core::{Epoch, Seq};
 use windlass_ports::{Link, StoreErrorKind};
 use windlass_testkit::store::{fact_of_size, numbered_facts};
 
 use super::scripted::{Call, Fate, Script, Stage, batch, batch_of, id, kind};
-use crate::queue::Append;
-use crate::{Bounds, End, Seat, Unit};
+use crate::Bounds;
 
 const GATED: Script = Script {
-    keeps: std::collections::BTreeMap::new(),
+    commits: std::collections::BTreeMap::new(),
     gated: true,
     erase_fails: false,
-    rests: 0,
+    pieces: 0,
 };
-
-/// Whoever appends makes the links on what is acknowledged, which may be another end by the time that
-/// the append's turn comes.
-#[test]
-fn an_append_is_put_on_the_end_that_it_meets() {
-    let a = id("a");
-    let end = End::none(&a);
-    let other = End {
-        link: Link([7; Link::BYTES]),
-        ..end.clone()
-    };
-    let made_on = |before: &End| Box::new(Unit::seated(before.clone(), batch(&a, 0, 2), Seat(3)));
-    let said = |unit: &Unit| {
-        let links: Vec<_> = unit.links().copied().collect();
-        (unit.before, links, unit.end.clone())
-    };
-    let expected = said(&made_on(&end));
-    assert_ne!(expected, said(&made_on(&other)));
-    for append in [
-        Append::Unit(made_on(&end)),
-        Append::Unit(made_on(&other)),
-        Append::Batch(Box::new(batch(&a, 0, 2))),
-    ] {
-        assert_eq!(said(&append.on(&end, Seat(3))), expected);
-    }
-}
 
 fn at(session: &str, last: u64) -> (String, u64) {
     (session.to_owned(), last)
@@ -62,7 +35,7 @@ async fn what_comes_while_one_group_is_kept_shares_the_next() {
         answer.await.unwrap().unwrap();
     }
     let groups = vec![vec![at("a", 2)], vec![at("a", 3), at("b", 1), at("a", 4)]];
-    assert_eq!(stage.keeps(), groups);
+    assert_eq!(stage.commits(), groups);
 }
 
 #[tokio::test]
@@ -101,7 +74,7 @@ async fn sizes_of_groups(bounds: Bounds, bytes: usize) -> Vec<usize> {
     for answer in answers {
         answer.await.unwrap().unwrap();
     }
-    stage.keeps().iter().map(Vec::len).collect()
+    stage.commits().iter().map(Vec::len).collect()
 }
 
 #[tokio::test]
@@ -126,10 +99,10 @@ async fn claims_releases_and_erasures_come_between_groups_in_the_order_of_asking
     let told = stage.told();
     let after_claims = &told[2..];
     let expected = [
-        Call::Keep(vec![at("a", 1)]),
-        Call::Keep(vec![at("a", 2)]),
-        Call::LetGo("a".to_owned()),
-        Call::Keep(vec![at("b", 1)]),
+        Call::Commit(vec![at("a", 1)]),
+        Call::Commit(vec![at("a", 2)]),
+        Call::Release("a".to_owned()),
+        Call::Commit(vec![at("b", 1)]),
         Call::Erase("b".to_owned()),
     ];
     assert_eq!(after_claims, expected);
@@ -198,12 +171,12 @@ async fn only_the_latest_claim_appends_and_only_at_the_end() {
     // The older claim gives nothing back.
     stage.pipeline.release(&a, first).await.unwrap();
     append(2, second).await.unwrap();
-    let admitted = stage
+    let claims = stage
         .told()
         .into_iter()
-        .filter(|call| matches!(call, Call::Admit(..)));
+        .filter(|call| matches!(call, Call::Claim(_)));
     assert_eq!(
-        admitted.count(),
+        claims.count(),
         1,
         "the end of a log that is claimed is known"
     );
@@ -229,17 +202,17 @@ async fn what_was_appended_is_recognised_and_written_once() {
         conflict,
         "other facts at the same position"
     );
-    assert_eq!(stage.keeps().len(), 2);
+    assert_eq!(stage.commits().len(), 2);
     let later = stage.claim(&a).await;
     let again = stage.pipeline.append(batch(&a, 2, 1), later).await;
     assert_eq!(kind(again), conflict, "another claim did not append it");
 }
 
-/// A seat is of one session at a time, and stays with it as long as it is admitted.
+/// Neither an older epoch of a session nor another session's may append after a failure and a release.
 #[tokio::test]
-async fn a_session_has_a_seat_of_its_own_until_it_is_let_go() {
+async fn a_session_is_claimed_from_the_backend_until_it_is_released() {
     let stage = Stage::new(Script {
-        keeps: [(1, Fate::Fails)].into(),
+        commits: [(1, Fate::Fails)].into(),
         ..Script::default()
     });
     let (a, b, c) = (id("a"), id("b"), id("c"));
@@ -250,7 +223,6 @@ async fn a_session_has_a_seat_of_its_own_until_it_is_let_go() {
     let again = stage.claim(&a).await;
     stage.pipeline.append(batch(&a, 0, 1), again).await.unwrap();
     stage.pipeline.release(&a, again).await.unwrap();
-    // Another has the seat now, and what is known of the first is of no use to anybody.
     let of_c = stage.claim(&c).await;
     for epoch in [of_a, again, of_c] {
         let refused = stage.pipeline.append(batch(&a, 1, 1), epoch).await;
@@ -259,17 +231,14 @@ async fn a_session_has_a_seat_of_its_own_until_it_is_let_go() {
     stage.pipeline.append(batch(&c, 0, 1), of_c).await.unwrap();
     let later = stage.claim(&a).await;
     stage.pipeline.append(batch(&a, 1, 1), later).await.unwrap();
-    let seat = |call| match call {
-        Call::Admit(session, seat) => Some((session, seat)),
-        Call::LetGo(_) | Call::Keep(_) | Call::Erase(_) | Call::Rest => None,
+    let claim = |call| match call {
+        Call::Claim(session) => Some(session),
+        Call::Release(_) | Call::Commit(_) | Call::Erase(_) | Call::Maintain => None,
     };
-    let seats: Vec<_> = stage.told().into_iter().filter_map(seat).collect();
-    let seats: Vec<_> = seats.iter().map(|(of, at)| (of.as_str(), *at)).collect();
-    assert_eq!(seats, [("a", 0), ("b", 1), ("a", 0), ("c", 0), ("a", 2)]);
+    let claims: Vec<_> = stage.told().into_iter().filter_map(claim).collect();
+    assert_eq!(claims, ["a", "b", "a", "c", "a"]);
 }
 
-/// Those who append go by what was asked for. What was never asked for after all leads the next astray,
-/// and does it no harm.
 #[tokio::test]
 async fn an_append_that_finds_no_room_and_is_given_up_leaves_nothing() {
     let stage = Stage::bounded(
@@ -284,7 +253,7 @@ async fn an_append_that_finds_no_room_and_is_given_up_leaves_nothing() {
     let first = stage.ask(batch(&a, 0, 1), epoch).await;
     stage.begun();
     let other = fact_of_size(&a, Seq(1), 400).unwrap();
-    drop(stage.pipeline.append(batch_of(&a, 1, &[other]), epoch));
+    stage.ask(batch_of(&a, 1, &[other]), epoch).await.abort();
     stage.go();
     first.await.unwrap().unwrap();
     for after in 1..4 {

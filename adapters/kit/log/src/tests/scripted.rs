@@ -1,5 +1,5 @@
-//! A medium in memory that tells what it is asked, waits where a test lets it, and fails, panics or
-//! hangs at the call that a script names.
+//! A backend in memory that records its calls, waits for a test's permission, and fails, panics or hangs
+//! at the call that a script names.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -10,61 +10,60 @@ use windlass_core::{Epoch, Recorded, Seq, SessionId};
 use windlass_ports::{Repair, StoreError, StoreErrorKind};
 use windlass_testkit::store::numbered_facts;
 
-use crate::{Batch, Bounds, End, Medium, Pipeline, Seat, Unit};
+use crate::{AppendRequest, Batch, Bounds, CommitBackend, LogEnd, Pipeline};
 
-/// What the medium was asked to do.
+/// A call of the backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Call {
-    /// The session and its seat.
-    Admit(String, u32),
-    LetGo(String),
-    /// The sessions and last positions of the units.
-    Keep(Vec<(String, u64)>),
+    Claim(String),
+    Release(String),
+    /// The session and last position of each append.
+    Commit(Vec<(String, u64)>),
     Erase(String),
-    Rest,
+    Maintain,
 }
 
-/// What happens at a keep.
+/// The fate of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     Fails,
-    /// And nothing can be written any more.
+    /// Fails for good.
     Ends,
     Panics,
 }
 
-/// What the medium does beside keeping everything.
+/// Deviations from a backend that keeps everything.
 #[derive(Debug, Default)]
 pub(super) struct Script {
-    /// By the number of the keep, from 1.
-    pub(super) keeps: BTreeMap<usize, Fate>,
-    /// Each keep says that it has begun and waits until it may go on.
+    /// Fate of commits by their number, from 1.
+    pub(super) commits: BTreeMap<usize, Fate>,
+    /// Each commit reports its beginning and waits for permission.
     pub(super) gated: bool,
     pub(super) erase_fails: bool,
-    /// How often it wants upkeep.
-    pub(super) rests: usize,
+    /// Pieces of maintenance that it wants.
+    pub(super) pieces: usize,
 }
 
 pub(super) struct Scripted {
     script: Script,
     told: Arc<Mutex<Vec<Call>>>,
     begun: Sender<()>,
-    rested: Sender<()>,
+    maintained: Sender<()>,
     go: Receiver<()>,
     ends: Ends,
-    kept: usize,
-    over: bool,
+    commits: usize,
+    failed: bool,
 }
 
-type Ends = Arc<Mutex<BTreeMap<SessionId, End>>>;
+type Ends = Arc<Mutex<BTreeMap<SessionId, LogEnd>>>;
 
-/// A pipeline over such a medium, and the test's side of it.
+/// A pipeline over such a backend, and the test's side of it.
 pub(super) struct Stage {
     pub(super) pipeline: Arc<Pipeline>,
     pub(super) told: Arc<Mutex<Vec<Call>>>,
     ends: Ends,
     begun: Receiver<()>,
-    rested: Receiver<()>,
+    maintained: Receiver<()>,
     go: Sender<()>,
 }
 
@@ -76,26 +75,26 @@ impl Stage {
     pub(super) fn bounded(script: Script, bounds: Bounds) -> Self {
         let told = Arc::new(Mutex::new(Vec::new()));
         let (begin, begun) = channel();
-        let (rest, rested) = channel();
+        let (maintain, maintained) = channel();
         let (go, may) = channel();
         let ends = Ends::default();
-        let medium = Scripted {
+        let backend = Scripted {
             script,
             told: told.clone(),
             begun: begin,
-            rested: rest,
+            maintained: maintain,
             go: may,
             ends: ends.clone(),
-            kept: 0,
-            over: false,
+            commits: 0,
+            failed: false,
         };
-        let pipeline = Pipeline::start("the scripted store", medium, bounds).unwrap();
+        let pipeline = Pipeline::start("the scripted store", backend, bounds).unwrap();
         Self {
             pipeline: Arc::new(pipeline),
             told,
             ends,
             begun,
-            rested,
+            maintained,
             go,
         }
     }
@@ -104,27 +103,29 @@ impl Stage {
         self.pipeline.claim(session).await.unwrap().epoch
     }
 
-    /// Where the medium was told that a log ends.
-    pub(super) fn end(&self, session: &SessionId) -> End {
+    /// End of a log in the backend.
+    pub(super) fn end(&self, session: &SessionId) -> LogEnd {
         self.ends.lock().unwrap().get(session).unwrap().clone()
     }
 
-    /// Waits until a gated keep has begun.
+    /// Waits until a gated commit has begun.
     pub(super) fn begun(&self) {
         self.begun.recv_timeout(Duration::from_secs(30)).unwrap();
     }
 
-    /// Waits until upkeep was done once more.
-    pub(super) fn rested(&self) {
-        self.rested.recv_timeout(Duration::from_secs(30)).unwrap();
+    /// Waits for one more piece of maintenance.
+    pub(super) fn maintained(&self) {
+        self.maintained
+            .recv_timeout(Duration::from_secs(30))
+            .unwrap();
     }
 
-    /// Lets a gated keep go on.
+    /// Permits a gated commit to continue.
     pub(super) fn go(&self) {
         self.go.send(()).unwrap();
     }
 
-    /// Asks for an append, which is in the queue when this returns.
+    /// Calls `append`, which is in the queue when this returns.
     pub(super) async fn ask(&self, batch: Batch, epoch: Epoch) -> Answer {
         let pipeline = self.pipeline.clone();
         let append = async move { pipeline.append(batch, epoch).await };
@@ -144,16 +145,16 @@ impl Stage {
 
     pub(super) fn told(&self) -> Vec<Call> {
         let told = self.told.lock().unwrap();
-        let told = told.iter().filter(|call| **call != Call::Rest);
+        let told = told.iter().filter(|call| **call != Call::Maintain);
         told.cloned().collect()
     }
 
-    pub(super) fn keeps(&self) -> Vec<Vec<(String, u64)>> {
-        let keep = |call| match call {
-            Call::Keep(units) => Some(units),
-            Call::Admit(..) | Call::LetGo(_) | Call::Erase(_) | Call::Rest => None,
+    pub(super) fn commits(&self) -> Vec<Vec<(String, u64)>> {
+        let commit = |call| match call {
+            Call::Commit(appends) => Some(appends),
+            Call::Claim(_) | Call::Release(_) | Call::Erase(_) | Call::Maintain => None,
         };
-        self.told().into_iter().filter_map(keep).collect()
+        self.told().into_iter().filter_map(commit).collect()
     }
 }
 
@@ -166,42 +167,40 @@ impl Scripted {
     }
 }
 
-impl Medium for Scripted {
-    fn admit(
-        &mut self,
-        session: &SessionId,
-        seat: Seat,
-    ) -> Result<(End, Option<Repair>), StoreError> {
-        self.tell(Call::Admit(session.to_string(), seat.0));
+impl CommitBackend for Scripted {
+    fn claim(&mut self, session: &SessionId) -> Result<(LogEnd, Option<Repair>), StoreError> {
+        self.tell(Call::Claim(session.to_string()));
         let end = self.ends.lock().unwrap().get(session).cloned();
-        Ok((end.unwrap_or_else(|| End::none(session)), None))
+        Ok((end.unwrap_or_else(|| LogEnd::empty(session)), None))
     }
 
-    fn let_go(&mut self, session: &SessionId) {
-        self.tell(Call::LetGo(session.to_string()));
+    fn release(&mut self, session: &SessionId) {
+        self.tell(Call::Release(session.to_string()));
     }
 
-    fn keep(&mut self, units: &[Box<Unit>]) -> Result<(), StoreError> {
-        let name = |unit: &Unit| (unit.batch.session.to_string(), unit.end.last.0);
-        let names = units.iter().map(|unit| name(unit)).collect();
-        self.tell(Call::Keep(names));
+    fn commit(&mut self, requests: &[AppendRequest]) -> Result<(), StoreError> {
+        let name = |request: &AppendRequest| {
+            let session = request.batch.session.to_string();
+            (session, request.end.last.0)
+        };
+        self.tell(Call::Commit(requests.iter().map(name).collect()));
         if self.script.gated {
             self.begun.send(()).unwrap();
             // The test is over when nobody lets it go on.
             let _ = self.go.recv();
         }
-        self.kept += 1;
-        match self.script.keeps.get(&self.kept) {
+        self.commits += 1;
+        match self.script.commits.get(&self.commits) {
             Some(Fate::Panics) => panic!("page 7 is not there"),
             Some(fate) => {
-                self.over = *fate == Fate::Ends;
+                self.failed = *fate == Fate::Ends;
                 return Err(StoreError::new(StoreErrorKind::Full, "no space is left"));
             }
             None => {}
         }
         let mut ends = self.ends.lock().unwrap();
-        for unit in units {
-            ends.insert(unit.batch.session.clone(), unit.end.clone());
+        for request in requests {
+            ends.insert(request.batch.session.clone(), request.end.clone());
         }
         Ok(())
     }
@@ -215,16 +214,16 @@ impl Medium for Scripted {
         Ok(())
     }
 
-    fn is_over(&self) -> bool {
-        self.over
+    fn has_failed(&self) -> bool {
+        self.failed
     }
 
-    fn rest(&mut self) -> Result<Option<Duration>, StoreError> {
-        self.tell(Call::Rest);
+    fn maintain(&mut self) -> Result<Option<Duration>, StoreError> {
+        self.tell(Call::Maintain);
         // Few tests look.
-        let _ = self.rested.send(());
-        self.script.rests = self.script.rests.saturating_sub(1);
-        Ok((self.script.rests > 0).then_some(Duration::ZERO))
+        let _ = self.maintained.send(());
+        self.script.pieces = self.script.pieces.saturating_sub(1);
+        Ok((self.script.pieces > 0).then_some(Duration::ZERO))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Following a log.
+//! Tails of a log.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,0 +1,441 @@
+//! The segment catalog: the segments of the store and the sessions in each. It caches the content
+//! of files; opening a store reads none of them.
+
+mod changes;
+mod reading;
+
+use windlass_ports::sync::{Mutex, MutexGuard};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use windlass_core::{Seq, SessionId};
+use windlass_ports::StoreError;
+
+use crate::catalog::reading::{collect, grew, list, list_entry, of_map, place_parts, stands};
+use crate::error;
+use crate::format::{Key, SegmentId};
+use crate::index::{self, Entry, Index};
+use crate::map::{Added, Damage, Extent, Map, UnitAt, slice};
+use crate::paths::{self, MERGED_LANE, StorePaths};
+use crate::scan::{Ending, Refused, scan};
+
+/// Attempts to read a segment that looks damaged, with a pause between them. Another process may be
+/// in the middle of a write.
+pub(crate) const LOOKS: u32 = 4;
+pub(crate) const PAUSE: Duration = Duration::from_millis(1);
+
+/// Caches the segments of all lanes.
+#[derive(Debug)]
+pub(crate) struct SegmentCatalog {
+    paths: Arc<StorePaths>,
+    lanes: Mutex<BTreeMap<u16, Lane>>,
+    /// The segment that this store object appends to, up to its durable end.
+    own: Mutex<Option<Map>>,
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    segments: BTreeMap<u32, Segment>,
+    /// True if this store object writes the lane, so no other process changes it.
+    ours: bool,
+}
+
+#[derive(Debug)]
+enum Segment {
+    /// Sealed; its index is read or built on demand.
+    Sealed,
+    /// Sealed, without a usable index.
+    Mapped(Arc<Map>),
+    /// Last segment of its lane, which another process may append to.
+    Open(Box<Map>),
+    /// The segment that this store object appends to.
+    Own,
+}
+
+/// A part of a session's log in one segment.
+#[derive(Debug, Clone)]
+pub(crate) struct LogPart {
+    pub(crate) place: SegmentId,
+    /// Number of the extent in that segment.
+    pub(crate) number: usize,
+    pub(crate) extent: Extent,
+    /// True if another process may append to that segment.
+    pub(crate) open: bool,
+}
+
+/// Parts of a session's log in all segments, and damage that may belong to it.
+#[derive(Debug, Default)]
+pub(crate) struct SessionLayout {
+    pub(crate) parts: Vec<LogPart>,
+    /// Damage that may belong to the session.
+    pub(crate) damages: Vec<(SegmentId, Damage)>,
+    /// Bytes of the session that were never acknowledged.
+    pub(crate) torn_bytes: u64,
+    /// Lanes of those bytes.
+    pub(crate) torn_in: Vec<u16>,
+}
+
+/// A session in the listing of a segment, with one part of its log.
+pub(crate) type Listed = (SessionId, LogPart);
+
+/// All sessions and damage of all segments.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    pub(crate) parts: Vec<Listed>,
+    pub(crate) damages: Vec<(SegmentId, Damage)>,
+}
+
+impl SegmentCatalog {
+    pub(crate) fn new(paths: Arc<StorePaths>) -> Self {
+        Self {
+            paths,
+            lanes: Mutex::default(),
+            own: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn paths(&self) -> &StorePaths {
+        &self.paths
+    }
+
+    /// Records the segment that this store object now appends to.
+    pub(crate) fn set_own(&self, map: Map) {
+        let mut lanes = self.lanes();
+        let lane = lanes.entry(map.place.lane).or_default();
+        lane.ours = true;
+        lane.segments.insert(map.place.number, Segment::Own);
+        *self.own() = Some(map);
+    }
+
+    /// Records a lane that this store object now writes: its segments, and the content of the last
+    /// one if the writer continues it.
+    pub(crate) fn set_ours(&self, lane: u16, numbers: &[u32], own: Option<Map>) {
+        let segments = numbers.iter().map(|number| (*number, Segment::Sealed));
+        let mut view = Lane {
+            segments: segments.collect(),
+            ours: true,
+        };
+        let mut lanes = self.lanes();
+        if let Some(map) = &own {
+            view.segments.insert(map.place.number, Segment::Own);
+        }
+        *self.own() = own;
+        lanes.insert(lane, view);
+    }
+
+    /// Records that the current segment is sealed, and returns its content.
+    pub(crate) fn seal_own(&self) -> Option<Arc<Map>> {
+        // Whoever finds no segment at hand waits for the catalog, and finds it there.
+        let mut lanes = self.lanes();
+        let map = Arc::new(self.own().take()?);
+        let lane = lanes.entry(map.place.lane).or_default();
+        let sealed = Segment::Mapped(map.clone());
+        lane.segments.insert(map.place.number, sealed);
+        Some(map)
+    }
+
+    /// Changes the content of the current segment, if there is one.
+    pub(crate) fn with_own<T>(&self, change: impl FnOnce(&mut Map) -> T) -> Option<T> {
+        self.own().as_mut().map(change)
+    }
+
+    /// Adds a committed group at `start..end` to the current segment.
+    pub(crate) fn add_to_own(&self, start: u64, end: u64, series: u8, units: Vec<Added>) {
+        self.with_own(|map| {
+            map.group = start;
+            map.end = end;
+            map.series = series;
+            units.into_iter().for_each(|unit| map.add(unit));
+        });
+    }
+
+    /// Drops the cached content of a sealed segment.
+    pub(crate) fn forget(&self, place: SegmentId) {
+        let mut lanes = self.lanes();
+        let lane = lanes.get_mut(&place.lane);
+        let segment = lane.and_then(|lane| lane.segments.get_mut(&place.number));
+        if let Some(segment) = segment
+            && matches!(segment, Segment::Mapped(_))
+        {
+            *segment = Segment::Sealed;
+        }
+    }
+
+    /// Finds the parts of a session's log.
+    pub(crate) fn layout(&self, session: &SessionId) -> Result<SessionLayout, StoreError> {
+        let key = Key::of(session);
+        let mut layout = SessionLayout::default();
+        // First the segment at hand: sealed meanwhile, it is found twice and not missed.
+        if let Some(map) = &*self.own() {
+            collect(map, key, false, &mut layout);
+        }
+        let mut lanes = self.lanes();
+        self.refresh(&mut lanes)?;
+        for (lane, view) in lanes.iter_mut() {
+            let mut gone = Vec::new();
+            for (number, segment) in &mut view.segments {
+                let place = SegmentId {
+                    lane: *lane,
+                    number: *number,
+                };
+                let at = |refused| self.refused(place, refused);
+                match segment {
+                    Segment::Own => {}
+                    Segment::Open(map) => collect(map, key, true, &mut layout),
+                    Segment::Mapped(map) => collect(map, key, false, &mut layout),
+                    Segment::Sealed => match self.entry(place, key, segment).map_err(at)? {
+                        Found::Gone => gone.push(*number),
+                        Found::Entry(entry) => place_parts(place, entry, &mut layout),
+                        Found::Map(map) => collect(&map, key, false, &mut layout),
+                    },
+                }
+            }
+            for number in gone {
+                view.segments.remove(&number);
+            }
+        }
+        Ok(layout)
+    }
+
+    /// Returns the units of a part behind position `after` until they hold `limit` facts, and the
+    /// unit before them.
+    pub(crate) fn units(
+        &self,
+        key: Key,
+        part: &LogPart,
+        after: Seq,
+        limit: usize,
+    ) -> Result<(Option<UnitAt>, Vec<UnitAt>), StoreError> {
+        if let Some(map) = &*self.own()
+            && map.place == part.place
+        {
+            return Ok(of_map(map, key, part.number, after, limit));
+        }
+        let mut lanes = self.lanes();
+        let lane = lanes.get_mut(&part.place.lane);
+        let Some(segment) = lane.and_then(|lane| lane.segments.get_mut(&part.place.number)) else {
+            return Ok((None, Vec::new()));
+        };
+        match segment {
+            Segment::Own => return Ok((None, Vec::new())),
+            Segment::Open(map) => return Ok(of_map(map, key, part.number, after, limit)),
+            Segment::Mapped(map) => return Ok(of_map(map, key, part.number, after, limit)),
+            Segment::Sealed => {}
+        }
+        let path = self.paths.segment(part.place);
+        let len = match std::fs::metadata(&path) {
+            Ok(found) => found.len(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok((None, Vec::new()));
+            }
+            Err(error) => return Err(error::reading(error, &path)),
+        };
+        let units = Index::open(&self.paths, part.place, len)
+            .and_then(|index| index.units(key, part.number));
+        if let Ok(units) = units {
+            return Ok(slice(&units, after, limit));
+        }
+        let map = self
+            .rebuild(part.place, segment)
+            .map_err(|refused| self.refused(part.place, refused))?;
+        Ok(map.map_or_else(Default::default, |map| {
+            of_map(&map, key, part.number, after, limit)
+        }))
+    }
+
+    /// Lists all sessions and damage.
+    pub(crate) fn all(&self) -> Result<Listing, StoreError> {
+        let mut all = Listing::default();
+        if let Some(map) = &*self.own() {
+            list(map, &mut all);
+        }
+        let mut lanes = self.lanes();
+        self.refresh(&mut lanes)?;
+        for (lane, view) in lanes.iter_mut() {
+            for (number, segment) in &mut view.segments {
+                let place = SegmentId {
+                    lane: *lane,
+                    number: *number,
+                };
+                match segment {
+                    Segment::Own => {}
+                    Segment::Open(map) => list(map, &mut all),
+                    Segment::Mapped(map) => list(map, &mut all),
+                    Segment::Sealed => {
+                        let len = std::fs::metadata(self.paths.segment(place));
+                        let len = len.map_or(0, |found| found.len());
+                        let entries =
+                            Index::open(&self.paths, place, len).and_then(|index| index.all());
+                        if let Ok(entries) = entries {
+                            for (_, entry) in entries {
+                                list_entry(place, entry, &mut all.parts);
+                            }
+                            continue;
+                        }
+                        let map = self
+                            .rebuild(place, segment)
+                            .map_err(|refused| self.refused(place, refused))?;
+                        if let Some(map) = map {
+                            list(&map, &mut all);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Path of a segment.
+    pub(crate) fn path(&self, place: SegmentId) -> PathBuf {
+        self.paths.segment(place)
+    }
+
+    /// Rebuilds the index of a sealed segment that contradicts it. Returns false if the segment has
+    /// none.
+    pub(crate) fn rebuild_index(&self, place: SegmentId) -> Result<bool, StoreError> {
+        let mut lanes = self.lanes();
+        let lane = lanes.get_mut(&place.lane);
+        let segment = lane.and_then(|lane| lane.segments.get_mut(&place.number));
+        match segment {
+            Some(segment @ Segment::Sealed) => {
+                let rebuilt = self.rebuild(place, segment);
+                rebuilt.map_err(|refused| self.refused(place, refused))?;
+                Ok(true)
+            }
+            Some(Segment::Mapped(_) | Segment::Open(_) | Segment::Own) | None => Ok(false),
+        }
+    }
+
+    fn entry(&self, place: SegmentId, key: Key, segment: &mut Segment) -> Result<Found, Refused> {
+        let len = match std::fs::metadata(self.paths.segment(place)) {
+            Ok(found) => found.len(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Gone),
+            Err(error) => return Err(error.into()),
+        };
+        let found = Index::open(&self.paths, place, len).and_then(|index| index.find(key));
+        match found {
+            Ok(entry) => Ok(Found::Entry(entry)),
+            Err(index::Unusable) => Ok(match self.rebuild(place, segment)? {
+                Some(map) => Found::Map(map),
+                None => Found::Gone,
+            }),
+        }
+    }
+
+    /// Scans a sealed segment and writes its index if possible.
+    fn rebuild(
+        &self,
+        place: SegmentId,
+        segment: &mut Segment,
+    ) -> Result<Option<Arc<Map>>, Refused> {
+        let Some(file) = paths::open_to_read(&self.paths.segment(place))? else {
+            return Ok(None);
+        };
+        let mut map = Map::empty(place, 0);
+        scan(&file, &mut map, Ending::Sealed)?;
+        let map = Arc::new(map);
+        *segment = Segment::Mapped(map.clone());
+        // Without an index, as in a folder that cannot be written to, the map stays in memory.
+        if map.damages.is_empty() && index::write(&self.paths, &map).is_ok() {
+            *segment = Segment::Sealed;
+        }
+        Ok(Some(map))
+    }
+
+    /// Finds new segments, and new units of other processes.
+    fn refresh(&self, lanes: &mut BTreeMap<u16, Lane>) -> Result<(), StoreError> {
+        let folder = self.paths.lanes();
+        let at = |error| error::reading(error, &folder);
+        for lane in self.paths.list_lanes().map_err(at)? {
+            let view = lanes.entry(lane).or_default();
+            if view.ours {
+                continue;
+            }
+            let last = view.segments.keys().next_back().copied();
+            let next = SegmentId {
+                lane,
+                number: last.map_or(0, |last| last.saturating_add(1)),
+            };
+            if last.is_none() || self.paths.segment(next).exists() {
+                let numbers = self.paths.list_segments(lane).map_err(at)?;
+                // What was the last one may have been cut or gone on since.
+                view.segments.retain(|number, segment| {
+                    numbers.contains(number) && !matches!(segment, Segment::Open(_))
+                });
+                for number in numbers {
+                    view.segments.entry(number).or_insert(Segment::Sealed);
+                }
+            }
+            if lane != MERGED_LANE {
+                self.look(lane, view)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads new units of the last segment of another process's lane.
+    fn look(&self, lane: u16, view: &mut Lane) -> Result<(), StoreError> {
+        let Some((number, segment)) = view.segments.iter_mut().next_back() else {
+            return Ok(());
+        };
+        let place = SegmentId {
+            lane,
+            number: *number,
+        };
+        let path = self.paths.segment(place);
+        let at = |refused| self.refused(place, refused);
+        let file = paths::open_to_read(&path);
+        let Some(file) = file.map_err(|error| error::reading(error, &path))? else {
+            *segment = Segment::Open(Box::new(Map::empty(place, 0)));
+            return Ok(());
+        };
+        let mut map = match std::mem::replace(segment, Segment::Sealed) {
+            Segment::Open(map) if stands(&file, &map).map_err(|error| at(error.into()))? => *map,
+            Segment::Open(_) | Segment::Sealed | Segment::Mapped(_) | Segment::Own => {
+                Map::empty(place, 0)
+            }
+        };
+        if map.end == 0 || grew(&file, &map).map_err(|error| at(error.into()))? {
+            let before = map.clone();
+            scan(&file, &mut map, Ending::Open).map_err(at)?;
+            for _ in 1..LOOKS {
+                if map.damages.len() == before.damages.len() {
+                    break;
+                }
+                thread::sleep(PAUSE);
+                map = before.clone();
+                scan(&file, &mut map, Ending::Open).map_err(at)?;
+            }
+        }
+        *segment = Segment::Open(Box::new(map));
+        Ok(())
+    }
+
+    fn refused(&self, place: SegmentId, refused: Refused) -> StoreError {
+        let path = self.paths.segment(place);
+        match refused {
+            Refused::Io(error) => error::reading(error, &path),
+            Refused::Newer(format) => error::newer(&path, format),
+        }
+    }
+
+    fn lanes(&self) -> MutexGuard<'_, BTreeMap<u16, Lane>> {
+        self.lanes.lock()
+    }
+
+    fn own(&self) -> MutexGuard<'_, Option<Map>> {
+        self.own.lock()
+    }
+}
+
+/// Result of a lookup in a sealed segment.
+enum Found {
+    /// The segment was removed.
+    Gone,
+    Entry(Option<Entry>),
+    Map(Arc<Map>),
+}

@@ -1,0 +1,500 @@
+//! Maintenance: merges settled sessions, removes segments without other content, and erases unused
+//! sessions if configured. Each step leaves a complete store: a new segment is durable and renamed
+//! before old ones are removed, and copies of a unit are equal by position and link.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use windlass_core::{SessionId, Timestamp};
+use windlass_ports::{Link, StoreError};
+
+use crate::catalog::{Listing, LogPart, SegmentCatalog, SessionLayout};
+use crate::disk::{Disk, RealDisk, write_all_at};
+use crate::erasing::Search;
+use crate::format::{
+    self, Draft, FIRST, Group, Key, MOST_SERIES, Opening, SegmentId, segment_head,
+};
+use crate::locks::Locks;
+use crate::log::Log;
+use crate::map::{Added, Map, UnitAt};
+use crate::paths::{self, MERGED_LANE, StorePaths};
+use crate::store::FileStore;
+use crate::writer::SEGMENT;
+use crate::{erasing, error, index};
+
+/// Approximate bytes of facts in a unit of a merged session.
+const UNIT: usize = 256 * 1024;
+/// Most sessions to erase at once; they stay locked during the pass.
+const MOST_ERASED: usize = 256;
+/// Largest log to merge.
+const MOST_LOG: u64 = 512 * 1024 * 1024;
+
+/// Policy for settled sessions, in which no turn is open and no input waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MaintenancePolicy {
+    /// Time since its last change after which a settled session is merged; `None` for never.
+    pub merge_after: Option<Duration>,
+    /// Time since its last change after which a settled session is erased; `None` for never.
+    pub erase_after: Option<Duration>,
+}
+
+impl Default for MaintenancePolicy {
+    /// Merges after an hour and erases nothing.
+    fn default() -> Self {
+        Self {
+            merge_after: Some(Duration::from_secs(60 * 60)),
+            erase_after: None,
+        }
+    }
+}
+
+/// Report of maintenance work.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MaintenanceReport {
+    /// Number of merged sessions.
+    pub merged: u64,
+    /// Number of erased sessions.
+    pub erased: u64,
+    /// Number of removed segments.
+    pub removed: u64,
+}
+
+impl FileStore {
+    /// Runs all due maintenance of a store from outside. Skips lanes that a process writes to.
+    ///
+    /// # Errors
+    /// `Full`, `ReadOnly`, `Corrupt`, `Io`.
+    pub fn compact(
+        dir: &Path,
+        maintenance: MaintenancePolicy,
+    ) -> Result<MaintenanceReport, StoreError> {
+        let catalog = Arc::new(SegmentCatalog::new(Arc::new(StorePaths::new(
+            dir.to_owned(),
+        ))));
+        let mut all = MaintenanceReport::default();
+        loop {
+            let piece = Piece::new(&catalog, &RealDisk, maintenance, None, SEGMENT).run()?;
+            all.merged += piece.merged;
+            all.erased += piece.erased;
+            all.removed += piece.removed;
+            if piece == MaintenanceReport::default() {
+                return Ok(all);
+            }
+        }
+    }
+}
+
+/// A bounded piece of maintenance: at most one new segment.
+pub(crate) struct Piece<'a> {
+    catalog: &'a SegmentCatalog,
+    disk: &'a dyn Disk,
+    maintenance: MaintenancePolicy,
+    /// Lane that this store object holds.
+    own: Option<u16>,
+    most: u64,
+    now: Timestamp,
+}
+
+/// Settled sessions and the parts of their logs.
+type Settled = BTreeMap<SessionId, SessionLayout>;
+
+impl<'a> Piece<'a> {
+    pub(crate) fn new(
+        catalog: &'a SegmentCatalog,
+        disk: &'a dyn Disk,
+        maintenance: MaintenancePolicy,
+        own: Option<u16>,
+        most: u64,
+    ) -> Self {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now = now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
+        Self {
+            catalog,
+            disk,
+            maintenance,
+            own,
+            most,
+            now: Timestamp(now),
+        }
+    }
+
+    pub(crate) fn run(&self) -> Result<MaintenanceReport, StoreError> {
+        let paths = self.catalog.paths();
+        if !paths.lanes().is_dir() {
+            return Ok(MaintenanceReport::default());
+        }
+        let at = |error| error::from_io(error, "keeping up", paths.root());
+        let mut kept = MaintenanceReport {
+            erased: self.erase()?,
+            ..MaintenanceReport::default()
+        };
+        if self.maintenance.merge_after.is_none() {
+            return Ok(kept);
+        }
+        // Whoever erases a session holds this lock too, so nothing is written anew that is erased.
+        let Some(_lock) = paths.lock_lane(MERGED_LANE).map_err(at)? else {
+            return Ok(kept);
+        };
+        let merged_lane = paths.lane(MERGED_LANE);
+        paths::create(&merged_lane)
+            .and_then(|()| erasing::sweep(paths))
+            .map_err(at)?;
+        // Lanes are kept from others as long as their segments are judged.
+        let mut held = Vec::new();
+        for lane in paths.list_lanes().map_err(at)? {
+            if lane == MERGED_LANE || self.own == Some(lane) {
+                held.push((lane, None));
+            } else if let Some(lock) = paths.lock_lane(lane).map_err(at)? {
+                held.push((lane, Some(lock)));
+            }
+        }
+        let mut sealed = Vec::new();
+        for (lane, _) in &held {
+            let mut numbers = paths.list_segments(*lane).map_err(at)?;
+            if *lane != MERGED_LANE {
+                numbers.pop();
+            }
+            let lane = *lane;
+            sealed.extend(numbers.into_iter().map(|number| SegmentId { lane, number }));
+        }
+        kept.merged = self.merge(&sealed)?;
+        kept.removed = self.remove(&sealed)?;
+        Ok(kept)
+    }
+
+    /// Erases settled sessions that are due, in one pass over the segments.
+    fn erase(&self) -> Result<u64, StoreError> {
+        let paths = self.catalog.paths();
+        let mut locks = Locks::default();
+        let mut due = Vec::new();
+        let begun = self.begin_erasing(&mut locks, &mut due);
+        let done = begun.and_then(|search| match due.is_empty() {
+            true => Ok(()),
+            false => erasing::finish(paths, self.disk, &due, search).map(|_| ()),
+        });
+        for id in &due {
+            locks.give_back(Key::of(id));
+        }
+        done?;
+        if !due.is_empty() {
+            self.catalog.forget_all()?;
+        }
+        Ok(due.len() as u64)
+    }
+
+    /// Locks and marks sessions that are due, or whose erasing was interrupted.
+    fn begin_erasing(
+        &self,
+        locks: &mut Locks,
+        due: &mut Vec<SessionId>,
+    ) -> Result<Search, StoreError> {
+        let paths = self.catalog.paths();
+        let at = |error| error::from_io(error, "erasing a session in", paths.root());
+        let mut sessions = paths.list_erasings().map_err(at)?;
+        if self.maintenance.erase_after.is_some() {
+            sessions.extend(self.settled(self.maintenance.erase_after)?.into_keys());
+        }
+        sessions.sort_unstable();
+        sessions.dedup();
+        let mut search = Search::Indexed;
+        for id in sessions {
+            if due.len() == MOST_ERASED {
+                break;
+            }
+            let key = Key::of(&id);
+            if !locks.try_take(paths, key).map_err(at)? {
+                continue;
+            }
+            match self.begin_erasing_one(&id) {
+                Ok(Some(how)) => {
+                    search = search.max(how);
+                    due.push(id);
+                }
+                Ok(None) => locks.give_back(key),
+                Err(error) => {
+                    locks.give_back(key);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(search)
+    }
+
+    /// Marks a locked session as being erased, if it is still due.
+    fn begin_erasing_one(&self, id: &SessionId) -> Result<Option<Search>, StoreError> {
+        let paths = self.catalog.paths();
+        if !erasing::is_begun(paths, id) {
+            // It may have gone on before it was locked.
+            let layout = self.catalog.layout(id)?;
+            if !self.has_settled(id, &layout, self.maintenance.erase_after) {
+                return Ok(None);
+            }
+        }
+        erasing::begin(paths, id).map(Some)
+    }
+
+    /// Finds the sessions that have been settled for this long.
+    fn settled(&self, after: Option<Duration>) -> Result<Settled, StoreError> {
+        let Listing { parts, damages } = self.catalog.all()?;
+        let mut settled = Settled::new();
+        for (id, part) in parts {
+            settled.entry(id).or_default().parts.push(part);
+        }
+        for (id, layout) in &mut settled {
+            let key = Key::of(id);
+            let of = damages.iter().filter(|(_, damage)| damage.may_be_of(key));
+            layout.damages = of.cloned().collect();
+        }
+        settled.retain(|id, layout| self.has_settled(id, layout, after));
+        Ok(settled)
+    }
+
+    fn has_settled(&self, id: &SessionId, layout: &SessionLayout, after: Option<Duration>) -> bool {
+        let Some(after) = after else {
+            return false;
+        };
+        let log = Log {
+            catalog: self.catalog,
+            session: id,
+        };
+        // What is damaged is left for a person to look at.
+        let end = log.end(layout).ok().flatten();
+        let after = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+        end.and_then(|end| end.summary).is_some_and(|summary| {
+            !summary.is_open() && self.now.0.saturating_sub(summary.changed.0) >= after
+        })
+    }
+
+    /// Merges settled sessions of sealed segments, as many as fit one segment.
+    fn merge(&self, sealed: &[SegmentId]) -> Result<u64, StoreError> {
+        let mut chosen = Vec::new();
+        let mut bytes = 0;
+        for (id, layout) in self.settled(self.maintenance.merge_after)? {
+            let last = layout.parts.iter().map(|part| part.extent.last).max();
+            let merged = |part: &LogPart| {
+                part.place.lane == MERGED_LANE
+                    && part.extent.base.0 == 0
+                    && Some(part.extent.last) == last
+            };
+            let old =
+                |part: &LogPart| part.place.lane != MERGED_LANE && sealed.contains(&part.place);
+            let size: u64 = layout.parts.iter().map(|part| part.extent.bytes).sum();
+            let parts = &layout.parts;
+            if parts.iter().any(merged) || !parts.iter().any(old) || size > MOST_LOG {
+                continue;
+            }
+            if bytes > 0 && bytes + size > self.most {
+                break;
+            }
+            bytes += size;
+            chosen.push((id, layout));
+        }
+        if chosen.is_empty() {
+            return Ok(0);
+        }
+        let paths = self.catalog.paths();
+        let numbers = paths.list_segments(MERGED_LANE);
+        let numbers = numbers.map_err(|error| error::from_io(error, "listing", paths.root()))?;
+        let place = SegmentId {
+            lane: MERGED_LANE,
+            number: numbers.last().map_or(1, |last| last.saturating_add(1)),
+        };
+        let merged = self.write(place, &chosen)?;
+        Ok(merged)
+    }
+
+    /// Writes a segment of merged sessions and renames it once it is durable.
+    fn write(
+        &self,
+        place: SegmentId,
+        chosen: &[(SessionId, SessionLayout)],
+    ) -> Result<u64, StoreError> {
+        let paths = self.catalog.paths();
+        let path = paths.segment(place);
+        let part = path.with_extension("part");
+        let at = |error| error::from_io(error, "writing", &part);
+        let file = paths::open_to_write(&part, true).map_err(at)?;
+        let file = self.disk.take(file, &part);
+        file.set_len(0).map_err(at)?;
+        let mut map = Map::empty(place, FIRST);
+        let mut buffer = segment_head(place);
+        let mut written = 0;
+        for (id, layout) in chosen {
+            let mut units = Units {
+                place,
+                map: &mut map,
+                key: Key::of(id),
+                id,
+                texts: Vec::new(),
+                bytes: 0,
+                last: 0,
+                link: Link::genesis(id),
+            };
+            let log = Log {
+                catalog: self.catalog,
+                session: id,
+            };
+            let mut failed = None;
+            let end = log.texts(layout, &mut |text, link| {
+                units.texts.push(text.to_vec());
+                units.bytes += text.len();
+                units.link = link;
+                if units.bytes >= UNIT
+                    && let Err(error) = units.flush(&mut buffer, written)
+                {
+                    failed.get_or_insert(error);
+                }
+                if buffer.len() > 4 * UNIT {
+                    match write_all_at(&*file, &buffer, written) {
+                        Ok(()) => written += buffer.len() as u64,
+                        Err(error) => {
+                            failed.get_or_insert(at(error));
+                        }
+                    }
+                    buffer.clear();
+                }
+                failed.is_none()
+            });
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            end?;
+            units.flush(&mut buffer, written)?;
+            let summary = log.end(layout)?.and_then(|end| end.summary);
+            let track = map.tracks.get_mut(&Key::of(id));
+            if let Some(run) = track.and_then(|track| track.runs.last_mut()) {
+                run.extent.summary = summary;
+            }
+        }
+        write_all_at(&*file, &buffer, written).map_err(at)?;
+        file.sync().map_err(at)?;
+        let named = fs::rename(&part, &path).and_then(|()| paths.sync_lane(MERGED_LANE));
+        named.map_err(at)?;
+        if let Err(error) = index::write(paths, &map) {
+            tracing::debug!(%error, "a segment has no index for now");
+        }
+        Ok(chosen.len() as u64)
+    }
+
+    /// Removes sealed segments whose sessions are all merged elsewhere.
+    fn remove(&self, sealed: &[SegmentId]) -> Result<u64, StoreError> {
+        let paths = self.catalog.paths();
+        let Listing { parts, damages } = self.catalog.all()?;
+        let mut whole: BTreeMap<&SessionId, &LogPart> = BTreeMap::new();
+        let mut of: BTreeMap<SegmentId, Vec<(&SessionId, &LogPart)>> = BTreeMap::new();
+        for (id, part) in &parts {
+            of.entry(part.place).or_default().push((id, part));
+            let farther =
+                |old: &&LogPart| (part.extent.last, part.place) > (old.extent.last, old.place);
+            if part.place.lane == MERGED_LANE
+                && part.extent.base.0 == 0
+                && whole.get(id).is_none_or(farther)
+            {
+                whole.insert(id, part);
+            }
+        }
+        let mut removed = 0;
+        for place in sealed {
+            let stands = |(id, part): &(&SessionId, &LogPart)| {
+                let other = whole.get(id).filter(|other| other.place != *place);
+                other.is_some_and(|other| other.extent.last >= part.extent.last)
+            };
+            let held = of.get(place).map(Vec::as_slice).unwrap_or_default();
+            let damaged = damages.iter().any(|(damaged, _)| damaged == place);
+            if damaged || !held.iter().all(stands) {
+                continue;
+            }
+            let at = |error| error::from_io(error, "removing", &paths.segment(*place));
+            erasing::remove(&paths.segment(*place)).map_err(at)?;
+            erasing::remove(&paths.index(*place)).map_err(at)?;
+            self.catalog.remove(*place);
+            removed += 1;
+        }
+        Ok(removed)
+    }
+}
+
+/// Writes the units of a merged session.
+struct Units<'a> {
+    place: SegmentId,
+    map: &'a mut Map,
+    key: Key,
+    id: &'a SessionId,
+    texts: Vec<Vec<u8>>,
+    bytes: usize,
+    last: u64,
+    link: Link,
+}
+
+impl Units<'_> {
+    /// Encodes the next unit into the buffer, which begins at `written` in the segment.
+    fn flush(&mut self, buffer: &mut Vec<u8>, written: u64) -> Result<(), StoreError> {
+        if self.texts.is_empty() {
+            return Ok(());
+        }
+        let opening = (self.last == 0).then(|| Opening {
+            id: self.id.clone(),
+            link: Link::genesis(self.id),
+            summary: None,
+        });
+        let first = windlass_core::Seq(self.last + 1);
+        let offset = written + buffer.len() as u64;
+        let draft = Draft {
+            key: self.key,
+            first,
+            link: self.link,
+            opening,
+            group: Group {
+                first: true,
+                series: self.map.series,
+            },
+            texts: &self.texts,
+        };
+        let len = format::encode_unit(buffer, self.place, offset, &draft);
+        let (Some(len), Ok(offset)) = (len, u32::try_from(offset)) else {
+            let most = format::MOST_UNIT as u64;
+            return Err(error::too_large(self.id, "a unit", self.bytes, most));
+        };
+        let at = UnitAt {
+            offset,
+            len,
+            first,
+            count: u32::try_from(self.texts.len()).unwrap_or(u32::MAX),
+        };
+        self.last += self.texts.len() as u64;
+        self.map.end = at.end();
+        self.map.series = (self.map.series + 1) % MOST_SERIES;
+        self.map.add(Added {
+            key: self.key,
+            at,
+            opening: draft.opening.map(Box::new),
+            link: self.link,
+            summary: None,
+        });
+        self.texts.clear();
+        self.bytes = 0;
+        Ok(())
+    }
+}
+
+/// Waits for the lock of the merged segments.
+pub(crate) fn lock_merged(paths: &StorePaths) -> std::io::Result<File> {
+    let begun = std::time::Instant::now();
+    loop {
+        if let Some(lock) = paths.lock_lane(MERGED_LANE)? {
+            return Ok(lock);
+        }
+        if begun.elapsed() > Duration::from_secs(30) {
+            return Err(std::io::Error::other(
+                "another process keeps up the store for longer than 30 s",
+            ));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,311 @@
+//! Unattributed damage: damaged bytes that no longer name their session, and their removal.
+//!
+//! Any session may have had facts there, even one without other units. A new session of that name
+//! would have a second log with the same positions. So sessions whose log may continue in the bytes
+//! are refused until a person accepts the loss.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::fs::File;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::str::FromStr;
+use std::thread;
+
+use windlass_ports::{StoreError, StoreErrorKind};
+
+use crate::catalog::{LOOKS, PAUSE};
+use crate::disk::{LogFile, RealDisk, read_full_at, write_all_at};
+use crate::erasing;
+use crate::error;
+use crate::format::{FIRST, Key, SegmentId, segment_head};
+use crate::map::{Damage, Map};
+use crate::paths::{self, MERGED_LANE, StorePaths};
+use crate::salvage::{Salvaged, raw, segment_name};
+use crate::scan::{Ending, Refused, scan};
+use crate::store::FileStore;
+
+/// Most bytes of one erased unit.
+const MOST: u64 = 64 * 1024 * 1024;
+
+/// Location of damage, written as `LANE/SEGMENT@OFFSET`, for example `0000/00000001@572`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DamageLocation {
+    place: SegmentId,
+    pub(crate) offset: u64,
+}
+
+/// Damaged bytes of a segment that belong to no listed session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnattributedDamage {
+    /// Location of the first byte.
+    pub at: DamageLocation,
+    /// Number of damaged bytes.
+    pub bytes: u64,
+    /// True if the bytes belonged to one session of unknown name.
+    pub of_one_session: bool,
+    /// Description of the damage.
+    pub what: String,
+}
+
+impl UnattributedDamage {
+    pub(crate) fn of(place: SegmentId, damage: &Damage) -> Self {
+        let at = DamageLocation {
+            place,
+            offset: damage.offset,
+        };
+        Self {
+            at,
+            bytes: damage.end.saturating_sub(damage.offset),
+            of_one_session: damage.half.is_some(),
+            what: damage.what.clone(),
+        }
+    }
+}
+
+impl DamageLocation {
+    /// Path of the segment in the folder of the store.
+    #[must_use]
+    pub fn file(&self) -> String {
+        segment_name(self.place)
+    }
+}
+
+impl fmt::Display for DamageLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SegmentId { lane, number } = self.place;
+        write!(f, "{lane:04x}/{number:08x}@{}", self.offset)
+    }
+}
+
+/// Error of a text that is not `LANE/SEGMENT@OFFSET`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InvalidDamageLocation;
+
+impl fmt::Display for InvalidDamageLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a damaged stretch is named as in 0000/00000001@572")
+    }
+}
+
+impl std::error::Error for InvalidDamageLocation {}
+
+impl FromStr for DamageLocation {
+    type Err = InvalidDamageLocation;
+
+    fn from_str(text: &str) -> Result<Self, InvalidDamageLocation> {
+        let (place, offset) = text.split_once('@').ok_or(InvalidDamageLocation)?;
+        let (lane, number) = place.split_once('/').ok_or(InvalidDamageLocation)?;
+        let place = SegmentId {
+            lane: u16::from_str_radix(lane, 16).map_err(|_| InvalidDamageLocation)?,
+            number: u32::from_str_radix(number, 16).map_err(|_| InvalidDamageLocation)?,
+        };
+        let offset = offset.parse().map_err(|_| InvalidDamageLocation)?;
+        Ok(Self { place, offset })
+    }
+}
+
+impl FileStore {
+    /// Finds damage in all segments that belongs to no listed session. Takes no lock.
+    ///
+    /// # Errors
+    /// `Newer`, `Io`.
+    pub fn damage(dir: &Path) -> Result<Vec<UnattributedDamage>, StoreError> {
+        let paths = StorePaths::new(dir.to_owned());
+        let folder = paths.lanes();
+        let all = paths.list_all();
+        let all = all.map_err(|error| error::reading(error, &folder))?;
+        let (mut known, mut damages) = (HashSet::new(), Vec::new());
+        for (at, place) in all.iter().enumerate() {
+            let last = all.get(at + 1).is_none_or(|next| next.lane != place.lane);
+            let Some(map) = look(&paths, *place, last)? else {
+                continue;
+            };
+            known.extend(map.tracks.keys().map(|key| key.half()));
+            damages.extend(map.damages.into_iter().map(|damage| (*place, damage)));
+        }
+        let hidden = damages.iter().filter(|(_, damage)| match damage.half {
+            None => true,
+            Some(half) => damage.id.is_none() && !known.contains(&half),
+        });
+        Ok(hidden
+            .map(|(place, damage)| UnattributedDamage::of(*place, damage))
+            .collect())
+    }
+
+    /// Prepares to discard damaged bytes. Their facts are lost then, and the store accepts all
+    /// sessions again. No process may write to the lane.
+    ///
+    /// # Errors
+    /// `Invalid` when nothing is damaged there, `Locked` when a process writes to the lane, `Newer`,
+    /// `ReadOnly`, `Io`.
+    pub fn discard(dir: &Path, at: DamageLocation) -> Result<Discard, StoreError> {
+        let paths = StorePaths::new(dir.to_owned());
+        let path = paths.segment(at.place);
+        let none = || {
+            let context = format!(
+                "nothing is damaged at byte {} of {}",
+                at.offset,
+                path.display()
+            );
+            StoreError::new(StoreErrorKind::Invalid, context)
+        };
+        if !path.exists() {
+            return Err(none());
+        }
+        let lane = paths.lane(at.place.lane);
+        let lock = paths.lock_lane(at.place.lane);
+        let lock = lock.map_err(|error| error::from_io(error, "locking", &lane))?;
+        let lock = lock.ok_or_else(|| error::busy_lane(&lane))?;
+        let numbers = paths.list_segments(at.place.lane);
+        let numbers = numbers.map_err(|error| error::reading(error, &lane))?;
+        let last = numbers.last() == Some(&at.place.number);
+        let map = look(&paths, at.place, last)?.ok_or_else(none)?;
+        let mut damages = map.damages.iter();
+        let damage = damages.find(|damage| damage.offset == at.offset);
+        Ok(Discard {
+            at,
+            end: damage.ok_or_else(none)?.end,
+            paths,
+            _lock: lock,
+        })
+    }
+}
+
+/// Scans a segment, as the last of its lane or as a sealed one. Repeats the scan, since damage may
+/// be an unfinished write.
+fn look(paths: &StorePaths, place: SegmentId, last: bool) -> Result<Option<Map>, StoreError> {
+    let ending = match last && place.lane != MERGED_LANE {
+        true => Ending::Open,
+        false => Ending::Sealed,
+    };
+    let path = paths.segment(place);
+    for again in 0..LOOKS {
+        let opened = paths::open_to_read(&path);
+        let Some(file) = opened.map_err(|error| error::reading(error, &path))? else {
+            return Ok(None);
+        };
+        let mut map = Map::empty(place, 0);
+        scan(&file, &mut map, ending).map_err(|refused| match refused {
+            Refused::Io(error) => error::reading(error, &path),
+            Refused::Newer(format) => error::newer(&path, format),
+        })?;
+        if map.damages.is_empty() || again + 1 == LOOKS {
+            return Ok(Some(map));
+        }
+        thread::sleep(PAUSE);
+    }
+    Ok(None)
+}
+
+/// A pending removal of damage. It changes nothing until [`finish`](Self::finish).
+#[derive(Debug)]
+pub struct Discard {
+    paths: StorePaths,
+    at: DamageLocation,
+    end: u64,
+    /// Lock of the lane.
+    _lock: File,
+}
+
+impl Discard {
+    /// Passes the damaged bytes to `take`, so that they can be saved. It stops if `take` returns
+    /// `Break`.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn bytes(
+        &self,
+        take: &mut dyn FnMut(Salvaged<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let path = self.paths.segment(self.at.place);
+        let at = |error| error::reading(error, &path);
+        if let Some(file) = paths::open_to_read(&path).map_err(at)? {
+            let handed = raw(&file, &self.at.file(), self.at.offset, self.end, take);
+            let _wanted_all = handed.map_err(at)?;
+        }
+        Ok(())
+    }
+
+    /// Overwrites the damaged bytes, so that they refuse no session any more.
+    ///
+    /// # Errors
+    /// `Full`, `ReadOnly`, `Io`; give it up again.
+    pub fn finish(self) -> Result<(), StoreError> {
+        let path = self.paths.segment(self.at.place);
+        let at = |error| error::from_io(error, "giving up a stretch of", &path);
+        // An index from before the damage tells of units that are not there.
+        erasing::remove(&self.paths.index(self.at.place)).map_err(at)?;
+        let file = paths::open_to_write(&path, false).map_err(at)?;
+        self.give_up(&file).map_err(at)?;
+        file.sync().map_err(at)?;
+        erasing::note(&self.paths).map_err(at)
+    }
+
+    fn give_up(&self, file: &File) -> std::io::Result<()> {
+        let place = self.at.place;
+        if self.at.offset < FIRST {
+            return write_all_at(file, &segment_head(place), 0);
+        }
+        if self.is_last(file)? {
+            return file.set_len(self.at.offset);
+        }
+        let mut from = self.at.offset;
+        while from < self.end {
+            // In parts none of which is too short for a unit.
+            let size = match self.end - from {
+                left if left <= MOST => left,
+                left if left < 2 * MOST => left / 8 * 4,
+                _ => MOST,
+            };
+            let damage = Damage {
+                offset: from,
+                end: from + size,
+                half: None,
+                id: None,
+                what: String::new(),
+            };
+            let blanked = erasing::overwrite(
+                &self.paths,
+                &RealDisk,
+                place,
+                Key(0),
+                &damage,
+                windlass_core::Seq::ZERO,
+            )?;
+            if blanked == 0 {
+                let error = "it is too short to be marked: take the segment from a copy";
+                return Err(std::io::Error::other(error));
+            }
+            from += size;
+        }
+        Ok(())
+    }
+
+    /// Returns true if only zeros follow.
+    fn is_last(&self, file: &File) -> std::io::Result<bool> {
+        let behind = LogFile::len(file)?.saturating_sub(self.end);
+        let mut bytes = vec![0; usize::try_from(behind).unwrap_or(usize::MAX)];
+        let read = read_full_at(file, &mut bytes, self.end)?;
+        Ok(bytes.iter().take(read).all(|byte| *byte == 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stretch_has_a_name_that_reads_back() {
+        let at: DamageLocation = "0001/0000000a@572".parse().unwrap();
+        assert_eq!(at.to_string(), "0001/0000000a@572");
+        assert_eq!(at.file(), "lanes/0001/0000000a.seg");
+        for bad in ["", "1@", "1/2", "x/1@2", "1/2@-3", "10000/1@2"] {
+            assert_eq!(
+                bad.parse::<DamageLocation>(),
+                Err(InvalidDamageLocation),
+                "{bad}"
+            );
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! The writer of a lane: appends groups of units to the lane's last segment, with one write and one
+//! sync per group, and begins the next segment when one is full.
+
+mod group;
+mod segment;
+mod settling;
+
+use std::fs;
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use windlass_ports::StoreError;
+
+use crate::catalog::SegmentCatalog;
+use crate::disk::{Disk, write_all_at};
+use crate::error;
+use crate::format::{FIRST, Keys, MOST_SERIES, SegmentId, segment_head};
+use crate::index;
+use crate::map::{Map, Torn};
+use crate::paths::{self, Identity, MOST_LANES};
+
+pub(crate) use group::KeyedRequest;
+pub(crate) use settling::settle;
+
+use group::Last;
+use segment::{Lock, Segment};
+
+/// Size from which a segment is sealed.
+pub(crate) const SEGMENT: u64 = 32 * 1024 * 1024;
+/// Age up to which a check of the files is still valid for calls that write nothing.
+const LATELY: Duration = Duration::from_millis(5);
+/// Bytes of the group buffer to keep for the next group.
+const BUFFER: usize = 2 * 1024 * 1024;
+
+/// Bytes of zeros to write ahead of small groups. Their syncs then need no change of the file's metadata.
+const AHEAD: u64 = 128 * 1024;
+/// Size from which a group is written without room ahead: writing its bytes twice costs more.
+const LARGE: usize = 64 * 1024;
+
+/// Writes the last segment of a lane.
+pub(crate) struct Writer {
+    catalog: Arc<SegmentCatalog>,
+    disk: Arc<dyn Disk>,
+    lane: u16,
+    /// Excludes other processes from the lane.
+    lock: Lock,
+    segment: Option<Segment>,
+    /// Number of the next segment.
+    next: u32,
+    lasts: Keys<Last>,
+    buffer: Vec<u8>,
+    /// False once the disk was full; no room is prepared then.
+    ahead: bool,
+    indexing: Option<JoinHandle<()>>,
+    /// Number of the next group.
+    series: u8,
+    most: u64,
+    /// True once its files were found missing.
+    gone: bool,
+    /// Time of the last successful check of its files.
+    seen: Option<Instant>,
+}
+
+impl Writer {
+    /// Takes the first free lane and settles its last segment. Returns the units that were cut off.
+    pub(crate) fn take(
+        catalog: Arc<SegmentCatalog>,
+        disk: Arc<dyn Disk>,
+        most: u64,
+    ) -> Result<(Self, Option<Torn>), StoreError> {
+        for lane in 0..MOST_LANES {
+            if let Some(taken) = Self::take_lane(catalog.clone(), disk.clone(), lane, most)? {
+                return Ok(taken);
+            }
+        }
+        Err(error::crowded(catalog.paths().root()))
+    }
+
+    /// Takes a lane, if no process holds it.
+    pub(crate) fn take_lane(
+        catalog: Arc<SegmentCatalog>,
+        disk: Arc<dyn Disk>,
+        lane: u16,
+        most: u64,
+    ) -> Result<Option<(Self, Option<Torn>)>, StoreError> {
+        let folder = catalog.paths().lane(lane);
+        let at = |error| error::from_io(error, "claiming in", &folder);
+        let Some(lock) = catalog.paths().lock_lane(lane).map_err(at)? else {
+            return Ok(None);
+        };
+        paths::create(&folder).map_err(at)?;
+        let numbers = catalog.paths().list_segments(lane).map_err(at)?;
+        let last = numbers.last().copied();
+        if last.is_some() {
+            // Whoever began the last segment may have died before its name was durable.
+            catalog.paths().sync_lane(lane).map_err(at)?;
+        }
+        let lock = Lock {
+            identity: Identity::of(&lock).map_err(at)?,
+            path: catalog.paths().lane_lock(lane),
+            _file: lock,
+        };
+        let mut writer = Self {
+            catalog,
+            disk,
+            lane,
+            lock,
+            segment: None,
+            next: last.map_or(1, |last| last.saturating_add(1)),
+            lasts: Keys::default(),
+            buffer: Vec::new(),
+            ahead: true,
+            indexing: None,
+            series: 0,
+            most,
+            gone: false,
+            seen: None,
+        };
+        let (map, torn) = match last {
+            Some(number) => writer.recover(number)?,
+            None => (None, None),
+        };
+        writer.catalog.set_ours(lane, &numbers, map);
+        Ok(Some((writer, torn)))
+    }
+
+    /// Takes over the lane's last segment. Returns its content if the writer continues it.
+    fn recover(&mut self, number: u32) -> Result<(Option<Map>, Option<Torn>), StoreError> {
+        let place = SegmentId {
+            lane: self.lane,
+            number,
+        };
+        let path = self.catalog.paths().segment(place);
+        let at = |error| error::from_io(error, "claiming", &path);
+        let file = paths::open_to_write(&path, false).map_err(at)?;
+        let identity = Identity::of(&file).map_err(at)?;
+        let file = self.disk.take(file, &path);
+        let mut map = Map::empty(place, 0);
+        let settled = settle(&*file, &mut map, &path)?;
+        let Some(torn) = settled else {
+            // What is damaged stays as it is, and the log goes on in the next segment.
+            return Ok((None, None));
+        };
+        self.series = (map.series + 1) % MOST_SERIES;
+        self.segment = Some(Segment {
+            place,
+            end: map.end,
+            room_end: file.len().map_err(at)?.max(map.end),
+            path,
+            identity,
+            file,
+            unsettled: false,
+        });
+        Ok((Some(map), torn))
+    }
+
+    pub(crate) fn lane(&self) -> u16 {
+        self.lane
+    }
+
+    /// Returns true if the state of the last group on disk is unknown.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.segment
+            .as_ref()
+            .is_some_and(|segment| segment.unsettled)
+    }
+
+    /// Returns true once its files were found missing, so that nothing can be written.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    /// Checks that the lock and the segment are still at their paths.
+    ///
+    /// If someone moved or removed them, writes are lost, and another process may write the
+    /// segment.
+    pub(crate) fn check_there(&mut self) -> Result<(), StoreError> {
+        let segment = self.segment.as_ref();
+        let segment = segment.map(|segment| (segment.identity, &segment.path));
+        for (identity, path) in [Some((self.lock.identity, &self.lock.path)), segment]
+            .into_iter()
+            .flatten()
+        {
+            let stands = identity.stands_at(path);
+            if !stands.map_err(|error| error::from_io(error, "looking at", path))? {
+                self.gone = true;
+                return Err(error::removed(path));
+            }
+        }
+        self.seen = Some(Instant::now());
+        Ok(())
+    }
+
+    /// Checks the files unless a recent check succeeded, for calls that write nothing.
+    pub(crate) fn check_lately_there(&mut self) -> Result<(), StoreError> {
+        match self.seen {
+            Some(seen) if !self.gone && seen.elapsed() < LATELY => Ok(()),
+            Some(_) | None => self.check_there(),
+        }
+    }
+
+    /// Rolls back a failed append.
+    ///
+    /// After a failed sync the system may treat unwritten data as written ("fsyncgate"), so the
+    /// group is cut off.
+    pub(crate) fn settle(&mut self) -> Result<(), StoreError> {
+        if !self.is_unsettled() {
+            return Ok(());
+        }
+        self.check_there()?;
+        let Some(segment) = self.segment.as_mut() else {
+            return Ok(());
+        };
+        let cut = segment
+            .file
+            .set_len(segment.end)
+            .and_then(|()| segment.file.sync());
+        cut.map_err(|error| {
+            error::from_io(error, "taking back a failed append to", &segment.path)
+        })?;
+        segment.room_end = segment.end;
+        segment.unsettled = false;
+        Ok(())
+    }
+
+    /// Appends units as one group and makes them durable.
+    pub(crate) fn append(&mut self, units: &[KeyedRequest<'_>]) -> Result<(), StoreError> {
+        self.settle()?;
+        self.check_there()?;
+        let bytes: u64 = units
+            .iter()
+            .map(|unit| unit.request.batch.bytes as u64 + 128)
+            .sum();
+        let full = |segment: &Segment| segment.end > FIRST && segment.end + bytes > self.most;
+        if self.segment.as_ref().is_some_and(full) {
+            self.rotate()?;
+        }
+        if self.segment.is_none() {
+            self.begin()?;
+        }
+        let (place, start) = match &self.segment {
+            Some(segment) => (segment.place, segment.end),
+            None => return Ok(()),
+        };
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.clear();
+        let encoded = self.encode(place, start, units, &mut buffer);
+        let kept = encoded.and_then(|added| {
+            self.write(&buffer)?;
+            Ok(added)
+        });
+        buffer.shrink_to(BUFFER);
+        self.buffer = buffer;
+        if kept.is_err() {
+            // Nobody knows where these logs end: they are noted anew before anything follows.
+            for unit in units {
+                self.lasts.remove(&unit.key);
+            }
+        }
+        let added = kept?;
+        let series = self.series;
+        self.series = (series + 1) % MOST_SERIES;
+        let end = self.segment.as_ref().map_or(start, |segment| segment.end);
+        self.catalog.add_to_own(start, end, series, added);
+        Ok(())
+    }
+
+    /// Writes bytes at the segment's end and makes them durable.
+    fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        let Some(segment) = self.segment.as_mut() else {
+            return Ok(());
+        };
+        let end = segment.end + bytes.len() as u64;
+        if let Err(cause) = write_all_at(&*segment.file, bytes, segment.end) {
+            self.ahead = false;
+            segment.unsettled = true;
+            let error = error::from_io(cause, "appending to", &segment.path);
+            // Where this fails too, the next one to write or to claim tries it again.
+            let _ = self.settle();
+            return Err(error);
+        }
+        if self.ahead && end > segment.room_end && bytes.len() < LARGE {
+            self.ahead = segment.prepare(end, AHEAD, self.most);
+        }
+        segment.room_end = segment.room_end.max(end);
+        if let Err(cause) = segment.file.sync() {
+            segment.unsettled = true;
+            return Err(error::from_io(cause, "making durable", &segment.path));
+        }
+        let there = self.check_there();
+        if let Some(segment) = self.segment.as_mut() {
+            match there {
+                Ok(()) => segment.end = end,
+                Err(_) => segment.unsettled = true,
+            }
+        }
+        there
+    }
+
+    /// Seals the current segment.
+    fn rotate(&mut self) -> Result<(), StoreError> {
+        let Some(segment) = self.segment.as_mut() else {
+            return Ok(());
+        };
+        if segment.room_end > segment.end {
+            let cut = segment
+                .file
+                .set_len(segment.end)
+                .and_then(|()| segment.file.sync());
+            cut.map_err(|error| error::from_io(error, "sealing", &segment.path))?;
+        }
+        self.segment = None;
+        self.open_all();
+        if let Some(map) = self.catalog.seal_own() {
+            self.index(map);
+        }
+        Ok(())
+    }
+
+    /// Writes the index of a sealed segment on another thread.
+    fn index(&mut self, map: Arc<Map>) {
+        self.finish_indexing();
+        if !map.damages.is_empty() {
+            return;
+        }
+        let catalog = self.catalog.clone();
+        let index = move || match index::write(catalog.paths(), &map) {
+            Ok(()) => catalog.forget(map.place),
+            Err(error) => tracing::debug!(%error, "a segment has no index for now"),
+        };
+        let thread = std::thread::Builder::new().name("windlass-file-index".to_owned());
+        // Without a thread it is written when it is asked for.
+        self.indexing = thread.spawn(index).ok();
+    }
+
+    pub(crate) fn finish_indexing(&mut self) {
+        if let Some(indexing) = self.indexing.take()
+            && indexing.join().is_err()
+        {
+            tracing::error!("the thread that writes an index panicked");
+        }
+    }
+
+    /// Begins the next segment.
+    fn begin(&mut self) -> Result<(), StoreError> {
+        let place = SegmentId {
+            lane: self.lane,
+            number: self.next,
+        };
+        let path = self.catalog.paths().segment(place);
+        let begun = (|| {
+            let file = paths::open_to_write(&path, true)?;
+            let identity = Identity::of(&file)?;
+            let file = self.disk.take(file, &path);
+            // An attempt before may have left something, of which nothing was acknowledged.
+            file.set_len(0)?;
+            write_all_at(&*file, &segment_head(place), 0)?;
+            file.sync()?;
+            self.catalog.paths().sync_lane(self.lane)?;
+            Ok((identity, file))
+        })();
+        let (identity, file) =
+            begun.map_err(|error: io::Error| error::from_io(error, "beginning", &path))?;
+        self.next = self.next.saturating_add(1);
+        self.open_all();
+        self.catalog.set_own(Map::empty(place, FIRST));
+        self.segment = Some(Segment {
+            place,
+            path,
+            identity,
+            file,
+            end: FIRST,
+            room_end: FIRST,
+            unsettled: false,
+        });
+        Ok(())
+    }
+}
+
+impl Drop for Writer {
+    /// Cuts prepared room off the segment, and removes an empty one.
+    fn drop(&mut self) {
+        let _ = self.settle();
+        self.finish_indexing();
+        // What is gone from its place may be another's by now.
+        let there = self.check_there();
+        let Some(segment) = self.segment.as_ref().filter(|_| there.is_ok()) else {
+            return;
+        };
+        if segment.unsettled {
+            return;
+        }
+        let left = if segment.end <= FIRST {
+            fs::remove_file(&segment.path)
+        } else if segment.room_end > segment.end {
+            segment.file.set_len(segment.end)
+        } else {
+            Ok(())
+        };
+        if let Err(error) = left {
+            let path = segment.path.display();
+            tracing::debug!(%path, %error, "a segment was left with room behind its end");
+        }
+    }
+}

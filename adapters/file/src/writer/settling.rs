@@ -1,0 +1,60 @@
+//! Recovery of a lane's last segment after its writer died.
+
+use std::io;
+use std::path::Path;
+
+use windlass_ports::StoreError;
+
+use crate::disk::{LogFile, read_full_at, write_all_at};
+use crate::error;
+use crate::format::{FIRST, segment_head};
+use crate::map::{Map, Torn};
+use crate::scan::{Ending, Refused, scan};
+
+/// Makes the last segment of a lane durable and cuts off torn units. Returns `None` if the segment
+/// is damaged, and leaves it unchanged.
+///
+/// The last group may be only in the system's memory: its writer may have died before the sync, or
+/// the sync may have failed. Writing it again makes the next sync reliable.
+pub(crate) fn settle(
+    file: &dyn LogFile,
+    map: &mut Map,
+    path: &Path,
+) -> Result<Option<Option<Torn>>, StoreError> {
+    let at = |error| error::from_io(error, "claiming", path);
+    scan(file, map, Ending::Open).map_err(|refused| of_refused(refused, path))?;
+    if !map.damages.is_empty() {
+        return Ok(None);
+    }
+    if map.end < FIRST {
+        file.set_len(0).map_err(at)?;
+        write_all_at(file, &segment_head(map.place), 0).map_err(at)?;
+        file.sync().map_err(at)?;
+        map.end = FIRST;
+        map.group = FIRST;
+        return Ok(Some(None));
+    }
+    let torn = map.torn.take();
+    if let Some(torn) = &torn {
+        tracing::warn!(
+            path = %path.display(), bytes = torn.bytes, sessions = torn.parts.len(),
+            "torn appends that were never acknowledged were cut off"
+        );
+        file.set_len(map.end).map_err(at)?;
+    }
+    let size = usize::try_from(map.end - map.group).unwrap_or_default();
+    let mut group = vec![0; size];
+    if read_full_at(file, &mut group, map.group).map_err(at)? != size {
+        return Err(at(io::ErrorKind::UnexpectedEof.into()));
+    }
+    write_all_at(file, &group, map.group).map_err(at)?;
+    file.sync().map_err(at)?;
+    Ok(Some(torn))
+}
+
+fn of_refused(refused: Refused, path: &Path) -> StoreError {
+    match refused {
+        Refused::Io(error) => error::from_io(error, "checking", path),
+        Refused::Newer(format) => error::newer(path, format),
+    }
+}

@@ -1,0 +1,162 @@
+//! The watchdog of the commit thread: answers the callers of a backend that hangs.
+
+use windlass_ports::sync::{Mutex, MutexGuard};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::time::{Duration, Instant};
+
+use windlass_core::Retry;
+use windlass_ports::{StoreError, StoreErrorKind};
+
+use crate::commit::Shared;
+use crate::queue::{Queued, SessionRequest, Waiting, copy_of};
+
+/// Checks within the time that a call may take.
+const CHECKS: u32 = 8;
+
+/// The current call of the backend, its callers, and the queue behind it.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    current: Mutex<Current>,
+    /// `None` once the backend was given up.
+    queue: Mutex<Option<Receiver<Queued>>>,
+}
+
+#[derive(Debug, Default)]
+struct Current {
+    since: Option<Instant>,
+    waiting: Vec<Waiting>,
+    deferred: Option<Deferred>,
+    given_up: bool,
+}
+
+/// A request that was taken from the queue and runs after the current group.
+#[derive(Debug)]
+pub(crate) struct Deferred {
+    pub(crate) request: SessionRequest,
+    pub(crate) at: Instant,
+    pub(crate) permits: u32,
+}
+
+/// The watchdog has answered all callers, so the thread must end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct GivenUp;
+
+impl Watched {
+    pub(crate) fn new(queue: Receiver<Queued>) -> Self {
+        Self {
+            current: Mutex::default(),
+            queue: Mutex::new(Some(queue)),
+        }
+    }
+
+    fn current(&self) -> MutexGuard<'_, Current> {
+        self.current.lock()
+    }
+
+    /// Starts a call with its callers.
+    pub(crate) fn begin(&self, waiting: Vec<Waiting>) {
+        let mut current = self.current();
+        current.since = Some(Instant::now());
+        current.waiting = waiting;
+    }
+
+    /// Puts a request aside until the current group is committed.
+    pub(crate) fn defer(&self, deferred: Deferred) {
+        self.current().deferred = Some(deferred);
+    }
+
+    pub(crate) fn take_deferred(&self) -> Option<Deferred> {
+        self.current().deferred.take()
+    }
+
+    /// Ends a call and returns its callers.
+    pub(crate) fn end(&self) -> Result<Vec<Waiting>, GivenUp> {
+        let mut current = self.current();
+        if current.given_up {
+            return Err(GivenUp);
+        }
+        current.since = None;
+        Ok(std::mem::take(&mut current.waiting))
+    }
+
+    /// Waits for the next request, at most `within`; `None` waits without a limit.
+    pub(crate) fn next(&self, within: Option<Duration>) -> Result<Queued, RecvTimeoutError> {
+        let queue = self.queue.lock();
+        let Some(queue) = &*queue else {
+            return Err(RecvTimeoutError::Disconnected);
+        };
+        match within {
+            None => queue.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(Duration::ZERO) => queue.try_recv().map_err(|error| match error {
+                TryRecvError::Empty => RecvTimeoutError::Timeout,
+                TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
+            }),
+            Some(within) => queue.recv_timeout(within),
+        }
+    }
+
+    /// Returns the next request if one waits.
+    pub(crate) fn try_next(&self) -> Option<Queued> {
+        self.next(Some(Duration::ZERO)).ok()
+    }
+
+    /// Gives the backend up if its call is late. Returns the callers and the deferred request, which
+    /// only the watchdog answers from then on.
+    fn give_up(&self, patience: Duration) -> Option<(Vec<Waiting>, Option<Deferred>)> {
+        let mut current = self.current();
+        let since = current.since?;
+        if since.elapsed() <= patience {
+            return None;
+        }
+        current.given_up = true;
+        Some((
+            std::mem::take(&mut current.waiting),
+            current.deferred.take(),
+        ))
+    }
+
+    /// Closes the queue of a backend that was given up, whose thread holds no lock.
+    fn close(&self) -> Option<Receiver<Queued>> {
+        self.queue.lock().take()
+    }
+}
+
+/// Runs until the commit thread drops the other end of `ended`, or a call of the backend is late.
+pub(crate) fn watch(shared: &Shared, ended: &Receiver<()>) {
+    let patience = shared.bounds.patience;
+    let Shared {
+        watched, stopped, ..
+    } = shared;
+    while ended.recv_timeout(patience / CHECKS) == Err(RecvTimeoutError::Timeout) {
+        let Some((waiting, deferred)) = watched.give_up(patience) else {
+            continue;
+        };
+        let late = late(&shared.place, patience);
+        stopped.stop(&shared.place, &late);
+        shared.room.close();
+        waiting
+            .into_iter()
+            .for_each(|waiting| waiting.refuse(copy_of(&late)));
+        if let Some(deferred) = deferred {
+            deferred.request.refuse(copy_of(&late));
+        }
+        let queue = watched.close();
+        let queued = queue.iter().flat_map(Receiver::try_iter);
+        queued.for_each(|queued| queued.request.refuse(copy_of(&late)));
+        return;
+    }
+}
+
+fn late(place: &str, patience: Duration) -> StoreError {
+    let mut error = StoreError::new(
+        StoreErrorKind::Io,
+        format!(
+            "writing to {place}: its disk or database did not answer within {} s, so nobody knows \
+             what of this was kept; look to the disk and the kernel's log, end this process and \
+             open the store again",
+            patience.as_secs_f32()
+        ),
+    );
+    error.retry = Retry::Soon;
+    error
+}

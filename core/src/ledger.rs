@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::asked::Asked;
-use crate::fact::Fact;
+use crate::fact::{CompactionFact, FactGroup, SampleFact, TurnFact};
 use crate::id::{Seq, TurnId};
 use crate::record::Recorded;
 use crate::settings::Settings;
@@ -84,44 +84,39 @@ pub enum CacheBreak {
 impl CacheLedger {
     /// Takes the next fact of the log. Answers the entry of a request whose end it is.
     pub fn apply(&mut self, recorded: &Recorded) -> Option<CacheEntry> {
-        match &recorded.fact {
-            Fact::SessionOpened(fact) => {
-                self.settings.insert(recorded.seq, fact.settings.clone());
-            }
-            Fact::SettingsChanged(fact) => {
-                self.settings.insert(recorded.seq, fact.settings.clone());
-            }
-            Fact::TurnOpened(fact) => {
+        if let Some(settings) = recorded.fact.settings() {
+            self.settings.insert(recorded.seq, settings.clone());
+        }
+        match recorded.fact.group() {
+            FactGroup::Turn(TurnFact::TurnOpened(fact)) => {
                 self.current = self.settings.get(&fact.settings).cloned();
                 // No later turn is run with older settings.
                 self.settings = self.settings.split_off(&fact.settings);
             }
-            Fact::Compacted(_) => self.compacted = true,
-            Fact::SampleStarted(_) => self.started = Some((recorded.seq, recorded.ts)),
-            Fact::SampleEnded(fact) => return self.ended(recorded, fact.usage, &fact.asked),
-            Fact::SampleCut(fact) => return self.ended(recorded, fact.usage, &fact.asked),
-            Fact::SessionResumed(_)
-            | Fact::GoalSet(_)
-            | Fact::GoalEnded(_)
-            | Fact::InputQueued(_)
-            | Fact::InputAccepted(_)
-            | Fact::InputBlocked(_)
-            | Fact::ContextInjected(_)
-            | Fact::HooksAsked(_)
-            | Fact::HookDecided(_)
-            | Fact::CompactionStarted(_)
-            | Fact::CompactionFailed(_)
-            | Fact::ItemAdded(_)
-            | Fact::CallDecided(_)
-            | Fact::ApprovalAsked(_)
-            | Fact::ApprovalAnswered(_)
-            | Fact::CallStarted(_)
-            | Fact::ReconcileStarted(_)
-            | Fact::CallObserved(_)
-            | Fact::ProgramCalled(_)
-            | Fact::ProgramRun(_)
-            | Fact::InterruptRequested(_)
-            | Fact::TurnSettled(_) => {}
+            FactGroup::Compaction(CompactionFact::Compacted(_)) => self.compacted = true,
+            FactGroup::Sample(SampleFact::SampleStarted(_)) => {
+                self.started = Some((recorded.seq, recorded.ts));
+            }
+            FactGroup::Sample(SampleFact::SampleEnded(fact)) => {
+                return self.ended(recorded, fact.usage, &fact.asked);
+            }
+            FactGroup::Sample(SampleFact::SampleCut(fact)) => {
+                return self.ended(recorded, fact.usage, &fact.asked);
+            }
+            FactGroup::Sample(SampleFact::ItemAdded(_))
+            | FactGroup::Turn(TurnFact::InterruptRequested(_) | TurnFact::TurnSettled(_))
+            | FactGroup::Compaction(
+                CompactionFact::CompactionStarted(_) | CompactionFact::CompactionFailed(_),
+            )
+            | FactGroup::Session(_)
+            | FactGroup::Recovery(_)
+            | FactGroup::Goal(_)
+            | FactGroup::Input(_)
+            | FactGroup::Hook(_)
+            | FactGroup::Context(_)
+            | FactGroup::Permission(_)
+            | FactGroup::Run(_)
+            | FactGroup::Program(_) => {}
         }
         None
     }

@@ -4,7 +4,9 @@
 use alloc::sync::Arc;
 
 use crate::error::Misfit;
-use crate::fact::{CallObserved, Fact, SampleStarted};
+use crate::fact::{
+    CallObserved, CompactionFact, Fact, FactGroup, RunFact, SampleFact, SampleStarted, TurnFact,
+};
 use crate::history::History;
 use crate::record::Recorded;
 use crate::settings::Settings;
@@ -46,19 +48,21 @@ impl TurnSnapshots {
         // A history forgets calls when their answer enters the conversation.
         let edited = self.edited(&recorded.fact);
         self.history.apply(recorded)?;
-        match &recorded.fact {
-            Fact::SessionOpened(fact) => self.set(&fact.settings),
-            Fact::SettingsChanged(fact) => self.set(&fact.settings),
-            Fact::TurnOpened(_) => self.frozen = self.programs,
-            Fact::Compacted(_) => self.shown = 0,
-            Fact::SampleStarted(fact) => return Ok(self.start(recorded, fact)),
-            Fact::TurnSettled(_) => return Ok(self.close()),
-            Fact::ItemAdded(_)
-            | Fact::SampleEnded(_)
-            | Fact::SampleCut(_)
-            | Fact::ProgramCalled(_)
-            | Fact::ProgramRun(_)
-            | Fact::CallObserved(_) => {
+        if let Some(settings) = recorded.fact.settings() {
+            self.set(settings);
+        }
+        match recorded.fact.group() {
+            FactGroup::Turn(TurnFact::TurnOpened(_)) => self.frozen = self.programs,
+            FactGroup::Turn(TurnFact::TurnSettled(_)) => return Ok(self.close()),
+            FactGroup::Compaction(CompactionFact::Compacted(_)) => self.shown = 0,
+            FactGroup::Sample(SampleFact::SampleStarted(fact)) => {
+                return Ok(self.start(recorded, fact));
+            }
+            FactGroup::Sample(
+                SampleFact::ItemAdded(_) | SampleFact::SampleEnded(_) | SampleFact::SampleCut(_),
+            )
+            | FactGroup::Program(_)
+            | FactGroup::Run(RunFact::CallObserved(_)) => {
                 let Some(open) = &mut self.open else {
                     return Ok(None);
                 };
@@ -67,23 +71,18 @@ impl TurnSnapshots {
                     return Ok(self.close());
                 }
             }
-            Fact::SessionResumed(_)
-            | Fact::GoalSet(_)
-            | Fact::GoalEnded(_)
-            | Fact::InputQueued(_)
-            | Fact::HooksAsked(_)
-            | Fact::HookDecided(_)
-            | Fact::InputAccepted(_)
-            | Fact::InputBlocked(_)
-            | Fact::ContextInjected(_)
-            | Fact::CompactionStarted(_)
-            | Fact::CompactionFailed(_)
-            | Fact::CallDecided(_)
-            | Fact::ApprovalAsked(_)
-            | Fact::ApprovalAnswered(_)
-            | Fact::CallStarted(_)
-            | Fact::ReconcileStarted(_)
-            | Fact::InterruptRequested(_) => {}
+            FactGroup::Turn(TurnFact::InterruptRequested(_))
+            | FactGroup::Compaction(
+                CompactionFact::CompactionStarted(_) | CompactionFact::CompactionFailed(_),
+            )
+            | FactGroup::Run(RunFact::CallStarted(_))
+            | FactGroup::Session(_)
+            | FactGroup::Recovery(_)
+            | FactGroup::Goal(_)
+            | FactGroup::Input(_)
+            | FactGroup::Hook(_)
+            | FactGroup::Context(_)
+            | FactGroup::Permission(_) => {}
         }
         Ok(None)
     }

@@ -78,7 +78,7 @@ impl Watch<'_> {
                 Event::Ended(ended) => return Err(self.unfinished(&ended)),
                 Event::Live(_) | Event::Lagged { .. } => continue,
             };
-            if let Fact::GoalEnded(_) = &fact.fact {
+            if fact.fact.goal_end().is_some() {
                 self.goal = false;
             }
             if fold.is_none() && self.opens(&fact) {
@@ -129,7 +129,7 @@ impl Watch<'_> {
             if let Fact::TurnOpened(_) = &fact.fact {
                 return Ok(After::Turn);
             }
-            if let Fact::GoalEnded(_) = &fact.fact {
+            if fact.fact.goal_end().is_some() {
                 return Ok(After::End(Box::new(fact)));
             }
         }
@@ -255,5 +255,5 @@ fn finish(
 
 /// Whether all turns of a goal are used, and it is not met.
 fn is_exhausted(fact: &Fact) -> bool {
-    matches!(fact, Fact::GoalEnded(ended) if ended.end == GoalEnd::Exhausted)
+    fact.goal_end() == Some(&GoalEnd::Exhausted)
 }

@@ -253,42 +253,12 @@ impl Conversation {
         let mut events = self.subscribe(Some(Seq(input.0)));
         loop {
             let fact = next_fact(&mut events).await?;
-            let turn = match &fact.fact {
-                Fact::TurnOpened(opened) if opened.because == (Because::Opened { input }) => {
-                    return report(&mut events, TurnId(fact.seq.0)).await;
-                }
-                Fact::InputAccepted(accepted) if accepted.input == input => fact.turn,
-                Fact::InputBlocked(blocked) if blocked.input == input => fact.turn,
-                Fact::TurnOpened(_)
-                | Fact::InputAccepted(_)
-                | Fact::InputBlocked(_)
-                | Fact::SessionOpened(_)
-                | Fact::SessionResumed(_)
-                | Fact::SettingsChanged(_)
-                | Fact::GoalSet(_)
-                | Fact::GoalEnded(_)
-                | Fact::InputQueued(_)
-                | Fact::HooksAsked(_)
-                | Fact::HookDecided(_)
-                | Fact::ContextInjected(_)
-                | Fact::CompactionStarted(_)
-                | Fact::Compacted(_)
-                | Fact::CompactionFailed(_)
-                | Fact::SampleStarted(_)
-                | Fact::ItemAdded(_)
-                | Fact::SampleEnded(_)
-                | Fact::SampleCut(_)
-                | Fact::CallDecided(_)
-                | Fact::ApprovalAsked(_)
-                | Fact::ApprovalAnswered(_)
-                | Fact::CallStarted(_)
-                | Fact::ReconcileStarted(_)
-                | Fact::CallObserved(_)
-                | Fact::ProgramCalled(_)
-                | Fact::ProgramRun(_)
-                | Fact::InterruptRequested(_)
-                | Fact::TurnSettled(_) => None,
-            };
+            if let Fact::TurnOpened(opened) = &fact.fact
+                && opened.because == (Because::Opened { input })
+            {
+                return report(&mut events, TurnId(fact.seq.0)).await;
+            }
+            let turn = fact.turn.filter(|_| fact.fact.heard() == Some(input));
             if let Some(turn) = turn {
                 // From its beginning: what it said before it heard this is part of its report.
                 return self.await_turn(turn).await;

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Fact, Item, Outcome, Recorded, Seq, Spent, Stands, TurnId};
+use windlass_core::{
+    FactGroup, Item, Outcome, ProgramFact, Recorded, SampleFact, Seq, Spent, Stands, TurnFact,
+    TurnId,
+};
 
 /// How a turn ended. See [`TurnFold`].
 #[derive(Debug, Clone)]
@@ -55,30 +58,30 @@ impl TurnFold {
         if fact.turn != Some(self.turn) {
             return None;
         }
-        match &fact.fact {
-            Fact::SampleStarted(_) => {
+        match fact.fact.group() {
+            FactGroup::Sample(SampleFact::SampleStarted(_)) => {
                 self.said.clear();
                 self.returned = false;
             }
-            Fact::SampleCut(cut) => match cut.stands {
+            FactGroup::Sample(SampleFact::SampleCut(cut)) => match cut.stands {
                 Stands::Nothing => self.said.clear(),
                 Stands::Through { item } => self.said.retain(|(seq, _)| *seq <= item),
                 Stands::Said => self.said.push((fact.seq, cut.partial.as_str().into())),
             },
-            Fact::ItemAdded(added) => match &added.item {
+            FactGroup::Sample(SampleFact::ItemAdded(added)) => match &added.item {
                 Item::Text { text } | Item::Refusal { text } => {
                     self.said.push((fact.seq, text.clone()));
                 }
                 Item::Reasoning(_) | Item::Call(_) => {}
             },
-            Fact::ProgramRun(run) => {
+            FactGroup::Program(ProgramFact::ProgramRun(run)) => {
                 let returned = run.outcome.end.returned().filter(|_| run.fault.is_none());
                 if let Some(value) = returned {
                     self.said = vec![(fact.seq, value.clone())];
                     self.returned = true;
                 }
             }
-            Fact::TurnSettled(settled) => {
+            FactGroup::Turn(TurnFact::TurnSettled(settled)) => {
                 let said = std::mem::take(&mut self.said);
                 return Some(TurnReport {
                     turn: self.turn,
@@ -89,30 +92,18 @@ impl TurnFold {
                     settled: fact.clone(),
                 });
             }
-            Fact::SessionOpened(_)
-            | Fact::SessionResumed(_)
-            | Fact::SettingsChanged(_)
-            | Fact::GoalSet(_)
-            | Fact::GoalEnded(_)
-            | Fact::InputQueued(_)
-            | Fact::TurnOpened(_)
-            | Fact::HooksAsked(_)
-            | Fact::HookDecided(_)
-            | Fact::InputAccepted(_)
-            | Fact::InputBlocked(_)
-            | Fact::ContextInjected(_)
-            | Fact::CompactionStarted(_)
-            | Fact::Compacted(_)
-            | Fact::CompactionFailed(_)
-            | Fact::SampleEnded(_)
-            | Fact::CallDecided(_)
-            | Fact::ApprovalAsked(_)
-            | Fact::ApprovalAnswered(_)
-            | Fact::CallStarted(_)
-            | Fact::ReconcileStarted(_)
-            | Fact::CallObserved(_)
-            | Fact::ProgramCalled(_)
-            | Fact::InterruptRequested(_) => {}
+            FactGroup::Sample(SampleFact::SampleEnded(_))
+            | FactGroup::Program(ProgramFact::ProgramCalled(_))
+            | FactGroup::Turn(TurnFact::TurnOpened(_) | TurnFact::InterruptRequested(_))
+            | FactGroup::Session(_)
+            | FactGroup::Recovery(_)
+            | FactGroup::Goal(_)
+            | FactGroup::Input(_)
+            | FactGroup::Hook(_)
+            | FactGroup::Context(_)
+            | FactGroup::Compaction(_)
+            | FactGroup::Permission(_)
+            | FactGroup::Run(_) => {}
         }
         None
     }
@@ -121,7 +112,7 @@ impl TurnFold {
 #[cfg(test)]
 mod tests {
     use windlass_core::{
-        Because, Digest, FACT_VERSION, FailureKind, ItemAdded, Reserved, Retry, SampleCut,
+        Because, Digest, FACT_VERSION, Fact, FailureKind, ItemAdded, Reserved, Retry, SampleCut,
         SampleFailure, SampleStarted, SessionId, Timestamp, TurnSettled,
     };
 

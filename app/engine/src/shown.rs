@@ -8,7 +8,10 @@ mod telling;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use windlass_core::{CallId, Delta, Fact, Recorded, Seq, SessionId, Timestamp, TurnId};
+use windlass_core::{
+    CallId, Delta, FactGroup, Recorded, RunFact, SampleFact, Seq, SessionId, Timestamp, TurnFact,
+    TurnId,
+};
 
 use crate::event::{Live, LiveKind};
 use crate::live;
@@ -191,8 +194,8 @@ impl Shown {
             return false;
         }
         self.durable = recorded.seq;
-        match &recorded.fact {
-            Fact::ItemAdded(added) => {
+        match recorded.fact.group() {
+            FactGroup::Sample(SampleFact::ItemAdded(added)) => {
                 if let Some(saying) = &mut self.sample
                     && saying.speaker.started == added.started
                 {
@@ -202,41 +205,29 @@ impl Shown {
                     }
                 }
             }
-            Fact::SampleEnded(ended) => self.end(ended.started),
-            Fact::SampleCut(cut) => self.end(cut.started),
-            Fact::CallStarted(started) => {
+            FactGroup::Sample(SampleFact::SampleEnded(ended)) => self.end(ended.started),
+            FactGroup::Sample(SampleFact::SampleCut(cut)) => self.end(cut.started),
+            FactGroup::Run(RunFact::CallStarted(started)) => {
                 self.reports.remove(&started.call);
             }
-            Fact::CallObserved(observed) => {
+            FactGroup::Run(RunFact::CallObserved(observed)) => {
                 self.reports.remove(&observed.call);
             }
-            Fact::TurnSettled(_) => {
+            FactGroup::Turn(TurnFact::TurnSettled(_)) => {
                 self.end(recorded.seq);
                 self.reports.clear();
             }
-            Fact::SampleStarted(_) => {}
-            Fact::SessionOpened(_)
-            | Fact::SessionResumed(_)
-            | Fact::SettingsChanged(_)
-            | Fact::GoalSet(_)
-            | Fact::GoalEnded(_)
-            | Fact::InputQueued(_)
-            | Fact::TurnOpened(_)
-            | Fact::HooksAsked(_)
-            | Fact::HookDecided(_)
-            | Fact::InputAccepted(_)
-            | Fact::InputBlocked(_)
-            | Fact::ContextInjected(_)
-            | Fact::CompactionStarted(_)
-            | Fact::Compacted(_)
-            | Fact::CompactionFailed(_)
-            | Fact::CallDecided(_)
-            | Fact::ApprovalAsked(_)
-            | Fact::ApprovalAnswered(_)
-            | Fact::ReconcileStarted(_)
-            | Fact::ProgramCalled(_)
-            | Fact::ProgramRun(_)
-            | Fact::InterruptRequested(_) => return true,
+            FactGroup::Sample(SampleFact::SampleStarted(_)) => {}
+            FactGroup::Turn(TurnFact::TurnOpened(_) | TurnFact::InterruptRequested(_))
+            | FactGroup::Session(_)
+            | FactGroup::Recovery(_)
+            | FactGroup::Goal(_)
+            | FactGroup::Input(_)
+            | FactGroup::Hook(_)
+            | FactGroup::Context(_)
+            | FactGroup::Compaction(_)
+            | FactGroup::Permission(_)
+            | FactGroup::Program(_) => return true,
         }
         self.told = None;
         true

@@ -13,10 +13,11 @@ use crate::digest::Digest;
 use crate::error::Misfit;
 use crate::fact::{
     ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, ReconcileStarted,
+    RecoveryFact,
 };
 use crate::gate::{Step, Word};
 use crate::goal::Standing;
-use crate::hook::{Edit, HookAt};
+use crate::hook::{Edit, HookAt, SessionStart};
 use crate::id::{CallId, Seq};
 use crate::item::StopReason;
 use crate::outcome::{LimitKind, Outcome};
@@ -28,6 +29,21 @@ use crate::session::{
     Stage, Turn,
 };
 use crate::settings::{EffectClass, Settings};
+
+/// A new process goes on: with the session, or with a call that it asks a tool about.
+pub(super) fn on_recovery(
+    session: &mut Session,
+    recorded: &Recorded,
+    fact: RecoveryFact<'_>,
+) -> Result<(), Misfit> {
+    match fact {
+        RecoveryFact::SessionResumed(_) => {
+            session.start = Some(SessionStart::Resume);
+            Ok(())
+        }
+        RecoveryFact::ReconcileStarted(fact) => on_reconcile_started(session, recorded, fact),
+    }
+}
 
 pub(super) fn on_decided(
     session: &mut Session,
@@ -265,7 +281,7 @@ fn lend(
     Ok(())
 }
 
-pub(super) fn on_reconcile_started(
+fn on_reconcile_started(
     session: &mut Session,
     recorded: &Recorded,
     fact: &ReconcileStarted,

@@ -2,13 +2,25 @@
 
 use super::{misfit, turn_of};
 use crate::error::Misfit;
-use crate::fact::{Compacted, CompactionFailed, CompactionStarted, Reserved};
+use crate::fact::{Compacted, CompactionFact, CompactionFailed, CompactionStarted, Reserved};
 use crate::id::Seq;
 use crate::outcome::{LimitKind, Outcome};
 use crate::record::Recorded;
 use crate::session::{Compacting, Ready, Session, Stage, Then, Turn};
 
-pub(super) fn on_started(
+pub(super) fn on_compaction(
+    session: &mut Session,
+    recorded: &Recorded,
+    fact: CompactionFact<'_>,
+) -> Result<(), Misfit> {
+    match fact {
+        CompactionFact::CompactionStarted(fact) => on_started(session, recorded, fact),
+        CompactionFact::Compacted(fact) => on_compacted(session, recorded, fact),
+        CompactionFact::CompactionFailed(fact) => on_failed(session, recorded, fact),
+    }
+}
+
+fn on_started(
     session: &mut Session,
     recorded: &Recorded,
     fact: &CompactionStarted,
@@ -53,7 +65,7 @@ pub(super) fn on_started(
     Ok(())
 }
 
-pub(super) fn on_compacted(
+fn on_compacted(
     session: &mut Session,
     recorded: &Recorded,
     fact: &Compacted,
@@ -75,7 +87,7 @@ pub(super) fn on_compacted(
     Ok(())
 }
 
-pub(super) fn on_failed(
+fn on_failed(
     session: &mut Session,
     recorded: &Recorded,
     fact: &CompactionFailed,

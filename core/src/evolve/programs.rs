@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::{calls, misfit, sample, turn_of};
 use crate::error::Misfit;
-use crate::fact::{ProgramCalled, ProgramRun};
+use crate::fact::{ProgramCalled, ProgramFact, ProgramRun};
 use crate::failure::FailureKind;
 use crate::id::CallId;
 use crate::outcome::Outcome;
@@ -12,8 +12,19 @@ use crate::program::{ProgramEnd, SampleKind};
 use crate::record::Recorded;
 use crate::session::{AfterCalls, CallState, Executing, Progress, Session, Stage, Turn};
 
+pub(super) fn on_program(
+    session: &mut Session,
+    recorded: &Recorded,
+    fact: ProgramFact<'_>,
+) -> Result<(), Misfit> {
+    match fact {
+        ProgramFact::ProgramCalled(fact) => on_called(session, recorded, fact),
+        ProgramFact::ProgramRun(fact) => on_run(session, recorded, fact),
+    }
+}
+
 /// A program makes a call: it is out like one of the answer, and the program waits for it.
-pub(super) fn on_called(
+fn on_called(
     session: &mut Session,
     recorded: &Recorded,
     fact: &ProgramCalled,
@@ -38,11 +49,7 @@ pub(super) fn on_called(
 }
 
 /// A program has ended: what comes after its answer is known then.
-pub(super) fn on_run(
-    session: &mut Session,
-    recorded: &Recorded,
-    fact: &ProgramRun,
-) -> Result<(), Misfit> {
+fn on_run(session: &mut Session, recorded: &Recorded, fact: &ProgramRun) -> Result<(), Misfit> {
     let turn = turn_of(session, recorded)?;
     let runs = turn.program_goes_on(fact.program);
     let contract = turn.settings.options.answer.is_some();

@@ -12,7 +12,7 @@ use crate::compaction::{Part, Shown};
 use crate::context;
 use crate::digest::Digest;
 use crate::error::Misfit;
-use crate::fact::{ItemAdded, SampleCut, SampleEnded, SampleStarted, Stands};
+use crate::fact::{ItemAdded, SampleCut, SampleEnded, SampleFact, SampleStarted, Stands};
 use crate::failure::FailureKind;
 use crate::gate::Gates;
 use crate::goal::GOAL_TOOL;
@@ -30,7 +30,20 @@ use crate::session::{
 };
 use crate::settings::EffectClass;
 
-pub(super) fn on_started(
+pub(super) fn on_sample(
+    session: &mut Session,
+    recorded: &Recorded,
+    fact: SampleFact<'_>,
+) -> Result<(), Misfit> {
+    match fact {
+        SampleFact::SampleStarted(fact) => on_started(session, recorded, fact),
+        SampleFact::ItemAdded(fact) => on_item_added(session, recorded, fact),
+        SampleFact::SampleEnded(fact) => on_ended(session, recorded, fact),
+        SampleFact::SampleCut(fact) => on_cut(session, recorded, fact),
+    }
+}
+
+fn on_started(
     session: &mut Session,
     recorded: &Recorded,
     fact: &SampleStarted,
@@ -96,7 +109,7 @@ pub(super) fn on_started(
     Ok(())
 }
 
-pub(super) fn on_item_added(
+fn on_item_added(
     session: &mut Session,
     recorded: &Recorded,
     fact: &ItemAdded,
@@ -277,11 +290,7 @@ fn fitness(turn: &Turn, call: &CallItem) -> Fitness {
     }
 }
 
-pub(super) fn on_ended(
-    session: &mut Session,
-    recorded: &Recorded,
-    fact: &SampleEnded,
-) -> Result<(), Misfit> {
+fn on_ended(session: &mut Session, recorded: &Recorded, fact: &SampleEnded) -> Result<(), Misfit> {
     let turn = turn_of(session, recorded)?;
     let sampling = sampling(turn, recorded, fact.started)?;
     let (asked, said) = (sampling.asked, sampling.said());
@@ -329,11 +338,7 @@ pub(super) fn on_ended(
     Ok(())
 }
 
-pub(super) fn on_cut(
-    session: &mut Session,
-    recorded: &Recorded,
-    fact: &SampleCut,
-) -> Result<(), Misfit> {
+fn on_cut(session: &mut Session, recorded: &Recorded, fact: &SampleCut) -> Result<(), Misfit> {
     let turn = turn_of(session, recorded)?;
     let overflow = turn.overflows(&fact.failure);
     let sampling = sampling(turn, recorded, fact.started)?.clone();

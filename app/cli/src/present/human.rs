@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use windlass_engine::core::{
-    CallId, CallItem, CallStarted, Delta, Edit, Fact, Item, Observation, ObservationStatus,
-    Outcome, Recorded, SampleCut, Seq, SessionId, Stands, Timestamp,
+    CallId, CallItem, CallStarted, CompactionFact, Delta, Edit, EffectStart, FactGroup, GoalFact,
+    HookFact, Item, Observation, ObservationStatus, Outcome, PermissionFact, ProgramFact, Recorded,
+    RunFact, SampleCut, SampleFact, Seq, SessionId, Stands, Timestamp, TurnFact,
 };
 use windlass_engine::{Event, LiveKind, TurnReport, unfenced};
 
@@ -51,26 +52,28 @@ impl Human {
     }
 
     fn fact(&mut self, recorded: &Recorded) {
-        match &recorded.fact {
-            Fact::ItemAdded(added) => {
+        match recorded.fact.group() {
+            FactGroup::Sample(SampleFact::ItemAdded(added)) => {
                 if let Item::Call(call) = &added.item {
                     self.called(recorded.seq, call);
                 }
             }
-            Fact::ProgramCalled(called) => self.called(recorded.seq, &called.item),
-            Fact::ProgramRun(run) => {
+            FactGroup::Program(ProgramFact::ProgramCalled(called)) => {
+                self.called(recorded.seq, &called.item)
+            }
+            FactGroup::Program(ProgramFact::ProgramRun(run)) => {
                 self.end_line();
                 tell(&format!("  {}", first_words(&program(run), 600)));
             }
-            Fact::SampleStarted(started) if started.attempt > 1 => {
+            FactGroup::Sample(SampleFact::SampleStarted(started)) if started.attempt > 1 => {
                 tell(&format!("  asking again (attempt {})", started.attempt));
             }
-            Fact::HooksAsked(asked) => {
+            FactGroup::Hook(HookFact::HooksAsked(asked)) => {
                 if let Some(call) = asked.at.call() {
                     self.asked.insert(recorded.seq, call);
                 }
             }
-            Fact::HookDecided(decided) => {
+            FactGroup::Hook(HookFact::HookDecided(decided)) => {
                 let call = self.asked.get(&decided.asked).copied();
                 if let (Some(call), Some(edit)) = (call, &decided.edit) {
                     self.edited(call, edit);
@@ -80,57 +83,58 @@ impl Human {
                     tell(&format!("  {}", first_words(&words, 600)));
                 }
             }
-            Fact::CompactionStarted(started) => {
+            FactGroup::Compaction(CompactionFact::CompactionStarted(started)) => {
                 self.end_line();
                 let why = trigger_words(started.trigger);
                 tell(&format!("  compacting the conversation: {why}"));
             }
-            Fact::CompactionFailed(failed) => {
+            FactGroup::Compaction(CompactionFact::CompactionFailed(failed)) => {
                 let why = first_words(&failed.reason, 600);
                 tell(&format!("! the compaction failed: {why}"));
             }
-            Fact::SampleEnded(ended) => {
+            FactGroup::Sample(SampleFact::SampleEnded(ended)) => {
                 if let Some(fault) = &ended.fault {
                     self.end_line();
                     let why = first_words(fault, 600);
                     tell(&format!("! the answer cannot be used: {why}"));
                 }
             }
-            Fact::ApprovalAnswered(answered) => {
+            FactGroup::Permission(PermissionFact::ApprovalAnswered(answered)) => {
                 if let Some(edit) = &answered.edit {
                     self.edited(answered.call, edit);
                 }
             }
-            Fact::CallStarted(started) => self.started(started),
-            Fact::ReconcileStarted(started) => {
-                let call = self.call(started.call);
-                tell(&format!("  asking the tool what became of {call}"));
+            FactGroup::Run(RunFact::CallStarted(started)) => self.started(started),
+            FactGroup::Recovery(_) => {
+                if let Some(EffectStart::Reconcile(started)) = recorded.fact.start() {
+                    let call = self.call(started.call);
+                    tell(&format!("  asking the tool what became of {call}"));
+                }
             }
-            Fact::CallObserved(observed) => self.observed(observed.call, &observed.observation),
-            Fact::SampleCut(cut) => self.broken_off(cut, recorded.ts),
-            Fact::GoalEnded(ended) => {
-                self.end_line();
-                tell(&format!("  {}", goal_words(&ended.end)));
+            FactGroup::Run(RunFact::CallObserved(observed)) => {
+                self.observed(observed.call, &observed.observation)
+            }
+            FactGroup::Sample(SampleFact::SampleCut(cut)) => self.broken_off(cut, recorded.ts),
+            FactGroup::Goal(fact) => {
+                if let Some(end) = fact.end() {
+                    self.end_line();
+                    tell(&format!("  {}", goal_words(end)));
+                }
             }
             // Nothing of it is named any more.
-            Fact::TurnSettled(_) => {
+            FactGroup::Turn(TurnFact::TurnSettled(_)) => {
                 self.calls.clear();
                 self.asked.clear();
             }
-            Fact::SessionOpened(_)
-            | Fact::SessionResumed(_)
-            | Fact::SettingsChanged(_)
-            | Fact::GoalSet(_)
-            | Fact::InputQueued(_)
-            | Fact::TurnOpened(_)
-            | Fact::InputAccepted(_)
-            | Fact::InputBlocked(_)
-            | Fact::ContextInjected(_)
-            | Fact::Compacted(_)
-            | Fact::SampleStarted(_)
-            | Fact::CallDecided(_)
-            | Fact::ApprovalAsked(_)
-            | Fact::InterruptRequested(_) => {}
+            FactGroup::Turn(TurnFact::TurnOpened(_) | TurnFact::InterruptRequested(_))
+            | FactGroup::Compaction(CompactionFact::Compacted(_))
+            | FactGroup::Sample(SampleFact::SampleStarted(_))
+            | FactGroup::Permission(
+                PermissionFact::CallDecided(_) | PermissionFact::ApprovalAsked(_),
+            )
+            | FactGroup::Session(_)
+            | FactGroup::Input(_)
+            | FactGroup::Context(_) => {}
         }
     }
 

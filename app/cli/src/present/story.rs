@@ -2,8 +2,10 @@
 
 use windlass_engine::agent_session;
 use windlass_engine::core::{
-    ApprovalAnswered, CallId, ContextSource, Fact, HookDecided, HookVerdict, Item, Observation,
-    ProgramEnd, ProgramRun, Recorded, SampleCut, Stands, TurnSettled, Verdict,
+    ApprovalAnswered, CallId, CompactionFact, ContextFact, ContextSource, EffectStart, FactGroup,
+    HookDecided, HookFact, HookVerdict, InputFact, Item, Observation, PermissionFact, ProgramEnd,
+    ProgramFact, ProgramRun, Recorded, RunFact, SampleCut, SampleFact, SessionFact, Stands,
+    TurnFact, TurnSettled, Verdict,
 };
 
 use super::words::{
@@ -12,15 +14,15 @@ use super::words::{
 
 /// One line of a session's story, for facts that are part of it.
 pub(crate) fn story(recorded: &Recorded) -> Option<String> {
-    let words = match &recorded.fact {
-        Fact::SessionOpened(opened) => {
+    let words = match recorded.fact.group() {
+        FactGroup::Session(SessionFact::SessionOpened(opened)) => {
             let settings = &opened.settings;
             format!(
                 "session {} on {} {}",
                 recorded.session, settings.provider, settings.model
             )
         }
-        Fact::SettingsChanged(changed) => {
+        FactGroup::Session(SessionFact::SettingsChanged(changed)) => {
             let settings = &changed.settings;
             format!(
                 "settings: {} {}, {} mode, permissions {}",
@@ -30,12 +32,14 @@ pub(crate) fn story(recorded: &Recorded) -> Option<String> {
                 permissions_name(settings.permissions)
             )
         }
-        Fact::GoalSet(set) => match &set.goal {
-            Some(goal) => format!("goal, for {} turns at most: {}", goal.turns, goal.text),
-            None => "the goal was taken away".to_owned(),
+        FactGroup::Goal(fact) => match (fact.end(), fact.goal()) {
+            (Some(end), _) => goal_words(end),
+            (None, Some(goal)) => {
+                format!("goal, for {} turns at most: {}", goal.turns, goal.text)
+            }
+            (None, None) => "the goal was taken away".to_owned(),
         },
-        Fact::GoalEnded(ended) => goal_words(&ended.end),
-        Fact::InputQueued(queued) => {
+        FactGroup::Input(InputFact::InputQueued(queued)) => {
             let from = queued.context.iter().map(|part| part.from.clone());
             let images = queued.images.iter().map(|image| {
                 let sha256: String = image.sha256.chars().take(12).collect();
@@ -51,24 +55,26 @@ pub(crate) fn story(recorded: &Recorded) -> Option<String> {
                 with => format!("user, with {}: {}", with.join(", "), queued.text),
             }
         }
-        Fact::HookDecided(decided) => hook(decided)?,
-        Fact::InputBlocked(blocked) => {
+        FactGroup::Hook(HookFact::HookDecided(decided)) => hook(decided)?,
+        FactGroup::Input(InputFact::InputBlocked(blocked)) => {
             format!(
                 "the prompt {} was blocked: {}",
                 blocked.input, blocked.reason
             )
         }
-        Fact::ContextInjected(injected) => context(&injected.from)?,
-        Fact::CompactionStarted(started) => format!(
+        FactGroup::Context(ContextFact::ContextInjected(injected)) => context(&injected.from)?,
+        FactGroup::Compaction(CompactionFact::CompactionStarted(started)) => format!(
             "the conversation is compacted: {}",
             trigger_words(started.trigger)
         ),
-        Fact::Compacted(compacted) => format!(
+        FactGroup::Compaction(CompactionFact::Compacted(compacted)) => format!(
             "compacted to {} parts of {} bytes",
             compacted.shown.items, compacted.shown.bytes
         ),
-        Fact::CompactionFailed(failed) => format!("the compaction failed: {}", failed.reason),
-        Fact::ItemAdded(added) => match &added.item {
+        FactGroup::Compaction(CompactionFact::CompactionFailed(failed)) => {
+            format!("the compaction failed: {}", failed.reason)
+        }
+        FactGroup::Sample(SampleFact::ItemAdded(added)) => match &added.item {
             Item::Text { text } => format!("model: {text}"),
             Item::Refusal { text } => format!("model refuses: {text}"),
             Item::Reasoning(item) if item.text.is_empty() => return None,
@@ -77,44 +83,51 @@ pub(crate) fn story(recorded: &Recorded) -> Option<String> {
                 format!("call {}: {} {}", recorded.seq, call.name, call.arguments)
             }
         },
-        Fact::ProgramCalled(called) => format!(
+        FactGroup::Program(ProgramFact::ProgramCalled(called)) => format!(
             "call {} of program {}: {} {}",
             recorded.seq, called.program, called.item.name, called.item.arguments
         ),
-        Fact::ProgramRun(run) => program(run),
-        Fact::SampleCut(cut) => broken_off(cut),
-        Fact::ApprovalAsked(asked) => format!("call {}: may it run?", asked.call),
-        Fact::ApprovalAnswered(answered) => answer(answered),
-        Fact::CallStarted(started) if started.attempt > 1 => {
+        FactGroup::Program(ProgramFact::ProgramRun(run)) => program(run),
+        FactGroup::Sample(SampleFact::SampleCut(cut)) => broken_off(cut),
+        FactGroup::Permission(PermissionFact::ApprovalAsked(asked)) => {
+            format!("call {}: may it run?", asked.call)
+        }
+        FactGroup::Permission(PermissionFact::ApprovalAnswered(answered)) => answer(answered),
+        FactGroup::Run(RunFact::CallStarted(started)) if started.attempt > 1 => {
             format!(
                 "call {} started again (run {})",
                 started.call, started.attempt
             )
         }
-        Fact::CallStarted(started) if started.lent.is_some() => {
+        FactGroup::Run(RunFact::CallStarted(started)) if started.lent.is_some() => {
             let session = agent_session(&started.idempotency_key)?;
             format!("call {}: an agent, in session {session}", started.call)
         }
-        Fact::ReconcileStarted(started) => {
+        FactGroup::Recovery(_) => {
+            let Some(EffectStart::Reconcile(started)) = recorded.fact.start() else {
+                return None;
+            };
             format!("call {}: its tool is asked what became of it", started.call)
         }
-        Fact::CallObserved(observed) => seen(observed.call, &observed.observation),
-        Fact::InterruptRequested(interrupt) => format!("asked to stop: {}", interrupt.reason),
-        Fact::TurnSettled(settled) => {
+        FactGroup::Run(RunFact::CallObserved(observed)) => {
+            seen(observed.call, &observed.observation)
+        }
+        FactGroup::Turn(TurnFact::InterruptRequested(interrupt)) => {
+            format!("asked to stop: {}", interrupt.reason)
+        }
+        FactGroup::Turn(TurnFact::TurnSettled(settled)) => {
             format!(
                 "turn {}: {}",
                 recorded.turn.map_or(0, |turn| turn.0),
                 end(settled)
             )
         }
-        Fact::SessionResumed(_)
-        | Fact::TurnOpened(_)
-        | Fact::HooksAsked(_)
-        | Fact::InputAccepted(_)
-        | Fact::SampleStarted(_)
-        | Fact::SampleEnded(_)
-        | Fact::CallDecided(_)
-        | Fact::CallStarted(_) => return None,
+        FactGroup::Turn(TurnFact::TurnOpened(_))
+        | FactGroup::Hook(HookFact::HooksAsked(_))
+        | FactGroup::Input(InputFact::InputAccepted(_))
+        | FactGroup::Sample(SampleFact::SampleStarted(_) | SampleFact::SampleEnded(_))
+        | FactGroup::Permission(PermissionFact::CallDecided(_))
+        | FactGroup::Run(RunFact::CallStarted(_)) => return None,
     };
     Some(visible(&words))
 }

@@ -1,22 +1,11 @@
 //! Reconciling: what runs is made equal to what is owed (law 3).
 
-use windlass_core::{CallStarted, CompactionStarted, Demand, EffectKey, Input, Owed, owed};
-use windlass_core::{Fact, ReconcileStarted, Recorded, Seq};
+use windlass_core::{Demand, EffectKey, EffectStart, Fact, Input, Owed, Recorded, Seq, owed};
 
 use super::Driver;
 use super::lost::lost;
 use crate::effect::News;
 use crate::error::Ended;
-
-/// The fact that caused a run that is about to start, where the state does not hold all of it.
-pub(super) enum Started {
-    /// A tool's run.
-    Call(CallStarted),
-    /// The question what became of one.
-    Reconcile(ReconcileStarted),
-    /// A compaction.
-    Compact(CompactionStarted),
-}
 
 impl Driver {
     /// Starts what is owed and does not run, winds down what is to end, ends what is not owed.
@@ -81,44 +70,20 @@ impl Driver {
 
     /// Keeps what a run needs of the fact that causes it.
     pub(super) fn keep_start(&mut self, recorded: &Recorded) {
-        let started = match &recorded.fact {
-            Fact::CallStarted(fact) => Started::Call(fact.clone()),
-            Fact::ReconcileStarted(fact) => Started::Reconcile(fact.clone()),
-            Fact::CompactionStarted(fact) => Started::Compact(fact.clone()),
-            Fact::TurnSettled(_) => {
-                self.starts.clear();
-                return;
+        if let Fact::TurnSettled(_) = &recorded.fact {
+            self.starts.clear();
+        }
+        match recorded.fact.start() {
+            Some(EffectStart::Call(_) | EffectStart::Reconcile(_) | EffectStart::Compact(_)) => {
+                self.starts.insert(recorded.seq, recorded.fact.clone());
             }
-            Fact::SessionOpened(_)
-            | Fact::SessionResumed(_)
-            | Fact::SettingsChanged(_)
-            | Fact::GoalSet(_)
-            | Fact::GoalEnded(_)
-            | Fact::InputQueued(_)
-            | Fact::TurnOpened(_)
-            | Fact::HooksAsked(_)
-            | Fact::HookDecided(_)
-            | Fact::InputAccepted(_)
-            | Fact::InputBlocked(_)
-            | Fact::ContextInjected(_)
-            | Fact::Compacted(_)
-            | Fact::CompactionFailed(_)
-            | Fact::SampleStarted(_)
-            | Fact::ItemAdded(_)
-            | Fact::SampleEnded(_)
-            | Fact::SampleCut(_)
-            | Fact::CallDecided(_)
-            | Fact::ApprovalAsked(_)
-            | Fact::ApprovalAnswered(_)
-            | Fact::CallObserved(_)
-            | Fact::ProgramCalled(_)
-            | Fact::ProgramRun(_)
-            | Fact::InterruptRequested(_) => return,
-        };
-        self.starts.insert(recorded.seq, started);
+            // The state holds all that these need.
+            Some(EffectStart::Sample(_) | EffectStart::Hook(_) | EffectStart::Approval(_))
+            | None => {}
+        }
     }
 
-    pub(super) fn take_start(&mut self, seq: Seq) -> Option<Started> {
+    pub(super) fn take_start(&mut self, seq: Seq) -> Option<Fact> {
         self.starts.remove(&seq)
     }
 

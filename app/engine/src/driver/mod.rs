@@ -45,7 +45,6 @@ use crate::prefix::Prefix;
 use crate::program::{Held, Places};
 use crate::size::Size;
 use crate::slot::Slot;
-use effects::Started;
 use keep::Keeping;
 use leave::Stopping;
 use letters::Letters;
@@ -70,7 +69,7 @@ pub(crate) struct Driver {
     letters: Letters,
     effects: Effects,
     /// What caused each run that is about to start, where the state does not hold all of it.
-    starts: BTreeMap<Seq, Started>,
+    starts: BTreeMap<Seq, Fact>,
     /// The run of the program that waits for its calls.
     held: Held,
     /// Where programs compute.

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windlass_core::{Decided, EffectKey, Fact, Input, Recorded, Reject, Stamped, decided};
+use windlass_core::{Decided, EffectKey, Input, Recorded, Reject, Stamped, decided};
 
 use super::Driver;
 use super::write::wrote;
@@ -87,7 +87,7 @@ impl Driver {
         let Some(decided) = self.try_decide(input.clone())? else {
             return Ok(());
         };
-        if !decided.facts.iter().any(starts) {
+        if !decided.facts.iter().any(|one| one.fact.start().is_some()) {
             return self.commit(decided, |_| true);
         }
         // It can say no more that counts.
@@ -112,7 +112,7 @@ impl Driver {
             let Some(decided) = self.try_decide(input)? else {
                 continue;
             };
-            self.commit(decided, |fact| place < last || !starts(fact))?;
+            self.commit(decided, |fact| place < last || fact.fact.start().is_none())?;
         }
         loop {
             self.write();
@@ -153,40 +153,5 @@ impl Driver {
             self.note(recorded).map_err(defect)?;
         }
         Ok(())
-    }
-}
-
-/// Whether a fact starts an effect.
-fn starts(recorded: &Recorded) -> bool {
-    match &recorded.fact {
-        Fact::SampleStarted(_)
-        | Fact::CallStarted(_)
-        | Fact::ReconcileStarted(_)
-        | Fact::CompactionStarted(_)
-        | Fact::HooksAsked(_)
-        | Fact::ApprovalAsked(_) => true,
-        Fact::SessionOpened(_)
-        | Fact::SessionResumed(_)
-        | Fact::SettingsChanged(_)
-        | Fact::GoalSet(_)
-        | Fact::GoalEnded(_)
-        | Fact::InputQueued(_)
-        | Fact::TurnOpened(_)
-        | Fact::HookDecided(_)
-        | Fact::InputAccepted(_)
-        | Fact::InputBlocked(_)
-        | Fact::ContextInjected(_)
-        | Fact::Compacted(_)
-        | Fact::CompactionFailed(_)
-        | Fact::ItemAdded(_)
-        | Fact::SampleEnded(_)
-        | Fact::SampleCut(_)
-        | Fact::CallDecided(_)
-        | Fact::ApprovalAnswered(_)
-        | Fact::CallObserved(_)
-        | Fact::ProgramCalled(_)
-        | Fact::ProgramRun(_)
-        | Fact::InterruptRequested(_)
-        | Fact::TurnSettled(_) => false,
     }
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    CallId, EffectClass, EffectKey, ProgramTransport, Prompt, Seq, Turn, render, tool_choice,
+    CallId, EffectClass, EffectKey, EffectStart, ProgramTransport, Prompt, Seq, Turn, render,
+    tool_choice,
 };
 use windlass_ports::{
     CancelSignal, KeptReader, OutputKeeper, SampleRequest, ToolCall, ToolContext,
@@ -11,7 +12,6 @@ use windlass_ports::{
 
 use super::Driver;
 use super::ask::settings;
-use super::effects::Started;
 use super::lost::class;
 use super::programs::step_ms;
 use crate::arguments::Checker;
@@ -63,14 +63,15 @@ impl Driver {
 
     /// `None` when the state does not hold what the effect needs.
     pub(super) fn start_compact(&mut self, key: EffectKey, started: Seq) -> Option<()> {
-        let Some(Started::Compact(fact)) = self.take_start(started) else {
+        let fact = self.take_start(started)?;
+        let Some(EffectStart::Compact(fact)) = fact.start() else {
             return None;
         };
         let turn = self.session.turn()?;
         let prompt = render(&self.history, &turn.settings);
         let effect = CompactEffect {
             key,
-            started: fact,
+            started: fact.clone(),
             history: self.history.clone(),
             settings: turn.settings.clone(),
             request: self.request(turn, started, prompt),
@@ -111,11 +112,12 @@ impl Driver {
         if let Some(timeout_ms) = step_ms(&self.session, id) {
             return self.start_program(key, id, started, timeout_ms);
         }
-        let Some(Started::Call(fact)) = self.take_start(started) else {
+        let fact = self.take_start(started)?;
+        let Some(EffectStart::Call(fact)) = fact.start() else {
             return None;
         };
         if let Some(agent) = self.agent_of(id) {
-            return self.start_agent(key, fact, agent);
+            return self.start_agent(key, fact.clone(), agent);
         }
         let effect = if fact.plan {
             EffectClass::ReadOnly
@@ -125,7 +127,7 @@ impl Driver {
         let (call, context, reports) = self.tool_run(Run {
             call: id,
             attempt: fact.attempt,
-            idempotency_key: fact.idempotency_key,
+            idempotency_key: fact.idempotency_key.clone(),
             timeout_ms: fact.timeout_ms,
         })?;
         let effect = CallEffect {
@@ -151,13 +153,14 @@ impl Driver {
         id: CallId,
         started: Seq,
     ) -> Option<()> {
-        let Some(Started::Reconcile(fact)) = self.take_start(started) else {
+        let fact = self.take_start(started)?;
+        let Some(EffectStart::Reconcile(fact)) = fact.start() else {
             return None;
         };
         let (call, context, reports) = self.tool_run(Run {
             call: id,
             attempt: fact.attempt,
-            idempotency_key: fact.idempotency_key,
+            idempotency_key: fact.idempotency_key.clone(),
             timeout_ms: fact.timeout_ms,
         })?;
         let effect = ReconcileEffect {

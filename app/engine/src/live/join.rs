@@ -15,7 +15,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use windlass_core::{CallId, Epoch, Fact, Recorded, Seq, SessionId, Timestamp};
+use windlass_core::{
+    CallId, Epoch, FactGroup, Recorded, RunFact, SampleFact, Seq, SessionId, Timestamp, TurnFact,
+};
 
 use super::hearing::{Hearing, PARTS, Part};
 use super::message::{Message, Report, Run};
@@ -103,41 +105,33 @@ impl Join {
     /// A fact was published on the bus.
     pub(crate) fn fact(&mut self, recorded: &Recorded, bus: &Bus) {
         self.at = self.at.max(recorded.seq);
-        match &recorded.fact {
-            Fact::ItemAdded(added) => self.item(added.started, recorded.seq),
-            Fact::SampleEnded(ended) => self.end(ended.started),
-            Fact::SampleCut(cut) => self.end(cut.started),
-            Fact::CallStarted(started) => self.call(started.call, recorded.seq),
-            Fact::CallObserved(observed) => self.call(observed.call, recorded.seq),
-            Fact::TurnSettled(_) => {
+        match recorded.fact.group() {
+            FactGroup::Sample(SampleFact::ItemAdded(added)) => {
+                self.item(added.started, recorded.seq);
+            }
+            FactGroup::Sample(SampleFact::SampleEnded(ended)) => self.end(ended.started),
+            FactGroup::Sample(SampleFact::SampleCut(cut)) => self.end(cut.started),
+            FactGroup::Run(RunFact::CallStarted(started)) => self.call(started.call, recorded.seq),
+            FactGroup::Run(RunFact::CallObserved(observed)) => {
+                self.call(observed.call, recorded.seq);
+            }
+            FactGroup::Turn(TurnFact::TurnSettled(_)) => {
                 self.end(recorded.seq);
                 self.floor = self.floor.max(recorded.seq);
                 self.calls.clear();
                 self.reports.clear();
             }
-            Fact::SessionOpened(_)
-            | Fact::SessionResumed(_)
-            | Fact::SettingsChanged(_)
-            | Fact::GoalSet(_)
-            | Fact::GoalEnded(_)
-            | Fact::InputQueued(_)
-            | Fact::TurnOpened(_)
-            | Fact::HooksAsked(_)
-            | Fact::HookDecided(_)
-            | Fact::InputAccepted(_)
-            | Fact::InputBlocked(_)
-            | Fact::ContextInjected(_)
-            | Fact::CompactionStarted(_)
-            | Fact::Compacted(_)
-            | Fact::CompactionFailed(_)
-            | Fact::SampleStarted(_)
-            | Fact::CallDecided(_)
-            | Fact::ApprovalAsked(_)
-            | Fact::ApprovalAnswered(_)
-            | Fact::ReconcileStarted(_)
-            | Fact::ProgramCalled(_)
-            | Fact::ProgramRun(_)
-            | Fact::InterruptRequested(_) => {}
+            FactGroup::Sample(SampleFact::SampleStarted(_))
+            | FactGroup::Turn(TurnFact::TurnOpened(_) | TurnFact::InterruptRequested(_))
+            | FactGroup::Session(_)
+            | FactGroup::Recovery(_)
+            | FactGroup::Goal(_)
+            | FactGroup::Input(_)
+            | FactGroup::Hook(_)
+            | FactGroup::Context(_)
+            | FactGroup::Compaction(_)
+            | FactGroup::Permission(_)
+            | FactGroup::Program(_) => {}
         }
         self.settle(bus);
     }

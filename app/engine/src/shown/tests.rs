@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::{FACT_VERSION, Item, ItemAdded, SampleEnded, SessionResumed, StopReason};
+use windlass_core::{FACT_VERSION, Fact, Item, ItemAdded, SampleEnded, SessionResumed, StopReason};
 
 use super::*;
 use crate::bus::{Bus, Listening};

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use windlass_engine::core::{
-    Because, CallId, Delta, Fact, InputId, Item, Outcome, ProgramCalled, Recorded, SampleCut, Seq,
-    SessionId, Stands, TurnId, TurnSettled,
+    Because, CallId, Delta, EffectStart, Fact, InputId, Item, Outcome, ProgramCalled, Recorded,
+    SampleCut, Seq, SessionId, Stands, TurnId, TurnSettled,
 };
 use windlass_engine::{Live, LiveKind};
 
@@ -233,12 +233,11 @@ impl Projection {
                 | Fact::ItemAdded(_)
                 | Fact::ApprovalAnswered(_)
                 | Fact::CallStarted(_)
-                | Fact::ReconcileStarted(_)
                 | Fact::ProgramCalled(_)
                 | Fact::CallObserved(_)
                 | Fact::CompactionStarted(_)
                 | Fact::TurnSettled(_)
-        );
+        ) || matches!(fact.fact.start(), Some(EffectStart::Reconcile(_)));
         if goes_on {
             self.paused = false;
         }

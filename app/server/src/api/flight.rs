@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windlass_engine::core::{Fact, InputId, Recorded, Seq};
+use windlass_engine::core::{Fact, InputId, Seq};
 use windlass_engine::{Event, Reached};
 
 use crate::access::Pass;
@@ -36,7 +36,7 @@ async fn landed(tenant: &Tenant, reached: &Reached, input: InputId) {
         };
         match event {
             Ok(Event::Fact(fact)) => {
-                heard |= hears(&fact, input);
+                heard |= fact.fact.heard() == Some(input);
                 let settled = matches!(fact.fact, Fact::TurnSettled(_));
                 if settled && (heard || is_idle(reached).await) {
                     return;
@@ -45,40 +45,6 @@ async fn landed(tenant: &Tenant, reached: &Reached, input: InputId) {
             Ok(Event::Live(_) | Event::Lagged { .. }) => {}
             Ok(Event::Ended(_)) | Err(_) => return,
         }
-    }
-}
-
-fn hears(fact: &Arc<Recorded>, input: InputId) -> bool {
-    match &fact.fact {
-        Fact::InputAccepted(accepted) => accepted.input == input,
-        Fact::InputBlocked(blocked) => blocked.input == input,
-        Fact::SessionOpened(_)
-        | Fact::SessionResumed(_)
-        | Fact::SettingsChanged(_)
-        | Fact::GoalSet(_)
-        | Fact::GoalEnded(_)
-        | Fact::InputQueued(_)
-        | Fact::TurnOpened(_)
-        | Fact::HooksAsked(_)
-        | Fact::HookDecided(_)
-        | Fact::ContextInjected(_)
-        | Fact::CompactionStarted(_)
-        | Fact::Compacted(_)
-        | Fact::CompactionFailed(_)
-        | Fact::SampleStarted(_)
-        | Fact::ItemAdded(_)
-        | Fact::SampleEnded(_)
-        | Fact::SampleCut(_)
-        | Fact::CallDecided(_)
-        | Fact::ApprovalAsked(_)
-        | Fact::ApprovalAnswered(_)
-        | Fact::CallStarted(_)
-        | Fact::ReconcileStarted(_)
-        | Fact::CallObserved(_)
-        | Fact::ProgramCalled(_)
-        | Fact::ProgramRun(_)
-        | Fact::InterruptRequested(_)
-        | Fact::TurnSettled(_) => false,
     }
 }
 

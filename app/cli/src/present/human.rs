@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use windlass_engine::core::{
-    CallId, CallItem, CallStarted, CompactionFact, Delta, Edit, EffectStart, FactGroup, GoalFact,
-    HookFact, Item, Observation, ObservationStatus, Outcome, PermissionFact, ProgramFact, Recorded,
-    RunFact, SampleCut, SampleFact, Seq, SessionId, Stands, Timestamp, TurnFact,
+    CallId, CallItem, CallStarted, CompactionFact, Delta, Edit, EffectStart, FactGroup, HookFact,
+    Item, Observation, ObservationStatus, Outcome, PermissionFact, ProgramFact, Recorded, RunFact,
+    SampleCut, SampleFact, Seq, SessionId, Stands, Timestamp, TurnFact,
 };
 use windlass_engine::{Event, LiveKind, TurnReport, unfenced};
 

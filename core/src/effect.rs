@@ -41,7 +41,7 @@ pub enum EffectKey {
     Reconcile {
         /// The call.
         call: CallId,
-        /// The `ReconcileStarted`.
+        /// Position of the fact that has the tool asked.
         started: Seq,
     },
     /// Compact the conversation.

@@ -20,10 +20,11 @@ use crate::compact;
 use crate::context;
 use crate::error::Misfit;
 use crate::fact::{
-    CallObserved, CallStarted, ContextInjected, ContextPart, ContextSource, Fact, HookDecided,
-    Lasting,
+    CallObserved, CallStarted, CompactionFact, ContextFact, ContextInjected, ContextPart,
+    ContextSource, FactGroup, HookDecided, HookFact, InputFact, Lasting, PermissionFact,
+    ProgramFact, RunFact, SampleFact, TurnFact,
 };
-use crate::hook::{Edit, HookAt, HookPoint};
+use crate::hook::{Edit, Editable, HookAt};
 use crate::id::{CallId, InputId, Seq, TurnId};
 use crate::image::Image;
 use crate::item::{CallItem, Item};
@@ -247,8 +248,63 @@ impl History {
     /// [`Misfit`] when the fact speaks of an input, a call or a text that is not there, or of a
     /// compaction that does not come out as it says.
     pub fn apply(&mut self, recorded: &Recorded) -> Result<(), Misfit> {
-        match &recorded.fact {
-            Fact::InputQueued(fact) => {
+        match recorded.fact.group() {
+            FactGroup::Input(fact) => self.input(recorded, fact)?,
+            FactGroup::Hook(HookFact::HooksAsked(fact)) => {
+                self.asked.insert(recorded.seq, fact.at);
+            }
+            FactGroup::Hook(HookFact::HookDecided(fact)) => self.hear(recorded, fact)?,
+            FactGroup::Context(ContextFact::ContextInjected(fact)) => {
+                self.inject(recorded, fact)?;
+            }
+            FactGroup::Compaction(CompactionFact::Compacted(fact)) => {
+                let (items, units) =
+                    compact::apply(&self.items, &self.units, recorded.turn, &fact.cut);
+                if context::shown(items.iter()) != fact.shown {
+                    let why = "the compaction does not come out as it says";
+                    return Err(misfit(recorded, why));
+                }
+                (self.items, self.units) = (items, units);
+                self.keep_ids();
+            }
+            FactGroup::Sample(fact) => self.sample(recorded, fact),
+            FactGroup::Permission(PermissionFact::ApprovalAnswered(fact)) => {
+                if let Some(edit) = &fact.edit {
+                    self.edit(recorded, fact.call, edit)?;
+                }
+            }
+            FactGroup::Program(ProgramFact::ProgramCalled(fact)) => {
+                self.called(recorded.seq, fact.program, &fact.item);
+            }
+            FactGroup::Program(ProgramFact::ProgramRun(fact)) => self.ran(recorded, fact)?,
+            FactGroup::Run(RunFact::CallStarted(fact)) => self.started(recorded, fact)?,
+            FactGroup::Run(RunFact::CallObserved(fact)) => self.observe(recorded, fact)?,
+            FactGroup::Turn(TurnFact::TurnSettled(_)) => {
+                self.forget();
+                // What lasts may still be injected, in a later turn.
+                self.given.retain(|_, given| given.lasts);
+                while self.given.len() > GIVEN {
+                    self.given.pop_first();
+                }
+                self.asked.clear();
+            }
+            FactGroup::Turn(TurnFact::TurnOpened(_) | TurnFact::InterruptRequested(_))
+            | FactGroup::Compaction(
+                CompactionFact::CompactionStarted(_) | CompactionFact::CompactionFailed(_),
+            )
+            | FactGroup::Permission(
+                PermissionFact::CallDecided(_) | PermissionFact::ApprovalAsked(_),
+            )
+            | FactGroup::Session(_)
+            | FactGroup::Recovery(_)
+            | FactGroup::Goal(_) => {}
+        }
+        Ok(())
+    }
+
+    fn input(&mut self, recorded: &Recorded, fact: InputFact<'_>) -> Result<(), Misfit> {
+        match fact {
+            InputFact::InputQueued(fact) => {
                 let waiting = Waiting {
                     text: fact.text.clone(),
                     context: fact.context.clone(),
@@ -256,7 +312,7 @@ impl History {
                 };
                 self.waiting.insert(InputId(recorded.seq.0), waiting);
             }
-            Fact::InputAccepted(fact) => {
+            InputFact::InputAccepted(fact) => {
                 let waiting = self.waiting.remove(&fact.input);
                 let waiting = waiting.ok_or_else(|| misfit(recorded, "no such input waits"))?;
                 self.begin(recorded, UnitKind::Request);
@@ -267,37 +323,28 @@ impl History {
                     });
                 }
             }
-            Fact::InputBlocked(fact) => {
+            InputFact::InputBlocked(fact) => {
                 self.waiting.remove(&fact.input);
             }
-            Fact::HooksAsked(fact) => {
-                self.asked.insert(recorded.seq, fact.at);
-            }
-            Fact::HookDecided(fact) => self.hear(recorded, fact)?,
-            Fact::ContextInjected(fact) => self.inject(recorded, fact)?,
-            Fact::Compacted(fact) => {
-                let (items, units) =
-                    compact::apply(&self.items, &self.units, recorded.turn, &fact.cut);
-                if context::shown(items.iter()) != fact.shown {
-                    let why = "the compaction does not come out as it says";
-                    return Err(misfit(recorded, why));
-                }
-                (self.items, self.units) = (items, units);
-                self.keep_ids();
-            }
-            Fact::SampleStarted(fact) => {
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self, recorded: &Recorded, fact: SampleFact<'_>) {
+        match fact {
+            SampleFact::SampleStarted(fact) => {
                 self.returned = None;
                 if fact.attempt == 1 {
                     self.failed.clear();
                 }
                 self.forget();
             }
-            Fact::ItemAdded(fact) => self.add(recorded.seq, &fact.item),
-            Fact::SampleEnded(fact) => {
+            SampleFact::ItemAdded(fact) => self.add(recorded.seq, &fact.item),
+            SampleFact::SampleEnded(fact) => {
                 self.ended = Some(fact.started);
                 self.enter_if_whole(recorded);
             }
-            Fact::SampleCut(fact) => {
+            SampleFact::SampleCut(fact) => {
                 self.failed.push(FailedAttempt {
                     kind: fact.failure.kind,
                     provider: fact.asked.as_ref().map(|asked| asked.provider.clone()),
@@ -305,40 +352,7 @@ impl History {
                 });
                 self.cut(recorded, fact);
             }
-            Fact::ApprovalAnswered(fact) => {
-                if let Some(edit) = &fact.edit {
-                    self.edit(recorded, fact.call, edit)?;
-                }
-            }
-            Fact::ProgramCalled(fact) => {
-                self.called(recorded.seq, fact.program, &fact.item);
-            }
-            Fact::ProgramRun(fact) => self.ran(recorded, fact)?,
-            Fact::CallStarted(fact) => self.started(recorded, fact)?,
-            Fact::CallObserved(fact) => self.observe(recorded, fact)?,
-            Fact::TurnSettled(_) => {
-                self.forget();
-                // What lasts may still be injected, in a later turn.
-                self.given.retain(|_, given| given.lasts);
-                while self.given.len() > GIVEN {
-                    self.given.pop_first();
-                }
-                self.asked.clear();
-            }
-            Fact::SessionOpened(_)
-            | Fact::SessionResumed(_)
-            | Fact::SettingsChanged(_)
-            | Fact::GoalSet(_)
-            | Fact::GoalEnded(_)
-            | Fact::TurnOpened(_)
-            | Fact::CompactionStarted(_)
-            | Fact::CompactionFailed(_)
-            | Fact::CallDecided(_)
-            | Fact::ApprovalAsked(_)
-            | Fact::ReconcileStarted(_)
-            | Fact::InterruptRequested(_) => {}
         }
-        Ok(())
     }
 
     /// A part of the conversation begins.
@@ -356,7 +370,7 @@ impl History {
             let given = Given {
                 name: fact.name.clone(),
                 text: context.clone(),
-                lasts: at.is_some_and(|at| at.point() == HookPoint::SessionStart),
+                lasts: at.is_some_and(|at| at.point().properties().lasting == Lasting::Session),
             };
             self.given.insert(recorded.seq, given);
         }
@@ -364,27 +378,20 @@ impl History {
             return Ok(());
         };
         let at = self.asked.get(&fact.asked).copied();
-        match at.ok_or_else(|| misfit(recorded, "no such hook was asked"))? {
-            HookAt::PromptSubmitted { input } => {
-                let waiting = self.waiting.get_mut(&input);
+        let at = at.ok_or_else(|| misfit(recorded, "no such hook was asked"))?;
+        let nothing = || misfit(recorded, "there is nothing to change here");
+        match at.point().properties().edits {
+            Editable::Nothing => Err(nothing()),
+            Editable::Prompt => {
+                let waiting = at.input().and_then(|input| self.waiting.get_mut(&input));
                 let waiting = waiting.ok_or_else(|| misfit(recorded, "no such input waits"))?;
                 waiting.text = edit.text.clone();
                 Ok(())
             }
-            HookAt::BeforeTool { call } | HookAt::PermissionRequest { call } => {
+            Editable::Arguments => {
+                let call = at.call().ok_or_else(nothing)?;
                 self.edit(recorded, call, edit)
             }
-            HookAt::SessionStart { .. }
-            | HookAt::SessionEnd
-            | HookAt::BeforeSample { .. }
-            | HookAt::AfterAnswer { .. }
-            | HookAt::AfterTool { .. }
-            | HookAt::BeforeCompaction { .. }
-            | HookAt::AfterCompaction { .. }
-            | HookAt::Stop { .. }
-            | HookAt::SubTurnStart
-            | HookAt::SubTurnStop { .. }
-            | HookAt::Interrupt => Err(misfit(recorded, "there is nothing to change here")),
         }
     }
 

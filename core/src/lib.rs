@@ -78,14 +78,7 @@ pub use digest::Digest;
 pub use effect::{Demand, EffectKey, Owed};
 pub use error::{Misfit, Reject};
 pub use evolve::{evolve, opened};
-pub use fact::{
-    Ancestor, ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, Compacted,
-    CompactionFailed, CompactionStarted, ContextInjected, ContextPart, ContextSource, Decider,
-    Fact, GoalEnded, GoalSet, HookDecided, HooksAsked, InputAccepted, InputBlocked, InputQueued,
-    InterruptRequested, ItemAdded, Lasting, Lineage, ProgramCalled, ProgramRun, ReconcileStarted,
-    Reserved, SampleCut, SampleEnded, SampleStarted, SessionOpened, SessionResumed,
-    SettingsChanged, Stands, StopWhen, TurnOpened, TurnSettled,
-};
+pub use fact::*;
 pub use failure::{FailureKind, Retry, SampleFailure};
 pub use folded::{FOLD_VERSION, Folded};
 pub use fork::{Fork, NoFork};
@@ -93,8 +86,8 @@ pub use gate::{Asking, Gate, Gates, Passed, Word};
 pub use goal::{GOAL_TOOL, Goal, GoalEnd, GoalState, Standing};
 pub use history::{History, MadeCall};
 pub use hook::{
-    Edit, HookAt, HookOrder, HookPoint, HookReply, HookSpec, HookVerdict, OnFailure, SessionStart,
-    Trigger,
+    ContextUse, Denial, Edit, Editable, GateLevel, HookAt, HookOrder, HookPoint, HookReply,
+    HookSpec, HookTopic, HookVerdict, OnFailure, PointProperties, SessionStart, Trigger,
 };
 pub use id::{CallId, Epoch, InputId, InvalidSessionId, Seq, SessionId, TurnId};
 pub use image::{Image, ImageMedia};

@@ -6,11 +6,11 @@
 
 use core::fmt;
 
-use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, Visitor};
+use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::ser::{SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
 
-use crate::fact::Fact;
+use crate::fact::{Fact, Kind};
 use crate::id::{Seq, SessionId, TurnId};
 use crate::time::Timestamp;
 
@@ -73,7 +73,7 @@ impl<K: AsRef<str>> DecodeKind<K> {
     /// Whether a newer engine wrote it: a newer body version, or a kind unknown here.
     #[must_use]
     pub fn newer(&self) -> bool {
-        self.v > FACT_VERSION || !KINDS.contains(&self.kind.as_ref())
+        self.v > FACT_VERSION || !Fact::KINDS.contains(&self.kind.as_ref())
     }
 }
 
@@ -86,146 +86,8 @@ impl Serialize for Recorded {
         out.serialize_field("turn", &self.turn)?;
         out.serialize_field("ts", &self.ts)?;
         out.serialize_field("kind", self.fact.kind())?;
-        match &self.fact {
-            Fact::SessionOpened(body) => out.serialize_field("body", body)?,
-            Fact::SessionResumed(body) => out.serialize_field("body", body)?,
-            Fact::SettingsChanged(body) => out.serialize_field("body", body)?,
-            Fact::GoalSet(body) => out.serialize_field("body", body)?,
-            Fact::GoalEnded(body) => out.serialize_field("body", body)?,
-            Fact::InputQueued(body) => out.serialize_field("body", body)?,
-            Fact::TurnOpened(body) => out.serialize_field("body", body)?,
-            Fact::HooksAsked(body) => out.serialize_field("body", body)?,
-            Fact::HookDecided(body) => out.serialize_field("body", body)?,
-            Fact::InputAccepted(body) => out.serialize_field("body", body)?,
-            Fact::InputBlocked(body) => out.serialize_field("body", body)?,
-            Fact::ContextInjected(body) => out.serialize_field("body", body)?,
-            Fact::CompactionStarted(body) => out.serialize_field("body", body)?,
-            Fact::Compacted(body) => out.serialize_field("body", body)?,
-            Fact::CompactionFailed(body) => out.serialize_field("body", body)?,
-            Fact::SampleStarted(body) => out.serialize_field("body", body)?,
-            Fact::ItemAdded(body) => out.serialize_field("body", body)?,
-            Fact::SampleEnded(body) => out.serialize_field("body", body)?,
-            Fact::SampleCut(body) => out.serialize_field("body", body)?,
-            Fact::CallDecided(body) => out.serialize_field("body", body)?,
-            Fact::ApprovalAsked(body) => out.serialize_field("body", body)?,
-            Fact::ApprovalAnswered(body) => out.serialize_field("body", body)?,
-            Fact::CallStarted(body) => out.serialize_field("body", body)?,
-            Fact::ReconcileStarted(body) => out.serialize_field("body", body)?,
-            Fact::CallObserved(body) => out.serialize_field("body", body)?,
-            Fact::ProgramCalled(body) => out.serialize_field("body", body)?,
-            Fact::ProgramRun(body) => out.serialize_field("body", body)?,
-            Fact::InterruptRequested(body) => out.serialize_field("body", body)?,
-            Fact::TurnSettled(body) => out.serialize_field("body", body)?,
-        }
+        self.fact.encode_body(&mut out)?;
         out.end()
-    }
-}
-
-const KINDS: [&str; 29] = [
-    "SessionOpened",
-    "SessionResumed",
-    "SettingsChanged",
-    "GoalSet",
-    "GoalEnded",
-    "InputQueued",
-    "TurnOpened",
-    "HooksAsked",
-    "HookDecided",
-    "InputAccepted",
-    "InputBlocked",
-    "ContextInjected",
-    "CompactionStarted",
-    "Compacted",
-    "CompactionFailed",
-    "SampleStarted",
-    "ItemAdded",
-    "SampleEnded",
-    "SampleCut",
-    "CallDecided",
-    "ApprovalAsked",
-    "ApprovalAnswered",
-    "CallStarted",
-    "ReconcileStarted",
-    "CallObserved",
-    "ProgramCalled",
-    "ProgramRun",
-    "InterruptRequested",
-    "TurnSettled",
-];
-
-/// Reads the body of the kind it was given.
-struct Body(Kind);
-
-#[derive(Clone, Copy, Deserialize)]
-enum Kind {
-    SessionOpened,
-    SessionResumed,
-    SettingsChanged,
-    GoalSet,
-    GoalEnded,
-    InputQueued,
-    TurnOpened,
-    HooksAsked,
-    HookDecided,
-    InputAccepted,
-    InputBlocked,
-    ContextInjected,
-    CompactionStarted,
-    Compacted,
-    CompactionFailed,
-    SampleStarted,
-    ItemAdded,
-    SampleEnded,
-    SampleCut,
-    CallDecided,
-    ApprovalAsked,
-    ApprovalAnswered,
-    CallStarted,
-    ReconcileStarted,
-    CallObserved,
-    ProgramCalled,
-    ProgramRun,
-    InterruptRequested,
-    TurnSettled,
-}
-
-impl<'de> DeserializeSeed<'de> for Body {
-    type Value = Fact;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Fact, D::Error> {
-        match self.0 {
-            Kind::SessionOpened => Deserialize::deserialize(from).map(Fact::SessionOpened),
-            Kind::SessionResumed => Deserialize::deserialize(from).map(Fact::SessionResumed),
-            Kind::SettingsChanged => Deserialize::deserialize(from).map(Fact::SettingsChanged),
-            Kind::GoalSet => Deserialize::deserialize(from).map(Fact::GoalSet),
-            Kind::GoalEnded => Deserialize::deserialize(from).map(Fact::GoalEnded),
-            Kind::InputQueued => Deserialize::deserialize(from).map(Fact::InputQueued),
-            Kind::TurnOpened => Deserialize::deserialize(from).map(Fact::TurnOpened),
-            Kind::HooksAsked => Deserialize::deserialize(from).map(Fact::HooksAsked),
-            Kind::HookDecided => Deserialize::deserialize(from).map(Fact::HookDecided),
-            Kind::InputAccepted => Deserialize::deserialize(from).map(Fact::InputAccepted),
-            Kind::InputBlocked => Deserialize::deserialize(from).map(Fact::InputBlocked),
-            Kind::ContextInjected => Deserialize::deserialize(from).map(Fact::ContextInjected),
-            Kind::CompactionStarted => Deserialize::deserialize(from).map(Fact::CompactionStarted),
-            Kind::Compacted => Deserialize::deserialize(from).map(Fact::Compacted),
-            Kind::CompactionFailed => Deserialize::deserialize(from).map(Fact::CompactionFailed),
-            Kind::SampleStarted => Deserialize::deserialize(from).map(Fact::SampleStarted),
-            Kind::ItemAdded => Deserialize::deserialize(from).map(Fact::ItemAdded),
-            Kind::SampleEnded => Deserialize::deserialize(from).map(Fact::SampleEnded),
-            Kind::SampleCut => Deserialize::deserialize(from).map(Fact::SampleCut),
-            Kind::CallDecided => Deserialize::deserialize(from).map(Fact::CallDecided),
-            Kind::ApprovalAsked => Deserialize::deserialize(from).map(Fact::ApprovalAsked),
-            Kind::ApprovalAnswered => Deserialize::deserialize(from).map(Fact::ApprovalAnswered),
-            Kind::CallStarted => Deserialize::deserialize(from).map(Fact::CallStarted),
-            Kind::ReconcileStarted => Deserialize::deserialize(from).map(Fact::ReconcileStarted),
-            Kind::CallObserved => Deserialize::deserialize(from).map(Fact::CallObserved),
-            Kind::ProgramCalled => Deserialize::deserialize(from).map(Fact::ProgramCalled),
-            Kind::ProgramRun => Deserialize::deserialize(from).map(Fact::ProgramRun),
-            Kind::InterruptRequested => {
-                Deserialize::deserialize(from).map(Fact::InterruptRequested)
-            }
-            Kind::TurnSettled => Deserialize::deserialize(from).map(Fact::TurnSettled),
-        }
     }
 }
 
@@ -270,7 +132,7 @@ impl<'de> Visitor<'de> for Envelope {
                 Key::Kind => kind = Some(map.next_value()?),
                 Key::Body => {
                     let kind = kind.ok_or_else(|| de::Error::missing_field("kind"))?;
-                    fact = Some(map.next_value_seed(Body(kind))?);
+                    fact = Some(map.next_value_seed::<Kind>(kind)?);
                 }
             }
         }
@@ -312,7 +174,7 @@ mod tests {
 
     #[test]
     fn an_envelope_is_newer_by_its_version_or_by_its_kind() {
-        for known in KINDS {
+        for known in Fact::KINDS {
             assert!(!kind(FACT_VERSION, known).newer(), "{known}");
             assert!(!kind(FACT_VERSION - 1, known).newer(), "{known}");
             assert!(kind(FACT_VERSION + 1, known).newer(), "{known}");

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use windlass_core::{HookAt, Mode, ObservationStatus, Permissions, SessionStart};
 use windlass_ports::{HookCall, HookContext, HookSubject};
 
-use crate::event::{AGENT_TYPE, Event};
+use crate::event::{AGENT_TYPE, Event, Filter};
 
 /// A tool call as hooks are told of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,40 +69,38 @@ fn permission_mode(context: &HookContext) -> &'static str {
 
 type Fields = Vec<(&'static str, Value)>;
 
+/// The fields of an event, as far as they are not those of its subject. A hook of the session's start
+/// is also asked after a compaction.
 fn of_point(event: Event, at: HookAt, context: &HookContext) -> Fields {
-    match at {
-        HookAt::SessionStart { start } => {
-            let source = match start {
-                SessionStart::Startup => "startup",
-                SessionStart::Resume => "resume",
-            };
+    let mut fields = match event.filter() {
+        Filter::Start => {
+            let source = at.start().map_or("compact", SessionStart::word);
             vec![("source", json!(source))]
         }
-        HookAt::SessionEnd => vec![("reason", json!("other"))],
-        HookAt::BeforeSample { sample } => vec![("sample", json!(sample))],
-        HookAt::BeforeTool { call }
-        | HookAt::AfterTool { call }
-        | HookAt::PermissionRequest { call } => vec![("tool_use_id", json!(call.to_string()))],
-        HookAt::AfterCompaction { .. } if event == Event::SessionStart => {
-            vec![("source", json!("compact"))]
+        Filter::Tool => {
+            let call = at
+                .call()
+                .map(|call| ("tool_use_id", json!(call.to_string())));
+            call.into_iter().collect()
         }
-        HookAt::BeforeCompaction { .. } => vec![
-            ("trigger", json!("auto")),
-            ("custom_instructions", json!("")),
-        ],
-        HookAt::AfterCompaction { .. } => vec![("trigger", json!("auto"))],
-        HookAt::Stop { continued, .. } => vec![("stop_hook_active", json!(continued > 0))],
-        HookAt::SubTurnStop { continued, .. } => {
-            let mut fields = agent(context);
-            fields.push(("stop_hook_active", json!(continued > 0)));
-            fields.push(("agent_transcript_path", json!("")));
-            fields
-        }
-        HookAt::SubTurnStart => agent(context),
-        HookAt::PromptSubmitted { .. } | HookAt::AfterAnswer { .. } | HookAt::Interrupt => {
-            Vec::new()
-        }
+        Filter::Trigger => vec![("trigger", json!("auto"))],
+        Filter::Word(AGENT_TYPE) => agent(context),
+        Filter::Word(reason) => vec![("reason", json!(reason))],
+        Filter::Nothing => Vec::new(),
+    };
+    if let HookAt::BeforeSample { sample } = at {
+        fields.push(("sample", json!(sample)));
     }
+    if let Some(times) = at.continued() {
+        fields.push(("stop_hook_active", json!(times > 0)));
+    }
+    if event == Event::PreCompact {
+        fields.push(("custom_instructions", json!("")));
+    }
+    if event == Event::SubagentStop {
+        fields.push(("agent_transcript_path", json!("")));
+    }
+    fields
 }
 
 fn agent(context: &HookContext) -> Fields {

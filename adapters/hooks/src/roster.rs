@@ -77,7 +77,7 @@ fn declared(
     let mut rows = Vec::new();
     if compact {
         let name = format!("{name} (compact)");
-        rows.push(row(name, HookPoint::AfterCompaction, None));
+        rows.push(row(name, Event::PostCompact.point(), None));
     }
     if !(never && compact) {
         rows.insert(0, row(name, entry.event.point(), only));

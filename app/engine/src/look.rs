@@ -29,37 +29,10 @@ impl SessionInfo {
     /// What the session was opened with; its settings may have changed since.
     #[must_use]
     pub fn opened(&self) -> Option<&SessionOpened> {
-        match &self.first.fact {
-            Fact::SessionOpened(opened) => Some(opened),
-            Fact::SessionResumed(_)
-            | Fact::SettingsChanged(_)
-            | Fact::GoalSet(_)
-            | Fact::GoalEnded(_)
-            | Fact::InputQueued(_)
-            | Fact::TurnOpened(_)
-            | Fact::HooksAsked(_)
-            | Fact::HookDecided(_)
-            | Fact::InputAccepted(_)
-            | Fact::InputBlocked(_)
-            | Fact::ContextInjected(_)
-            | Fact::CompactionStarted(_)
-            | Fact::Compacted(_)
-            | Fact::CompactionFailed(_)
-            | Fact::SampleStarted(_)
-            | Fact::ItemAdded(_)
-            | Fact::SampleEnded(_)
-            | Fact::SampleCut(_)
-            | Fact::CallDecided(_)
-            | Fact::ApprovalAsked(_)
-            | Fact::ApprovalAnswered(_)
-            | Fact::CallStarted(_)
-            | Fact::ReconcileStarted(_)
-            | Fact::CallObserved(_)
-            | Fact::ProgramCalled(_)
-            | Fact::ProgramRun(_)
-            | Fact::InterruptRequested(_)
-            | Fact::TurnSettled(_) => None,
-        }
+        let Fact::SessionOpened(opened) = &self.first.fact else {
+            return None;
+        };
+        Some(opened)
     }
 }
 

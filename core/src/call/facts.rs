@@ -11,10 +11,11 @@ use crate::error::Misfit;
 use crate::evolve::{misfit, turn_of};
 use crate::fact::{
     ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, ReconcileStarted,
+    RecoveryFact,
 };
 use crate::gate::Step;
 use crate::goal::Standing;
-use crate::hook::{Edit, HookAt};
+use crate::hook::{Edit, HookAt, SessionStart};
 use crate::id::CallId;
 use crate::program::Fate;
 use crate::record::Recorded;
@@ -23,6 +24,21 @@ use crate::session::{CallState, Fitness, Progress, Question, Session, Turn};
 use crate::settings::{EffectClass, Settings};
 use crate::stage::Change;
 use crate::stage::executing::{leave_if_done, tell};
+
+/// Applies the work of a new process: it resumes the session, or asks a tool about a call.
+pub(crate) fn on_recovery(
+    session: &mut Session,
+    recorded: &Recorded,
+    fact: RecoveryFact<'_>,
+) -> Result<(), Misfit> {
+    match fact {
+        RecoveryFact::SessionResumed(_) => {
+            session.start = Some(SessionStart::Resume);
+            Ok(())
+        }
+        RecoveryFact::ReconcileStarted(fact) => on_reconcile_started(session, recorded, fact),
+    }
+}
 
 pub(crate) fn on_decided(
     session: &mut Session,
@@ -260,7 +276,7 @@ fn lend(
     Ok(())
 }
 
-pub(crate) fn on_reconcile_started(
+fn on_reconcile_started(
     session: &mut Session,
     recorded: &Recorded,
     fact: &ReconcileStarted,

@@ -23,7 +23,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::error::Reject;
-use crate::fact::{Fact, Lineage, SessionOpened};
+use crate::fact::{Fact, FactTurn, Lineage, SessionOpened};
 use crate::id::{CallId, TurnId};
 use crate::input::{Input, OpenSession, Stamped};
 use crate::limits::Limits;
@@ -161,36 +161,10 @@ pub(crate) struct Plan {
 impl Plan {
     /// Adds a fact and applies it.
     pub(crate) fn push(&mut self, fact: Fact) -> Result<(), Reject> {
-        let turn = match &fact {
-            Fact::SessionOpened(_)
-            | Fact::SessionResumed(_)
-            | Fact::SettingsChanged(_)
-            | Fact::GoalSet(_)
-            | Fact::InputQueued(_) => None,
-            Fact::TurnOpened(_) => Some(TurnId(self.session.next.0)),
-            Fact::GoalEnded(_)
-            | Fact::HooksAsked(_)
-            | Fact::HookDecided(_)
-            | Fact::InputAccepted(_)
-            | Fact::InputBlocked(_)
-            | Fact::ContextInjected(_)
-            | Fact::CompactionStarted(_)
-            | Fact::Compacted(_)
-            | Fact::CompactionFailed(_)
-            | Fact::SampleStarted(_)
-            | Fact::ItemAdded(_)
-            | Fact::SampleEnded(_)
-            | Fact::SampleCut(_)
-            | Fact::CallDecided(_)
-            | Fact::ApprovalAsked(_)
-            | Fact::ApprovalAnswered(_)
-            | Fact::CallStarted(_)
-            | Fact::ReconcileStarted(_)
-            | Fact::CallObserved(_)
-            | Fact::ProgramCalled(_)
-            | Fact::ProgramRun(_)
-            | Fact::InterruptRequested(_)
-            | Fact::TurnSettled(_) => self.session.turn().map(|turn| turn.id),
+        let turn = match fact.turn() {
+            FactTurn::Outside => None,
+            FactTurn::Opens => Some(TurnId(self.session.next.0)),
+            FactTurn::Inside => self.session.turn().map(|turn| turn.id),
         };
         let draft = Draft {
             turn,

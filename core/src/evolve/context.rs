@@ -8,7 +8,7 @@ use crate::because::Because;
 use crate::compaction::Part;
 use crate::context;
 use crate::error::Misfit;
-use crate::fact::{ContextInjected, ContextSource};
+use crate::fact::{ContextFact, ContextInjected, ContextSource};
 use crate::gate::Word;
 use crate::history;
 use crate::id::Seq;
@@ -20,7 +20,17 @@ use crate::stage::{Opening, Ready, Stage, Transition};
 /// How many names of lasting context are remembered.
 const TOLD: usize = 256;
 
-pub(super) fn on_injected(
+pub(super) fn on_context(
+    session: &mut Session,
+    recorded: &Recorded,
+    fact: ContextFact<'_>,
+) -> Result<(), Misfit> {
+    match fact {
+        ContextFact::ContextInjected(fact) => on_injected(session, recorded, fact),
+    }
+}
+
+fn on_injected(
     session: &mut Session,
     recorded: &Recorded,
     fact: &ContextInjected,

@@ -16,7 +16,9 @@ use alloc::vec::Vec;
 use crate::compaction::Shown;
 use crate::context as shown;
 use crate::error::Misfit;
-use crate::fact::{Fact, InputQueued, SettingsChanged};
+use crate::fact::{
+    Fact, FactGroup, InputFact, InputQueued, PermissionFact, RunFact, SessionFact, SettingsChanged,
+};
 use crate::gate::Gates;
 use crate::hook::SessionStart;
 use crate::id::{InputId, Seq};
@@ -88,41 +90,68 @@ fn apply(session: &mut Session, recorded: &Recorded) -> Result<(), Misfit> {
     if recorded.seq != session.next {
         return Err(misfit(recorded, "it is not at the next position"));
     }
-    match &recorded.fact {
-        Fact::SessionOpened(_) => return Err(misfit(recorded, "the session is open already")),
-        Fact::SessionResumed(_) => session.start = Some(SessionStart::Resume),
-        Fact::SettingsChanged(fact) => on_settings_changed(session, recorded, fact),
-        Fact::GoalSet(fact) => goal::facts::on_set(session, recorded, fact),
-        Fact::GoalEnded(fact) => goal::facts::on_ended(session, recorded, fact)?,
-        Fact::InputQueued(fact) => on_input_queued(session, recorded, fact),
-        Fact::TurnOpened(fact) => turn::on_opened(session, recorded, fact)?,
-        Fact::HooksAsked(fact) => gate::facts::on_asked(session, recorded, fact)?,
-        Fact::HookDecided(fact) => gate::facts::on_decided(session, recorded, fact)?,
-        Fact::InputAccepted(fact) => turn::on_input_accepted(session, recorded, fact)?,
-        Fact::InputBlocked(fact) => turn::on_input_blocked(session, recorded, fact)?,
-        Fact::ContextInjected(fact) => context::on_injected(session, recorded, fact)?,
-        Fact::CompactionStarted(fact) => compacting::on_started(session, recorded, fact)?,
-        Fact::Compacted(fact) => compacting::on_compacted(session, recorded, fact)?,
-        Fact::CompactionFailed(fact) => compacting::on_failed(session, recorded, fact)?,
-        Fact::SampleStarted(fact) => sampling::on_started(session, recorded, fact)?,
-        Fact::ItemAdded(fact) => sampling::on_item_added(session, recorded, fact)?,
-        Fact::SampleEnded(fact) => sampling::on_ended(session, recorded, fact)?,
-        Fact::SampleCut(fact) => sampling::on_cut(session, recorded, fact)?,
-        Fact::CallDecided(fact) => call::facts::on_decided(session, recorded, fact)?,
-        Fact::ApprovalAsked(fact) => call::facts::on_asked(session, recorded, fact)?,
-        Fact::ApprovalAnswered(fact) => call::facts::on_answered(session, recorded, fact)?,
-        Fact::CallStarted(fact) => call::facts::on_started(session, recorded, fact)?,
-        Fact::ReconcileStarted(fact) => call::facts::on_reconcile_started(session, recorded, fact)?,
-        Fact::CallObserved(fact) => call::facts::on_observed(session, recorded, fact)?,
-        Fact::ProgramCalled(fact) => executing::on_called(session, recorded, fact)?,
-        Fact::ProgramRun(fact) => executing::on_run(session, recorded, fact)?,
-        Fact::InterruptRequested(fact) => interrupt::on_requested(session, recorded, fact)?,
-        Fact::TurnSettled(fact) => turn::on_settled(session, recorded, fact)?,
+    match recorded.fact.group() {
+        FactGroup::Session(fact) => on_session(session, recorded, fact)?,
+        FactGroup::Recovery(fact) => call::facts::on_recovery(session, recorded, fact)?,
+        FactGroup::Goal(fact) => goal::facts::on_goal(session, recorded, fact)?,
+        FactGroup::Input(fact) => on_input(session, recorded, fact)?,
+        FactGroup::Turn(fact) => turn::on_turn(session, recorded, fact)?,
+        FactGroup::Hook(fact) => gate::facts::on_hook(session, recorded, fact)?,
+        FactGroup::Context(fact) => context::on_context(session, recorded, fact)?,
+        FactGroup::Compaction(fact) => compacting::on_compaction(session, recorded, fact)?,
+        FactGroup::Sample(fact) => sampling::on_sample(session, recorded, fact)?,
+        FactGroup::Permission(fact) => on_permission(session, recorded, fact)?,
+        FactGroup::Run(fact) => on_run(session, recorded, fact)?,
+        FactGroup::Program(fact) => executing::on_program(session, recorded, fact)?,
     }
     remember(session, recorded);
     session.next = recorded.seq.next();
     session.hold_if_forked(recorded.seq);
     Ok(())
+}
+
+fn on_session(
+    session: &mut Session,
+    recorded: &Recorded,
+    fact: SessionFact<'_>,
+) -> Result<(), Misfit> {
+    match fact {
+        SessionFact::SessionOpened(_) => Err(misfit(recorded, "the session is open already")),
+        SessionFact::SettingsChanged(fact) => {
+            on_settings_changed(session, recorded, fact);
+            Ok(())
+        }
+    }
+}
+
+fn on_input(session: &mut Session, recorded: &Recorded, fact: InputFact<'_>) -> Result<(), Misfit> {
+    match fact {
+        InputFact::InputQueued(fact) => {
+            on_input_queued(session, recorded, fact);
+            Ok(())
+        }
+        InputFact::InputAccepted(fact) => turn::on_input_accepted(session, recorded, fact),
+        InputFact::InputBlocked(fact) => turn::on_input_blocked(session, recorded, fact),
+    }
+}
+
+fn on_permission(
+    session: &mut Session,
+    recorded: &Recorded,
+    fact: PermissionFact<'_>,
+) -> Result<(), Misfit> {
+    match fact {
+        PermissionFact::CallDecided(fact) => call::facts::on_decided(session, recorded, fact),
+        PermissionFact::ApprovalAsked(fact) => call::facts::on_asked(session, recorded, fact),
+        PermissionFact::ApprovalAnswered(fact) => call::facts::on_answered(session, recorded, fact),
+    }
+}
+
+fn on_run(session: &mut Session, recorded: &Recorded, fact: RunFact<'_>) -> Result<(), Misfit> {
+    match fact {
+        RunFact::CallStarted(fact) => call::facts::on_started(session, recorded, fact),
+        RunFact::CallObserved(fact) => call::facts::on_observed(session, recorded, fact),
+    }
 }
 
 fn on_settings_changed(session: &mut Session, recorded: &Recorded, fact: &SettingsChanged) {

@@ -3,10 +3,10 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::{allowed, misfit, turn_of};
+use super::{allowed, interrupt, misfit, turn_of};
 use crate::because::Because;
 use crate::error::Misfit;
-use crate::fact::{InputAccepted, InputBlocked, Lasting, TurnOpened, TurnSettled};
+use crate::fact::{InputAccepted, InputBlocked, Lasting, TurnFact, TurnOpened, TurnSettled};
 use crate::gate::{Gates, Step, Word};
 use crate::goal::Standing;
 use crate::hook::HookAt;
@@ -17,11 +17,19 @@ use crate::session::{Hold, Pending, Phase, Session, Spent, Turn};
 use crate::settings::Settings;
 use crate::stage::{Opening, Stage, Transition};
 
-pub(crate) fn on_opened(
+pub(super) fn on_turn(
     session: &mut Session,
     recorded: &Recorded,
-    fact: &TurnOpened,
+    fact: TurnFact<'_>,
 ) -> Result<(), Misfit> {
+    match fact {
+        TurnFact::TurnOpened(fact) => on_opened(session, recorded, fact),
+        TurnFact::InterruptRequested(fact) => interrupt::on_requested(session, recorded, fact),
+        TurnFact::TurnSettled(fact) => on_settled(session, recorded, fact),
+    }
+}
+
+fn on_opened(session: &mut Session, recorded: &Recorded, fact: &TurnOpened) -> Result<(), Misfit> {
     if session.turn().is_some() {
         return Err(misfit(recorded, "a turn is open already"));
     }
@@ -176,7 +184,7 @@ fn take(session: &mut Session, input: InputId) -> Option<crate::session::Queued>
 
 /// An interrupted turn leaves a hold, and so does one that ends by itself after it was asked to stop
 /// after its step, or whose time was over before it let its input in; unless a user has spoken since.
-pub(crate) fn on_settled(
+fn on_settled(
     session: &mut Session,
     recorded: &Recorded,
     fact: &TurnSettled,

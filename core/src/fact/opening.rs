@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use super::table::{Fact, FactGroup, GoalFact};
 use crate::goal::{Goal, GoalEnd};
 use crate::id::{CallId, Seq, SessionId};
 use crate::scope::Scope;
@@ -97,6 +98,37 @@ pub struct GoalSet {
 pub struct GoalEnded {
     /// How.
     pub end: GoalEnd,
+}
+
+impl Fact {
+    /// The end of the work towards a goal, if this is one.
+    #[must_use]
+    pub fn goal_end(&self) -> Option<&GoalEnd> {
+        let FactGroup::Goal(fact) = self.group() else {
+            return None;
+        };
+        fact.end()
+    }
+}
+
+impl<'a> GoalFact<'a> {
+    /// The goal that holds from here on, if one does.
+    #[must_use]
+    pub fn goal(self) -> Option<&'a Arc<Goal>> {
+        match self {
+            Self::GoalSet(fact) => fact.goal.as_ref(),
+            Self::GoalEnded(_) => None,
+        }
+    }
+
+    /// The end of the work towards it, if this is one.
+    #[must_use]
+    pub fn end(self) -> Option<&'a GoalEnd> {
+        match self {
+            Self::GoalSet(_) => None,
+            Self::GoalEnded(fact) => Some(&fact.end),
+        }
+    }
 }
 
 /// The settings were replaced, for turns that open from here on.

@@ -8,10 +8,12 @@ use crate::call::edit as edit_call;
 use crate::context;
 use crate::error::Misfit;
 use crate::evolve::{interrupt, misfit, turn_of};
-use crate::fact::{HookDecided, HooksAsked, Lasting};
+use crate::fact::{HookDecided, HookFact, HooksAsked};
 use crate::failure::FailureKind;
 use crate::history;
-use crate::hook::{Edit, HookAt, HookOrder, HookVerdict, SessionStart, Trigger};
+use crate::hook::{
+    ContextUse, Edit, Editable, GateLevel, HookAt, HookOrder, HookVerdict, SessionStart, Trigger,
+};
 use crate::id::{CallId, Seq};
 use crate::outcome::Outcome;
 use crate::record::Recorded;
@@ -28,11 +30,18 @@ enum Place {
     Call(usize),
 }
 
-pub(crate) fn on_asked(
+pub(crate) fn on_hook(
     session: &mut Session,
     recorded: &Recorded,
-    fact: &HooksAsked,
+    fact: HookFact<'_>,
 ) -> Result<(), Misfit> {
+    match fact {
+        HookFact::HooksAsked(fact) => on_asked(session, recorded, fact),
+        HookFact::HookDecided(fact) => on_decided(session, recorded, fact),
+    }
+}
+
+fn on_asked(session: &mut Session, recorded: &Recorded, fact: &HooksAsked) -> Result<(), Misfit> {
     let place = place(session, recorded, fact.at)?;
     let subject = subject(session, place, fact.at);
     let settings = settings(session, place);
@@ -66,7 +75,7 @@ pub(crate) fn on_asked(
     Ok(())
 }
 
-pub(crate) fn on_decided(
+fn on_decided(
     session: &mut Session,
     recorded: &Recorded,
     fact: &HookDecided,
@@ -99,7 +108,7 @@ pub(crate) fn on_decided(
         Pending {
             decided: recorded.seq,
             part: context::framed(&text),
-            lasting: lasting(at),
+            lasting: at.point().properties().lasting,
         }
     });
     let gates = gates(session, recorded, place)?;
@@ -164,21 +173,10 @@ fn close(
 /// Whether what hooks gave here is for nobody: the prompt that it goes with is blocked, or the turn
 /// ends.
 fn drops(gate: &Gate) -> bool {
-    match gate.at {
-        HookAt::PromptSubmitted { .. } | HookAt::SessionStart { .. } => {
-            matches!(gate.word, Word::Deny { .. })
-        }
-        HookAt::Interrupt | HookAt::SessionEnd => true,
-        HookAt::BeforeSample { .. }
-        | HookAt::AfterAnswer { .. }
-        | HookAt::BeforeTool { .. }
-        | HookAt::AfterTool { .. }
-        | HookAt::PermissionRequest { .. }
-        | HookAt::BeforeCompaction { .. }
-        | HookAt::AfterCompaction { .. }
-        | HookAt::Stop { .. }
-        | HookAt::SubTurnStart
-        | HookAt::SubTurnStop { .. } => false,
+    match gate.at.point().properties().context {
+        ContextUse::Dropped => true,
+        ContextUse::UnlessDenied => matches!(gate.word, Word::Deny { .. }),
+        ContextUse::Kept => false,
     }
 }
 
@@ -212,47 +210,20 @@ fn change(
     at: HookAt,
     edit: &Edit,
 ) -> Result<(), Misfit> {
-    match at {
-        HookAt::PromptSubmitted { input } => {
-            let queued = session.queue.iter_mut().find(|queued| queued.id == input);
+    let nothing = || misfit(recorded, "there is nothing to change here");
+    match at.point().properties().edits {
+        Editable::Nothing => Err(nothing()),
+        Editable::Prompt => {
+            let mut queue = session.queue.iter_mut();
+            let queued = queue.find(|queued| Some(queued.id) == at.input());
             let queued = queued.ok_or_else(|| misfit(recorded, "no such input waits"))?;
             queued.part = context::user(&edit.text);
             Ok(())
         }
-        HookAt::BeforeTool { call } | HookAt::PermissionRequest { call } => {
+        Editable::Arguments => {
             let turn = turn_of(session, recorded)?;
-            edit_call(turn, recorded, call, edit)
+            edit_call(turn, recorded, at.call().ok_or_else(nothing)?, edit)
         }
-        HookAt::SessionStart { .. }
-        | HookAt::SessionEnd
-        | HookAt::BeforeSample { .. }
-        | HookAt::AfterAnswer { .. }
-        | HookAt::AfterTool { .. }
-        | HookAt::BeforeCompaction { .. }
-        | HookAt::AfterCompaction { .. }
-        | HookAt::Stop { .. }
-        | HookAt::SubTurnStart
-        | HookAt::SubTurnStop { .. }
-        | HookAt::Interrupt => Err(misfit(recorded, "there is nothing to change here")),
-    }
-}
-
-fn lasting(at: HookAt) -> Lasting {
-    match at {
-        HookAt::SessionStart { .. } => Lasting::Session,
-        HookAt::SessionEnd
-        | HookAt::PromptSubmitted { .. }
-        | HookAt::BeforeSample { .. }
-        | HookAt::AfterAnswer { .. }
-        | HookAt::BeforeTool { .. }
-        | HookAt::AfterTool { .. }
-        | HookAt::PermissionRequest { .. }
-        | HookAt::BeforeCompaction { .. }
-        | HookAt::AfterCompaction { .. }
-        | HookAt::Stop { .. }
-        | HookAt::SubTurnStart
-        | HookAt::SubTurnStop { .. }
-        | HookAt::Interrupt => Lasting::Turn,
     }
 }
 
@@ -278,7 +249,7 @@ fn asked(session: &Session, seq: Seq, hook: u32) -> Option<(Place, HookAt)> {
 /// Where the gate of an occurrence is, if the session stands there.
 fn place(session: &Session, recorded: &Recorded, at: HookAt) -> Result<Place, Misfit> {
     let nowhere = || misfit(recorded, "the session does not stand there");
-    if at == HookAt::SessionEnd {
+    if at.point().properties().gate == GateLevel::Session {
         return match session.turn() {
             None => Ok(Place::Session),
             Some(_) => Err(nowhere()),
@@ -288,53 +259,47 @@ fn place(session: &Session, recorded: &Recorded, at: HookAt) -> Result<Place, Mi
     if recorded.turn != Some(turn.id) {
         return Err(misfit(recorded, "it is another turn's fact"));
     }
-    if let Some(id) = at.call() {
-        let index = turn.calls().iter().position(|call| call.id == id);
-        let index = index.ok_or_else(nowhere)?;
-        return if at_call(turn, index, at) {
-            Ok(Place::Call(index))
-        } else {
-            Err(nowhere())
-        };
+    if !stands(session, turn, at) {
+        return Err(nowhere());
     }
-    if at_turn(session, turn, at) {
-        Ok(Place::Turn)
-    } else {
-        Err(nowhere())
-    }
-}
-
-fn at_call(turn: &Turn, index: usize, at: HookAt) -> bool {
-    let Some(call) = turn.calls().get(index) else {
-        return false;
-    };
-    let stands = match at {
-        HookAt::BeforeTool { .. } => matches!(call.progress, Progress::Proposed),
-        HookAt::PermissionRequest { .. } => {
-            matches!(call.progress, Progress::Asking { question: None })
+    match at.call() {
+        None => Ok(Place::Turn),
+        Some(id) => {
+            let index = turn.calls().iter().position(|call| call.id == id);
+            Ok(Place::Call(index.ok_or_else(nowhere)?))
         }
-        HookAt::AfterTool { .. } => matches!(call.progress, Progress::Done { ran: true, .. }),
-        HookAt::SessionStart { .. }
-        | HookAt::SessionEnd
-        | HookAt::PromptSubmitted { .. }
-        | HookAt::BeforeSample { .. }
-        | HookAt::AfterAnswer { .. }
-        | HookAt::BeforeCompaction { .. }
-        | HookAt::AfterCompaction { .. }
-        | HookAt::Stop { .. }
-        | HookAt::SubTurnStart
-        | HookAt::SubTurnStop { .. }
-        | HookAt::Interrupt => false,
-    };
-    stands && turn.stop.is_none()
+    }
 }
 
-fn at_turn(session: &Session, turn: &Turn, at: HookAt) -> bool {
+/// Whether a turn is where this occurrence is.
+fn stands(session: &Session, turn: &Turn, at: HookAt) -> bool {
     let stops = turn.stop.is_some() || turn.pause.is_some();
     if at == HookAt::Interrupt {
         return stops;
     }
+    if let Some(id) = at.call() {
+        return turn.stop.is_none() && stands_at_call(turn, id, at);
+    }
     turn.allows(session, Transition::AskHooks(at)).is_ok()
+}
+
+/// Returns true if a call is at this occurrence.
+fn stands_at_call(turn: &Turn, id: CallId, at: HookAt) -> bool {
+    let mut calls = turn.calls().iter();
+    let Some(call) = calls.find(|call| call.id == id) else {
+        return false;
+    };
+    match &call.progress {
+        Progress::Proposed => at == HookAt::BeforeTool { call: id },
+        Progress::Asking { question: None } => at == HookAt::PermissionRequest { call: id },
+        Progress::Done { ran: true, .. } => at == HookAt::AfterTool { call: id },
+        Progress::Asking { question: Some(_) }
+        | Progress::Allowed
+        | Progress::Denied { .. }
+        | Progress::Running { .. }
+        | Progress::Reconciling { .. }
+        | Progress::Done { ran: false, .. } => false,
+    }
 }
 
 /// What the hooks of an occurrence are asked about, as their declarations name it.
@@ -352,29 +317,9 @@ fn subject(session: &Session, place: Place, at: HookAt) -> Arc<str> {
 
 /// The subject of an occurrence that is not about a call.
 pub(crate) fn word(at: HookAt) -> &'static str {
-    match at {
-        HookAt::SessionStart { start } => match start {
-            SessionStart::Startup => "startup",
-            SessionStart::Resume => "resume",
-        },
-        HookAt::BeforeCompaction { trigger, .. } | HookAt::AfterCompaction { trigger, .. } => {
-            match trigger {
-                Trigger::Window => "window",
-                Trigger::Overflow => "overflow",
-            }
-        }
-        HookAt::SessionEnd
-        | HookAt::PromptSubmitted { .. }
-        | HookAt::BeforeSample { .. }
-        | HookAt::AfterAnswer { .. }
-        | HookAt::BeforeTool { .. }
-        | HookAt::AfterTool { .. }
-        | HookAt::PermissionRequest { .. }
-        | HookAt::Stop { .. }
-        | HookAt::SubTurnStart
-        | HookAt::SubTurnStop { .. }
-        | HookAt::Interrupt => "",
-    }
+    let start = at.start().map(SessionStart::word);
+    let trigger = at.trigger().map(Trigger::word);
+    start.or(trigger).unwrap_or_default()
 }
 
 /// The settings whose hooks are meant: the turn's, frozen, or the session's at rest.

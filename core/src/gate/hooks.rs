@@ -14,7 +14,9 @@ use crate::effect::{EffectKey, Owed};
 use crate::error::Reject;
 use crate::fact::{Fact, HookDecided, HooksAsked};
 use crate::history;
-use crate::hook::{Edit, HookAt, HookOrder, HookPoint, HookReply, HookSpec, HookVerdict};
+use crate::hook::{
+    Denial, Edit, Editable, HookAt, HookOrder, HookPoint, HookReply, HookSpec, HookVerdict,
+};
 use crate::id::Seq;
 use crate::outcome::Outcome;
 use crate::owed::owed;
@@ -151,28 +153,14 @@ fn decided(plan: &Plan, asked: &Asked<'_>, reply: HookReply) -> HookDecided {
 
 /// Why an edit is none, if so.
 fn refuses(asked: &Asked<'_>, verdict: HookVerdict, edit: &Edit) -> Option<&'static str> {
-    let prompt = asked.at.point() == HookPoint::PromptSubmitted;
-    let editable = match asked.at.point() {
-        HookPoint::PromptSubmitted | HookPoint::BeforeTool | HookPoint::PermissionRequest => true,
-        HookPoint::SessionStart
-        | HookPoint::SessionEnd
-        | HookPoint::BeforeSample
-        | HookPoint::AfterAnswer
-        | HookPoint::AfterTool
-        | HookPoint::BeforeCompaction
-        | HookPoint::AfterCompaction
-        | HookPoint::Stop
-        | HookPoint::SubTurnStart
-        | HookPoint::SubTurnStop
-        | HookPoint::Interrupt => false,
-    };
-    if !editable {
+    let edits = asked.at.point().properties().edits;
+    if edits == Editable::Nothing {
         return Some("changes something where there is nothing to change");
     }
     if asked.spec.order == HookOrder::Parallel {
         return Some("is declared parallel and changes something");
     }
-    if prompt && edit.text.trim().is_empty() {
+    if edits == Editable::Prompt && edit.text.trim().is_empty() {
         return Some("leaves nothing of the prompt");
     }
     match verdict {
@@ -190,22 +178,8 @@ fn told(
     reason: &str,
     context: Option<Arc<str>>,
 ) -> Option<Arc<str>> {
-    let answers = match asked.at.point() {
-        HookPoint::AfterAnswer
-        | HookPoint::AfterTool
-        | HookPoint::Stop
-        | HookPoint::SubTurnStop => counts == HookVerdict::Deny,
-        HookPoint::SessionStart
-        | HookPoint::SessionEnd
-        | HookPoint::PromptSubmitted
-        | HookPoint::BeforeSample
-        | HookPoint::BeforeTool
-        | HookPoint::PermissionRequest
-        | HookPoint::BeforeCompaction
-        | HookPoint::AfterCompaction
-        | HookPoint::SubTurnStart
-        | HookPoint::Interrupt => false,
-    };
+    let denial = asked.at.point().properties().denial;
+    let answers = denial == Denial::Answers && counts == HookVerdict::Deny;
     let context = context.filter(|context| !context.trim().is_empty());
     if !answers {
         return context;

@@ -6,12 +6,26 @@ use alloc::string::String;
 use super::{GoalEnd, GoalState, Standing};
 use crate::error::Misfit;
 use crate::evolve::misfit;
-use crate::fact::{GoalEnded, GoalSet};
+use crate::fact::{GoalEnded, GoalFact, GoalSet};
 use crate::outcome::{LimitKind, Outcome};
 use crate::record::Recorded;
 use crate::session::Session;
 
-pub(crate) fn on_set(session: &mut Session, recorded: &Recorded, fact: &GoalSet) {
+pub(crate) fn on_goal(
+    session: &mut Session,
+    recorded: &Recorded,
+    fact: GoalFact<'_>,
+) -> Result<(), Misfit> {
+    match fact {
+        GoalFact::GoalSet(fact) => {
+            on_set(session, recorded, fact);
+            Ok(())
+        }
+        GoalFact::GoalEnded(fact) => on_ended(session, recorded, fact),
+    }
+}
+
+fn on_set(session: &mut Session, recorded: &Recorded, fact: &GoalSet) {
     session.goal = fact.goal.as_ref().map(|goal| GoalState {
         goal: goal.clone(),
         set: recorded.seq,
@@ -21,11 +35,7 @@ pub(crate) fn on_set(session: &mut Session, recorded: &Recorded, fact: &GoalSet)
     });
 }
 
-pub(crate) fn on_ended(
-    session: &mut Session,
-    recorded: &Recorded,
-    fact: &GoalEnded,
-) -> Result<(), Misfit> {
+fn on_ended(session: &mut Session, recorded: &Recorded, fact: &GoalEnded) -> Result<(), Misfit> {
     let goal = session.goal.take();
     let goal = goal.ok_or_else(|| misfit(recorded, "there is no goal"))?;
     let so = match (&goal.standing, &fact.end) {

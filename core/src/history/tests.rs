@@ -8,6 +8,7 @@ use super::*;
 use crate::call::ObservationStatus;
 use crate::compaction::Cut;
 use crate::digest::Digest;
+use crate::fact::Fact;
 use crate::fact::{CallObserved, Compacted, HooksAsked, ItemAdded, SampleEnded, TurnSettled};
 use crate::hook::{HookVerdict, SessionStart};
 use crate::id::SessionId;

@@ -8,7 +8,11 @@ use alloc::vec::Vec;
 use super::own::is_own;
 use crate::call::{Observation, ObservationStatus, Verdict};
 use crate::effect::EffectKey;
-use crate::fact::{ApprovalAnswered, CallObserved, Fact, HookDecided, ProgramRun, SampleCut};
+use crate::fact::{
+    ApprovalAnswered, CallObserved, CompactionFact, Fact, FactGroup, GoalFact, HookDecided,
+    HookFact, InputFact, InterruptRequested, PermissionFact, ProgramFact, ProgramRun, RunFact,
+    SampleCut, SampleFact, SessionFact, TurnFact,
+};
 use crate::hook::{HookAt, HookReply};
 use crate::id::{CallId, Seq};
 use crate::input::{Answer, Compaction, Input, ProgramNews, SampleNews, Widening};
@@ -58,23 +62,10 @@ fn under(key: Option<&String>, input: Input) -> Input {
 
 /// What the world may have said for this fact to be written.
 fn said(session: &Session, fact: &Fact, facts: &[Recorded]) -> Vec<Input> {
-    match fact {
-        Fact::SettingsChanged(fact) => alloc::vec![under(
-            fact.key.as_ref(),
-            Input::Configure {
-                scope: (*fact.by).clone(),
-                settings: (*fact.settings).clone(),
-                widening: Widening::Meant,
-            }
-        )],
-        Fact::GoalSet(fact) => alloc::vec![under(
-            fact.key.as_ref(),
-            Input::SetGoal {
-                scope: (*fact.by).clone(),
-                goal: fact.goal.as_deref().cloned(),
-            }
-        )],
-        Fact::InputQueued(fact) => alloc::vec![under(
+    match fact.group() {
+        FactGroup::Session(fact) => configured(fact),
+        FactGroup::Goal(fact) => set(fact),
+        FactGroup::Input(InputFact::InputQueued(fact)) => alloc::vec![under(
             fact.keyed.as_ref(),
             Input::Send {
                 scope: (*fact.scope).clone(),
@@ -86,41 +77,95 @@ fn said(session: &Session, fact: &Fact, facts: &[Recorded]) -> Vec<Input> {
                 dry_run: fact.dry_run,
             }
         )],
-        Fact::InterruptRequested(fact) if fact.by != Interrupter::Deadline => {
-            alloc::vec![under(
-                fact.key.as_ref(),
-                Input::Interrupt {
-                    by: fact.by,
-                    scope: (*fact.scope).clone(),
-                    reason: fact.reason.clone(),
-                    when: fact.when,
-                    turn: None,
-                }
-            )]
+        FactGroup::Turn(TurnFact::InterruptRequested(fact)) => interrupted(fact),
+        FactGroup::Hook(HookFact::HooksAsked(fact)) if fact.at == HookAt::SessionEnd => {
+            alloc::vec![Input::Close]
         }
-        Fact::HooksAsked(fact) if fact.at == HookAt::SessionEnd => alloc::vec![Input::Close],
-        Fact::HookDecided(fact) => hooked(fact),
-        Fact::ApprovalAnswered(fact) => answered(session, fact),
-        Fact::CallObserved(fact) => observed(session, fact),
-        Fact::Compacted(fact) => alloc::vec![Input::Compacted {
-            key: EffectKey::Compact {
-                started: fact.started,
-            },
-            compaction: Ok(Compaction {
+        FactGroup::Hook(HookFact::HookDecided(fact)) => hooked(fact),
+        FactGroup::Permission(PermissionFact::ApprovalAnswered(fact)) => answered(session, fact),
+        FactGroup::Run(RunFact::CallObserved(fact)) => observed(session, fact),
+        FactGroup::Compaction(fact) => compacted(fact),
+        FactGroup::Sample(fact) => asked(fact),
+        FactGroup::Program(ProgramFact::ProgramCalled(fact)) => {
+            called(session, fact.program, facts)
+        }
+        FactGroup::Program(ProgramFact::ProgramRun(fact)) => ran(session, fact, facts),
+        FactGroup::Hook(HookFact::HooksAsked(_))
+        | FactGroup::Input(InputFact::InputAccepted(_) | InputFact::InputBlocked(_))
+        | FactGroup::Turn(TurnFact::TurnOpened(_) | TurnFact::TurnSettled(_))
+        | FactGroup::Permission(
+            PermissionFact::CallDecided(_) | PermissionFact::ApprovalAsked(_),
+        )
+        | FactGroup::Run(RunFact::CallStarted(_))
+        | FactGroup::Recovery(_)
+        | FactGroup::Context(_) => Vec::new(),
+    }
+}
+
+fn configured(fact: SessionFact<'_>) -> Vec<Input> {
+    match fact {
+        SessionFact::SettingsChanged(fact) => alloc::vec![under(
+            fact.key.as_ref(),
+            Input::Configure {
+                scope: (*fact.by).clone(),
+                settings: (*fact.settings).clone(),
+                widening: Widening::Meant,
+            }
+        )],
+        SessionFact::SessionOpened(_) => Vec::new(),
+    }
+}
+
+fn set(fact: GoalFact<'_>) -> Vec<Input> {
+    let GoalFact::GoalSet(fact) = fact else {
+        return Vec::new();
+    };
+    let set = Input::SetGoal {
+        scope: (*fact.by).clone(),
+        goal: fact.goal.as_deref().cloned(),
+    };
+    alloc::vec![under(fact.key.as_ref(), set)]
+}
+
+fn interrupted(fact: &InterruptRequested) -> Vec<Input> {
+    if fact.by == Interrupter::Deadline {
+        return Vec::new();
+    }
+    alloc::vec![under(
+        fact.key.as_ref(),
+        Input::Interrupt {
+            by: fact.by,
+            scope: (*fact.scope).clone(),
+            reason: fact.reason.clone(),
+            when: fact.when,
+            turn: None,
+        }
+    )]
+}
+
+fn compacted(fact: CompactionFact<'_>) -> Vec<Input> {
+    let (started, compaction) = match fact {
+        CompactionFact::CompactionStarted(_) => return Vec::new(),
+        CompactionFact::Compacted(fact) => {
+            let compaction = Compaction {
                 cut: fact.cut.clone(),
                 shown: fact.shown,
                 usage: fact.usage,
                 fallback: fact.fallback.clone(),
-            }),
-        }],
-        Fact::CompactionFailed(fact) => alloc::vec![Input::Compacted {
-            key: EffectKey::Compact {
-                started: fact.started,
-            },
-            compaction: Err(fact.reason.clone()),
-        }],
-        Fact::ItemAdded(fact) => sampled(fact.started, SampleNews::Item(fact.item.clone())),
-        Fact::SampleEnded(fact) => {
+            };
+            (fact.started, Ok(compaction))
+        }
+        CompactionFact::CompactionFailed(fact) => (fact.started, Err(fact.reason.clone())),
+    };
+    let key = EffectKey::Compact { started };
+    alloc::vec![Input::Compacted { key, compaction }]
+}
+
+fn asked(fact: SampleFact<'_>) -> Vec<Input> {
+    match fact {
+        SampleFact::SampleStarted(_) => Vec::new(),
+        SampleFact::ItemAdded(fact) => sampled(fact.started, SampleNews::Item(fact.item.clone())),
+        SampleFact::SampleEnded(fact) => {
             let news = SampleNews::Ended {
                 stop: fact.stop.clone(),
                 usage: fact.usage,
@@ -130,25 +175,7 @@ fn said(session: &Session, fact: &Fact, facts: &[Recorded]) -> Vec<Input> {
             };
             sampled(fact.started, news)
         }
-        Fact::SampleCut(fact) => cut(fact),
-        Fact::InterruptRequested(_)
-        | Fact::HooksAsked(_)
-        | Fact::SessionOpened(_)
-        | Fact::SessionResumed(_)
-        | Fact::GoalEnded(_)
-        | Fact::TurnOpened(_)
-        | Fact::InputAccepted(_)
-        | Fact::InputBlocked(_)
-        | Fact::ContextInjected(_)
-        | Fact::CompactionStarted(_)
-        | Fact::SampleStarted(_)
-        | Fact::CallDecided(_)
-        | Fact::ApprovalAsked(_)
-        | Fact::CallStarted(_)
-        | Fact::ReconcileStarted(_)
-        | Fact::TurnSettled(_) => Vec::new(),
-        Fact::ProgramCalled(fact) => called(session, fact.program, facts),
-        Fact::ProgramRun(fact) => ran(session, fact, facts),
+        SampleFact::SampleCut(fact) => cut(fact),
     }
 }
 

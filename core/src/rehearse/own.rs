@@ -4,7 +4,7 @@
 //! a recovery that would be another one would pass for an answer of the world. The words are those
 //! that logs hold; they stay here when the engine's own become others.
 
-use crate::fact::Fact;
+use crate::fact::{CompactionFact, Fact, FactGroup, HookFact, PermissionFact, RunFact, SampleFact};
 use crate::scope::Scope;
 
 /// What the engine says of calls that nobody else speaks of any more.
@@ -39,11 +39,17 @@ const COMPACTIONS: &[&str] = &["the process ended each time while it was made"];
 
 /// Whether the engine itself says this, and no effect does.
 pub(super) fn is_own(fact: &Fact) -> bool {
-    match fact {
-        Fact::CallObserved(fact) => CALLS.contains(&fact.observation.output.as_str()),
-        Fact::SampleCut(fact) => SAMPLES.contains(&fact.failure.message.as_str()),
-        Fact::CompactionFailed(fact) => COMPACTIONS.contains(&fact.reason.as_str()),
-        Fact::HookDecided(fact) => {
+    match fact.group() {
+        FactGroup::Run(RunFact::CallObserved(fact)) => {
+            CALLS.contains(&fact.observation.output.as_str())
+        }
+        FactGroup::Sample(SampleFact::SampleCut(fact)) => {
+            SAMPLES.contains(&fact.failure.message.as_str())
+        }
+        FactGroup::Compaction(CompactionFact::CompactionFailed(fact)) => {
+            COMPACTIONS.contains(&fact.reason.as_str())
+        }
+        FactGroup::Hook(HookFact::HookDecided(fact)) => {
             let name = fact.name.as_str();
             let words = fact.reason.strip_prefix("hook ");
             let words = words.and_then(|words| words.strip_prefix(name));
@@ -52,33 +58,27 @@ pub(super) fn is_own(fact: &Fact) -> bool {
                 Some(" was cut short: its process ended" | " did not answer in time")
             )
         }
-        Fact::ApprovalAnswered(fact) => match &*fact.by {
+        FactGroup::Permission(PermissionFact::ApprovalAnswered(fact)) => match &*fact.by {
             Scope::System { reason } => reason == "nobody answered in time",
             Scope::Principal { .. } => false,
         },
-        Fact::SessionOpened(_)
-        | Fact::SessionResumed(_)
-        | Fact::SettingsChanged(_)
-        | Fact::GoalSet(_)
-        | Fact::GoalEnded(_)
-        | Fact::InputQueued(_)
-        | Fact::TurnOpened(_)
-        | Fact::HooksAsked(_)
-        | Fact::InputAccepted(_)
-        | Fact::InputBlocked(_)
-        | Fact::ContextInjected(_)
-        | Fact::CompactionStarted(_)
-        | Fact::Compacted(_)
-        | Fact::SampleStarted(_)
-        | Fact::ItemAdded(_)
-        | Fact::SampleEnded(_)
-        | Fact::CallDecided(_)
-        | Fact::ApprovalAsked(_)
-        | Fact::CallStarted(_)
-        | Fact::ReconcileStarted(_)
-        | Fact::ProgramCalled(_)
-        | Fact::ProgramRun(_)
-        | Fact::InterruptRequested(_)
-        | Fact::TurnSettled(_) => false,
+        FactGroup::Run(RunFact::CallStarted(_))
+        | FactGroup::Sample(
+            SampleFact::SampleStarted(_) | SampleFact::ItemAdded(_) | SampleFact::SampleEnded(_),
+        )
+        | FactGroup::Compaction(
+            CompactionFact::CompactionStarted(_) | CompactionFact::Compacted(_),
+        )
+        | FactGroup::Hook(HookFact::HooksAsked(_))
+        | FactGroup::Permission(
+            PermissionFact::CallDecided(_) | PermissionFact::ApprovalAsked(_),
+        )
+        | FactGroup::Session(_)
+        | FactGroup::Recovery(_)
+        | FactGroup::Goal(_)
+        | FactGroup::Input(_)
+        | FactGroup::Turn(_)
+        | FactGroup::Context(_)
+        | FactGroup::Program(_) => false,
     }
 }

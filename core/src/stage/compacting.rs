@@ -12,7 +12,7 @@ use crate::decide::{Plan, compaction};
 use crate::effect::{Demand, EffectKey, Owed};
 use crate::error::{Misfit, Reject};
 use crate::evolve::{allowed, misfit, turn_of};
-use crate::fact::{Compacted, CompactionFailed, CompactionStarted, Fact, Reserved};
+use crate::fact::{Compacted, CompactionFact, CompactionFailed, CompactionStarted, Fact, Reserved};
 use crate::hook::Trigger;
 use crate::id::Seq;
 use crate::outcome::{LimitKind, Outcome};
@@ -144,7 +144,19 @@ impl Stage {
     }
 }
 
-pub(crate) fn on_started(
+pub(crate) fn on_compaction(
+    session: &mut Session,
+    recorded: &Recorded,
+    fact: CompactionFact<'_>,
+) -> Result<(), Misfit> {
+    match fact {
+        CompactionFact::CompactionStarted(fact) => on_started(session, recorded, fact),
+        CompactionFact::Compacted(fact) => on_compacted(session, recorded, fact),
+        CompactionFact::CompactionFailed(fact) => on_failed(session, recorded, fact),
+    }
+}
+
+fn on_started(
     session: &mut Session,
     recorded: &Recorded,
     fact: &CompactionStarted,
@@ -172,7 +184,7 @@ pub(crate) fn on_started(
     Ok(())
 }
 
-pub(crate) fn on_compacted(
+fn on_compacted(
     session: &mut Session,
     recorded: &Recorded,
     fact: &Compacted,
@@ -193,7 +205,7 @@ pub(crate) fn on_compacted(
     Ok(())
 }
 
-pub(crate) fn on_failed(
+fn on_failed(
     session: &mut Session,
     recorded: &Recorded,
     fact: &CompactionFailed,

@@ -22,7 +22,7 @@ use crate::decide::Plan;
 use crate::effect::{EffectKey, Owed};
 use crate::error::{Misfit, Reject};
 use crate::evolve::{misfit, turn_of};
-use crate::fact::{CallObserved, Fact, ProgramCalled, ProgramRun};
+use crate::fact::{CallObserved, Fact, ProgramCalled, ProgramFact, ProgramRun};
 use crate::failure::FailureKind;
 use crate::gate::Word;
 use crate::gate::hooks::{self, At};
@@ -302,8 +302,20 @@ pub(crate) fn tell(
     Ok(())
 }
 
+/// Applies a fact of a program.
+pub(crate) fn on_program(
+    session: &mut Session,
+    recorded: &Recorded,
+    fact: ProgramFact<'_>,
+) -> Result<(), Misfit> {
+    match fact {
+        ProgramFact::ProgramCalled(fact) => on_called(session, recorded, fact),
+        ProgramFact::ProgramRun(fact) => on_run(session, recorded, fact),
+    }
+}
+
 /// A program makes a call: it is out like one of the answer, and the program waits for it.
-pub(crate) fn on_called(
+fn on_called(
     session: &mut Session,
     recorded: &Recorded,
     fact: &ProgramCalled,
@@ -328,7 +340,7 @@ pub(crate) fn on_called(
 }
 
 /// A program has ended: what comes after its answer is known then.
-pub(crate) fn on_run(
+fn on_run(
     session: &mut Session,
     recorded: &Recorded,
     fact: &ProgramRun,

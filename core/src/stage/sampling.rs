@@ -6,7 +6,7 @@
 
 mod facts;
 
-pub(crate) use facts::{on_cut, on_ended, on_item_added, on_started};
+pub(crate) use facts::on_sample;
 
 use alloc::string::String;
 use alloc::vec::Vec;

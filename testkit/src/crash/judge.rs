@@ -6,8 +6,8 @@ use std::fmt;
 
 use serde_json::Value;
 use windlass_core::{
-    Because, CallId, EffectClass, Fact, InputId, Item, Observation, ObservationStatus,
-    PROGRAM_TOOL, Recorded, Seq, Settings, TurnId,
+    Because, CallId, EffectClass, Fact, FactGroup, InputId, Item, Observation, ObservationStatus,
+    PROGRAM_TOOL, Recorded, RunFact, Seq, Settings, TurnFact, TurnId,
 };
 
 use super::requests;
@@ -198,8 +198,8 @@ fn one_end(scene: &Scene<'_>, found: &mut Found) {
     let mut ends = BTreeMap::<TurnId, u32>::new();
     let mut opened = BTreeMap::<InputId, TurnId>::new();
     for recorded in scene.log {
-        match &recorded.fact {
-            Fact::TurnOpened(fact) => {
+        match recorded.fact.group() {
+            FactGroup::Turn(TurnFact::TurnOpened(fact)) => {
                 let turn = TurnId(recorded.seq.0);
                 ends.entry(turn).or_default();
                 if let Because::Opened { input } = fact.because
@@ -209,40 +209,25 @@ fn one_end(scene: &Scene<'_>, found: &mut Found) {
                     found.add(Invariant::OneEnd, what);
                 }
             }
-            Fact::TurnSettled(_) => match recorded.turn {
+            FactGroup::Turn(TurnFact::TurnSettled(_)) => match recorded.turn {
                 Some(turn) => *ends.entry(turn).or_default() += 1,
                 None => {
                     let what = format!("{} settles no turn", recorded.seq);
                     found.add(Invariant::OneEnd, what);
                 }
             },
-            Fact::SessionOpened(_)
-            | Fact::SessionResumed(_)
-            | Fact::ProgramCalled(_)
-            | Fact::ProgramRun(_)
-            | Fact::SettingsChanged(_)
-            | Fact::GoalSet(_)
-            | Fact::GoalEnded(_)
-            | Fact::InputQueued(_)
-            | Fact::HooksAsked(_)
-            | Fact::HookDecided(_)
-            | Fact::InputAccepted(_)
-            | Fact::InputBlocked(_)
-            | Fact::ContextInjected(_)
-            | Fact::CompactionStarted(_)
-            | Fact::Compacted(_)
-            | Fact::CompactionFailed(_)
-            | Fact::SampleStarted(_)
-            | Fact::ItemAdded(_)
-            | Fact::SampleEnded(_)
-            | Fact::SampleCut(_)
-            | Fact::CallDecided(_)
-            | Fact::ApprovalAsked(_)
-            | Fact::ApprovalAnswered(_)
-            | Fact::CallStarted(_)
-            | Fact::ReconcileStarted(_)
-            | Fact::CallObserved(_)
-            | Fact::InterruptRequested(_) => {}
+            FactGroup::Turn(TurnFact::InterruptRequested(_))
+            | FactGroup::Session(_)
+            | FactGroup::Recovery(_)
+            | FactGroup::Program(_)
+            | FactGroup::Goal(_)
+            | FactGroup::Input(_)
+            | FactGroup::Hook(_)
+            | FactGroup::Context(_)
+            | FactGroup::Compaction(_)
+            | FactGroup::Sample(_)
+            | FactGroup::Permission(_)
+            | FactGroup::Run(_) => {}
         }
     }
     for (turn, count) in ends.into_iter().filter(|(_, count)| *count != 1) {
@@ -267,8 +252,8 @@ struct Call<'a> {
 fn calls(log: &[Recorded]) -> BTreeMap<CallId, Call<'_>> {
     let mut calls = BTreeMap::<CallId, Call<'_>>::new();
     for recorded in log {
-        match &recorded.fact {
-            Fact::CallStarted(fact) => {
+        match recorded.fact.group() {
+            FactGroup::Run(RunFact::CallStarted(fact)) => {
                 let Some(tool) = tool(log, fact.call) else {
                     continue;
                 };
@@ -282,38 +267,22 @@ fn calls(log: &[Recorded]) -> BTreeMap<CallId, Call<'_>> {
                 });
                 call.starts += 1;
             }
-            Fact::CallObserved(fact) => {
+            FactGroup::Run(RunFact::CallObserved(fact)) => {
                 if let Some(call) = calls.get_mut(&fact.call) {
                     call.ended = Some(fact.observation.status);
                 }
             }
-            Fact::SessionOpened(_)
-            | Fact::SessionResumed(_)
-            | Fact::ProgramCalled(_)
-            | Fact::ProgramRun(_)
-            | Fact::SettingsChanged(_)
-            | Fact::GoalSet(_)
-            | Fact::GoalEnded(_)
-            | Fact::InputQueued(_)
-            | Fact::TurnOpened(_)
-            | Fact::HooksAsked(_)
-            | Fact::HookDecided(_)
-            | Fact::InputAccepted(_)
-            | Fact::InputBlocked(_)
-            | Fact::ContextInjected(_)
-            | Fact::CompactionStarted(_)
-            | Fact::Compacted(_)
-            | Fact::CompactionFailed(_)
-            | Fact::SampleStarted(_)
-            | Fact::ItemAdded(_)
-            | Fact::SampleEnded(_)
-            | Fact::SampleCut(_)
-            | Fact::CallDecided(_)
-            | Fact::ApprovalAsked(_)
-            | Fact::ApprovalAnswered(_)
-            | Fact::ReconcileStarted(_)
-            | Fact::InterruptRequested(_)
-            | Fact::TurnSettled(_) => {}
+            FactGroup::Session(_)
+            | FactGroup::Recovery(_)
+            | FactGroup::Program(_)
+            | FactGroup::Goal(_)
+            | FactGroup::Input(_)
+            | FactGroup::Turn(_)
+            | FactGroup::Hook(_)
+            | FactGroup::Context(_)
+            | FactGroup::Compaction(_)
+            | FactGroup::Sample(_)
+            | FactGroup::Permission(_) => {}
         }
     }
     calls
@@ -343,15 +312,7 @@ fn tool(log: &[Recorded], call: CallId) -> Option<&str> {
 /// What running a tool does, as any settings of the session say: the most of what they say. A program
 /// changes nothing by itself, and nobody but the engine runs it.
 fn class(log: &[Recorded], name: &str) -> Option<EffectClass> {
-    let settings = log.iter().filter_map(|recorded| {
-        if let Fact::SessionOpened(fact) = &recorded.fact {
-            return Some(&fact.settings);
-        }
-        let Fact::SettingsChanged(fact) = &recorded.fact else {
-            return None;
-        };
-        Some(&fact.settings)
-    });
+    let settings = log.iter().filter_map(|recorded| recorded.fact.settings());
     let of = |settings: &Settings| match &settings.options.program {
         Some(_) if name == PROGRAM_TOOL => Some(EffectClass::ReadOnly),
         Some(_) | None => Some(settings.tool(name)?.effect),

@@ -9,7 +9,8 @@ use super::{
     law_03_running_equals_owed, law_04_no_key_starts_twice, law_05_one_observation_a_call,
     law_07_nothing_said_is_lost, law_08_no_sample_without_reason, law_09_limits_hold,
     law_10_prompts_extend, law_11_finishing_order_does_not_matter, law_15_denied_calls_never_start,
-    law_16_effectful_starts_once, law_17_forks_repeat_nothing,
+    law_16_effectful_starts_once, law_17_forks_repeat_nothing, law_20_denied_context_is_dropped,
+    law_21_the_last_turn_is_the_last,
 };
 use crate::world::Transitions;
 
@@ -58,6 +59,8 @@ const NOW: &[Check] = &[
     |it| law_09_limits_hold::check(it.log, it.ceiling),
     |it| law_15_denied_calls_never_start::check(it.log),
     |it| law_16_effectful_starts_once::check(it.log, it.begun),
+    |it| law_20_denied_context_is_dropped::check(it.log),
+    |it| law_21_the_last_turn_is_the_last::check(it.log),
 ];
 
 /// What looks at all prefixes of the log: its cost grows with the square of it, or worse.

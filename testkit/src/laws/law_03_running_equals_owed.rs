@@ -16,8 +16,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::{
-    CallId, Delivery, Demand, EffectKey, Fact, HookAt, HookDecided, HookVerdict, InputId, Item,
-    Owed, Recorded, SampleCut, Seq, Stands, StopWhen,
+    CallId, CompactionFact, Delivery, Demand, EffectKey, EffectStart, FactGroup, HookAt,
+    HookDecided, HookFact, HookVerdict, InputFact, InputId, Item, Owed, PermissionFact,
+    ProgramFact, Recorded, RunFact, SampleCut, SampleFact, Seq, SessionFact, Stands, StopWhen,
+    TurnFact,
 };
 
 use super::{Held, hold};
@@ -131,28 +133,28 @@ impl Out {
     }
 
     fn take_one(&mut self, recorded: &Recorded) {
-        match &recorded.fact {
-            Fact::ProgramCalled(fact) => {
+        match recorded.fact.group() {
+            FactGroup::Program(ProgramFact::ProgramCalled(fact)) => {
                 let made = self.programs.entry(fact.program).or_default();
                 made.calls.insert(CallId(recorded.seq.0), false);
             }
-            Fact::InputQueued(fact) => {
+            FactGroup::Input(InputFact::InputQueued(fact)) => {
                 if fact.delivery == Delivery::Steer {
                     self.steers.insert(InputId(recorded.seq.0));
                 }
             }
-            Fact::InputAccepted(fact) => {
+            FactGroup::Input(InputFact::InputAccepted(fact)) => {
                 self.steers.remove(&fact.input);
             }
-            Fact::InputBlocked(fact) => {
+            FactGroup::Input(InputFact::InputBlocked(fact)) => {
                 self.steers.remove(&fact.input);
             }
-            Fact::TurnOpened(fact) => {
+            FactGroup::Turn(TurnFact::TurnOpened(fact)) => {
                 self.clear();
                 self.samples = (0, fact.limits.samples);
             }
-            Fact::TurnSettled(_) => self.clear(),
-            Fact::HooksAsked(fact) => {
+            FactGroup::Turn(TurnFact::TurnSettled(_)) => self.clear(),
+            FactGroup::Hook(HookFact::HooksAsked(fact)) => {
                 let again = |key: &EffectKey| match key {
                     EffectKey::Hook { hook, .. } => fact.hooks.contains(hook),
                     EffectKey::Sample { .. }
@@ -169,33 +171,42 @@ impl Out {
                     .map(|hook| EffectKey::Hook { hook: *hook, asked });
                 self.hooks.extend(keys.map(|key| (key, fact.at)));
             }
-            Fact::HookDecided(fact) => self.hear(fact),
-            Fact::CompactionStarted(_) => self.compaction = Some(recorded.seq),
-            Fact::Compacted(_) | Fact::CompactionFailed(_) => self.compaction = None,
-            Fact::SampleStarted(fact) => {
+            FactGroup::Hook(HookFact::HookDecided(fact)) => self.hear(fact),
+            FactGroup::Compaction(CompactionFact::CompactionStarted(_)) => {
+                self.compaction = Some(recorded.seq)
+            }
+            FactGroup::Compaction(
+                CompactionFact::Compacted(_) | CompactionFact::CompactionFailed(_),
+            ) => self.compaction = None,
+            FactGroup::Sample(SampleFact::SampleStarted(fact)) => {
                 self.samples.0 = fact.sample;
                 (self.sample, self.calls) = (Some(recorded.seq), false);
                 (self.before, self.latest) = (self.latest, Some(recorded.seq));
             }
-            Fact::ItemAdded(fact) => self.calls |= matches!(fact.item, Item::Call(_)),
-            Fact::SampleEnded(_) => self.sample = None,
-            Fact::SampleCut(fact) => self.cut(fact),
-            Fact::ApprovalAsked(fact) => {
+            FactGroup::Sample(SampleFact::ItemAdded(fact)) => {
+                self.calls |= matches!(fact.item, Item::Call(_))
+            }
+            FactGroup::Sample(SampleFact::SampleEnded(_)) => self.sample = None,
+            FactGroup::Sample(SampleFact::SampleCut(fact)) => self.cut(fact),
+            FactGroup::Permission(PermissionFact::ApprovalAsked(fact)) => {
                 self.questions.insert(fact.call, recorded.seq);
             }
-            Fact::ApprovalAnswered(fact) => {
+            FactGroup::Permission(PermissionFact::ApprovalAnswered(fact)) => {
                 self.questions.remove(&fact.call);
             }
-            Fact::CallStarted(fact) => {
+            FactGroup::Run(RunFact::CallStarted(fact)) => {
                 let (call, started) = (fact.call, recorded.seq);
                 self.runs.insert(call, EffectKey::Call { call, started });
             }
-            Fact::ReconcileStarted(fact) => {
+            FactGroup::Recovery(_) => {
+                let Some(EffectStart::Reconcile(fact)) = recorded.fact.start() else {
+                    return;
+                };
                 let (call, started) = (fact.call, recorded.seq);
                 let key = EffectKey::Reconcile { call, started };
                 self.runs.insert(call, key);
             }
-            Fact::CallObserved(fact) => {
+            FactGroup::Run(RunFact::CallObserved(fact)) => {
                 self.programs.remove(&fact.call);
                 for made in self.programs.values_mut() {
                     if let Some(over) = made.calls.get_mut(&fact.call) {
@@ -206,19 +217,19 @@ impl Out {
                 self.questions.remove(&fact.call);
                 self.hooks.retain(|_, at| at.call() != Some(fact.call));
             }
-            Fact::InterruptRequested(fact) => match fact.when {
+            FactGroup::Turn(TurnFact::InterruptRequested(fact)) => match fact.when {
                 StopWhen::Now => self.stop(),
                 StopWhen::AfterStep => self.paused = true,
             },
             // The hooks of a session at rest are those of its settings.
-            Fact::SettingsChanged(_) => self.hooks.retain(|_, at| *at != HookAt::SessionEnd),
-            Fact::SessionOpened(_)
-            | Fact::SessionResumed(_)
-            | Fact::ProgramRun(_)
-            | Fact::GoalSet(_)
-            | Fact::GoalEnded(_)
-            | Fact::ContextInjected(_)
-            | Fact::CallDecided(_) => {}
+            FactGroup::Session(SessionFact::SettingsChanged(_)) => {
+                self.hooks.retain(|_, at| *at != HookAt::SessionEnd)
+            }
+            FactGroup::Session(SessionFact::SessionOpened(_))
+            | FactGroup::Program(ProgramFact::ProgramRun(_))
+            | FactGroup::Permission(PermissionFact::CallDecided(_))
+            | FactGroup::Goal(_)
+            | FactGroup::Context(_) => {}
         }
     }
 

@@ -10,7 +10,10 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::{CallId, Fact, Item, Recorded, SampleCut, Seq, Stands, TurnId};
+use windlass_core::{
+    CallId, FactGroup, Item, ProgramFact, Recorded, RunFact, SampleCut, SampleFact, Seq, Stands,
+    TurnFact, TurnId,
+};
 
 use super::{Held, hold};
 
@@ -62,8 +65,8 @@ enum Fate {
 
 impl Calls {
     fn take(&mut self, recorded: &Recorded) -> Held {
-        match &recorded.fact {
-            Fact::ItemAdded(fact) => {
+        match recorded.fact.group() {
+            FactGroup::Sample(SampleFact::ItemAdded(fact)) => {
                 if let Item::Call(_) = &fact.item {
                     let call = Call {
                         run: fact.started,
@@ -74,7 +77,7 @@ impl Calls {
                     self.calls.insert(CallId(recorded.seq.0), call);
                 }
             }
-            Fact::ProgramCalled(fact) => {
+            FactGroup::Program(ProgramFact::ProgramCalled(fact)) => {
                 let program = self.calls.get(&fact.program);
                 let program = program.filter(|call| call.started && !call.observed);
                 hold(5, program.is_some(), || {
@@ -93,14 +96,14 @@ impl Calls {
                 };
                 self.calls.insert(CallId(recorded.seq.0), call);
             }
-            Fact::SampleEnded(fact) => {
+            FactGroup::Sample(SampleFact::SampleEnded(fact)) => {
                 let calls = self.calls.values_mut();
                 for call in calls.filter(|call| call.run == fact.started) {
                     call.fate = Fate::Stands;
                 }
             }
-            Fact::SampleCut(fact) => self.cut(recorded, fact)?,
-            Fact::CallStarted(fact) => {
+            FactGroup::Sample(SampleFact::SampleCut(fact)) => self.cut(recorded, fact)?,
+            FactGroup::Run(RunFact::CallStarted(fact)) => {
                 let call = self.calls.get_mut(&fact.call);
                 let call = call.filter(|call| call.fate != Fate::Gone && !call.observed);
                 hold(5, call.is_some(), || {
@@ -108,7 +111,7 @@ impl Calls {
                 })?;
                 call.into_iter().for_each(|call| call.started = true);
             }
-            Fact::CallObserved(fact) => {
+            FactGroup::Run(RunFact::CallObserved(fact)) => {
                 let call = self.calls.get_mut(&fact.call);
                 let call = call.filter(|call| call.fate != Fate::Gone && !call.observed);
                 hold(5, call.is_some(), || {
@@ -119,7 +122,7 @@ impl Calls {
                 })?;
                 call.into_iter().for_each(|call| call.observed = true);
             }
-            Fact::TurnSettled(_) => {
+            FactGroup::Turn(TurnFact::TurnSettled(_)) => {
                 self.settled = true;
                 let unseen = |call: &Call| call.fate != Fate::Gone && !call.observed;
                 let unseen = self.calls.iter().find(|(_, call)| unseen(call));
@@ -131,28 +134,17 @@ impl Calls {
                     )
                 })?;
             }
-            Fact::SessionOpened(_)
-            | Fact::SessionResumed(_)
-            | Fact::ProgramRun(_)
-            | Fact::SettingsChanged(_)
-            | Fact::GoalSet(_)
-            | Fact::GoalEnded(_)
-            | Fact::InputQueued(_)
-            | Fact::TurnOpened(_)
-            | Fact::HooksAsked(_)
-            | Fact::HookDecided(_)
-            | Fact::InputAccepted(_)
-            | Fact::InputBlocked(_)
-            | Fact::ContextInjected(_)
-            | Fact::CompactionStarted(_)
-            | Fact::Compacted(_)
-            | Fact::CompactionFailed(_)
-            | Fact::SampleStarted(_)
-            | Fact::CallDecided(_)
-            | Fact::ApprovalAsked(_)
-            | Fact::ApprovalAnswered(_)
-            | Fact::ReconcileStarted(_)
-            | Fact::InterruptRequested(_) => {}
+            FactGroup::Program(ProgramFact::ProgramRun(_))
+            | FactGroup::Turn(TurnFact::TurnOpened(_) | TurnFact::InterruptRequested(_))
+            | FactGroup::Sample(SampleFact::SampleStarted(_))
+            | FactGroup::Session(_)
+            | FactGroup::Recovery(_)
+            | FactGroup::Goal(_)
+            | FactGroup::Input(_)
+            | FactGroup::Hook(_)
+            | FactGroup::Context(_)
+            | FactGroup::Compaction(_)
+            | FactGroup::Permission(_) => {}
         }
         Ok(())
     }

@@ -11,8 +11,8 @@
 use std::collections::BTreeMap;
 
 use windlass_core::{
-    Delivery, Fact, HookAt, HookVerdict, InputBlocked, InputId, Outcome, Recorded, Session,
-    TurnSettled,
+    Delivery, Denial, Fact, FactGroup, HookAt, HookVerdict, InputBlocked, InputFact, InputId,
+    Outcome, Recorded, Session, TurnFact, TurnSettled,
 };
 
 use super::{Held, hold, reading};
@@ -24,45 +24,27 @@ use super::{Held, hold, reading};
 pub fn check(log: &[Recorded], session: &Session) -> Held {
     let mut waiting = BTreeMap::<InputId, Delivery>::new();
     for recorded in log {
-        let heard = match &recorded.fact {
-            Fact::InputQueued(fact) => {
+        match recorded.fact.group() {
+            FactGroup::Input(InputFact::InputQueued(fact)) => {
                 waiting.insert(InputId(recorded.seq.0), fact.delivery);
-                continue;
             }
-            Fact::InputAccepted(fact) => fact.input,
-            Fact::InputBlocked(fact) => {
-                blocked(log, recorded, fact)?;
-                fact.input
-            }
-            Fact::TurnSettled(fact) => {
-                settled(recorded, fact, &waiting)?;
-                continue;
-            }
-            Fact::SessionOpened(_)
-            | Fact::SessionResumed(_)
-            | Fact::ProgramCalled(_)
-            | Fact::ProgramRun(_)
-            | Fact::SettingsChanged(_)
-            | Fact::GoalSet(_)
-            | Fact::GoalEnded(_)
-            | Fact::TurnOpened(_)
-            | Fact::HooksAsked(_)
-            | Fact::HookDecided(_)
-            | Fact::ContextInjected(_)
-            | Fact::CompactionStarted(_)
-            | Fact::Compacted(_)
-            | Fact::CompactionFailed(_)
-            | Fact::SampleStarted(_)
-            | Fact::ItemAdded(_)
-            | Fact::SampleEnded(_)
-            | Fact::SampleCut(_)
-            | Fact::CallDecided(_)
-            | Fact::ApprovalAsked(_)
-            | Fact::ApprovalAnswered(_)
-            | Fact::CallStarted(_)
-            | Fact::ReconcileStarted(_)
-            | Fact::CallObserved(_)
-            | Fact::InterruptRequested(_) => continue,
+            FactGroup::Input(InputFact::InputBlocked(fact)) => blocked(log, recorded, fact)?,
+            FactGroup::Turn(TurnFact::TurnSettled(fact)) => settled(recorded, fact, &waiting)?,
+            FactGroup::Input(InputFact::InputAccepted(_))
+            | FactGroup::Turn(TurnFact::TurnOpened(_) | TurnFact::InterruptRequested(_))
+            | FactGroup::Session(_)
+            | FactGroup::Recovery(_)
+            | FactGroup::Goal(_)
+            | FactGroup::Hook(_)
+            | FactGroup::Context(_)
+            | FactGroup::Compaction(_)
+            | FactGroup::Sample(_)
+            | FactGroup::Permission(_)
+            | FactGroup::Run(_)
+            | FactGroup::Program(_) => {}
+        }
+        let Some(heard) = recorded.fact.heard() else {
+            continue;
         };
         hold(7, waiting.remove(&heard).is_some(), || {
             format!(
@@ -81,20 +63,9 @@ pub fn check(log: &[Recorded], session: &Session) -> Held {
 /// one that ended the turn before it was let in.
 fn blocked(log: &[Recorded], at: &Recorded, fact: &InputBlocked) -> Held {
     let settings = at.turn.and_then(|turn| reading::frozen(log, turn));
-    let asked = |place: HookAt| match place {
-        HookAt::PromptSubmitted { input } => input == fact.input,
-        HookAt::SessionStart { .. } | HookAt::SubTurnStart => true,
-        HookAt::SessionEnd
-        | HookAt::BeforeSample { .. }
-        | HookAt::AfterAnswer { .. }
-        | HookAt::BeforeTool { .. }
-        | HookAt::AfterTool { .. }
-        | HookAt::PermissionRequest { .. }
-        | HookAt::BeforeCompaction { .. }
-        | HookAt::AfterCompaction { .. }
-        | HookAt::Stop { .. }
-        | HookAt::SubTurnStop { .. }
-        | HookAt::Interrupt => false,
+    let asked = |place: HookAt| {
+        let other = place.input().is_some_and(|input| input != fact.input);
+        !other && place.point().properties().denial == Denial::BlocksInput
     };
     let denies = |recorded: &Recorded| {
         let Fact::HookDecided(decided) = &recorded.fact else {

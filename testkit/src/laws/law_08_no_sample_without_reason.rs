@@ -16,8 +16,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::{
-    Because, CallId, ContextSource, Delivery, Fact, FailureKind, InputId, Item, Recorded,
-    SampleCut, SampleEnded, Seq, Stands, StopReason, Timestamp, TurnOpened,
+    Because, CallId, CompactionFact, ContextFact, ContextSource, Delivery, FactGroup, FailureKind,
+    HookFact, InputFact, InputId, Item, ProgramFact, Recorded, RunFact, SampleCut, SampleEnded,
+    SampleFact, Seq, Stands, StopReason, Timestamp, TurnFact, TurnOpened,
 };
 
 use super::{Held, hold, reading};
@@ -70,27 +71,26 @@ struct Evidence {
 
 impl Reader {
     fn take(&mut self, log: &[Recorded], recorded: &Recorded) -> Held {
-        match &recorded.fact {
-            Fact::GoalSet(fact) => self.goal = fact.goal.as_ref().map(|_| recorded.seq),
-            Fact::GoalEnded(_) => self.goal = None,
-            Fact::InputQueued(fact) => {
+        match recorded.fact.group() {
+            FactGroup::Goal(fact) => self.goal = fact.goal().map(|_| recorded.seq),
+            FactGroup::Input(InputFact::InputQueued(fact)) => {
                 let input = InputId(recorded.seq.0);
                 self.waiting.insert(input, fact.delivery);
             }
-            Fact::TurnOpened(fact) => self.open(recorded, fact)?,
-            Fact::HookDecided(_) => {
+            FactGroup::Turn(TurnFact::TurnOpened(fact)) => self.open(recorded, fact)?,
+            FactGroup::Hook(HookFact::HookDecided(_)) => {
                 if reading::answers_the_model(log, recorded.seq) {
                     self.evidence.hooks.insert(recorded.seq, false);
                 }
             }
-            Fact::InputAccepted(fact) => {
+            FactGroup::Input(InputFact::InputAccepted(fact)) => {
                 self.waiting.remove(&fact.input);
                 self.evidence.accepted.push(fact.input);
             }
-            Fact::InputBlocked(fact) => {
+            FactGroup::Input(InputFact::InputBlocked(fact)) => {
                 self.waiting.remove(&fact.input);
             }
-            Fact::ContextInjected(fact) => match &fact.from {
+            FactGroup::Context(ContextFact::ContextInjected(fact)) => match &fact.from {
                 ContextSource::Hook { decided } => {
                     let hook = self.evidence.hooks.get_mut(decided);
                     hook.into_iter().for_each(|told| *told = true);
@@ -106,10 +106,10 @@ impl Reader {
                 | ContextSource::Posture { .. }
                 | ContextSource::Presenter { .. } => {}
             },
-            Fact::Compacted(_) => {
+            FactGroup::Compaction(CompactionFact::Compacted(_)) => {
                 self.evidence.overflow = self.evidence.overflow.map(|_| true);
             }
-            Fact::SampleStarted(fact) => {
+            FactGroup::Sample(SampleFact::SampleStarted(fact)) => {
                 let bears = self.bears(&fact.because, recorded.ts);
                 hold(8, bears, || {
                     format!(
@@ -120,39 +120,36 @@ impl Reader {
                 self.evidence = Evidence::default();
                 self.sample = Some(recorded.seq);
             }
-            Fact::ItemAdded(fact) => {
+            FactGroup::Sample(SampleFact::ItemAdded(fact)) => {
                 if let Item::Call(_) = &fact.item {
                     let calls = self.brought.entry(fact.started).or_default();
                     calls.push(CallId(recorded.seq.0));
                 }
             }
-            Fact::SampleEnded(fact) => self.end(fact),
-            Fact::SampleCut(fact) => self.cut(fact),
-            Fact::CallObserved(fact) => {
+            FactGroup::Sample(SampleFact::SampleEnded(fact)) => self.end(fact),
+            FactGroup::Sample(SampleFact::SampleCut(fact)) => self.cut(fact),
+            FactGroup::Run(RunFact::CallObserved(fact)) => {
                 self.observed.insert(fact.call);
                 self.told(fact.call);
             }
-            Fact::ProgramCalled(_) => {
+            FactGroup::Program(ProgramFact::ProgramCalled(_)) => {
                 let calls = self.evidence.calls.get_or_insert_default();
                 calls.push(CallId(recorded.seq.0));
             }
-            Fact::ProgramRun(fact) => {
+            FactGroup::Program(ProgramFact::ProgramRun(fact)) => {
                 let fault = fact.fault.clone();
                 self.rejected = fault.map(|fault| (fact.program, fault));
             }
-            Fact::TurnSettled(_) => self.evidence = Evidence::default(),
-            Fact::SessionOpened(_)
-            | Fact::SessionResumed(_)
-            | Fact::SettingsChanged(_)
-            | Fact::HooksAsked(_)
-            | Fact::CompactionStarted(_)
-            | Fact::CompactionFailed(_)
-            | Fact::CallDecided(_)
-            | Fact::ApprovalAsked(_)
-            | Fact::ApprovalAnswered(_)
-            | Fact::CallStarted(_)
-            | Fact::ReconcileStarted(_)
-            | Fact::InterruptRequested(_) => {}
+            FactGroup::Turn(TurnFact::TurnSettled(_)) => self.evidence = Evidence::default(),
+            FactGroup::Hook(HookFact::HooksAsked(_))
+            | FactGroup::Compaction(
+                CompactionFact::CompactionStarted(_) | CompactionFact::CompactionFailed(_),
+            )
+            | FactGroup::Run(RunFact::CallStarted(_))
+            | FactGroup::Turn(TurnFact::InterruptRequested(_))
+            | FactGroup::Session(_)
+            | FactGroup::Recovery(_)
+            | FactGroup::Permission(_) => {}
         }
         Ok(())
     }

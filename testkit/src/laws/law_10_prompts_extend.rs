@@ -16,8 +16,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use windlass_core::{
-    ContextSource, Fact, History, HookAt, InputId, Misfit, Prompt, PromptItem, Recorded, Seq,
-    render,
+    ContextFact, ContextSource, Fact, FactGroup, History, HookAt, HookFact, InputFact, InputId,
+    Misfit, Prompt, PromptItem, Recorded, Seq, TurnFact, render,
 };
 
 use super::{Held, broken, hold, reading};
@@ -109,53 +109,41 @@ struct Requests {
 
 impl Requests {
     fn take(&mut self, log: &[Recorded], recorded: &Recorded) {
-        match &recorded.fact {
-            Fact::InputQueued(fact) => {
+        match recorded.fact.group() {
+            FactGroup::Input(InputFact::InputQueued(fact)) => {
                 self.waiting
                     .insert(InputId(recorded.seq.0), fact.text.clone());
             }
-            Fact::HookDecided(fact) => {
+            FactGroup::Hook(HookFact::HookDecided(fact)) => {
                 let place = reading::place(log, fact);
                 if let (Some(edit), Some(HookAt::PromptSubmitted { input })) = (&fact.edit, place) {
                     self.waiting.insert(input, edit.text.clone());
                 }
             }
-            Fact::InputAccepted(fact) => {
+            FactGroup::Input(InputFact::InputAccepted(fact)) => {
                 let text = self.waiting.remove(&fact.input);
                 self.accepted.extend(text.clone());
                 self.current.extend(text);
             }
-            Fact::ContextInjected(fact) => {
+            FactGroup::Context(ContextFact::ContextInjected(fact)) => {
                 if let ContextSource::Goal { text } = &fact.from {
                     self.goal = Some(text.clone());
                 }
             }
-            Fact::TurnOpened(_) | Fact::TurnSettled(_) => {
+            FactGroup::Turn(TurnFact::TurnOpened(_) | TurnFact::TurnSettled(_)) => {
                 (self.current, self.goal) = (Vec::new(), None);
             }
-            Fact::SessionOpened(_)
-            | Fact::SessionResumed(_)
-            | Fact::ProgramCalled(_)
-            | Fact::ProgramRun(_)
-            | Fact::SettingsChanged(_)
-            | Fact::GoalSet(_)
-            | Fact::GoalEnded(_)
-            | Fact::HooksAsked(_)
-            | Fact::InputBlocked(_)
-            | Fact::CompactionStarted(_)
-            | Fact::Compacted(_)
-            | Fact::CompactionFailed(_)
-            | Fact::SampleStarted(_)
-            | Fact::ItemAdded(_)
-            | Fact::SampleEnded(_)
-            | Fact::SampleCut(_)
-            | Fact::CallDecided(_)
-            | Fact::ApprovalAsked(_)
-            | Fact::ApprovalAnswered(_)
-            | Fact::CallStarted(_)
-            | Fact::ReconcileStarted(_)
-            | Fact::CallObserved(_)
-            | Fact::InterruptRequested(_) => {}
+            FactGroup::Hook(HookFact::HooksAsked(_))
+            | FactGroup::Input(InputFact::InputBlocked(_))
+            | FactGroup::Turn(TurnFact::InterruptRequested(_))
+            | FactGroup::Session(_)
+            | FactGroup::Recovery(_)
+            | FactGroup::Program(_)
+            | FactGroup::Goal(_)
+            | FactGroup::Compaction(_)
+            | FactGroup::Sample(_)
+            | FactGroup::Permission(_)
+            | FactGroup::Run(_) => {}
         }
     }
 

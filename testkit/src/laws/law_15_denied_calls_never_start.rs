@@ -17,9 +17,9 @@
 use std::collections::BTreeMap;
 
 use windlass_core::{
-    CallDecided, CallId, CallItem, CallStarted, Digest, EffectClass, Fact, GOAL_TOOL, HookAt,
-    HookDecided, HookVerdict, Item, Mode, PROGRAM_TOOL, Permissions, Recorded, RuleVerdict,
-    Settings, Verdict,
+    CallDecided, CallId, CallItem, CallStarted, Digest, EffectClass, Fact, FactGroup, GOAL_TOOL,
+    HookAt, HookDecided, HookFact, HookVerdict, Item, Mode, PROGRAM_TOOL, PermissionFact,
+    Permissions, ProgramFact, Recorded, RuleVerdict, RunFact, SampleFact, Settings, Verdict,
 };
 
 use super::{Held, hold, reading};
@@ -31,34 +31,34 @@ use super::{Held, hold, reading};
 pub fn check(log: &[Recorded]) -> Held {
     let mut calls = BTreeMap::<CallId, Standing>::new();
     for recorded in log {
-        match &recorded.fact {
-            Fact::ItemAdded(fact) => {
+        match recorded.fact.group() {
+            FactGroup::Sample(SampleFact::ItemAdded(fact)) => {
                 if let Item::Call(item) = &fact.item {
                     let id = CallId(recorded.seq.0);
                     calls.insert(id, Standing::of(log, recorded, item));
                 }
             }
-            Fact::ProgramCalled(fact) => {
+            FactGroup::Program(ProgramFact::ProgramCalled(fact)) => {
                 let id = CallId(recorded.seq.0);
                 calls.insert(id, Standing::of(log, recorded, &fact.item));
             }
-            Fact::HookDecided(fact) => {
+            FactGroup::Hook(HookFact::HookDecided(fact)) => {
                 let place = reading::place(log, fact);
                 let call = place.as_ref().and_then(HookAt::call);
                 if let Some(call) = call.and_then(|call| calls.get_mut(&call)) {
                     call.hear(place, fact);
                 }
             }
-            Fact::CallDecided(fact) => {
+            FactGroup::Permission(PermissionFact::CallDecided(fact)) => {
                 let call = calls.get_mut(&fact.call);
                 about(recorded, fact.call, call.as_deref(), fact.arguments)?;
                 call.into_iter().for_each(|call| call.decide(fact));
             }
-            Fact::ApprovalAsked(fact) => {
+            FactGroup::Permission(PermissionFact::ApprovalAsked(fact)) => {
                 let call = calls.get_mut(&fact.call);
                 about(recorded, fact.call, call.as_deref(), fact.arguments)?;
             }
-            Fact::ApprovalAnswered(fact) => {
+            FactGroup::Permission(PermissionFact::ApprovalAnswered(fact)) => {
                 let call = calls.get_mut(&fact.call);
                 about(recorded, fact.call, call.as_deref(), fact.arguments)?;
                 let Some(call) = call else { continue };
@@ -68,7 +68,7 @@ pub fn check(log: &[Recorded]) -> Held {
                     call.edit(&edit.text, edit.fault.is_some(), &edit.rules);
                 }
             }
-            Fact::CallStarted(fact) => {
+            FactGroup::Run(RunFact::CallStarted(fact)) => {
                 let may = calls.get(&fact.call).map(|call| call.may_start(fact));
                 let may = may.unwrap_or(Err("it is no call"));
                 hold(15, may.is_ok(), || {
@@ -76,28 +76,21 @@ pub fn check(log: &[Recorded]) -> Held {
                     format!("{} starts call {}: {why}", recorded.seq, fact.call)
                 })?;
             }
-            Fact::SessionOpened(_)
-            | Fact::SessionResumed(_)
-            | Fact::ProgramRun(_)
-            | Fact::SettingsChanged(_)
-            | Fact::GoalSet(_)
-            | Fact::GoalEnded(_)
-            | Fact::InputQueued(_)
-            | Fact::TurnOpened(_)
-            | Fact::HooksAsked(_)
-            | Fact::InputAccepted(_)
-            | Fact::InputBlocked(_)
-            | Fact::ContextInjected(_)
-            | Fact::CompactionStarted(_)
-            | Fact::Compacted(_)
-            | Fact::CompactionFailed(_)
-            | Fact::SampleStarted(_)
-            | Fact::SampleEnded(_)
-            | Fact::SampleCut(_)
-            | Fact::ReconcileStarted(_)
-            | Fact::CallObserved(_)
-            | Fact::InterruptRequested(_)
-            | Fact::TurnSettled(_) => {}
+            FactGroup::Program(ProgramFact::ProgramRun(_))
+            | FactGroup::Hook(HookFact::HooksAsked(_))
+            | FactGroup::Sample(
+                SampleFact::SampleStarted(_)
+                | SampleFact::SampleEnded(_)
+                | SampleFact::SampleCut(_),
+            )
+            | FactGroup::Run(RunFact::CallObserved(_))
+            | FactGroup::Session(_)
+            | FactGroup::Recovery(_)
+            | FactGroup::Goal(_)
+            | FactGroup::Input(_)
+            | FactGroup::Turn(_)
+            | FactGroup::Context(_)
+            | FactGroup::Compaction(_) => {}
         }
     }
     Ok(())

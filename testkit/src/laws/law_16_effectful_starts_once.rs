@@ -12,7 +12,9 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::{CallId, EffectClass, EffectKey, Fact, ObservationStatus, Recorded};
+use windlass_core::{
+    CallId, EffectClass, EffectKey, EffectStart, Fact, ObservationStatus, Recorded,
+};
 
 use super::reading;
 use super::{Begun, Held, hold};
@@ -26,7 +28,7 @@ pub fn check(log: &[Recorded], begun: &[Begun]) -> Held {
     let mut runs = BTreeMap::<CallId, u32>::new();
     let mut keys = BTreeMap::<&str, CallId>::new();
     for recorded in log {
-        if let Fact::ReconcileStarted(fact) = &recorded.fact {
+        if let Some(EffectStart::Reconcile(fact)) = recorded.fact.start() {
             let key = keys.get(fact.idempotency_key.as_str());
             hold(16, key == Some(&fact.call), || {
                 format!("{} asks after a run that never was", recorded.seq)

@@ -1,8 +1,8 @@
 //! Reading a log without the core: facts by position, turns, the tools and the arguments of calls.
 
 use windlass_core::{
-    CallId, CallItem, Digest, Fact, HookAt, HookDecided, HookSpec, HookVerdict, Item, OnFailure,
-    PROGRAM_TOOL, Recorded, Seq, Settings, ToolSpec, TurnId, TurnOpened,
+    CallId, CallItem, Digest, Fact, HookAt, HookDecided, HookSpec, HookTopic, HookVerdict, Item,
+    OnFailure, PROGRAM_TOOL, Recorded, Seq, Settings, ToolSpec, TurnId, TurnOpened,
 };
 
 /// The fact at a position.
@@ -22,14 +22,7 @@ pub(super) fn opening(log: &[Recorded], turn: TurnId) -> Option<(&Recorded, &Tur
 
 /// The settings that a fact holds.
 pub(super) fn settings(log: &[Recorded], seq: Seq) -> Option<&Settings> {
-    let fact = &at(log, seq)?.fact;
-    if let Fact::SessionOpened(fact) = fact {
-        return Some(&fact.settings);
-    }
-    let Fact::SettingsChanged(fact) = fact else {
-        return None;
-    };
-    Some(&fact.settings)
+    at(log, seq)?.fact.settings().map(|settings| &**settings)
 }
 
 /// The settings that a turn is frozen with.
@@ -98,23 +91,8 @@ pub(super) fn answers_the_model(log: &[Recorded], decided: Seq) -> bool {
     if verdict != Some(HookVerdict::Deny) {
         return false;
     }
-    match place(log, fact) {
-        Some(HookAt::AfterAnswer { .. } | HookAt::Stop { .. } | HookAt::SubTurnStop { .. }) => true,
-        Some(
-            HookAt::SessionStart { .. }
-            | HookAt::SessionEnd
-            | HookAt::PromptSubmitted { .. }
-            | HookAt::BeforeSample { .. }
-            | HookAt::BeforeTool { .. }
-            | HookAt::AfterTool { .. }
-            | HookAt::PermissionRequest { .. }
-            | HookAt::BeforeCompaction { .. }
-            | HookAt::AfterCompaction { .. }
-            | HookAt::SubTurnStart
-            | HookAt::Interrupt,
-        )
-        | None => false,
-    }
+    let topic = place(log, fact).map(|at| at.point().properties().topic);
+    topic == Some(HookTopic::Answer)
 }
 
 /// The digest of arguments.

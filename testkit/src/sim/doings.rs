@@ -1,6 +1,6 @@
 //! Doings: what effects, users, clocks and readers do, and what befalls processes.
 
-use windlass_core::{Demand, EffectKey, Fact, Input};
+use windlass_core::{Demand, EffectKey, EffectStart, Fact, Input};
 
 use super::answers::{Answering, late};
 use super::breach::{Breach, Promise, breach};
@@ -66,8 +66,8 @@ impl Simulation {
             let what = format!("{key} runs, and it never began");
             return Err(Breach::Simulation(what));
         };
-        let ran = match driver.fact(key.started()) {
-            Some(Fact::ReconcileStarted(fact)) => here.witness.has_run(&fact.idempotency_key),
+        let ran = match driver.fact(key.started()).and_then(Fact::start) {
+            Some(EffectStart::Reconcile(fact)) => here.witness.has_run(&fact.idempotency_key),
             Some(_) | None => false,
         };
         let mut answering = Answering {

@@ -4,21 +4,16 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    AnswerShape, ArgumentPattern, Asked, Because, CallItem, Compacted, CompactionFailed,
-    CompactionStarted, Concurrency, ContextInjected, ContextPart, ContextSource, Cut, Delivery,
-    Digest, Draft, Edit, EffectClass, Fact, FailureKind, Goal, GoalEnd, GoalEnded, GoalSet, HookAt,
-    HookDecided, HookOrder, HookPoint, HookSpec, HookVerdict, HooksAsked, Image, ImageMedia,
-    InputAccepted, InputBlocked, InputId, InputQueued, InterruptRequested, Interrupter, Item,
-    ItemAdded, Lasting, LimitKind, Limits, Lineage, Lowered, LoweredBecause, LoweredPart, Lowering,
-    Mode, OnFailure, Opaque, Outcome, Permissions, Price, ProgramLimits, ProgramMode,
-    ProgramTransport, ReasoningItem, Recorded, RequestOptions, Reserved, Retry, Rule, RuleVerdict,
-    SampleCut, SampleEnded, SampleFailure, SampleStarted, Scope, Sent, Seq, SessionId,
-    SessionOpened, SessionResumed, Settings, SettingsChanged, Shown, Spent, Stands, StopReason,
-    StopWhen, Strategy, Timestamp, ToolChoice, ToolSpec, Trigger, TurnId, TurnOpened, TurnSettled,
-    Usage, Window,
+    AnswerShape, ArgumentPattern, Because, Concurrency, ContextPart, Delivery, Draft, Edit,
+    EffectClass, Fact, FailureKind, HookOrder, HookPoint, HookSpec, Image, ImageMedia,
+    InputAccepted, InputBlocked, InputId, InputQueued, InterruptRequested, Interrupter, LimitKind,
+    Limits, Lineage, Mode, OnFailure, Outcome, Permissions, Price, ProgramLimits, ProgramMode,
+    ProgramTransport, Recorded, RequestOptions, Rule, RuleVerdict, Scope, Seq, SessionId,
+    SessionOpened, SessionResumed, Settings, SettingsChanged, Spent, StopWhen, Strategy, Timestamp,
+    ToolChoice, ToolSpec, TurnId, TurnOpened, TurnSettled, Window,
 };
 
-use super::calls::call_with;
+use crate::world::facts::{call_with, compaction_with, goal_with, hook_with, sample_with};
 
 /// Texts that break what is careless: empty, quoted, of control characters, of line ends, not
 /// normalised, beyond the basic plane, or looking like the log itself.
@@ -170,164 +165,7 @@ fn facts_with(text: &str) -> Vec<Fact> {
     facts
 }
 
-fn sample_with(text: &str) -> Vec<Fact> {
-    let opaque = Opaque {
-        provider: text.into(),
-        endpoint: text.into(),
-        model: text.into(),
-        payload: text.into(),
-    };
-    let call = CallItem {
-        provider_id: text.into(),
-        name: text.into(),
-        arguments: text.into(),
-        fault: Some(text.into()),
-        rules: vec![0, u32::MAX],
-        opaque: Some(opaque.clone()),
-        spoken: false,
-    };
-    let reasoning = ReasoningItem {
-        text: text.into(),
-        opaque: Some(opaque),
-    };
-    let items = [
-        Item::Text { text: text.into() },
-        Item::Refusal { text: text.into() },
-        Item::Reasoning(Arc::new(reasoning)),
-        Item::Call(Arc::new(call)),
-    ];
-    let started = Seq(6);
-    let mut facts = vec![Fact::SampleStarted(SampleStarted {
-        sample: 1,
-        attempt: u32::MAX,
-        because: Because::Retry,
-        digest: Digest::EMPTY.part(text.as_bytes()),
-        reserved: Reserved {
-            tokens: 1,
-            cost_micros: u64::MAX,
-        },
-        kind: windlass_core::SampleKind::Normal,
-    })];
-    facts.extend(items.map(|item| Fact::ItemAdded(ItemAdded { started, item })));
-    facts.push(Fact::SampleEnded(SampleEnded {
-        started,
-        stop: StopReason::Other(text.into()),
-        usage: Some(Usage {
-            input: Some(u64::MAX),
-            ..Usage::default()
-        }),
-        response_id: Some(text.into()),
-        asked: Some(Box::new(Asked {
-            provider: text.into(),
-            model: text.into(),
-            endpoint: text.into(),
-            sent: Sent::SocketRest,
-            instead: Some(text.into()),
-            bytes: u64::MAX,
-            kept_bytes: u64::MAX,
-            lowered: vec![Lowered {
-                what: LoweredPart::Reasoning,
-                how: Lowering::Dropped,
-                why: LoweredBecause::Foreign,
-                count: u32::MAX,
-            }],
-        })),
-        fault: Some(text.into()),
-    }));
-    facts.push(Fact::SampleCut(SampleCut {
-        started,
-        failure: SampleFailure {
-            status: Some(503),
-            request_id: Some(text.into()),
-            ..SampleFailure::new(FailureKind::Overloaded, Retry::AfterMs(7), text)
-        },
-        partial: text.into(),
-        stands: Stands::Through { item: Seq(7) },
-        usage: Some(Usage::default()),
-        retry_at: Some(Timestamp(u64::MAX)),
-        asked: None,
-    }));
-    facts
-}
-
-fn goal_with(text: &str) -> [Fact; 2] {
-    let goal = Goal {
-        text: text.into(),
-        turns: u32::MAX,
-    };
-    [
-        Fact::GoalSet(GoalSet {
-            by: principal(text).into(),
-            goal: Some(goal.into()),
-            key: Some(text.into()),
-        }),
-        Fact::GoalEnded(GoalEnded {
-            end: GoalEnd::Stopped {
-                reason: text.into(),
-            },
-        }),
-    ]
-}
-
-fn hook_with(text: &str) -> [Fact; 3] {
-    [
-        Fact::HooksAsked(HooksAsked {
-            at: HookAt::PromptSubmitted { input: InputId(3) },
-            hooks: vec![0, u32::MAX],
-            attempt: 1,
-        }),
-        Fact::HookDecided(HookDecided {
-            asked: Seq(5),
-            hook: 0,
-            name: text.into(),
-            verdict: HookVerdict::Deny,
-            reason: text.into(),
-            about: Digest::EMPTY.part(text.as_bytes()),
-            edit: Some(edit(text)),
-            context: Some(text.into()),
-        }),
-        Fact::ContextInjected(ContextInjected {
-            from: ContextSource::Workspace { text: text.into() },
-            lasting: Lasting::Session,
-        }),
-    ]
-}
-
-fn compaction_with(text: &str) -> [Fact; 3] {
-    let started = Seq(6);
-    [
-        Fact::CompactionStarted(CompactionStarted {
-            compaction: 1,
-            attempt: 1,
-            trigger: Trigger::Window,
-            strategy: Strategy::Summary,
-            target_bytes: u64::MAX,
-            reserved: Reserved {
-                tokens: 1,
-                cost_micros: u64::MAX,
-            },
-            lost: Reserved::default(),
-        }),
-        Fact::Compacted(Compacted {
-            started,
-            cut: Cut {
-                cleared: 1,
-                left: u64::MAX,
-                summary: Some(text.into()),
-            },
-            shown: Shown::NOTHING,
-            usage: Some(Usage::default()),
-            fallback: Some(text.into()),
-        }),
-        Fact::CompactionFailed(CompactionFailed {
-            started,
-            reason: text.into(),
-            lost: Reserved::default(),
-        }),
-    ]
-}
-
-pub(super) fn edit(text: &str) -> Edit {
+pub(crate) fn edit(text: &str) -> Edit {
     Edit {
         text: text.into(),
         fault: Some(text.into()),
@@ -355,7 +193,7 @@ fn outcomes_with(text: &str) -> [Outcome; 5] {
     ]
 }
 
-pub(super) fn principal(text: &str) -> Scope {
+pub(crate) fn principal(text: &str) -> Scope {
     Scope::Principal {
         tenant: text.into(),
         principal: text.into(),
@@ -448,7 +286,8 @@ mod tests {
         let session = SessionId::new("s").unwrap();
         let facts = sample_facts(&session);
         let kinds: BTreeSet<_> = facts.iter().map(|fact| fact.fact.kind()).collect();
-        assert_eq!(kinds.len(), 27);
+        let missing = Fact::KINDS.iter().filter(|kind| !kinds.contains(*kind));
+        assert_eq!(missing.collect::<Vec<_>>(), [&""; 0]);
         for (fact, seq) in facts.iter().zip(1..) {
             assert_eq!(fact.seq, Seq(seq));
             let text = codec::encode(fact).unwrap();

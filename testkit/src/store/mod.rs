@@ -15,11 +15,10 @@
 //! one meets a store that breaks just its promise.
 
 mod appending;
-mod calls;
 mod claiming;
 mod declaring;
 mod erasing;
-mod facts;
+pub(crate) mod facts;
 mod image;
 mod listing;
 mod racing;

@@ -1,10 +1,12 @@
 //! Transcripts: what happened in a simulated world, for people to read.
 
 use windlass_core::{
-    Because, CallDecided, CallId, Compacted, ContextSource, Decider, Delivery, Edit, EffectKey,
-    Fact, GoalEnd, HookAt, HookDecided, InputQueued, Interrupter, Item, Observation, Outcome,
-    ProgramEnd, ProgramOutcome, Recorded, Reserved, SampleCut, SampleKind, Scope, Stands,
-    StopReason, StopWhen, Telling, Took, Usage, Verdict,
+    Because, CallDecided, CallId, Compacted, CompactionFact, ContextFact, ContextSource, Decider,
+    Delivery, Edit, EffectKey, EffectStart, Fact, FactGroup, GoalEnd, HookAt, HookDecided,
+    HookFact, InputFact, InputQueued, Interrupter, Item, Observation, Outcome, PermissionFact,
+    ProgramEnd, ProgramFact, ProgramOutcome, Recorded, Reserved, RunFact, SampleCut, SampleFact,
+    SampleKind, Scope, SessionFact, Stands, StopReason, StopWhen, Telling, Took, TurnFact, Usage,
+    Verdict,
 };
 
 use super::words::{short, spell};
@@ -29,37 +31,39 @@ fn keyed(fact: &Fact) -> String {
 }
 
 fn essentials(recorded: &Recorded) -> String {
-    match &recorded.fact {
-        Fact::SessionOpened(_) | Fact::SessionResumed(_) => String::new(),
-        Fact::SettingsChanged(fact) => {
+    match recorded.fact.group() {
+        FactGroup::Session(SessionFact::SessionOpened(_)) => String::new(),
+        FactGroup::Session(SessionFact::SettingsChanged(fact)) => {
             let settings = &fact.settings;
             let (mode, permissions) = (spell(&settings.mode), spell(&settings.permissions));
             format!(" mode {mode}, permissions {permissions}")
         }
-        Fact::GoalSet(fact) => match &fact.goal {
-            Some(goal) => format!(" {:?}, {} turns", &*goal.text, goal.turns),
-            None => String::from(" none"),
+        FactGroup::Goal(fact) => match (fact.end(), fact.goal()) {
+            (Some(GoalEnd::Met { call }), _) => format!(" met, says call {call}"),
+            (Some(GoalEnd::Exhausted), _) => String::from(" exhausted"),
+            (Some(GoalEnd::Stopped { reason }), _) => format!(" stopped: {reason}"),
+            (None, Some(goal)) => format!(" {:?}, {} turns", &*goal.text, goal.turns),
+            (None, None) => String::from(" none"),
         },
-        Fact::GoalEnded(fact) => match &fact.end {
-            GoalEnd::Met { call } => format!(" met, says call {call}"),
-            GoalEnd::Exhausted => String::from(" exhausted"),
-            GoalEnd::Stopped { reason } => format!(" stopped: {reason}"),
-        },
-        Fact::InputQueued(fact) => queued(fact),
-        Fact::TurnOpened(fact) => {
+        FactGroup::Input(InputFact::InputQueued(fact)) => queued(fact),
+        FactGroup::Turn(TurnFact::TurnOpened(fact)) => {
             let dry = if fact.dry_run { ", dry run" } else { "" };
             format!(" because {}{dry}", because(&fact.because))
         }
-        Fact::HooksAsked(fact) => {
+        FactGroup::Hook(HookFact::HooksAsked(fact)) => {
             let hooks: Vec<String> = fact.hooks.iter().map(u32::to_string).collect();
             let again = again(fact.attempt);
             format!(" {}: hook {}{again}", place(&fact.at), hooks.join(", "))
         }
-        Fact::HookDecided(fact) => spoken(fact),
-        Fact::InputAccepted(fact) => format!(" input {}", fact.input),
-        Fact::InputBlocked(fact) => format!(" input {}: {}", fact.input, fact.reason),
-        Fact::ContextInjected(fact) => format!(" {}", source(&fact.from)),
-        Fact::CompactionStarted(fact) => format!(
+        FactGroup::Hook(HookFact::HookDecided(fact)) => spoken(fact),
+        FactGroup::Input(InputFact::InputAccepted(fact)) => format!(" input {}", fact.input),
+        FactGroup::Input(InputFact::InputBlocked(fact)) => {
+            format!(" input {}: {}", fact.input, fact.reason)
+        }
+        FactGroup::Context(ContextFact::ContextInjected(fact)) => {
+            format!(" {}", source(&fact.from))
+        }
+        FactGroup::Compaction(CompactionFact::CompactionStarted(fact)) => format!(
             " {} attempt {}: {}, {} to {} bytes{}{}",
             fact.compaction,
             fact.attempt,
@@ -69,9 +73,11 @@ fn essentials(recorded: &Recorded) -> String {
             set_aside(fact.reserved),
             lost(fact.lost)
         ),
-        Fact::Compacted(fact) => compacted(fact),
-        Fact::CompactionFailed(fact) => format!(" {}{}", fact.reason, lost(fact.lost)),
-        Fact::SampleStarted(fact) => format!(
+        FactGroup::Compaction(CompactionFact::Compacted(fact)) => compacted(fact),
+        FactGroup::Compaction(CompactionFact::CompactionFailed(fact)) => {
+            format!(" {}{}", fact.reason, lost(fact.lost))
+        }
+        FactGroup::Sample(SampleFact::SampleStarted(fact)) => format!(
             " sample {} attempt {} because {}{}{}",
             fact.sample,
             fact.attempt,
@@ -83,7 +89,7 @@ fn essentials(recorded: &Recorded) -> String {
             },
             set_aside(fact.reserved)
         ),
-        Fact::ItemAdded(fact) => match &fact.item {
+        FactGroup::Sample(SampleFact::ItemAdded(fact)) => match &fact.item {
             Item::Text { text } => format!(" text {:?}", short(text)),
             Item::Refusal { text } => format!(" refusal {:?}", short(text)),
             Item::Reasoning(item) => format!(" reasoning {:?}", short(&item.text)),
@@ -92,18 +98,18 @@ fn essentials(recorded: &Recorded) -> String {
                 format!(" call {} {}{spoken}", call.name, call.arguments)
             }
         },
-        Fact::SampleEnded(fact) => {
+        FactGroup::Sample(SampleFact::SampleEnded(fact)) => {
             let fault = after(", fault: ", fact.fault.as_deref().unwrap_or_default());
             format!(" {}{}{fault}", stop(&fact.stop), tokens(fact.usage))
         }
-        Fact::SampleCut(fact) => cut(recorded, fact),
-        Fact::CallDecided(fact) => decided(fact),
-        Fact::ApprovalAsked(fact) => {
+        FactGroup::Sample(SampleFact::SampleCut(fact)) => cut(recorded, fact),
+        FactGroup::Permission(PermissionFact::CallDecided(fact)) => decided(fact),
+        FactGroup::Permission(PermissionFact::ApprovalAsked(fact)) => {
             let within = fact.deadline.map(|at| at.since_ms(recorded.ts));
             let within = within.map_or(String::new(), |ms| format!(", within {ms} ms"));
             format!(" call {}{}{within}", fact.call, again(fact.attempt))
         }
-        Fact::ApprovalAnswered(fact) => format!(
+        FactGroup::Permission(PermissionFact::ApprovalAnswered(fact)) => format!(
             " call {} {} by {}{}{}",
             fact.call,
             spell(&fact.verdict),
@@ -111,7 +117,7 @@ fn essentials(recorded: &Recorded) -> String {
             after(": ", &fact.reason),
             edited(fact.edit.as_ref())
         ),
-        Fact::CallStarted(fact) => {
+        FactGroup::Run(RunFact::CallStarted(fact)) => {
             let plan = if fact.plan { ", plan" } else { "" };
             let lent = fact.lent.as_ref();
             let lent = lent.map_or_else(String::new, |lent| {
@@ -123,19 +129,24 @@ fn essentials(recorded: &Recorded) -> String {
             });
             format!(" call {} attempt {}{plan}{lent}", fact.call, fact.attempt)
         }
-        Fact::ReconcileStarted(fact) => format!(" call {} attempt {}", fact.call, fact.attempt),
-        Fact::CallObserved(fact) => {
+        FactGroup::Recovery(_) => match recorded.fact.start() {
+            Some(EffectStart::Reconcile(fact)) => {
+                format!(" call {} attempt {}", fact.call, fact.attempt)
+            }
+            Some(_) | None => String::new(),
+        },
+        FactGroup::Run(RunFact::CallObserved(fact)) => {
             let took = fact.took;
             let took = took.map_or_else(String::new, |took| budget(", took ", took));
             let tells = fact.tells.as_ref().map_or_else(String::new, telling);
             let seen = observed(&fact.observation);
             format!(" call {} {seen}{took}{tells}", fact.call)
         }
-        Fact::ProgramCalled(fact) => {
+        FactGroup::Program(ProgramFact::ProgramCalled(fact)) => {
             let (name, arguments) = (&fact.item.name, &fact.item.arguments);
             format!(" program {}: {name} {arguments}", fact.program)
         }
-        Fact::ProgramRun(fact) => {
+        FactGroup::Program(ProgramFact::ProgramRun(fact)) => {
             let fault = after(", fault: ", fact.fault.as_deref().unwrap_or_default());
             format!(
                 " program {} {}{fault}",
@@ -143,14 +154,14 @@ fn essentials(recorded: &Recorded) -> String {
                 came_to(&fact.outcome)
             )
         }
-        Fact::InterruptRequested(fact) => {
+        FactGroup::Turn(TurnFact::InterruptRequested(fact)) => {
             let when = match fact.when {
                 StopWhen::Now => "",
                 StopWhen::AfterStep => ", after the step",
             };
             format!(" by {}{when}: {}", spell(&fact.by), fact.reason)
         }
-        Fact::TurnSettled(fact) => {
+        FactGroup::Turn(TurnFact::TurnSettled(fact)) => {
             let waiting: Vec<String> = fact.waiting.iter().map(ToString::to_string).collect();
             let waiting = after(", waiting: ", &waiting.join(", "));
             let cost = money(", cost ", fact.spent.cost_micros);
@@ -313,28 +324,20 @@ fn because(because: &Because) -> String {
     }
 }
 
+/// An occurrence of a hook point: the point, and what the occurrence carries, in its own order.
 fn place(at: &HookAt) -> String {
-    let point = spell(&at.point());
-    match at {
-        HookAt::SessionStart { start } => format!("{point} {}", spell(start)),
-        HookAt::PromptSubmitted { input } => format!("{point} input {input}"),
-        HookAt::BeforeSample { sample } => format!("{point} {sample}"),
-        HookAt::AfterAnswer { started } => format!("{point} {started}"),
-        HookAt::BeforeTool { call }
-        | HookAt::AfterTool { call }
-        | HookAt::PermissionRequest { call } => format!("{point} call {call}"),
-        HookAt::BeforeCompaction {
-            compaction,
-            trigger,
-        } => format!("{point} {compaction} {}", spell(trigger)),
-        HookAt::AfterCompaction { compacted, trigger } => {
-            format!("{point} {compacted} {}", spell(trigger))
-        }
-        HookAt::Stop { started, continued } | HookAt::SubTurnStop { started, continued } => {
-            format!("{point} {started} continued {continued}")
-        }
-        HookAt::SessionEnd | HookAt::SubTurnStart | HookAt::Interrupt => point,
-    }
+    let text = serde_json::to_string(at).unwrap_or_default();
+    let fields = text.trim_matches(['{', '}']).split(',');
+    let words = fields.filter_map(|field| {
+        let (name, value) = field.split_once(':')?;
+        let value = value.trim_matches('"');
+        Some(match name.trim_matches('"') {
+            "point" => value.to_owned(),
+            name @ ("input" | "call" | "continued") => format!(" {name} {value}"),
+            _ => format!(" {value}"),
+        })
+    });
+    words.collect()
 }
 
 fn stop(stop: &StopReason) -> String {

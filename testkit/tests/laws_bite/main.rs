@@ -8,6 +8,7 @@
 
 mod deciding;
 mod folding;
+mod lasting;
 mod lending;
 mod programs;
 mod recording;

@@ -323,8 +323,8 @@ fn law_14_kills_a_goal_that_is_none() {
 fn law_16_kills_a_question_about_a_run_that_never_was() {
     let law = |log: &[Recorded]| law_16_effectful_starts_once::check(log, &[]);
     kills_log("send hello\ncall deploy\nend stop\ncrash", law, |log| {
-        let at = find(log, "ReconcileStarted", 0);
-        if let Fact::ReconcileStarted(fact) = &mut log[at].fact {
+        let at = find(log, "CallStarted", 0);
+        if let Fact::CallStarted(fact) = &mut log[at].fact {
             fact.idempotency_key.push('x');
         }
     });

@@ -12,46 +12,35 @@ use windlass_testkit::world::{Transitions, random, run};
 /// Changes what the engine makes up itself, and the fold does not look at. Answers whether it did.
 fn tamper(fact: &mut Fact) -> bool {
     let spoil = |words: &mut String| words.push_str(", or so");
-    match fact {
-        Fact::CallDecided(fact) => spoil(&mut fact.reason),
-        Fact::CallStarted(fact) => spoil(&mut fact.idempotency_key),
-        Fact::ReconcileStarted(fact) => fact.timeout_ms += 1,
-        Fact::ApprovalAsked(fact) => match &mut fact.deadline {
-            Some(deadline) => deadline.0 += 1,
-            None => return false,
-        },
-        Fact::InputBlocked(fact) => spoil(&mut fact.reason),
-        Fact::InterruptRequested(fact) if fact.by == Interrupter::Deadline => {
-            spoil(&mut fact.reason);
-        }
-        Fact::CompactionStarted(fact) => fact.target_bytes += 1,
-        Fact::SampleStarted(fact) => fact.reserved.cost_micros += 1,
-        Fact::TurnOpened(fact) => fact.limits.first_byte_ms += 1,
-        Fact::SampleCut(fact) => match &mut fact.retry_at {
-            // Beyond any backoff.
-            Some(at) => at.0 += 1_000_000,
-            None => return false,
-        },
-        Fact::SessionOpened(_)
-        | Fact::SessionResumed(_)
-        | Fact::ProgramCalled(_)
-        | Fact::ProgramRun(_)
-        | Fact::SettingsChanged(_)
-        | Fact::GoalSet(_)
-        | Fact::GoalEnded(_)
-        | Fact::InputQueued(_)
-        | Fact::HooksAsked(_)
-        | Fact::HookDecided(_)
-        | Fact::InputAccepted(_)
-        | Fact::ContextInjected(_)
-        | Fact::Compacted(_)
-        | Fact::CompactionFailed(_)
-        | Fact::ItemAdded(_)
-        | Fact::SampleEnded(_)
-        | Fact::ApprovalAnswered(_)
-        | Fact::CallObserved(_)
-        | Fact::InterruptRequested(_)
-        | Fact::TurnSettled(_) => return false,
+    if let Fact::CallDecided(fact) = fact {
+        spoil(&mut fact.reason);
+    } else if let Fact::CallStarted(fact) = fact {
+        spoil(&mut fact.idempotency_key);
+    } else if let Fact::ReconcileStarted(fact) = fact {
+        fact.timeout_ms += 1;
+    } else if let Fact::ApprovalAsked(fact) = fact
+        && let Some(deadline) = &mut fact.deadline
+    {
+        deadline.0 += 1;
+    } else if let Fact::InputBlocked(fact) = fact {
+        spoil(&mut fact.reason);
+    } else if let Fact::InterruptRequested(fact) = fact
+        && fact.by == Interrupter::Deadline
+    {
+        spoil(&mut fact.reason);
+    } else if let Fact::CompactionStarted(fact) = fact {
+        fact.target_bytes += 1;
+    } else if let Fact::SampleStarted(fact) = fact {
+        fact.reserved.cost_micros += 1;
+    } else if let Fact::TurnOpened(fact) = fact {
+        fact.limits.first_byte_ms += 1;
+    } else if let Fact::SampleCut(fact) = fact
+        && let Some(at) = &mut fact.retry_at
+    {
+        // Beyond any backoff.
+        at.0 += 1_000_000;
+    } else {
+        return false;
     }
     true
 }

@@ -290,3 +290,57 @@ fn after_a_stop_nothing_is_asked() {
         "#]],
     );
 }
+
+#[test]
+fn a_question_what_became_of_a_call_is_answered_by_its_latest_run() {
+    check(
+        r#"
+            send hello
+            call deploy {}
+            end stop
+            crash
+            crash
+            late 0
+            late 1
+            late 2
+            late 3
+            reconciled 0 done ok
+        "#,
+        expect![[r#"
+               1 SessionOpened
+            > send hello
+               2 InputQueued "hello"
+               3 TurnOpened because opened by input 2
+               4 InputAccepted input 2
+               5 SampleStarted sample 1 attempt 1 because opened by input 2
+                 run sample@5
+            > call deploy {}
+               6 ItemAdded call deploy {}
+               7 CallDecided call 6 allow: the permissions allow it
+               8 CallStarted call 6 attempt 1
+                 run call 6@8
+            > end stop
+               9 SampleEnded stop
+            > crash
+                 the log ends at 9
+              10 ReconcileStarted call 6 attempt 1
+                 run reconcile call 6@10
+            > crash
+                 the log ends at 10
+              11 ReconcileStarted call 6 attempt 2
+                 run reconcile call 6@11
+            > late 0
+                 rejected: the answer of the sample at 5 came late: that run is no longer waited for
+            > late 1
+                 rejected: the answer of the run at 8 of call 6 came late: that run is no longer waited for
+            > late 2
+                 rejected: the answer of the question at 10 of what became of call 6 came late: that run is no longer waited for
+            > late 3
+                 rejected: the answer of the sample at 5 came late: that run is no longer waited for
+            > reconciled 0 done ok
+              12 CallObserved call 6 done: ok
+              13 SampleStarted sample 2 attempt 1 because tool results
+                 run sample@13
+        "#]],
+    );
+}

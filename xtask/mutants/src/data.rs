@@ -1,13 +1,11 @@
 //! The mutations of the laws, as data: `testkit/mutants/law_NN.toml`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, bail, ensure};
 use serde::Deserialize;
-
-/// Number of laws with mutations.
-pub(super) const LAWS: u8 = 17;
 
 /// A mutation of the core that only one law kills.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +45,7 @@ struct File {
 /// When a law has none, or a file does not read.
 pub(super) fn read(root: &Path) -> anyhow::Result<Vec<Mutant>> {
     let mut mutants = Vec::new();
-    for law in 1..=LAWS {
+    for law in laws(root)? {
         let path = root.join(format!("testkit/mutants/law_{law:02}.toml"));
         let shown = path.display();
         let text = fs::read_to_string(&path).with_context(|| format!("reading {shown}"))?;
@@ -57,6 +55,20 @@ pub(super) fn read(root: &Path) -> anyhow::Result<Vec<Mutant>> {
         mutants.extend(changes.map(|change| Mutant { law, change }));
     }
     Ok(mutants)
+}
+
+/// The numbers of the laws, by the files that check them. They need not follow on each other.
+fn laws(root: &Path) -> anyhow::Result<BTreeSet<u8>> {
+    let folder = root.join("testkit/src/laws");
+    let reading = || format!("reading {}", folder.display());
+    let mut laws = BTreeSet::new();
+    for entry in fs::read_dir(&folder).with_context(reading)? {
+        let name = entry.with_context(reading)?.file_name();
+        let name = name.to_string_lossy();
+        let number = name.strip_prefix("law_").and_then(|rest| rest.get(..2));
+        laws.extend(number.and_then(|number| number.parse::<u8>().ok()));
+    }
+    Ok(laws)
 }
 
 impl Mutant {

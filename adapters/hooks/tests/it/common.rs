@@ -6,9 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use windlass_core::{
-    CallId, Concurrency, EffectClass, HookAt, HookPoint, HookReply, HookSpec, InputId, Mode,
-    Observation, ObservationStatus, Permissions, Scope, Seq, SessionId, SessionStart, Timestamp,
-    ToolSpec, Trigger, TurnId,
+    Concurrency, EffectClass, HookAt, HookPoint, HookReply, HookSpec, Mode, Observation,
+    ObservationStatus, Permissions, Scope, SessionId, Timestamp, ToolSpec, TurnId,
 };
 use windlass_hooks::{CommandHooks, LoadError, ToolAlias};
 use windlass_ports::{CancelSource, HookCall, HookContext, HookError, HookSubject, Hooks};
@@ -106,39 +105,14 @@ pub(crate) fn aliases() -> Vec<ToolAlias> {
     ]
 }
 
-/// One occurrence of a point.
+/// One occurrence of a point, read from an object that holds the fields of all of them.
 pub(crate) fn at(point: HookPoint) -> HookAt {
-    let (call, started, trigger) = (CallId(7), Seq(5), Trigger::Window);
-    match point {
-        HookPoint::SessionStart => HookAt::SessionStart {
-            start: SessionStart::Resume,
-        },
-        HookPoint::SessionEnd => HookAt::SessionEnd,
-        HookPoint::PromptSubmitted => HookAt::PromptSubmitted { input: InputId(3) },
-        HookPoint::BeforeSample => HookAt::BeforeSample { sample: 2 },
-        HookPoint::AfterAnswer => HookAt::AfterAnswer { started },
-        HookPoint::BeforeTool => HookAt::BeforeTool { call },
-        HookPoint::AfterTool => HookAt::AfterTool { call },
-        HookPoint::PermissionRequest => HookAt::PermissionRequest { call },
-        HookPoint::BeforeCompaction => HookAt::BeforeCompaction {
-            compaction: 1,
-            trigger,
-        },
-        HookPoint::AfterCompaction => HookAt::AfterCompaction {
-            compacted: Seq(9),
-            trigger,
-        },
-        HookPoint::Stop => HookAt::Stop {
-            started,
-            continued: 1,
-        },
-        HookPoint::SubTurnStart => HookAt::SubTurnStart,
-        HookPoint::SubTurnStop => HookAt::SubTurnStop {
-            started,
-            continued: 0,
-        },
-        HookPoint::Interrupt => HookAt::Interrupt,
-    }
+    let continued = u32::from(point == HookPoint::Stop);
+    let all = json!({
+        "point": point, "start": "resume", "trigger": "window", "sample": 2, "compaction": 1,
+        "continued": continued, "input": 3, "started": 5, "call": 7, "compacted": 9,
+    });
+    serde_json::from_value(all).unwrap()
 }
 
 pub(crate) fn context(workspace: &str) -> HookContext {

@@ -108,11 +108,9 @@ fn a_matcher_is_held_against_what_the_event_is_about() {
     assert_eq!(only("SubagentStop", "Explore"), names(&[]));
     assert_eq!(only("Stop", "x"), None);
     let start = one("SessionStart", json!({"hooks": [hook("true")]}));
+    let point = |event| one(event, json!({"hooks": [hook("true")]})).hooks()[0].point;
     let points: Vec<_> = start.hooks().iter().map(|spec| spec.point).collect();
-    assert_eq!(
-        points,
-        [HookPoint::SessionStart, HookPoint::AfterCompaction]
-    );
+    assert_eq!(points, [HookPoint::SessionStart, point("PostCompact")]);
     let clear = one(
         "SessionStart",
         json!({"matcher": "clear", "hooks": [hook("true")]}),

@@ -177,7 +177,8 @@ async fn a_session_start_hook_for_compactions_is_asked_after_them() {
     let file = json!({"hooks": {"SessionStart": [{"matcher": "compact", "hooks": hooks}]}});
     let world = World::new(file);
     assert_eq!(world.hooks.hooks().len(), 1);
-    assert_eq!(world.spec(0).point, HookPoint::AfterCompaction);
+    let compacted = World::one("PostCompact", "true").spec(0).point;
+    assert_eq!(world.spec(0).point, compacted);
     let about = HookSubject::Compaction {
         trigger: Trigger::Window,
     };

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    CallId, CallState, EffectKey, Gates, HookAt, Outcome, PromptItem, Seq, Session, Settings, Turn,
+    CallId, CallState, EffectKey, Gates, HookAt, HookTopic, Outcome, PromptItem, Seq, Session,
+    Settings, Turn,
 };
 use windlass_ports::{ApprovalRequest, CancelSignal, HookCall, HookContext, HookSubject};
 
@@ -69,31 +70,26 @@ impl Driver {
 
     /// What a hook is asked about.
     fn subject(&self, at: HookAt) -> Option<HookSubject> {
-        match at {
-            HookAt::SessionStart { .. }
-            | HookAt::SessionEnd
-            | HookAt::BeforeSample { .. }
-            | HookAt::SubTurnStart => Some(HookSubject::Nothing),
-            HookAt::PromptSubmitted { input } => {
-                let text = self.machine.history().waiting(input)?.clone();
+        match at.point().properties().topic {
+            HookTopic::Nothing => Some(HookSubject::Nothing),
+            HookTopic::Prompt => {
+                let text = self.machine.history().waiting(at.input()?)?.clone();
                 Some(HookSubject::Prompt { text })
             }
-            HookAt::AfterAnswer { .. } | HookAt::Stop { .. } | HookAt::SubTurnStop { .. } => {
+            HookTopic::Answer => {
                 let (text, calls) = self.machine.history().answer();
                 Some(HookSubject::Answer { text, calls })
             }
-            HookAt::BeforeTool { call } | HookAt::PermissionRequest { call } => {
-                Some(HookSubject::Call {
-                    tool: self.machine.history().call(call)?.name.clone(),
-                    arguments: self.machine.history().arguments(call)?,
-                    observation: None,
-                })
-            }
-            HookAt::AfterTool { call } => self.ran(call),
-            HookAt::BeforeCompaction { trigger, .. } | HookAt::AfterCompaction { trigger, .. } => {
-                Some(HookSubject::Compaction { trigger })
-            }
-            HookAt::Interrupt => {
+            HookTopic::Call => Some(HookSubject::Call {
+                tool: self.machine.history().call(at.call()?)?.name.clone(),
+                arguments: self.machine.history().arguments(at.call()?)?,
+                observation: None,
+            }),
+            HookTopic::Result => self.ran(at.call()?),
+            HookTopic::Compaction => Some(HookSubject::Compaction {
+                trigger: at.trigger()?,
+            }),
+            HookTopic::Ending => {
                 let outcome = ending(self.machine.session().turn()?)?;
                 Some(HookSubject::Ending { outcome })
             }

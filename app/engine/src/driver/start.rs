@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use windlass_core::machine::Cause;
 use windlass_core::{
-    CallId, EffectClass, EffectKey, ProgramTransport, Prompt, Seq, Turn, render, tool_choice,
+    CallId, EffectClass, EffectKey, ProgramTransport, Prompt, Seq, Turn, render,
+    tool_choice,
 };
 use windlass_ports::{
     CancelSignal, KeptReader, OutputKeeper, SampleRequest, ToolCall, ToolContext,
@@ -120,7 +121,7 @@ impl Driver {
             return None;
         };
         if let Some(agent) = self.agent_of(id) {
-            return self.start_agent(key, fact, agent);
+            return self.start_agent(key, fact.clone(), agent);
         }
         let effect = if fact.plan {
             EffectClass::ReadOnly
@@ -130,7 +131,7 @@ impl Driver {
         let (call, context, reports) = self.tool_run(Run {
             call: id,
             attempt: fact.attempt,
-            idempotency_key: fact.idempotency_key,
+            idempotency_key: fact.idempotency_key.clone(),
             timeout_ms: fact.timeout_ms,
         })?;
         let effect = CallEffect {
@@ -162,7 +163,7 @@ impl Driver {
         let (call, context, reports) = self.tool_run(Run {
             call: id,
             attempt: fact.attempt,
-            idempotency_key: fact.idempotency_key,
+            idempotency_key: fact.idempotency_key.clone(),
             timeout_ms: fact.timeout_ms,
         })?;
         let effect = ReconcileEffect {

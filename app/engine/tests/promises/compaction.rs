@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use async_trait::async_trait;
 use serde_json::json;
 use windlass_engine::core::{
-    Compacted, EffectClass, Fact, FailureKind, HookPoint, HookReply, HookSpec, Outcome, Prompt,
-    PromptItem, Retry, SUMMARY_INSTRUCTIONS, Strategy, Window,
+    Compacted, EffectClass, Fact, FailureKind, HookPoint, HookReply, HookSpec, HookTopic, Outcome,
+    Prompt, PromptItem, Retry, SUMMARY_INSTRUCTIONS, Strategy, Window,
 };
 use windlass_engine::ports::{HookCall, HookContext, HookError, Hooks, Redactor};
 use windlass_engine::{Event, LiveKind, Send};
@@ -233,11 +233,10 @@ impl Hooks for Away {
 #[tokio::test(start_paused = true)]
 async fn no_summary_is_asked_for_where_what_rewrites_it_is_missing() {
     let mut long = long(Strategy::Summary, || say(SUMMARY));
-    let at = |name, point| ScriptedHook::new(name, point);
-    let hooks = ScriptedHooks::new([
-        at("before", HookPoint::BeforeCompaction),
-        at("after", HookPoint::AfterCompaction),
-    ]);
+    let around = HookPoint::ALL.iter().enumerate();
+    let around = around.filter(|(_, point)| point.properties().topic == HookTopic::Compaction);
+    let hooks = around.map(|(place, point)| ScriptedHook::new(format!("h{place}"), *point));
+    let hooks = ScriptedHooks::new(hooks);
     long.cast.hooks = Arc::new(Away {
         hooks: hooks.with_redactor(|| Box::new(NoX)),
         away: AtomicBool::new(false),

@@ -9,7 +9,7 @@ use crate::compaction::{Part, Shown};
 use crate::context;
 use crate::error::Misfit;
 use crate::evolve::{allowed, misfit, turn_of};
-use crate::fact::{ItemAdded, SampleCut, SampleEnded, SampleStarted, Stands};
+use crate::fact::{ItemAdded, SampleCut, SampleEnded, SampleFact, SampleStarted, Stands};
 use crate::failure::FailureKind;
 use crate::gate::Gates;
 use crate::history;
@@ -24,7 +24,20 @@ use crate::session::{CallState, Measured, Session, Turn};
 use crate::stage::executing::leave_if_done;
 use crate::stage::{AfterCalls, Backoff, Concluding, Executing, Ready, Stage, Transition};
 
-pub(crate) fn on_started(
+pub(crate) fn on_sample(
+    session: &mut Session,
+    recorded: &Recorded,
+    fact: SampleFact<'_>,
+) -> Result<(), Misfit> {
+    match fact {
+        SampleFact::SampleStarted(fact) => on_started(session, recorded, fact),
+        SampleFact::ItemAdded(fact) => on_item_added(session, recorded, fact),
+        SampleFact::SampleEnded(fact) => on_ended(session, recorded, fact),
+        SampleFact::SampleCut(fact) => on_cut(session, recorded, fact),
+    }
+}
+
+fn on_started(
     session: &mut Session,
     recorded: &Recorded,
     fact: &SampleStarted,
@@ -83,7 +96,7 @@ pub(crate) fn on_started(
     Ok(())
 }
 
-pub(crate) fn on_item_added(
+fn on_item_added(
     session: &mut Session,
     recorded: &Recorded,
     fact: &ItemAdded,
@@ -119,11 +132,7 @@ fn said(item: &Item) -> Said {
     }
 }
 
-pub(crate) fn on_ended(
-    session: &mut Session,
-    recorded: &Recorded,
-    fact: &SampleEnded,
-) -> Result<(), Misfit> {
+fn on_ended(session: &mut Session, recorded: &Recorded, fact: &SampleEnded) -> Result<(), Misfit> {
     let turn = allowed(session, recorded, Transition::Sample(fact.started))?;
     let sampling = sampling(turn, recorded)?;
     let (asked, said) = (sampling.asked, sampling.said());
@@ -165,11 +174,7 @@ pub(crate) fn on_ended(
     Ok(())
 }
 
-pub(crate) fn on_cut(
-    session: &mut Session,
-    recorded: &Recorded,
-    fact: &SampleCut,
-) -> Result<(), Misfit> {
+fn on_cut(session: &mut Session, recorded: &Recorded, fact: &SampleCut) -> Result<(), Misfit> {
     let turn = allowed(session, recorded, Transition::Sample(fact.started))?;
     let overflow = turn.overflows(&fact.failure);
     let sampling = sampling(turn, recorded)?.clone();

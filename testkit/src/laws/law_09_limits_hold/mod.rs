@@ -18,7 +18,10 @@
 mod lending;
 mod tally;
 
-use windlass_core::{Because, Fact, Goal, InputQueued, Limits, Recorded, Seq, TurnOpened};
+use windlass_core::{
+    Because, FactGroup, Goal, InputFact, InputQueued, Limits, Recorded, Seq, SessionFact, TurnFact,
+    TurnOpened,
+};
 
 use super::{Held, hold, reading};
 use tally::Tally;
@@ -50,41 +53,29 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn take(&mut self, log: &'a [Recorded], recorded: &'a Recorded) -> Held {
-        match &recorded.fact {
-            Fact::SettingsChanged(_) => self.settings = recorded.seq,
-            Fact::GoalSet(fact) => self.goal = fact.goal.as_deref().map(|goal| (goal, 0)),
-            Fact::InputQueued(fact) => self.queued(log, recorded, fact)?,
-            Fact::InputAccepted(_) | Fact::InputBlocked(_) => {
+        match recorded.fact.group() {
+            FactGroup::Session(SessionFact::SettingsChanged(_)) => self.settings = recorded.seq,
+            FactGroup::Goal(fact) => self.goal = fact.goal().map(|goal| (&**goal, 0)),
+            FactGroup::Input(InputFact::InputQueued(fact)) => self.queued(log, recorded, fact)?,
+            FactGroup::Input(InputFact::InputAccepted(_) | InputFact::InputBlocked(_)) => {
                 self.queue = self.queue.saturating_sub(1);
             }
-            Fact::TurnOpened(fact) => self.opened(log, recorded, fact)?,
-            Fact::TurnSettled(fact) => {
+            FactGroup::Turn(TurnFact::TurnOpened(fact)) => self.opened(log, recorded, fact)?,
+            FactGroup::Turn(TurnFact::TurnSettled(fact)) => {
                 if let Some(turn) = self.turn.take() {
                     turn.settled(recorded, fact)?;
                 }
             }
-            Fact::SessionOpened(_)
-            | Fact::SessionResumed(_)
-            | Fact::ProgramCalled(_)
-            | Fact::ProgramRun(_)
-            | Fact::GoalEnded(_)
-            | Fact::HooksAsked(_)
-            | Fact::HookDecided(_)
-            | Fact::ContextInjected(_)
-            | Fact::CompactionStarted(_)
-            | Fact::Compacted(_)
-            | Fact::CompactionFailed(_)
-            | Fact::SampleStarted(_)
-            | Fact::ItemAdded(_)
-            | Fact::SampleEnded(_)
-            | Fact::SampleCut(_)
-            | Fact::CallDecided(_)
-            | Fact::ApprovalAsked(_)
-            | Fact::ApprovalAnswered(_)
-            | Fact::CallStarted(_)
-            | Fact::ReconcileStarted(_)
-            | Fact::CallObserved(_)
-            | Fact::InterruptRequested(_) => {}
+            FactGroup::Session(SessionFact::SessionOpened(_))
+            | FactGroup::Turn(TurnFact::InterruptRequested(_))
+            | FactGroup::Recovery(_)
+            | FactGroup::Program(_)
+            | FactGroup::Hook(_)
+            | FactGroup::Context(_)
+            | FactGroup::Compaction(_)
+            | FactGroup::Sample(_)
+            | FactGroup::Permission(_)
+            | FactGroup::Run(_) => {}
         }
         match &mut self.turn {
             Some(turn) => turn.count(log, recorded),

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use windlass_core::{
-    Because, CallId, CallStarted, Concurrency, ContextInjected, ContextSource, Fact, FailureKind,
-    HookAt, HookVerdict, Item, Limits, Price, Recorded, Reserved, SampleCut, SampleStarted, Seq,
-    Settings, Spent, Stands, StopReason, StopWhen, Timestamp, Usage, Verdict,
+    Because, CallId, CallStarted, CompactionFact, Concurrency, ContextFact, ContextInjected,
+    ContextSource, EffectStart, FactGroup, FailureKind, HookAt, HookFact, HookVerdict, InputFact,
+    Item, Limits, PermissionFact, Price, ProgramFact, Recorded, Reserved, RunFact, SampleCut,
+    SampleFact, SampleStarted, Seq, Settings, Spent, Stands, StopReason, StopWhen, Timestamp,
+    TurnFact, Usage, Verdict,
 };
 
 mod next;
@@ -122,33 +124,23 @@ impl Tally {
 
     fn counts(&mut self, log: &[Recorded], recorded: &Recorded) -> Held {
         let runs = u64::from(self.limits.restarts) + 1;
-        match &recorded.fact {
-            Fact::InputAccepted(_) => {
+        match recorded.fact.group() {
+            FactGroup::Input(InputFact::InputAccepted(_)) => {
                 self.continued = true;
                 Ok(())
             }
-            Fact::HooksAsked(fact) => {
+            FactGroup::Hook(HookFact::HooksAsked(fact)) => {
                 let asked = u64::from(fact.attempt);
                 over(recorded, "runs of hooks", asked, runs)?;
-                match fact.at {
-                    HookAt::Interrupt => Ok(()),
-                    HookAt::BeforeSample { .. }
-                    | HookAt::BeforeTool { .. }
-                    | HookAt::AfterTool { .. }
-                    | HookAt::PermissionRequest { .. } => self.begins(recorded),
+                let work = matches!(fact.at, HookAt::BeforeSample { .. });
+                match fact.at == HookAt::Interrupt {
+                    true => Ok(()),
+                    false if work || fact.at.call().is_some() => self.begins(recorded),
                     // A turn's time counts from when its input is let in until it concludes.
-                    HookAt::SessionStart { .. }
-                    | HookAt::SessionEnd
-                    | HookAt::PromptSubmitted { .. }
-                    | HookAt::AfterAnswer { .. }
-                    | HookAt::BeforeCompaction { .. }
-                    | HookAt::AfterCompaction { .. }
-                    | HookAt::Stop { .. }
-                    | HookAt::SubTurnStart
-                    | HookAt::SubTurnStop { .. } => self.goes_on(recorded),
+                    false => self.goes_on(recorded),
                 }
             }
-            Fact::HookDecided(fact) => {
+            FactGroup::Hook(HookFact::HookDecided(fact)) => {
                 let bytes = fact.context.as_ref().map_or(0, |text| text.len() as u64);
                 self.context_bytes += bytes;
                 let most = self.limits.context_bytes;
@@ -157,8 +149,10 @@ impl Tally {
                 self.denied |= reading::answers_the_model(log, recorded.seq);
                 Ok(())
             }
-            Fact::ContextInjected(fact) => self.told(log, recorded, fact),
-            Fact::CompactionStarted(fact) => {
+            FactGroup::Context(ContextFact::ContextInjected(fact)) => {
+                self.told(log, recorded, fact)
+            }
+            FactGroup::Compaction(CompactionFact::CompactionStarted(fact)) => {
                 self.goes_on(recorded)?;
                 let (nth, most) = (fact.compaction, self.limits.compactions);
                 over(recorded, "compactions", u64::from(nth), u64::from(most))?;
@@ -167,25 +161,25 @@ impl Tally {
                 self.compacts = true;
                 over(recorded, "runs of it", u64::from(fact.attempt), runs)
             }
-            Fact::Compacted(fact) => {
+            FactGroup::Compaction(CompactionFact::Compacted(fact)) => {
                 self.spent.compactions += 1;
                 self.pay(fact.usage, true);
                 self.compacts = false;
                 Ok(())
             }
-            Fact::CompactionFailed(fact) => {
+            FactGroup::Compaction(CompactionFact::CompactionFailed(fact)) => {
                 self.spent.compactions += 1;
                 self.compacts = false;
                 self.lose(recorded, fact.lost, fact.lost != Reserved::default())
             }
-            Fact::SampleStarted(fact) => self.sample(recorded, fact),
-            Fact::ItemAdded(fact) => {
+            FactGroup::Sample(SampleFact::SampleStarted(fact)) => self.sample(recorded, fact),
+            FactGroup::Sample(SampleFact::ItemAdded(fact)) => {
                 if let Item::Call(_) = &fact.item {
                     self.brought.push(recorded.seq);
                 }
                 Ok(())
             }
-            Fact::SampleEnded(fact) => {
+            FactGroup::Sample(SampleFact::SampleEnded(fact)) => {
                 self.streams = false;
                 self.spent.calls += self.calls();
                 self.pay(fact.usage, true);
@@ -198,8 +192,8 @@ impl Tally {
                     format!("{} finds fault where no shape is asked for", recorded.seq)
                 })
             }
-            Fact::SampleCut(fact) => self.cut(recorded, fact),
-            Fact::ApprovalAsked(fact) => {
+            FactGroup::Sample(SampleFact::SampleCut(fact)) => self.cut(recorded, fact),
+            FactGroup::Permission(PermissionFact::ApprovalAsked(fact)) => {
                 self.begins(recorded)?;
                 let ms = self.limits.approval_ms;
                 let due = (ms > 0).then(|| recorded.ts.plus_ms(ms));
@@ -208,21 +202,24 @@ impl Tally {
                     format!("{} is to be answered until {first:?}", recorded.seq)
                 })
             }
-            Fact::ApprovalAnswered(fact) => {
+            FactGroup::Permission(PermissionFact::ApprovalAnswered(fact)) => {
                 let due = self.deadlines.get(&fact.call).copied().flatten();
                 let late = due.is_some_and(|due| recorded.ts >= due);
                 hold(9, fact.verdict == Verdict::Deny || !late, || {
                     format!("{} allows a call too late", recorded.seq)
                 })
             }
-            Fact::CallStarted(fact) => self.call(log, recorded, fact),
-            Fact::ReconcileStarted(fact) => {
+            FactGroup::Run(RunFact::CallStarted(fact)) => self.call(log, recorded, fact),
+            FactGroup::Recovery(_) => {
+                let Some(EffectStart::Reconcile(fact)) = recorded.fact.start() else {
+                    return Ok(());
+                };
                 self.begins(recorded)?;
                 let (ms, most) = (fact.timeout_ms, self.limits.call_ms);
                 over(recorded, "ms for a question", ms, most)?;
                 over(recorded, "questions", u64::from(fact.attempt), runs)
             }
-            Fact::ProgramCalled(_) => {
+            FactGroup::Program(ProgramFact::ProgramCalled(_)) => {
                 self.goes_on(recorded)?;
                 let room = self.made < self.program.unwrap_or(0);
                 if room && self.spent.calls < self.limits.calls {
@@ -231,7 +228,7 @@ impl Tally {
                 }
                 Ok(())
             }
-            Fact::ProgramRun(fact) => {
+            FactGroup::Program(ProgramFact::ProgramRun(fact)) => {
                 self.fault.clone_from(&fact.fault);
                 self.rejected = fact.fault.is_some();
                 self.returned = !self.rejected && fact.outcome.end.returned().is_some();
@@ -239,7 +236,7 @@ impl Tally {
                     format!("{} finds fault where no contract is set", recorded.seq)
                 })
             }
-            Fact::CallObserved(fact) => {
+            FactGroup::Run(RunFact::CallObserved(fact)) => {
                 self.running.remove(&fact.call);
                 let took = self.lending.observed(recorded, fact)?;
                 self.spent.agents = self.spent.agents.and(took);
@@ -247,23 +244,18 @@ impl Tally {
                 self.answered();
                 Ok(())
             }
-            Fact::InterruptRequested(fact) => {
+            FactGroup::Turn(TurnFact::InterruptRequested(fact)) => {
                 match fact.when {
                     StopWhen::Now => self.stopped = true,
                     StopWhen::AfterStep => self.paused = true,
                 }
                 Ok(())
             }
-            Fact::SessionOpened(_)
-            | Fact::SessionResumed(_)
-            | Fact::SettingsChanged(_)
-            | Fact::GoalSet(_)
-            | Fact::GoalEnded(_)
-            | Fact::InputQueued(_)
-            | Fact::TurnOpened(_)
-            | Fact::InputBlocked(_)
-            | Fact::CallDecided(_)
-            | Fact::TurnSettled(_) => Ok(()),
+            FactGroup::Input(InputFact::InputQueued(_) | InputFact::InputBlocked(_))
+            | FactGroup::Turn(TurnFact::TurnOpened(_) | TurnFact::TurnSettled(_))
+            | FactGroup::Permission(PermissionFact::CallDecided(_))
+            | FactGroup::Session(_)
+            | FactGroup::Goal(_) => Ok(()),
         }
     }
 

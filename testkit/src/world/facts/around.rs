@@ -1,4 +1,4 @@
-//! Random facts about what stands around a turn's samples: hooks, context, compactions, the goal.
+//! Facts about what stands around a turn's samples: hooks, context, compactions, the goal.
 
 use std::sync::Arc;
 
@@ -6,12 +6,15 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
     CallId, Compacted, CompactionFailed, CompactionStarted, ContextInjected, ContextSource, Cut,
-    Fact, Goal, GoalEnd, GoalEnded, GoalSet, HookAt, HookDecided, HookVerdict, HooksAsked,
-    InputBlocked, InputId, Lasting, Seq, SessionResumed, SessionStart, Shown, Strategy as How,
-    Trigger,
+    Digest, Fact, Goal, GoalEnd, GoalEnded, GoalSet, HookAt, HookDecided, HookPoint, HookVerdict,
+    HooksAsked, InputBlocked, InputId, Lasting, Reserved, Seq, SessionResumed, SessionStart, Shown,
+    Strategy as How, Trigger, Usage,
 };
 
+use serde_json::json;
+
 use super::parts::{digest, edit, key, number, places, scope, text, usage};
+use crate::store::facts as fixed;
 
 /// A fact about what stands around the samples.
 pub(super) fn fact() -> impl Strategy<Value = Fact> {
@@ -19,16 +22,16 @@ pub(super) fn fact() -> impl Strategy<Value = Fact> {
         Just(Fact::SessionResumed(SessionResumed {})),
         goal_set(),
         goal_ended(),
-        hooks_asked(),
-        hook_decided(),
+        hooks_asked().boxed(),
+        hook_decided().boxed(),
         (number(), text()).prop_map(|(input, reason)| Fact::InputBlocked(InputBlocked {
             input: InputId(input),
             reason,
         })),
-        context_injected(),
-        compaction_started(),
-        compacted(),
-        (number(), text(), super::reserved()).prop_map(|(started, reason, lost)| {
+        context_injected().boxed(),
+        compaction_started().boxed(),
+        compacted().boxed(),
+        (number(), text(), super::sampling::reserved()).prop_map(|(started, reason, lost)| {
             let started = Seq(started);
             Fact::CompactionFailed(CompactionFailed {
                 started,
@@ -64,38 +67,21 @@ fn hooks_asked() -> impl Strategy<Value = Fact> {
         .prop_map(|(at, hooks, attempt)| Fact::HooksAsked(HooksAsked { at, hooks, attempt }))
 }
 
+/// An occurrence of any hook point, read from an object that holds the fields of all of them.
 fn place() -> impl Strategy<Value = HookAt> {
     let start = select(vec![SessionStart::Startup, SessionStart::Resume]);
-    let call = || number().prop_map(CallId);
-    let stop = || (number().prop_map(Seq), any::<u32>());
-    prop_oneof![
-        start.prop_map(|start| HookAt::SessionStart { start }),
-        select(vec![
-            HookAt::SessionEnd,
-            HookAt::SubTurnStart,
-            HookAt::Interrupt,
-        ]),
-        number().prop_map(|input| HookAt::PromptSubmitted {
-            input: InputId(input),
-        }),
-        any::<u32>().prop_map(|sample| HookAt::BeforeSample { sample }),
-        number().prop_map(|started| HookAt::AfterAnswer {
-            started: Seq(started),
-        }),
-        call().prop_map(|call| HookAt::BeforeTool { call }),
-        call().prop_map(|call| HookAt::AfterTool { call }),
-        call().prop_map(|call| HookAt::PermissionRequest { call }),
-        (any::<u32>(), trigger()).prop_map(|(compaction, trigger)| HookAt::BeforeCompaction {
-            compaction,
-            trigger,
-        }),
-        (number(), trigger()).prop_map(|(compacted, trigger)| HookAt::AfterCompaction {
-            compacted: Seq(compacted),
-            trigger,
-        }),
-        stop().prop_map(|(started, continued)| HookAt::Stop { started, continued }),
-        stop().prop_map(|(started, continued)| HookAt::SubTurnStop { started, continued }),
-    ]
+    let numbers = (any::<[u32; 3]>(), any::<[u64; 4]>());
+    let whole = (select(HookPoint::ALL), start, trigger(), numbers);
+    whole.prop_map(|(point, start, trigger, (counts, places))| {
+        let [sample, compaction, continued] = counts;
+        let [input, started, call, compacted] = places;
+        let all = json!({
+            "point": point, "start": start, "trigger": trigger, "sample": sample,
+            "compaction": compaction, "continued": continued, "input": input,
+            "started": started, "call": call, "compacted": compacted,
+        });
+        serde_json::from_value(all).unwrap_or(HookAt::Interrupt)
+    })
 }
 
 fn hook_decided() -> impl Strategy<Value = Fact> {
@@ -156,7 +142,7 @@ fn trigger() -> impl Strategy<Value = Trigger> {
 fn compaction_started() -> impl Strategy<Value = Fact> {
     let how = select(vec![How::Clear, How::Slide, How::Summary]);
     let counts = (any::<u32>(), any::<u32>(), number());
-    let reserved = (super::reserved(), super::reserved());
+    let reserved = (super::sampling::reserved(), super::sampling::reserved());
     let whole = (counts, trigger(), how, reserved);
     whole.prop_map(|(counts, trigger, strategy, (reserved, lost))| {
         let (compaction, attempt, target_bytes) = counts;
@@ -195,4 +181,81 @@ fn compacted() -> impl Strategy<Value = Fact> {
             fallback,
         })
     })
+}
+
+pub(crate) fn goal_with(text: &str) -> [Fact; 2] {
+    let goal = Goal {
+        text: text.into(),
+        turns: u32::MAX,
+    };
+    [
+        Fact::GoalSet(GoalSet {
+            by: fixed::principal(text).into(),
+            goal: Some(goal.into()),
+            key: Some(text.into()),
+        }),
+        Fact::GoalEnded(GoalEnded {
+            end: GoalEnd::Stopped {
+                reason: text.into(),
+            },
+        }),
+    ]
+}
+
+pub(crate) fn hook_with(text: &str) -> [Fact; 3] {
+    [
+        Fact::HooksAsked(HooksAsked {
+            at: HookAt::PromptSubmitted { input: InputId(3) },
+            hooks: vec![0, u32::MAX],
+            attempt: 1,
+        }),
+        Fact::HookDecided(HookDecided {
+            asked: Seq(5),
+            hook: 0,
+            name: text.into(),
+            verdict: HookVerdict::Deny,
+            reason: text.into(),
+            about: Digest::EMPTY.part(text.as_bytes()),
+            edit: Some(fixed::edit(text)),
+            context: Some(text.into()),
+        }),
+        Fact::ContextInjected(ContextInjected {
+            from: ContextSource::Workspace { text: text.into() },
+            lasting: Lasting::Session,
+        }),
+    ]
+}
+
+pub(crate) fn compaction_with(text: &str) -> [Fact; 3] {
+    let started = Seq(6);
+    [
+        Fact::CompactionStarted(CompactionStarted {
+            compaction: 1,
+            attempt: 1,
+            trigger: Trigger::Window,
+            strategy: How::Summary,
+            target_bytes: u64::MAX,
+            reserved: Reserved {
+                tokens: 1,
+                cost_micros: u64::MAX,
+            },
+            lost: Reserved::default(),
+        }),
+        Fact::Compacted(Compacted {
+            started,
+            cut: Cut {
+                cleared: 1,
+                left: u64::MAX,
+                summary: Some(text.into()),
+            },
+            shown: Shown::NOTHING,
+            usage: Some(Usage::default()),
+            fallback: Some(text.into()),
+        }),
+        Fact::CompactionFailed(CompactionFailed {
+            started,
+            reason: text.into(),
+            lost: Reserved::default(),
+        }),
+    ]
 }

@@ -1,17 +1,18 @@
-//! Random facts about calls.
+//! Facts about calls and the programs that make some.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
-    ApprovalAnswered, ApprovalAsked, CallDecided, CallId, CallObserved, CallStarted, Decider, Fact,
-    Kept, Lent, Observation, ObservationStatus, ProgramCalled, ProgramEnd, ProgramFault,
-    ProgramOutcome, ProgramRun, ReconcileStarted, Telling, Timestamp, Took, Verdict,
+    ApprovalAnswered, ApprovalAsked, CallDecided, CallId, CallItem, CallObserved, CallStarted,
+    Decider, Digest, Fact, Kept, Lent, Observation, ObservationStatus, ProgramCalled, ProgramEnd,
+    ProgramFault, ProgramOutcome, ProgramRun, ReconcileStarted, Telling, Timestamp, Took, Verdict,
 };
 
 use super::call_item;
 use super::parts::{digest, edit, key, number, scope, text};
+use crate::store::facts as fixed;
 
 /// A fact about a call.
 pub(super) fn fact() -> impl Strategy<Value = Fact> {
@@ -227,4 +228,96 @@ fn call_observed() -> impl Strategy<Value = Fact> {
             })
         },
     )
+}
+
+/// One of each kind, with `text` wherever it takes a text.
+pub(crate) fn call_with(text: &str) -> [Fact; 8] {
+    let call = CallId(10);
+    [
+        Fact::CallDecided(CallDecided {
+            call,
+            verdict: Verdict::Deny,
+            by: Decider::Policy,
+            reason: text.into(),
+            arguments: Digest::EMPTY,
+        }),
+        Fact::ApprovalAsked(ApprovalAsked {
+            call,
+            attempt: 1,
+            arguments: Digest::EMPTY,
+            deadline: Some(Timestamp(u64::MAX)),
+        }),
+        Fact::ApprovalAnswered(ApprovalAnswered {
+            call,
+            by: fixed::principal(text).into(),
+            verdict: Verdict::Allow,
+            reason: text.into(),
+            arguments: Digest::EMPTY,
+            edit: Some(fixed::edit(text)),
+            key: Some(text.into()),
+        }),
+        Fact::CallStarted(CallStarted {
+            call,
+            attempt: 1,
+            idempotency_key: text.into(),
+            timeout_ms: u64::MAX,
+            plan: true,
+            lent: Some(Lent {
+                samples: u32::MAX,
+                tokens: u64::MAX,
+                cost_micros: u64::MAX,
+                turn_ms: u64::MAX,
+            }),
+        }),
+        Fact::ReconcileStarted(ReconcileStarted {
+            call,
+            attempt: 1,
+            idempotency_key: text.into(),
+            timeout_ms: u64::MAX,
+        }),
+        Fact::CallObserved(CallObserved {
+            call,
+            observation: Arc::new(Observation {
+                omitted_bytes: u64::MAX,
+                kept: Some(Kept {
+                    sha256: text.into(),
+                    bytes: u64::MAX,
+                }),
+                ..Observation::new(ObservationStatus::Unknown, text)
+            }),
+            took: Some(Took {
+                samples: u32::MAX,
+                tokens: u64::MAX,
+                cost_micros: u64::MAX,
+            }),
+            tells: Some(Telling {
+                calls: vec![call],
+                more: u32::MAX,
+            }),
+        }),
+        Fact::ProgramCalled(ProgramCalled {
+            program: call,
+            item: Arc::new(CallItem {
+                provider_id: text.into(),
+                name: text.into(),
+                arguments: text.into(),
+                fault: Some(text.into()),
+                rules: vec![0, u32::MAX],
+                opaque: None,
+                spoken: false,
+            }),
+        }),
+        Fact::ProgramRun(ProgramRun {
+            program: call,
+            outcome: Arc::new(ProgramOutcome {
+                end: ProgramEnd::Return { value: text.into() },
+                prints: vec![text.into()],
+                memory: Some(text.into()),
+                defined: vec![text.into()],
+                repairs: vec![text.into()],
+                steps: u64::MAX,
+            }),
+            fault: Some(text.into()),
+        }),
+    ]
 }

@@ -1,8 +1,10 @@
-//! Random facts of every kind, with any text and any number, for the codec.
+//! Facts of every kind: random ones, with any text and any number, for the codec; and one of each
+//! with a text of the caller's, to fill logs with. Every kind is made in one place.
 
 mod around;
 mod calling;
 mod parts;
+mod sampling;
 
 use std::sync::Arc;
 
@@ -10,16 +12,18 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
     Ancestor, CallId, CallItem, ContextPart, Delivery, Draft, Fact, Image, ImageMedia,
-    InputAccepted, InputId, InputQueued, InterruptRequested, Item, ItemAdded, LimitKind, Lineage,
-    Opaque, Outcome, ReasoningItem, Recorded, Reserved, Retry, SampleCut, SampleEnded,
-    SampleFailure, SampleKind, SampleStarted, Seq, SessionOpened, SettingsChanged, Spent, Stands,
-    StopReason, StopWhen, Timestamp, TurnId, TurnOpened, TurnSettled,
+    InputAccepted, InputId, InputQueued, InterruptRequested, LimitKind, Lineage, Opaque, Outcome,
+    Recorded, Seq, SessionOpened, SettingsChanged, Spent, StopWhen, Timestamp, TurnId, TurnOpened,
+    TurnSettled,
 };
+
+pub(crate) use around::{compaction_with, goal_with, hook_with};
+pub(crate) use calling::call_with;
+pub(crate) use sampling::sample_with;
 
 use super::random::{FAILURES, limits};
 use parts::{
-    asked, because, digest, interrupter, key, number, opaque, places, scope, session, settings,
-    text, usage,
+    because, interrupter, key, number, opaque, places, scope, session, settings, text, usage,
 };
 
 /// A fact of any kind, anywhere in a log.
@@ -37,7 +41,7 @@ pub fn recorded() -> impl Strategy<Value = Recorded> {
 
 fn fact() -> impl Strategy<Value = Fact> {
     prop_oneof![
-        session_opened(),
+        session_opened().boxed(),
         (scope(), settings(), key()).prop_map(|(by, settings, key)| {
             Fact::SettingsChanged(SettingsChanged {
                 by: Arc::new(by),
@@ -45,22 +49,16 @@ fn fact() -> impl Strategy<Value = Fact> {
                 key,
             })
         }),
-        input_queued(),
-        around::fact(),
-        calling::fact(),
-        turn_opened(),
+        input_queued().boxed(),
+        around::fact().boxed(),
+        calling::fact().boxed(),
+        turn_opened().boxed(),
         number().prop_map(|input| Fact::InputAccepted(InputAccepted {
             input: InputId(input),
         })),
-        sample_started(),
-        (number(), item()).prop_map(|(started, item)| Fact::ItemAdded(ItemAdded {
-            started: Seq(started),
-            item,
-        })),
-        sample_ended(),
-        sample_cut(),
-        interrupt_requested(),
-        turn_settled(),
+        sampling::fact().boxed(),
+        interrupt_requested().boxed(),
+        turn_settled().boxed(),
     ]
 }
 
@@ -167,125 +165,6 @@ fn turn_opened() -> impl Strategy<Value = Fact> {
     })
 }
 
-/// What is set aside for a sample.
-fn reserved() -> impl Strategy<Value = Reserved> {
-    (number(), number()).prop_map(|(tokens, cost_micros)| Reserved {
-        tokens,
-        cost_micros,
-    })
-}
-
-fn sample_started() -> impl Strategy<Value = Fact> {
-    let reserved = reserved();
-    let kind = sample_kind();
-    let whole = (
-        any::<u32>(),
-        any::<u32>(),
-        because(),
-        digest(),
-        reserved,
-        kind,
-    );
-    whole.prop_map(|(sample, attempt, because, digest, reserved, kind)| {
-        Fact::SampleStarted(SampleStarted {
-            sample,
-            attempt,
-            because,
-            digest,
-            reserved,
-            kind,
-        })
-    })
-}
-
-fn sample_kind() -> impl Strategy<Value = SampleKind> {
-    select(vec![
-        SampleKind::Normal,
-        SampleKind::MustReturn,
-        SampleKind::Retry,
-    ])
-}
-
-fn sample_ended() -> impl Strategy<Value = Fact> {
-    let stop = prop_oneof![
-        select(vec![
-            StopReason::Stop,
-            StopReason::Length,
-            StopReason::ContentFilter,
-            StopReason::Unfinished,
-        ]),
-        text().prop_map(StopReason::Other),
-    ];
-    let whole = (
-        number(),
-        stop,
-        prop::option::of(usage()),
-        prop::option::of(text()),
-        asked(),
-        prop::option::of(text()),
-    );
-    whole.prop_map(|(started, stop, usage, response_id, asked, fault)| {
-        Fact::SampleEnded(SampleEnded {
-            started: Seq(started),
-            stop,
-            usage,
-            response_id,
-            asked,
-            fault,
-        })
-    })
-}
-
-fn sample_cut() -> impl Strategy<Value = Fact> {
-    let retry = prop_oneof![
-        Just(Retry::Never),
-        Just(Retry::Now),
-        Just(Retry::Soon),
-        number().prop_map(Retry::AfterMs),
-    ];
-    let status = prop::option::of(any::<u16>());
-    let failure = (
-        select(&FAILURES[..]),
-        text(),
-        retry,
-        status,
-        prop::option::of(text()),
-    );
-    let failure = failure.prop_map(|(kind, message, retry, status, request_id)| SampleFailure {
-        status,
-        request_id,
-        ..SampleFailure::new(kind, retry, message)
-    });
-    let stands = prop_oneof![
-        Just(Stands::Nothing),
-        number().prop_map(|item| Stands::Through { item: Seq(item) }),
-        Just(Stands::Said),
-    ];
-    let usage = prop::option::of(usage());
-    let whole = (
-        number(),
-        failure,
-        text(),
-        stands,
-        usage,
-        prop::option::of(number()),
-        asked(),
-    );
-    whole.prop_map(
-        |(started, failure, partial, stands, usage, retry_at, asked)| {
-            Fact::SampleCut(SampleCut {
-                started: Seq(started),
-                failure,
-                partial,
-                stands,
-                usage,
-                retry_at: retry_at.map(Timestamp),
-                asked,
-            })
-        },
-    )
-}
-
 fn turn_settled() -> impl Strategy<Value = Fact> {
     let limit = select(vec![
         LimitKind::Samples,
@@ -377,13 +256,21 @@ fn call_item() -> impl Strategy<Value = CallItem> {
     )
 }
 
-fn item() -> impl Strategy<Value = Item> {
-    prop_oneof![
-        text().prop_map(|text| Item::Text { text: text.into() }),
-        text().prop_map(|text| Item::Refusal { text: text.into() }),
-        (text(), opaques()).prop_map(|(text, opaque)| {
-            Item::Reasoning(Arc::new(ReasoningItem { text, opaque }))
-        }),
-        call_item().prop_map(|call| Item::Call(Arc::new(call))),
-    ]
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::strategy::ValueTree as _;
+    use proptest::test_runner::TestRunner;
+
+    use super::*;
+
+    #[test]
+    fn random_facts_have_every_kind() {
+        let mut runner = TestRunner::deterministic();
+        let facts = recorded();
+        let kinds = (0..1_500).map(|_| facts.new_tree(&mut runner).unwrap().current());
+        let kinds: BTreeSet<_> = kinds.map(|recorded| recorded.fact.kind()).collect();
+        assert_eq!(kinds, Fact::KINDS.iter().copied().collect());
+    }
 }

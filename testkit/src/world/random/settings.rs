@@ -157,24 +157,6 @@ fn rules() -> impl Strategy<Value = Vec<Rule>> {
     prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(rule, 1..3)]
 }
 
-/// Where hooks are asked.
-const POINTS: [HookPoint; 14] = [
-    HookPoint::SessionStart,
-    HookPoint::SessionEnd,
-    HookPoint::PromptSubmitted,
-    HookPoint::BeforeSample,
-    HookPoint::AfterAnswer,
-    HookPoint::BeforeTool,
-    HookPoint::AfterTool,
-    HookPoint::PermissionRequest,
-    HookPoint::BeforeCompaction,
-    HookPoint::AfterCompaction,
-    HookPoint::Stop,
-    HookPoint::SubTurnStart,
-    HookPoint::SubTurnStop,
-    HookPoint::Interrupt,
-];
-
 /// Half of the sessions have no hooks, the others a few.
 fn hooks() -> impl Strategy<Value = Vec<HookSpec>> {
     let order = select(vec![HookOrder::Sequential, HookOrder::Parallel]);
@@ -182,7 +164,7 @@ fn hooks() -> impl Strategy<Value = Vec<HookSpec>> {
     let subjects = subsequence(vec!["write", "read", "window", "resume"], 1..=2);
     let subjects = subjects.prop_map(|all| Some(all.into_iter().map(String::from).collect()));
     let only = prop_oneof![4 => Just(None), 1 => subjects];
-    let point = prop_oneof![4 => select(&POINTS[..]), 1 => Just(HookPoint::Stop)];
+    let point = prop_oneof![4 => select(HookPoint::ALL), 1 => Just(HookPoint::Stop)];
     let one = (point, order, on_failure, only);
     let named = prop::collection::vec(one, 1..5).prop_map(|all| {
         let named = all.into_iter().enumerate();

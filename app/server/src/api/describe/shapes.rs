@@ -3,8 +3,12 @@
 
 #![expect(dead_code, reason = "they are read by the description alone")]
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
-use utoipa::ToSchema;
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
+use windlass_engine::core::Fact;
 
 /// What turns are for.
 #[derive(ToSchema)]
@@ -157,37 +161,23 @@ pub(crate) struct FactShape {
     body: (),
 }
 
-/// What happened.
-#[derive(ToSchema)]
-#[schema(as = Kind)]
-pub(crate) enum KindShape {
-    SessionOpened,
-    SessionResumed,
-    SettingsChanged,
-    GoalSet,
-    GoalEnded,
-    InputQueued,
-    TurnOpened,
-    HooksAsked,
-    HookDecided,
-    InputAccepted,
-    InputBlocked,
-    ContextInjected,
-    CompactionStarted,
-    Compacted,
-    CompactionFailed,
-    SampleStarted,
-    ItemAdded,
-    SampleEnded,
-    SampleCut,
-    CallDecided,
-    ApprovalAsked,
-    ApprovalAnswered,
-    CallStarted,
-    ReconcileStarted,
-    CallObserved,
-    InterruptRequested,
-    TurnSettled,
+/// The kinds of facts, as the table of facts names them.
+pub(crate) struct KindShape;
+
+impl PartialSchema for KindShape {
+    fn schema() -> RefOr<Schema> {
+        let kind = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some("What happened."))
+            .enum_values(Some(Fact::KINDS.iter().copied()));
+        kind.into()
+    }
+}
+
+impl ToSchema for KindShape {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("Kind")
+    }
 }
 
 /// How a turn ended.
@@ -367,7 +357,6 @@ mod tests {
     use std::collections::BTreeSet;
 
     use serde_json::Value;
-    use utoipa::PartialSchema;
     use windlass_engine::core::{DecodeKind, Limits, Spent};
 
     use super::*;
@@ -402,6 +391,6 @@ mod tests {
             let kind = kind.as_str().unwrap();
             assert!(!DecodeKind { v: 1, kind }.newer(), "{kind}");
         }
-        assert_eq!(kinds.len(), 27);
+        assert_eq!(kinds.len(), Fact::KINDS.len());
     }
 }

@@ -1,12 +1,17 @@
 //! Hooks: what is declared of them, where in a turn they are asked, and what they say.
 
+mod generate;
+mod table;
+
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{CallId, InputId, Seq};
+use crate::fact::Lasting;
+
+pub use table::{HookAt, HookPoint};
 
 /// A hook as it is declared. What it does is known to the adapter that runs it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,40 +31,6 @@ pub struct HookSpec {
     pub on_failure: OnFailure,
     /// The longest one run may take, in milliseconds.
     pub timeout_ms: u64,
-}
-
-/// Where in a turn hooks are asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HookPoint {
-    /// Before the first turn of a session, and of a session that a new process goes on with.
-    SessionStart,
-    /// When a process lets a session go.
-    SessionEnd,
-    /// Before an input is let in.
-    PromptSubmitted,
-    /// Before the model is asked.
-    BeforeSample,
-    /// When an answer of the model is whole, before its calls.
-    AfterAnswer,
-    /// Before it is decided whether a call may run.
-    BeforeTool,
-    /// When a call has run.
-    AfterTool,
-    /// Before a person is asked about a call.
-    PermissionRequest,
-    /// Before a compaction.
-    BeforeCompaction,
-    /// After a compaction.
-    AfterCompaction,
-    /// When a turn is about to complete.
-    Stop,
-    /// Before the turn of a session that another session's turn started.
-    SubTurnStart,
-    /// When such a turn is about to complete.
-    SubTurnStop,
-    /// When a turn was asked to stop.
-    Interrupt,
 }
 
 /// How a hook is asked beside the others of its point.
@@ -82,79 +53,88 @@ pub enum OnFailure {
     Open,
 }
 
-/// One occurrence of a point.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(tag = "point", rename_all = "snake_case")]
-pub enum HookAt {
-    /// The session starts; see [`HookPoint::SessionStart`].
-    SessionStart {
-        /// How.
-        start: SessionStart,
-    },
-    /// The process lets the session go.
-    SessionEnd,
-    /// An input is about to be let in.
-    PromptSubmitted {
-        /// The input.
-        input: InputId,
-    },
-    /// The model is about to be asked.
-    BeforeSample {
-        /// Which sample of the turn it will be, from 1.
-        sample: u32,
-    },
-    /// An answer is whole.
-    AfterAnswer {
-        /// The `SampleStarted` of the run.
-        started: Seq,
-    },
-    /// A call is about to be decided.
-    BeforeTool {
-        /// The call.
-        call: CallId,
-    },
-    /// A call has its observation.
-    AfterTool {
-        /// The call.
-        call: CallId,
-    },
-    /// A person is about to be asked.
-    PermissionRequest {
-        /// The call.
-        call: CallId,
-    },
-    /// The conversation is about to be compacted.
-    BeforeCompaction {
-        /// Which compaction of the turn it will be, from 1.
-        compaction: u32,
-        /// Why.
-        trigger: Trigger,
-    },
-    /// The conversation was compacted.
-    AfterCompaction {
-        /// The `Compacted`.
-        compacted: Seq,
-        /// Why.
-        trigger: Trigger,
-    },
-    /// The turn is about to complete.
-    Stop {
-        /// The `SampleStarted` of the last answer.
-        started: Seq,
-        /// How often hooks have had the turn go on so far.
-        continued: u32,
-    },
-    /// The turn of a child session begins.
-    SubTurnStart,
-    /// The turn of a child session is about to complete.
-    SubTurnStop {
-        /// The `SampleStarted` of the last answer.
-        started: Seq,
-        /// How often hooks have had the turn go on so far.
-        continued: u32,
-    },
-    /// The turn was asked to stop.
-    Interrupt,
+/// What hooks may do at a point, and what comes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PointProperties {
+    /// The matter that a hook is asked about.
+    pub topic: HookTopic,
+    /// The part of the session that waits for the hooks.
+    pub gate: GateLevel,
+    /// The effect of a denial.
+    pub denial: Denial,
+    /// The text that a hook may replace.
+    pub edits: Editable,
+    /// The use of the context that a hook gives.
+    pub context: ContextUse,
+    /// The time that this context stays in the conversation.
+    pub lasting: Lasting,
+}
+
+/// The matter that hooks of a point are asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HookTopic {
+    /// No more than the occurrence itself.
+    Nothing,
+    /// The text of an input.
+    Prompt,
+    /// The answer of the model.
+    Answer,
+    /// A call that has not run.
+    Call,
+    /// A call with its observation.
+    Result,
+    /// A compaction and its trigger.
+    Compaction,
+    /// The outcome that the turn is about to have.
+    Ending,
+}
+
+/// The part of a session that waits for the hooks of a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GateLevel {
+    /// The session at rest.
+    Session,
+    /// The turn that is open.
+    Turn,
+    /// One call of the turn.
+    Call,
+}
+
+/// The effect of a denial at a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Denial {
+    /// No effect: nothing is left to deny.
+    Ignored,
+    /// The input is blocked.
+    BlocksInput,
+    /// The turn ends as blocked.
+    EndsTurn,
+    /// The call does not run.
+    DeniesCall,
+    /// The model reads the reason, and the turn goes on.
+    Answers,
+}
+
+/// The text that hooks of a point may replace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Editable {
+    /// No text.
+    Nothing,
+    /// The prompt.
+    Prompt,
+    /// The arguments of the call.
+    Arguments,
+}
+
+/// The use of the context that hooks of a point give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContextUse {
+    /// Nobody reads it.
+    Dropped,
+    /// The model reads it unless a hook of the occurrence denies.
+    UnlessDenied,
+    /// The model reads it.
+    Kept,
 }
 
 /// How a session starts.
@@ -177,46 +157,24 @@ pub enum Trigger {
     Overflow,
 }
 
-impl HookAt {
-    /// The point that this is an occurrence of.
+impl Trigger {
+    /// The trigger as declarations of hooks name it.
     #[must_use]
-    pub fn point(&self) -> HookPoint {
+    pub fn word(self) -> &'static str {
         match self {
-            Self::SessionStart { .. } => HookPoint::SessionStart,
-            Self::SessionEnd => HookPoint::SessionEnd,
-            Self::PromptSubmitted { .. } => HookPoint::PromptSubmitted,
-            Self::BeforeSample { .. } => HookPoint::BeforeSample,
-            Self::AfterAnswer { .. } => HookPoint::AfterAnswer,
-            Self::BeforeTool { .. } => HookPoint::BeforeTool,
-            Self::AfterTool { .. } => HookPoint::AfterTool,
-            Self::PermissionRequest { .. } => HookPoint::PermissionRequest,
-            Self::BeforeCompaction { .. } => HookPoint::BeforeCompaction,
-            Self::AfterCompaction { .. } => HookPoint::AfterCompaction,
-            Self::Stop { .. } => HookPoint::Stop,
-            Self::SubTurnStart => HookPoint::SubTurnStart,
-            Self::SubTurnStop { .. } => HookPoint::SubTurnStop,
-            Self::Interrupt => HookPoint::Interrupt,
+            Self::Window => "window",
+            Self::Overflow => "overflow",
         }
     }
+}
 
-    /// The call that it is about, if it is about one.
+impl SessionStart {
+    /// The start as declarations of hooks name it.
     #[must_use]
-    pub fn call(&self) -> Option<CallId> {
+    pub fn word(self) -> &'static str {
         match self {
-            Self::BeforeTool { call }
-            | Self::AfterTool { call }
-            | Self::PermissionRequest { call } => Some(*call),
-            Self::SessionStart { .. }
-            | Self::SessionEnd
-            | Self::PromptSubmitted { .. }
-            | Self::BeforeSample { .. }
-            | Self::AfterAnswer { .. }
-            | Self::BeforeCompaction { .. }
-            | Self::AfterCompaction { .. }
-            | Self::Stop { .. }
-            | Self::SubTurnStart
-            | Self::SubTurnStop { .. }
-            | Self::Interrupt => None,
+            Self::Startup => "startup",
+            Self::Resume => "resume",
         }
     }
 }

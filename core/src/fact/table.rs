@@ -1,0 +1,93 @@
+//! The table of facts: each with its group and with what readers may ask of it. A fact that is not
+//! here does not exist; its body is a struct of the same name beside this file.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer};
+use serde::ser::SerializeStruct;
+
+use super::generate::facts;
+use super::*;
+use crate::id::{CallId, InputId};
+use crate::settings::Settings;
+
+facts! {
+    /// The session: its opening and its settings.
+    Session: SessionFact {
+        SessionOpened turn(Outside) settings(settings);
+        SettingsChanged turn(Outside) settings(settings) keys(key);
+    }
+
+    /// A process that goes on with the work of one that ended.
+    Recovery: RecoveryFact {
+        SessionResumed turn(Outside);
+        ReconcileStarted starts(Reconcile) call(call);
+    }
+
+    /// The goal of the session.
+    Goal: GoalFact {
+        GoalSet turn(Outside) keys(key);
+        GoalEnded;
+    }
+
+    /// What users say.
+    Input: InputFact {
+        InputQueued turn(Outside) keys(key keyed);
+        InputAccepted heard(input);
+        InputBlocked heard(input);
+    }
+
+    /// The course of a turn.
+    Turn: TurnFact {
+        TurnOpened turn(Opens) keys(key);
+        InterruptRequested keys(key);
+        TurnSettled;
+    }
+
+    /// Questions to hooks, and their answers.
+    Hook: HookFact {
+        HooksAsked starts(Hook);
+        HookDecided;
+    }
+
+    /// What the model is told that no user said.
+    Context: ContextFact {
+        ContextInjected;
+    }
+
+    /// Compactions of the conversation.
+    Compaction: CompactionFact {
+        CompactionStarted starts(Compact);
+        Compacted;
+        CompactionFailed;
+    }
+
+    /// Requests to the model, and its answers.
+    Sample: SampleFact {
+        SampleStarted starts(Sample);
+        ItemAdded;
+        SampleEnded;
+        SampleCut;
+    }
+
+    /// Decisions on whether a call may run.
+    Permission: PermissionFact {
+        CallDecided call(call);
+        ApprovalAsked starts(Approval) call(call);
+        ApprovalAnswered call(call) keys(key);
+    }
+
+    /// Runs of calls, and what they came to.
+    Run: RunFact {
+        CallStarted starts(Call) call(call);
+        CallObserved call(call);
+    }
+
+    /// Programs that the model writes.
+    Program: ProgramFact {
+        ProgramCalled;
+        ProgramRun;
+    }
+}

@@ -1,0 +1,124 @@
+//! Generates what the table of hook points says: the points, their occurrences, their properties.
+
+/// Makes [`HookPoint`](super::HookPoint), [`HookAt`](super::HookAt) and their accessors.
+///
+/// A row names a point, what an occurrence of it carries, and its
+/// [`PointProperties`](super::PointProperties), all of them.
+macro_rules! hook_points {
+    // Returns a field of an occurrence, where the field and the accessor have one name.
+    (@get input input $at:ident $Point:ident) => { hook_points!(@found input $at $Point) };
+    (@get call call $at:ident $Point:ident) => { hook_points!(@found call $at $Point) };
+    (@get trigger trigger $at:ident $Point:ident) => { hook_points!(@found trigger $at $Point) };
+    (@get start start $at:ident $Point:ident) => { hook_points!(@found start $at $Point) };
+    (@get continued continued $at:ident $Point:ident) => {
+        hook_points!(@found continued $at $Point)
+    };
+    (@get $wanted:ident $other:ident $at:ident $Point:ident) => {};
+    (@found $field:ident $at:ident $Point:ident) => {
+        if let Self::$Point { $field, .. } = $at {
+            return Some(*$field);
+        }
+    };
+
+    ($(
+        $(#[$doc:meta])*
+        $Point:ident
+        $({ $( $(#[$field_doc:meta])* $field:ident: $Type:ty, )* })?
+        => {
+            topic: $topic:ident,
+            gate: $gate:ident,
+            denial: $denial:ident,
+            edits: $edits:ident,
+            context: $context:ident,
+            lasting: $lasting:ident,
+        }
+    )*) => {
+        /// Where in a turn hooks are asked.
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
+        #[serde(rename_all = "snake_case")]
+        pub enum HookPoint {
+            $( $(#[$doc])* $Point, )*
+        }
+
+        /// One occurrence of a point.
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
+        #[serde(tag = "point", rename_all = "snake_case")]
+        pub enum HookAt {
+            $(
+                $(#[$doc])*
+                $Point $({ $( $(#[$field_doc])* $field: $Type, )* })?,
+            )*
+        }
+
+        impl HookPoint {
+            /// All points.
+            pub const ALL: &'static [Self] = &[ $( Self::$Point, )* ];
+
+            /// What hooks may do at the point, and what comes of it.
+            #[must_use]
+            pub const fn properties(self) -> PointProperties {
+                match self {
+                    $( Self::$Point => PointProperties {
+                        topic: HookTopic::$topic,
+                        gate: GateLevel::$gate,
+                        denial: Denial::$denial,
+                        edits: Editable::$edits,
+                        context: ContextUse::$context,
+                        lasting: Lasting::$lasting,
+                    }, )*
+                }
+            }
+        }
+
+        impl HookAt {
+            /// The point that this is an occurrence of.
+            #[must_use]
+            pub fn point(&self) -> HookPoint {
+                match self {
+                    $( Self::$Point { .. } => HookPoint::$Point, )*
+                }
+            }
+
+            /// The input that it is about, if it is about one.
+            #[must_use]
+            pub fn input(&self) -> Option<InputId> {
+                $($($( hook_points!(@get input $field self $Point); )*)?)*
+                None
+            }
+
+            /// The call that it is about, if it is about one.
+            #[must_use]
+            pub fn call(&self) -> Option<CallId> {
+                $($($( hook_points!(@get call $field self $Point); )*)?)*
+                None
+            }
+
+            /// The reason of the compaction that it is about, if it is about one.
+            #[must_use]
+            pub fn trigger(&self) -> Option<Trigger> {
+                $($($( hook_points!(@get trigger $field self $Point); )*)?)*
+                None
+            }
+
+            /// The kind of start that it is about, if it is about one.
+            #[must_use]
+            pub fn start(&self) -> Option<SessionStart> {
+                $($($( hook_points!(@get start $field self $Point); )*)?)*
+                None
+            }
+
+            /// The number of times that hooks have had the turn go on, where it is about to complete.
+            #[must_use]
+            pub fn continued(&self) -> Option<u32> {
+                $($($( hook_points!(@get continued $field self $Point); )*)?)*
+                None
+            }
+        }
+    };
+}
+
+pub(super) use hook_points;

@@ -1,0 +1,239 @@
+//! Facts about samples: random ones, and one of each kind with a text of the caller's.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use windlass_core::{
+    Asked, Because, CallItem, Digest, Fact, FailureKind, Item, ItemAdded, Lowered, LoweredBecause,
+    LoweredPart, Lowering, Opaque, ReasoningItem, Reserved, Retry, SampleCut, SampleEnded,
+    SampleFailure, SampleKind, SampleStarted, Sent, Seq, Stands, StopReason, Timestamp, Usage,
+};
+
+use super::parts::{asked, because, digest, number, text, usage};
+use super::{call_item, opaques};
+use crate::world::random::FAILURES;
+
+/// A fact about a sample.
+pub(super) fn fact() -> impl Strategy<Value = Fact> {
+    let item = (number(), item().boxed());
+    prop_oneof![
+        sample_started().boxed(),
+        item.prop_map(|(started, item)| {
+            let started = Seq(started);
+            Fact::ItemAdded(ItemAdded { started, item })
+        }),
+        sample_ended().boxed(),
+        sample_cut().boxed(),
+    ]
+}
+
+/// What is set aside for a sample.
+pub(super) fn reserved() -> impl Strategy<Value = Reserved> {
+    (number(), number()).prop_map(|(tokens, cost_micros)| Reserved {
+        tokens,
+        cost_micros,
+    })
+}
+
+fn sample_started() -> impl Strategy<Value = Fact> {
+    let reserved = reserved();
+    let kind = sample_kind();
+    let whole = (
+        any::<u32>(),
+        any::<u32>(),
+        because(),
+        digest(),
+        reserved,
+        kind,
+    );
+    whole.prop_map(|(sample, attempt, because, digest, reserved, kind)| {
+        Fact::SampleStarted(SampleStarted {
+            sample,
+            attempt,
+            because,
+            digest,
+            reserved,
+            kind,
+        })
+    })
+}
+
+fn sample_kind() -> impl Strategy<Value = SampleKind> {
+    select(vec![
+        SampleKind::Normal,
+        SampleKind::MustReturn,
+        SampleKind::Retry,
+    ])
+}
+
+fn sample_ended() -> impl Strategy<Value = Fact> {
+    let stop = prop_oneof![
+        select(vec![
+            StopReason::Stop,
+            StopReason::Length,
+            StopReason::ContentFilter,
+            StopReason::Unfinished,
+        ]),
+        text().prop_map(StopReason::Other),
+    ];
+    let whole = (
+        number(),
+        stop,
+        prop::option::of(usage()),
+        prop::option::of(text()),
+        asked(),
+        prop::option::of(text()),
+    );
+    whole.prop_map(|(started, stop, usage, response_id, asked, fault)| {
+        Fact::SampleEnded(SampleEnded {
+            started: Seq(started),
+            stop,
+            usage,
+            response_id,
+            asked,
+            fault,
+        })
+    })
+}
+
+fn sample_cut() -> impl Strategy<Value = Fact> {
+    let retry = prop_oneof![
+        Just(Retry::Never),
+        Just(Retry::Now),
+        Just(Retry::Soon),
+        number().prop_map(Retry::AfterMs),
+    ];
+    let status = prop::option::of(any::<u16>());
+    let failure = (
+        select(&FAILURES[..]),
+        text(),
+        retry,
+        status,
+        prop::option::of(text()),
+    );
+    let failure = failure.prop_map(|(kind, message, retry, status, request_id)| SampleFailure {
+        status,
+        request_id,
+        ..SampleFailure::new(kind, retry, message)
+    });
+    let stands = prop_oneof![
+        Just(Stands::Nothing),
+        number().prop_map(|item| Stands::Through { item: Seq(item) }),
+        Just(Stands::Said),
+    ];
+    let usage = prop::option::of(usage());
+    let whole = (
+        number(),
+        failure,
+        text(),
+        stands,
+        usage,
+        prop::option::of(number()),
+        asked(),
+    );
+    whole.prop_map(
+        |(started, failure, partial, stands, usage, retry_at, asked)| {
+            Fact::SampleCut(SampleCut {
+                started: Seq(started),
+                failure,
+                partial,
+                stands,
+                usage,
+                retry_at: retry_at.map(Timestamp),
+                asked,
+            })
+        },
+    )
+}
+
+fn item() -> impl Strategy<Value = Item> {
+    prop_oneof![
+        text().prop_map(|text| Item::Text { text: text.into() }),
+        text().prop_map(|text| Item::Refusal { text: text.into() }),
+        (text(), opaques()).prop_map(|(text, opaque)| {
+            Item::Reasoning(Arc::new(ReasoningItem { text, opaque }))
+        }),
+        call_item().prop_map(|call| Item::Call(Arc::new(call))),
+    ]
+}
+
+pub(crate) fn sample_with(text: &str) -> Vec<Fact> {
+    let opaque = Opaque {
+        provider: text.into(),
+        endpoint: text.into(),
+        model: text.into(),
+        payload: text.into(),
+    };
+    let call = CallItem {
+        provider_id: text.into(),
+        name: text.into(),
+        arguments: text.into(),
+        fault: Some(text.into()),
+        rules: vec![0, u32::MAX],
+        opaque: Some(opaque.clone()),
+        spoken: false,
+    };
+    let reasoning = ReasoningItem {
+        text: text.into(),
+        opaque: Some(opaque),
+    };
+    let items = [
+        Item::Text { text: text.into() },
+        Item::Refusal { text: text.into() },
+        Item::Reasoning(Arc::new(reasoning)),
+        Item::Call(Arc::new(call)),
+    ];
+    let started = Seq(6);
+    let mut facts = vec![Fact::SampleStarted(SampleStarted {
+        sample: 1,
+        attempt: u32::MAX,
+        because: Because::Retry,
+        digest: Digest::EMPTY.part(text.as_bytes()),
+        reserved: Reserved {
+            tokens: 1,
+            cost_micros: u64::MAX,
+        },
+        kind: SampleKind::Normal,
+    })];
+    facts.extend(items.map(|item| Fact::ItemAdded(ItemAdded { started, item })));
+    facts.push(Fact::SampleEnded(SampleEnded {
+        started,
+        stop: StopReason::Other(text.into()),
+        usage: Some(Usage {
+            input: Some(u64::MAX),
+            ..Usage::default()
+        }),
+        response_id: Some(text.into()),
+        asked: Some(Box::new(Asked {
+            provider: text.into(),
+            model: text.into(),
+            endpoint: text.into(),
+            sent: Sent::SocketRest,
+            instead: Some(text.into()),
+            bytes: u64::MAX,
+            kept_bytes: u64::MAX,
+            lowered: vec![Lowered {
+                what: LoweredPart::Reasoning,
+                how: Lowering::Dropped,
+                why: LoweredBecause::Foreign,
+                count: u32::MAX,
+            }],
+        })),
+        fault: Some(text.into()),
+    }));
+    facts.push(Fact::SampleCut(SampleCut {
+        started,
+        failure: SampleFailure {
+            status: Some(503),
+            request_id: Some(text.into()),
+            ..SampleFailure::new(FailureKind::Overloaded, Retry::AfterMs(7), text)
+        },
+        partial: text.into(),
+        stands: Stands::Through { item: Seq(7) },
+        usage: Some(Usage::default()),
+        retry_at: Some(Timestamp(u64::MAX)),
+        asked: None,
+    }));
+    facts
+}

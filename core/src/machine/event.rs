@@ -20,7 +20,6 @@ pub struct RemoteId(pub Arc<str>);
 
 /// An event that a shell hands to its machine.
 #[derive(Debug, Clone)]
-#[expect(clippy::large_enum_variant, reason = "used at once, never kept")]
 pub enum Event {
     /// This process has taken the session over: nothing that ran before runs any more.
     Recovered,
@@ -125,6 +124,7 @@ pub struct RemoteCommand {
 
 /// The content of a remote command.
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "used at once, never kept")]
 pub enum RemoteBody {
     /// A command that could be read.
     Command {

@@ -119,9 +119,10 @@ impl Machine {
         self.decisions = self.decisions.saturating_add(1);
         let transitions = &self.transitions;
         let decided = transitions.decided(&self.session, &self.limits, stamped);
-        decided.inspect_err(|reject| match reject {
-            Reject::Defect(misfit) => self.exit(Exit::Defect(Defect::Misfit(misfit.clone()))),
-            reject => {
+        decided.inspect_err(|reject| {
+            if let Reject::Defect(misfit) = reject {
+                self.exit(Exit::Defect(Defect::Misfit(misfit.clone())));
+            } else {
                 let note = Note::Rejected(reject.clone());
                 self.actions.push_back(Action::Note(note));
             }

@@ -260,9 +260,11 @@ fn a_run_gets_the_fact_that_caused_it_and_a_stop_makes_it_wind_down() {
         entropy: 0,
         input: Event::Appended,
     });
-    let cause = core::iter::from_fn(|| shell.machine.poll()).find_map(|action| match action {
-        Action::Start { cause, .. } => Some(cause),
-        _ => None,
+    let cause = core::iter::from_fn(|| shell.machine.poll()).find_map(|action| {
+        let Action::Start { cause, .. } = action else {
+            return None;
+        };
+        Some(cause)
     });
     assert!(matches!(cause, Some(Cause::Call(fact)) if fact.attempt == 1));
     let stopped = shell.command(1, interrupt());

@@ -415,5 +415,3 @@ impl SessionHandle {
 fn closed() -> Arc<Ended> {
     Arc::new(Ended::Closed)
 }
-
-/// Locks; a panic cannot leave the value half changed, so poisoning is ignored.

@@ -4,7 +4,6 @@
 mod changes;
 mod reading;
 
-use windlass_ports::sync::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -14,6 +13,7 @@ use std::time::Duration;
 
 use windlass_core::{Seq, SessionId};
 use windlass_ports::StoreError;
+use windlass_ports::sync::{Mutex, MutexGuard};
 
 use crate::catalog::reading::{collect, grew, list, list_entry, of_map, place_parts, stands};
 use crate::error;

@@ -1,11 +1,12 @@
 //! The tail poller: checks once for all tails if another process has written, instead of once per
 //! tail.
 
-use windlass_ports::sync::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_kit_log::Wake;
+
+use windlass_ports::sync::{Mutex, MutexGuard};
 
 use crate::reader::Reader;
 

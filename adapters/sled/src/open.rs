@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use sled::Db;
 use windlass_core::{Seq, SessionId};
+use windlass_ports::sync::Mutex;
 use windlass_ports::{Link, StoreError, StoreErrorKind};
 
 use crate::error::{Fault, RESTORE, corrupt_store, fault, io_error, sled_error};

@@ -1,11 +1,11 @@
 //! Reader threads. A read that never ends costs one of them, but no thread of the runtime.
 
-use windlass_ports::sync::Mutex;
 use std::io;
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use windlass_ports::sync::Mutex;
 
 use crate::shared::Shared;
 
@@ -35,6 +35,6 @@ pub(crate) fn start(shared: &Arc<Shared>, alive: &Sender<()>) -> io::Result<Send
 }
 
 fn next(queue: &Mutex<Receiver<Job>>) -> Option<Job> {
-    let queue = lock(queue);
+    let queue = queue.lock();
     queue.recv().ok()
 }

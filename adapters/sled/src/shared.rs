@@ -1,11 +1,11 @@
 //! State that all threads of an open store share.
 
-use windlass_ports::sync::{Mutex, MutexGuard};
 use std::fs::File;
 use std::path::PathBuf;
 
 use sled::Db;
 use windlass_ports::StoreError;
+use windlass_ports::sync::{Mutex, MutexGuard};
 
 use crate::folder::{Folder, check_there};
 use crate::head_index::HeadIndex;

@@ -1,6 +1,5 @@
 //! The store object. It calls the pipeline and the readers, and limits the wait for the readers.
 
-use windlass_ports::sync::Mutex;
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -13,6 +12,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 use windlass_core::{Epoch, Recorded, Retry, Seq, SessionId};
 use windlass_kit_log::{Batch, Bounds, Pipeline};
+use windlass_ports::sync::Mutex;
 use windlass_ports::{
     Claimed, Durability, Fencing, LogStore, MAX_FACT_BYTES, SessionFilter, SessionHead, Snapshot,
     StoreCapabilities, StoreError, StoreErrorKind, Verified,

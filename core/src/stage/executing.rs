@@ -340,11 +340,7 @@ fn on_called(
 }
 
 /// A program has ended: what comes after its answer is known then.
-fn on_run(
-    session: &mut Session,
-    recorded: &Recorded,
-    fact: &ProgramRun,
-) -> Result<(), Misfit> {
+fn on_run(session: &mut Session, recorded: &Recorded, fact: &ProgramRun) -> Result<(), Misfit> {
     let turn = turn_of(session, recorded)?;
     let runs = turn.program_goes_on(fact.program);
     let contract = turn.settings.options.answer.is_some();

@@ -1,9 +1,10 @@
 //! A bounded queue of live messages to send.
 
-use windlass_ports::sync::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 
 use tokio::sync::Notify;
+
+use windlass_ports::sync::{Mutex, MutexGuard};
 
 use crate::interest::LiveMessage;
 

@@ -1,9 +1,9 @@
 //! Claims of sessions: the writer of each, and the end of its log. The commit thread changes them.
 
-use windlass_ports::sync::{Mutex, MutexGuard};
 use std::collections::HashSet;
 
 use windlass_core::{Epoch, Seq, SessionId};
+use windlass_ports::sync::{Mutex, MutexGuard};
 use windlass_ports::{Link, StoreError, StoreErrorKind};
 
 use crate::backend::{AppendRequest, LogEnd};

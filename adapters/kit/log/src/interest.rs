@@ -1,7 +1,6 @@
 //! Interest in live messages: the subscribers of this node, and the sessions that other nodes subscribe
 //! to. Live relays over a server share it and carry its messages and announcements themselves.
 
-use windlass_ports::sync::{Mutex, MutexGuard};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,8 +9,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::sync::Notify;
 use windlass_core::SessionId;
+use windlass_ports::sync::{Mutex, MutexGuard};
 use windlass_ports::{Hearing, HearingSource, News, NewsSource};
-
 
 /// Most messages in the queue of a subscriber.
 pub const QUEUE_MESSAGES: usize = 1_024;

@@ -1,17 +1,17 @@
 //! The pipeline: the calls of a store object, and their bounds.
 
-use windlass_ports::sync::Mutex;
 use std::collections::HashSet;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant as TokioInstant, timeout, timeout_at};
 use windlass_core::{Epoch, Retry, Seq, SessionId};
+use windlass_ports::sync::Mutex;
 use windlass_ports::{Claimed, StoreError, StoreErrorKind};
 
 use crate::backend::CommitBackend;

@@ -1,13 +1,12 @@
 //! Tails: wakes the followers of a log. An append costs nothing without followers.
 
-use windlass_ports::sync::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use windlass_ports::sync::{Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 use windlass_core::SessionId;
-
 
 /// The followers of each session.
 #[derive(Debug, Default)]

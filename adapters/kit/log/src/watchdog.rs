@@ -1,10 +1,10 @@
 //! The watchdog of the commit thread: answers the callers of a backend that hangs.
 
-use windlass_ports::sync::{Mutex, MutexGuard};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
 use windlass_core::Retry;
+use windlass_ports::sync::{Mutex, MutexGuard};
 use windlass_ports::{StoreError, StoreErrorKind};
 
 use crate::commit::Shared;

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use windlass_core::machine::Cause;
 use windlass_core::{
-    CallId, EffectClass, EffectKey, ProgramTransport, Prompt, Seq, Turn, render,
-    tool_choice,
+    CallId, EffectClass, EffectKey, ProgramTransport, Prompt, Seq, Turn, render, tool_choice,
 };
 use windlass_ports::{
     CancelSignal, KeptReader, OutputKeeper, SampleRequest, ToolCall, ToolContext,

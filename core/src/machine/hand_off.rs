@@ -95,7 +95,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Decides the held reports once all that is waited for is over.
+    /// Has the hand-off finish once all that is waited for is over.
     pub(super) fn hand_off_in_time(&mut self) {
         let Some(hand_off) = &self.hand_off else {
             return;
@@ -109,12 +109,11 @@ impl Machine {
         if !over && !hand_off.over {
             return;
         }
+        // What is asked for now is done in the state of now: the held reports are decided after it.
         if let Some(hand_off) = &mut self.hand_off {
             hand_off.finishing = Some(!busy);
-            let held = core::mem::take(&mut hand_off.held);
-            self.decide_held(held.into());
+            self.changed = true;
         }
-        self.changed = true;
     }
 
     fn decide_held(&mut self, mut held: Vec<(EffectKey, Input)>) {
@@ -157,8 +156,15 @@ impl Machine {
         Ok(())
     }
 
-    /// Appends what is decided, and ends.
+    /// Decides the held reports, appends what is decided, and ends.
     pub(super) fn finish(&mut self) {
+        if let Some(hand_off) = &mut self.hand_off {
+            let held = core::mem::take(&mut hand_off.held);
+            self.decide_held(held.into());
+        }
+        if self.exited {
+            return;
+        }
         self.append();
         if self.appending.is_some() {
             return;

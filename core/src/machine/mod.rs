@@ -310,6 +310,12 @@ impl Machine {
         self.release.closing
     }
 
+    /// Whether the session is being handed off.
+    #[must_use]
+    pub fn is_handing_off(&self) -> bool {
+        self.hand_off.is_some()
+    }
+
     fn on_tick(&mut self) {
         if self.hand_off.is_none() {
             let _ = self.take(Input::Tick);

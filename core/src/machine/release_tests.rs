@@ -2,10 +2,11 @@
 
 use alloc::vec;
 
-use super::tests::{Shell, contains, done, ended, interrupt, is_call, send, settings, setup};
+use super::tests::{Shell, call, contains, done, ended, interrupt, is_call, send, settings, setup};
 use super::*;
 use crate::fact::StopWhen;
 use crate::hook::{HookOrder, HookPoint, HookReply, HookSpec, OnFailure};
+use crate::input::SampleNews;
 use crate::owed::owed;
 
 #[test]
@@ -105,4 +106,34 @@ fn a_hand_off_whose_time_is_up_leaves_what_runs() {
     let mut shell = Shell::calling();
     shell.appended();
     assert!(contains(&shell.handle(hand_off(0)), exit));
+}
+
+#[test]
+fn a_checkpoint_at_a_hand_off_has_nothing_of_what_was_held_back() {
+    let mut shell = Shell::new(Setup {
+        checkpoint_every: 1,
+        ..setup(settings())
+    });
+    shell.handle(Event::Checkpointed { bytes: Some(0) });
+    shell.command(0, send("hello", None));
+    shell.handle(hand_off(1_000));
+    let held = shell.sampled(SampleNews::Item(call()));
+    assert!(contains(&held, "Wind the sample"), "{held:?}");
+    shell.machine.handle(Stamped {
+        at: Timestamp(10),
+        entropy: 0,
+        input: Event::Appended,
+    });
+    let mut written = 0;
+    while let Some(action) = shell.machine.poll() {
+        if let Action::Checkpoint = action {
+            assert_eq!(shell.machine.last(), shell.machine.durable());
+            written += 1;
+        }
+    }
+    assert_eq!(written, 1);
+    assert!(
+        shell.machine.last() > shell.machine.durable(),
+        "then it was decided"
+    );
 }

@@ -183,7 +183,7 @@ pub(super) fn interrupt() -> Input {
     }
 }
 
-fn call() -> Item {
+pub(super) fn call() -> Item {
     Item::Call(Arc::new(CallItem {
         provider_id: "c".into(),
         name: "write".into(),

@@ -105,7 +105,7 @@ impl Simulation {
         let process = self.seat(place, seat)?.driver.process;
         let now = self.now(process);
         let driver = &mut self.seat_mut(place, seat)?.driver;
-        let closing = driver.machine.is_closing();
+        let closing = driver.machine.is_closing() || driver.machine.is_handing_off();
         match act {
             Act::Takes(Input::Continue) if closing => Ok(()),
             Act::Takes(input) => self.take(place, seat, input, None),
@@ -133,6 +133,10 @@ impl Simulation {
         };
         let driver = &self.seat(place, seat)?.driver;
         let now = self.now(driver.process);
+        if driver.patience.is_some_and(|until| until <= now) {
+            self.seat_mut(place, seat)?.driver.end_patience(now)?;
+            return self.look(place, seat);
+        }
         match driver.deadline() {
             Some(deadline) if deadline <= now => {
                 self.covered.note(Happening::Ticked);
@@ -199,6 +203,9 @@ impl Simulation {
     pub(super) fn fault(&mut self) -> Result<(), Breach> {
         if self.dice.chance(self.rates.takeover.saturating_mul(10)) {
             self.take_over()?;
+        }
+        if self.dice.chance(self.rates.hand_off.saturating_mul(10)) {
+            self.hand_off()?;
         }
         if self.dice.chance(self.rates.kill.saturating_mul(10)) {
             let process = self.dice.below(self.clocks.len());

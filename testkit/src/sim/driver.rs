@@ -6,16 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use windlass_core::machine::{
-    Action, Cancel, Event, Exit, Machine, Note, Setup, Token, Transitions,
+    Action, Cancel, Event, Exit, Machine, Note, Setup, Timer, Token, Transitions,
 };
 use windlass_core::{
-    CallStarted, Demand, EffectKey, Epoch, Fact, Folded, History, Input, Limits, Owed, Recorded,
-    Reject, Seq, Session, Stamped, Timestamp, owed,
+    CallStarted, Demand, EffectKey, Epoch, Fact, Folded, History, Input, Limits, Recorded, Reject,
+    Seq, Session, Stamped, Timestamp,
 };
 use windlass_ports::{StoreError, StoreErrorKind, codec};
 
 use super::breach::Breach;
-use super::flaw::Flaw;
+use super::flaw::{Flaw, owed_early};
 use crate::laws::law_14_rejects_change_nothing::{self, Standing};
 use crate::laws::{Begun, Broken, Evidence, Loss, broken};
 use crate::world::{defect, effect, event, line};
@@ -54,6 +54,8 @@ pub(super) struct Driver {
     pub(super) over: bool,
     /// Why it ended, until somebody has seen it.
     pub(super) ended: Option<Ended>,
+    /// When a hand-off waits no longer.
+    pub(super) patience: Option<Timestamp>,
 }
 
 /// What a driver does that others see.
@@ -73,6 +75,8 @@ pub(super) enum Done {
     Publishes { first: Seq, texts: Vec<Vec<u8>> },
     /// A user's input is acknowledged.
     Acknowledges(Ack),
+    /// A checkpoint is written.
+    Checkpoint(Box<Folded>),
     /// It found that another driver has claimed the session.
     Knows,
 }
@@ -101,6 +105,9 @@ pub(super) struct Ack {
     pub(super) first: Seq,
 }
 
+/// Facts after which a checkpoint is written.
+const CHECKPOINT: u64 = 12;
+
 /// The token of inputs that nobody waits for.
 const NOBODY: Token = Token(u64::MAX);
 
@@ -113,6 +120,8 @@ pub(super) enum Ended {
     Store,
     /// It let the session go.
     Closed,
+    /// It handed the session off: once every effect had ended, or as the time was up.
+    HandedOff { complete: bool },
 }
 
 /// When an input comes, and with what entropy.
@@ -158,7 +167,7 @@ impl Driver {
                 },
                 Some(_) | None => taken.transitions,
             },
-            checkpoint_every: 0,
+            checkpoint_every: CHECKPOINT,
             checkpoint: Seq::ZERO,
             has_mailbox: false,
             release_ms: 0,
@@ -183,6 +192,7 @@ impl Driver {
             done: Vec::new(),
             over: false,
             ended: None,
+            patience: None,
         }
     }
 
@@ -230,13 +240,19 @@ impl Driver {
         let overtakes = self.machine.is_appending();
         let said = input.clone();
         let token = user.map_or(NOBODY, |input| Token(input as u64));
-        let event = match input {
-            Input::Close => Event::Released,
-            other => event(other, token),
+        let event = if let Input::Close = input {
+            Event::Released
+        } else {
+            event(input, token)
         };
+        // Whoever hands a session off passes over what it would refuse.
+        let passes_over = self.machine.is_handing_off();
         let rejected = self.hand_over(event, moment)?;
         let after = self.standing();
-        law_14_rejects_change_nothing::check(&before, &owed, &said, rejected.is_some(), &after)?;
+        if !passes_over {
+            let is = rejected.is_some();
+            law_14_rejects_change_nothing::check(&before, &owed, &said, is, &after)?;
+        }
         self.overtaken += u32::from(overtakes);
         Ok(rejected)
     }
@@ -245,6 +261,22 @@ impl Driver {
     pub(super) fn close(&mut self, at: Timestamp) -> Result<(), Breach> {
         let moment = Moment { at, entropy: 0 };
         self.hand_over(Event::Close, moment).map(drop)
+    }
+
+    /// It is to hand the session off.
+    pub(super) fn hand_off(&mut self, within_ms: u64, at: Timestamp) -> Result<(), Breach> {
+        let event = Event::HandOff {
+            within_ms,
+            reason: String::from("it moves"),
+        };
+        self.hand_over(event, Moment { at, entropy: 0 }).map(drop)
+    }
+
+    /// The time of a hand-off is up.
+    pub(super) fn end_patience(&mut self, at: Timestamp) -> Result<(), Breach> {
+        self.patience = None;
+        let event = Event::Elapsed(Timer::HandOff);
+        self.hand_over(event, Moment { at, entropy: 0 }).map(drop)
     }
 
     /// The store answers an append. An answer to another append than the one that is under way came
@@ -320,14 +352,29 @@ impl Driver {
                 Action::Accept { token, first } => self.accept(token, first),
                 Action::Acknowledge { token, .. } => self.acknowledge(token),
                 Action::Exit(exit) => self.exit(exit)?,
-                // Agents, mailboxes, checkpoints and spans of real time are not simulated. Users learn
-                // of a refusal from the note.
+                Action::SetTimer {
+                    timer: Timer::HandOff,
+                    after_ms,
+                } => {
+                    let until = at.plus_ms(after_ms);
+                    self.patience = Some(self.patience.map_or(until, |set| set.min(until)));
+                }
+                Action::Checkpoint => {
+                    let folded = Box::new(self.machine.folded());
+                    self.done.push(Done::Checkpoint(folded));
+                    let bytes = Some(1_000);
+                    self.machine.handle(stamped(Event::Checkpointed { bytes }));
+                }
+                // Agents, mailboxes and other spans of real time are not simulated. Users learn of a
+                // refusal from the note.
                 Action::Refuse { .. }
                 | Action::StopAgent { .. }
                 | Action::ReadMailbox { .. }
                 | Action::Reply(_)
-                | Action::SetTimer { .. }
-                | Action::Checkpoint => {}
+                | Action::SetTimer {
+                    timer: Timer::Mailbox | Timer::Release,
+                    ..
+                } => {}
             }
         }
         Ok(rejected)
@@ -398,7 +445,8 @@ impl Driver {
     fn exit(&mut self, exit: Exit) -> Result<(), Breach> {
         self.over = true;
         self.ended = Some(match exit {
-            Exit::Closed | Exit::HandedOff { .. } => Ended::Closed,
+            Exit::Closed => Ended::Closed,
+            Exit::HandedOff { complete, .. } => Ended::HandedOff { complete },
             Exit::Superseded => Ended::Superseded,
             Exit::StoreFailed => Ended::Store,
             Exit::Defect(contradiction) => return Err(defect(&contradiction).into()),
@@ -415,15 +463,6 @@ impl Driver {
     pub(super) fn say(&mut self, line: String) {
         self.done.push(Done::Line(line));
     }
-}
-
-/// Effects that need nothing to be durable: a flaw.
-fn owed_early(session: &Session) -> Vec<Owed> {
-    let early = |one| Owed {
-        needs: Seq::ZERO,
-        ..one
-    };
-    owed(session).into_iter().map(early).collect()
 }
 
 /// Whether an error says that another driver has claimed the session.

@@ -1,5 +1,7 @@
 //! Flaws: what may be wrong with the store or the driver of a simulation, on purpose.
 
+use windlass_core::{Owed, Seq, Session, owed};
+
 /// A wrong store, or a wrong driver. Each shows that the simulation finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Flaw {
@@ -42,4 +44,13 @@ impl Flaw {
         Self::ForgetsRecovery,
         Self::DropsTheBacklog,
     ];
+}
+
+/// Effects that need nothing to be durable: a flaw.
+pub(super) fn owed_early(session: &Session) -> Vec<Owed> {
+    let early = |one| Owed {
+        needs: Seq::ZERO,
+        ..one
+    };
+    owed(session).into_iter().map(early).collect()
 }

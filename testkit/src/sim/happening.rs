@@ -104,6 +104,11 @@ happenings! {
     GoalSet: "goals that were set or taken away",
     Continued: "requests to go on",
     Closed: "sessions that were let go",
+    HandOff: "hand-offs that were asked for",
+    HandedOff: "sessions that were handed off once every effect had ended",
+    HandedOffInTime: "sessions that were handed off as the time was up",
+    Checkpoint: "checkpoints that were written",
+    CheckpointUsed: "sessions that were taken up from a checkpoint",
     Watched: "reads of a log without a claim",
 }
 

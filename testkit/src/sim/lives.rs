@@ -1,6 +1,8 @@
 //! Lives: how processes take sessions up, let them go, supersede one another and die.
 
-use windlass_core::{Epoch, Input, Lineage, OpenSession, Recorded, Seq, Stamped, Timestamp};
+use windlass_core::{
+    Epoch, Folded, Input, Lineage, OpenSession, Recorded, Seq, Stamped, Timestamp,
+};
 
 use super::answers::Works;
 use super::breach::{Breach, Promise, breach};
@@ -13,7 +15,7 @@ use super::request::Request;
 use super::simulation::{Place, Seat, Simulation};
 use super::store::{Claiming, Fault, session_id};
 use super::witness::Reading;
-use crate::laws::{Loss, law_01_live_equals_fold};
+use crate::laws::{Broken, Loss, broken, law_01_live_equals_fold};
 
 /// Facts of a log up to which all its prefixes are looked at when its driver ends.
 const PREFIX: usize = 70;
@@ -25,6 +27,8 @@ impl Simulation {
             Ended::Superseded => self.covered.note(Happening::Superseded),
             Ended::Store => self.covered.note(Happening::StoreEnded),
             Ended::Closed => self.covered.note(Happening::Closed),
+            Ended::HandedOff { complete: true } => self.covered.note(Happening::HandedOff),
+            Ended::HandedOff { complete: false } => self.covered.note(Happening::HandedOffInTime),
         }
         self.say(place, &format!("the driver ends: {ended:?}"));
         let epoch = self.remove(place, seat)?;
@@ -109,6 +113,13 @@ impl Simulation {
             log.push(here.opening(place, now)?);
         }
         let (session, history) = law_01_live_equals_fold::fold(&log)?;
+        if let Some(checkpoint) = &here.checkpoint
+            && checkpoint.last() <= durable
+        {
+            let folded = fold_on(checkpoint, &log)?;
+            law_01_live_equals_fold::check(&log, &folded.session, &folded.history)?;
+            self.covered.note(Happening::CheckpointUsed);
+        }
         if let Some(life) = here.lives.checked_sub(1) {
             here.losses.push(Loss {
                 life,
@@ -174,6 +185,29 @@ impl Simulation {
         self.start(place, other)
     }
 
+    /// A process hands a session off.
+    pub(super) fn hand_off(&mut self) -> Result<(), Breach> {
+        let seats = self.seats();
+        let Some((place, seat)) = self.dice.pick(&seats).copied() else {
+            return Ok(());
+        };
+        self.at = place;
+        let within_ms = match self.dice.chance(400) {
+            true => 0,
+            false => self.dice.between(1, 2_000),
+        };
+        let process = self.seat(place, seat)?.driver.process;
+        let now = self.now(process);
+        self.covered.note(Happening::HandOff);
+        self.say(
+            place,
+            &format!("p{process} hands it off within {within_ms} ms"),
+        );
+        let driver = &mut self.seat_mut(place, seat)?.driver;
+        driver.hand_off(within_ms, now)?;
+        self.look(place, seat)
+    }
+
     /// A process is killed: all that it drives, and what it was just doing.
     pub(super) fn kill(&mut self, process: usize) -> Result<(), Breach> {
         for place in 0..self.places.len() {
@@ -227,6 +261,16 @@ impl Simulation {
         self.store.lose_power(left, &mut self.dice);
         Ok(())
     }
+}
+
+/// A checkpoint with the rest of the log folded on.
+fn fold_on(checkpoint: &Folded, log: &[Recorded]) -> Result<Folded, Broken> {
+    let mut folded = checkpoint.clone();
+    let misfit = |misfit| broken(1, format!("a checkpoint does not fit its log: {misfit}"));
+    for recorded in log.iter().filter(|fact| fact.seq > checkpoint.last()) {
+        folded.apply(recorded).map_err(misfit)?;
+    }
+    Ok(folded)
 }
 
 impl Place {

@@ -82,7 +82,7 @@ impl Simulation {
                 return Some(Next::Start(at));
             };
             // One that lets the session go takes nothing more; the next one does.
-            let open = !driver.machine.is_closing();
+            let open = !driver.machine.is_closing() && !driver.machine.is_handing_off();
             if open && here.user.is_unsure() {
                 return Some(Next::Again(at));
             }

@@ -145,6 +145,13 @@ impl Witness {
         Ok(())
     }
 
+    /// A checkpoint is written.
+    pub(super) fn checkpointed(&self, last: Seq) -> Result<(), Breach> {
+        keep(Promise::Kept, last.0 <= self.known.len() as u64, || {
+            format!("a checkpoint holds position {last}, which is not durable")
+        })
+    }
+
     /// A user is told that an input is kept.
     pub(super) fn acknowledged(&self, first: Seq, said: &str) -> Result<(), Breach> {
         let Some(text) = self.text(first) else {

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use windlass_core::SessionId;
 use windlass_ports::{LiveRelay, News};
 
-use super::teller::Passing;
+use super::publisher::Passing;
 use crate::bus::Bus;
 use crate::engine::Inner;
 

@@ -3,9 +3,7 @@
 use std::io;
 
 use windlass_engine::core::{Fact, GoalEnd, Hold, Interrupter, Outcome, Recorded, Scope, StopWhen};
-use windlass_engine::{
-    AwaitError, Awaited, Ended, Event, EventStream, SessionHandle, TurnReport, TurnStream,
-};
+use windlass_engine::{AwaitError, Awaited, Ended, Event, SessionHandle, TurnReport, TurnStream};
 
 use crate::exit::{Exit, Failure};
 use crate::present::{Present, tell, waiting_words};
@@ -17,8 +15,7 @@ const PAGE: usize = 100;
 /// A turn that is being watched.
 pub(crate) struct Watch<'a> {
     pub(crate) session: &'a SessionHandle,
-    pub(crate) events: EventStream,
-    pub(crate) awaited: Awaited,
+    pub(crate) turn: TurnStream,
     pub(crate) signals: &'a mut Signals,
     /// Whether the session has a goal, for which more turns may open.
     pub(crate) goal: bool,
@@ -43,44 +40,12 @@ struct Troubles {
 
 impl Watch<'_> {
     /// Follows the turn to its end.
-    pub(crate) async fn run(self, present: &mut dyn Present) -> Result<Exit, Failure> {
-        let Self {
-            session,
-            events,
-            awaited,
-            signals,
-            goal,
-        } = self;
-        let turn = session.follow(events, awaited);
-        let mut following = Following {
-            session,
-            turn,
-            awaited,
-            goal,
-        };
-        following.run(signals, present).await
-    }
-}
-
-/// A turn that is followed, and the one that is awaited now.
-struct Following<'a> {
-    session: &'a SessionHandle,
-    turn: TurnStream,
-    awaited: Awaited,
-    goal: bool,
-}
-
-impl Following<'_> {
-    async fn run(
-        &mut self,
-        signals: &mut Signals,
-        present: &mut dyn Present,
-    ) -> Result<Exit, Failure> {
+    pub(crate) async fn run(mut self, present: &mut dyn Present) -> Result<Exit, Failure> {
         let mut troubles = Troubles::default();
         loop {
             let (event, report) = tokio::select! {
                 next = self.turn.next() => next.map_err(|error| self.unfollowed(error))?,
-                came = signals.next() => {
+                came = self.signals.next() => {
                     self.on_signal(came, &mut troubles).await?;
                     continue;
                 }
@@ -105,8 +70,7 @@ impl Following<'_> {
                     {
                         self.on_closed_output(error, &mut troubles).await?;
                     }
-                    self.awaited = Awaited::Goal;
-                    self.turn.await_next(self.awaited);
+                    self.turn.await_next(Awaited::Goal);
                 }
                 None if self.turn.has_begun() => {}
                 None => self.held(&fact, &troubles).await?,
@@ -168,7 +132,7 @@ impl Following<'_> {
 
     /// Whether nothing opens a turn for the awaited input by itself.
     async fn is_held(&self) -> Result<bool, Failure> {
-        let Awaited::Input(input) = self.awaited else {
+        let Awaited::Input(input) = self.turn.awaited() else {
             return Ok(false);
         };
         let state = self.session.state().await?;

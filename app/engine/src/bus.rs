@@ -12,7 +12,7 @@ use windlass_ports::sync::Mutex;
 
 use crate::error::Ended;
 use crate::event::{Event, Live};
-use crate::live::{Passing, Teller};
+use crate::live::{LivePublisher, Passing};
 use crate::published::LiveBatch;
 use crate::shown::{Said, Shown, Speaker};
 
@@ -24,18 +24,21 @@ pub(crate) struct Bus {
     /// Held while anything is published and while somebody begins to listen: so each hears what was
     /// shown before, and then all that follows.
     shown: Arc<Mutex<Shown>>,
-    /// Tells other nodes too; `None` for an engine that is alone, and for what another node drives.
-    teller: Option<Arc<Teller>>,
+    /// Publishes to other nodes; `None` without a cluster, and while another node drives the session.
+    publisher: Option<Arc<LivePublisher>>,
     ended: watch::Sender<Option<Arc<Ended>>>,
 }
 
-/// What somebody gets who begins to listen.
-pub(crate) struct Listening {
+/// Events of one bus from a moment on.
+pub(crate) struct Feed {
+    pub(crate) bus: Bus,
     pub(crate) events: broadcast::Receiver<Event>,
-    /// The position up to which the log comes first.
-    pub(crate) durable: Seq,
-    /// What was shown since and is in no log: it comes after that, and before the events.
+    /// Position up to which the log precedes the events.
+    pub(crate) from: Seq,
+    /// Live state of that moment, which is in no log: it comes between the two.
     pub(crate) shown: Option<LiveBatch>,
+    /// The live state is unknown: live events are dropped until another feed replaces this one.
+    pub(crate) bare: bool,
 }
 
 impl Bus {
@@ -44,16 +47,16 @@ impl Bus {
             events: broadcast::Sender::new(bound.max(1)),
             durable: Arc::new(AtomicU64::new(durable.0)),
             shown: Arc::new(Mutex::new(Shown::new(durable))),
-            teller: None,
+            publisher: None,
             ended: watch::Sender::new(None),
         }
     }
 
-    /// The same bus, which tells other nodes too. Whoever of them hears already is told that nothing
-    /// is shown yet.
-    pub(crate) fn telling(self, teller: Option<Teller>) -> Self {
-        let teller = teller.map(Arc::new);
-        let bus = Self { teller, ..self };
+    /// Returns the same bus, which also publishes to other nodes. Their subscribers learn that nothing is
+    /// shown yet.
+    pub(crate) fn publishing_to(self, publisher: Option<LivePublisher>) -> Self {
+        let publisher = publisher.map(Arc::new);
+        let bus = Self { publisher, ..self };
         bus.pass(&mut Passing::default(), 0);
         bus
     }
@@ -93,10 +96,10 @@ impl Bus {
                 }
             }
         }
-        if let Some(teller) = self.heard_by() {
+        if let Some(publisher) = self.live_publisher() {
             match began.is_some_and(|began| shown.speaks(began)) {
-                true => teller.say(last.seq, &shown, shown.begin()),
-                false if new => teller.durable(last.seq, &shown),
+                true => publisher.say(last.seq, &shown, shown.begin()),
+                false if new => publisher.durable(last.seq, &shown),
                 false => {}
             }
         }
@@ -109,11 +112,11 @@ impl Bus {
             return;
         }
         let mut shown = self.shown.lock();
-        let teller = self.heard_by();
-        let mut said = teller.map(|_| Said::default());
+        let publisher = self.live_publisher();
+        let mut said = publisher.map(|_| Said::default());
         let speaks = shown.say(speaker, &deltas, whole, said.as_mut());
-        if let (Some(teller), Some(said), true) = (teller, said, speaks) {
-            teller.say(self.durable(), &shown, said);
+        if let (Some(publisher), Some(said), true) = (publisher, said, speaks) {
+            publisher.say(self.durable(), &shown, said);
         }
         if speaks && !deltas.is_empty() && self.events.receiver_count() > 0 {
             let deltas = deltas.into_iter();
@@ -127,8 +130,8 @@ impl Bus {
         let mut shown = self.shown.lock();
         let live = vec![report];
         shown.report(&live);
-        if let (Some(teller), [report]) = (self.heard_by(), live.as_slice()) {
-            teller.report(self.durable(), &shown, report);
+        if let (Some(publisher), [report]) = (self.live_publisher(), live.as_slice()) {
+            publisher.report(self.durable(), &shown, report);
         }
         if self.events.receiver_count() > 0 {
             let _ = self.events.send(Event::Live(live.into()));
@@ -139,13 +142,16 @@ impl Bus {
     /// or nobody hears it.
     pub(crate) fn pass(&self, passing: &mut Passing, bytes: usize) -> bool {
         let shown = self.shown.lock();
-        let pass = |teller: &Arc<Teller>| teller.pass(self.durable(), &shown, passing, bytes);
-        self.heard_by().is_none_or(pass)
+        let pass =
+            |publisher: &Arc<LivePublisher>| publisher.pass(self.durable(), &shown, passing, bytes);
+        self.live_publisher().is_none_or(pass)
     }
 
-    /// Who tells other nodes, where one of them hears.
-    fn heard_by(&self) -> Option<&Arc<Teller>> {
-        self.teller.as_ref().filter(|teller| teller.is_heard())
+    /// Returns the publisher to other nodes while one of them subscribes.
+    fn live_publisher(&self) -> Option<&Arc<LivePublisher>> {
+        self.publisher
+            .as_ref()
+            .filter(|publisher| publisher.has_subscribers())
     }
 
     /// Whether this is what a call reported last.
@@ -185,13 +191,15 @@ impl Bus {
         Seq(self.durable.load(Ordering::SeqCst))
     }
 
-    /// Listens from now on.
-    pub(crate) fn listen(&self) -> Listening {
+    /// Begins to receive events.
+    pub(crate) fn subscribe(&self) -> Feed {
         let mut shown = self.shown.lock();
-        Listening {
+        Feed {
+            bus: self.clone(),
             events: self.events.subscribe(),
-            durable: self.durable(),
+            from: self.durable(),
             shown: shown.told(),
+            bare: false,
         }
     }
 }

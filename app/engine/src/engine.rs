@@ -375,7 +375,7 @@ impl Engine {
             places: self.inner.places.clone(),
             slot: slot.clone(),
             bus: Bus::new(self.inner.config.events, claim.last)
-                .telling(self.teller(&slot.id, claim.epoch)),
+                .publishing_to(self.live_publisher(&slot.id, claim.epoch)),
             epoch: claim.epoch,
             loaded,
             kept,

@@ -13,7 +13,7 @@ use windlass_core::{Recorded, Seq};
 use windlass_ports::{LogStore, StoreError};
 
 use crate::hub::{FollowerId, JoinStatus};
-use crate::live::Listening;
+use crate::live::LiveSubscription;
 use crate::slot::Slot;
 
 /// How often a log is looked at where its store cannot follow it.
@@ -34,7 +34,7 @@ struct Follower {
     /// The position up to which all is published.
     seen: Seq,
     /// Hears what streams on other nodes, while no driver is here.
-    listening: Option<Listening>,
+    listening: Option<LiveSubscription>,
     /// A position that another node told of, up to which the log is read without waiting.
     due: Seq,
     /// One of them that the log did not have.
@@ -107,7 +107,7 @@ impl Follower {
         };
         loop {
             let told = listening.next().await;
-            let JoinStatus { due, lost, passing } = self.slot.hub.hear(&self.name, told);
+            let JoinStatus { due, lost, passing } = self.slot.hub.receive(&self.name, told);
             listening.stands(lost, passing);
             if let Some(due) = due.filter(|due| *due > self.vain) {
                 return due;
@@ -160,9 +160,9 @@ impl Follower {
         if self
             .slot
             .hub
-            .listen(&self.name, &self.slot.id, self.seen, listening)
+            .join_live(&self.name, &self.slot.id, self.seen, listening)
         {
-            self.listening = Some(Listening::begin(relay, &self.slot.id));
+            self.listening = Some(LiveSubscription::begin(relay, &self.slot.id));
         }
     }
 }

@@ -8,16 +8,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use windlass_core::{Recorded, Seq, SessionId};
 use windlass_ports::sync::{Mutex, MutexGuard};
 
-use crate::bus::{Bus, Listening};
+use crate::bus::{Bus, Feed};
 use crate::error::Ended;
-use crate::event::Event;
-use crate::live::{Join, Told};
-use crate::published::LiveBatch;
+use crate::live::{Join, LiveNotice};
 
 /// Bound on pending events of other writers; a subscriber that exceeds it lags.
 const RING: usize = 32;
@@ -82,18 +80,6 @@ pub(crate) struct Notices {
     pub(crate) again: bool,
 }
 
-/// Events of one bus from a moment on.
-pub(crate) struct Feed {
-    pub(crate) bus: Bus,
-    pub(crate) events: broadcast::Receiver<Event>,
-    /// Position up to which the log precedes the events.
-    pub(crate) from: Seq,
-    /// Live state of that moment, which is in no log: it comes between the two.
-    pub(crate) shown: Option<LiveBatch>,
-    /// The live state is unknown: live events are dropped until another feed replaces this one.
-    pub(crate) bare: bool,
-}
-
 /// A new subscription.
 pub(crate) struct Subscribed {
     pub(crate) name: u64,
@@ -101,24 +87,6 @@ pub(crate) struct Subscribed {
     pub(crate) notify: Arc<Notify>,
     /// Position up to which the log precedes every event.
     pub(crate) from: Seq,
-}
-
-impl Feed {
-    /// Begins to receive from a bus.
-    pub(crate) fn of(bus: &Bus) -> Self {
-        let Listening {
-            events,
-            durable,
-            shown,
-        } = bus.listen();
-        Self {
-            bus: bus.clone(),
-            events,
-            from: durable,
-            shown,
-            bare: false,
-        }
-    }
 }
 
 impl Subscriber {
@@ -155,7 +123,7 @@ impl Default for State {
 impl State {
     /// Begins a feed of the bus for a subscriber.
     fn feed(&mut self, name: u64) -> Option<Feed> {
-        let mut feed = Feed::of(self.bus.as_ref()?);
+        let mut feed = self.bus.as_ref()?.subscribe();
         feed.from = feed.from.max(self.seen);
         if self.join.as_ref().is_some_and(Join::is_unsure) {
             (feed.bare, feed.shown) = (true, None);
@@ -295,7 +263,7 @@ impl Hub {
 
     /// Begins to put live messages of other nodes between the facts; those up to `seen` were
     /// published. Returns true when the follower must subscribe to these messages.
-    pub(crate) fn listen(
+    pub(crate) fn join_live(
         &self,
         follower: &FollowerId,
         session: &SessionId,
@@ -321,16 +289,16 @@ impl Hub {
     }
 
     /// Takes a live message of another node, and returns the status of the join then.
-    pub(crate) fn hear(&self, follower: &FollowerId, told: Told) -> JoinStatus {
+    pub(crate) fn receive(&self, follower: &FollowerId, notice: LiveNotice) -> JoinStatus {
         let mut state = self.state();
         let follows = state.follows(follower) && !state.driven;
         let State { join, bus, .. } = &mut *state;
         let (Some(join), Some(bus), true) = (join, bus, follows) else {
             return JoinStatus::default();
         };
-        match told {
-            Told::Message(message) => join.hear(message, bus),
-            Told::Missed => join.missed(),
+        match notice {
+            LiveNotice::Message(message) => join.receive(message, bus),
+            LiveNotice::Missed => join.missed(),
         }
         let status = JoinStatus {
             due: join.due(),

@@ -14,10 +14,10 @@ use tokio::sync::broadcast::error::RecvError;
 use windlass_core::{Recorded, Seq, SessionId};
 use windlass_ports::{LogStore, StoreError, StoreErrorKind};
 
-use crate::bus::Bus;
+use crate::bus::{Bus, Feed};
 use crate::event::Event;
 use crate::follower;
-use crate::hub::{Feed, Notices, Subscribed};
+use crate::hub::{Notices, Subscribed};
 use crate::published::LiveBatch;
 use crate::slot::Slot;
 
@@ -113,7 +113,7 @@ impl EventStream {
         page: usize,
     ) -> Self {
         let mut stream = Self::new(session, store, Source::Driver, page);
-        let feed = Feed::of(bus);
+        let feed = bus.subscribe();
         stream.cursor = Some(after.unwrap_or(feed.from));
         // A driver publishes all that it appends.
         (stream.begun, stream.followed) = (true, true);
@@ -242,7 +242,7 @@ impl EventStream {
     /// Replaces the feed by one of the present moment.
     fn feed_again(&mut self) {
         let feed = match &self.source {
-            Source::Driver => self.feed.as_ref().map(|feed| Feed::of(&feed.bus)),
+            Source::Driver => self.feed.as_ref().map(|feed| feed.bus.subscribe()),
             Source::Session(member) => member.slot.hub.feed_again(member.name),
         };
         if let Some(feed) = feed {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windlass_engine::core::{
     ContextPart, Delivery, Goal, Phase, Seq, Session, Settings, TurnId, View,
 };
-use windlass_engine::{Awaited, Event, Send, SessionHandle, TurnReport};
+use windlass_engine::{Event, Send, SessionHandle, TurnReport};
 
 use super::turn::Task;
 use crate::exit::{Exit, Failure};
@@ -45,7 +45,7 @@ impl Follow<'_> {
         // A goal holds for as long as the session has it.
         let had = self.recorded.is_some_and(|session| session.goal.is_some());
         let goal = self.goal().await? || (had && !self.task.asked.no_goal);
-        let (awaited, events) = match prompt {
+        let turn = match prompt {
             Some(text) => {
                 // Before sending, so that no delta is missed.
                 let from = match self.recorded {
@@ -53,7 +53,7 @@ impl Follow<'_> {
                     None => Some(Seq::ZERO),
                 };
                 let events = session.subscribe(from);
-                let sent = session.send(Send {
+                let input = session.send(Send {
                     scope: super::me(),
                     text,
                     delivery: Delivery::Turn,
@@ -62,20 +62,19 @@ impl Follow<'_> {
                     key: None,
                     dry_run: self.task.dry_run,
                 });
-                (Awaited::Input(sent.await?), events)
+                session.follow(events, input.await?)
             }
             None => match unfinished(session).await? {
                 Some(turn) => {
                     let before = Seq(turn.0.saturating_sub(1));
-                    (Awaited::Turn(turn), session.subscribe(Some(before)))
+                    session.follow(session.subscribe(Some(before)), turn)
                 }
                 None => return last(session, present).await,
             },
         };
         let watch = Watch {
             session,
-            events,
-            awaited,
+            turn,
             signals,
             goal,
         };

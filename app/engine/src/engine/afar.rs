@@ -8,15 +8,15 @@ use windlass_core::{Epoch, SessionId};
 use super::{Engine, Inner};
 use crate::bus::Bus;
 use crate::hub::Subscribed;
-use crate::live::Teller;
+use crate::live::LivePublisher;
 use crate::slot::Slot;
 
 impl Engine {
     /// What tells other nodes of a session that is driven here, where there are any.
-    pub(super) fn teller(&self, id: &SessionId, epoch: Epoch) -> Option<Teller> {
+    pub(super) fn live_publisher(&self, id: &SessionId, epoch: Epoch) -> Option<LivePublisher> {
         let relay = &self.inner.peers.as_ref()?.relay;
         self.inner.passes.begin(&self.inner, relay);
-        Some(Teller::new(relay.clone(), id.clone(), epoch))
+        Some(LivePublisher::new(relay.clone(), id.clone(), epoch))
     }
 }
 

@@ -20,8 +20,8 @@ use windlass_core::{
     TurnEntry,
 };
 
-use super::hearing::{Hearing, PARTS, Part};
 use super::message::{Message, Report, Run};
+use super::remote_run::{PARTS, Part, RemoteRun};
 use crate::bus::Bus;
 use crate::event::{Live, LiveKind};
 
@@ -47,7 +47,7 @@ pub(crate) struct Join {
     items: VecDeque<(Seq, Seq)>,
     /// When each call last began or was observed, where that is later than what was told.
     calls: BTreeMap<CallId, Seq>,
-    run: Option<Hearing>,
+    run: Option<RemoteRun>,
     reports: BTreeMap<CallId, Reporting>,
     /// All that is shown there was heard, but for what is still on its way.
     whole: bool,
@@ -172,7 +172,7 @@ impl Join {
     }
 
     /// Another node tells something.
-    pub(crate) fn hear(&mut self, message: Message, bus: &Bus) {
+    pub(crate) fn receive(&mut self, message: Message, bus: &Bus) {
         if message.epoch < self.epoch {
             return;
         }
@@ -219,7 +219,7 @@ impl Join {
         if self.run.is_none() || run.started > before {
             // One that was heard from its beginning on is whole, whatever came before it.
             self.whole = run.begins;
-            if let Some(mut before) = self.run.replace(Hearing::new(run)) {
+            if let Some(mut before) = self.run.replace(RemoteRun::new(run)) {
                 before.drop(bus, &self.session, |_| true);
             }
         }

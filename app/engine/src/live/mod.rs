@@ -1,20 +1,21 @@
-//! Live: what streams here is told to other nodes, and what streams there is joined with the log.
+//! Live plane between nodes: publishes live events of drivers here, and joins those of other nodes with
+//! the log.
 //!
-//! The driver's bus has a [`Teller`]. Where a session is watched and not driven, its follower has a
-//! [`Listening`], and its hub a [`Join`], which gives to the bus of those who watch what it is sure of.
+//! The driver's bus has a [`LivePublisher`]. A session with subscribers and without a driver here has a
+//! [`LiveSubscription`] in its follower and a [`Join`] in its hub, which publishes what is certain.
 
-mod hearing;
 mod join;
-mod listening;
 mod message;
 mod passes;
-mod teller;
+mod publisher;
+mod remote_run;
+mod subscription;
 
 pub(crate) use join::Join;
-pub(crate) use listening::{Listening, Told};
 pub(crate) use message::{Kind, Piece, Run};
 pub(crate) use passes::Passes;
-pub(crate) use teller::{Passing, Teller};
+pub(crate) use publisher::{LivePublisher, Passing};
+pub(crate) use subscription::{LiveNotice, LiveSubscription};
 
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,7 @@ use windlass_core::SessionId;
 use windlass_ports::sync::Mutex;
 use windlass_ports::{LiveRelay, News};
 
-use super::teller::Passing;
+use super::publisher::Passing;
 use crate::bus::Bus;
 use crate::engine::Inner;
 

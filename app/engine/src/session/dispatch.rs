@@ -119,7 +119,7 @@ impl SessionHandle {
                 if let StartError::Shut(_) = error {
                     *until = (*until).min(after(SHUT));
                 }
-                let new = || Posting::new(engine, &self.0.id, peers, envelope);
+                let new = || Posting::new(self, peers, envelope);
                 posting.get_or_insert_with(new).attempt(*until).await
             }
             (Err(error), _, _) => Err(start(error)),

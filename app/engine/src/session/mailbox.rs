@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::{Instant, sleep};
-use windlass_core::{Kept, Seq, SessionId};
+use windlass_core::{Kept, Seq};
 use windlass_ports::{BlobError, InboxError, InboxErrorKind, Letter, LetterId, OutputKeeper};
 
+use super::SessionHandle;
 use super::dispatch::{Attempt, Envelope};
 use super::remote::{Acknowledgement, Body, Execution, RemoteCommand, lasts_ms};
-use crate::engine::Engine;
 use crate::error::SendError;
 use crate::peers::Peers;
 
@@ -23,8 +23,7 @@ const ROUNDS: u32 = 64;
 
 /// A command on its way through the mailbox.
 pub(super) struct Posting<'a> {
-    engine: &'a Engine,
-    session: &'a SessionId,
+    handle: &'a SessionHandle,
     peers: &'a Peers,
     envelope: &'a Envelope,
     /// Name of the remote command, once it is stored.
@@ -32,15 +31,9 @@ pub(super) struct Posting<'a> {
 }
 
 impl<'a> Posting<'a> {
-    pub(super) fn new(
-        engine: &'a Engine,
-        session: &'a SessionId,
-        peers: &'a Peers,
-        envelope: &'a Envelope,
-    ) -> Self {
+    pub(super) fn new(handle: &'a SessionHandle, peers: &'a Peers, envelope: &'a Envelope) -> Self {
         Self {
-            engine,
-            session,
+            handle,
             peers,
             envelope,
             stored: None,
@@ -52,7 +45,7 @@ impl<'a> Posting<'a> {
     pub(super) async fn attempt(&mut self, until: Instant) -> Result<Attempt, SendError> {
         match self.try_attempt(until).await {
             Err(SendError::Inbox(error)) if is_transient(&error) => {
-                tracing::debug!(session = %self.session, %error, "the mailbox is asked again");
+                tracing::debug!(session = %self.handle.id(), %error, "the mailbox is asked again");
                 let Some(letter) = self.stored.clone() else {
                     return Ok(Attempt::Pending(SendError::Inbox(error)));
                 };
@@ -74,9 +67,12 @@ impl<'a> Posting<'a> {
         };
         self.stored = Some(letter.clone());
         // If it is driven here by now, nobody else notifies its driver sooner.
-        self.engine.nudge(self.session);
+        self.handle.0.engine.nudge(self.handle.id());
         let patience = until.saturating_duration_since(Instant::now()).min(ROUND);
-        let replied = self.peers.inbox.replied(self.session, &letter, patience);
+        let replied = self
+            .peers
+            .inbox
+            .replied(self.handle.id(), &letter, patience);
         match replied.await.map_err(failed)? {
             Some(reply) => result(&reply).map(Attempt::Accepted),
             None => Ok(Attempt::Pending(SendError::Waits { letter })),
@@ -86,7 +82,7 @@ impl<'a> Posting<'a> {
     /// Stores the remote command of the first round that was not rejected, or returns its result if
     /// that is known.
     async fn store(&self) -> Result<Stored, SendError> {
-        let (session, inbox) = (self.session, &self.peers.inbox);
+        let (session, inbox) = (self.handle.id(), &self.peers.inbox);
         let mut round = 0;
         let id = loop {
             let id = self.name(round)?;
@@ -132,7 +128,7 @@ impl<'a> Posting<'a> {
             let context = format!(
                 "a command for session {} has {} bytes, the mailbox takes {most}, and the rest \
                  cannot be stored beside the log",
-                self.session,
+                self.handle.id(),
                 remote.len(),
             );
             failed(InboxError::new(InboxErrorKind::TooLarge, context).caused_by(error))
@@ -149,14 +145,14 @@ impl<'a> Posting<'a> {
             command,
             key,
         } = self.envelope;
-        let now = self.engine.inner.ports.clock.now();
+        let now = self.handle.0.engine.inner.ports.clock.now();
         let remote = RemoteCommand::new(key.text(), scope, now, body, lasts_ms(command));
         remote.write().map(Bytes::from).map_err(unwritten)
     }
 
     async fn keep(&self, text: &[u8]) -> Result<Kept, BlobError> {
-        let blobs = self.engine.inner.ports.blobs.clone();
-        let keeper = OutputKeeper::new(blobs, self.session.clone());
+        let blobs = self.handle.0.engine.inner.ports.blobs.clone();
+        let keeper = OutputKeeper::new(blobs, self.handle.id().clone());
         let mut writer = keeper.begin().await?;
         writer.write(text).await?;
         writer.finish().await

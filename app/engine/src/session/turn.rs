@@ -84,6 +84,12 @@ impl TurnStream {
         stream
     }
 
+    /// Returns the turn that is awaited now.
+    #[must_use]
+    pub fn awaited(&self) -> Awaited {
+        self.awaited
+    }
+
     /// Awaits another turn from the present position on.
     pub fn await_next(&mut self, awaited: Awaited) {
         self.awaited = awaited;

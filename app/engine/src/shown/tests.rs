@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windlass_core::{FACT_VERSION, Fact, Item, ItemAdded, SampleEnded, SessionResumed, StopReason};
 
 use super::*;
-use crate::bus::{Bus, Listening};
+use crate::bus::{Bus, Feed};
 use crate::event::Event;
 
 /// What happens at a bus while a model answers.
@@ -149,12 +149,13 @@ fn whoever_joins_at_any_moment_sees_each_character_once() {
             for before in &happens[..joins] {
                 happen(&bus, before);
             }
-            let Listening {
+            let Feed {
                 mut events,
-                durable,
+                from: durable,
                 shown,
-            } = bus.listen();
-            let again = bus.listen().shown;
+                ..
+            } = bus.subscribe();
+            let again = bus.subscribe().shown;
             assert_eq!(shown.is_some(), again.is_some());
             let mut screen = Screen::default();
             if let Some(shown) = shown {
@@ -186,7 +187,7 @@ fn whoever_joins_at_any_moment_sees_each_character_once() {
                 "seed {seed}, joined at {joins}"
             );
             assert!(screen.live.is_empty(), "{:?}", screen.live);
-            assert!(bus.listen().shown.is_none(), "nothing is left");
+            assert!(bus.subscribe().shown.is_none(), "nothing is left");
         }
     }
 }
@@ -215,7 +216,7 @@ fn a_call_is_told_with_its_name_and_reports_with_the_last_of_each() {
     bus.report(report(0, "first"));
     bus.report(report(1, "other"));
     bus.report(report(0, "last"));
-    let shown = bus.listen().shown.unwrap();
+    let shown = bus.subscribe().shown.unwrap();
     let whole = [call(0, "read"), arguments(0, "{\"a\":1}"), call(1, "list")];
     let mut expected: Vec<Live> = whole.map(|delta| speaker().live(delta)).into();
     expected.extend([report(0, "last"), report(1, "other")]);
@@ -239,18 +240,18 @@ fn a_run_that_is_over_shows_nothing_more() {
         }),
     );
     bus.facts(&[settled]);
-    let mut events = bus.listen().events;
+    let mut events = bus.subscribe().events;
     bus.say(&speaker(), vec![text()], &[]);
-    assert!(bus.listen().shown.is_none());
+    assert!(bus.subscribe().shown.is_none());
     assert!(events.try_recv().is_err());
     let next = Speaker {
         started: Seq(7),
         ..speaker()
     };
     bus.facts(&[recorded(7, Fact::SessionResumed(SessionResumed {}))]);
-    events = bus.listen().events;
+    events = bus.subscribe().events;
     bus.say(&next, vec![text()], &[]);
-    assert!(bus.listen().shown.is_some() && events.try_recv().is_ok());
+    assert!(bus.subscribe().shown.is_some() && events.try_recv().is_ok());
 }
 
 #[test]
@@ -260,10 +261,10 @@ fn what_a_run_says_is_told_once_its_beginning_is_durable() {
         slot: 0,
         text: text.to_owned(),
     };
-    let mut events = bus.listen().events;
+    let mut events = bus.subscribe().events;
     bus.say(&speaker(), vec![text("a")], &[]);
     bus.say(&speaker(), vec![text("b")], &[]);
-    assert!(events.try_recv().is_err() && bus.listen().shown.is_none());
+    assert!(events.try_recv().is_err() && bus.subscribe().shown.is_none());
     bus.facts(&[recorded(3, Fact::SessionResumed(SessionResumed {}))]);
     assert!(matches!(events.try_recv(), Ok(Event::Fact(_))));
     let live = |event| match event {
@@ -274,7 +275,10 @@ fn what_a_run_says_is_told_once_its_beginning_is_durable() {
         live(events.try_recv()),
         Some(vec![speaker().live(text("ab"))])
     );
-    assert_eq!(*bus.listen().shown.unwrap(), [speaker().live(text("ab"))]);
+    assert_eq!(
+        *bus.subscribe().shown.unwrap(),
+        [speaker().live(text("ab"))]
+    );
     bus.say(&speaker(), vec![text("c")], &[]);
     assert_eq!(
         live(events.try_recv()),
@@ -300,7 +304,7 @@ fn texts(events: &mut tokio::sync::broadcast::Receiver<Event>) -> Vec<String> {
 #[test]
 fn what_was_published_is_not_published_again_when_it_is_read_in_the_log() {
     let bus = Bus::new(8, Seq(2));
-    let mut events = bus.listen().events;
+    let mut events = bus.subscribe().events;
     let text = Delta::Text {
         slot: 0,
         text: "a".to_owned(),
@@ -323,7 +327,7 @@ fn a_run_is_put_on_record_by_its_driver_alone_whenever_it_begins_to_speak() {
     };
     for speaks_first in [true, false] {
         let bus = Bus::new(8, Seq(1));
-        let mut events = bus.listen().events;
+        let mut events = bus.subscribe().events;
         if speaks_first {
             says(&bus);
         }
@@ -332,7 +336,7 @@ fn a_run_is_put_on_record_by_its_driver_alone_whenever_it_begins_to_speak() {
             says(&bus);
         }
         assert_eq!(texts(&mut events), Vec::<String>::new(), "whose is it?");
-        assert!(bus.listen().shown.is_none());
+        assert!(bus.subscribe().shown.is_none());
         bus.facts(&[fact(2), fact(3)]);
         assert_eq!(texts(&mut events), ["a"]);
     }

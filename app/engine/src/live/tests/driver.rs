@@ -12,7 +12,7 @@ use windlass_ports::LogStore;
 use super::node::{Node, session};
 use crate::bus::Bus;
 use crate::event::{Live, LiveKind};
-use crate::live::Teller;
+use crate::live::LivePublisher;
 use crate::shown::Speaker;
 
 /// A part that is being said.
@@ -194,8 +194,8 @@ impl Node {
         self.unsent.clear();
         self.passing = None;
         let bus = Bus::new(1_024, self.end());
-        let teller = Teller::new(self.air.clone(), session(), self.epoch);
-        self.bus = bus.telling(Some(teller));
+        let teller = LivePublisher::new(self.air.clone(), session(), self.epoch);
+        self.bus = bus.publishing_to(Some(teller));
         if let Some(run) = self.run.take() {
             let failure = SampleFailure::new(FailureKind::Cancelled, Retry::Never, "");
             let cut = SampleCut {

@@ -17,7 +17,7 @@ use crate::bus::Bus;
 use crate::event::LiveKind;
 use crate::hub::FollowerId;
 use crate::live::message::Message;
-use crate::live::{Passing, Teller, Told};
+use crate::live::{LiveNotice, LivePublisher, Passing};
 use crate::slot::Slot;
 use crate::stream::EventStream;
 
@@ -86,7 +86,7 @@ impl Node {
             seen: Seq::ZERO,
             screens: Vec::new(),
             truth: Truth::default(),
-            bus: Bus::new(1_024, Seq::ZERO).telling(Some(Teller::new(
+            bus: Bus::new(1_024, Seq::ZERO).publishing_to(Some(LivePublisher::new(
                 air.clone(),
                 session(),
                 epoch,
@@ -108,7 +108,7 @@ impl Node {
         node.join(Some(Seq::ZERO));
         node.slot
             .hub
-            .listen(&node.follower, &session(), Seq::ZERO, false);
+            .join_live(&node.follower, &session(), Seq::ZERO, false);
         node.pass();
         node
     }
@@ -183,7 +183,7 @@ impl Node {
         self.odds.loss = loss;
         self.look();
         let mut shown = BTreeMap::new();
-        for live in self.bus.listen().shown.iter().flat_map(|all| all.iter()) {
+        for live in self.bus.subscribe().shown.iter().flat_map(|all| all.iter()) {
             if let LiveKind::Delta { started, delta } = &live.kind {
                 let (slot, text) = match delta {
                     Delta::Text { slot, text }
@@ -229,10 +229,10 @@ impl Node {
         }
         let hub = &self.slot.hub;
         if std::mem::take(&mut self.missed) {
-            self.wanted |= hub.hear(&self.follower, Told::Missed).lost;
+            self.wanted |= hub.receive(&self.follower, LiveNotice::Missed).lost;
         }
         let message = Message::read(&text).unwrap();
-        let stands = hub.hear(&self.follower, Told::Message(message));
+        let stands = hub.receive(&self.follower, LiveNotice::Message(message));
         self.wanted |= stands.lost && !stands.passing;
         self.wanted &= stands.lost;
         assert!(stands.due.is_none_or(|due| due <= self.end()));

@@ -1,7 +1,7 @@
-//! Teller: tells other nodes what a session's bus publishes, where one of them hears it.
+//! Live publisher: sends the events of a session's bus to other nodes while one of them subscribes.
 //!
-//! It is asked with the bus's lock held, so that what is told is in the order of what is published. It
-//! never waits: a relay does not. Where nobody hears, it costs a look into the relay's map.
+//! It runs under the bus's lock, so that messages have the order of events. It never waits, as a relay
+//! does not. Without a subscriber it costs one look into the relay's map.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use super::message::{Message, Report, Run};
 use crate::event::{Live, LiveKind};
 use crate::shown::{Said, Shown};
 
-/// Tells other nodes of one session, under its driver's claim.
-pub(crate) struct Teller {
+/// Sends the events of one session to other nodes, under its driver's claim.
+pub(crate) struct LivePublisher {
     relay: Arc<dyn LiveRelay>,
     session: SessionId,
     epoch: Epoch,
@@ -34,16 +34,16 @@ pub(crate) struct Passing {
     pub(crate) call: Option<CallId>,
 }
 
-impl std::fmt::Debug for Teller {
+impl std::fmt::Debug for LivePublisher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut out = f.debug_struct("Teller");
+        let mut out = f.debug_struct("LivePublisher");
         out.field("session", &self.session)
             .field("epoch", &self.epoch)
             .finish_non_exhaustive()
     }
 }
 
-impl Teller {
+impl LivePublisher {
     pub(crate) fn new(relay: Arc<dyn LiveRelay>, session: SessionId, epoch: Epoch) -> Self {
         let most = relay.capabilities().message_bytes;
         Self {
@@ -54,8 +54,8 @@ impl Teller {
         }
     }
 
-    /// Returns true if another node hears the session.
-    pub(crate) fn is_heard(&self) -> bool {
+    /// Returns true if another node subscribes to the session.
+    pub(crate) fn has_subscribers(&self) -> bool {
         self.relay.is_heard(&self.session)
     }
 

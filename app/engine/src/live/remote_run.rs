@@ -1,4 +1,4 @@
-//! Hearing: a run that another node tells of, as far as it was heard and passed on.
+//! RemoteRun: a run that another node tells of, as far as it was heard and passed on.
 
 use std::collections::VecDeque;
 
@@ -14,9 +14,9 @@ pub(super) const PARTS: usize = 16_384;
 /// The most positions that are kept for what is heard of a part. Of more, the first wait for the next.
 const MARKS: usize = 64;
 
-/// A run that another node tells of.
+/// A run of a sample on another node.
 #[derive(Debug)]
-pub(super) struct Hearing {
+pub(super) struct RemoteRun {
     pub(super) run: Run,
     pub(super) at: Timestamp,
     /// The position at which it had so many items as `run` says.
@@ -47,7 +47,7 @@ pub(super) struct Part {
     pub(super) confirmed: bool,
 }
 
-impl Hearing {
+impl RemoteRun {
     pub(super) fn new(run: Run) -> Self {
         Self {
             run,

@@ -1,4 +1,4 @@
-//! Listening: hears what other nodes tell of a session, and begins anew where something was lost.
+//! Live subscription: receives live messages of other nodes, and subscribes again after a loss.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use super::message::Message;
 /// after each failure.
 const WAIT: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 
-/// Hears what other nodes tell of one session.
-pub(crate) struct Listening {
+/// Receives live messages of one session.
+pub(crate) struct LiveSubscription {
     relay: Arc<dyn LiveRelay>,
     session: SessionId,
     hearing: Hearing,
@@ -24,14 +24,14 @@ pub(crate) struct Listening {
     wait: Duration,
 }
 
-/// Result of receiving a message.
-pub(crate) enum Told {
+/// A message, or a loss.
+pub(crate) enum LiveNotice {
     Message(Message),
-    /// Some messages were lost.
+    /// Messages were lost.
     Missed,
 }
 
-impl Listening {
+impl LiveSubscription {
     /// Is called within a runtime.
     pub(crate) fn begin(relay: Arc<dyn LiveRelay>, session: &SessionId) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl Listening {
     }
 
     /// Waits for what is told. Safe to drop while it waits. For ever once the relay is gone.
-    pub(crate) async fn next(&mut self) -> Told {
+    pub(crate) async fn next(&mut self) -> LiveNotice {
         loop {
             let again = self.again;
             let heard = tokio::select! {
@@ -54,12 +54,12 @@ impl Listening {
                 () = until(again) => {
                     self.anew();
                     // What waited to be taken is gone.
-                    return Told::Missed;
+                    return LiveNotice::Missed;
                 }
             };
             match heard {
                 Some(Heard::Told(text)) => match Message::read(&text) {
-                    Some(message) => return Told::Message(message),
+                    Some(message) => return LiveNotice::Message(message),
                     None => tracing::debug!(
                         session = %self.session,
                         "a live message is none of ours: it is dropped"
@@ -70,7 +70,7 @@ impl Listening {
                     let now = Instant::now();
                     let soon = self.last.map_or(now, |last| last + self.wait);
                     self.again = Some(self.again.map_or(soon, |again| again.min(soon)));
-                    return Told::Missed;
+                    return LiveNotice::Missed;
                 }
                 None => return std::future::pending().await,
             }

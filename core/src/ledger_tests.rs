@@ -8,7 +8,6 @@ use crate::because::Because;
 use crate::compact::kit;
 use crate::compaction::{Cut, Shown};
 use crate::digest::Digest;
-use crate::fact::Fact;
 use crate::fact::{
     Compacted, Fact, Lineage, Reserved, SampleEnded, SampleStarted, SessionOpened, SettingsChanged,
     TurnOpened,

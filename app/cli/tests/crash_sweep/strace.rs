@@ -127,7 +127,7 @@ fn swept(kept: Kept, task: Task, deeds: &[(Deed, u64)]) -> Option<Found> {
         let step = if is_full() { 1 } else { *step };
         everywhere(step, |call| sweep.at(*deed, call));
     }
-    let found = sweep.found.into_inner().unwrap();
+    let found = sweep.found.into_inner();
     println!(
         "strace {kept:?} {task:?}: struck {:?}; kills came at {} different syncs, up to number {}; the \
          program stood {:?}; {} violations; of the calls, each so-manyth: {}",

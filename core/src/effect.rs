@@ -11,42 +11,42 @@ use crate::id::{CallId, Seq};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum EffectKey {
-    /// Ask the model.
+    /// Requests an answer of the model.
     Sample {
-        /// The `SampleStarted`.
+        /// Position of the `SampleStarted`.
         started: Seq,
     },
-    /// Run a tool.
+    /// Runs a tool.
     Call {
-        /// The call.
+        /// Id of the call.
         call: CallId,
-        /// The `CallStarted`.
+        /// Position of the `CallStarted`.
         started: Seq,
     },
-    /// Ask a hook.
+    /// Asks a hook for a verdict.
     Hook {
-        /// Which, by its place in the settings.
+        /// Index of the hook in the settings.
         hook: u32,
-        /// The `HooksAsked`.
+        /// Position of the `HooksAsked`.
         asked: Seq,
     },
-    /// Ask a person.
+    /// Asks a person for approval.
     Approval {
-        /// The call.
+        /// Id of the call.
         call: CallId,
-        /// The `ApprovalAsked`.
+        /// Position of the `ApprovalAsked`.
         asked: Seq,
     },
     /// Ask a tool what became of a call.
     Reconcile {
-        /// The call.
+        /// Id of the call.
         call: CallId,
         /// Position of the fact that has the tool asked.
         started: Seq,
     },
-    /// Compact the conversation.
+    /// Compacts the conversation.
     Compact {
-        /// The `CompactionStarted`.
+        /// Position of the `CompactionStarted`.
         started: Seq,
     },
 }
@@ -82,7 +82,7 @@ impl EffectKey {
     }
 }
 
-/// What is to be done about an effect.
+/// Demand on an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Demand {
     /// It is to run.
@@ -97,11 +97,11 @@ pub enum Demand {
 /// One thing that the world owes a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owed {
-    /// Which run of which effect.
+    /// Identifies the run of the effect.
     pub key: EffectKey,
-    /// What is to be done about it.
+    /// Demand on the effect.
     pub demand: Demand,
-    /// How far the log must be durable before it may start.
+    /// Position that must be durable before the effect starts.
     ///
     /// An effect that changes something waits for the fact that causes it. Asking a model or
     /// running a read-only tool need not, but never runs ahead by more than one sample.

@@ -40,7 +40,7 @@ struct Raw {
 }
 
 impl Folded {
-    /// What the first fact of a log folds to.
+    /// Folds the first fact of a log.
     ///
     /// # Errors
     /// As [`opened`].

@@ -41,10 +41,10 @@ pub use programs::MadeCall;
 
 pub(crate) use crate::context::{GOAL, LAST, POSTURE, SHAPE, WORKSPACE, hook_name, presenter_name};
 
-/// What stands after text that was cut off because the user spoke.
+/// Marker after text that was cut off because the user spoke.
 pub(crate) const CUT_OFF: &str = " [cut off here: the user spoke]";
 
-/// How much of what hooks gave, and nobody injected, is kept beyond a turn.
+/// Most contexts of hooks that are kept beyond a turn without being injected.
 const GIVEN: usize = 256;
 
 /// The payload of a session.
@@ -52,12 +52,12 @@ const GIVEN: usize = 256;
 #[serde(deny_unknown_fields)]
 pub struct History {
     items: Chain<PromptItem>,
-    /// Where parts begin that stay or leave as a whole, in order.
+    /// Starts of the parts that stay or leave as a whole, in order.
     units: Vec<Unit>,
     waiting: BTreeMap<InputId, Waiting>,
-    /// Where the hooks of the open turn were asked.
+    /// Occurrences at which the hooks of the open turn were asked.
     asked: BTreeMap<Seq, HookAt>,
-    /// What hooks gave and nobody has injected yet.
+    /// Contexts of hooks that are not injected yet.
     given: BTreeMap<Seq, Given>,
     /// Items of the sample that has not entered yet, with their positions.
     arriving: Vec<(Seq, Item)>,
@@ -69,10 +69,10 @@ pub struct History {
     ids: BTreeSet<Arc<str>>,
     /// The attempts at the sample that is out, or comes next, that have failed.
     failed: Vec<FailedAttempt>,
-    /// What programs have left for those after them, as their runtime writes it.
+    /// Memory that programs left for later ones, in their runtime's format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     memory: Option<Arc<str>>,
-    /// What the program of the latest answer has returned.
+    /// Value that the latest answer's program returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     returned: Option<Arc<str>>,
     /// The program that stood in the text of the latest answer, once that has entered the
@@ -85,30 +85,30 @@ pub struct History {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Unit {
-    /// Its first item.
+    /// Index of its first item.
     pub(crate) first: usize,
-    /// Its turn.
+    /// Turn that it belongs to.
     pub(crate) turn: Option<TurnId>,
-    /// What it is.
+    /// Kind of the part.
     pub(crate) kind: UnitKind,
 }
 
-/// What a part of a conversation is.
+/// Kind of a conversation's part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum UnitKind {
-    /// What a turn is about: an input, or the goal.
+    /// Subject of a turn: an input, or the goal.
     Request,
-    /// Context.
+    /// Context from another source.
     Context {
-        /// What a later one of the same name takes the place of.
+        /// Name under which a later part replaces it.
         name: Option<String>,
-        /// How long it stays.
+        /// Lifetime of the context.
         lasting: Lasting,
     },
     /// An answer with the results of its calls.
     Sample,
-    /// What a compaction put in the place of what left.
+    /// Text that a compaction put in place of dropped parts.
     Summary,
 }
 
@@ -125,10 +125,10 @@ struct Waiting {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Given {
-    /// The hook.
+    /// Name of the hook.
     name: String,
     text: Arc<str>,
-    /// Whether it outlives its turn.
+    /// True if it outlives its turn.
     lasts: bool,
 }
 
@@ -141,7 +141,7 @@ struct Outstanding {
     /// The arguments that somebody put in the place of the model's.
     edited: Option<Arc<str>>,
     observation: Option<Arc<Observation>>,
-    /// Whether a run of it has begun that does more than to say what it would do.
+    /// True if a run of it has begun that does more than to say what it would do.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     began: bool,
     /// Of a program: which of its calls the model is told of with it.
@@ -159,7 +159,7 @@ impl History {
         &self.items
     }
 
-    /// Where the parts begin that stay or leave as a whole.
+    /// Returns the starts of the parts that stay or leave as a whole.
     pub(crate) fn units(&self) -> &[Unit] {
         &self.units
     }
@@ -185,7 +185,7 @@ impl History {
         Some(edited.unwrap_or_else(|| Arc::from(call.call.arguments.as_str())))
     }
 
-    /// What became of such a call, once it is known.
+    /// Returns the result of such a call, once it is known.
     #[must_use]
     pub fn observation(&self, id: CallId) -> Option<&Arc<Observation>> {
         let call = self.calls.iter().rfind(|call| call.id == id)?;

@@ -30,28 +30,28 @@ use crate::usage::Usage;
 /// An input with what only the world knows: when it came, and a random number to spend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stamped<T> {
-    /// When it came.
+    /// Time of the input.
     pub at: Timestamp,
     /// Entropy for whatever the decision must spread (backoff).
     pub entropy: u64,
-    /// The input.
+    /// Id of the input.
     pub input: T,
 }
 
-/// What opens a session.
+/// Request to open a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenSession {
-    /// Whose session it is.
+    /// Owner of the session.
     pub owner: Scope,
     /// The folder that the tools work in, where there is one.
     pub workspace: Option<String>,
-    /// What its turns are run with.
+    /// Settings of its turns.
     pub settings: Settings,
-    /// Where it comes from.
+    /// Origin of the session.
     pub lineage: Lineage,
 }
 
-/// What the world says to an open session.
+/// Input to an open session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "used at once, never kept")]
 pub enum Input {
@@ -67,43 +67,43 @@ pub enum Input {
     /// A `Send` keeps the key of its own besides, and is refused by either of them. All keys of a
     /// session are of one kind, so whoever makes them sees to it that no two inputs share one.
     Keyed {
-        /// The key.
+        /// Key of the command.
         key: String,
-        /// What is said: a `Configure`, `SetGoal`, `Send`, `Continue`, `Interrupt` or `Answer`.
-        /// Anything else is [`Reject::NotSaid`](crate::Reject::NotSaid).
+        /// Command under the key: a `Configure`, `SetGoal`, `Send`, `Continue`, `Interrupt` or
+        /// `Answer`. Anything else is [`Reject::NotSaid`](crate::Reject::NotSaid).
         input: Box<Self>,
     },
     /// A user changes the settings, for turns that open from now on.
     Configure {
-        /// Who does.
+        /// Scope of the caller.
         scope: Scope,
         /// All of the settings.
         settings: Settings,
-        /// Whether they may allow more than the session does.
+        /// True if they may allow more than the session does.
         widening: Widening,
     },
     /// A user gives the session a goal, or takes it away.
     SetGoal {
-        /// Who does.
+        /// Scope of the caller.
         scope: Scope,
-        /// The goal.
+        /// The new goal, if any.
         goal: Option<Goal>,
     },
     /// A user says something.
     Send {
-        /// Who says it.
+        /// Scope of the caller.
         scope: Scope,
-        /// What is said.
+        /// Text of the input.
         text: String,
         /// When it is meant to be heard.
         delivery: Delivery,
-        /// What the presenter tells the model besides.
+        /// Additional context from the presenter.
         context: Vec<ContextPart>,
         /// The images that are shown with it, in order: their bytes are kept already.
         images: Vec<Image>,
         /// The caller's own key: sending the same key again changes nothing.
         key: Option<String>,
-        /// Whether the turn only plans what its tools would do.
+        /// True if the turn only plans what its tools would do.
         dry_run: bool,
     },
     /// A user asks to go on with what is waiting. Refused while a turn stops that will leave it
@@ -112,11 +112,11 @@ pub enum Input {
     Continue,
     /// Somebody or something asks the running turn to stop.
     Interrupt {
-        /// Who asks.
+        /// Scope of the caller.
         by: Interrupter,
-        /// On whose behalf.
+        /// Scope that it acts for.
         scope: Scope,
-        /// In which words.
+        /// Reason in words.
         reason: String,
         /// When it is to stop.
         when: StopWhen,
@@ -125,13 +125,13 @@ pub enum Input {
     },
     /// Somebody answers the open question about a call.
     Answer {
-        /// The call.
+        /// Id of the call.
         call: CallId,
-        /// Who answers.
+        /// Scope of the caller.
         scope: Scope,
         /// Digest of the arguments that the answer is about.
         arguments: Digest,
-        /// The answer.
+        /// Answer to the question.
         answer: Answer,
     },
     /// The process lets the session go once it is at rest.
@@ -142,127 +142,127 @@ pub enum Input {
     Tick,
     /// The sampling effect says something.
     Sampled {
-        /// Which run.
+        /// Identifies the run.
         key: EffectKey,
-        /// What it says.
+        /// Event of the sample.
         news: SampleNews,
     },
     /// A tool's run has ended.
     Ran {
-        /// Which run.
+        /// Identifies the run.
         key: EffectKey,
-        /// What became of it.
+        /// Result of the call.
         observation: Observation,
     },
     /// An agent's run has ended.
     Returned {
-        /// Which run.
+        /// Identifies the run.
         key: EffectKey,
-        /// What became of it.
+        /// Result of the call.
         observation: Observation,
-        /// What it took of what it was lent, over all that it opened.
+        /// Usage of its grant, over all that it opened.
         took: Took,
     },
     /// A program has gone on: it calls tools, or has ended.
     Programmed {
-        /// Which run.
+        /// Identifies the run.
         key: EffectKey,
-        /// What it says.
+        /// Event of the program.
         news: ProgramNews,
     },
     /// A hook's run has ended.
     Hooked {
-        /// Which run.
+        /// Identifies the run.
         key: EffectKey,
-        /// What it says.
+        /// Reply of the hook.
         reply: HookReply,
     },
     /// The approver's run has ended.
     Asked {
-        /// Which run.
+        /// Identifies the run.
         key: EffectKey,
-        /// Who answered; the system when nobody could be asked.
+        /// Scope of the answer; the system if nobody could be asked.
         scope: Scope,
-        /// The answer.
+        /// Answer to the question.
         answer: Answer,
     },
     /// A tool has said what became of a call; `None` when it does not know.
     Reconciled {
-        /// Which run.
+        /// Identifies the run.
         key: EffectKey,
-        /// What became of it.
+        /// Result of the call.
         observation: Option<Observation>,
     },
     /// A compaction's run has ended.
     Compacted {
-        /// Which run.
+        /// Identifies the run.
         key: EffectKey,
-        /// What it came to, or why it came to nothing.
+        /// Result of the compaction, or the reason why there is none.
         compaction: Result<Compaction, String>,
     },
     /// An effect that was owed was never begun, and will not be.
     NeverBegan {
-        /// Which run.
+        /// Identifies the run.
         key: EffectKey,
     },
 }
 
-/// What a sampling effect says.
+/// Event of a sampling effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SampleNews {
     /// An item of the answer is whole.
     Item(Item),
     /// The answer is whole.
     Ended {
-        /// Why the model stopped.
+        /// Stop reason of the model.
         stop: StopReason,
-        /// What it cost.
+        /// Usage, if the provider reported it.
         usage: Option<Usage>,
         /// The provider's id of the response.
         response_id: Option<String>,
-        /// How the request went out, as far as its adapter tells.
+        /// Record of the request, if its adapter made one.
         asked: Option<Box<Asked>>,
-        /// Why the answer's text does not have the shape that the settings ask for, if so. Of an
-        /// answer that cannot be a turn's last one it is not kept.
+        /// Violation of the output schema by the answer, if there is one. Dropped for an answer
+        /// that cannot be a turn's last one.
         fault: Option<String>,
     },
     /// It failed, or was told to stop.
     Failed {
-        /// How.
+        /// Failure of the request.
         failure: SampleFailure,
         /// Text that had streamed by then and belongs to no whole item.
         partial: String,
-        /// What it cost, as far as the provider said.
+        /// Usage, as far as the provider reported it.
         usage: Option<Usage>,
-        /// How the request went out, as far as its adapter tells.
+        /// Record of the request, if its adapter made one.
         asked: Option<Box<Asked>>,
     },
 }
 
-/// What a program says.
+/// Event of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramNews {
     /// It waits for these calls, of which there is at least one.
     Calls(Vec<CallItem>),
-    /// It has ended.
+    /// The program has ended.
     Ended {
-        /// What it came to.
+        /// Outcome of the program.
         outcome: Box<ProgramOutcome>,
-        /// Why what it returned does not fit the contract, if so.
+        /// Violation of the contract by its return value, if there is one.
         fault: Option<String>,
-        /// What the model is told, see [`feedback`](crate::feedback).
+        /// Report for the model, see [`feedback`](crate::feedback).
         observation: Observation,
     },
 }
 
-/// Whether settings may allow more than those before them.
+/// True if settings may allow more than those before them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Widening {
     /// They may not. Of the child of another session's call they may not have a tool either that it
     /// does not have by name.
     Refused,
-    /// Somebody means it.
+    /// The caller intends it.
     Meant,
 }
 
@@ -270,27 +270,27 @@ pub enum Widening {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Answer {
-    /// It may run.
+    /// The call may run.
     Allow {
         /// With these arguments instead.
         edit: Option<Edit>,
     },
     /// It may not run.
     Deny {
-        /// Why.
+        /// Reason in words.
         reason: String,
     },
 }
 
-/// What a compaction came to.
+/// Result of a compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compaction {
-    /// What it does to the conversation.
+    /// Effect on the conversation.
     pub cut: Cut,
-    /// What is shown then.
+    /// Size of the conversation afterwards.
     pub shown: Shown,
-    /// What a summary cost.
+    /// Usage of the summary.
     pub usage: Option<Usage>,
-    /// Why the model's own summary was not used, where one was wanted.
+    /// Reason for not using the model's own summary, if one was requested.
     pub fallback: Option<String>,
 }

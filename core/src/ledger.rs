@@ -40,25 +40,25 @@ struct Sent {
 /// One request, as its provider's cache saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CacheEntry {
-    /// The `SampleStarted`.
+    /// Position of the `SampleStarted`.
     pub started: Seq,
-    /// Its turn.
+    /// Turn that it belongs to.
     pub turn: Option<TurnId>,
-    /// What the provider reported.
+    /// Usage that the provider reported.
     pub usage: Usage,
     /// Tokens of the request before, which this one begins with unless something came between; 0
     /// for the first.
     pub expected: u64,
-    /// How many of them the cache did not know, where the provider says what it knew.
+    /// Number of those that missed the cache, if the provider reports hits.
     pub missed: Option<u64>,
-    /// Why, where more was missed than a block.
+    /// Reason, if more than a block missed.
     pub broken: Option<CacheBreak>,
-    /// What that cost beyond what cached tokens cost, in millionths of the user's currency, where
-    /// the settings have a price.
+    /// Cost beyond that of cached tokens, in millionths of the user's currency, if the settings
+    /// have a price.
     pub cost_micros: Option<u64>,
 }
 
-/// Why a request did not begin with what the cache knew.
+/// Reason why a request does not start with the cached prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CacheBreak {
     /// The conversation was compacted.
@@ -67,9 +67,9 @@ pub enum CacheBreak {
     Settings(Vec<&'static str>),
     /// Another adapter, endpoint or model was asked, though the settings are the same: a fallback.
     Elsewhere {
-        /// Who was asked before.
+        /// Provider of the previous request.
         before: String,
-        /// Who was asked now.
+        /// Provider of this request.
         now: String,
     },
     /// Other parts of the conversation could not be shown as they were.
@@ -201,7 +201,7 @@ fn why(before: &Sent, now: &Sent, compacted: bool) -> CacheBreak {
     }
 }
 
-/// Which settings that a request is written from are others.
+/// Lists the settings that differ and change requests.
 fn others(before: &Settings, now: &Settings) -> Vec<&'static str> {
     let checks = [
         ("provider", before.provider == now.provider),

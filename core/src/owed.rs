@@ -96,13 +96,13 @@ fn call(turn: &Turn, call: &CallState, owed: &mut Vec<Owed>) {
     }
 }
 
-/// Whether a program is to take its next step.
+/// Returns true if a program is to take its next step.
 fn goes_on(turn: &Turn, call: &CallState) -> bool {
     turn.stop.is_none() && turn.program_goes_on(call.id)
 }
 
 impl CallState {
-    /// Whether running it changes nothing.
+    /// Returns true if running it changes nothing.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         match &self.fitness {

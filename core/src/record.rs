@@ -24,7 +24,7 @@ pub struct Draft {
     pub turn: Option<TurnId>,
     /// When it was decided.
     pub ts: Timestamp,
-    /// The fact.
+    /// Content of the fact.
     pub fact: Fact,
 }
 
@@ -48,7 +48,7 @@ impl Draft {
 pub struct Recorded {
     /// The version of the body.
     pub v: u32,
-    /// The session.
+    /// Id of the session.
     pub session: SessionId,
     /// The position in the session's log, from 1, without gaps.
     pub seq: Seq,
@@ -56,21 +56,21 @@ pub struct Recorded {
     pub turn: Option<TurnId>,
     /// When it was decided.
     pub ts: Timestamp,
-    /// The fact.
+    /// Content of the fact.
     pub fact: Fact,
 }
 
-/// What can be told of an envelope that does not read, from its first keys alone.
+/// Facts about an envelope that cannot be read, from its first keys alone.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct DecodeKind<K> {
     /// The version of its body.
     pub v: u32,
-    /// Its kind.
+    /// Kind, as it was written.
     pub kind: K,
 }
 
 impl<K: AsRef<str>> DecodeKind<K> {
-    /// Whether a newer engine wrote it: a newer body version, or a kind unknown here.
+    /// Returns true if a newer engine wrote it: a newer body version, or a kind unknown here.
     #[must_use]
     pub fn newer(&self) -> bool {
         self.v > FACT_VERSION || !Fact::KINDS.contains(&self.kind.as_ref())

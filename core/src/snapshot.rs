@@ -27,11 +27,11 @@ pub use turn::{Cycle, CycleCall, TurnSnapshot};
 pub struct TurnSnapshots {
     history: History,
     view: View,
-    /// Whether the model writes programs, in turns that open from here on.
+    /// True if the model writes programs, in turns that open from here on.
     programs: bool,
-    /// Whether it does in the turn that is open.
+    /// True if it does in the turn that is open.
     frozen: bool,
-    /// How many items of the conversation the snapshot before was shown.
+    /// Number of conversation items that the previous snapshot was shown.
     shown: usize,
     open: Option<Open>,
 }

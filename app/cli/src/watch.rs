@@ -17,7 +17,7 @@ pub(crate) struct Watch<'a> {
     pub(crate) session: &'a SessionHandle,
     pub(crate) turn: TurnStream,
     pub(crate) signals: &'a mut Signals,
-    /// Whether the session has a goal, for which more turns may open.
+    /// True if the session has a goal, for which more turns may open.
     pub(crate) goal: bool,
 }
 
@@ -130,7 +130,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Whether nothing opens a turn for the awaited input by itself.
+    /// Returns true if nothing opens a turn for the awaited input by itself.
     async fn is_held(&self) -> Result<bool, Failure> {
         let Awaited::Input(input) = self.turn.awaited() else {
             return Ok(false);
@@ -219,7 +219,7 @@ fn finish(
     })
 }
 
-/// Whether all turns of a goal are used, and it is not met.
+/// Returns true if all turns of a goal are used, and it is not met.
 fn is_exhausted(fact: &Fact) -> bool {
     matches!(fact, Fact::GoalEnded(ended) if ended.end == GoalEnd::Exhausted)
 }

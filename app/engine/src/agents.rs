@@ -92,7 +92,7 @@ pub(crate) async fn halt(engine: &Engine, child: &SessionId, idempotency_key: &s
     }
 }
 
-/// Whether that turn was asked to stop, or has ended. Not so where there is none yet.
+/// Returns true if that turn was asked to stop, or has ended. Not so where there is none yet.
 async fn halted(engine: &Engine, child: &SessionId, key: &str) -> Result<bool, SendError> {
     let scope = Scope::system(OVER);
     let inner = &engine.inner;

@@ -154,7 +154,7 @@ impl Bus {
             .filter(|publisher| publisher.has_subscribers())
     }
 
-    /// Whether this is what a call reported last.
+    /// Returns true if this is what a call reported last.
     pub(crate) fn has_reported(&self, report: &Live) -> bool {
         self.shown.lock().has_reported(report)
     }

@@ -103,8 +103,8 @@ impl Errand {
         format!("{}.{}", self.of, self.call)
     }
 
-    /// Whether the agent is to stop when the call is over. Where the log of the call is gone there is
-    /// nobody left to work for.
+    /// Returns true if the agent is to stop when the call is over. Where the log of the call is
+    /// gone there is nobody left to work for.
     async fn stops(&self, store: &dyn LogStore) -> Result<bool, StoreError> {
         let Some(brought) = fact(store, &self.of, Seq(self.call.0)).await? else {
             return Ok(true);
@@ -125,7 +125,7 @@ impl Errand {
         Ok(agent.is_some_and(|agent| agent.when_parent_ends == WhenParentEnds::Stop))
     }
 
-    /// Whether the call is over, as far as the log says by now.
+    /// Returns true if the call is over, as far as the log says by now.
     async fn is_over(&self, store: &dyn LogStore, page: usize) -> Result<bool, StoreError> {
         let mut after = Seq(self.call.0);
         loop {
@@ -170,7 +170,7 @@ async fn fact(
     }
 }
 
-/// Whether a log is not there, or does not go as far as the call.
+/// Returns true if a log is not there, or does not go as far as the call.
 fn is_gone(error: &StoreError) -> bool {
     [StoreErrorKind::Unknown, StoreErrorKind::Invalid].contains(&error.kind)
 }

@@ -16,7 +16,7 @@ pub struct TurnReport {
     /// What the model's last answer said to the user, as far as it stands; empty when it said
     /// nothing.
     pub answer: String,
-    /// Whether the answer is what a program has returned: JSON text.
+    /// True if the answer is what a program has returned: JSON text.
     pub returned: bool,
     /// The terminal fact.
     pub settled: Arc<Recorded>,

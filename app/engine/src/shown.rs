@@ -116,7 +116,7 @@ impl Shown {
         self.speaks(seq)
     }
 
-    /// Whether this run speaks, and its beginning is durable.
+    /// Returns true if this run speaks, and its beginning is durable.
     pub(crate) fn speaks(&self, started: Seq) -> bool {
         let saying = self.saying();
         saying.is_some_and(|saying| saying.speaker.started == started)

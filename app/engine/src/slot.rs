@@ -105,8 +105,8 @@ impl Slot {
         }
     }
 
-    /// Whether a driver at rest may end: nobody uses it, or it is told to. No one attaches to it
-    /// afterwards.
+    /// Returns true if a driver at rest may end: nobody uses it, or it is told to. No one attaches
+    /// to it afterwards.
     pub(crate) fn retire(&self, told: bool) -> bool {
         let mut state = self.state.lock();
         state.leaving |= told || state.attached == 0;

@@ -20,8 +20,8 @@ const RESULT: u64 = 8;
 /// Bytes of the engine's own words around what a call comes to, or in the place of it.
 const WORDS: u64 = 160;
 
-/// What an agent is lent: as much as it may have of what the turn has left, beside what calls that
-/// run are lent and what the turn needs to conclude. `None` where nothing is left.
+/// Returns the grant of an agent: up to its declared share of the turn's remaining budget, beside
+/// running grants and the needs of the turn's conclusion. `None` if nothing is left.
 pub(crate) fn lend(plan: &Plan, turn: &Turn, agent: &AgentSpec) -> Option<Lent> {
     let limits = &turn.limits;
     let kept = turn.kept_for_retries().saturating_add(1);
@@ -64,19 +64,19 @@ pub(crate) fn lend(plan: &Plan, turn: &Turn, agent: &AgentSpec) -> Option<Lent> 
 struct Purse {
     /// The limit; 0 for none.
     limit: u64,
-    /// What is spent of it, with what the answer that streams is expected to take.
+    /// Spent part of the budget, with the expected usage of the streaming answer.
     taken: u64,
     /// Samples that are kept.
     kept: u64,
-    /// What each of them is estimated at, without the results of agents.
+    /// Estimate of each of them, without the results of agents.
     each: u64,
-    /// What a result takes at most, where the settings say how long an answer may be.
+    /// Most tokens of a result, if the settings limit answers.
     result: Option<u64>,
 }
 
 impl Purse {
-    /// What an agent is lent of it that may have so much (0: all that is left), beside what others are
-    /// lent. `None` where nothing is left.
+    /// Returns the grant of an agent that may have `declared` of the budget (0: the rest), beside
+    /// the grants of others. `None` if nothing is left.
     fn lends(&self, declared: u64, others: impl Iterator<Item = u64>) -> Option<u64> {
         if self.limit == 0 {
             return Some(declared);
@@ -93,8 +93,8 @@ impl Purse {
         (most > 0).then_some(most)
     }
 
-    /// What is kept so that each last sample can show the result of an agent that is lent so much: no
-    /// agent can say more than it was lent.
+    /// Returns the reserve with which each last sample can show the result of an agent with this
+    /// grant: no agent can say more than it was granted.
     fn kept_for_result(&self, lent: u64) -> u64 {
         let result = self.result.map_or(lent / RESULT, |most| most.min(lent));
         self.kept.saturating_mul(result)
@@ -116,9 +116,9 @@ fn part(whole: u64, lent: u64, kept: u64) -> u64 {
     u64::try_from(of * u128::from(lent) / u128::from(all.max(1))).unwrap_or(whole)
 }
 
-/// What the model is told besides, once the calls that are out have ended: the answer that brought
-/// them, while it streams; what they came to, as far as it is known, and else a frame for it; and that
-/// its next program is the last one, where it writes programs.
+/// Returns the additions to the conversation once the running calls have ended: the answer that
+/// made them, while it streams; their results, or a frame for each unknown one; and the notice that
+/// the next program is the last one, in program mode.
 fn outstanding(turn: &Turn) -> More {
     let mut more = turn.stage.sampling().map_or(More::default(), said);
     let mut add = |bytes: u64| {
@@ -143,7 +143,7 @@ fn outstanding(turn: &Turn) -> More {
     more
 }
 
-/// What the answer that streams has said so far.
+/// Returns the size of the streaming answer so far.
 fn said(sampling: &Sampling) -> More {
     let parts = sampling.items.iter().map(|(_, part, _)| part.bytes);
     More {
@@ -152,8 +152,8 @@ fn said(sampling: &Sampling) -> More {
     }
 }
 
-/// What the answer that brought the call is expected to take, while it streams: what was set aside
-/// for it, and what it has said so far, where that was not set aside.
+/// Returns the expected usage of the answer that made the call, while it streams: its reservation,
+/// and its length so far beyond that.
 fn streaming(turn: &Turn) -> Reserved {
     let Some(sampling) = turn.stage.sampling() else {
         return Reserved::default();

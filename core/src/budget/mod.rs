@@ -15,12 +15,12 @@ const BYTES_PER_TOKEN: u64 = 3;
 /// Tokens of the frame that a provider puts around one item.
 const TOKENS_PER_ITEM: u64 = 12;
 
-/// What is about to be added to the conversation.
+/// Pending addition to the conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct More {
-    /// Bytes of text.
+    /// Number of bytes of text.
     pub(crate) bytes: u64,
-    /// Items.
+    /// Number of items.
     pub(crate) items: u64,
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn spent(turn: &Turn) -> Option<LimitKind> {
     over(turn.limits.cost_micros, turn.cost_micros()).then_some(LimitKind::Cost)
 }
 
-/// What is set aside for the next sample, or the limit that leaves no room for it.
+/// Returns the reservation for the next sample, or the limit that leaves no room for it.
 pub(crate) fn reserve(plan: &Plan, turn: &Turn) -> Result<Reserved, LimitKind> {
     let limits = &turn.limits;
     let reserved = estimate(plan, turn, More::default());
@@ -95,7 +95,7 @@ pub(crate) fn reserve(plan: &Plan, turn: &Turn) -> Result<Reserved, LimitKind> {
     Ok(reserved)
 }
 
-/// What the next sample is expected to take of what is limited, where its request shows so much more.
+/// Returns the expected usage of the next sample with `more` in its request.
 pub(crate) fn estimate(plan: &Plan, turn: &Turn, more: More) -> Reserved {
     let limits = &turn.limits;
     let mut reserved = Reserved::default();

@@ -149,7 +149,7 @@ pub(crate) fn answered(
 struct Open {
     asked: Seq,
     arguments: Digest,
-    /// Whether the time for an answer is over.
+    /// True if the time for an answer is over.
     late: bool,
 }
 

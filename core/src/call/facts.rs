@@ -160,7 +160,7 @@ pub(crate) fn edit(
     Ok(())
 }
 
-/// What the rules that a call meets say of it: deny beats ask, ask beats allow.
+/// Returns the verdict of the rules that a call matches: deny beats ask, ask beats allow.
 pub(crate) fn ruled(settings: &Settings, rules: &[u32]) -> Option<RuleVerdict> {
     let rule = |index: &u32| settings.rules.get(usize::try_from(*index).ok()?);
     rules.iter().filter_map(rule).map(|rule| rule.verdict).max()
@@ -356,7 +356,7 @@ pub(crate) fn on_observed(
     Ok(())
 }
 
-/// Whether the hooks have said what they have to say about a call that ran.
+/// Returns true if the hooks have said what they have to say about a call that ran.
 pub(crate) fn heard(turn: &Turn, call: &CallState) -> bool {
     let Progress::Done { ran: true, .. } = call.progress else {
         return true;

@@ -98,7 +98,7 @@ fn verdict(
     }
 }
 
-/// What the mode and the permissions say.
+/// Returns the verdict of the mode and the permissions.
 fn posture(turn: &Turn, effect: EffectClass) -> (Verdict, &'static str) {
     let permissions = match effect {
         EffectClass::ReadOnly => return (Verdict::Allow, "the tool is read-only"),

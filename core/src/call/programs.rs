@@ -15,7 +15,7 @@ use crate::item::CallItem;
 use crate::program::{ProgramOutcome, SampleKind};
 use crate::session::{CallState, Turn};
 
-/// What the model is told before the last sample for work.
+/// Notice to the model before the last sample for work.
 pub(crate) const LAST: &str = "This is the last program of this turn. It cannot call tools: a program \
                                that names one is refused. Return the result now, with what is known.";
 
@@ -104,8 +104,8 @@ pub(crate) fn given_up(turn: &Turn, call: CallId) -> Fact {
     wordless(turn, call, ObservationStatus::Aborted, words)
 }
 
-/// What is said for a program that has no word of its own. The model is told which of its calls
-/// change something, and what became of them: the history has their words.
+/// Returns the observation of a program without a report of its own. The model is told of its
+/// effectful calls and their outcomes: the history has their text.
 fn wordless(turn: &Turn, call: CallId, status: ObservationStatus, words: &str) -> Fact {
     let executing = turn.stage.executing();
     let tells = executing.and_then(|executing| executing.changes.telling());

@@ -57,7 +57,7 @@ pub(crate) fn called(turn: &Turn, seq: Seq, program: CallId, call: &CallItem) ->
     }
 }
 
-/// How a call of a program is named to the model, in numbers.
+/// Returns the size of a program call's name, as the model is shown it.
 pub(crate) fn told_call(tool: &str, arguments: &str) -> Part {
     context::told_call(&call_line(tool, arguments))
 }
@@ -94,7 +94,7 @@ fn unfit(reason: &str) -> Fitness {
     }
 }
 
-/// Where the model writes programs, the one call of an answer is a program.
+/// Validates the one call of an answer in program mode: a program.
 fn program(turn: &Turn, call: &CallItem) -> Fitness {
     if call.name != PROGRAM_TOOL {
         let name: String = call.name.chars().take(80).collect();

@@ -16,32 +16,32 @@ use crate::session::Pending;
 use crate::settings::{Concurrency, EffectClass};
 use crate::time::Timestamp;
 
-/// One call.
+/// State of one call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallState {
-    /// Its id.
+    /// Id of the call.
     pub id: CallId,
     /// The tool's name, as the model wrote it.
     pub tool: Arc<str>,
     /// Digest of the provider's id of it.
     pub provider_id: Digest,
-    /// What stands against it before anything is decided.
+    /// Validity of the call, found before any decision.
     pub fitness: Fitness,
     /// Digest of its arguments.
     pub arguments: Digest,
     /// The arguments that somebody put in the place of the model's, in numbers.
     pub edited: Option<Part>,
-    /// What the rules of the user say of it, the strongest.
+    /// Strongest verdict of the user's rules.
     pub ruled: Option<RuleVerdict>,
     /// Hooks that are asked about it.
     pub gates: Gates,
     /// Context that hooks gave about it, in order.
     pub contexts: Vec<Pending>,
-    /// What it is lent of the turn's budget, as long as it runs.
+    /// Budget granted to it while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lent: Option<Lent>,
-    /// How far it is.
+    /// Progress of the call.
     pub progress: Progress,
     /// True if it stood in the text of the answer, so that its observation is shown as context.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
@@ -49,7 +49,7 @@ pub struct CallState {
     /// True if it is a program that has ended, and what the model is told of it comes next.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub ended: bool,
-    /// How it is named to the model, in numbers, where a program makes it and it changes something.
+    /// Size of its name for the model, if a program makes it and it changes something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<Part>,
     /// The program that makes it, if one does.
@@ -63,7 +63,7 @@ pub struct CallState {
 pub enum Fitness {
     /// It names a tool and its arguments fit.
     Fit {
-        /// What running it does to the world.
+        /// Effect class of the tool.
         effect: EffectClass,
         /// True if it may run beside others.
         concurrency: Concurrency,
@@ -81,16 +81,16 @@ pub enum Fitness {
     },
     /// It cannot be run, for this reason.
     Unfit {
-        /// Why.
+        /// Reason in words.
         reason: String,
     },
 }
 
-/// How far a call is.
+/// Progress of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Progress {
-    /// Nothing is decided.
+    /// No decision was made.
     Proposed,
     /// A person is to be asked.
     Asking {
@@ -101,14 +101,14 @@ pub enum Progress {
     Allowed,
     /// It may not run, for this reason.
     Denied {
-        /// Why.
+        /// Reason in words.
         reason: String,
     },
-    /// It runs.
+    /// A run is in progress.
     Running {
-        /// The run.
+        /// Position of the run's start.
         started: Seq,
-        /// Which run it is, from 1.
+        /// Number of the run, from 1.
         attempt: u32,
         /// True if it only says what it would do.
         plan: bool,
@@ -117,7 +117,7 @@ pub enum Progress {
     Reconciling {
         /// The run of the question.
         started: Seq,
-        /// Which run of the question it is, from 1.
+        /// Number of the question, from 1.
         attempt: u32,
     },
     /// It has its observation.
@@ -133,9 +133,9 @@ pub enum Progress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
-    /// The `ApprovalAsked`.
+    /// Position of the `ApprovalAsked`.
     pub asked: Seq,
-    /// How often it has been asked.
+    /// Number of times it was asked, from 1: a new process asks again.
     pub attempt: u32,
     /// When no answer is a denial.
     pub deadline: Option<Timestamp>,

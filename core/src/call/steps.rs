@@ -26,7 +26,7 @@ pub(crate) fn next(plan: &Plan, turn: &Turn, answer: &Word) -> Option<Fact> {
     step.or_else(|| start(plan, turn))
 }
 
-/// What is to be said of one call without running it.
+/// Returns the fact that settles or decides one call without running it.
 fn settle_or_decide(plan: &Plan, turn: &Turn, call: &CallState, answer: &Word) -> Option<Fact> {
     if call.ended && matches!(call.progress, Progress::Running { .. }) {
         return Some(programs::untold(turn, call));
@@ -165,7 +165,7 @@ fn expire(plan: &Plan, call: &CallState, question: &Question) -> Option<Fact> {
     })
 }
 
-/// Whether a dry run only plans this call.
+/// Returns true if a dry run only plans this call.
 fn planned(turn: &Turn, call: &CallState) -> bool {
     turn.dry_run && !call.is_read_only()
 }
@@ -254,8 +254,8 @@ fn find(plan: &Plan, id: CallId) -> Option<(&Turn, &CallState)> {
     Some((turn, call))
 }
 
-/// What becomes of a call whose process is gone: run again if that is safe; else its tool is asked
-/// what became of it, if it can say; else nobody knows.
+/// Returns the fact for a call whose process is gone: another run if that is safe; else a question
+/// to its tool, if it can answer; else an unknown result.
 pub(crate) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
     let (turn, call) = find(plan, id)?;
     let Progress::Running {
@@ -358,8 +358,8 @@ pub(crate) fn unknown() -> Observation {
     Observation::new(ObservationStatus::Unknown, words)
 }
 
-/// What is said of a call whose run never began. An earlier run of it, in a process that ended,
-/// may have taken effect all the same.
+/// Returns the observation of a call whose run never started. An earlier run, in a process that
+/// ended, may still have taken effect.
 pub(crate) fn never_began(plan: &Plan, id: CallId) -> Observation {
     let again = find(plan, id)
         .filter(|(_, call)| matches!(call.progress, Progress::Running { attempt: 2.., .. }));

@@ -84,8 +84,8 @@ fn after(turn: &Turn) -> Result<Next, Outcome> {
     }
 }
 
-/// How many bytes of text a compaction should leave: half of what the window takes, by the measure
-/// that the conversation itself gives; half of what there is, where nobody knows the window.
+/// Returns the bytes of text that a compaction should leave: half of the window, by the
+/// conversation's own ratio of bytes to tokens; half of the conversation if the window is unknown.
 fn target(plan: &Plan, turn: &Turn, tokens: u64, room: Option<u64>) -> u64 {
     let bytes = plan.session.shown.bytes;
     let Some(room) = room else {

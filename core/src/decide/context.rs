@@ -17,7 +17,7 @@ use crate::settings::{Mode, Permissions, Settings};
 /// Parts of context that one input may have.
 const PARTS: usize = 64;
 
-/// Whether the context of an input is within its bounds.
+/// Returns true if the context of an input is within its bounds.
 pub(crate) fn fits(parts: &[ContextPart], limit: u64) -> Result<(), Reject> {
     if parts.len() > PARTS {
         return Err(Reject::TooManyParts {
@@ -72,7 +72,7 @@ pub(crate) fn pending(turn: &Turn) -> Option<Fact> {
     Some(inject(from, pending.lasting))
 }
 
-/// What the engine itself tells: where the tools work, and what calls may do.
+/// Returns the engine's own context: the workspace and the permissions of calls.
 fn engine(session: &Session, turn: &Turn) -> Option<Fact> {
     if let Some(workspace) = &session.workspace {
         let text = format!("The workspace is {workspace}. The tools work in it.");
@@ -90,7 +90,7 @@ fn engine(session: &Session, turn: &Turn) -> Option<Fact> {
     Some(inject(ContextSource::Posture { text }, Lasting::Session))
 }
 
-/// What calls may do, where that is not all.
+/// Describes restricted permissions.
 fn posture(settings: &Settings) -> Option<&'static str> {
     match (settings.mode, settings.permissions) {
         (Mode::Plan, Permissions::Auto | Permissions::Ask | Permissions::ReadOnly) => Some(

@@ -91,7 +91,7 @@ pub(super) fn take(plan: &mut Plan, input: Input) -> Result<(), Reject> {
     }
 }
 
-/// What is said under a key is decided once: what the session remembers was said before.
+/// Decides a keyed input once: a key that the session remembers was used before.
 fn keyed(plan: &mut Plan, key: String, input: Input) -> Result<(), Reject> {
     match &input {
         Input::Configure { scope, .. }

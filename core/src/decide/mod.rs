@@ -47,9 +47,9 @@ pub fn open(opening: Stamped<OpenSession>) -> Draft {
     }
 }
 
-/// What opens a session for a call of another session's turn. The child acts within the scope of
-/// that turn, its settings and limits allow no more than the turn's, and its limits no more than the
-/// call is lent, where it is lent something. It has no tool that the turn does not have.
+/// Opens a session for a call of another session's turn. The child acts within the scope of that
+/// turn; its settings and limits allow no more than the turn's, and its limits no more than the
+/// call's grant, if it has one. It has no tool that the turn does not have.
 ///
 /// # Errors
 /// [`Reject::NotRunning`] when the call does not run, [`Reject::Foreign`] when the scope is wider,
@@ -108,8 +108,8 @@ pub fn decide(
     Ok(decided.facts.into_iter().map(draft).collect())
 }
 
-/// What [`decide`] decides, with the facts numbered as they follow the session's, and the session
-/// that they lead to: `evolve` by each of them would come to the same (law 1), and has.
+/// Returns the facts that [`decide`] decides, numbered after the session's, and the session that
+/// they lead to: `evolve` by each of them yields the same (law 1).
 ///
 /// # Errors
 /// As [`decide`].

@@ -12,9 +12,9 @@ use crate::owed::owed;
 use crate::session::Progress;
 use crate::stage::Report;
 
-/// What ran in the process before this one runs no more. A sample is asked for again, and so are
-/// hooks and people; a call is run again if that is safe, and otherwise nobody knows what became of
-/// it. Nothing is taken up again in a turn whose time ran out while no process looked.
+/// Ends the effects of the previous process. A sample is requested again, and so are hooks and
+/// people; a call runs again if that is safe, and else its result is unknown. Nothing is resumed in
+/// a turn whose time ran out in the meantime.
 pub(super) fn on_recovered(plan: &mut Plan) -> Result<(), Reject> {
     let session = &plan.session;
     let hears = hooks::listens(&session.settings.hooks, HookPoint::SessionStart);
@@ -42,7 +42,7 @@ pub(super) fn on_recovered(plan: &mut Plan) -> Result<(), Reject> {
     Ok(())
 }
 
-/// What becomes of an effect whose process ended.
+/// Returns the fact for an effect whose process ended.
 fn taken_up(plan: &Plan, one: &Owed) -> Option<Fact> {
     match one.key {
         EffectKey::Sample { .. } | EffectKey::Compact { .. } => lost(plan, one.key),

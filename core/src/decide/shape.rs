@@ -15,8 +15,8 @@ use crate::outcome::Outcome;
 use crate::session::Turn;
 use crate::stage::{Next, Sampling};
 
-/// What counts of a fault: it is one only where a shape is asked for, and the answer could be the
-/// turn's last one.
+/// Returns the fault, if it counts: an output schema is set, and the answer could be the turn's
+/// last one.
 pub(crate) fn held(
     turn: &Turn,
     sampling: &Sampling,
@@ -54,8 +54,8 @@ pub(crate) fn mend(plan: &Plan, turn: &Turn, started: Seq, fault: &str) -> Next 
     }))
 }
 
-/// What the model is told of a fault. It may know less of the schema than is asked for, as a
-/// provider may take a part of it or none.
+/// Returns the report on a fault for the model. The model may know only part of the schema, since a
+/// provider may enforce a part of it or none.
 fn words(turn: &Turn, fault: &str) -> String {
     let mut words = format!(
         "The last answer cannot be used. {fault}\nGive the whole answer again: one JSON value that \

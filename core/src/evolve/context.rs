@@ -1,4 +1,4 @@
-//! Context: injected.
+//! Applies injected context.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -17,7 +17,7 @@ use crate::record::Recorded;
 use crate::session::{Session, Turn};
 use crate::stage::{Opening, Ready, Stage, Transition};
 
-/// How many names of lasting context are remembered.
+/// Most names of lasting context that are remembered.
 const TOLD: usize = 256;
 
 pub(super) fn on_context(

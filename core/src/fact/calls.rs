@@ -1,4 +1,4 @@
-//! Facts about calls.
+//! Facts about calls and their approvals.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -18,19 +18,19 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallDecided {
-    /// The call.
+    /// Id of the call.
     pub call: CallId,
-    /// What was decided.
+    /// Verdict on the call.
     pub verdict: Verdict,
-    /// Who decided.
+    /// Source of the decision.
     pub by: Decider,
-    /// Why.
+    /// Reason in words.
     pub reason: String,
     /// Digest of the exact arguments that the decision is about.
     pub arguments: Digest,
 }
 
-/// Who decides whether a call may run.
+/// Source of a decision about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decider {
@@ -38,7 +38,7 @@ pub enum Decider {
     Policy,
     /// A rule of the user.
     Rule,
-    /// A hook.
+    /// A hook decided.
     Hook,
 }
 
@@ -47,9 +47,9 @@ pub enum Decider {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApprovalAsked {
-    /// The call.
+    /// Id of the call.
     pub call: CallId,
-    /// How often it has been asked, from 1: a new process asks again.
+    /// Number of times it was asked, from 1: a new process asks again.
     pub attempt: u32,
     /// Digest of the exact arguments that are asked about.
     pub arguments: Digest,
@@ -62,13 +62,13 @@ pub struct ApprovalAsked {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApprovalAnswered {
-    /// The call.
+    /// Id of the call.
     pub call: CallId,
-    /// Who answered; the system where the deadline passed or nobody could be asked.
+    /// Scope of the answer; the system if the deadline passed or nobody could be asked.
     pub by: Arc<Scope>,
-    /// What was decided: allow or deny.
+    /// Verdict of the answer: allow or deny.
     pub verdict: Verdict,
-    /// Why.
+    /// Reason in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// Digest of the arguments that the answer is about.
@@ -85,9 +85,9 @@ pub struct ApprovalAnswered {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallStarted {
-    /// The call.
+    /// Id of the call.
     pub call: CallId,
-    /// Which run of it, from 1.
+    /// Number of the run, from 1.
     pub attempt: u32,
     /// The key under which a repeat of this call has no second effect; the same in each run.
     pub idempotency_key: String,
@@ -97,7 +97,7 @@ pub struct CallStarted {
     /// True if the tool is only to say what it would do.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub plan: bool,
-    /// What it is lent of the turn's budget, where it runs an agent; the same in each run.
+    /// Budget granted to it, if it runs an agent; the same in each run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lent: Option<Lent>,
 }
@@ -107,9 +107,9 @@ pub struct CallStarted {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReconcileStarted {
-    /// The call.
+    /// Id of the call.
     pub call: CallId,
-    /// Which run of the question, from 1.
+    /// Number of the question, from 1.
     pub attempt: u32,
     /// The key that the call ran under.
     pub idempotency_key: String,
@@ -121,11 +121,11 @@ pub struct ReconcileStarted {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallObserved {
-    /// The call.
+    /// Id of the call.
     pub call: CallId,
-    /// What became of it.
+    /// Result of the call.
     pub observation: Arc<Observation>,
-    /// What it took of what it was lent, if it was lent something: all of it, where nobody knows.
+    /// Usage of its grant, if it had one: all of it, if the usage is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took: Option<Took>,
     /// Of a program that did not come to its own word: which of its calls the model is told of

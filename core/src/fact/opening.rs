@@ -16,18 +16,18 @@ use crate::settings::Settings;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionOpened {
-    /// Whose it is.
+    /// Owner of the session.
     pub owner: Arc<Scope>,
     /// The folder that its tools work in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
-    /// What its turns are run with.
+    /// Settings of its turns.
     pub settings: Arc<Settings>,
-    /// Where it comes from.
+    /// Origin of the session.
     pub lineage: Lineage,
 }
 
-/// Where a session comes from.
+/// Origin of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum Lineage {
@@ -35,38 +35,38 @@ pub enum Lineage {
     Root,
     /// It continues a copy of another session's log.
     Fork {
-        /// The other session.
+        /// Id of the other session.
         of: SessionId,
         /// The last position taken over.
         at: Seq,
-        /// Where what was taken over comes from itself, nearest first; empty where all of it is the
-        /// other session's own.
+        /// Origins of the copied part itself, nearest first; empty if all of it is the other
+        /// session's own.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         before: Vec<Ancestor>,
     },
     /// A turn of another session started it.
     Child {
-        /// The other session.
+        /// Id of the other session.
         of: SessionId,
         /// The call that started it.
         call: CallId,
     },
 }
 
-/// Where a session comes from that another one was forked from.
+/// Origin of a session that another one was forked from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum Ancestor {
     /// It continues a copy of an older session's log.
     Fork {
-        /// The older session.
+        /// Id of the older session.
         of: SessionId,
         /// The last position that is the older session's.
         at: Seq,
     },
     /// A turn of another session started it. Nothing comes before that.
     Child {
-        /// The other session.
+        /// Id of the other session.
         of: SessionId,
         /// The call that started it.
         call: CallId,
@@ -82,7 +82,7 @@ pub struct SessionResumed {}
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoalSet {
-    /// Who set it.
+    /// Scope that set it.
     pub by: Arc<Scope>,
     /// The goal; `None` when it was taken away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,7 +96,7 @@ pub struct GoalSet {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoalEnded {
-    /// How.
+    /// End of the work.
     pub end: GoalEnd,
 }
 
@@ -135,7 +135,7 @@ impl<'a> GoalFact<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SettingsChanged {
-    /// Who replaced them.
+    /// Scope that replaced them.
     pub by: Arc<Scope>,
     /// All of the settings.
     pub settings: Arc<Settings>,

@@ -1,4 +1,4 @@
-//! Facts about programs.
+//! Facts about programs and their calls.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -15,7 +15,7 @@ use crate::program::ProgramOutcome;
 pub struct ProgramCalled {
     /// The call that the program is.
     pub program: CallId,
-    /// What it calls.
+    /// Content of the call.
     pub item: Arc<CallItem>,
 }
 
@@ -25,9 +25,10 @@ pub struct ProgramCalled {
 pub struct ProgramRun {
     /// The call that the program is.
     pub program: CallId,
-    /// What it came to.
+    /// Outcome of the program.
     pub outcome: Arc<ProgramOutcome>,
-    /// Why what it returned does not fit the contract, if so. Found before this becomes a fact.
+    /// Violation of the contract by its return value, if there is one. Found before this becomes a
+    /// fact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Facts about samples.
+//! Facts about samples and their items.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -19,24 +19,24 @@ use crate::usage::Usage;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SampleStarted {
-    /// Which sample of the turn, from 1.
+    /// Number of the sample in the turn, from 1.
     pub sample: u32,
-    /// Which attempt at it, from 1.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
-    /// Why.
+    /// Recorded reason.
     pub because: Because,
     /// Digest of what the model was shown.
     pub digest: Digest,
-    /// What was set aside for it, where the turn has a budget.
+    /// Reservation for the sample, if the turn has a budget.
     #[serde(default, skip_serializing_if = "Reserved::is_nothing")]
     pub reserved: Reserved,
-    /// What it is for, where the model writes programs.
+    /// Purpose of the sample, in program mode.
     #[serde(default, skip_serializing_if = "SampleKind::is_normal")]
     pub kind: SampleKind,
 }
 
-/// What is set aside for a sample before it is asked for: an estimate of its request, and the most
-/// that it may answer with where the user sets that.
+/// Reservation for a sample before its request: an estimate of the request, and the most that it
+/// may answer with, if the user limits that.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reserved {
@@ -58,7 +58,7 @@ impl Reserved {
 pub struct ItemAdded {
     /// The `SampleStarted` of the run that brought it.
     pub started: Seq,
-    /// The item.
+    /// Content of the item.
     pub item: Item,
 }
 
@@ -68,18 +68,18 @@ pub struct ItemAdded {
 pub struct SampleEnded {
     /// The `SampleStarted` of the run.
     pub started: Seq,
-    /// Why the model stopped.
+    /// Stop reason of the model.
     pub stop: StopReason,
-    /// What it cost.
+    /// Usage, if the provider reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// The provider's id of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
-    /// How the request went out, as far as its adapter tells.
+    /// Record of the request, if its adapter made one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Box<Asked>>,
-    /// Why the answer does not have the shape that the settings ask for, if so.
+    /// Violation of the output schema by the answer, if there is one.
     ///
     /// Found before the answer's end becomes a fact, so that it never has to be found again. Only
     /// an answer that could be the turn's last one has it: one with a text and without calls that
@@ -88,7 +88,7 @@ pub struct SampleEnded {
     pub fault: Option<String>,
 }
 
-/// What stands of an answer that broke off.
+/// Retained part of an answer that broke off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "stands", rename_all = "snake_case")]
 pub enum Stands {
@@ -99,7 +99,7 @@ pub enum Stands {
         /// The last `ItemAdded` that stands.
         item: Seq,
     },
-    /// What it said so far, the text that was still streaming too: the user spoke meanwhile.
+    /// Keeps the text so far, including the streaming part: the user spoke in the meantime.
     Said,
 }
 
@@ -121,20 +121,20 @@ impl Stands {
 pub struct SampleCut {
     /// The `SampleStarted` of the run.
     pub started: Seq,
-    /// How it failed.
+    /// Failure of the sample.
     pub failure: SampleFailure,
     /// Text that had streamed by then and belongs to no whole item.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub partial: String,
-    /// What stands of it.
+    /// Retained part of the answer.
     pub stands: Stands,
-    /// What it cost, as far as the provider said.
+    /// Usage, as far as the provider reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// When the next attempt is due, if there is to be one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<Timestamp>,
-    /// How the request went out, as far as its adapter tells.
+    /// Record of the request, if its adapter made one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Box<Asked>>,
 }

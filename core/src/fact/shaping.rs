@@ -17,9 +17,9 @@ use crate::usage::Usage;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HooksAsked {
-    /// Where.
+    /// Occurrence of the hook point.
     pub at: HookAt,
-    /// Which, by their place in the settings, from 0.
+    /// Indices of the hooks in the settings, from 0.
     pub hooks: Vec<u32>,
     /// Which run of them, from 1: a process that ends leaves hooks without an answer.
     pub attempt: u32,
@@ -29,23 +29,23 @@ pub struct HooksAsked {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HookDecided {
-    /// The `HooksAsked`.
+    /// Position of the `HooksAsked`.
     pub asked: Seq,
-    /// Which hook, by its place in the settings.
+    /// Index of the hook in the settings.
     pub hook: u32,
-    /// Its name.
+    /// Name in the settings.
     pub name: String,
     /// What it said.
     pub verdict: HookVerdict,
-    /// Why.
+    /// Reason in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// Digest of the prompt or of the arguments that it was shown; of nothing elsewhere.
     pub about: Digest,
-    /// What it put in their place.
+    /// Replacement for the prompt or the arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edit: Option<Edit>,
-    /// What the model is to know besides.
+    /// Additional context for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Arc<str>>,
 }
@@ -54,58 +54,58 @@ pub struct HookDecided {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContextInjected {
-    /// What, and by whom.
+    /// Source of the context.
     pub from: ContextSource,
-    /// How long it stays.
+    /// Lifetime of the context.
     pub lasting: Lasting,
 }
 
-/// What the model is told, and by whom. Texts that stand in the log already are named by position.
+/// Source of context, with its text. Texts that the log already has are named by position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum ContextSource {
     /// The engine: where the tools work.
     Workspace {
-        /// The text.
+        /// Text of the item.
         text: Arc<str>,
     },
     /// The engine: what calls may do, where that is not the usual.
     Posture {
-        /// The text.
+        /// Text of the item.
         text: Arc<str>,
     },
     /// The engine: this sample is the last one for work, and its program cannot call tools.
     LastSample {
-        /// The text.
+        /// Text of the item.
         text: Arc<str>,
     },
     /// The engine: the goal that is not met yet.
     Goal {
-        /// The text.
+        /// Text of the item.
         text: Arc<str>,
     },
     /// The engine: what is wrong with an answer that does not have the shape that is asked for.
     Shape {
         /// The `SampleStarted` of the answer.
         started: Seq,
-        /// The text.
+        /// Text of the item.
         text: Arc<str>,
     },
     /// The presenter, beside an input.
     Presenter {
-        /// The input.
+        /// Id of the input.
         input: InputId,
-        /// Which part of its context, from 0.
+        /// Index of the part in the input's context, from 0.
         part: u32,
     },
-    /// A hook.
+    /// A hook added it.
     Hook {
-        /// The `HookDecided`.
+        /// Position of the `HookDecided`.
         decided: Seq,
     },
 }
 
-/// How long context stays.
+/// Lifetime of context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lasting {
@@ -119,20 +119,20 @@ pub enum Lasting {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CompactionStarted {
-    /// Which compaction of the turn, from 1.
+    /// Number of the compaction in the turn, from 1.
     pub compaction: u32,
-    /// Which run of it, from 1.
+    /// Number of the run, from 1.
     pub attempt: u32,
-    /// Why.
+    /// Trigger of the compaction.
     pub trigger: Trigger,
-    /// How.
+    /// Strategy of the compaction.
     pub strategy: Strategy,
-    /// How many bytes of text it should leave.
+    /// Bytes of text that it should leave.
     pub target_bytes: u64,
-    /// What was set aside for a summary, where the turn has a budget.
+    /// Reservation for a summary, if the turn has a budget.
     #[serde(default, skip_serializing_if = "Reserved::is_nothing")]
     pub reserved: Reserved,
-    /// What was set aside for the run before this one, whose process ended: it counts as spent.
+    /// Reservation for the previous run, whose process ended: it counts as spent.
     #[serde(default, skip_serializing_if = "Reserved::is_nothing")]
     pub lost: Reserved,
 }
@@ -141,16 +141,16 @@ pub struct CompactionStarted {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Compacted {
-    /// The `CompactionStarted`.
+    /// Position of the `CompactionStarted`.
     pub started: Seq,
-    /// What was done.
+    /// Effect on the conversation.
     pub cut: Cut,
-    /// What is shown from here on.
+    /// Size of the conversation afterwards.
     pub shown: Shown,
-    /// What a summary cost.
+    /// Usage of the summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Why the model's own summary was not used, where one was wanted.
+    /// Reason for not using the model's own summary, if one was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
 }
@@ -159,11 +159,11 @@ pub struct Compacted {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CompactionFailed {
-    /// The `CompactionStarted`.
+    /// Position of the `CompactionStarted`.
     pub started: Seq,
-    /// Why.
+    /// Reason in words.
     pub reason: String,
-    /// What was set aside for the run, where its process ended: it counts as spent.
+    /// Reservation for the run, if its process ended: it counts as spent.
     #[serde(default, skip_serializing_if = "Reserved::is_nothing")]
     pub lost: Reserved,
 }

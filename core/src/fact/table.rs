@@ -32,7 +32,7 @@ facts! {
         GoalEnded;
     }
 
-    /// What users say.
+    /// Inputs of users.
     Input: InputFact {
         InputQueued turn(Outside) keys(key keyed);
         InputAccepted heard(input);
@@ -52,7 +52,7 @@ facts! {
         HookDecided;
     }
 
-    /// What the model is told that no user said.
+    /// Context that no user wrote.
     Context: ContextFact {
         ContextInjected;
     }

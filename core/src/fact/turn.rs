@@ -18,13 +18,13 @@ use crate::session::{Delivery, Spent};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputQueued {
-    /// Who said it.
+    /// Scope of the caller.
     pub scope: Arc<Scope>,
-    /// What was said.
+    /// Text of the input.
     pub text: Arc<str>,
     /// When it is meant to be heard.
     pub delivery: Delivery,
-    /// What the presenter tells the model besides.
+    /// Additional context from the presenter.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<ContextPart>,
     /// The images that were shown with it, in order; the model sees them right after the text.
@@ -41,14 +41,14 @@ pub struct InputQueued {
     pub dry_run: bool,
 }
 
-/// What a presenter tells the model beside an input: the instructions of a project, the state of an
-/// editor. A part is shown again only when its text is another one.
+/// Context that a presenter adds to an input: the instructions of a project, the state of an
+/// editor. A part is shown again only when its text has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContextPart {
-    /// What it is, for example the name of a file. Parts of the same name replace one another.
+    /// Name of the context, for example of a file. Parts of the same name replace one another.
     pub from: String,
-    /// The text.
+    /// Text of the item.
     pub text: Arc<str>,
 }
 
@@ -56,9 +56,9 @@ pub struct ContextPart {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TurnOpened {
-    /// Why.
+    /// Recorded reason.
     pub because: Because,
-    /// On whose behalf.
+    /// Scope that it acts for.
     pub scope: Arc<Scope>,
     /// The fact that holds the settings that are frozen for this turn.
     pub settings: Seq,
@@ -77,9 +77,9 @@ pub struct TurnOpened {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputBlocked {
-    /// The input.
+    /// Id of the input.
     pub input: InputId,
-    /// Why.
+    /// Reason in words.
     pub reason: String,
 }
 
@@ -87,7 +87,7 @@ pub struct InputBlocked {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputAccepted {
-    /// The input.
+    /// Id of the input.
     pub input: InputId,
 }
 
@@ -95,11 +95,11 @@ pub struct InputAccepted {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InterruptRequested {
-    /// Who asked.
+    /// Source of the interruption.
     pub by: Interrupter,
     /// On whose behalf; the system where no person asked.
     pub scope: Arc<Scope>,
-    /// In which words.
+    /// Reason in words.
     pub reason: String,
     /// When it is to stop.
     pub when: StopWhen,
@@ -121,10 +121,10 @@ pub enum StopWhen {
 /// The turn ended: its one terminal fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnSettled {
-    /// How it ended.
+    /// Outcome of the turn.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// What it took.
+    /// Usage of the turn.
     pub spent: Spent,
     /// Inputs that it did not hear and that wait on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -22,7 +22,7 @@ use crate::settings::Settings;
 use crate::stage::Transition;
 use crate::stage::executing::leave_if_done;
 
-/// Where a gate is.
+/// Location of a gate.
 #[derive(Clone, Copy)]
 enum Place {
     Session,
@@ -170,8 +170,8 @@ fn close(
     }
 }
 
-/// Whether what hooks gave here is for nobody: the prompt that it goes with is blocked, or the turn
-/// ends.
+/// Returns true if what hooks gave here is for nobody: the prompt that it goes with is blocked, or
+/// the turn ends.
 fn drops(gate: &Gate) -> bool {
     match gate.at.point().properties().context {
         ContextUse::Dropped => true,
@@ -203,7 +203,7 @@ fn end(session: &mut Session, recorded: &Recorded, fact: &HookDecided, counts: H
     }
 }
 
-/// What a hook put in the place of a prompt or of arguments.
+/// Applies a hook's replacement for a prompt or arguments.
 fn change(
     session: &mut Session,
     recorded: &Recorded,
@@ -246,7 +246,7 @@ fn asked(session: &Session, seq: Seq, hook: u32) -> Option<(Place, HookAt)> {
     calls.find_map(|(index, call)| Some((Place::Call(index), asks(&call.gates)?)))
 }
 
-/// Where the gate of an occurrence is, if the session stands there.
+/// Returns the location of an occurrence's gate, if the session is there.
 fn place(session: &Session, recorded: &Recorded, at: HookAt) -> Result<Place, Misfit> {
     let nowhere = || misfit(recorded, "the session does not stand there");
     if at.point().properties().gate == GateLevel::Session {
@@ -271,7 +271,7 @@ fn place(session: &Session, recorded: &Recorded, at: HookAt) -> Result<Place, Mi
     }
 }
 
-/// Whether a turn is where this occurrence is.
+/// Returns true if a turn is where this occurrence is.
 fn stands(session: &Session, turn: &Turn, at: HookAt) -> bool {
     let stops = turn.stop.is_some() || turn.pause.is_some();
     if at == HookAt::Interrupt {
@@ -302,7 +302,7 @@ fn stands_at_call(turn: &Turn, id: CallId, at: HookAt) -> bool {
     }
 }
 
-/// What the hooks of an occurrence are asked about, as their declarations name it.
+/// Returns the subject of an occurrence, as hook declarations name it.
 fn subject(session: &Session, place: Place, at: HookAt) -> Arc<str> {
     let tool = |id: CallId| {
         let turn = session.turn()?;

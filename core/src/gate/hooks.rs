@@ -23,10 +23,10 @@ use crate::owed::owed;
 use crate::session::{CallState, Session, Turn};
 use crate::stage::Next;
 
-/// What is to be done at an occurrence of a point.
+/// Next step at an occurrence of a hook point.
 #[expect(clippy::large_enum_variant, reason = "used at once, never kept")]
 pub(crate) enum At<'a> {
-    /// This.
+    /// Adds this fact.
     Do(Fact),
     /// Nothing: hooks are being asked.
     Wait,
@@ -68,7 +68,7 @@ pub(crate) fn or_blocked(plan: &Plan, turn: &Turn, at: HookAt) -> Next {
     }
 }
 
-/// Whether any hook is declared for a point.
+/// Returns true if any hook is declared for a point.
 pub(crate) fn listens(hooks: &[HookSpec], point: HookPoint) -> bool {
     hooks.iter().any(|hook| hook.point == point)
 }
@@ -110,8 +110,8 @@ pub(crate) fn on_hooked(plan: &mut Plan, key: EffectKey, reply: HookReply) -> Re
     plan.push(Fact::HookDecided(fact))
 }
 
-/// What a hook's reply comes to: an edit where there is nothing to edit is a failure, and more
-/// context than the budget allows ends the turn.
+/// Returns the fact for a hook's reply: an edit that is not allowed is a failure, and context
+/// beyond the budget ends the turn.
 fn decided(plan: &Plan, asked: &Asked<'_>, reply: HookReply) -> HookDecided {
     let HookReply {
         mut verdict,
@@ -151,7 +151,7 @@ fn decided(plan: &Plan, asked: &Asked<'_>, reply: HookReply) -> HookDecided {
     }
 }
 
-/// Why an edit is none, if so.
+/// Returns the reason why an edit is not allowed, if there is one.
 fn refuses(asked: &Asked<'_>, verdict: HookVerdict, edit: &Edit) -> Option<&'static str> {
     let edits = asked.at.point().properties().edits;
     if edits == Editable::Nothing {
@@ -171,7 +171,7 @@ fn refuses(asked: &Asked<'_>, verdict: HookVerdict, edit: &Edit) -> Option<&'sta
     }
 }
 
-/// What the model is told: where a hook answers the model, its reason is the answer.
+/// Returns the text for the model: a hook that answers the model does so with its reason.
 fn told(
     asked: &Asked<'_>,
     counts: HookVerdict,
@@ -288,7 +288,7 @@ pub(crate) fn give_up(plan: &Plan, turn: &Turn) -> Option<Fact> {
     Some(Fact::HookDecided(decided(plan, &asked, reply)))
 }
 
-/// What a denial says, with the hook's name where the word has none.
+/// Returns the text of a denial, with the hook's name if it has no text.
 pub(crate) fn reason(word: &Word) -> Option<String> {
     match word {
         Word::Deny { reason, .. } if reason.trim().is_empty() => {

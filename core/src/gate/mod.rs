@@ -33,13 +33,13 @@ pub struct Gates {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gate {
-    /// Where.
+    /// Occurrence of the hook point.
     pub at: HookAt,
     /// The hooks that are asked now, and have not answered.
     pub out: Vec<Asking>,
     /// The hooks that have answered.
     pub heard: Vec<u32>,
-    /// What they say together so far.
+    /// Combined verdict so far.
     pub word: Word,
     /// The context that they gave, by hook.
     pub contexts: Vec<(u32, Pending)>,
@@ -49,13 +49,13 @@ pub struct Gate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asking {
-    /// Which, by its place in the settings.
+    /// Index of the hook in the settings.
     pub hook: u32,
-    /// The `HooksAsked`.
+    /// Position of the `HooksAsked`.
     pub asked: Seq,
-    /// Which run of it, from 1.
+    /// Number of the run, from 1.
     pub attempt: u32,
-    /// Since when.
+    /// Time at which it was asked.
     pub since: Timestamp,
 }
 
@@ -63,45 +63,45 @@ pub struct Asking {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Passed {
-    /// Where.
+    /// Occurrence of the hook point.
     pub at: HookAt,
-    /// What they say together.
+    /// Combined verdict of the hooks.
     pub word: Word,
 }
 
-/// What hooks say together: deny beats ask, ask beats allow.
+/// Combined verdict of hooks: deny beats ask, ask beats allow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Word {
-    /// Nothing against it.
+    /// No hook objects.
     Pass,
     /// It need not be asked about.
     Allow,
     /// A person is to be asked.
     Ask,
-    /// Not so.
+    /// A hook denies it.
     Deny {
         /// The `HookDecided` that says so.
         decided: Seq,
-        /// Which hook, and why.
+        /// Name of the hook, and its reason.
         reason: String,
     },
 }
 
-/// What is to be done at an occurrence of a point.
+/// Next step at an occurrence of a hook point.
 pub(crate) enum Step<'a> {
     /// These hooks are to be asked.
     Ask(Vec<u32>),
     /// Hooks are being asked.
     Wait,
-    /// All have spoken.
+    /// All hooks have answered.
     Passed(&'a Word),
 }
 
 const NOTHING_AGAINST_IT: Word = Word::Pass;
 
 impl Gates {
-    /// What is to be done at this occurrence. Where no hook listens, it is passed.
+    /// Returns the next step at this occurrence. It is passed if no hook listens.
     pub(crate) fn step(&self, hooks: &[HookSpec], at: HookAt, subject: &str) -> Step<'_> {
         if let Some(passed) = self.passed.iter().find(|passed| passed.at == at) {
             return Step::Passed(&passed.word);
@@ -178,7 +178,7 @@ fn round(hooks: &[HookSpec], at: HookAt, subject: &str, heard: &[u32]) -> Option
     (!together.is_empty()).then_some(together)
 }
 
-/// What a verdict counts as.
+/// Returns the verdict that a hook's verdict counts as.
 pub(crate) fn counts_as(hook: &HookSpec, verdict: HookVerdict) -> HookVerdict {
     match (verdict, hook.on_failure) {
         (HookVerdict::Failed, OnFailure::Closed) => HookVerdict::Deny,

@@ -1,4 +1,4 @@
-//! Goals: set, ended.
+//! Applies facts about goals.
 
 use alloc::format;
 use alloc::string::String;
@@ -57,7 +57,7 @@ fn on_ended(session: &mut Session, recorded: &Recorded, fact: &GoalEnded) -> Res
     }
 }
 
-/// What a turn that ended like this means for a goal.
+/// Returns the status of a goal after a turn with this outcome.
 pub(crate) fn after(outcome: &Outcome) -> Standing {
     if let Some(reason) = over(outcome, "a turn for it") {
         return Standing::Over { reason };
@@ -74,7 +74,8 @@ pub(crate) fn after(outcome: &Outcome) -> Standing {
     }
 }
 
-/// Why another turn would not mend it, if a turn ends like this. `turn` says which one it is.
+/// Returns the reason why another turn would not help after this outcome, if there is one. `turn`
+/// describes the turn.
 pub(crate) fn over(outcome: &Outcome, turn: &str) -> Option<String> {
     let how = match outcome {
         Outcome::Completed

@@ -33,7 +33,7 @@ macro_rules! hook_points {
             lasting: $lasting:ident,
         }
     )*) => {
-        /// Where in a turn hooks are asked.
+        /// Point in a turn at which hooks are asked.
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
         )]
@@ -55,10 +55,10 @@ macro_rules! hook_points {
         }
 
         impl HookPoint {
-            /// All points.
+            /// All points, in order.
             pub const ALL: &'static [Self] = &[ $( Self::$Point, )* ];
 
-            /// What hooks may do at the point, and what comes of it.
+            /// Returns the properties of the point.
             #[must_use]
             pub const fn properties(self) -> PointProperties {
                 match self {

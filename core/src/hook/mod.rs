@@ -19,21 +19,21 @@ pub use table::{HookAt, HookPoint};
 pub struct HookSpec {
     /// Its name, unique among the hooks of a session; in each message about it.
     pub name: String,
-    /// Where it is asked.
+    /// Point at which it is asked.
     pub point: HookPoint,
     /// The subjects that it is asked about; `None` means all. A subject is the tool of a call, the
     /// trigger of a compaction, or how a session starts (`startup`, `resume`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<Vec<String>>,
-    /// How it is asked beside others.
+    /// Order in which it is asked beside others.
     pub order: HookOrder,
-    /// What its own failure counts as.
+    /// Meaning of its own failure.
     pub on_failure: OnFailure,
     /// The longest one run may take, in milliseconds.
     pub timeout_ms: u64,
 }
 
-/// How a hook is asked beside the others of its point.
+/// Order in which a hook is asked beside the others of its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookOrder {
@@ -43,17 +43,17 @@ pub enum HookOrder {
     Parallel,
 }
 
-/// What the failure of a hook counts as.
+/// Meaning of a hook's failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
-    /// As its denial.
+    /// Counts as its denial.
     Closed,
     /// As if it had nothing to say.
     Open,
 }
 
-/// What hooks may do at a point, and what comes of it.
+/// Properties of a hook point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PointProperties {
     /// The matter that a hook is asked about.
@@ -118,9 +118,9 @@ pub enum Denial {
 /// The text that hooks of a point may replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Editable {
-    /// No text.
+    /// No text can be edited.
     Nothing,
-    /// The prompt.
+    /// The prompt can be edited.
     Prompt,
     /// The arguments of the call.
     Arguments,
@@ -137,17 +137,17 @@ pub enum ContextUse {
     Kept,
 }
 
-/// How a session starts.
+/// Start of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionStart {
-    /// It is new.
+    /// The session is new.
     Startup,
     /// A new process goes on with it.
     Resume,
 }
 
-/// Why a conversation is compacted.
+/// Trigger of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trigger {
@@ -188,16 +188,16 @@ impl HookSpec {
     }
 }
 
-/// What one hook says.
+/// Reply of one hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookReply {
-    /// Its verdict.
+    /// Verdict of the hook.
     pub verdict: HookVerdict,
-    /// Why, in words for the user or the model.
+    /// Reason, for the user or the model.
     pub reason: String,
-    /// What takes the place of the prompt, or of the arguments.
+    /// Replacement for the prompt or the arguments.
     pub edit: Option<Edit>,
-    /// What the model is to know besides.
+    /// Additional context for the model.
     pub context: Option<Arc<str>>,
 }
 
@@ -229,7 +229,7 @@ impl HookReply {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookVerdict {
-    /// Nothing against it.
+    /// No objection.
     Pass,
     /// A call: it need not be asked about. Never stands against a denial.
     Allow,
@@ -252,7 +252,7 @@ pub enum HookVerdict {
 pub struct Edit {
     /// The new prompt, or the new arguments as JSON text.
     pub text: Arc<str>,
-    /// Why the new arguments cannot be used, if so; see [`crate::CallItem::fault`].
+    /// Fault of the new arguments, if there is one; see [`crate::CallItem::fault`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
     /// The rules that the new arguments meet; see [`crate::CallItem::rules`].

@@ -13,7 +13,7 @@ use crate::id::{CallId, InputId, Seq};
 hook_points! {
     /// Before the first turn of a session, and of a session that a new process goes on with.
     SessionStart {
-        /// How.
+        /// Start of the session.
         start: SessionStart,
     } => {
         topic: Nothing,
@@ -36,7 +36,7 @@ hook_points! {
 
     /// Before an input is let in.
     PromptSubmitted {
-        /// The input.
+        /// Id of the input.
         input: InputId,
     } => {
         topic: Prompt,
@@ -49,7 +49,7 @@ hook_points! {
 
     /// Before the model is asked.
     BeforeSample {
-        /// Which sample of the turn it will be, from 1.
+        /// Number of the sample in the turn, from 1.
         sample: u32,
     } => {
         topic: Nothing,
@@ -75,7 +75,7 @@ hook_points! {
 
     /// Before it is decided whether a call may run.
     BeforeTool {
-        /// The call.
+        /// Id of the call.
         call: CallId,
     } => {
         topic: Call,
@@ -88,7 +88,7 @@ hook_points! {
 
     /// When a call has run.
     AfterTool {
-        /// The call.
+        /// Id of the call.
         call: CallId,
     } => {
         topic: Result,
@@ -101,7 +101,7 @@ hook_points! {
 
     /// Before a person is asked about a call.
     PermissionRequest {
-        /// The call.
+        /// Id of the call.
         call: CallId,
     } => {
         topic: Call,
@@ -114,9 +114,9 @@ hook_points! {
 
     /// Before a compaction.
     BeforeCompaction {
-        /// Which compaction of the turn it will be, from 1.
+        /// Number of the compaction in the turn, from 1.
         compaction: u32,
-        /// Why.
+        /// Trigger of the compaction.
         trigger: Trigger,
     } => {
         topic: Compaction,
@@ -129,9 +129,9 @@ hook_points! {
 
     /// After a compaction.
     AfterCompaction {
-        /// The `Compacted`.
+        /// Position of the `Compacted`.
         compacted: Seq,
-        /// Why.
+        /// Trigger of the compaction.
         trigger: Trigger,
     } => {
         topic: Compaction,
@@ -146,7 +146,7 @@ hook_points! {
     Stop {
         /// The `SampleStarted` of the last answer.
         started: Seq,
-        /// How often hooks have had the turn go on so far.
+        /// Number of continuations by hooks so far.
         continued: u32,
     } => {
         topic: Answer,
@@ -171,7 +171,7 @@ hook_points! {
     SubTurnStop {
         /// The `SampleStarted` of the last answer.
         started: Seq,
-        /// How often hooks have had the turn go on so far.
+        /// Number of continuations by hooks so far.
         continued: u32,
     } => {
         topic: Answer,

@@ -21,66 +21,66 @@ pub enum Action {
     Append {
         /// Position of the last fact before them.
         after: Seq,
-        /// The facts.
+        /// Facts to append.
         facts: Arc<[Arc<Recorded>]>,
     },
     /// Publish facts. They are durable.
     Publish(Arc<[Arc<Recorded>]>),
-    /// Start an effect.
+    /// Starts an effect.
     Start {
-        /// Names the run.
+        /// Identifies the run.
         key: EffectKey,
-        /// Its cause.
+        /// Cause of the run.
         cause: Cause,
     },
     /// Cancel a running effect. One that has ended is left alone.
     Cancel {
-        /// Names the run.
+        /// Identifies the run.
         key: EffectKey,
-        /// How it is to end.
+        /// Way in which it is to end.
         how: Cancel,
     },
     /// A sample that was asked to yield need not, if it still can.
     Continue {
-        /// Names the run.
+        /// Identifies the run.
         key: EffectKey,
     },
     /// Stop the session that works for a call which is over.
     StopAgent {
-        /// The call.
+        /// Id of the call.
         call: CallId,
     },
     /// Tell the caller that a command was taken. It is not durable yet.
     Accept {
-        /// Names the command.
+        /// Identifies the command.
         token: Token,
         /// Position of its first fact.
         first: Seq,
     },
     /// Tell the caller that everything up to a position is durable.
     Acknowledge {
-        /// Names the command.
+        /// Identifies the command.
         token: Token,
-        /// The position.
+        /// Position that must be durable.
         at: Seq,
     },
     /// Tell the caller that a command was refused. Nothing has changed.
     Refuse {
-        /// Names the command.
+        /// Identifies the command.
         token: Token,
-        /// The reason.
+        /// Reason for the refusal.
         refusal: Refusal,
     },
     /// Read the mailbox, and hand over what is in it.
     ReadMailbox {
-        /// Whether commands of this process wait for it.
+        /// True if commands of this process wait for it.
         first: bool,
     },
     /// Reply to remote commands. What they led to is durable.
     Reply(Vec<Reply>),
-    /// Set a timer.
+    /// Sets a timer.
     SetTimer {
-        /// Names the timer.
+        /// Identifies the timer.
         timer: Timer,
         /// Its span in milliseconds.
         after_ms: u64,
@@ -107,15 +107,15 @@ pub enum Note {
 pub enum Cause {
     /// The state holds all that the run needs.
     State,
-    /// A tool's run.
+    /// Run of a tool.
     Call(CallStarted),
     /// The question what became of a run.
     Reconcile(ReconcileStarted),
-    /// A compaction.
+    /// Run of a compaction.
     Compact(CompactionStarted),
 }
 
-/// How an effect is to end.
+/// Way in which an effect is to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cancel {
     /// A sample stops if only text is streaming, and reports how far it came.
@@ -126,7 +126,7 @@ pub enum Cancel {
     Drop,
 }
 
-/// Why a command was refused.
+/// Reason for refusing a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     /// The core refused it.
@@ -145,16 +145,16 @@ pub enum Refusal {
 /// The reply to a remote command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// Names the command.
+    /// Identifies the command.
     pub id: RemoteId,
-    /// Its outcome.
+    /// Outcome of the command.
     pub outcome: RemoteOutcome,
 }
 
 /// The outcome of a remote command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RemoteOutcome {
-    /// It was taken.
+    /// The command was executed.
     Accepted {
         /// Position of its first fact; the next position where it led to none.
         first: Seq,
@@ -165,7 +165,7 @@ pub enum RemoteOutcome {
     Refused(RemoteRefusal),
 }
 
-/// Why a remote command was refused.
+/// Reason for refusing a remote command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RemoteRefusal {
     /// The core refused it.
@@ -179,16 +179,16 @@ pub enum RemoteRefusal {
     Invalid(Fault),
 }
 
-/// Why a machine lets its session go.
+/// Reason for releasing a session.
 #[derive(Debug, Clone)]
 pub enum Exit {
-    /// Nobody needs it.
+    /// Nothing needs it.
     Closed,
     /// It was handed off.
     HandedOff {
         /// The reason of the hand-off.
         reason: String,
-        /// Whether every effect had ended, and its report is durable.
+        /// True if every effect had ended, and its report is durable.
         complete: bool,
     },
     /// Another process has claimed it.
@@ -211,9 +211,9 @@ pub enum Defect {
     /// An effect is to wind down, and that it never began is refused.
     #[error("{key} is owed, and that it never began is refused: {reject}")]
     NeverBegan {
-        /// The run.
+        /// Identifies the run.
         key: EffectKey,
-        /// The refusal.
+        /// Reason for the refusal.
         reject: Reject,
     },
     /// Reconciling does not come to an end.

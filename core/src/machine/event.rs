@@ -25,19 +25,19 @@ pub enum Event {
     Recovered,
     /// Somebody gives a command. It is accepted and acknowledged, or refused, under its token.
     Command {
-        /// Names the acknowledgement.
+        /// Identifies the acknowledgement.
         token: Token,
-        /// The command.
+        /// Content of the command.
         input: Input,
     },
     /// Somebody asks for an acknowledgement once everything decided so far is durable.
     Flush {
-        /// Names the acknowledgement.
+        /// Identifies the acknowledgement.
         token: Token,
     },
     /// Nobody waits for this acknowledgement any more.
     Withdrawn {
-        /// Names the acknowledgement.
+        /// Identifies the acknowledgement.
         token: Token,
     },
     /// The mailbox may have commands that were not read yet.
@@ -53,23 +53,23 @@ pub enum Event {
     Replied,
     /// The mailbox was not read, or did not take the replies.
     MailboxFailed {
-        /// Whether another process has claimed the session.
+        /// True if another process has claimed the session.
         superseded: bool,
     },
     /// The append that was under way is durable.
     Appended,
     /// The append that was under way failed.
     AppendFailed {
-        /// Whether another process has claimed the session.
+        /// True if another process has claimed the session.
         superseded: bool,
     },
-    /// An effect reports.
+    /// An effect reports its inputs.
     Effect {
         /// The run that reports.
         key: EffectKey,
         /// Its reports, in order.
         inputs: Vec<Input>,
-        /// Whether the run is over with it.
+        /// True if the run is over with it.
         last: bool,
     },
     /// The moment of [`Machine::deadline`](super::Machine::deadline) has come.
@@ -85,7 +85,7 @@ pub enum Event {
     },
     /// The session is to be handed off with its turn open. Nothing new starts.
     HandOff {
-        /// How long running effects may take to end, in milliseconds.
+        /// Time for running effects to end, in milliseconds.
         within_ms: u64,
         /// The reason, for those who wait.
         reason: String,
@@ -116,9 +116,9 @@ pub enum Timer {
 /// A command that another node left in the mailbox.
 #[derive(Debug, Clone)]
 pub struct RemoteCommand {
-    /// Names the command.
+    /// Identifies the command.
     pub id: RemoteId,
-    /// Its content.
+    /// Content of the command.
     pub body: RemoteBody,
 }
 

@@ -37,7 +37,8 @@ impl HandOff {
         &self.reason
     }
 
-    /// Whether a report of this effect is held back: it is not started again, and not waited for.
+    /// Returns true if a report of this effect is held back: it is not started again, and not
+    /// waited for.
     pub(super) fn holds(&self, key: EffectKey) -> bool {
         self.held.iter().any(|(of, _)| *of == key)
     }
@@ -65,7 +66,7 @@ impl Machine {
         }
     }
 
-    /// Whether nothing but appends is left to do.
+    /// Returns true if nothing but appends is left to do.
     pub(super) fn is_finishing(&self) -> bool {
         let hand_off = self.hand_off.as_ref();
         hand_off.is_some_and(|one| one.finishing.is_some())
@@ -180,7 +181,7 @@ impl Machine {
     }
 }
 
-/// Whether a fact starts an effect.
+/// Returns true if a fact starts an effect.
 fn starts(recorded: &Recorded) -> bool {
     match &recorded.fact {
         Fact::SampleStarted(_)

@@ -27,10 +27,10 @@ use crate::time::Timestamp;
 pub const REMOTE_BATCH: usize = Session::KEYS / 2;
 /// Interrupts and answers that may be taken where nothing else may until the replies are taken.
 const RESERVED: usize = 8;
-/// How long nothing is asked of a mailbox that failed, at first and at most.
+/// Pauses after a failure of the mailbox, initial and maximum.
 const PAUSE_MS: u64 = 100;
 const PAUSE_MAX_MS: u64 = 5_000;
-/// How often an unreadable command is read before it is refused.
+/// Most reads of an unreadable command before it is refused.
 const READS: u32 = 5;
 
 /// The remote commands of a session.
@@ -43,7 +43,7 @@ pub(super) struct Mailbox {
     /// It was read for the first time.
     read: bool,
     pause_ms: u64,
-    /// How often commands could not be read.
+    /// Number of failed reads, by command.
     unread: BTreeMap<RemoteId, u32>,
     /// Outcomes of commands whose replies are not taken yet.
     unreplied: BTreeMap<RemoteId, RemoteOutcome>,
@@ -51,7 +51,7 @@ pub(super) struct Mailbox {
     replies: Vec<Reply>,
 }
 
-/// What is being done about remote commands.
+/// Work in progress on remote commands.
 #[derive(Debug, Clone, Copy)]
 enum Stage {
     Idle,
@@ -79,8 +79,8 @@ impl Mailbox {
         }
     }
 
-    /// Whether something more may be said under a key, and all keys of commands without a reply are
-    /// still remembered after it and so many more.
+    /// Returns true if something more may be said under a key, and all keys of commands without a
+    /// reply are still remembered after it and so many more.
     fn leaves_room(&self, session: &Session, more: usize) -> bool {
         let positions = self.unreplied.values().filter_map(|outcome| match outcome {
             RemoteOutcome::Accepted { first, .. } => Some(*first),
@@ -94,9 +94,9 @@ impl Mailbox {
         since.len() + more < Session::KEYS
     }
 
-    /// Whether commands of this process can be taken. They come after the ones that wait in the
-    /// mailbox, and wait a moment while replies are written and too much was said since; where the
-    /// mailbox fails, they are refused instead.
+    /// Returns true if commands of this process can be taken. They come after the ones that wait in
+    /// the mailbox, and wait a moment while replies are written and too much was said since; where
+    /// the mailbox fails, they are refused instead.
     pub(super) fn lets_others_speak(&self, session: &Session) -> bool {
         self.read
             && match self.stage {
@@ -105,7 +105,7 @@ impl Mailbox {
             }
     }
 
-    /// Whether a command cannot be taken under its key for now.
+    /// Returns true if a command cannot be taken under its key for now.
     pub(super) fn is_crowded(&self, session: &Session, input: &Input) -> bool {
         let is_keyed = matches!(
             input,
@@ -123,8 +123,8 @@ impl Mailbox {
         is_keyed && !self.leaves_room(session, more)
     }
 
-    /// Whether nothing is under way. A mailbox that fails is not waited for: the next process that
-    /// drives the session finds its commands.
+    /// Returns true if nothing is under way. A mailbox that fails is not waited for: the next
+    /// process that drives the session finds its commands.
     pub(super) fn is_at_rest(&self) -> bool {
         match self.stage {
             Stage::Idle => !self.expected,

@@ -13,7 +13,7 @@ use crate::scope::Scope;
 /// The longest reason for a stop, in bytes; the rest of it is dropped.
 const REASON: usize = 1_024;
 
-/// How far the session is on its way out.
+/// Progress of a session's release.
 #[derive(Debug, Clone)]
 pub(super) struct Release {
     /// It is let go once it is at rest, whoever uses it.
@@ -22,7 +22,7 @@ pub(super) struct Release {
     pub(super) leaving: bool,
     /// When and why each turn is asked to stop.
     drain: Option<(StopWhen, String)>,
-    /// How long the hooks of its end may take.
+    /// Time for the hooks of its end.
     within_ms: u64,
 }
 

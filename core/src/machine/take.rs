@@ -204,7 +204,7 @@ impl Machine {
     }
 }
 
-/// Whether a command asks for a turn, whatever key it is said under.
+/// Returns true if a command asks for a turn, whatever key it is said under.
 fn opens_turns(input: &Input) -> bool {
     match input {
         Input::Keyed { input, .. } => opens_turns(input),

@@ -20,7 +20,7 @@ use crate::outcome::Interrupter;
 use crate::record::Recorded;
 use crate::session::{Progress, Session};
 
-/// What stands for the reason of a hook that gave none, where its reason answers the model.
+/// Default reason of a hook that gave none, where its reason answers the model.
 const NO_REASON: &str = "This is not enough; go on.";
 
 /// The inputs that may have led to this fact, in this state.
@@ -60,7 +60,7 @@ fn under(key: Option<&String>, input: Input) -> Input {
     }
 }
 
-/// What the world may have said for this fact to be written.
+/// Returns the inputs that may have led to this fact.
 fn said(session: &Session, fact: &Fact, facts: &[Recorded]) -> Vec<Input> {
     match fact.group() {
         FactGroup::Session(fact) => configured(fact),
@@ -179,7 +179,7 @@ fn asked(fact: SampleFact<'_>) -> Vec<Input> {
     }
 }
 
-/// What the sample's run said, or that it never began.
+/// Returns the events that may have cut a sample, or its failure to start.
 fn cut(fact: &SampleCut) -> Vec<Input> {
     let key = EffectKey::Sample {
         started: fact.started,
@@ -198,7 +198,8 @@ fn sampled(started: Seq, news: SampleNews) -> Vec<Input> {
     alloc::vec![Input::Sampled { key, news }]
 }
 
-/// What a hook may have said. Where its reason answers the model, the context begins with it.
+/// Returns the replies that a hook may have given. If its reason answers the model, the context
+/// starts with it.
 fn hooked(fact: &HookDecided) -> Vec<Input> {
     let reason = match fact.reason.trim() {
         "" => NO_REASON,

@@ -7,7 +7,7 @@
 use crate::fact::{CompactionFact, Fact, FactGroup, HookFact, PermissionFact, RunFact, SampleFact};
 use crate::scope::Scope;
 
-/// What the engine says of calls that nobody else speaks of any more.
+/// Results that the engine itself gives to calls without any other result.
 const CALLS: &[&str] = &[
     "Unknown: the process that ran this call ended before the call did. It may have taken effect \
      or not; check before you repeat it.",
@@ -26,7 +26,7 @@ const CALLS: &[&str] = &[
     "Stopped: its runtime said that it waits, and for nothing. This is a defect of the runtime.",
 ];
 
-/// What it says of samples.
+/// Failures that the engine itself gives to samples.
 const SAMPLES: &[&str] = &[
     "the process ended while the model answered; the model is asked again",
     "the process ended while the model answered",
@@ -34,10 +34,10 @@ const SAMPLES: &[&str] = &[
     "the turn was asked to stop before the model was asked",
 ];
 
-/// What it says of compactions.
+/// Failures that the engine itself gives to compactions.
 const COMPACTIONS: &[&str] = &["the process ended each time while it was made"];
 
-/// Whether the engine itself says this, and no effect does.
+/// Returns true if the engine itself says this, and no effect does.
 pub(super) fn is_own(fact: &Fact) -> bool {
     match fact.group() {
         FactGroup::Run(RunFact::CallObserved(fact)) => {

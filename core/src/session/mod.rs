@@ -29,15 +29,15 @@ pub use turn::{Pending, Spent, Stop, Turn};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Session {
-    /// Its id.
+    /// Id of the session.
     pub id: SessionId,
     /// The position that the next fact will get.
     pub next: Seq,
-    /// Whose it is.
+    /// Owner of the session.
     pub owner: Arc<Scope>,
     /// The folder that its tools work in.
     pub workspace: Option<Arc<str>>,
-    /// Where it comes from.
+    /// Origin of the session.
     pub lineage: Arc<Lineage>,
     /// The settings for turns that open from now on.
     pub settings: Arc<Settings>,
@@ -48,15 +48,15 @@ pub struct Session {
     /// The keys that the latest facts with keys were said under, oldest first, with their positions;
     /// of at most [`Session::KEYS`] facts.
     pub keys: Arc<VecDeque<(String, Seq)>>,
-    /// Whether waiting inputs open turns by themselves.
+    /// True if waiting inputs open turns by themselves.
     pub hold: Hold,
-    /// What the model may see so far.
+    /// Size of the conversation so far.
     pub shown: Shown,
     /// The latest request that the provider measured.
     pub measured: Option<Measured>,
     /// Digests of the lasting context that the model was told, by its name.
     pub told: Arc<BTreeMap<String, Digest>>,
-    /// What the session works towards.
+    /// Goal of the session.
     pub goal: Option<GoalState>,
     /// The hooks that are to hear how the session starts.
     pub start: Option<SessionStart>,
@@ -66,7 +66,7 @@ pub struct Session {
     pub gates: Gates,
     /// The latest run of a sample, in whichever turn; [`Seq::ZERO`] before the first.
     pub latest: Seq,
-    /// Whether a turn is open.
+    /// True if a turn is open.
     pub phase: Phase,
 }
 
@@ -75,7 +75,7 @@ impl Session {
     /// again, as it does not know what became of them, has no more of them open than that.
     pub const KEYS: usize = 64;
 
-    /// The open turn.
+    /// Returns the open turn.
     #[must_use]
     pub fn turn(&self) -> Option<&Turn> {
         match &self.phase {
@@ -123,11 +123,11 @@ impl Session {
 pub struct Measured {
     /// Tokens of the request.
     pub tokens: u64,
-    /// What was shown in it.
+    /// Size of the conversation at that time.
     pub shown: Shown,
 }
 
-/// Whether a turn is open.
+/// True if a turn is open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(
@@ -135,17 +135,17 @@ pub struct Measured {
     reason = "one a session, and cloned for each decision"
 )]
 pub enum Phase {
-    /// None is.
+    /// No turn is open.
     Idle,
-    /// One is.
+    /// A turn is open.
     Turning(Turn),
 }
 
-/// Whether waiting inputs open turns by themselves.
+/// True if waiting inputs open turns by themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hold {
-    /// They do.
+    /// Inputs open turns.
     Free,
     /// They wait for a user's word: the last turn was interrupted.
     Held,
@@ -155,19 +155,19 @@ pub enum Hold {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Queued {
-    /// Its id.
+    /// Id of the input.
     pub id: InputId,
-    /// Who said it.
+    /// Scope of the caller.
     pub scope: Arc<Scope>,
     /// When it is meant to be heard.
     pub delivery: Delivery,
     /// Its text, in numbers.
     pub part: Part,
-    /// What the presenter tells the model besides.
+    /// Additional context from the presenter.
     pub context: Arc<[QueuedPart]>,
     /// The images that are shown with it, in numbers.
     pub images: Arc<[Part]>,
-    /// Whether its turn only plans what its tools would do.
+    /// True if its turn only plans what its tools would do.
     pub dry_run: bool,
 }
 
@@ -175,7 +175,7 @@ pub struct Queued {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueuedPart {
-    /// Its name.
+    /// Name in the settings.
     pub from: String,
     /// Its text in its frame, in numbers.
     pub part: Part,

@@ -21,29 +21,29 @@ use crate::stage::{Opening, Stage};
 use crate::time::Timestamp;
 use crate::usage::Usage;
 
-/// An open turn.
+/// State of an open turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Turn {
-    /// Its id.
+    /// Id of the turn.
     pub id: TurnId,
     /// The `GoalSet` of the goal that it was opened for, if it was.
     pub goal: Option<Seq>,
     /// On whose behalf it runs.
     pub scope: Arc<Scope>,
-    /// Its settings, frozen.
+    /// Settings of the turn, frozen.
     pub settings: Arc<Settings>,
-    /// Its limits, frozen.
+    /// Limits of the turn, frozen.
     pub limits: Limits,
-    /// Whether tools that change something are only planned.
+    /// True if tools that change something are only planned.
     pub dry_run: bool,
-    /// When it opened.
+    /// Time at which it opened.
     pub opened_at: Timestamp,
-    /// What it has taken so far.
+    /// Usage so far.
     pub spent: Spent,
-    /// Whether it is to stop now.
+    /// True if it is to stop now.
     pub stop: Option<Stop>,
-    /// Whether it is to stop before the model is asked again.
+    /// True if it is to stop before the model is asked again.
     pub pause: Option<Stop>,
     /// Hooks that are asked about the turn as a whole.
     pub gates: Gates,
@@ -57,13 +57,13 @@ pub struct Turn {
     pub compacted: Option<(Seq, Trigger)>,
     /// The runs of the compaction that is under way, or was cut short.
     pub compacting: u32,
-    /// Whether the model was told that the next sample is the last one for work.
+    /// True if the model was told that the next sample is the last one for work.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub told_last: bool,
     /// Samples that were retries of a rejected return.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retried: u32,
-    /// Where it stands.
+    /// Current stage of the turn.
     pub stage: Stage,
 }
 
@@ -81,7 +81,7 @@ impl Turn {
         (before.saturating_add(count) > self.limits.calls).then_some(LimitKind::Calls)
     }
 
-    /// What the turn was opened for, until it is let in.
+    /// Returns the subject of the turn, until it is admitted.
     #[must_use]
     pub fn opening(&self) -> Option<Opening> {
         self.stage.rules().opening()
@@ -98,7 +98,7 @@ impl Turn {
         self.stage.rules_mut().calls_mut()
     }
 
-    /// Whether a person or a shutdown has asked it to stop, now or after its step.
+    /// Returns true if a person or a shutdown has asked it to stop, now or after its step.
     pub(crate) fn is_interrupted(&self) -> bool {
         let stop = self.stop.as_ref().map(|stop| &stop.outcome);
         self.pause.is_some() || matches!(stop, Some(Outcome::Interrupted { .. }))
@@ -116,8 +116,8 @@ impl Turn {
         self.spent = self.spent.with(reserved);
     }
 
-    /// What the turn has taken when it ends here: with what was set aside for a summary that is
-    /// then cut off, of which nobody says what it cost.
+    /// Returns the usage of a turn that ends here, with the reservation of a summary that is then
+    /// cut off, whose usage is unknown.
     pub(crate) fn spent_at_last(&self) -> Spent {
         match self.stage.compacting() {
             Some(compacting) => self.spent.with(&compacting.reserved),
@@ -149,15 +149,15 @@ impl Turn {
         self.spent.calls = self.spent.calls.saturating_add(count);
     }
 
-    /// How often the model may be told that its answer does not have the shape that is asked for.
+    /// Returns the most re-asks for an answer that does not fit the output schema.
     #[must_use]
     pub fn returns(&self) -> u32 {
         let shape = self.settings.options.answer.as_ref();
         shape.map_or(0, |shape| shape.retries)
     }
 
-    /// Whether the conversation is compacted after this failure: the provider says that it is too
-    /// large, and nothing that has been begun stands in the way.
+    /// Returns true if the conversation is compacted after this failure: the provider says that it
+    /// is too large, and nothing that has been begun stands in the way.
     pub(crate) fn overflows(&self, failure: &SampleFailure) -> bool {
         failure.kind == FailureKind::ContextOverflow
             && self.stop.is_none()
@@ -173,16 +173,16 @@ pub struct Pending {
     pub decided: Seq,
     /// Its text in its frame, in numbers.
     pub part: Part,
-    /// How long it stays.
+    /// Lifetime of the context.
     pub lasting: Lasting,
 }
 
-/// What a turn has taken.
+/// Usage of a turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// Samples; retried attempts of one sample count once.
     pub samples: u32,
-    /// Attempts at samples.
+    /// Number of attempts at samples.
     pub attempts: u32,
     /// Calls that the model asked for.
     pub calls: u32,
@@ -194,22 +194,22 @@ pub struct Spent {
     /// Money, in millionths of the currency that the prices are in.
     #[serde(default)]
     pub cost_micros: u64,
-    /// How often hooks had the turn go on.
+    /// Number of continuations by hooks so far.
     #[serde(default)]
     pub continuations: u32,
-    /// Compactions.
+    /// Number of compactions.
     #[serde(default)]
     pub compactions: u32,
-    /// How often the model was told that its answer does not have the shape that is asked for.
+    /// Number of re-asks for an answer that fits the output schema.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub returns: u32,
-    /// What the agents that its calls ran took, and theirs.
+    /// Usage of the agents that its calls ran, and of theirs.
     #[serde(default, skip_serializing_if = "Took::is_nothing")]
     pub agents: Took,
 }
 
 impl Spent {
-    /// What the turn has taken together with all agents below it.
+    /// Returns the usage of the turn with all agents below it.
     #[must_use]
     pub fn whole(&self) -> Took {
         let reported = self.usage.tokens();
@@ -233,7 +233,7 @@ impl Spent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stop {
-    /// How the turn is to end.
+    /// Outcome with which the turn is to end.
     pub outcome: Outcome,
     /// When it was asked.
     pub at: Timestamp,

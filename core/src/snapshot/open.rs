@@ -22,7 +22,7 @@ use crate::view::{CallStage, CallView, SampleEnd, SampleView, TurnView};
 pub(super) struct Open {
     /// The conversation that the model was shown.
     pub(super) messages: CycleMessages,
-    /// Whether its turn is one of programs.
+    /// True if its turn is one of programs.
     pub(super) programs: bool,
     /// The observations of its calls.
     pub(super) observed: BTreeMap<CallId, Arc<Observation>>,
@@ -86,7 +86,7 @@ impl Open {
         self.programs && own && call.stage != CallStage::Superseded
     }
 
-    /// Why it did not do what it was to do, where it did not.
+    /// Returns the failure of the cycle, if it failed.
     fn why(&self, sample: &SampleView, program: Option<&CallView>) -> Option<ProgramFault> {
         let (stop, fault) = match &sample.end {
             SampleEnd::Awaited => return Some(unfinished("the answer is not whole")),
@@ -136,7 +136,7 @@ fn ended_badly(ran: &ProgramRun) -> Option<ProgramFault> {
     }
 }
 
-/// Why a program did not run to an end, by what the model is told of it.
+/// Returns the fault of a program that did not run to an end, by its report for the model.
 fn not_run(observation: &Observation) -> ProgramFault {
     let class = match observation.status {
         ObservationStatus::Done => "no_program",

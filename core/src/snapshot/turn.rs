@@ -15,7 +15,7 @@ use crate::render::output;
 use crate::time::Timestamp;
 use crate::usage::Usage;
 
-/// What one cycle of a turn came to: a sample, with all its attempts, and the calls that came of it.
+/// Result of one cycle of a turn: a sample, with all its attempts, and the calls that it made.
 ///
 /// It is read off a log by [`TurnSnapshots`](crate::TurnSnapshots) and never changes. It is a success
 /// where the cycle did what it was to do, and a failure, with its reason, where it did not:
@@ -52,17 +52,17 @@ pub struct TurnSnapshot {
     failure: Option<ProgramFault>,
 }
 
-/// What there is to say of a cycle, whether it succeeded or not.
+/// Contents of a cycle, whether it succeeded or not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Cycle {
-    /// The turn.
+    /// Id of the turn.
     pub turn: TurnId,
-    /// Which cycle of the turn, from 1.
+    /// Number of the cycle in the turn, from 1.
     pub number: u32,
-    /// What its sample was for. In a turn without programs too, a sample that is to mend the shape of
-    /// an answer is a retry.
+    /// Purpose of its sample. Also in a turn without programs, a sample that re-asks for the output
+    /// schema is a retry.
     pub kind: SampleKind,
-    /// How often the model was asked, from 1: an attempt that failed is made again.
+    /// Number of attempts, from 1.
     pub attempts: u32,
     /// When the model was first asked.
     pub started: Timestamp,
@@ -77,19 +77,19 @@ pub struct Cycle {
     /// The call that the program is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program_call: Option<CallId>,
-    /// How the program ended; none where it was not run to an end.
+    /// End of the program; none if it was not run to one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<ProgramEnd>,
-    /// What the program printed, line by line.
+    /// Lines that the program printed.
     pub prints: Vec<String>,
-    /// What was put right in the program's source, in words.
+    /// Repairs made to the program's source, in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub repairs: Vec<String>,
     /// The calls: each that the model or its program made, in the order in which they were made; the
     /// program itself is not among them.
     pub tool_calls: Vec<CycleCall>,
-    /// What lasts after the cycle for the programs to come, as their runtime writes it. A cycle that
-    /// fails leaves it as it was.
+    /// Memory for later programs after the cycle, in their runtime's format. A failed cycle leaves
+    /// it unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<Arc<str>>,
     /// The conversation that the model was shown.
@@ -102,16 +102,15 @@ pub struct Cycle {
 /// A call of a cycle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CycleCall {
-    /// The call.
+    /// Id of the call.
     pub id: CallId,
     /// The program that made it; none where the model did.
     pub program: Option<CallId>,
-    /// What was asked for.
+    /// Request of the caller.
     pub call: Arc<CallItem>,
     /// The arguments that it ran with, where somebody changed them.
     pub edited: Option<Arc<str>>,
-    /// What became of it; none where the answer that it stood in was thrown away, or where it is not
-    /// over.
+    /// Result of the call; none if its answer was discarded, or it is not over.
     pub observation: Option<Arc<Observation>>,
 }
 
@@ -136,7 +135,7 @@ impl TurnSnapshot {
         }
     }
 
-    /// What happened in the cycle.
+    /// Returns the contents of the cycle.
     #[must_use]
     pub fn cycle(&self) -> &Cycle {
         &self.cycle
@@ -148,8 +147,8 @@ impl TurnSnapshot {
         self.success
     }
 
-    /// Why it did not, where it did not: the fault of its program, or a class and words for what else
-    /// went wrong.
+    /// Returns the failure, if it failed: the fault of its program, or a class and words for
+    /// anything else.
     #[must_use]
     pub fn why(&self) -> Option<&ProgramFault> {
         self.failure.as_ref()
@@ -171,7 +170,7 @@ impl TurnSnapshot {
 }
 
 impl CycleCall {
-    /// How it ended.
+    /// Returns the status of the call.
     #[must_use]
     pub fn status(&self) -> Option<ObservationStatus> {
         self.observation

@@ -25,11 +25,11 @@ pub struct Changes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// The call.
+    /// Id of the call.
     pub call: CallId,
     /// Its line in the prompt, in numbers.
     pub line: Part,
-    /// Its fate.
+    /// Outcome of the call.
     pub fate: Fate,
 }
 

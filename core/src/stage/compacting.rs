@@ -24,9 +24,9 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Compacting {
-    /// The run.
+    /// Position of the run's start.
     pub started: Seq,
-    /// Its reason.
+    /// Trigger of the compaction.
     pub trigger: Trigger,
     /// Tokens and money set aside for a summary.
     pub reserved: Reserved,

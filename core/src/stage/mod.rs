@@ -64,7 +64,7 @@ macro_rules! stages {
         }
 
         impl Stage {
-            /// Returns its name.
+            /// Returns the name of the stage.
             #[must_use]
             pub fn name(&self) -> StageName {
                 match self { $(Self::$name(_) => StageName::$name,)+ }
@@ -135,7 +135,7 @@ pub(crate) enum Report {
 
 /// Next attempt at a sample.
 pub(crate) struct Attempt {
-    /// Its reason.
+    /// Recorded reason for it.
     pub(crate) because: Because,
     /// Failures of the sample before it.
     pub(crate) failures: u32,

@@ -5,7 +5,7 @@ use crate::fact::Fact;
 /// Answer of a phase.
 #[expect(clippy::large_enum_variant, reason = "used at once, never kept")]
 pub(crate) enum Next {
-    /// This fact.
+    /// Adds this fact.
     Fact(Fact),
     /// None, until the world says something.
     Wait,

@@ -26,7 +26,7 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Opening {
-    /// An input.
+    /// Opened for an input.
     Input(InputId),
     /// The goal, by its `GoalSet`.
     Goal(Seq),

@@ -36,7 +36,7 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sampling {
-    /// The run.
+    /// Position of the run's start.
     pub started: Seq,
     /// The run before this one, in whichever turn; [`Seq::ZERO`] for the first.
     pub previous: Seq,
@@ -48,7 +48,7 @@ pub struct Sampling {
     pub asked: Shown,
     /// Tokens and money set aside for it.
     pub reserved: Reserved,
-    /// Its kind.
+    /// Kind, as it was written.
     #[serde(default, skip_serializing_if = "SampleKind::is_normal")]
     pub kind: SampleKind,
     /// Calls that it has brought so far.
@@ -61,11 +61,11 @@ pub struct Sampling {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Said {
-    /// Nothing.
+    /// No item yet.
     Nothing,
-    /// A refusal.
+    /// A refusal of the model.
     Refusal,
-    /// Text.
+    /// Text for the user.
     Text,
 }
 

@@ -15,11 +15,11 @@ use crate::time::Timestamp;
 pub struct CallView {
     /// Its id: the position of the fact that proposed it.
     pub id: CallId,
-    /// Its origin.
+    /// Origin of the call.
     pub source: CallSource,
     /// The tool and the arguments as the model or the program wrote them.
     pub item: Arc<CallItem>,
-    /// Its progress.
+    /// Progress of the call.
     pub stage: CallStage,
     edited: Option<Arc<str>>,
 }

@@ -46,16 +46,16 @@ pub struct SampleView {
 /// State of an answer.
 #[derive(Debug, Clone)]
 pub enum SampleEnd {
-    /// Not whole yet.
+    /// The item is incomplete.
     Awaited,
-    /// Whole.
+    /// The item is complete.
     Whole {
         /// Reason the model stopped.
         stop: StopReason,
         /// Reason the answer cannot be used, if so.
         fault: Option<String>,
     },
-    /// Cut off.
+    /// The item was cut off.
     Cut {
         /// Reason it was cut.
         failure: SampleFailure,
@@ -195,7 +195,7 @@ impl SampleView {
         self.open.iter().filter_map(|id| self.calls.get(id))
     }
 
-    /// Returns a call.
+    /// Returns a call of the sample.
     #[must_use]
     pub fn find(&self, id: CallId) -> Option<&CallView> {
         self.calls.get(&id)

@@ -13,13 +13,13 @@ use crate::time::Timestamp;
 /// A turn, as far as its log tells.
 #[derive(Debug, Clone)]
 pub struct TurnView {
-    /// Its id.
+    /// Id of the turn.
     pub id: TurnId,
     /// Time and reason of its opening; `None` where the view began after it.
     pub opened: Option<(Timestamp, Because)>,
     /// Its latest answer, with the calls.
     pub sample: SampleView,
-    /// Its end.
+    /// End of the turn.
     pub settled: Option<TurnEnd>,
     /// Calls that hooks are asked about, by the `HooksAsked`.
     asked: BTreeMap<Seq, CallId>,

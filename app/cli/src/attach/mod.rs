@@ -36,9 +36,9 @@ const INPUT: usize = 400;
 pub(crate) struct Watching {
     /// Where it begins: after this position; `None` for the turn that runs, or what comes.
     pub(crate) after: Option<Seq>,
-    /// Whether it ends with the turn that runs, or with the next one.
+    /// True if it ends with the turn that runs, or with the next one.
     pub(crate) once: bool,
-    /// Whether it prints envelopes.
+    /// True if it prints envelopes.
     pub(crate) json: bool,
 }
 

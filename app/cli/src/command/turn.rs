@@ -21,7 +21,7 @@ use crate::wiring::{self, Offered, Opened, Over, Own, Rig, Site};
 /// A turn that is asked for.
 pub(crate) struct Task {
     pub(crate) session: Option<SessionId>,
-    /// Whether the session must exist, and a prompt may be left out.
+    /// True if the session must exist, and a prompt may be left out.
     pub(crate) resumes: bool,
     /// The prompt; `-` stands for standard input.
     pub(crate) prompt: Option<String>,

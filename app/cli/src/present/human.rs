@@ -20,9 +20,9 @@ const ARGUMENTS: usize = 120;
 
 /// Shows a turn to a person.
 pub(crate) struct Human {
-    /// Whether the answer streams to a terminal as it comes.
+    /// True if the answer streams to a terminal as it comes.
     streams: bool,
-    /// Whether an answer is printed as the value that was checked.
+    /// True if an answer is printed as the value that was checked.
     shaped: bool,
     /// What of the present answer has been streamed.
     streamed: String,

@@ -13,7 +13,7 @@ use super::Driver;
 use crate::effect::{Origin, ProgramEffect};
 use crate::program::{Bounds, EngineFault};
 
-/// Whether a call that is out is a program, and how long one step of it may take.
+/// Returns true if a call that is out is a program, and how long one step of it may take.
 pub(super) fn step_ms(session: &Session, id: CallId) -> Option<u64> {
     let mut calls = session.turn()?.calls().iter();
     match calls.find(|call| call.id == id)?.fitness {

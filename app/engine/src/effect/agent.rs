@@ -46,7 +46,7 @@ pub(crate) struct AgentEffect {
     pub(crate) attempt: u32,
     pub(crate) idempotency_key: String,
     pub(crate) dry_run: bool,
-    /// Whether all that it may do changes nothing, so that it may be done once more.
+    /// True if all that it may do changes nothing, so that it may be done once more.
     pub(crate) read_only: bool,
     /// 0 where only the turn's own time limits it.
     pub(crate) timeout_ms: u64,

@@ -26,7 +26,7 @@ pub(crate) struct CallEffect {
     pub(crate) context: ToolContext,
     /// What running it does to the world; planning it changes nothing.
     pub(crate) effect: EffectClass,
-    /// Whether the tool is only to say what it would do.
+    /// True if the tool is only to say what it would do.
     pub(crate) plan: bool,
     pub(crate) grace_ms: u64,
     pub(crate) tools: Arc<dyn ToolExecutor>,

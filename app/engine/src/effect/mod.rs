@@ -40,7 +40,7 @@ const WORDS: usize = 64;
 pub(crate) struct Said {
     pub(crate) key: EffectKey,
     pub(crate) inputs: Vec<Input>,
-    /// Whether it was its last word.
+    /// True if it was its last word.
     pub(crate) last: bool,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Voice {
 }
 
 impl Voice {
-    /// Whether its driver still listens: it does not once it is on its way out.
+    /// Returns true if its driver still listens: it does not once it is on its way out.
     fn is_heard(&self) -> bool {
         !self.words.is_closed()
     }

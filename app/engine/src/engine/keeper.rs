@@ -458,7 +458,7 @@ async fn take(engine: &Weak<Inner>, found: &Found, pause: Duration) -> Result<Ta
     engine.take_up(session).await.map(|()| Take::Up)
 }
 
-/// Whether this engine is for the tenant of a session.
+/// Returns true if this engine is for the tenant of a session.
 async fn is_ours(engine: &Engine, session: &SessionId) -> Result<bool, StartError> {
     let tenant = engine.inner.peers.as_ref();
     let Some(tenant) = tenant.and_then(|peers| peers.tenant.as_deref()) else {
@@ -472,7 +472,7 @@ async fn is_ours(engine: &Engine, session: &SessionId) -> Result<bool, StartErro
     })
 }
 
-/// Whether a letter still waits in a session, as far as it can be seen.
+/// Returns true if a letter still waits in a session, as far as it can be seen.
 async fn waits(inbox: &dyn Inbox, session: &SessionId) -> bool {
     match inbox.waiting(None, LETTERS).await {
         // Where so many wait, the claim may as well tell.

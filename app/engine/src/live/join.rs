@@ -87,17 +87,18 @@ impl Join {
         (self.told > self.at).then_some(self.told)
     }
 
-    /// Whether something is missing that nothing told since makes up for.
+    /// Returns true if something is missing that nothing told since makes up for.
     pub(crate) fn is_lost(&self) -> bool {
         !self.whole
     }
 
-    /// Whether all that is shown is being told anew.
+    /// Returns true if all that is shown is being told anew.
     pub(crate) fn is_passing(&self) -> bool {
         self.passing
     }
 
-    /// Whether a part of what the bus shows may be in the log: who joins now must not be told of it.
+    /// Returns true if a part of what the bus shows may be in the log: who joins now must not be
+    /// told of it.
     pub(crate) fn is_unsure(&self) -> bool {
         let run = self.run.as_ref();
         run.is_some_and(|run| !run.is_sure() && run.parts.iter().any(|part| part.open))

@@ -10,7 +10,7 @@ const AT_ONCE: usize = 16;
 pub(crate) struct Recovery {
     tenant: String,
     engine: Engine,
-    /// Whether there may be other nodes.
+    /// True if there may be other nodes.
     among: bool,
 }
 

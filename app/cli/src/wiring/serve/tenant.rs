@@ -19,7 +19,7 @@ use crate::wiring::{self, Offered, Over};
 pub(super) struct Workspace {
     /// The folder; absolute.
     pub(super) folder: PathBuf,
-    /// Whether models are told what its `AGENTS.md` files say.
+    /// True if models are told what its `AGENTS.md` files say.
     pub(super) agents: bool,
 }
 

@@ -9,7 +9,7 @@ use crate::exit::{Exit, Failure};
 use crate::present::{Present, tell, waiting_words};
 use crate::signals::{Came, Signals};
 
-/// How many facts after a turn's end are looked at.
+/// Facts after a turn's end that are read.
 const PAGE: usize = 100;
 
 /// A turn that is being watched.
@@ -21,17 +21,17 @@ pub(crate) struct Watch<'a> {
     pub(crate) goal: bool,
 }
 
-/// What comes after a turn of a session with a goal.
+/// Continuation after a turn of a session with a goal.
 enum After {
-    /// Nothing by itself.
+    /// Nothing follows by itself.
     Nothing,
-    /// Another turn.
+    /// Another turn follows.
     Turn,
     /// The end of the goal.
     End(Box<Recorded>),
 }
 
-/// What has happened to the watching itself.
+/// Problems of watching itself.
 #[derive(Default)]
 struct Troubles {
     signal: Option<Came>,
@@ -78,7 +78,7 @@ impl Watch<'_> {
         }
     }
 
-    /// What the log says about the goal right after a turn.
+    /// Returns the goal's state right after a turn, from the log.
     async fn after(&self, report: &TurnReport) -> Result<After, Failure> {
         if !self.goal {
             return Ok(After::Nothing);

@@ -14,7 +14,7 @@ use crate::error::SendError;
 use crate::load::load;
 use crate::session::SessionCommand;
 
-/// How often a child is told to stop that cannot be told yet, and how long it waits in between.
+/// Most tries to stop a child, and the pause between them.
 const TRIES: usize = 50;
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -41,7 +41,7 @@ pub(crate) fn prompt_key(idempotency_key: &str) -> String {
     format!("agent {idempotency_key}")
 }
 
-/// Why an agent is stopped whose call is over.
+/// Reason for stopping an agent whose call is over.
 pub(crate) const OVER: &str = "the call that this agent works for has ended";
 
 /// Finds, in an agent's log from its beginning, the turn that does what its call asked for. Others

@@ -172,7 +172,7 @@ impl Bus {
         }
     }
 
-    /// Why nothing follows, once nothing does.
+    /// Returns the reason for the end, once nothing follows.
     pub(crate) fn ended(&self) -> Option<Arc<Ended>> {
         self.ended.borrow().clone()
     }

@@ -5,7 +5,7 @@ use std::thread::available_parallelism;
 
 use windlass_core::{Caps, Limits, ProgramLimits};
 
-/// What an engine allows at most.
+/// Limits of an engine.
 #[derive(Debug, Clone, Copy)]
 pub struct Config {
     /// The ceiling over every session's limits.
@@ -29,8 +29,8 @@ pub struct Config {
     /// is opened reads about so many. A large snapshot is kept less often, and one that is let go
     /// after an eighth of them. 0 keeps none.
     pub snapshot_every: u64,
-    /// How long a shutdown waits for its sessions to come to rest, in milliseconds. The hooks that
-    /// hear of a session's end have no longer either, whatever their own timeouts say.
+    /// Time for a shutdown to bring its sessions to rest, in milliseconds. Hooks on the session's
+    /// end have no longer, whatever their own time-outs are.
     pub shutdown_ms: u64,
     /// Limit on the wait for a command's acknowledgement while another node drives the session, or no
     /// node can, in milliseconds; see [`SessionHandle`](crate::SessionHandle).

@@ -45,14 +45,14 @@ pub use keeper::Takeover;
 pub use part::HandOff;
 pub use recover::Recovered;
 
-/// How a session is opened.
+/// Way of opening a session.
 #[derive(Debug, Clone)]
 pub enum Start {
     /// It must not exist yet. An id that is taken is refused as `Exists` whoever its session
     /// belongs to: that cannot be hidden from one who chooses ids. Where it must not tell anything,
     /// choose the ids yourself, at random.
     New(Box<OpenSession>),
-    /// It must exist.
+    /// The session must exist.
     Existing,
     /// It is opened if it does not exist.
     Either(Box<OpenSession>),
@@ -66,10 +66,10 @@ pub struct Engine {
 
 pub(crate) struct Inner {
     pub(crate) ports: Ports,
-    /// What it shares with other nodes; `None` for an engine that is alone on its store.
+    /// Ports shared with other nodes; `None` for a single engine.
     pub(crate) peers: Option<Peers>,
     pub(crate) config: Config,
-    /// Where programs compute.
+    /// Places in which programs compute.
     places: Places,
     slots: Mutex<HashMap<SessionId, Arc<Slot>>>,
     /// Nothing is opened any more.

@@ -16,13 +16,13 @@ use crate::hub::{FollowerId, JoinStatus};
 use crate::live::LiveSubscription;
 use crate::slot::Slot;
 
-/// How often a log is looked at where its store cannot follow it.
+/// Polling interval for a store that cannot follow a log.
 const POLL: Duration = Duration::from_secs(1);
-/// How long one call of [`LogStore::tail`] lasts.
+/// Duration of one call of [`LogStore::tail`].
 const PATIENCE: Duration = Duration::from_secs(300);
-/// How often it is looked whether a driver here has been superseded and does not know it yet.
+/// Interval of checks for a driver here that was superseded without knowing.
 const CHECK: Duration = Duration::from_secs(10);
-/// How long nobody asks again after an error, at first and at most.
+/// Pauses after an error, initial and maximum.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 /// Follows a session's log until it is told to end.

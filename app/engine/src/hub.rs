@@ -80,7 +80,7 @@ pub(crate) struct Notices {
     pub(crate) again: bool,
 }
 
-/// A new subscription.
+/// Subscription that has just begun.
 pub(crate) struct Subscribed {
     pub(crate) name: u64,
     /// Notified of each notice, see [`Hub::take`].

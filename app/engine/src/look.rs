@@ -11,22 +11,22 @@ use windlass_ports::{LogStore, StoreErrorKind};
 
 use crate::error::StartError;
 
-/// How many sessions are remembered at most, in two halves of which the older one makes room.
+/// Size of each half of the cache; the older half is dropped when the newer one is full.
 const HALF: usize = 512;
-/// How long what was looked up counts.
+/// Life of a cached lookup.
 const LASTS: Duration = Duration::from_secs(60);
 
 /// A session that was looked at.
 #[derive(Debug, Clone)]
 pub struct SessionInfo {
-    /// Whose it is.
+    /// Owner of the session.
     pub owner: Arc<Scope>,
     /// Its first fact, a [`Fact::SessionOpened`].
     pub first: Arc<Recorded>,
 }
 
 impl SessionInfo {
-    /// What the session was opened with; its settings may have changed since.
+    /// Returns the fact that opened the session; its settings may have changed since.
     #[must_use]
     pub fn opened(&self) -> Option<&SessionOpened> {
         let Fact::SessionOpened(opened) = &self.first.fact else {
@@ -57,7 +57,7 @@ pub(crate) async fn read(store: &dyn LogStore, id: &SessionId) -> Result<Session
     })
 }
 
-/// What was looked up lately. The first fact of a session never changes; it ends with its session.
+/// Cache of lookups. The first fact of a session never changes; it ends with its session.
 #[derive(Default)]
 pub(crate) struct Looks(Mutex<Halves>);
 

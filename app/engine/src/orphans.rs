@@ -20,9 +20,9 @@ use crate::event::Event;
 use crate::sent_out::name;
 use crate::slot::Link;
 
-/// How long it waits before it asks again what a store could not say.
+/// Pause before a failed store is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How many sessions that may be agents of another one are looked at, at most.
+/// Most sessions that are checked for being children of another one.
 const LOOKED_AT: usize = 256;
 
 impl Engine {
@@ -248,7 +248,7 @@ impl Guard {
         }
     }
 
-    /// Where the turn has ended meanwhile, this is refused, and nothing changes.
+    /// Interrupts the turn. If it has ended in the meantime, this is rejected, and nothing changes.
     async fn interrupt(&self, turn: TurnId) {
         let (first, _) = oneshot::channel();
         let (ack, _) = oneshot::channel();

@@ -4,21 +4,20 @@ use std::sync::Arc;
 
 use windlass_core::{Entry, Outcome, Recorded, Spent, TurnEntry, TurnId, View};
 
-/// How a turn ended. See [`TurnFold`].
+/// Report on an ended turn. See [`TurnFold`].
 #[derive(Debug, Clone)]
 pub struct TurnReport {
-    /// The turn.
+    /// Id of the turn.
     pub turn: TurnId,
-    /// How it ended.
+    /// Outcome of the turn.
     pub outcome: Outcome,
-    /// What it took.
+    /// Usage of the turn.
     pub spent: Spent,
-    /// What the model's last answer said to the user, as far as it stands; empty when it said
-    /// nothing.
+    /// Retained text of the model's last answer; empty if there is none.
     pub answer: String,
     /// True if the answer is what a program has returned: JSON text.
     pub returned: bool,
-    /// The terminal fact.
+    /// Fact that settled the turn.
     pub settled: Arc<Recorded>,
 }
 

@@ -19,7 +19,7 @@ use crate::published::LiveBatch;
 
 pub(crate) use telling::Said;
 
-/// Which run of a sample speaks, and when.
+/// Run of a sample, and its start.
 #[derive(Debug, Clone)]
 pub(crate) struct Speaker {
     pub(crate) session: SessionId,
@@ -29,7 +29,7 @@ pub(crate) struct Speaker {
     pub(crate) ts: Timestamp,
 }
 
-/// What is shown and not durable.
+/// Live state that is not durable.
 #[derive(Debug)]
 pub(crate) struct Shown {
     /// The position up to which facts were published.
@@ -52,7 +52,7 @@ struct Saying {
     parts: Vec<Part>,
     /// Parts whose items are on their way to the log, in their order there.
     whole: VecDeque<u32>,
-    /// How many items of it are in the log.
+    /// Number of its items in the log.
     items: u32,
 }
 
@@ -72,7 +72,7 @@ enum Kind {
 }
 
 impl Speaker {
-    /// What it says, as it is told.
+    /// Returns a delta as a live event.
     pub(crate) fn live(&self, delta: Delta) -> Live {
         Live {
             session: self.session.clone(),
@@ -99,7 +99,7 @@ impl Shown {
         }
     }
 
-    /// What is shown of the run that speaks.
+    /// Returns the shown part of a running sample.
     fn saying(&self) -> Option<&Saying> {
         let on_record = |saying: &&Saying| saying.speaker.started <= self.recorded;
         self.sample.as_ref().filter(on_record)
@@ -122,7 +122,7 @@ impl Shown {
         saying.is_some_and(|saying| saying.speaker.started == started)
     }
 
-    /// What the run has said, if anything, one delta a part.
+    /// Returns the run's text so far, one delta for each part; `None` if there is none.
     pub(crate) fn said(&self) -> Option<LiveBatch> {
         let said: Vec<Live> = self.saying()?.told().collect();
         (!said.is_empty()).then(|| said.into())

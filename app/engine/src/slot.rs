@@ -22,7 +22,7 @@ pub(crate) struct Slot {
     pub(crate) gate: tokio::sync::Mutex<()>,
     state: Mutex<State>,
     change: Notify,
-    /// Who watches the session, whoever drives it.
+    /// Subscribers of the session, across its drivers.
     pub(crate) hub: Hub,
 }
 

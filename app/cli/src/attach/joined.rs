@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use windlass_engine::core::{Delta, Entry, Recorded, Seq};
 use windlass_engine::{Live, LiveKind};
 
-/// What has been shown of the answer that streams.
+/// Shown part of the streaming answer.
 #[derive(Debug, Default)]
 pub(super) struct Joined {
     /// Bytes of each part, by the run and the slot.
@@ -28,7 +28,7 @@ impl Joined {
         }
     }
 
-    /// What is to be shown of these; `None` for nothing.
+    /// Returns the new part of these events; `None` if there is none.
     pub(super) fn live(&mut self, all: &[Live]) -> Option<Vec<Live>> {
         let rest: Vec<Live> = all.iter().filter_map(|live| self.one(live)).collect();
         (!rest.is_empty()).then_some(rest)
@@ -67,7 +67,7 @@ impl Joined {
         Some(live)
     }
 
-    /// What a sample said is settled with its end.
+    /// Marks a sample's text as complete at its end.
     pub(super) fn fact(&mut self, fact: &Recorded) {
         if let Some(over) = Entry::of(fact).run_over(fact.seq) {
             self.shown.retain(|(started, _), _| *started > over);

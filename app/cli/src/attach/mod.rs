@@ -21,20 +21,20 @@ use frames::{Frame, Frames};
 use joined::Joined;
 use questions::Questions;
 
-/// How long a server may be away before attaching is given up.
+/// Longest absence of a server before attaching is given up.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// The first wait between two tries; it doubles with each.
 const BACKOFF: Duration = Duration::from_millis(250);
 /// The longest wait between two tries.
 const BACKOFF_MOST: Duration = Duration::from_secs(10);
-/// How long a stream may say nothing: its heartbeats come in a third of that.
+/// Longest silence of a stream: its heartbeats arrive three times as often.
 const SILENCE: Duration = Duration::from_secs(45);
-/// How much of an input is shown, in characters.
+/// Most characters of an input that are shown.
 const INPUT: usize = 400;
 
-/// What is shown, and for how long.
+/// Extent of the output.
 pub(crate) struct Watching {
-    /// Where it begins: after this position; `None` for the turn that runs, or what comes.
+    /// Position after which output starts; `None` for the running turn, or the next events.
     pub(crate) after: Option<Seq>,
     /// True if it ends with the turn that runs, or with the next one.
     pub(crate) once: bool,
@@ -110,7 +110,7 @@ async fn follow(far: &Far, mut shown: Shown) -> Result<Exit, Failure> {
     }
 }
 
-/// How a connection ended.
+/// End of a connection.
 enum Ended {
     /// The turn that was waited for has settled.
     Settled(Exit),
@@ -157,17 +157,17 @@ async fn connection(far: &Far, shown: &mut Shown) -> Result<Ended, Failure> {
     }
 }
 
-/// What is shown.
+/// State of the output.
 struct Shown {
     present: Box<dyn Present + Send>,
     json: bool,
     once: bool,
     view: View,
-    /// What of the live text has been shown.
+    /// Shown part of the live text.
     joined: Joined,
     /// The last fact that was shown.
     cursor: Seq,
-    /// Who answers the session's questions; nobody where envelopes are printed.
+    /// Asks the session's questions; `None` when envelopes are printed.
     questions: Option<Questions>,
 }
 

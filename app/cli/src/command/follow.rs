@@ -18,11 +18,11 @@ use crate::wiring;
 pub(super) struct Follow<'a> {
     pub(super) task: &'a Task,
     pub(super) session: &'a SessionHandle,
-    /// What turns that open from now on are run with.
+    /// Settings of turns that open from now on.
     pub(super) settings: &'a Settings,
     /// The session as its log said, if it existed.
     pub(super) recorded: Option<&'a Session>,
-    /// What the model is told beside a prompt.
+    /// Context for the model beside a prompt.
     pub(super) context: Vec<ContextPart>,
     pub(super) images: Vec<Vec<u8>>,
 }

@@ -15,7 +15,7 @@ use super::words::{first_words, goal_words, outcome_words, trigger_words, visibl
 use super::{Present, line, tell};
 use crate::exit::Failure;
 
-/// How much of a call's arguments is shown, in characters.
+/// Most characters of a call's arguments that are shown.
 const ARGUMENTS: usize = 120;
 
 /// Shows a turn to a person.
@@ -24,7 +24,7 @@ pub(crate) struct Human {
     streams: bool,
     /// True if an answer is printed as the value that was checked.
     shaped: bool,
-    /// What of the present answer has been streamed.
+    /// Streamed part of the current answer.
     streamed: String,
     /// Text of samples whose `SampleStarted` has not been seen: a delta comes at once, a fact once
     /// it is durable, and each is shown in the log's order.
@@ -170,8 +170,8 @@ impl Human {
     }
 }
 
-/// What a turn came to, as people read it: a text that a program has returned is that text, anything
-/// else that one has returned stays JSON.
+/// Returns the answer as people read it: a text that a program returned is shown as it is, any
+/// other value stays JSON.
 fn said(report: &TurnReport) -> Cow<'_, str> {
     let text = report
         .returned

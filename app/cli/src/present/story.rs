@@ -145,7 +145,7 @@ fn seen(call: CallId, observation: &Observation) -> String {
     )
 }
 
-/// What a hook said, unless it had nothing to say.
+/// Describes the reply of a hook; `None` if it said nothing.
 pub(super) fn hook(decided: &HookDecided) -> Option<String> {
     let verb = match decided.verdict {
         HookVerdict::Pass if decided.edit.is_some() => "changed what it was shown",
@@ -174,7 +174,7 @@ pub(super) fn hook(decided: &HookDecided) -> Option<String> {
     Some(format!("{whose} {verb}{why}{edit}"))
 }
 
-/// What the model was told, where the words themselves stand here.
+/// Returns the text of the context, if the fact contains it.
 fn context(from: &ContextSource) -> Option<String> {
     match from {
         ContextSource::Workspace { text }
@@ -187,7 +187,7 @@ fn context(from: &ContextSource) -> Option<String> {
     }
 }
 
-/// How a program ended.
+/// Describes the end of a program.
 pub(super) fn program(run: &ProgramRun) -> String {
     let end = match (&run.outcome.end, &run.fault) {
         (ProgramEnd::Value { value }, _) => format!("ended with {value}"),

@@ -12,7 +12,7 @@ use super::Driver;
 use crate::approvals::{self, PendingApproval};
 use crate::effect::{ApprovalEffect, HookEffect};
 
-/// How many of the latest items of a conversation are first looked at for a call.
+/// Most recent items of a conversation that are searched first for a call.
 const LOOK_BACK: usize = 64;
 
 /// The settings that count now: those of the turn, or of the session where none is open.
@@ -68,7 +68,7 @@ impl Driver {
         Some(())
     }
 
-    /// What a hook is asked about.
+    /// Returns the subject of a question to a hook.
     fn subject(&self, at: HookAt) -> Option<HookSubject> {
         match at.point().properties().topic {
             HookTopic::Nothing => Some(HookSubject::Nothing),
@@ -205,7 +205,7 @@ impl Driver {
     }
 }
 
-/// Where a hook is asked, by its run.
+/// Returns the occurrence at which a hook is asked, by its run.
 fn occurrence(session: &Session, hook: u32, asked: Seq) -> Option<HookAt> {
     let asks = |gates: &Gates| {
         let gate = gates.open.as_ref()?;
@@ -220,7 +220,7 @@ fn occurrence(session: &Session, hook: u32, asked: Seq) -> Option<HookAt> {
     asks(&session.gates).or_else(|| of_turn(session.turn()?))
 }
 
-/// How a turn that was asked to stop will end.
+/// Returns the outcome of a turn that was asked to stop.
 fn ending(turn: &Turn) -> Option<Outcome> {
     let stop = turn.stop.as_ref().or(turn.pause.as_ref())?;
     Some(stop.outcome.clone())

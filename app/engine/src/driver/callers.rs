@@ -22,7 +22,7 @@ pub(super) struct Callers {
 }
 
 struct Caller {
-    /// Where the position of the first fact goes, before it is durable.
+    /// Receives the position of the first fact before it is durable.
     first: Option<oneshot::Sender<Seq>>,
     ack: Ack,
 }

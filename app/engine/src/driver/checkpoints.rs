@@ -11,7 +11,7 @@ use windlass_core::machine::Event;
 use super::Driver;
 use crate::snapshot::{self, Kept};
 
-/// How long a session that is let go waits for its checkpoint.
+/// Longest wait of a released session for its checkpoint.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The checkpoint that is being written.

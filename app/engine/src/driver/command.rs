@@ -12,20 +12,20 @@ use crate::approvals::PendingApproval;
 use crate::error::{Ended, SendError};
 use crate::prefix::PrefixReport;
 
-/// Where an acknowledgement goes.
+/// Receiver of an acknowledgement.
 pub(crate) type Ack = oneshot::Sender<Acked>;
 
-/// What became of an input.
+/// Result of an input.
 pub(crate) enum Acked {
     /// Everything up to this position is durable, the input's facts among it.
     Durable(Seq),
-    /// It was refused.
+    /// The input was refused.
     Refused(SendError),
     /// The driver ended first.
     Ended(Arc<Ended>),
 }
 
-/// What a conversation asks of its driver.
+/// Request to a driver.
 pub(crate) enum Command {
     /// To take an input. The answer names the input's first fact.
     Take {

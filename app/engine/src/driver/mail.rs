@@ -23,7 +23,7 @@ use crate::session::remote::{Acknowledgement, Execution, Rejection, RemoteComman
 
 /// Bytes of what is kept beside commands that are read at a time.
 const BATCH_BYTES: u64 = 16 * 1024 * 1024;
-/// How long the mailbox has for an answer; less while others wait for the first look.
+/// Time-out of the mailbox; shorter while others wait for the first read.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PATIENCE_FIRST: Duration = Duration::from_secs(2);
 

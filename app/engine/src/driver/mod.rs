@@ -45,7 +45,7 @@ use checkpoints::Checkpoints;
 use mail::Mail;
 use timers::Timers;
 
-/// Drives one session.
+/// State of a session's driver.
 pub(crate) struct Driver {
     ports: Ports,
     config: Config,
@@ -65,11 +65,11 @@ pub(crate) struct Driver {
     checkpoints: Checkpoints,
     /// The run of the program that waits for its calls.
     held: Held,
-    /// Where programs compute.
+    /// Places in which programs compute.
     places: Places,
-    /// How each request relates to the one before it.
+    /// Relation of each request to the previous one.
     prefix: Prefix,
-    /// How much a fact may hold.
+    /// Capacity of a fact.
     size: Size,
     /// The error that the machine was told of as it ended.
     failure: Option<Ended>,

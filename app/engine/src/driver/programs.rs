@@ -61,7 +61,7 @@ impl Driver {
         Some(())
     }
 
-    /// Where and how long programs of this turn compute.
+    /// Returns the place and time limits for programs of this turn.
     pub(super) fn bounds(&self, turn: &Turn, timeout_ms: u64) -> Bounds {
         Bounds {
             places: self.places.clone(),
@@ -71,7 +71,7 @@ impl Driver {
         }
     }
 
-    /// What a run of this program is made of.
+    /// Returns the origin of a program's run.
     fn origin(
         &self,
         turn: &Turn,

@@ -20,7 +20,7 @@ use crate::effect::{
 };
 use crate::event::{Live, LiveKind};
 
-/// What a run of a tool is known by.
+/// Identity of a tool's run.
 struct Run {
     call: CallId,
     attempt: u32,
@@ -89,7 +89,7 @@ impl Driver {
         Some(())
     }
 
-    /// How programs are taken out of the text of an answer, where they stand there.
+    /// Returns the extraction of inline programs, if the session has them.
     fn spoken(&self, turn: &Turn) -> Option<Spoken> {
         let program = turn.settings.options.program.as_ref()?;
         let runtime = self.ports.programs.get(&program.runtime).cloned();
@@ -202,7 +202,7 @@ impl Driver {
         Some((call, context, reports))
     }
 
-    /// Where a run of this call reports to.
+    /// Returns the receiver of a call's reports.
     pub(super) fn reports(&self, call: CallId) -> Option<Arc<Reports>> {
         let clock = &self.ports.clock;
         let blank = Live {

@@ -24,24 +24,24 @@ use crate::report::{TurnFold, TurnReport};
 use crate::session::{Send, SessionHandle};
 use crate::size::Size;
 
-/// How often it looks whether somebody drives the child, who may be another node.
+/// Interval of checks that the child has a driver, possibly on another node.
 const LOOK: Duration = Duration::from_secs(5);
-/// How long it waits before it tries again what a store refused or could not do.
+/// Pause after a failure of the store.
 const PAUSE: Duration = Duration::from_millis(200);
-/// How often it tries to put the child on record.
+/// Most tries to record the child.
 const TRIES: usize = 150;
 
-/// What an agent effect runs on.
+/// Context of an agent effect.
 pub(crate) struct AgentEffect {
     pub(crate) key: EffectKey,
-    /// The tool's name.
+    /// Name of the tool.
     pub(crate) name: String,
     pub(crate) arguments: String,
     pub(crate) agent: AgentSpec,
-    /// What the child may take; `None` where it is only to be said what would be done.
+    /// Grant of the child; `None` for a plan.
     pub(crate) lent: Option<Lent>,
     pub(crate) child: SessionId,
-    /// What the child is opened with, or why it may not be.
+    /// Request to open the child, or the reason why it may not be opened.
     pub(crate) opening: Result<OpenSession, Reject>,
     pub(crate) attempt: u32,
     pub(crate) idempotency_key: String,
@@ -56,10 +56,10 @@ pub(crate) struct AgentEffect {
     pub(crate) size: Size,
 }
 
-/// What a call came to, and what it took.
+/// Result of a call, with its usage.
 type Returned = (Observation, Took);
 
-/// Why a child did not come to an end that is known.
+/// Reason why a child's end is unknown.
 enum Lost {
     /// There is none, or it was never told anything.
     Before(String),
@@ -70,10 +70,10 @@ enum Lost {
     Gone,
 }
 
-/// Why it is stopped.
+/// Reason for stopping it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stopped {
-    /// Its turn is.
+    /// Its turn was stopped.
     Turn,
     /// Its time is up.
     Late,
@@ -323,7 +323,7 @@ impl AgentEffect {
         }
     }
 
-    /// What the model is told.
+    /// Returns the report for the model.
     fn told(
         &self,
         ended: Result<TurnReport, Lost>,
@@ -403,7 +403,7 @@ fn unread(child: &SessionId, error: &StoreError) {
     }
 }
 
-/// What the arguments of a call say that is to be done.
+/// Returns the task in a call's arguments.
 fn prompt(arguments: &str) -> Result<String, String> {
     let value: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
     let prompt = value.get("prompt").and_then(serde_json::Value::as_str);

@@ -19,12 +19,12 @@ use crate::size::Size;
 /// The longest report of progress, in bytes; the rest of it is dropped.
 const REPORT: usize = 4_096;
 
-/// What a call effect runs on.
+/// Context of a call effect.
 pub(crate) struct CallEffect {
     pub(crate) key: EffectKey,
     pub(crate) call: ToolCall,
     pub(crate) context: ToolContext,
-    /// What running it does to the world; planning it changes nothing.
+    /// Effect class of the tool; a plan changes nothing.
     pub(crate) effect: EffectClass,
     /// True if the tool is only to say what it would do.
     pub(crate) plan: bool,
@@ -135,7 +135,8 @@ fn observed(ran: Result<Observation, ToolError>, effect: EffectClass) -> Observa
     }
 }
 
-/// What a tool says that was stopped because its time was up: it failed, nobody interrupted it.
+/// Marks the observation of a tool that exceeded its time-out: it failed, and nobody interrupted
+/// it.
 fn late(mut observation: Observation, name: &str, timeout_ms: u64) -> Observation {
     match observation.status {
         ObservationStatus::Aborted => {
@@ -153,7 +154,7 @@ fn late(mut observation: Observation, name: &str, timeout_ms: u64) -> Observatio
     }
 }
 
-/// What is said of a tool that did not stop when told to.
+/// Returns the observation of a tool that did not stop when told to.
 fn vanished(effect: EffectClass, name: &str) -> Observation {
     match effect {
         EffectClass::ReadOnly => Observation::new(

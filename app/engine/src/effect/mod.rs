@@ -33,10 +33,10 @@ pub(crate) use reconcile::ReconcileEffect;
 pub(crate) use sample::SampleEffect;
 pub(crate) use spoken::{Spoken, missing};
 
-/// How many words of effects may wait for the driver. An effect that says more waits.
+/// Most reports that wait for the driver. Further ones block their effects.
 const WORDS: usize = 64;
 
-/// What an effect says to its driver.
+/// Report of an effect to its driver.
 pub(crate) struct Said {
     pub(crate) key: EffectKey,
     pub(crate) inputs: Vec<Input>,
@@ -44,7 +44,7 @@ pub(crate) struct Said {
     pub(crate) last: bool,
 }
 
-/// Where an effect says it.
+/// Channel for the reports of an effect.
 #[derive(Clone)]
 pub(crate) struct Voice {
     key: EffectKey,
@@ -68,7 +68,7 @@ impl Voice {
     }
 }
 
-/// What an effect is told while it runs.
+/// Signals to a running effect.
 pub(crate) struct Signals {
     /// To stop soon and say how far it came.
     pub(crate) wind: CancelSignal,
@@ -105,9 +105,9 @@ async fn joined(tasks: &mut JoinSet<()>) {
     while tasks.join_next().await.is_some() {}
 }
 
-/// What comes from the effects.
+/// Event of an effect.
 pub(crate) enum News {
-    /// One said something.
+    /// An effect reported.
     Said(Said),
     /// One ended without its last word: it panicked.
     Lost(EffectKey),

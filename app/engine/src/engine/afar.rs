@@ -12,7 +12,7 @@ use crate::live::LivePublisher;
 use crate::slot::Slot;
 
 impl Engine {
-    /// What tells other nodes of a session that is driven here, where there are any.
+    /// Returns the publisher of a session to other nodes, if there are any.
     pub(super) fn live_publisher(&self, id: &SessionId, epoch: Epoch) -> Option<LivePublisher> {
         let relay = &self.inner.peers.as_ref()?.relay;
         self.inner.passes.begin(&self.inner, relay);

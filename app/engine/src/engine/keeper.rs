@@ -29,11 +29,11 @@ const WAITING: usize = 4_096;
 const LETTERS: usize = 1_000;
 /// The longest time that one is passed over for the sake of others that are emptier.
 const PASSED_OVER: Duration = Duration::from_millis(500);
-/// How long after the one before it each session of a look is tried at most, and the last of a look
-/// after the first: so that a node that looks first does not have all of them.
+/// Longest delay between sessions of one poll, and between its first and last: so that the first
+/// node to poll does not adopt all of them.
 const STEP: Duration = Duration::from_millis(5);
 const STEPS: Duration = Duration::from_millis(200);
-/// How long the store takes for a look, at least, where this node may have been cut off from it.
+/// Least duration of a poll that suggests that the node was cut off from the store.
 const CUT_OFF: Duration = Duration::from_secs(3);
 /// When claims are looked at once the process goes on: at once, and again, as other nodes may be about
 /// to take what they found free meanwhile.
@@ -45,15 +45,15 @@ const TOUCHES: [Duration; 3] = [
 /// The least pause before a letter's session is claimed: its driver takes the letter meanwhile.
 const LETTER_PAUSE: Duration = Duration::from_millis(50);
 
-/// How an engine takes up what nobody drives.
+/// Policy for adopting unclaimed sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Takeover {
-    /// How often it looks for sessions that nobody drives, in milliseconds; 1 at least.
+    /// Interval of polls for unclaimed sessions, in milliseconds; at least 1.
     pub look_ms: u64,
-    /// How many sessions it takes up at a time; 1 at least.
+    /// Most sessions that are adopted at a time; at least 1.
     pub at_once: usize,
-    /// How long it leaves a session to others that are emptier, in milliseconds, when its own node is
-    /// full: as much less as that is emptier. At most half a second, whatever this says.
+    /// Longest delay in favour of emptier nodes, in milliseconds, when this node is full; shorter
+    /// in proportion to its free room. At most half a second.
     pub pause_ms: u64,
 }
 
@@ -96,11 +96,11 @@ impl Engine {
     }
 }
 
-/// What an engine is about to take up.
+/// State of adopting sessions.
 struct Keeper {
     engine: Weak<Inner>,
     takeover: Takeover,
-    /// What was found and is not being taken up yet, in an order that no other keeper has.
+    /// Found sessions that are not being adopted yet, in an order that no other node has.
     found: VecDeque<Found>,
     /// All of that, and what is being taken up.
     known: HashSet<SessionId>,
@@ -110,7 +110,7 @@ struct Keeper {
     answered: Instant,
     /// When claims are to be looked at.
     touches: VecDeque<Instant>,
-    /// Where the next look begins, while one did not see the end.
+    /// Start of the next poll, if the last one did not reach the end.
     after: Option<SessionId>,
     rests: Rests,
     order: RandomState,
@@ -119,7 +119,7 @@ struct Keeper {
     clocks: Clocks,
 }
 
-/// Why a session is to be taken up.
+/// Reason for adopting a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cause {
     /// It is open, and nobody holds it.
@@ -133,11 +133,11 @@ struct Found {
     session: SessionId,
     cause: Cause,
     at: Instant,
-    /// How much later it is tried than the first of its look.
+    /// Delay after the first session of the poll.
     later: Duration,
 }
 
-/// What became of it.
+/// Result of adopting a session.
 struct Taken {
     session: SessionId,
     taken: Result<Take, StartError>,
@@ -367,7 +367,7 @@ impl Keeper {
         }
     }
 
-    /// How long a session is left to others.
+    /// Returns the time for which a session is left to others.
     fn pause(&self, peers: &Peers, found: &Found) -> Duration {
         let Takeover { pause_ms, .. } = self.takeover;
         let (driven, most) = (peers.load.driven() as u64, peers.load.most() as u64);

@@ -11,10 +11,10 @@ use super::Engine;
 use crate::error::Ended;
 use crate::slot::Slot;
 
-/// How sessions were let go.
+/// Result of handing sessions off.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HandOff {
-    /// How many came to rest: what ran in them has ended, and what it came to is durable.
+    /// Number of sessions at rest: their effects have ended, and the results are durable.
     pub rested: usize,
     /// Those that did not: what still ran was dropped where it stood, as a crash would.
     pub dropped: Vec<SessionId>,

@@ -29,7 +29,7 @@ use crate::event::{Live, LiveKind};
 const CALLS: usize = 4_096;
 const REPORT: u64 = 64 * 1024;
 
-/// What another node tells, between the facts of the log.
+/// Joins another node's live messages with the facts of the log.
 #[derive(Debug)]
 pub(crate) struct Join {
     session: SessionId,
@@ -37,7 +37,7 @@ pub(crate) struct Join {
     epoch: Epoch,
     /// The position up to which facts were published here.
     at: Seq,
-    /// What facts before this position were is not known here.
+    /// Position before which facts are unknown here.
     floor: Seq,
     /// The position up to which the log is durable, as last told.
     told: Seq,

@@ -27,10 +27,10 @@ const PART: usize = 256 * 1024;
 #[derive(Debug, Default)]
 pub(crate) struct Passes(Mutex<Option<AbortHandle>>);
 
-/// What is to be told.
+/// Queue of repetitions.
 struct Queue {
     engine: Weak<Inner>,
-    /// How many bytes are told at a time.
+    /// Bytes that are sent at a time.
     part: usize,
     waiting: VecDeque<(SessionId, Bus, Passing)>,
     /// Sessions of which all is to be told once more: somebody began to hear meanwhile.

@@ -31,7 +31,7 @@ pub(crate) struct Live {
     pub(crate) standing: Standing,
     /// Tells it to stop.
     pub(crate) stop: CancelSource,
-    /// What was put right in its source.
+    /// Repairs made to its source.
     pub(crate) repairs: Vec<String>,
     /// The calls that it has made and knows the answers of.
     pub(crate) made: Vec<Made>,

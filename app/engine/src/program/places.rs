@@ -12,9 +12,9 @@ use tokio::time::timeout;
 use windlass_core::SessionId;
 use windlass_ports::sync::Mutex;
 
-/// Where programs compute: so many at once over an engine. What waits for a place is bounded by its
-/// time. At most twice as many threads are taken, half of them by programs that were told to stop and
-/// have not.
+/// Places in which programs compute: a fixed number for an engine. Waiting for a place is bounded
+/// by time. At most twice as many threads are used, half of them by programs that were told to stop
+/// and have not.
 #[derive(Debug, Clone)]
 pub(crate) struct Places(Arc<Shared>);
 
@@ -34,7 +34,7 @@ struct Lost {
     missing: usize,
 }
 
-/// How a place is held.
+/// Way of holding a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hold {
     Computes,
@@ -87,7 +87,7 @@ impl Places {
         Some((taken, computes, ended))
     }
 
-    /// What to do where no place became free.
+    /// Returns advice for when no place became free.
     pub(super) fn hint(&self) -> &'static str {
         match self.lost(|lost| lost.missing) {
             0 => "Try again later.",

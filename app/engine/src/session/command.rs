@@ -37,7 +37,7 @@ pub enum SessionCommand {
     },
     /// Answers an open approval.
     Answer {
-        /// The call.
+        /// Id of the call.
         call: CallId,
         /// Digest of the arguments that were shown.
         arguments: Digest,

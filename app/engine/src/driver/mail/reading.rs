@@ -33,11 +33,11 @@ pub(in crate::driver) struct Found {
 
 /// A command that was found.
 pub(in crate::driver) enum Read {
-    /// It says this.
+    /// A command with its content.
     Said(Box<RemoteCommand>, SessionCommand),
     /// It cannot be acted upon.
     Refused(Fault),
-    /// What is kept beside it could not be read this time.
+    /// Its stored content could not be read this time.
     Failed(String),
 }
 

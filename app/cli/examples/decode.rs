@@ -1,5 +1,5 @@
-//! What the decoders of provider answers make of bodies that lie in files: a list of cases in,
-//! one JSON line for each out.
+//! Decodes recorded bodies of provider answers: reads a list of cases, prints one JSON line for
+//! each.
 //!
 //! `cargo run -q -p windlass-cli --example decode < index.jsonl`, or with the list's file as the
 //! argument. A case is a JSON object on a line: `id`, `kind` (`stream`, `error_body` or
@@ -32,7 +32,7 @@ pub(crate) struct Case {
     http_status: Option<u16>,
 }
 
-/// What an answer that streamed is.
+/// Result of a streamed answer.
 #[derive(Debug, Serialize)]
 struct Stream {
     id: String,
@@ -54,7 +54,7 @@ struct Call {
     arguments: String,
 }
 
-/// What the stream says of its failure, or what is wrong with it.
+/// Failure that the stream reports, or its defect.
 #[derive(Debug, Serialize)]
 struct Error {
     message: Option<String>,
@@ -211,7 +211,7 @@ fn error(fault: Fault) -> Option<Error> {
     }
 }
 
-/// What kind of part a slot holds.
+/// Kind of a slot's part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,

@@ -21,7 +21,7 @@ pub struct HooksAsked {
     pub at: HookAt,
     /// Indices of the hooks in the settings, from 0.
     pub hooks: Vec<u32>,
-    /// Which run of them, from 1: a process that ends leaves hooks without an answer.
+    /// Number of their run, from 1: a process that ends leaves hooks without an answer.
     pub attempt: u32,
 }
 
@@ -35,7 +35,7 @@ pub struct HookDecided {
     pub hook: u32,
     /// Name in the settings.
     pub name: String,
-    /// What it said.
+    /// Verdict of the hook.
     pub verdict: HookVerdict,
     /// Reason in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]

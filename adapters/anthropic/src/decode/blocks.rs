@@ -29,8 +29,7 @@ pub(super) struct Blocks {
     /// The index of the block that began last.
     latest: u64,
     count: u32,
-    /// Events that wait until they are certain, each with a flag that is set if it is certain by
-    /// itself.
+    /// Events that wait until they are certain, each with true if it is certain by itself.
     held: VecDeque<(StreamEvent, bool)>,
 }
 

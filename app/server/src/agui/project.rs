@@ -18,7 +18,7 @@ use super::event::{Agui, Finish, Metadata, PROTOCOL, TokenUsage};
 use super::question;
 use super::sample::{Kind, Sample};
 
-/// Which turns are told.
+/// Turns that are presented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum About {
     /// Each.
@@ -106,7 +106,7 @@ impl Projection {
         }
     }
 
-    /// Whether an input is still to be heard, and this is the end of a turn that left it waiting.
+    /// Returns true if this is the end of a turn that left an input waiting.
     pub(super) fn waits(&self, fact: &Recorded) -> bool {
         if let (About::Input(input), Entry::Turn(TurnEntry::Settled(settled))) =
             (self.about, Entry::of(fact))
@@ -116,7 +116,7 @@ impl Projection {
         false
     }
 
-    /// Whether a run is told.
+    /// Returns true if a run is presented.
     pub(super) fn runs(&self) -> bool {
         self.run.is_some()
     }
@@ -204,7 +204,7 @@ impl Projection {
         }
     }
 
-    /// Whether a fact is of a turn that is told.
+    /// Returns true if a fact is of a turn that is told.
     fn concerns(&mut self, fact: &Recorded) -> bool {
         let turn = fact.turn;
         if let About::Input(input) = self.about {
@@ -476,7 +476,7 @@ fn streams(sample: &mut Option<Sample>, started: Seq) -> Option<&mut Sample> {
     sample.as_mut().filter(|sample| sample.started == started)
 }
 
-/// Whether something goes on without a person.
+/// Returns true if something goes on without a person.
 fn goes_on(entry: Entry<'_>) -> bool {
     matches!(
         entry,

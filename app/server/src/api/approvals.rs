@@ -51,7 +51,7 @@ pub(crate) struct Approval {
     call: CallId,
     /// The tool.
     tool: String,
-    /// What running it does to the world; null where the tool is not among the settings any more.
+    /// Effect class of the tool; null if the settings no longer have it.
     #[schema(required, value_type = Option<EffectShape>)]
     effect: Option<EffectClass>,
     /// The exact arguments: JSON as text.
@@ -63,7 +63,7 @@ pub(crate) struct Approval {
     /// The position of the question.
     #[schema(value_type = u64)]
     asked: Seq,
-    /// How often it has been asked, from 1: a new process asks again.
+    /// Number of times it was asked, from 1: a new process asks again.
     attempt: u32,
     /// When no answer is a denial, in milliseconds since 1970; null where there is no such moment.
     #[schema(required, value_type = Option<u64>)]
@@ -96,7 +96,7 @@ pub(super) fn of(loaded: &Loaded) -> Vec<Approval> {
 pub(crate) struct Approvals {
     /// Those of this page, by session and in the order of their calls.
     approvals: Vec<Approval>,
-    /// What `after` is for the next page; null where there is none.
+    /// Value of `after` for the next page; null if there is none.
     #[schema(required, value_type = Option<String>)]
     next: Option<SessionId>,
 }
@@ -123,7 +123,7 @@ pub(crate) async fn of_session(
     }))
 }
 
-/// Which sessions are looked through.
+/// Sessions to search.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -183,7 +183,7 @@ pub(crate) async fn of_tenant(
     Ok(Json(Approvals { approvals, next }))
 }
 
-/// What a person decides.
+/// Decision of a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Decision {
@@ -201,27 +201,27 @@ pub(crate) enum Decision {
     "arguments": {"command": "make check"},
 }))]
 pub(crate) struct Word {
-    /// What is decided.
+    /// The decision itself.
     pub(crate) decision: Decision,
     /// The digest of the question's arguments.
     #[schema(pattern = "^[0-9a-f]{32}$")]
     pub(crate) digest: String,
-    /// Why it may not run; the model is told. Only of a denial.
+    /// Reason for a denial; the model is told. Only with a denial.
     #[schema(nullable = false)]
     pub(crate) reason: Option<String>,
-    /// What the call is to run with instead. Only where it may run.
+    /// Arguments to run with instead. Only with an approval.
     #[schema(value_type = Option<Object>, nullable = false)]
     pub(crate) arguments: Option<Box<RawValue>>,
 }
 
-/// What was decided of a call.
+/// Decision about a call.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(example = json!({"call": 15, "decision": "allow"}))]
 pub(crate) struct Decided {
     /// The call.
     #[schema(value_type = u64)]
     call: CallId,
-    /// What was decided.
+    /// The decision itself.
     decision: Decision,
 }
 

@@ -24,7 +24,7 @@ use crate::app::App;
 use crate::json::Json;
 use crate::problem::Problem;
 
-/// How a turn is to stop.
+/// Request to stop a turn.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schema(example = json!({"when": "now", "reason": "not what I meant"}))]

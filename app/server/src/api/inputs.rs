@@ -29,15 +29,15 @@ use crate::json::Json;
 use crate::object;
 use crate::problem::{Code, Problem};
 
-/// What is said, for a turn of its own.
+/// Input for a turn of its own.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"text": "List the files."}))]
 pub(crate) struct Words {
-    /// What is said.
+    /// Text of the input.
     #[schema(min_length = 1)]
     text: String,
-    /// What the model is told besides.
+    /// Additional context for the model.
     #[serde(default, deserialize_with = "object::each")]
     #[schema(value_type = Vec<ContextPartShape>)]
     context: Vec<ContextPart>,
@@ -45,12 +45,12 @@ pub(crate) struct Words {
     #[serde(default)]
     #[schema(max_items = 16, value_type = Vec<String>)]
     images: Vec<String>,
-    /// Whether the turn only plans what its tools would do.
+    /// True if the turn only plans what its tools would do.
     #[serde(default)]
     dry_run: bool,
 }
 
-/// What is said, with when it is meant to be heard.
+/// Input with its delivery.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"text": "Only the Rust files.", "delivery": "steer"}))]
@@ -58,10 +58,10 @@ pub(crate) struct Input {
     /// When it is meant to be heard.
     #[schema(value_type = DeliveryShape)]
     delivery: Delivery,
-    /// What is said.
+    /// Text of the input.
     #[schema(min_length = 1)]
     text: String,
-    /// What the model is told besides.
+    /// Additional context for the model.
     #[serde(default, deserialize_with = "object::each")]
     #[schema(value_type = Vec<ContextPartShape>)]
     context: Vec<ContextPart>,
@@ -69,7 +69,7 @@ pub(crate) struct Input {
     #[serde(default)]
     #[schema(max_items = 16, value_type = Vec<String>)]
     images: Vec<String>,
-    /// Whether the turn only plans what its tools would do.
+    /// True if the turn only plans what its tools would do.
     #[serde(default)]
     dry_run: bool,
 }
@@ -197,7 +197,7 @@ pub(crate) async fn accept(app: &App, seen: &Seen<Run>, mut send: Send) -> Resul
     })
 }
 
-/// What the tenant tells the model beside this, but for what the client tells under the same name.
+/// Returns the tenant's context beside the client's, which takes precedence under the same name.
 async fn besides(caller: &Caller, told: &[ContextPart]) -> Vec<ContextPart> {
     let house = caller.tenant.house.clone();
     let besides = tokio::task::spawn_blocking(move || house.context()).await;
@@ -209,11 +209,11 @@ async fn besides(caller: &Caller, told: &[ContextPart]) -> Vec<ContextPart> {
     besides
 }
 
-/// What is compared when a key comes again.
+/// Parts of a request that are compared when its key is used again.
 struct Wanted {
     text: String,
     delivery: Delivery,
-    /// What the client tells besides.
+    /// Context from the client.
     context: Vec<ContextPart>,
     /// The names of what the tenant tells besides: that may say something else by now.
     besides: Vec<String>,
@@ -290,7 +290,7 @@ fn opens_for(fact: &Recorded, input: InputId) -> bool {
     false
 }
 
-/// How far an input is.
+/// State of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = InputState)]
@@ -305,19 +305,19 @@ pub(crate) enum InputState {
     Blocked,
 }
 
-/// What became of an input.
+/// Result of an input.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(example = json!({"input": 9, "state": "accepted", "turn": 10, "reason": null}))]
 pub(crate) struct Became {
     /// The input.
     #[schema(value_type = u64)]
     input: InputId,
-    /// How far it is.
+    /// State of the input.
     state: InputState,
     /// The turn that has heard it, or that was opened for it.
     #[schema(required, value_type = Option<u64>)]
     turn: Option<TurnId>,
-    /// Why it was not let in.
+    /// Reason why it was blocked.
     #[schema(required)]
     reason: Option<String>,
 }

@@ -17,7 +17,7 @@ use crate::problem::{Code, Problem};
 
 /// A right that a route needs, as a type.
 pub(crate) trait Needs: Send + Sync + 'static {
-    /// Which.
+    /// The right that is required.
     const RIGHT: Right;
 }
 
@@ -100,8 +100,8 @@ pub(crate) async fn look(
     }
 }
 
-/// Whether a session of this owner exists for the caller: it is of the same tenant, whatever else the
-/// caller's scope may see.
+/// Returns true if a session of this owner exists for the caller: it is of the same tenant,
+/// whatever else the caller's scope may see.
 fn is_of(caller: &Caller, owner: &Scope) -> bool {
     let of = match owner {
         Scope::Principal { tenant, .. } => *tenant == caller.tenant.name,
@@ -110,7 +110,7 @@ fn is_of(caller: &Caller, owner: &Scope) -> bool {
     of && caller.scope().sees(owner)
 }
 
-/// What a session was opened with, from its first fact.
+/// Returns the fact that opened a session, given its first fact.
 pub(crate) fn opened(first: &Recorded) -> Option<&SessionOpened> {
     if let Fact::SessionOpened(opened) = &first.fact {
         return Some(opened);

@@ -136,8 +136,8 @@ async fn again(
     Ok(Some(whole.view.clone()))
 }
 
-/// Whether a session was opened with what a wish names. What it does not name may have been configured
-/// otherwise then.
+/// Returns true if a session was opened with what a wish names. What it does not name may have been
+/// configured otherwise then.
 fn is_same(before: &Settings, wish: &Wish, wanted: &Settings) -> bool {
     wish.mode.is_none_or(|mode| mode == before.mode)
         && wish.permissions.is_none_or(|may| may == before.permissions)
@@ -164,7 +164,7 @@ pub(super) fn new_id(app: &App) -> Result<SessionId, Problem> {
     SessionId::new(&id.to_lowercase()).map_err(|error| failure::defect(&error))
 }
 
-/// Which sessions are wanted.
+/// Requested sessions.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -188,7 +188,7 @@ pub(crate) struct Which {
 pub(crate) struct Sessions {
     /// Those of this page.
     sessions: Vec<View>,
-    /// What `after` is for the next page; null where there is none.
+    /// Value of `after` for the next page; null if there is none.
     #[schema(required, value_type = Option<String>)]
     next: Option<SessionId>,
 }

@@ -32,7 +32,7 @@ const PAGE: usize = 256;
 /// Bytes of answers after which a page ends, whatever its limit says.
 const BYTES: usize = 4 * 1024 * 1024;
 
-/// Whether a turn has ended.
+/// True if a turn has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = TurnState)]
@@ -59,7 +59,7 @@ pub(crate) struct Turn {
     /// The input that it was opened for; null where it goes on with a goal.
     #[schema(required, value_type = Option<u64>)]
     input: Option<InputId>,
-    /// Whether it has ended.
+    /// True if it has ended.
     state: TurnState,
     /// When it was opened, in milliseconds since 1970.
     #[schema(value_type = u64)]
@@ -67,13 +67,13 @@ pub(crate) struct Turn {
     /// When it ended.
     #[schema(required, value_type = Option<u64>)]
     settled: Option<Timestamp>,
-    /// How it ended.
+    /// Outcome of the turn.
     #[schema(required, value_type = Option<OutcomeShape>)]
     outcome: Option<Outcome>,
-    /// What the model's last answer said to the user; empty when it said nothing.
+    /// Text of the model's last answer; empty if there is none.
     #[schema(required)]
     answer: Option<String>,
-    /// What it took.
+    /// Usage of the turn.
     #[schema(required, value_type = Option<SpentShape>)]
     spent: Option<Spent>,
 }
@@ -83,7 +83,7 @@ pub(crate) struct Turn {
 pub(crate) struct Turns {
     /// Those of this page.
     turns: Vec<Turn>,
-    /// What `after` is for the next page; null where there is none.
+    /// Value of `after` for the next page; null if there is none.
     #[schema(required, value_type = Option<u64>)]
     next: Option<Seq>,
 }
@@ -119,14 +119,14 @@ fn ends(view: &mut View, fact: &Recorded) -> bool {
     matches!(view.apply(fact), Entry::Turn(TurnEntry::Settled(_)))
 }
 
-/// What is told of turns.
+/// Listing of turns or of their snapshots.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 #[schema(as = TurnListing)]
 pub(crate) enum Listing {
-    /// How they stand.
+    /// State of each turn.
     Turns(Turns),
-    /// What their cycles came to: where `snapshots` is true.
+    /// Snapshots of their cycles, with `snapshots=true`.
     Snapshots(Snapshots),
 }
 

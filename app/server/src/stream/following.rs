@@ -20,7 +20,7 @@ use crate::access::{Pass, Right};
 use crate::app::App;
 use crate::caller::Caller;
 
-/// What a client is told.
+/// Message to a client.
 pub(crate) enum Told {
     /// A fact, or live events.
     Event(Event),
@@ -28,11 +28,11 @@ pub(crate) enum Told {
     Beat,
     /// That it fell behind. Nothing follows.
     Lagged(Lagged),
-    /// Why nothing follows.
+    /// The stream ends, for this reason.
     End(End),
 }
 
-/// How far a client fell behind, and from where it may go on.
+/// Extent of a client's lag, and the position to continue from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct Lagged {
     /// Events that it was not told.
@@ -47,7 +47,7 @@ pub(crate) struct End {
     pub(crate) reason: Reason,
 }
 
-/// Why a stream ends.
+/// Reason for the end of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Reason {
@@ -117,7 +117,7 @@ impl Following {
         self
     }
 
-    /// What the client is told next. `None` once it was told why nothing follows.
+    /// Waits for the next message. Returns `None` after the reason for the end.
     ///
     /// Safe to drop while it waits.
     pub(crate) async fn next(&mut self) -> Option<Told> {
@@ -133,7 +133,7 @@ impl Following {
         Some(told)
     }
 
-    /// What the client can be told at once.
+    /// Returns a message that is available at once.
     pub(crate) fn ready(&mut self) -> Option<Told> {
         self.next().now_or_never().flatten()
     }
@@ -183,7 +183,7 @@ impl Following {
     }
 }
 
-/// Why nothing follows after an error of the store.
+/// Maps an error of the store to the reason for the end.
 fn reason(session: &SessionId, error: &StoreError) -> Reason {
     match &error.kind {
         StoreErrorKind::Unknown => Reason::Erased,

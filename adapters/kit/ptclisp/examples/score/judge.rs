@@ -88,7 +88,7 @@ const PROGRAMS: &str = "all without java";
 pub(crate) struct Board {
     /// Files that are not there, and lines that are no JSON.
     pub(crate) missing: Vec<(&'static str, String)>,
-    /// Whether one of these is there and cannot be read.
+    /// True if one of these is there and cannot be read.
     broken: bool,
     pub(crate) groups: BTreeMap<String, Score>,
     /// What differs: its group, and how.

@@ -54,7 +54,7 @@ fn float(json: &Json) -> Option<f64> {
     }
 }
 
-/// Whether two values are the same; the order of entries and members does not count.
+/// Returns true if two values are the same; the order of entries and members does not count.
 pub(crate) fn same(a: &Json, b: &Json) -> bool {
     if let (Some(a), Some(b)) = (float(a), float(b)) {
         return a == b || (a.is_nan() && b.is_nan());

@@ -10,7 +10,7 @@ use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 use windlass_engine::core::Fact;
 
-/// What turns are for.
+/// Mode of turns.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case", as = Mode)]
 pub(crate) enum ModeShape {
@@ -20,7 +20,7 @@ pub(crate) enum ModeShape {
     Plan,
 }
 
-/// What calls may do without being asked about.
+/// Permissions of calls.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case", as = Permissions)]
 pub(crate) enum PermissionsShape {
@@ -32,7 +32,7 @@ pub(crate) enum PermissionsShape {
     ReadOnly,
 }
 
-/// How a model hands over a program.
+/// Transport of programs.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case", as = ProgramTransport)]
 pub(crate) enum TransportShape {
@@ -64,7 +64,7 @@ pub(crate) enum StopWhenShape {
     AfterStep,
 }
 
-/// What running a tool does to the world.
+/// Effect class of a tool.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case", as = EffectClass)]
 pub(crate) enum EffectShape {
@@ -76,11 +76,11 @@ pub(crate) enum EffectShape {
     Effectful,
 }
 
-/// Where a session comes from.
+/// Origin of a session.
 #[derive(ToSchema)]
 #[schema(as = Lineage)]
 pub(crate) struct LineageShape {
-    /// Whether it was opened anew, continues a copy of another session's log, or was started by
+    /// True if it was opened anew, continues a copy of another session's log, or was started by
     /// another's turn.
     from: FromShape,
     /// The other session.
@@ -97,11 +97,11 @@ pub(crate) struct LineageShape {
     before: Vec<AncestorShape>,
 }
 
-/// Where a session comes from that another one was forked from.
+/// Origin of a session that another one was forked from.
 #[derive(ToSchema)]
 #[schema(as = Ancestor)]
 pub(crate) struct AncestorShape {
-    /// Whether it continues a copy of another session's log, or was started by another's turn.
+    /// True if it continues a copy of another session's log, or was started by another's turn.
     from: FromShape,
     /// The other session.
     of: String,
@@ -113,7 +113,7 @@ pub(crate) struct AncestorShape {
     call: u64,
 }
 
-/// How a session began.
+/// Kind of a session's origin.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case", as = From)]
 pub(crate) enum FromShape {
@@ -128,7 +128,7 @@ pub(crate) enum FromShape {
 #[serde(deny_unknown_fields)]
 #[schema(as = ContextPart)]
 pub(crate) struct ContextPartShape {
-    /// What it is, for example the name of a file. Parts of the same name replace one another.
+    /// Name of the context, for example of a file. Parts of the same name replace one another.
     from: String,
     /// The text.
     text: String,
@@ -154,9 +154,9 @@ pub(crate) struct FactShape {
     turn: Option<u64>,
     /// When it was decided, in milliseconds since 1970.
     ts: u64,
-    /// What happened.
+    /// Kind of the fact.
     kind: KindShape,
-    /// What there is to say of it, by its kind.
+    /// Contents of the fact, by its kind.
     #[schema(value_type = Object)]
     body: (),
 }
@@ -180,11 +180,11 @@ impl ToSchema for KindShape {
     }
 }
 
-/// How a turn ended.
+/// Outcome of a turn.
 #[derive(ToSchema)]
 #[schema(as = Outcome, example = json!({"outcome": "completed"}))]
 pub(crate) struct OutcomeShape {
-    /// How.
+    /// Name of the outcome.
     outcome: OutcomeNameShape,
     /// Of an interrupted one: who asked.
     #[schema(required = false)]
@@ -206,7 +206,7 @@ pub(crate) struct OutcomeShape {
     fault: String,
 }
 
-/// How a turn ended, in a word.
+/// Name of a turn's outcome.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case", as = OutcomeName)]
 pub(crate) enum OutcomeNameShape {
@@ -220,7 +220,7 @@ pub(crate) enum OutcomeNameShape {
     Failed,
 }
 
-/// Who asks a turn to stop.
+/// Source of an interruption.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case", as = Interrupter)]
 pub(crate) enum InterrupterShape {
@@ -253,7 +253,7 @@ pub(crate) struct UsageShape {
     reasoning_output: u64,
 }
 
-/// What a turn has taken.
+/// Usage of a turn.
 #[derive(ToSchema)]
 #[schema(as = Spent)]
 pub(crate) struct SpentShape {
@@ -269,11 +269,11 @@ pub(crate) struct SpentShape {
     estimated_tokens: u64,
     /// Money, in millionths of the currency that the prices are in.
     cost_micros: u64,
-    /// How often hooks had the turn go on.
+    /// Number of continuations by hooks.
     continuations: u32,
     /// Compactions.
     compactions: u32,
-    /// How often the model was told that its answer does not have the shape that is asked for.
+    /// Number of re-asks for an answer that fits the output schema.
     #[schema(required = false)]
     returns: u32,
 }
@@ -296,7 +296,7 @@ pub(crate) struct LimitsShape {
     /// Attempts per model call.
     #[schema(required = false)]
     attempts: u32,
-    /// How often one model call, or one repeatable call, is taken up again after a process died.
+    /// Most restarts of one model call, or of one repeatable call, after a process died.
     #[schema(required = false)]
     restarts: u32,
     /// Calls that run at the same time.
@@ -308,7 +308,7 @@ pub(crate) struct LimitsShape {
     /// Money per turn, in millionths; 0 means no limit.
     #[schema(required = false)]
     cost_micros: u64,
-    /// How often hooks may have a turn go on that the model has ended.
+    /// Most continuations by hooks after the model ended a turn.
     #[schema(required = false)]
     continuations: u32,
     /// Compactions per turn.

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::event::{Fault, RemoteId, Timer, Token};
 use crate::effect::EffectKey;
 use crate::error::{Misfit, Reject};
-use crate::fact::{CallStarted, CompactionStarted, ReconcileStarted};
+use crate::fact::{EffectStart, Fact};
 use crate::id::{CallId, Seq};
 use crate::record::Recorded;
 use crate::time::Timestamp;
@@ -107,12 +107,19 @@ pub enum Note {
 pub enum Cause {
     /// The state holds all that the run needs.
     State,
-    /// Run of a tool.
-    Call(CallStarted),
-    /// The question what became of a run.
-    Reconcile(ReconcileStarted),
-    /// Run of a compaction.
-    Compact(CompactionStarted),
+    /// The fact that started the run.
+    Fact(Fact),
+}
+
+impl Cause {
+    /// Returns the fact that started the run, by its effect.
+    #[must_use]
+    pub fn start(&self) -> Option<EffectStart<'_>> {
+        match self {
+            Self::State => None,
+            Self::Fact(fact) => fact.start(),
+        }
+    }
 }
 
 /// Way in which an effect is to end.

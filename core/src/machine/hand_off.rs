@@ -16,7 +16,6 @@ use super::event::Timer;
 use crate::decide::Decided;
 use crate::effect::EffectKey;
 use crate::error::{Misfit, Reject};
-use crate::fact::Fact;
 use crate::input::Input;
 use crate::record::Recorded;
 
@@ -183,35 +182,5 @@ impl Machine {
 
 /// Returns true if a fact starts an effect.
 fn starts(recorded: &Recorded) -> bool {
-    match &recorded.fact {
-        Fact::SampleStarted(_)
-        | Fact::CallStarted(_)
-        | Fact::ReconcileStarted(_)
-        | Fact::CompactionStarted(_)
-        | Fact::HooksAsked(_)
-        | Fact::ApprovalAsked(_) => true,
-        Fact::SessionOpened(_)
-        | Fact::SessionResumed(_)
-        | Fact::SettingsChanged(_)
-        | Fact::GoalSet(_)
-        | Fact::GoalEnded(_)
-        | Fact::InputQueued(_)
-        | Fact::TurnOpened(_)
-        | Fact::HookDecided(_)
-        | Fact::InputAccepted(_)
-        | Fact::InputBlocked(_)
-        | Fact::ContextInjected(_)
-        | Fact::Compacted(_)
-        | Fact::CompactionFailed(_)
-        | Fact::ItemAdded(_)
-        | Fact::SampleEnded(_)
-        | Fact::SampleCut(_)
-        | Fact::CallDecided(_)
-        | Fact::ApprovalAnswered(_)
-        | Fact::CallObserved(_)
-        | Fact::ProgramCalled(_)
-        | Fact::ProgramRun(_)
-        | Fact::InterruptRequested(_)
-        | Fact::TurnSettled(_) => false,
-    }
+    recorded.fact.start().is_some()
 }

@@ -12,7 +12,7 @@ use crate::call::ObservationStatus;
 use crate::decide::Decided;
 use crate::effect::EffectKey;
 use crate::error::{Misfit, Reject};
-use crate::fact::{CallObserved, Fact};
+use crate::fact::{CallObserved, EffectStart, Fact};
 use crate::id::Seq;
 use crate::input::{Input, Stamped};
 use crate::record::Recorded;
@@ -150,41 +150,18 @@ impl Machine {
 
     /// Keeps what a run needs of the fact that causes it.
     fn note_cause(&mut self, recorded: &Recorded) {
-        let cause = match &recorded.fact {
-            Fact::CallStarted(fact) => Cause::Call(fact.clone()),
-            Fact::ReconcileStarted(fact) => Cause::Reconcile(fact.clone()),
-            Fact::CompactionStarted(fact) => Cause::Compact(fact.clone()),
-            Fact::TurnSettled(_) => {
-                self.causes.clear();
-                return;
+        if let Fact::TurnSettled(_) = &recorded.fact {
+            self.causes.clear();
+        }
+        match recorded.fact.start() {
+            Some(EffectStart::Call(_) | EffectStart::Reconcile(_) | EffectStart::Compact(_)) => {
+                let cause = Cause::Fact(recorded.fact.clone());
+                self.causes.insert(recorded.seq, cause);
             }
-            Fact::SessionOpened(_)
-            | Fact::SessionResumed(_)
-            | Fact::SettingsChanged(_)
-            | Fact::GoalSet(_)
-            | Fact::GoalEnded(_)
-            | Fact::InputQueued(_)
-            | Fact::TurnOpened(_)
-            | Fact::HooksAsked(_)
-            | Fact::HookDecided(_)
-            | Fact::InputAccepted(_)
-            | Fact::InputBlocked(_)
-            | Fact::ContextInjected(_)
-            | Fact::Compacted(_)
-            | Fact::CompactionFailed(_)
-            | Fact::SampleStarted(_)
-            | Fact::ItemAdded(_)
-            | Fact::SampleEnded(_)
-            | Fact::SampleCut(_)
-            | Fact::CallDecided(_)
-            | Fact::ApprovalAsked(_)
-            | Fact::ApprovalAnswered(_)
-            | Fact::CallObserved(_)
-            | Fact::ProgramCalled(_)
-            | Fact::ProgramRun(_)
-            | Fact::InterruptRequested(_) => return,
-        };
-        self.causes.insert(recorded.seq, cause);
+            // The state holds all that these need.
+            Some(EffectStart::Sample(_) | EffectStart::Hook(_) | EffectStart::Approval(_))
+            | None => {}
+        }
     }
 
     /// Stops an agent that may still run though its call is over: nobody waited for it to report how

@@ -12,7 +12,7 @@ use crate::compact::kit;
 use crate::decide::{decide, open};
 use crate::effect::Owed;
 use crate::error::Reject;
-use crate::fact::{Lineage, StopWhen};
+use crate::fact::{EffectStart, Lineage, StopWhen};
 use crate::id::SessionId;
 use crate::input::{OpenSession, SampleNews};
 use crate::item::{CallItem, Item, StopReason};
@@ -266,7 +266,8 @@ fn a_run_gets_the_fact_that_caused_it_and_a_stop_makes_it_wind_down() {
         };
         Some(cause)
     });
-    assert!(matches!(cause, Some(Cause::Call(fact)) if fact.attempt == 1));
+    let start = cause.as_ref().and_then(Cause::start);
+    assert!(matches!(start, Some(EffectStart::Call(fact)) if fact.attempt == 1));
     let stopped = shell.command(1, interrupt());
     assert!(contains(&stopped, "Wind the run"), "{stopped:?}");
     assert!(contains(&stopped, "Wind the sample"), "{stopped:?}");

@@ -76,7 +76,7 @@ impl CallView {
                 self.edit(fact.edit.as_ref());
                 CallStage::Decided(fact.verdict)
             }
-            CallEntry::Started(_) | CallEntry::Reconciling(_) => CallStage::Running(at),
+            CallEntry::Started(_) | CallEntry::Reconciling => CallStage::Running(at),
             CallEntry::Observed(fact) => CallStage::Ended(fact.observation.status),
         };
     }

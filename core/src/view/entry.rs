@@ -8,9 +8,11 @@ use alloc::sync::Arc;
 
 use crate::fact::{
     ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, Compacted,
-    CompactionFailed, CompactionStarted, ContextInjected, Fact, GoalEnded, GoalSet, HookDecided,
-    HooksAsked, InputBlocked, InputQueued, InterruptRequested, ProgramRun, ReconcileStarted,
-    SampleCut, SampleEnded, SampleStarted, SessionOpened, SettingsChanged, TurnOpened, TurnSettled,
+    CompactionFact, CompactionFailed, CompactionStarted, ContextFact, ContextInjected, FactGroup,
+    GoalEnded, GoalFact, GoalSet, HookDecided, HookFact, HooksAsked, InputBlocked, InputFact,
+    InputQueued, InterruptRequested, PermissionFact, ProgramFact, ProgramRun, RunFact, SampleCut,
+    SampleEnded, SampleFact, SampleStarted, SessionFact, SessionOpened, SettingsChanged, TurnFact,
+    TurnOpened, TurnSettled,
 };
 use crate::id::{CallId, InputId, Seq};
 use crate::item::{CallItem, Item, ReasoningItem};
@@ -105,7 +107,7 @@ pub enum CallEntry<'a> {
     Asked(&'a ApprovalAsked),
     Answered(&'a ApprovalAnswered),
     Started(&'a CallStarted),
-    Reconciling(&'a ReconcileStarted),
+    Reconciling,
     Observed(&'a CallObserved),
 }
 
@@ -134,39 +136,68 @@ impl<'a> Entry<'a> {
     #[must_use]
     pub fn of(recorded: &'a Recorded) -> Self {
         let own = CallId(recorded.seq.0);
-        match &recorded.fact {
-            Fact::SessionOpened(fact) => Self::Session(SessionEntry::Opened(fact)),
-            Fact::SessionResumed(_) => Self::Session(SessionEntry::Resumed),
-            Fact::SettingsChanged(fact) => Self::Session(SessionEntry::Settings(fact)),
-            Fact::GoalSet(fact) => Self::Session(SessionEntry::Goal(fact)),
-            Fact::GoalEnded(fact) => Self::Session(SessionEntry::GoalEnded(fact)),
-            Fact::InputQueued(fact) => Self::Input(InputEntry::Queued(fact)),
-            Fact::InputAccepted(fact) => Self::Input(InputEntry::Accepted(fact.input)),
-            Fact::InputBlocked(fact) => Self::Input(InputEntry::Blocked(fact)),
-            Fact::TurnOpened(fact) => Self::Turn(TurnEntry::Opened(fact)),
-            Fact::InterruptRequested(fact) => Self::Turn(TurnEntry::Interrupted(fact)),
-            Fact::TurnSettled(fact) => Self::Turn(TurnEntry::Settled(fact)),
-            Fact::HooksAsked(fact) => Self::Hook(HookEntry::Asked(fact)),
-            Fact::HookDecided(fact) => Self::Hook(HookEntry::Decided(fact)),
-            Fact::ContextInjected(fact) => Self::Context(fact),
-            Fact::CompactionStarted(fact) => Self::Compaction(CompactionEntry::Started(fact)),
-            Fact::Compacted(fact) => Self::Compaction(CompactionEntry::Done(fact)),
-            Fact::CompactionFailed(fact) => Self::Compaction(CompactionEntry::Failed(fact)),
-            Fact::SampleStarted(fact) => Self::Sample(SampleEntry::Started(fact)),
-            Fact::ItemAdded(fact) => Self::item(own, fact.started, &fact.item),
-            Fact::SampleEnded(fact) => Self::Sample(SampleEntry::Ended(fact)),
-            Fact::SampleCut(fact) => Self::Sample(SampleEntry::Cut(fact)),
-            Fact::CallDecided(fact) => Self::Call(fact.call, CallEntry::Decided(fact)),
-            Fact::ApprovalAsked(fact) => Self::Call(fact.call, CallEntry::Asked(fact)),
-            Fact::ApprovalAnswered(fact) => Self::Call(fact.call, CallEntry::Answered(fact)),
-            Fact::CallStarted(fact) => Self::Call(fact.call, CallEntry::Started(fact)),
-            Fact::ReconcileStarted(fact) => Self::Call(fact.call, CallEntry::Reconciling(fact)),
-            Fact::CallObserved(fact) => Self::Call(fact.call, CallEntry::Observed(fact)),
-            Fact::ProgramCalled(fact) => {
-                let source = CallSource::Program(fact.program);
-                Self::Call(own, CallEntry::Proposed(source, &fact.item))
-            }
-            Fact::ProgramRun(fact) => Self::Program(fact),
+        match recorded.fact.group() {
+            FactGroup::Session(fact) => Self::Session(match fact {
+                SessionFact::SessionOpened(fact) => SessionEntry::Opened(fact),
+                SessionFact::SettingsChanged(fact) => SessionEntry::Settings(fact),
+            }),
+            // A new process resumes the session, or asks a tool about a call.
+            FactGroup::Recovery(_) => match recorded.fact.call() {
+                Some(call) => Self::Call(call, CallEntry::Reconciling),
+                None => Self::Session(SessionEntry::Resumed),
+            },
+            FactGroup::Goal(fact) => Self::Session(match fact {
+                GoalFact::GoalSet(fact) => SessionEntry::Goal(fact),
+                GoalFact::GoalEnded(fact) => SessionEntry::GoalEnded(fact),
+            }),
+            FactGroup::Input(fact) => Self::Input(match fact {
+                InputFact::InputQueued(fact) => InputEntry::Queued(fact),
+                InputFact::InputAccepted(fact) => InputEntry::Accepted(fact.input),
+                InputFact::InputBlocked(fact) => InputEntry::Blocked(fact),
+            }),
+            FactGroup::Turn(fact) => Self::Turn(match fact {
+                TurnFact::TurnOpened(fact) => TurnEntry::Opened(fact),
+                TurnFact::InterruptRequested(fact) => TurnEntry::Interrupted(fact),
+                TurnFact::TurnSettled(fact) => TurnEntry::Settled(fact),
+            }),
+            FactGroup::Hook(fact) => Self::Hook(match fact {
+                HookFact::HooksAsked(fact) => HookEntry::Asked(fact),
+                HookFact::HookDecided(fact) => HookEntry::Decided(fact),
+            }),
+            FactGroup::Context(ContextFact::ContextInjected(fact)) => Self::Context(fact),
+            FactGroup::Compaction(fact) => Self::Compaction(match fact {
+                CompactionFact::CompactionStarted(fact) => CompactionEntry::Started(fact),
+                CompactionFact::Compacted(fact) => CompactionEntry::Done(fact),
+                CompactionFact::CompactionFailed(fact) => CompactionEntry::Failed(fact),
+            }),
+            FactGroup::Sample(fact) => match fact {
+                SampleFact::SampleStarted(fact) => Self::Sample(SampleEntry::Started(fact)),
+                SampleFact::ItemAdded(fact) => Self::item(own, fact.started, &fact.item),
+                SampleFact::SampleEnded(fact) => Self::Sample(SampleEntry::Ended(fact)),
+                SampleFact::SampleCut(fact) => Self::Sample(SampleEntry::Cut(fact)),
+            },
+            FactGroup::Permission(fact) => match fact {
+                PermissionFact::CallDecided(fact) => {
+                    Self::Call(fact.call, CallEntry::Decided(fact))
+                }
+                PermissionFact::ApprovalAsked(fact) => {
+                    Self::Call(fact.call, CallEntry::Asked(fact))
+                }
+                PermissionFact::ApprovalAnswered(fact) => {
+                    Self::Call(fact.call, CallEntry::Answered(fact))
+                }
+            },
+            FactGroup::Run(fact) => match fact {
+                RunFact::CallStarted(fact) => Self::Call(fact.call, CallEntry::Started(fact)),
+                RunFact::CallObserved(fact) => Self::Call(fact.call, CallEntry::Observed(fact)),
+            },
+            FactGroup::Program(fact) => match fact {
+                ProgramFact::ProgramCalled(fact) => {
+                    let source = CallSource::Program(fact.program);
+                    Self::Call(own, CallEntry::Proposed(source, &fact.item))
+                }
+                ProgramFact::ProgramRun(fact) => Self::Program(fact),
+            },
         }
     }
 

@@ -159,7 +159,7 @@ impl SampleView {
             | CallEntry::Asked(_)
             | CallEntry::Answered(_)
             | CallEntry::Started(_)
-            | CallEntry::Reconciling(_) => {}
+            | CallEntry::Reconciling => {}
         }
         if let Some(call) = self.calls.get_mut(&id) {
             call.apply(recorded.seq, entry);

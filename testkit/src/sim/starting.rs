@@ -1,7 +1,7 @@
 //! Starting: the simulated driver starts an effect, from what the engine's shell finds of it.
 
 use windlass_core::machine::Cause;
-use windlass_core::{CallState, EffectClass, EffectKey, Progress};
+use windlass_core::{CallState, EffectClass, EffectKey, EffectStart, Progress};
 
 use super::driver::{Done, Driver};
 use crate::laws::{Begun, Broken, broken};
@@ -11,9 +11,16 @@ impl Driver {
     /// Starts an effect.
     pub(super) fn begin(&mut self, key: EffectKey, cause: Cause) -> Result<(), Broken> {
         self.startable(key)?;
-        let call = match cause {
-            Cause::Call(fact) => Some(fact),
-            Cause::State | Cause::Reconcile(_) | Cause::Compact(_) => None,
+        let call = match cause.start() {
+            Some(EffectStart::Call(fact)) => Some(fact.clone()),
+            Some(
+                EffectStart::Sample(_)
+                | EffectStart::Hook(_)
+                | EffectStart::Approval(_)
+                | EffectStart::Reconcile(_)
+                | EffectStart::Compact(_),
+            )
+            | None => None,
         };
         self.say(format!("run {}", effect(&key)));
         let begun = Begun {

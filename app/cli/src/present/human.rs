@@ -75,7 +75,7 @@ impl Human {
                 tell(&format!("! the compaction failed: {why}"));
             }
             Entry::Call(id, CallEntry::Started(started)) => self.started(id, started),
-            Entry::Call(id, CallEntry::Reconciling(_)) => {
+            Entry::Call(id, CallEntry::Reconciling) => {
                 let call = self.call(id);
                 tell(&format!("  asking the tool what became of {call}"));
             }

@@ -124,7 +124,7 @@ fn call(id: CallId, entry: CallEntry<'_>) -> Option<String> {
             let session = agent_session(&started.idempotency_key)?;
             format!("call {id}: an agent, in session {session}")
         }
-        CallEntry::Reconciling(_) => format!("call {id}: its tool is asked what became of it"),
+        CallEntry::Reconciling => format!("call {id}: its tool is asked what became of it"),
         CallEntry::Observed(observed) => seen(id, &observed.observation),
         CallEntry::Decided(_) | CallEntry::Started(_) => return None,
     })

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use windlass_core::machine::Cause;
 use windlass_core::{
-    CallId, EffectClass, EffectKey, ProgramTransport, Prompt, Seq, Turn, render, tool_choice,
+    CallId, EffectClass, EffectKey, EffectStart, ProgramTransport, Prompt, Seq, Turn, render,
+    tool_choice,
 };
 use windlass_ports::{
     CancelSignal, KeptReader, OutputKeeper, SampleRequest, ToolCall, ToolContext,
@@ -68,14 +69,14 @@ impl Driver {
         started: Seq,
         cause: Cause,
     ) -> Option<()> {
-        let Cause::Compact(fact) = cause else {
+        let Some(EffectStart::Compact(fact)) = cause.start() else {
             return None;
         };
         let turn = self.machine.session().turn()?;
         let prompt = render(self.machine.history(), &turn.settings);
         let effect = CompactEffect {
             key,
-            started: fact,
+            started: fact.clone(),
             history: self.machine.history().clone(),
             settings: turn.settings.clone(),
             request: self.request(turn, started, prompt),
@@ -116,7 +117,7 @@ impl Driver {
         if let Some(timeout_ms) = step_ms(self.machine.session(), id) {
             return self.start_program(key, id, timeout_ms);
         }
-        let Cause::Call(fact) = cause else {
+        let Some(EffectStart::Call(fact)) = cause.start() else {
             return None;
         };
         if let Some(agent) = self.agent_of(id) {
@@ -156,7 +157,7 @@ impl Driver {
         id: CallId,
         cause: Cause,
     ) -> Option<()> {
-        let Cause::Reconcile(fact) = cause else {
+        let Some(EffectStart::Reconcile(fact)) = cause.start() else {
             return None;
         };
         let (call, context, reports) = self.tool_run(Run {

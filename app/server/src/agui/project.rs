@@ -305,7 +305,7 @@ impl Projection {
                 });
                 self.pause(out);
             }
-            CallEntry::Decided(_) | CallEntry::Started(_) | CallEntry::Reconciling(_) => {}
+            CallEntry::Decided(_) | CallEntry::Started(_) | CallEntry::Reconciling => {}
         }
     }
 
@@ -488,7 +488,7 @@ fn goes_on(entry: Entry<'_>) -> bool {
                 CallEntry::Proposed(..)
                     | CallEntry::Answered(_)
                     | CallEntry::Started(_)
-                    | CallEntry::Reconciling(_)
+                    | CallEntry::Reconciling
                     | CallEntry::Observed(_)
             )
     )

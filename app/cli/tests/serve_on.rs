@@ -135,8 +135,11 @@ fn a_turn_whose_server_is_stopped_goes_on_in_the_next_one_and_counts_each_call_o
     let place = Place::new();
     let tools = waiting_counter(&place);
     let words = ["--tools", tools.as_str(), "--token-file", "token"];
-    let mut server =
-        Server::start_logging("warn,windlass_engine::driver::command=debug", &place, &words);
+    let mut server = Server::start_logging(
+        "warn,windlass_engine::driver::command=debug",
+        &place,
+        &words,
+    );
     let (id, turn) = begun(&place, &server);
     signal(server.child(), "TERM");
     // Once the session is being let go, what runs may end: its outcome is durable before the process

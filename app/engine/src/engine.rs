@@ -18,6 +18,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
+use tracing::{Instrument as _, info_span};
 use windlass_core::{
     CallId, History, OpenSession, Reject, Scope, Seq, SessionId, Stamped, StopWhen, child, open,
     opened,
@@ -399,10 +400,11 @@ impl Engine {
         }
         let store = parts.ports.store.clone();
         let driver = Driver::new(parts);
+        let span = info_span!("session", session = %slot.id, epoch = epoch.0);
         let mut stay = Stay::new(slot.clone(), epoch, bus);
         tokio::spawn(async move {
             let killed = kill.signal();
-            let run = AssertUnwindSafe(driver.run(commands)).catch_unwind();
+            let run = AssertUnwindSafe(driver.run(commands).instrument(span)).catch_unwind();
             let ended = tokio::select! {
                 ended = run => ended,
                 () = killed.cancelled() => Ok(Arc::new(Ended::Abandoned)),

@@ -4,6 +4,7 @@ use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::Arc;
 
+use tracing::{Instrument as _, info_span};
 use windlass_core::machine::Event;
 use windlass_core::{Recorded, Seq};
 use windlass_ports::{StoreError, StoreErrorKind};
@@ -30,8 +31,10 @@ impl Driver {
     pub(super) fn append(&mut self, after: Seq, facts: Arc<[Arc<Recorded>]>) {
         let store = self.ports.store.clone();
         let (session, epoch) = (self.machine.session().id.clone(), self.epoch);
+        let turn = self.machine.session().turn().map(|turn| turn.id.0);
+        let span = info_span!("append", %session, turn, after = after.0, facts = facts.len());
         let append = async move { store.append(&session, epoch, after, &facts).await };
-        self.appending = Some(Box::pin(append));
+        self.appending = Some(Box::pin(append.instrument(span)));
     }
 
     pub(super) fn on_appended(&mut self, result: Result<(), StoreError>) {

@@ -1,6 +1,7 @@
 //! Effects: each is started from what the machine's state and history hold of it, and its reports go
 //! back to the machine.
 
+use tracing::info_span;
 use windlass_core::EffectKey;
 use windlass_core::machine::{Cause, Event};
 
@@ -11,6 +12,10 @@ use crate::effect::News;
 impl Driver {
     /// Starts an effect. `None` when the state does not hold what it needs.
     pub(super) fn start(&mut self, key: EffectKey, cause: Cause) -> Option<()> {
+        let session = self.machine.session();
+        let turn = session.turn().map(|turn| turn.id.0);
+        // The task of the effect inherits it.
+        let _entered = info_span!("effect", session = %session.id, turn, effect = %key).entered();
         match key {
             EffectKey::Sample { started } => self.start_sample(key, started),
             EffectKey::Call { call, .. } => self.start_call(key, call, cause),

@@ -19,6 +19,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, Id, JoinSet};
 use tokio::time::timeout;
+use tracing::Instrument as _;
 use windlass_core::{EffectKey, Input};
 use windlass_ports::{CancelSignal, CancelSource};
 
@@ -140,7 +141,7 @@ impl Effects {
             key,
             words: self.words.clone(),
         };
-        let abort = self.tasks.spawn(run(voice, signals));
+        let abort = self.tasks.spawn(run(voice, signals).in_current_span());
         self.keys.insert(abort.id(), key);
         let running = Running {
             cancel,

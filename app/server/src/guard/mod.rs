@@ -20,6 +20,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
+use tracing::{Instrument as _, info_span};
 
 use self::origin::Origin;
 use crate::app::App;
@@ -46,7 +47,14 @@ pub(crate) async fn no_method() -> Problem {
     )
 }
 
+/// Serves a request in a span of its own.
 async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let span = info_span!("request", method = %request.method(), path);
+    serve(app, request, next).instrument(span).await
+}
+
+async fn serve(app: Arc<App>, request: Request, next: Next) -> Response {
     let arrived = Instant::now();
     // Who frames a body in two ways may mean one of them for another reader: nothing follows it.
     let chunked = request.headers().contains_key(TRANSFER_ENCODING);

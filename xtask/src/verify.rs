@@ -3,7 +3,7 @@
 use crate::{test, tidy};
 use xtask::step::{cargo, step};
 
-/// Checks format, lints, the project's own rules, tests and documentation, in that order.
+/// Checks format, the project's own rules, lints, features, tests and documentation, in that order.
 ///
 /// # Errors
 /// The first step that fails.
@@ -20,6 +20,24 @@ pub(crate) fn run() -> anyhow::Result<()> {
         "warnings",
     ];
     step("lints", cargo().args(lints))?;
+    // Everything else builds all features; here each crate with features builds with few and none.
+    for (package, features) in [
+        ("windlass-cli", "--no-default-features"),
+        ("windlass-cli", "--quiet"),
+        ("windlass", "--no-default-features"),
+    ] {
+        let mut check = cargo();
+        check.args([
+            "clippy",
+            "--package",
+            package,
+            features,
+            "--",
+            "-D",
+            "warnings",
+        ]);
+        step("features", &mut check)?;
+    }
     test::run(&test::Options::default())?;
     step(
         "documentation",

@@ -1,5 +1,6 @@
 //! Actions: the outputs of a machine.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -108,7 +109,7 @@ pub enum Cause {
     /// The state holds all that the run needs.
     State,
     /// The fact that started the run.
-    Fact(Fact),
+    Fact(Box<Fact>),
 }
 
 impl Cause {

@@ -1,5 +1,6 @@
 //! Taking inputs: each is decided, its facts are applied and wait to be appended.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -155,7 +156,7 @@ impl Machine {
         }
         match recorded.fact.start() {
             Some(EffectStart::Call(_) | EffectStart::Reconcile(_) | EffectStart::Compact(_)) => {
-                let cause = Cause::Fact(recorded.fact.clone());
+                let cause = Cause::Fact(Box::new(recorded.fact.clone()));
                 self.causes.insert(recorded.seq, cause);
             }
             // The state holds all that these need.

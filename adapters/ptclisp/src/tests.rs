@@ -66,10 +66,10 @@ fn shown(end: &ProgramEnd) -> String {
 }
 
 fn fault(done: &ProgramDone) -> &ProgramFault {
-    match &done.end {
-        ProgramEnd::Fault(fault) => fault,
-        other => panic!("{other:?}"),
-    }
+    let ProgramEnd::Fault(fault) = &done.end else {
+        panic!("{:?}", done.end)
+    };
+    fault
 }
 
 #[test]

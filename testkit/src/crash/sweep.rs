@@ -215,8 +215,7 @@ impl Sweep<'_> {
     }
 
     fn report(self) -> Report {
-        let report = self.found.into_inner();
-        report
+        self.found.into_inner()
     }
 }
 
